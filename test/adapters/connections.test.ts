@@ -1,4 +1,4 @@
-/** Who may have a connection: strangers and clients have rooms of their own, peers always have one. */
+/** Admission of connections: strangers and clients have separate places, peers always have one. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {

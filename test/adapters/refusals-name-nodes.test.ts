@@ -33,7 +33,7 @@ async function startServer(status = 404): Promise<{
   return { server, url: `http://127.0.0.1:${typeof at === 'object' ? at?.port : 0}` }
 }
 
-/** A node `n1` that takes so many clients. */
+/** A node `n1` that takes a given number of clients. */
 async function startListener(clientsMax: number): Promise<string> {
   const { server, url } = await startServer()
   const listener = new WsClientListener({
@@ -90,7 +90,7 @@ test('a client of a server that is no node learns so at once', async () => {
   expect(String(error)).toContain(`${url}: it is no trilithon node or gateway: it answers HTTP 200`)
 })
 
-/** Node `name`, that admits nobody who is called `unwanted`; dials `peers`. */
+/** Node `name`, which refuses a peer called `unwanted`, and dials `peers`. */
 async function startPeer(
   name: string,
   refuses: boolean,

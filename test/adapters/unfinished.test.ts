@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import { expect, test } from 'vitest'
 import { UnfinishedMessages, type Unfinished } from '../../src/adapters/unfinished.ts'
 
-/** A connection whose reader is told of chunks before those who listen after it. */
+/** A connection whose reader gets chunks before later listeners do. */
 class Fed extends EventEmitter {
   isEnded = false
   readonly #watched: Unfinished

@@ -1,4 +1,4 @@
-/** Upgrades that nobody takes: whatever their senders say or leave unsaid, they cost nothing. */
+/** Upgrades to unknown paths: whatever their senders say or leave unsaid, they cost nothing. */
 import { errorMonitor } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { connect } from 'node:net'

@@ -38,7 +38,7 @@ const hastyClock: Clock = {
   setTimer: (delayMs, run) => systemClock.setTimer(delayMs > 2_000 ? delayMs / 10 : delayMs, run),
 }
 
-/** A node's listener for peers and clients, and all that its handlers were told. */
+/** A node's listener for peers and clients, and a record of the calls of its handlers. */
 interface Listener {
   readonly url: string
   readonly port: number

@@ -38,7 +38,7 @@ async function listening(): Promise<{ readonly server: Server; readonly url: str
   return { server, url: `http://127.0.0.1:${port}` }
 }
 
-/** Handlers that write down what they are told, and wake whoever waits for it. */
+/** Handlers that write down their calls, and wake the tests that wait for them. */
 class Notes implements TransportHandlers<string> {
   readonly lines: string[] = []
   readonly #info: LinkInfo

@@ -1,4 +1,4 @@
-/** Maps that are bounded: who goes, and that it costs the same however many went before. */
+/** Bounded maps: which key goes first, and that its removal costs the same after many others. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { BoundedMap } from '../../src/base/bounded-map.ts'

@@ -1,4 +1,4 @@
-/** How a bench gets on with its client processes: here ones that do as they are told. */
+/** A bench and its client processes, which are scripts here. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -16,7 +16,7 @@ const telling = `
   say({ kind: 'ready' })
 `
 
-/** Is ready, and gives a result some time after it was told of a load. */
+/** Is ready, and gives a result some time after it got a load. */
 const obedient = `
   ${telling}
   process.stdin.on('data', () => {

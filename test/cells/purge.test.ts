@@ -159,7 +159,7 @@ test('CELL-3: after a purge the log goes on by the ids that are there, from any 
   await run(purge(store, { keepLatest: false }))
   expect(await ids(0)).toEqual([[], 0])
   expect(await ids(7)).toEqual([[], 7])
-  // Numbers go on: who has read up to 12 finds what comes next.
+  // Numbers go on: a reader that has come to 12 finds the next ones.
   expect(await run(put(store, cell(100), 'new'))).toMatchObject({ addedId: 13 })
   const waiting = log(store, { kind: 'after', shard, addedId: 13 }, { waitMs: 900 })
   await passMs(bench.world, 50)

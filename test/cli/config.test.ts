@@ -1,4 +1,4 @@
-/** `trilithon config` as its users meet it: what is right, doubtful and wrong, for people and for programs. */
+/** `trilithon config` as users meet it: good, doubtful and wrong files, for people and scripts. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** How errors end a command: what is a mistake of whoever calls it, and what is a bug. */
+/** How errors end a command: mistakes of its caller apart from bugs. */
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { expect, test, vi } from 'vitest'
@@ -10,7 +10,7 @@ import {
   reportLostOutput,
 } from '../../src/cli/exit.ts'
 
-/** The code, and what is said on stderr. */
+/** The code, and the text on stderr. */
 function told(report: () => number): readonly [code: number, said: string] {
   let said = ''
   const write = vi.spyOn(process.stderr, 'write').mockImplementation((text) => {

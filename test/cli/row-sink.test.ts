@@ -1,4 +1,4 @@
-/** Rows of a file on their way into a table: what is said of each, and groups larger than one transaction. */
+/** Rows of a file on their way into a table: the answer for each, and large groups. */
 import { expect, test } from 'vitest'
 import { parseSchema } from '../../schema/ddl-parse.ts'
 import { firstVersion } from '../../schema/version.ts'

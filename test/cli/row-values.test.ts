@@ -1,4 +1,4 @@
-/** Values of files as values of rows: what is read, and what is refused because it would change. */
+/** Values of files as values of rows: a value that would change is refused. */
 import { expect, test } from 'vitest'
 import { parseSchema } from '../../schema/ddl-parse.ts'
 import { findTable, scalarKinds, type Table } from '../../schema/model.ts'

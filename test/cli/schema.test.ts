@@ -1,4 +1,4 @@
-/** `trilithon schema` as its users meet it: what stands on stdout, what on stderr, the exit code. */
+/** `trilithon schema` as its users meet it: stdout, stderr and the exit code. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -18,7 +18,7 @@ function some(count: number): CellName[] {
   return Array.from({ length: count }, (_, refKey) => ({ ...base, refKey }))
 }
 
-// A row whose last digits are even: the first of two nodes is asked for it, as for a status.
+// A row whose last digits are even: the client asks the first of two nodes for it, as for a status.
 const base = { rowKey: rowKey(4), column: 'BASE', refKey: 0 }
 
 test('a client reads back the cell it has put, through the frames of the wire', async () => {
@@ -96,7 +96,7 @@ test('the first rows of a read come with its view, by one request', async () => 
   expect(one).toMatchObject({ value: row, view: { position: committed.position } })
   expect((await read((rows) => rows.scan(prefixRange(key)))).value).toMatchObject({ rows: [row] })
   expect(requests() - before).toBe(2)
-  // Who asks for more, at once or later, asks at the same view.
+  // A reader that asks for more, at once or later, asks at the same view.
   const both = (rows: ReadHandle) => Promise.all([rows.get(key), rows.scan(prefixRange(key))])
   expect((await read(both)).value).toMatchObject([row, { rows: [row] }])
   expect(requests() - before).toBe(4)

@@ -45,9 +45,9 @@ type Takes = (value: unknown) => boolean
 
 export interface KnownCall {
   readonly name: string
-  /** What is right in each place. */
+  /** A right value for each place. */
   readonly given: readonly unknown[]
-  /** By place: what else may stand there. */
+  /** By place: other values that may stand there. */
   readonly places: readonly Takes[]
   /** Which place is that of the options, and what each may be. */
   readonly optionsAt?: number
@@ -134,7 +134,7 @@ function isGenerator(value: unknown): value is AsyncGenerator {
   return typeof value === 'object' && value !== null && 'next' in value
 }
 
-/** Inside a transaction, whose handle is asked. */
+/** Inside a transaction, by its handle. */
 function inside(
   method: string,
   given: readonly unknown[],
@@ -268,7 +268,7 @@ export const knownCalls: readonly KnownCall[] = [
   inside('timestampOf', [{}], [no]),
 ]
 
-/** Names nothing: all rows are asked for. */
+/** Names nothing: the query is for all rows. */
 function isEmpty(value: unknown): boolean {
   return isMembers(value) && Object.keys(value).length === 0
 }

@@ -13,7 +13,7 @@ import { Sessions } from '../../src/txn/session.ts'
 import { passMs, rowKey, settled } from '../cells/kit.ts'
 import { createCluster, servingNode, type FakeCluster } from './cluster.ts'
 
-// A row whose last digits are even: the first of two nodes is asked for it, as for a status.
+// A row whose last digits are even: the client asks the first of two nodes for it, as for a status.
 const base = { rowKey: rowKey(4), column: 'BASE', refKey: 0 }
 const elevenMinutes = 11 * 60_000
 
@@ -57,7 +57,7 @@ test('CELL-4: a node whose clock is ahead has not the last word of a put whose a
   const writing = client.cells('trips').put({ ...base, body: 1 }, { timeoutMs: 2_000 })
   await passMs(world, 200)
   cluster.weather.mend('n2', 'client')
-  // The one that knows is asked again, though it was passed over.
+  // The client asks the node that knows again, though it had passed it over.
   expect(await settled(world, writing)).toMatchObject({ addedId: 1, created: true })
   expect(cluster.bench.log.entryCount()).toBe(1)
 })
@@ -200,7 +200,7 @@ test('an item that a stopping node refuses fails as unavailable, so the follower
       const answered = await store.execute(operation, options)
       const { answer } = answered
       if (!isStopping || !('items' in answer) || answer.kind === 'put') return answered
-      // As when another replica set is asked whose nodes stop.
+      // As when the nodes of another replica set stop.
       return { ...answered, answer: { ...answer, items: answer.items.map(() => stopping) } }
     },
   })

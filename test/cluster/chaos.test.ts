@@ -85,7 +85,7 @@ async function hasAll(url: string, ledger: Ledger): Promise<true | undefined> {
   return true
 }
 
-/** Cells that nobody wrote. */
+/** Cells that no writer wrote. */
 function strangers(contents: Contents, ledger: Ledger): string[] {
   const known = new Set(
     [...ledger.acknowledged, ...ledger.unknown].map(({ rowKey }) => `${rowKey}/BASE/0`),

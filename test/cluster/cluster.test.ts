@@ -1,4 +1,4 @@
-/** Three real processes on loopback: what one takes, all have; one may die at any moment. */
+/** Three real processes on loopback: all have the writes of each, and one may die at any moment. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, runProgram, startCluster, type TestCluster } from './harness.ts'

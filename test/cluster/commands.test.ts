@@ -1,4 +1,4 @@
-/** The command line as its users meet it: what stands on stdout, what on stderr, and the exit code. */
+/** The command line as its users meet it: stdout, stderr and the exit code. */
 import { randomUUID } from 'node:crypto'
 import { readFile, rm, writeFile, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

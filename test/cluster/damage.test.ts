@@ -53,7 +53,7 @@ async function restart(node: TestNode): Promise<boolean> {
   return started
 }
 
-/** So many puts were acknowledged. */
+/** This number of puts was acknowledged. */
 function has(count: number): (ledger: Ledger) => boolean {
   return ({ acknowledged }) => acknowledged.length >= count
 }

@@ -84,7 +84,7 @@ test('cells over HTTP through a gateway are those of the nodes', async () => {
   const headers = { 'trilithon-position': position }
   const any = await fetch(cellPath(second, rowKey, '/BASE?read=any'), { headers })
   expect(await any.json()).toMatchObject({ body: { fare: 1 } })
-  // A place that never was is waited for by nobody, and harms nobody.
+  // No node waits for a place that never was, and it does no harm.
   const far = { 'trilithon-position': position.replace(/\d+$/, '999999999999') }
   const beyond = await fetch(cellPath(second, rowKey, '/BASE?read=any'), { headers: far })
   const straight = await fetch(cellPath(cluster.urls[0], rowKey, '/BASE?read=any'), {

@@ -82,7 +82,7 @@ test('every figure has its help and a type, counters are named as such, and neve
   const loops = Array.from({ length: 8 }, load)
   try {
     for (let round = 0; round < 12; round++) {
-      // Links end and begin: what was counted of them stays.
+      // Links end and begin: their counts stay.
       if (round === 3) await cluster.node('c').stop('SIGKILL')
       if (round === 7) await cluster.node('c').start()
       await look()

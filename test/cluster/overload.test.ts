@@ -1,4 +1,4 @@
-/** More is asked of real nodes than they can do: they refuse the rest at once, do what they can, and stay awake. */
+/** Real nodes with more requests than they can serve refuse the rest at once and stay awake. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { connect, StoreError, type Client } from '../../src/index.ts'

@@ -88,7 +88,7 @@ test('a reader that waits for cells of two sets hears of one in either', async (
   const client = await connect({ nodes: [cluster.node('b').url] })
   try {
     for (const set of [0, 1]) {
-      // Of its own: nobody else has put anything into the shards that these rows happen to be in.
+      // Of its own: no other test has put anything into the shards that these rows happen to be in.
       const trips = client.cells(`awaited${set}`)
       const rowKeys = [...rowKeysOf(0, 1), ...rowKeysOf(1, 1)]
       const places = rowKeys.map((rowKey) => {

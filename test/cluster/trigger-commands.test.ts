@@ -121,7 +121,7 @@ test('the documented program bills riders, and the commands show it and mend fai
     expect(again.stdout).toBe('bill-rider goes back in 2 shards\n')
     running.child.kill('SIGTERM')
     expect(await running.exited()).toMatchObject({ code: 0 })
-    // Who has paid does not pay again.
+    // A rider who has paid does not pay again.
     expect(running.stdout().match(/Ann pays/g)).toHaveLength(1)
   } finally {
     running.child.kill('SIGKILL')

@@ -1,4 +1,4 @@
-/** Configuration: precedence, origins, and what is said of each of many wrong files. */
+/** Configuration: precedence, origins, and the complaints about wrong files. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'

@@ -44,7 +44,7 @@ test('LOAD-5: the gateway refuses excess writes before routing, with Retry-After
     retry: 'safe',
     retryAfterMs: expect.any(Number),
   })
-  // What is refused so is not looked at: nobody says that this is no cell.
+  // The gateway does not read a request that it refuses so: it does not say that this is no cell.
   const none = 'http://node/v1/nothing'
   expect((await fetch(new Request(none, { method: 'PUT', body: '{' }))).status).toBe(503)
   expect(asked).toEqual([])

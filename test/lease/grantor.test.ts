@@ -60,7 +60,7 @@ class Grantor {
   }
 }
 
-/** Nobody has to be waited for because this node is young. */
+/** No holder has to be awaited because this node is young. */
 function known(): Grantor {
   const grantor = new Grantor()
   grantor.ask(0, { from: z })

@@ -16,7 +16,7 @@ const [first, second]: [Term, Term] = [
 ]
 const reborn: Term = { incarnation: 2, number: 1 }
 
-/** Both clocks, the wall clock ahead of the other by so many milliseconds more than at the start. */
+/** Both clocks; since the start the wall clock has gained `aheadMs` on the other. */
 const at = (now: number, aheadMs = 0): Reading => ({ now, wall: (5_000 + now + aheadMs) * 1000 })
 const ignore = (): void => undefined
 

@@ -1,4 +1,4 @@
-/** What is held of a group: settling a part of it costs that part, and what has left is not found. */
+/** Positions held of a group: settling a part costs that part, and released ones are not found. */
 import { expect, test } from 'vitest'
 import { LogIndex, type GroupPositions } from '../../src/log/log-index.ts'
 import { nothingSettled, type PositionRow } from '../../src/log/settled.ts'

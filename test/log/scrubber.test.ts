@@ -28,7 +28,7 @@ async function diskWith(...keys: readonly Uint8Array[]): Promise<[SimDisk, Order
   return [disk, store]
 }
 
-/** What is said until both stores were read. */
+/** The report until both stores were read. */
 function scrub(store: OrderedStore, log: OrderedStore): Promise<string> {
   return new Promise((resolve) => {
     const scrubber = new Scrubber({

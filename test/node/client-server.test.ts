@@ -39,7 +39,7 @@ test.each(broken)('a bug that shows %s is reported once, and answered', async (_
   }
 })
 
-/** An index of one entry, with a text of so many bytes. */
+/** An index of one entry, with a text of the given number of bytes. */
 function indexOf(bytes: number): Partial<CellService> {
   const entries = [{ rowKey: rowKey(1), values: ['x'.repeat(bytes)] }]
   const answer = { kind: 'index', fields: ['note'], types: ['string'], entries } as const
@@ -76,7 +76,7 @@ test('LIVE-8: a node that lacks much sends its clients to another one, and then 
     const name = { rowKey: rowKey(n), column: 'BASE', refKey: 0 }
     expect(await settled(world, cells.get(name))).toBeUndefined()
   }
-  // It is asked once, and avoided then.
+  // The client asks it once, and avoids it then.
   expect(servedBy('n1')).toBeLessThanOrEqual(2)
   expect(servedBy('n2')).toBeGreaterThanOrEqual(38)
   returning.clear()

@@ -17,7 +17,7 @@ async function folderOf(files: Readonly<Record<string, number>>): Promise<string
   return folder
 }
 
-/** Its timers go off when they are told to. */
+/** The test sets off its timers. */
 function handClock(): { readonly clock: Clock; readonly delays: number[]; goOff(): void } {
   const delays: number[] = []
   let due = (): void => undefined

@@ -76,7 +76,7 @@ test('COST-2: a frame of many requests is taken up over many turns, in order, an
   intake.add('c1', frameOf([poll(301, 1)]))
   expect(taken.length).toBeGreaterThan(0)
   expect(taken.length).toBeLessThan(10)
-  // So much waits that no more is read from the link.
+  // The queue is full: the node reads no more from the link.
   expect(held).toEqual(['c1 true'])
   await run()
   expect(taken.map(({ id }) => id)).toEqual(Array.from({ length: 301 }, (_, nth) => nth + 1))
@@ -177,7 +177,7 @@ test('COST-6: every request has a cost, which grows with its size', () => {
   expect(costOf(status).begin).toBeGreaterThan(costOf(unlock).begin)
 })
 
-/** A link that takes nothing until it is told to. */
+/** A link that takes nothing until the test opens it. */
 function slowLink() {
   let queued = 0
   const sent: Response[] = []

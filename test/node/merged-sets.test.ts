@@ -7,7 +7,7 @@ import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
 import { listedGroupsMax } from '../../src/base/limits.ts'
 import { mergedGroups, mergedListing } from '../../src/node/merged-sets.ts'
 
-/** A set names so many at a time, whatever it is asked for. */
+/** A set names a bounded number of groups at a time, even where the limit is higher. */
 function pageOf(groups: readonly GroupId[], after: GroupId | undefined, limit: number): GroupId[] {
   const behind = groups.filter((one) => after === undefined || one > after)
   return behind.slice(0, Math.min(limit, listedGroupsMax))

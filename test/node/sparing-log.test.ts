@@ -1,4 +1,4 @@
-/** What strangers may write into the log. */
+/** The lines that strangers cause in the log. */
 import { expect, test } from 'vitest'
 import { linesMax, sparingLog, spanMs } from '../../src/node/sparing-log.ts'
 

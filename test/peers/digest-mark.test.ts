@@ -10,7 +10,7 @@ class Log implements OwnLog {
   lastFlush = 5
   durableFlush = 5
   readonly positions = new Map<GroupId, Position>()
-  /** How often it was asked. */
+  /** The number of its lookups. */
   looks = 0
 
   highest(of: GroupId): Position {

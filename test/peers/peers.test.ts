@@ -118,7 +118,7 @@ test('LIVE-3: a node requests no more digests while it lacks as much as one dige
   peers.beat()
   expect(asked()).toEqual([0, 1, 2])
   expect(peers.requestDigest(peer)).toBeGreaterThan(question + 1)
-  // It is asked once.
+  // The node asks it once.
   const before = asked().length
   peers.beat()
   expect(asked().length).toBe(before)

@@ -29,7 +29,7 @@ function createLoop(limits: Partial<SliceLimits> = {}) {
   }
 }
 
-/** Does so many steps, and notes each. */
+/** Does a number of steps, and notes each. */
 async function work(
   pace: Pace,
   steps: number,
@@ -129,7 +129,7 @@ test('COST-3: when too much is held a few go on, the oldest first, and all when 
   const all = [work(young, 3, done, 'young'), work(old, 3, done, 'old')]
   for (let nth = 0; nth < 3; nth++) await turn()
   expect(done).toEqual(['old', 'old', 'old'])
-  // Who waits for room costs no turns.
+  // A task that waits for room costs no turns.
   expect(isIdle()).toBe(true)
   old.end()
   for (let nth = 0; nth < 2; nth++) await turn()

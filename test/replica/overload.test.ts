@@ -1,4 +1,4 @@
-/** A node of three that is asked for more than it can do at once: what it holds and sends stays bounded. */
+/** A node of three that gets more than it can do at once: it holds and sends a bounded amount. */
 import { expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
@@ -54,7 +54,7 @@ function groupCalled(name: string): GroupId {
   return groupOfBytes(Buffer.from(name))
 }
 
-/** An entry of a group, with a row of so many bytes. */
+/** An entry of a group, with a row of the given number of bytes. */
 function entry(position: number, bytes: number): Uint8Array {
   const transaction = encodeTransaction({
     ...{ session: 's', sequence: position, attempt: 1, floor: 1 },

@@ -46,7 +46,7 @@ class Peer {
     this.#transport = transport
   }
 
-  /** Answers what it was asked; a few fetches in each turn. */
+  /** Answers its questions; a few fetches in each turn. */
   answer(): void {
     this.inMemoryMax = Math.max(this.inMemoryMax, this.#driver.status().groupsInMemory)
     const sent = this.#transport.sent.splice(0)

@@ -163,7 +163,7 @@ test.each<readonly [string, () => unknown, string]>([
 
 const model = defineSchema('S', [M]).model
 const version = firstVersion(model)
-/** What is taken for a schema, and is none. */
+/** Values that only look like a schema. */
 const noModels: readonly unknown[] = [
   ...[undefined, null, 5, 'S', [], {}, { name: 'S', tables: [] }, defineSchema('S', [M])],
   ...[

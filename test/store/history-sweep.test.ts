@@ -20,7 +20,7 @@ import { disks, onDisk } from './stores.ts'
 
 const nothing = new Uint8Array()
 
-/** Groups with so many versions each, all of which may go, and a sweep through them. */
+/** Groups with a number of versions each, all of which may go, and a sweep through them. */
 class Bench {
   readonly scanned: Range[] = []
   readonly sweep: HistorySweep

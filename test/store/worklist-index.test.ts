@@ -145,7 +145,7 @@ describe.each(disks)('on %s', (_, disk) => {
       commit(data, a, 2, gone('out', '1'))
       data.listing.delist('out', a, 2)
       await data.drain()
-      // Something is put while somebody looks, and the look was in vain.
+      // A row comes while a worker looks, and the look was in vain.
       const looking = listed(data, 'out')
       commit(data, b, 1, put('out', '1'))
       expect(await looking).toEqual([])

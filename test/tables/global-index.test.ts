@@ -372,7 +372,7 @@ test('IDX-1: rows without a part are in a global index, and null asks for them',
   expect(await ask({ owner: null, at: { gte: 4 } })).toEqual([1])
   expect(await ask({})).toEqual([2, 1, 3])
   expect(await ask({ owner: { gte: '' } })).toEqual([3])
-  // It is assigned, and leaves those that nobody has.
+  // It is assigned, and leaves those that no node has.
   await put(2, 3, 'bob')
   await rest()
   expect(await ask({ owner: null })).toEqual([1])

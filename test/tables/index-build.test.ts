@@ -159,7 +159,7 @@ test('IDX-6: an index answers once it holds all rows, also those that earlier pr
   await rest()
   expect(await run(removeLeftOvers(parts))).toBe(0)
   expect((await run(compareIndex(parts))).entries).toBe(5)
-  // A group without rows may get one that somebody alone has accepted: a position is taken in it.
+  // A group without rows may get one that a single replica has accepted: a position is taken in it.
   const emptied = before.group({ table: 'Car', key: { car: 3 } })
   const at = async (): Promise<number> => (await n1.replica.read(emptied, 'any', 1_000)).position
   const position = await run(at())
@@ -248,7 +248,7 @@ test('IDX-6: the grace begins when the declaration is known, however long ago th
   n1.replica.mishaps.push('answer-lost')
   const unknown = { code: 'unknown-outcome' }
   await expect(run(applySchema(n1.groups, second, options))).rejects.toMatchObject(unknown)
-  // It may have taken effect a moment ago, for all that anybody knows.
+  // For all that the caller knows, it may have taken effect a moment ago.
   await run(world.sleep(1_000_000_000))
   const parts = await run(partsOf(n1, options, 'CarsByCity'))
   const declaredAt = await run(since())

@@ -1,4 +1,4 @@
-/** Typed queues over nodes in memory: what is sent from a table's group is handled in another's. */
+/** Typed queues over nodes in memory: a group's handler gets the messages of another group. */
 import { expect, test } from 'vitest'
 import { asyncScope } from '../../src/adapters/async-scope.ts'
 import { defineSchema } from '../../schema/define.ts'

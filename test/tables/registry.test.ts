@@ -74,7 +74,7 @@ test('TAB-6: one of two concurrent changes finds the other and fails', async () 
     applySchema(port, later, options),
     applySchema(port, third, options),
   ])
-  // Whoever came second would have dropped what the first had added.
+  // The second change would have dropped what the first had added.
   expect(applied.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   expect((await readSchema(port, 'Shop', options))?.version).toBe(2)
 })

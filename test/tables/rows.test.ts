@@ -246,7 +246,7 @@ test('TAB-3: a time that looks like milliseconds is refused as a value, and name
   const insert = (at: number | bigint) =>
     db.transaction(of, (tx) => tx.insert(Seen, { store: 'a', at }))
   await expect(insert(ms)).rejects.toThrow('looks like milliseconds')
-  // Somebody means it.
+  // The caller means it.
   await insert(BigInt(ms))
   const row = { store: 'a', at: ms, last: 5 }
   const { value } = await db.read(of, 'current', (rows) => rows.get(Seen, { store: 'a', at: ms }))

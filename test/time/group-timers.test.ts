@@ -6,7 +6,7 @@ import { createBench, passMs } from '../cells/kit.ts'
 
 const group = groupOfBytes(Buffer.from('g'))
 
-/** A group that is put off, and when it was told to be due; all in milliseconds from now. */
+/** A group that is put off, and the moments at which it fell due; all in milliseconds from now. */
 class Watch {
   readonly told: number[] = []
   readonly #bench = createBench()

@@ -31,7 +31,7 @@ class SlowStore extends OffsetStore {
   }
 }
 
-/** A row in memory, which nobody else has. */
+/** A row in memory, which no other run has. */
 class RowStore extends OffsetStore {
   row: Offset = { generation: 1, owner: 'worker', after: 0, marked: 0, revision: 0 }
   claims = 0

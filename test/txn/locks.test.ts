@@ -10,7 +10,7 @@ const group = groupOfBytes(Buffer.from('g'))
 
 interface Desk {
   readonly locks: AdvisoryLocks
-  /** Runs the world on for so long. */
+  /** Runs the world on for the given time. */
   pass(ms: number): Promise<void>
 }
 

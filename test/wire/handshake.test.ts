@@ -183,7 +183,7 @@ test('a side’s store info is bound to its proof, with no other words and no ot
   expect(isTold({ info: told, mac }, 'secret', n2, n1)).toBe(false)
   expect(isTold({ info: { ...told, durableFlush: 8 }, mac }, 'secret', n1, n2)).toBe(false)
   expect(isTold({ info: { ...told, storeId: 't' }, mac }, 'secret', n1, n2)).toBe(false)
-  // A proof says nothing of a store, and nobody makes one say that there is none.
+  // A proof says nothing of a store, and no side can make one say that there is none.
   const proof = proofOf('secret', n1, n2)
   expect(isTold({ info: {}, mac: proof }, 'secret', n1, n2)).toBe(false)
   expect(isProof(tellOf('secret', n1, n2, {}), 'secret', n1, n2)).toBe(false)

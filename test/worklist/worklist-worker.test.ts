@@ -165,7 +165,7 @@ test('groups that fail have half of the slots at most, and those that do not are
   const putAt = new Map<GroupId, number>()
   desk.answer = async (one) => {
     if (!putAt.has(one)) {
-      // As of somebody who does not answer.
+      // As of a caller that does not answer.
       await desk.sleep(10_000)
       throw new Error('no answer')
     }
