@@ -1,4 +1,4 @@
-/** What runs inside a transaction's function is told from what does not, however often that ends and begins. */
+/** Code inside a transaction's function is known from other code, over any number of runs. */
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { asyncScope } from '../../src/adapters/async-scope.ts'

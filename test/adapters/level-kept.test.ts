@@ -57,7 +57,7 @@ test.each([
     for (const name of names) await flipABit(name)
     const store = await open()
     try {
-      // As a compaction leaves it: what it wrote in this one's place is sound.
+      // As a compaction leaves it: the table that it wrote in place of this one is sound.
       for (const name of names) await rm(join(path, name))
       await expect(store.check?.(spans)).rejects.toMatchObject({ code: 'corrupt' })
       expect(await tables(join(path, 'unchecked'))).toEqual(names)

@@ -28,7 +28,7 @@ const rowCount = 60
 const rowBytes = 4096
 
 let folder = ''
-/** A closed store with tables, a log and a manifest; copied by whoever damages it. */
+/** A closed store with tables, a log and a manifest; a test that damages it makes a copy. */
 let sound = ''
 
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** What an answer has room for is taken while it is read: much is asked for, little more is read than fits. */
+/** A read takes the room of its answer as it goes: it reads little more than fits. */
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import { cellBytesMax } from '../../src/base/limits.ts'
@@ -14,7 +14,7 @@ import { ask, createBench, current, datastore, packed, rowKey, settled } from '.
 const large = packed('x'.repeat(cellBytesMax - 2))
 const column = 'BASE'
 
-/** Rows in shards of their own, of one cell each, and what is read of them from here on. */
+/** Rows in shards of their own, of one cell each, and the count of their reads from here on. */
 async function manyLarge(count: number) {
   const { world, node } = createBench()
   const { store, replica } = node('n1')

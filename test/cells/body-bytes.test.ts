@@ -83,7 +83,7 @@ test('CELL-6: unpacking refuses a body that is damaged, of another format or of 
     claimed(length - 1, deflated),
     claimed(length, deflated, 2),
     claimed(length, Buffer.alloc(50, 0xff)),
-    // Packed twice: what comes out is no MessagePack.
+    // Packed twice: the result is no MessagePack.
     storedBytes(Buffer.concat([bytes, Buffer.alloc(2_000)])),
     // Larger than what it holds: the rest would be hidden.
     claimed(3, Buffer.concat([deflateRawSync(pack('xy')), Buffer.alloc(100)])),

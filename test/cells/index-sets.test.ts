@@ -255,7 +255,7 @@ test('IDX-8: a set takes no older definitions than it has', async () => {
   expect(old.rows).toHaveLength(1)
   expect((await drop(0)).phase).toBe('dropped')
   expect((await of()).rows).toEqual([])
-  // Whoever has slept since writes what it read then.
+  // A node that has slept since writes what it read then.
   const late = tables.transaction(datastoreKey(copy), (tx) => putDefinitions(tx, copy, old))
   await expect(run(late)).rejects.toThrow('IDX-8')
   await spread()

@@ -49,7 +49,7 @@ export interface KnownCall {
   readonly given: readonly unknown[]
   /** By place: other values that may stand there. */
   readonly places: readonly Takes[]
-  /** Which place is that of the options, and what each may be. */
+  /** The place of the options, and the values that each may have. */
   readonly optionsAt?: number
   readonly options: Readonly<Record<string, Takes>>
   make(on: On, given: readonly unknown[]): unknown
@@ -130,7 +130,7 @@ function apply(holder: object, method: string, given: readonly unknown[]): unkno
 }
 
 function isGenerator(value: unknown): value is AsyncGenerator {
-  // What gives pages is a promise too.
+  // A call that gives pages is a promise too.
   return typeof value === 'object' && value !== null && 'next' in value
 }
 

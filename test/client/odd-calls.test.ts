@@ -115,7 +115,7 @@ test.each(knownCalls.map((known) => [known.name, known] as const))(
     for (const [place, takes] of known.places.entries()) {
       for (const one of [undefined, ...oddValues]) {
         if (isTaken(takes, one)) continue
-        // What may be left out.
+        // Members that may be left out.
         const isOptional = ['client.status', 'client.rejected', 'letters.redriveAll']
         if (one === undefined && isOptional.includes(known.name)) continue
         const code = await said(known, known.given.toSpliced(place, 1, one))

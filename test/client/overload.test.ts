@@ -45,7 +45,7 @@ test('LOAD-8: a window grows with answers, halves once a round trip, and rests w
   }
   expect(fill(0)).toBe(8)
   answer(8)
-  // It was filled, and half of it again: what is known to be enough is not made larger.
+  // It was filled, and half of it again: the client does not raise a size that is enough.
   expect(window.size).toBeGreaterThan(10)
   for (let round = 0; round < 20; round++) answer(fill(round))
   expect(window.size).toBe(64)

@@ -79,7 +79,7 @@ test(
       await cp(c.dataFolder, old, { recursive: true })
       await c.start()
       await putSome(a.url, 5)
-      // Nothing is written from here on: what was told last is kept within a heartbeat all the same.
+      // Nothing is written from here on: the last claims are kept within a heartbeat all the same.
       await new Promise((resolve) => setTimeout(resolve, 2_000))
       await stopAll(cluster)
       await replaceFolder(c.dataFolder, old)

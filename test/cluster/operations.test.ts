@@ -109,7 +109,7 @@ function complaintsOf(page: Page, before: Page | undefined): readonly string[] {
     ...(page.types.has(familyOf(sample, page.types)) ? [] : [`${sample} has no type`]),
     ...(Number.isFinite(value) ? [] : [`${sample} is ${value}`]),
   ])
-  // What was never above 0 may come and go with its labels.
+  // A figure that was never above 0 may come and go with its labels.
   const fell = [...(before?.samples ?? [])].flatMap(([sample, was]) => {
     const isGauge = page.types.get(familyOf(sample, page.types)) === 'gauge'
     const value = page.samples.get(sample) ?? 0

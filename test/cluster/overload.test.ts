@@ -6,7 +6,7 @@ import { startCluster } from './harness.ts'
 
 const clientCount = 20
 const tickMs = 10
-/** A put follows the one before, in so many loops, to find out what nodes and this process can do. */
+/** Loops of puts, one after the other each, to find out what nodes and this process can do. */
 const loops = 64
 const bestMs = 1_000
 const loadMs = 3_000

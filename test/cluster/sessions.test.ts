@@ -237,7 +237,7 @@ test(
       await Promise.all(writing)
       await cluster.node('a').start()
     }
-    // What was on its way when a node was killed is decided before this is.
+    // Transactions on their way when a node was killed are decided before this one.
     await count(db, 3, 'count last')
     told.acknowledged.push('count last')
     const group = db.group(keyOf(3))

@@ -32,7 +32,7 @@ async function figures(node: TestNode): Promise<string> {
   return (await fetch(`${node.url}/metrics`)).text()
 }
 
-/** Puts cells until it is told to stop; resolves with how many were acknowledged, and what failed. */
+/** Puts cells until it is stopped; resolves with the number of acknowledged ones, and failures. */
 function putting(
   cluster: TestCluster,
   secret?: string,

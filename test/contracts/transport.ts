@@ -31,7 +31,7 @@ const info: LinkInfo = {
 }
 
 interface Settings {
-  /** The reason that whoever wants a link is told. */
+  /** The reason that a dialer gets for a refused link. */
   readonly reason?: string
   /** What this side tells of itself. */
   readonly own?: LinkInfo
@@ -48,7 +48,7 @@ class End {
   readonly breaches: string[] = []
   /** The other end, as this one names it, while the link is up. */
   peer: string | undefined
-  /** The reason that whoever wants a link is told. */
+  /** The reason that a dialer gets for a refused link. */
   reason: string | undefined
   #isClosed = false
 

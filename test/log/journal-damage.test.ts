@@ -39,7 +39,7 @@ beforeAll(async () => {
     if (position % 3 === 0) remember(log, position)
     const text = `${position} `.repeat(random.pick([5, 50, 200, 5_000]))
     const votes = [accept('a', position, 0, text)]
-    // What is open keeps flushes from being settled.
+    // An open position keeps flushes from being settled.
     if (2 * position > settledThrough) votes.push(promise('b', position, position))
     await durable(log, ...votes)
     await durable(log, chosen('a', position, 0))
@@ -102,7 +102,7 @@ async function inStore<T>(path: string, work: (store: OrderedStore) => T | Promi
   }
 }
 
-/** What a log says of itself that votes rest on, and what others are told of it. */
+/** The claims of a log that votes rest on, and those that peers hear of it. */
 function knowledge(log: LogStore): unknown {
   const headers = ['a', 'b'].map((name) =>
     Array.from({ length: positions + 2 }, (_, at) => {

@@ -1,4 +1,4 @@
-/** What begins at a node when more comes than it can do: bounded parts in bounded time, and the rest is refused. */
+/** A node with too many requests begins a bounded part in bounded time, and refuses the rest. */
 import { expect, test } from 'vitest'
 import * as fc from 'fast-check'
 import type { Problem } from '../../src/base/problem.ts'

@@ -138,7 +138,7 @@ test('COST-4: a queued request does not begin once its client has stopped waitin
   stays(900, { kind: 'cancel', request: startMax + 3 })
   void closers[1]?.()
   await passMs(world, 100)
-  // What they held is given back at once.
+  // They give their places back at once.
   expect(server.requests).toBe(startMax + 9)
   while (ends.length > 0) {
     for (const end of ends.splice(0)) end()

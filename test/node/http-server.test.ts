@@ -162,7 +162,7 @@ test('WebSockets of pages of other origins are not opened; others are', async ()
   expect(await outcome({})).toBe('open')
 })
 
-/** What comes back on one connection for these words, each said when the answer before it is there. */
+/** The answers on one connection to these requests, each sent after the answer before it. */
 async function exchanged(
   bound: BoundServer,
   words: readonly (readonly [said: string, last: string])[],

@@ -38,7 +38,7 @@ interface Said {
   readonly body: string
 }
 
-/** What comes back for these bytes, once the listener has ended the connection. */
+/** The answer to these bytes, once the listener has ended the connection. */
 function say({ url }: BoundServer, words: string): Promise<Said> {
   return new Promise((resolve, reject) => {
     let text = ''

@@ -1,4 +1,4 @@
-/** The secret of a user's nodes: made once, whoever starts first, and for that user's eyes only. */
+/** The secret of a user's nodes: the first node makes it once, for that user's eyes only. */
 import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -40,7 +40,7 @@ test('the node reports a long turn with the work in it, and not more often than 
     trace.end?.()
     nowMs += 5
     trace.end?.()
-    // Nobody's.
+    // Work that belongs to no part.
     cpuMicros += 90_000
     look(25)
   }

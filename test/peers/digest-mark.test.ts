@@ -38,7 +38,7 @@ test('LOG-9: a digest counts once the node’s own log durably has all that it n
   log.lastFlush = 7
   expect([mark.advance(), mark.through]).toEqual([false, 10])
   log.durableFlush = 6
-  // What goes into the log later does not put it off.
+  // A later flush of the log does not put it off.
   log.lastFlush = 9
   expect([mark.advance(), mark.through]).toEqual([false, 10])
   log.durableFlush = 7

@@ -106,7 +106,7 @@ test('LIVE-3: a node requests no more digests while it lacks as much as one dige
   tell(0, named('a', 3))
   expect(asked()).toEqual([0, 1])
   tell(1, named('b', 3))
-  // Neither of itself, nor in time, nor for somebody who wants to list groups.
+  // Neither by itself, nor in time, nor for a client that lists groups.
   peers.askDigests()
   peers.beat()
   const question = peers.requestDigest(peer)

@@ -57,7 +57,7 @@ function slicesOf(limits: Partial<Limits>, foreground = () => 0): [Slices, HandC
   return [new Slices({ clock, trace: silentTrace, limits: all, foreground, onFailed }), clock]
 }
 
-/** So many pieces of so many bytes, each of which takes its time. */
+/** A number of pieces of given sizes, each of which takes its time. */
 function* pieces(
   done: string[],
   name: string,
@@ -155,7 +155,7 @@ test('LIVE-6: each answer lets the next fetch go, and a fetch that a client awai
   expect(sent.slice(5)).toEqual(['n2 a 1 awaited', 'n2 d 1'])
   fetches.answered(peer, groupOf('urgent'))
   expect(sent.slice(7)).toEqual(['n2 d 1 awaited'])
-  // What has come otherwise is not asked for.
+  // The node does not ask for a group that came another way.
   fetches.ask(other, fetchOf(groupOf('done')))
   expect(sent.length).toBe(8)
   expect(fetches.patienceMs(groupOf('done'))).toBe(0)

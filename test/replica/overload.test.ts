@@ -212,7 +212,7 @@ test('a node whose disk lags takes no more than its bound, and the rest later', 
       gate.release()
       expect(meanwhile).toEqual([0, 'overloaded'])
       await new Promise((resolve) => setTimeout(resolve, 100))
-      // So much was taken, and not more: a follower has twice the bound.
+      // It took that much and no more: a follower has twice the bound.
       expect(accepted().length * value.length).toBeGreaterThan(1024 * 1024)
       expect(accepted().length * value.length).toBeLessThan(3 * 1024 * 1024)
       for (let turn = 0; accepted().length < accepts.length; turn++) {

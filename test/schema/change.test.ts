@@ -1,4 +1,4 @@
-/** Online schema change: what may be added, what is refused and why, and what stays as it is. */
+/** Online schema change: additions that pass, changes that are refused, and parts that stay. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { changeText } from '../../schema/change.ts'

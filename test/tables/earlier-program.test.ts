@@ -1,4 +1,4 @@
-/** Programs that declare an earlier version than the cluster has: what they do not know stays in rows. */
+/** Programs of an earlier version than the cluster: properties unknown to them stay in rows. */
 import { expect, test } from 'vitest'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
@@ -85,7 +85,7 @@ test.each([
   await old.transaction(red, (tx) => tx.update(EarlyMember, one, { home: null }))
   const { home: _home, ...without } = kept
   expect(await row()).toEqual(without)
-  // What is new has the default, and what is made anew has nothing of before.
+  // A new property has the default, and a row made anew has nothing of the old one.
   await old.transaction(red, (tx) => tx.delete(EarlyMember, one))
   await old.transaction(red, (tx) => tx.put(EarlyMember, given))
   expect(await row()).toEqual({ ...given, rank: 7 })

@@ -152,7 +152,7 @@ test('IDX-6: an index answers once it holds all rows, also those that earlier pr
     { car: 2, city: 'Rome', seats: 4 },
     { car: 6, city: 'Rome' },
   ])
-  // What is left over is found, and taken out by the agenda of its row's group.
+  // The check finds a left-over entry, and the agenda of its row's group takes it out.
   const [group] = indexGroups(parts.index)
   expect(group).toBeDefined()
   await run(remove(before, 3))
@@ -395,7 +395,7 @@ test('writers can shorten, empty and delete older rows under an index, and its b
   expect(await run(compareIndex(await partsFor('NotesByTitle')))).toMatchObject({
     ...{ rows: 3, entries: 2, faults: [], misfits: { count: 1 } },
   })
-  // What is written is held to the limits as ever.
+  // Writes are held to the limits as ever.
   const tooLong = change(after, 'new', (tx) => tx.put(Note, { id: 'new', title: long, tags: [] }))
   await expect(tooLong).rejects.toMatchObject({ code: 'too-large' })
   const tooMany = change(after, 'new', (tx) => tx.put(Note, { id: 'new', title: 'ok', tags }))
@@ -427,7 +427,7 @@ test('IDX-6: an index that is being built can be dropped, and declared anew unde
   const dropped = await run(readSchemaView(n1.groups, 'Fleet', { clock }))
   expect(dropped).toMatchObject({ version: { version: 3 }, building: new Map() })
   expect(dropped?.version.schema).toEqual({ ...second, indexes: [] })
-  // Who has opened it before is told, and keeps it no more.
+  // A program that opened it before gets an error, and keeps it no more.
   await expect(run(db.index(Car, 'CarsByCity', {}))).rejects.toThrow('was dropped')
   await run(bench.world.sleep(2_000_000))
   await run(put(db, 4, 'Oslo'))

@@ -105,7 +105,7 @@ test('TAB-6: a version that the cluster had is fine to apply again, and changes 
   })
   expect((await applySchema(port, later, options)).kind).toBe('older')
   expect((await readSchema(port, 'Shop', options))?.version).toBe(3)
-  // What was never a version leaves something out, and is told so.
+  // A schema that never was a version leaves something out, and apply says so.
   const less = schemaOf('required string label;', more)
   await expect(applySchema(port, less, options)).rejects.toThrow(/property Shelf.note is gone/)
   expect(second.version.version).toBe(2)

@@ -141,7 +141,7 @@ test('no caller can change a default or a stored value through bytes that it hol
   await db.transaction(key(3), (tx) => tx.insert(New, { id: 3 }))
   expect([...(await read(3)).raw]).toEqual([1, 2, 3])
   expect((await read(2)).part).toBe((await read(3)).part)
-  // What was given is not looked at again.
+  // The program does not look at given bytes again.
   const raw = Uint8Array.of(7)
   await db.transaction(key(4), async (tx) => {
     await tx.put(New, { id: 4, raw })

@@ -1,4 +1,4 @@
-/** The types of the handles, by the compiler itself: what must compile does, what must not is refused. */
+/** The types of the handles, by the compiler itself: right programs compile, wrong ones do not. */
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'

@@ -20,7 +20,7 @@ function countsOf(holdings: Holdings, names: readonly string[]): number[] {
   return names.map((name) => shardsOf(holdings, name).size)
 }
 
-/** Goes on until nothing changes; each worker gives up at once what it is asked for. */
+/** Goes on until nothing changes; each worker gives up its shards at once when it must. */
 function settledSpread(from: Holdings, names: readonly string[], generation: number): Holdings {
   let now = from
   for (let next = generation; next < generation + 5; next++) {

@@ -1,4 +1,4 @@
-/** One trigger in one shard: what is claimed and saved when things happen at once. */
+/** One trigger in one shard: its claims and saves when things happen at once. */
 import { expect, test } from 'vitest'
 import { createClock } from '../../sim/world/clock.ts'
 import { SeededRandom } from '../../sim/world/random.ts'

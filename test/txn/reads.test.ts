@@ -15,7 +15,7 @@ function rowOf(key: Uint8Array): Row {
   return { key, value: key, timestamp: 60 }
 }
 
-/** Answers with as many rows as it may give at once, and notes what it was asked. */
+/** Answers with as many rows as it may give at once, and notes its requests. */
 function portOf(bench: Bench, rowsAtOnce: number, begin?: GroupPort['begin']) {
   const asked: string[] = []
   const port: GroupPort = {

@@ -436,7 +436,7 @@ test('TXN-1: parallel transfers keep the sum, and every scan sees it whole', asy
             async (tx) => {
               const [source, target] = [b(names[from] ?? ''), b(names[to] ?? '')]
               const left = amount((await tx.get(source))?.value) - count
-              // An empty account is closed, and opened again by whoever finds it absent.
+              // An empty account is closed; the next transfer to it opens it again.
               if (left === 0) tx.delete(source)
               else tx.put(source, b(`${left}`))
               const there = amount((await tx.get(target))?.value) + count

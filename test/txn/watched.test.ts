@@ -1,4 +1,4 @@
-/** Writes that a program forgets to await: what they fail by fails the transaction. */
+/** Writes that a program forgets to await: their error fails the transaction. */
 import { expect, test } from 'vitest'
 import { Turn, inTurn } from '../../src/txn/turn.ts'
 

@@ -1,4 +1,4 @@
-/** Messages that are written by hand: what was encoded comes back, and each wrong number has its reason. */
+/** Messages written by hand: decoding gives them back, and each wrong number has its reason. */
 import { expect, test } from 'vitest'
 import { transactionBytesMax } from '../../src/base/limits.ts'
 import { groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
@@ -53,7 +53,7 @@ test('the largest transactions that wait together make a well-formed proposal', 
   const leader = cluster.at(0)
   leader.isHeld = true
   cluster.submit(0, { key: 'before' })
-  // What such a transaction has beside its value takes so much.
+  // The rest of such a transaction takes this much.
   const value = 'v'.repeat(transactionBytesMax - 24)
   const requests = ['k1', 'k2'].map((key) => cluster.submit(0, { key, value }))
   leader.isHeld = false

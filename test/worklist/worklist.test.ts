@@ -1,4 +1,4 @@
-/** What nodes say of their agendas: who has something, what came since, and who shares the work. */
+/** Answers of nodes about their agendas: groups with rows, changes, and the sharers of the work. */
 import { expect, test } from 'vitest'
 import type { ListedGroup } from '../../src/group/replica-port.ts'
 import { Feed, memberMs } from '../../src/worklist/worklist-feed.ts'
