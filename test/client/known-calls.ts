@@ -45,11 +45,11 @@ type Takes = (value: unknown) => boolean
 
 export interface KnownCall {
   readonly name: string
-  /** What is right in each place. */
+  /** A right value for each place. */
   readonly given: readonly unknown[]
-  /** By place: what else may stand there. */
+  /** By place: other values that may stand there. */
   readonly places: readonly Takes[]
-  /** Which place is that of the options, and what each may be. */
+  /** The place of the options, and the values that each may have. */
   readonly optionsAt?: number
   readonly options: Readonly<Record<string, Takes>>
   make(on: On, given: readonly unknown[]): unknown
@@ -132,11 +132,11 @@ function apply(holder: object, method: string, given: readonly unknown[]): unkno
 }
 
 function isGenerator(value: unknown): value is AsyncGenerator {
-  // What gives pages is a promise too.
+  // A call that gives pages is a promise too.
   return typeof value === 'object' && value !== null && 'next' in value
 }
 
-/** Inside a transaction, whose handle is asked. */
+/** Inside a transaction, by its handle. */
 function inside(
   method: string,
   given: readonly unknown[],
@@ -270,7 +270,7 @@ export const knownCalls: readonly KnownCall[] = [
   inside('timestampOf', [{}], [no]),
 ]
 
-/** Names nothing: all rows are asked for. */
+/** Names nothing: the query is for all rows. */
 function isEmpty(value: unknown): boolean {
   return isMembers(value) && Object.keys(value).length === 0
 }

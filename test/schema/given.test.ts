@@ -163,7 +163,7 @@ test.each<readonly [string, () => unknown, string]>([
 
 const model = defineSchema('S', [M]).model
 const version = firstVersion(model)
-/** What is taken for a schema, and is none. */
+/** Values that only look like a schema. */
 const noModels: readonly unknown[] = [
   ...[undefined, null, 5, 'S', [], {}, { name: 'S', tables: [] }, defineSchema('S', [M])],
   ...[
@@ -226,7 +226,7 @@ test('problems that are no list, spans that are none, and a text that is none ar
   )
 })
 
-test('what is a schema is taken, as it was made and as it comes back from JSON', () => {
+test('the functions accept a schema as made and as read back from JSON', () => {
   const reread: unknown = JSON.parse(JSON.stringify(model))
   for (const given of [model, reread]) {
     expect(call(api, 'fingerprintOf', given)).toBe(version.fingerprint)

@@ -43,7 +43,7 @@ test('SCH-3: a default fits where a row with its value would be taken', () => {
     fc.property(fc.constantFrom(...scalarKinds), literals, (kind, literal) => {
       const fits = fitByKind[kind].fits(literal)
       if (fits) seen.add(kind)
-      // Of a default more is asked: one form for each value.
+      // A default has a rule of its own: one form for each value.
       if (fits && !isLost(kind, literal)) expect(isValue(kind, literal)).toBe(true)
       const isOneForm = !['json', 'sequence', 'int64', 'bytes'].includes(kind)
       if (isOneForm && !fits) expect(isValue(kind, literal)).toBe(false)
