@@ -72,6 +72,20 @@ export function checkModel(call: string, given: unknown): void {
   throw wrong(call, `the schema ${what}; expected ${words}`)
 }
 
+/** The descriptor of a message of Protocol Buffers. */
+export function checkDescriptor(call: string, given: unknown): void {
+  const isOne = isObject(given) && given['kind'] === 'message' && isList(given['fields'])
+  if (isOne && typeof given['typeName'] === 'string') return
+  const words = 'one that protoc-gen-es generates, or that was read from a file of descriptors'
+  throw wrong(call, `the descriptor is ${wordsFor(given)}; expected ${words}`)
+}
+
+/** What holds the fields of a message: `what` names it. */
+export function checkFieldsIn(call: string, what: string, given: unknown): void {
+  if (isObject(given)) return
+  throw wrong(call, `${what} ${wordsFor(given)}; expected an object of fields`)
+}
+
 /** A schema as text. */
 export function checkSource(call: string, given: unknown): void {
   if (typeof given === 'string') return

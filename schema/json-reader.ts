@@ -2,7 +2,8 @@
  * Walks through JSON of unknown form. Each step gives a value of the type asked for; the first that
  * cannot is remembered, with its place, and from then on the values mean nothing.
  */
-import { isList, isReadable } from '../src/base/readable.ts'
+import { elementsOf, isList, isReadable } from '../src/base/readable.ts'
+import { wordsFor } from '../src/base/words.ts'
 import type { PropertyDefault } from './model.ts'
 import type { SchemaPath, SchemaProblem } from './problem.ts'
 
@@ -78,11 +79,11 @@ export class JsonPlace {
       this.refuse('is not a list')
       return []
     }
-    if (this.value.length > most) {
-      this.refuse(`has ${this.value.length} elements, at most ${most}`)
+    const elements = elementsOf(this.value, most)
+    if (elements === undefined) {
+      this.refuse(`has ${wordsFor(this.value.length)} elements, at most ${most}`)
       return []
     }
-    const elements: readonly unknown[] = this.value
     return elements.map((element, index) => read(this.#below(element, index)))
   }
 

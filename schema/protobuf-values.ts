@@ -4,6 +4,7 @@
  */
 import { create, type DescField, type DescMessage, type MessageShape } from '@bufbuild/protobuf'
 import { assert } from '../src/base/assert.ts'
+import { checkDescriptor, checkFieldsIn } from './given.ts'
 import type { FieldValues } from './protobuf-types.ts'
 
 /** A message as the value of a property made with `messageOf`. */
@@ -11,6 +12,8 @@ export function fieldsOf<Desc extends DescMessage>(
   descriptor: Desc,
   message: MessageShape<Desc>,
 ): FieldValues<Desc> {
+  checkDescriptor('fieldsOf', descriptor)
+  checkFieldsIn('fieldsOf', 'the message is', message)
   const fields = plainFields(descriptor, message)
   assert(isOf<FieldValues<Desc>>(fields), 'schema: values are those of their descriptor')
   return fields
@@ -21,6 +24,8 @@ export function messageFrom<Desc extends DescMessage>(
   descriptor: Desc,
   fields: FieldValues<Desc>,
 ): MessageShape<Desc> {
+  checkDescriptor('messageFrom', descriptor)
+  checkFieldsIn('messageFrom', 'the fields are', fields)
   return build(descriptor, fields)
 }
 

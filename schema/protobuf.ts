@@ -11,6 +11,7 @@ import { ScalarType, type DescField, type DescMessage } from '@bufbuild/protobuf
 import { FeatureSet_FieldPresence as FieldPresence } from '@bufbuild/protobuf/wkt'
 import { assert } from '../src/base/assert.ts'
 import type { Declared, Properties } from './declared.ts'
+import { checkDescriptor } from './given.ts'
 import type { RowOf } from './infer.ts'
 import type { ScalarKind } from './model.ts'
 import { SchemaError, type SchemaProblem } from './problem.ts'
@@ -24,6 +25,7 @@ export { fieldsOf, messageFrom } from './protobuf-values.ts'
 export function messageOf<Desc extends DescMessage>(
   descriptor: Desc,
 ): RequiredProperty<'message', RowOf<FieldsOf<Desc>>, FieldsOf<Desc>> {
+  checkDescriptor('messageOf', descriptor)
   const reader = new DescriptorReader()
   const properties = reader.propertiesOf(descriptor)
   const { problems } = reader

@@ -31,8 +31,10 @@ export function isText(value: unknown): value is string {
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-export function isUuid(text: string): text is Uuid {
-  return uuidPattern.test(text)
+export function isUuid(text: string): text is Uuid
+export function isUuid(value: unknown): value is Uuid
+export function isUuid(value: unknown): value is Uuid {
+  return typeof value === 'string' && uuidPattern.test(value)
 }
 
 export function isTimestamp(value: unknown): value is Timestamp {

@@ -173,7 +173,7 @@ export function checkAssertions(root: string): string[] {
   })
 }
 
-/** What git has at the top: the files that a clone shows first are a fixed, short list. */
+/** The top of the tree in git: the files that a clone shows first are a fixed, short list. */
 export function checkTopLevel(root: string): string[] {
   const run = spawnSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' })
   if (run.status !== 0) return [`${root}: git ls-files failed: ${run.stderr}`]

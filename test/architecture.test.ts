@@ -129,7 +129,7 @@ test('a folder without a row in the table is found', () => {
   ])
 })
 
-test('an import cycle is told with every file on it', () => {
+test('the rules name every file of an import cycle', () => {
   const tree = plant({
     'src/paxos/a.ts': "import { b } from './b.ts'\n",
     'src/paxos/b.ts': "import { c } from './c.ts'\n",
@@ -196,7 +196,7 @@ test('a function of 71 lines is found', () => {
   ])
 })
 
-test('what is allowed at the edge, and a name that only looks forbidden, pass', () => {
+test('the rules pass imports allowed at the edge and names that only look forbidden', () => {
   const tree = plant({
     'src/cli/a.ts': "import 'node:fs'\nexport const a = [Date.now(), process.pid, Math.random()]\n",
     'src/base/bytes.ts': "import { crc32 } from 'node:zlib'\nexport const b = crc32\n",
@@ -218,7 +218,7 @@ test('a name at the top that is not on the list is found, when git has it', () =
   expect(rules.checkTopLevel(tree).map((told) => told.split(':')[0])).toEqual(['lib', 'notes.md'])
 })
 
-test('a rule that nothing asserts, or that no test claims, is told by its id', () => {
+test('the rules name each rule id that no source asserts or no test claims', () => {
   const tree = plant({
     'src/paxos/SPEC.md':
       '| **TREE-1** | a |\n| **TREE-2** | b |\n| **TREE-3** | c |\n| **TREE-4** | d |\nas TREE-9 says\n',

@@ -93,8 +93,7 @@ async function declare(client: Client): Promise<void> {
     ...{ table: index, datastore: 'indexed' },
     column_defs: [{ column_key: 'BASE', fields }],
   })
-  // No shard has been written to.
-  await indexes.build(index, { graceMs, shards: [] })
+  await indexes.build(index, { graceMs })
 }
 
 async function measurePuts(

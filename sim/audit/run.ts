@@ -6,11 +6,14 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { systemClock } from '../../src/adapters/system-clock.ts'
+import { systemRandom } from '../../src/adapters/system-random.ts'
 import { StoreError } from '../../src/base/errors.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import type { Client } from '../../src/client/client.ts'
 import { connect } from '../../src/client/connect.ts'
 import type { Progress } from '../../src/tables/index-upkeep.ts'
+import { buildOverFew } from '../workloads/build-index.ts'
 import { pause } from '../processes/workload.ts'
 import { SeededRandom } from '../world/random.ts'
 import { faresTrigger } from './fares-service.ts'
@@ -169,7 +172,9 @@ class Audit {
     }
     // Nothing but trips is ever written there.
     const shards = [...new Set(trips.map(({ rowKey }) => shardOf(rowKey)))]
-    await again(() => indexes.build(indexName, { graceMs, shards, onProgress: onBuild }))
+    const options = { graceMs, shards, onProgress: onBuild }
+    const parts = { clock: systemClock, random: systemRandom }
+    await again(() => buildOverFew(this.#client, parts, { datastore, name: indexName }, options))
   }
 
   async #killAtRandom(loading: Loading): Promise<Kills> {

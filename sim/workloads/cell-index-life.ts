@@ -9,6 +9,8 @@ import type { KnownIndex } from '../../src/cells/index-registry.ts'
 import type { Answer, DropIndex } from '../../src/cells/operation.ts'
 import type { Client } from '../../src/client/client.ts'
 import type { ClientCellIndexes } from '../../src/client/cell-indexes.ts'
+import type { Clock } from '../../src/ports/clock.ts'
+import { buildOverFew } from './build-index.ts'
 import type { Coverage } from '../coverage.ts'
 import type { Load } from './load.ts'
 import type { SeededRandom } from '../world/random.ts'
@@ -29,6 +31,7 @@ export interface CellIndexLifeParts {
   readonly coverage: Coverage
   readonly options: WorkloadOptions
   readonly load: Load
+  readonly clock: Clock
   /** Connects one more. */
   client(): Client
   readonly random: SeededRandom
@@ -124,7 +127,7 @@ export class CellIndexLife {
     }
     if (wanted === undefined) return undefined
     await indexes.apply(definitionOf(wanted))
-    await indexes.build(name, { graceMs: 0, shards })
+    await this.#buildBy(client)
     return (await indexes.list()).find((one) => one.definition.name === name)
   }
 
@@ -147,9 +150,15 @@ export class CellIndexLife {
     const build = async (): Promise<void> => {
       ready = this.#parts.onBuild()
       const rowsAtOnce = this.#parts.random.pick([1, 2, 50])
-      await this.#indexes.build(name, { graceMs: 0, shards, rowsAtOnce }).catch(unlessGone)
+      await this.#buildBy(this.#client, rowsAtOnce).catch(unlessGone)
     }
     if (await this.#until(build)) await this.#parts.told(ready)
+  }
+
+  #buildBy(client: Client, rowsAtOnce?: number): Promise<void> {
+    const { clock, random } = this.#parts
+    const options = { graceMs: 0, shards, ...(rowsAtOnce !== undefined && { rowsAtOnce }) }
+    return buildOverFew(client, { clock, random }, { datastore, name }, options)
   }
 
   async #rebuildOnce(): Promise<void> {

@@ -108,6 +108,7 @@ export class CellIndexWorkload {
         const times = lone === undefined ? upkeepTimes : hastyTimes
         return this.#connect('index-declarer', notAlone(parts.nodes, lone), times)
       },
+      clock: this.#clock(new SimProcess(parts.world, 'index-life')),
       random: parts.world.random.fork('index life'),
       isEnding: () => this.#isEnding,
       told: (call) => this.#told(call),

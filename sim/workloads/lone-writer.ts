@@ -16,7 +16,7 @@ export interface LoneWriterParts {
 }
 
 const thinkMicros = 2_000
-/** A write's time limit: this, or this factor times the time of the write before. */
+/** A write takes less than this, or than this factor times the time of the write before. */
 const usualMicros = 30_000
 const slackFactor = 3
 

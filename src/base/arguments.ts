@@ -3,8 +3,9 @@
  * may be given; programs in JavaScript hear of it here. What a call does not understand it refuses: passed
  * over, it would be another question that is answered.
  */
+import { errorText } from './error-text.ts'
 import { StoreError, type StoreErrorDetail } from './errors.ts'
-import { hiddenIn, isReadable } from './readable.ts'
+import { elementsOf, hiddenIn, isList, isReadable } from './readable.ts'
 import { unknownWord } from './suggest.ts'
 import { isPlain, wordsFor } from './words.ts'
 
@@ -28,12 +29,13 @@ export const flag: Rule = {
 /** A number whose bounds the call itself looks at. */
 export const number: Rule = { accepts: (value) => typeof value === 'number', words: 'a number' }
 export const callback: Rule = {
-  accepts: (value) => typeof value === 'function' && !isGenerator(value),
-  words: 'a function, and no generator, whose body would never run',
+  accepts: (value) => typeof value === 'function' && isCallable(value),
+  words: 'a function that is no class, and no generator, whose body would never run',
 }
 
-function isGenerator(value: object): boolean {
-  return Object.prototype.toString.call(value).endsWith('GeneratorFunction]')
+/** A generator's body does not run when it is called, and a class throws. */
+function isCallable(value: object): boolean {
+  return isReadable(value) && wordsFor(value) === 'a function'
 }
 
 export function oneOf(...known: readonly string[]): Rule {
@@ -64,17 +66,21 @@ export function numberWithin(least: number, most: number, unit: string = ''): Ru
   }
 }
 
-export function listOf({ accepts, words }: Rule): Rule {
+/** `most`: a longer list is refused before an element of it is looked at. */
+export function listOf({ accepts, words }: Rule, most?: number): Rule {
+  const bound = most === undefined ? '' : ` of at most ${most}`
   return {
     // `every` would pass over holes.
-    accepts: (value) => Array.isArray(value) && Array.from(value).every((one) => accepts(one)),
-    words: `a list, each of it ${words}`,
+    accepts: (value) => isList(value) && elementsOf(value, most)?.every(accepts) === true,
+    words: `a list${bound}, each of it ${words}`,
   }
 }
 
 export interface OptionProblem {
   readonly words: string
   readonly detail: StoreErrorDetail
+  /** What reading them threw. */
+  readonly cause?: unknown
 }
 
 /** Why these are no options of a call; undefined when they are. One that is undefined is absent. */
@@ -87,6 +93,15 @@ export function optionsProblem<Options>(
     const words = `the options are ${wordsFor(given)}; expected an object of ${namesOf(rules)}`
     return { words, detail: {} }
   }
+  try {
+    return membersProblem(given, rules)
+  } catch (error) {
+    // A getter, or the handler of a proxy, threw.
+    return { words: `the options cannot be read: ${errorText(error)}`, detail: {}, cause: error }
+  }
+}
+
+function membersProblem(given: object, rules: object): OptionProblem | undefined {
   for (const name in given) {
     const wrong = optionProblem(name, Reflect.get(given, name), rules)
     if (wrong !== undefined) return wrong
@@ -120,7 +135,10 @@ function mayHold(given: object, rules: object): boolean {
 export function checkOptions<Options>(call: string, given: unknown, rules: Rules<Options>): void {
   if (given === undefined) return
   const wrong = optionsProblem(given, rules)
-  if (wrong !== undefined) throw new StoreError('invalid', `${call}: ${wrong.words}`, wrong.detail)
+  if (wrong === undefined) return
+  const { words, detail, cause } = wrong
+  const more = 'cause' in wrong ? { cause } : {}
+  throw new StoreError('invalid', `${call}: ${words}`, detail, more)
 }
 
 /** Throws `invalid` for an argument that is not what the call takes. */

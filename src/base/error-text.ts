@@ -4,7 +4,7 @@
  * Never throws, and is never empty: whole characters, `charsMax` UTF-16 units at most. `Error`s give their name
  * and message.
  */
-export function errorText(thrown: unknown, charsMax: number): string {
+export function errorText(thrown: unknown, charsMax: number = 1_000): string {
   const text = wordsOf(thrown)
     .replaceAll(/\p{Surrogate}/gu, '\ufffd')
     .trim()

@@ -26,7 +26,12 @@ export function isList(value: unknown): value is readonly unknown[] {
 
 /** Bytes that can be copied. */
 export function isBytes(value: unknown): value is Uint8Array {
-  return isReadable(value) && value instanceof Uint8Array && !isDetached(value)
+  return isView(value) && !isDetached(value)
+}
+
+/** What only inherits from bytes, and a proxy of some, has none that could be asked for. */
+export function isView(value: unknown): value is Uint8Array {
+  return ArrayBuffer.isView(value) && value instanceof Uint8Array
 }
 
 /** Its buffer was transferred, or made shorter than where it begins: it has no bytes, and is not empty. */
@@ -50,4 +55,17 @@ export function hiddenIn(value: object): string | undefined {
   if (names.some((name) => typeof name === 'symbol')) return 'a member that a symbol names'
   if (names.length <= open) return undefined
   return Array.isArray(value) ? 'a member beside its elements' : 'a member that is not enumerable'
+}
+
+/**
+ * The elements of a list, each read once, and a hole as an element that is undefined. Undefined: the list says a
+ * length that no list has, or more than `most`, and no element was read.
+ */
+export function elementsOf<Item>(
+  list: readonly Item[],
+  most: number = 2 ** 32 - 1,
+): Item[] | undefined {
+  const { length } = list
+  if (!Number.isInteger(length) || length < 0 || length > most) return undefined
+  return Array.from({ length }, (_, place) => Reflect.get(list, place))
 }

@@ -1,5 +1,5 @@
 /** Values from outside in messages. */
-import { isDetached, isReadable, prototypeOf } from './readable.ts'
+import { isDetached, isReadable, isView, prototypeOf } from './readable.ts'
 
 const shownCharsMax = 40
 
@@ -19,17 +19,30 @@ export function wordsFor(value: unknown): string {
       return 'absent'
     case 'object':
       return value === null ? 'null' : wordsForObject(value)
-    default:
-      return `a ${typeof value}`
+    case 'function':
+      return wordsForFunction(value)
+    case 'symbol':
+      return 'a symbol'
   }
+}
+
+function wordsForFunction(value: object): string {
+  if (!isReadable(value)) return 'a proxy that was revoked'
+  if (Object.prototype.toString.call(value).endsWith('GeneratorFunction]')) {
+    return 'a generator function'
+  }
+  // That of a class stays as it is, and of a function that may be called it can be changed.
+  const made = Object.getOwnPropertyDescriptor(value, 'prototype')
+  return made?.writable === false ? 'a class' : 'a function'
 }
 
 function wordsForObject(value: object): string {
   if (!isReadable(value)) return 'a proxy that was revoked'
-  if (value instanceof Uint8Array) {
-    return isDetached(value) ? 'bytes that were transferred' : `${value.length} bytes`
+  if (isView(value)) {
+    if (isDetached(value)) return 'bytes that were transferred'
+    return value.length === 1 ? 'one byte' : `${value.length} bytes`
   }
-  if (isDate(value)) return 'a Date'
+  if (isDate(value)) return Number.isNaN(Number(value)) ? 'an invalid Date' : 'a Date'
   if (value instanceof Promise) return 'a promise; await it'
   if (Array.isArray(value)) return 'a list'
   return isPlain(value) ? 'an object' : `an object ${classOf(value)}`

@@ -12,9 +12,13 @@
  */
 import { Packr } from 'msgpackr/pack'
 import { bufferOf, compareText, sha256 } from '../base/bytes.ts'
+import { errorText } from '../base/error-text.ts'
+import { StoreError } from '../base/errors.ts'
+import { copyOfJson, type JsonFault } from '../base/json-copy.ts'
 import { cellBytesMax } from '../base/limits.ts'
 import { pack, unpack } from '../base/pack.ts'
-import { hiddenIn, isReadable } from '../base/readable.ts'
+import { isReadable } from '../base/readable.ts'
+import { isDate, wordsFor } from '../base/words.ts'
 import { problem, type Problem } from '../base/problem.ts'
 import { packedBytes, storedBytes, unpackedBytes } from './body-bytes.ts'
 
@@ -39,9 +43,13 @@ export type BodyResult =
 
 /** Packs what a caller gave as JSON; whether it is JSON is looked at, whatever its type says. */
 export function packBody(value: Json): BodyResult {
-  const text = canonicalJson(value, true)
+  // What is packed is the copy that was checked.
+  const copy = copyOfJson(value, { depthMax: bodyDepthMax, charsMax: cellBytesMax })
+  if (copy.kind === 'too-long') return tooLarge(copy.chars)
+  if (copy.kind === 'fault') return refusedBody(copy.fault)
+  const text = canonicalJson(copy.value)
   if (text.kind === 'problem') return text
-  return { kind: 'ok', body: { bytes: storedBytes(pack(value)), hash: hashOf(text.text) } }
+  return { kind: 'ok', body: { bytes: storedBytes(pack(copy.value)), hash: hashOf(text.text) } }
 }
 
 /** Checks packed bytes that came from outside. */
@@ -105,9 +113,9 @@ type Canonical =
   | { readonly kind: 'ok'; readonly text: string }
   | { readonly kind: 'problem'; readonly problem: Problem }
 
-/** RFC 8785 text of a value, or why it cannot be a body. `isGiven`: by a program, and not made of bytes here. */
-export function canonicalJson(value: unknown, isGiven: boolean = false): Canonical {
-  const writer = new CanonicalWriter(isGiven)
+/** RFC 8785 text of a value, or why it cannot be a body. */
+export function canonicalJson(value: unknown): Canonical {
+  const writer = new CanonicalWriter()
   const reason = writer.write(value, 0)
   if (reason !== undefined) {
     return { kind: 'problem', problem: problem('invalid', `the body is refused: it ${reason}`) }
@@ -129,11 +137,6 @@ const loneSurrogate = /\p{Surrogate}/u
 class CanonicalWriter {
   readonly parts: string[] = []
   chars = 0
-  readonly #isGiven: boolean
-
-  constructor(isGiven: boolean) {
-    this.#isGiven = isGiven
-  }
 
   /** Nothing more is written then: a small input must not be made to grow without end. */
   get isTooLong(): boolean {
@@ -147,8 +150,6 @@ class CanonicalWriter {
     if (typeof value === 'number') return this.#number(value)
     if (typeof value === 'string') return this.#string(value)
     if (depth >= bodyDepthMax) return `is nested deeper than ${bodyDepthMax} levels`
-    const hidden = this.#isGiven ? hiddenOf(value) : undefined
-    if (hidden !== undefined) return `holds ${hidden}, which JSON has no word for`
     if (Array.isArray(value)) return this.#array(value, depth)
     if (isPlainObject(value)) return this.#object(value, depth)
     return `holds ${kindOf(value)}, which JSON has no word for`
@@ -204,12 +205,38 @@ function isPlainObject(value: unknown): value is Readonly<Record<string, unknown
   return prototype === Object.prototype || prototype === null
 }
 
-function hiddenOf(value: unknown): string | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  return isReadable(value) ? hiddenIn(value) : 'a proxy that was revoked'
+function refusedBody({ path, part, kind, detail, cause }: JsonFault): BodyResult {
+  const where = path === '' ? 'it' : path.replace(/^\./, '')
+  const wrong = problem(
+    'invalid',
+    `the body is refused: ${where} ${faultWords(kind, part, detail)}`,
+  )
+  if (kind !== 'thrown') return { kind: 'problem', problem: wrong }
+  throw new StoreError('invalid', `${wrong.message}: ${errorText(cause)}`, {}, { cause })
+}
+
+function faultWords(kind: JsonFault['kind'], part: unknown, detail: unknown): string {
+  switch (kind) {
+    case 'number':
+      return `holds the number ${String(part)}, which JSON has no word for`
+    case 'text':
+      return 'holds a string that is not Unicode'
+    case 'deep':
+      return `is nested deeper than ${bodyDepthMax} levels`
+    case 'hidden':
+      return `holds ${String(detail)}, which JSON has no word for`
+    case 'length':
+      return `holds a list whose length is ${wordsFor(detail)}`
+    case 'thrown':
+      return 'cannot be read'
+    case 'other':
+      return `holds ${kindOf(part)}, which JSON has no word for`
+  }
 }
 
 function kindOf(value: unknown): string {
   if (typeof value !== 'object') return value === undefined ? 'undefined' : `a ${typeof value}`
+  if (!isReadable(value)) return 'a proxy that was revoked'
+  if (isDate(value) || value instanceof Promise) return wordsFor(value)
   return value instanceof Uint8Array ? 'bytes' : 'an object that is not plain'
 }

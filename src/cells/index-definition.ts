@@ -3,7 +3,7 @@
  * first field is the shard field: a query names its value. What comes from outside is checked here, and
  * each mistake told with the way to it, so that who has a file can say the line.
  */
-import { isList, isReadable } from '../base/readable.ts'
+import { elementsOf, isList, isReadable } from '../base/readable.ts'
 import { unknownWord } from '../base/suggest.ts'
 import { isColumn, isDatastore } from './cell.ts'
 import { isIndexType, indexTypes, type IndexType } from './index-values.ts'
@@ -44,6 +44,7 @@ export type DefinitionResult =
 export const indexFieldsMax = 32
 const fieldCharsMax = 256
 const fieldPattern = /^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$/
+const noFields = 'column_defs names no field, and an index has one at least'
 const members = ['table', 'datastore', 'column_defs']
 const columnMembers = ['column_key', 'fields']
 const fieldMembers = ['field', 'type']
@@ -68,6 +69,7 @@ export function checkDefinition(value: unknown): DefinitionResult {
     complain(['datastore'], 'datastore is the name of a datastore: a-z, 0-9 and _')
   }
   const fields = fieldsOf(columns, complain)
+  if (problems.length === 0 && fields.length === 0) complain(['column_defs'], noFields)
   if (problems.length > 0) return { ok: false, problems }
   return { ok: true, definition: { name: String(name), datastore: String(datastore), fields } }
 }
@@ -80,8 +82,8 @@ function fieldsOf(columns: unknown, complain: Complain): readonly IndexField[] {
     complain(at, 'column_defs is a list of columns: - column_key: BASE, and its fields')
     return []
   }
-  const fields = columns.flatMap((one: unknown, place) =>
-    columnFields(one, [...at, place], complain),
+  const fields = (elementsOf(columns, indexFieldsMax) ?? tooMany(at, complain)).flatMap(
+    (one, place) => columnFields(one, [...at, place], complain),
   )
   const first = new Map<string, number>()
   for (const [place, { field }] of fields.entries()) {
@@ -89,8 +91,7 @@ function fieldsOf(columns: unknown, complain: Complain): readonly IndexField[] {
       complain(at, `the field ${field} is there twice: queries could not tell them apart`)
     first.set(field, place)
   }
-  if (fields.length > indexFieldsMax) complain(at, `an index has at most ${indexFieldsMax} fields`)
-  return fields
+  return fields.length > indexFieldsMax ? tooMany(at, complain) : fields
 }
 
 function columnFields(
@@ -110,7 +111,8 @@ function columnFields(
     complain([...at, 'fields'], 'fields is a list: - { field: city_uuid, type: UUID }')
     return []
   }
-  return fields.flatMap((one: unknown, place) => {
+  const listAt = [...at, 'fields']
+  return (elementsOf(fields, indexFieldsMax) ?? tooMany(listAt, complain)).flatMap((one, place) => {
     const field = fieldOf(one, column, [...at, 'fields', place], complain)
     return field === undefined ? [] : [field]
   })
@@ -139,6 +141,11 @@ function fieldOf(
     return undefined
   }
   return { field, type: kind, column }
+}
+
+function tooMany(at: readonly (string | number)[], complain: Complain): readonly never[] {
+  complain(at, `an index has 1 to ${indexFieldsMax} fields`)
+  return []
 }
 
 /** A member that is passed over would be one that does nothing. */

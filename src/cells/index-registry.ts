@@ -22,6 +22,7 @@ import {
 import {
   checkDefinition,
   definitionJson,
+  storedName,
   type IndexDefinition,
   type NumberedIndex,
 } from './index-definition.ts'
@@ -37,6 +38,11 @@ export interface KnownIndex {
   readonly isBuilding: boolean
   /** It is not kept any more, and not asked; its entries are being cleared off. */
   readonly isDropping: boolean
+  /**
+   * Its row in the registry cannot be read, so the definition has a name and no fields. Nobody keeps such an
+   * index or asks it, and it can be dropped.
+   */
+  readonly isDamaged: boolean
   /** Shards below this number have no entries of it left. */
   readonly clearedTo: number
 }
@@ -61,20 +67,44 @@ export async function readIndexes(
   return read.value.rows.map((row) => knownOf(datastore, row))
 }
 
+/** One row that cannot be read is one damaged index, and stops nothing else of its datastore. */
 function knownOf(datastore: string, row: DefinitionRow): KnownIndex {
-  const value: unknown = JSON.parse(row.definition)
-  const checked = checkDefinition(value)
-  if (!checked.ok) {
-    throw new StoreError('corrupt', `an index of datastore ${datastore} is stored as none`)
-  }
+  const { index_name: name, number = 0 } = row
+  const read = definitionIn(datastore, row)
   return {
-    definition: { number: row.number ?? 0, ...checked.definition },
+    definition: { number, ...(read ?? { name, datastore, fields: [] }) },
+    isDamaged: read === undefined,
     declaredAt: row.declared_at,
     isKnown: row.is_known === true,
     isBuilding: row.is_building,
     isDropping: row.is_dropping === true,
     clearedTo: row.cleared_to ?? 0,
   }
+}
+
+/** Undefined: the row holds no definition, or that of another index. */
+function definitionIn(
+  datastore: string,
+  { index_name: name, definition }: DefinitionRow,
+): IndexDefinition | undefined {
+  const checked = readDefinition(definition)
+  if (checked?.name !== name || checked.datastore !== datastore) return undefined
+  return checked
+}
+
+function readDefinition(stored: string): IndexDefinition | undefined {
+  try {
+    const value: unknown = JSON.parse(stored)
+    const checked = checkDefinition(value)
+    return checked.ok ? checked.definition : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export function damagedIndex({ datastore, name }: IndexDefinition): StoreError {
+  const message = `index ${name} of datastore ${datastore}: its stored definition cannot be read, so the index takes part in nothing; take it out with trilithon index drop --datastore ${datastore} ${name}, and declare it anew`
+  return new StoreError('corrupt', message)
 }
 
 /** What a change makes of the definitions; absent: nothing. */
@@ -114,6 +144,7 @@ export async function applyIndex(
   options: ReadOptions = {},
 ): Promise<'new' | 'same'> {
   const { datastore, name } = definition
+  checkReadable(definition)
   const row = {
     datastore,
     index_name: name,
@@ -130,6 +161,12 @@ export async function applyIndex(
     return { rows: [...rows, { ...row, number: version, version }], value: 'new' }
   }
   return change(tables, datastore, declare, options)
+}
+
+/** What cannot be read again is not stored. */
+function checkReadable(definition: IndexDefinition): void {
+  if (readDefinition(definitionJson(definition)) !== undefined) return
+  throw new StoreError('invalid', `index ${definition.name}: this defines no index`)
 }
 
 function beingDropped(datastore: string, name: string): StoreError {
@@ -232,6 +269,8 @@ export interface KeptIndexesParts {
   readonly trustMs: number
   /** The name under which they are looked at; that of the datastore when it is absent. */
   readonly copyOf?: (datastore: string) => string
+  /** Of each index that cannot be read, once for as long as this program runs. */
+  readonly noteDamaged?: ((error: StoreError) => void) | undefined
 }
 
 /** The indexes of the datastores that a node, or a program, works on. */
@@ -239,6 +278,7 @@ export class KeptIndexes {
   readonly #parts: KeptIndexesParts
   readonly #kept = new Map<string, Kept>()
   readonly #looks = new Map<string, Promise<Kept>>()
+  readonly #noted = new Set<string>()
 
   constructor(parts: KeptIndexesParts) {
     this.#parts = parts
@@ -280,10 +320,21 @@ export class KeptIndexes {
     const askedAt = momentOf(clock)
     const copy = copyOf?.(datastore) ?? datastore
     const kept = { indexes: await readIndexes(tables, datastore, { copy }), askedAt }
+    for (const { isDamaged, definition } of kept.indexes) {
+      if (isDamaged) this.#noteDamaged(definition)
+    }
     if (this.#kept.size >= datastoresKeptMax) this.#kept.clear()
     this.#kept.set(datastore, kept)
     return kept
   }
+
+  #noteDamaged(definition: NumberedIndex): void {
+    const name = `${definition.datastore} ${storedName(definition)}`
+    if (this.#noted.has(name) || this.#noted.size >= notedMax) return
+    this.#noted.add(name)
+    this.#parts.noteDamaged?.(damagedIndex(definition))
+  }
 }
 
 const datastoresKeptMax = 1_000
+const notedMax = 1_000

@@ -13,7 +13,7 @@ import { datastoreGroupOf } from './cell-table.ts'
 import { copyName, oneSet, spreadDefinitions, type ReplicaSets } from './index-copies.ts'
 import { isOverColumn, type NumberedIndex } from './index-definition.ts'
 import { dropIndex, type DropProgress } from './index-drop.ts'
-import { indexNamed, KeptIndexes, type KnownIndex } from './index-registry.ts'
+import { damagedIndex, indexNamed, KeptIndexes, type KnownIndex } from './index-registry.ts'
 import type { DropIndex } from './operation.ts'
 import { shardCount } from './shard.ts'
 
@@ -23,6 +23,8 @@ export interface IndexServiceParts {
   /** So long a node goes by definitions that it has read, before it looks again. */
   readonly trustMs: number
   readonly sets?: ReplicaSets | undefined
+  /** Of an index whose stored definition cannot be read. */
+  readonly noteDamaged?: (error: StoreError) => void
   /** Names of groups of all sets that begin so, behind `after`. */
   list(
     prefix: GroupId,
@@ -63,9 +65,10 @@ export class IndexService {
   async toAsk(datastore: string, name: string): Promise<KnownIndex> {
     const kept = await this.#kept.of(datastore)
     const found = kept.find(({ definition }) => definition.name === name)
-    if (found?.isBuilding === false && !found.isDropping) return found
+    if (found?.isBuilding === false && !found.isDropping && !found.isDamaged) return found
     const now = indexNamed(await this.#kept.now(datastore), datastore, name)
     if (now.isDropping) throw new StoreError('not-found', `index ${name} is being dropped`)
+    if (now.isDamaged) throw damagedIndex(now.definition)
     if (!now.isBuilding) return now
     const message = `index ${name} is being built: not all rows are in it yet; trilithon index build --datastore ${datastore} ${name} goes on with it`
     throw new StoreError('unavailable', message, { index: 'building' })
@@ -88,8 +91,9 @@ function keptOver(
   indexes: readonly KnownIndex[],
   column: string | undefined,
 ): readonly NumberedIndex[] {
-  return indexes.flatMap(({ definition, isDropping }) => {
-    const isOver = column === undefined || isOverColumn(definition, column)
+  return indexes.flatMap(({ definition, isDropping, isDamaged }) => {
+    const isOver = !isDamaged && (column === undefined || isOverColumn(definition, column))
+    assert(!isOver || definition.fields.length > 0, 'IDX-11: a damaged index is kept by nobody')
     return isOver && !isDropping ? [definition] : []
   })
 }

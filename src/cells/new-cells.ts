@@ -1,4 +1,6 @@
 /** Cells as callers give them, made ready to be put: those that cannot be are not sent at all. */
+import { errorText } from '../base/error-text.ts'
+import { StoreError } from '../base/errors.ts'
 import { packBody } from './body.ts'
 import { nameProblem, type NewCell, type Written } from './cell.ts'
 import type { PutItem } from './operation.ts'
@@ -16,7 +18,8 @@ export function packCells(
   cells: readonly NewCell[],
   problemOf: (cell: NewCell) => Problem | undefined = nameProblem,
 ): PackedCells {
-  const packed = Array.from(cells, (cell) => packCell(cell, problemOf(cell)))
+  const isAlone = cells.length === 1
+  const packed = Array.from(cells, (cell) => packedOrNot(cell, problemOf, isAlone))
   return {
     items: packed.flatMap((one) => (one.kind === 'ok' ? [one.value] : [])),
     outcomes: (ofItems) => {
@@ -29,6 +32,23 @@ export function packCells(
 const missing: Outcome<Written> = {
   kind: 'problem',
   problem: problem('corrupt', 'the node answered fewer items than it was asked for'),
+}
+
+/** What one of several cells throws as it is read is its own outcome; of one alone it is thrown, with its cause. */
+function packedOrNot(
+  cell: NewCell,
+  problemOf: (cell: NewCell) => Problem | undefined,
+  isAlone: boolean,
+): Outcome<PutItem> {
+  try {
+    return packCell(cell, problemOf(cell))
+  } catch (cause) {
+    const text = `a cell cannot be read: ${errorText(cause)}`
+    const error =
+      cause instanceof StoreError ? cause : new StoreError('invalid', text, {}, { cause })
+    if (isAlone) throw error
+    return { kind: 'problem', problem: problem(error.code, error.message, error.detail) }
+  }
 }
 
 function packCell(cell: NewCell, wrong: Problem | undefined): Outcome<PutItem> {

@@ -34,7 +34,7 @@ function kindProblem(operation: CellOperation): Problem | undefined {
     case 'put':
       return putProblem(operation)
     case 'get':
-      return itemsProblem(operation.items.length, batchItemsMax, 'batchItemsMax')
+      return batchProblem(operation.items.length, itemsLimit)
     case 'row': {
       const { rowKey, from, limit } = operation
       return (
@@ -48,7 +48,7 @@ function kindProblem(operation: CellOperation): Problem | undefined {
     }
     case 'log':
       return (
-        itemsProblem(operation.items.length, shardCount, 'shardCount') ??
+        batchProblem(operation.items.length, placesLimit) ??
         pageProblem(operation.limit) ??
         waitProblem(operation.waitMs)
       )
@@ -87,7 +87,7 @@ function queryProblem({ name, where, order, columns, cursor }: QueryIndex): Prob
 }
 
 function putProblem({ items }: PutCells): Problem | undefined {
-  const tooMany = itemsProblem(items.length, batchItemsMax, 'batchItemsMax')
+  const tooMany = batchProblem(items.length, itemsLimit)
   const bytes = items.reduce((sum, { body }) => sum + unpackedBytes(body), 0)
   if (tooMany !== undefined || bytes <= batchBytesMax) return tooMany
   const detail = { limit: 'batchBytesMax', limitValue: batchBytesMax, actual: bytes }
@@ -107,7 +107,20 @@ function purgeProblem(operation: PurgeCells): Problem | undefined {
   return outside(message, 'purgeItemsMax', purgeItemsMax, limit)
 }
 
-function itemsProblem(actual: number, limitValue: number, limit: string): Problem | undefined {
+/** The limit of a batch's items, by its name. */
+export interface BatchLimit {
+  readonly limit: string
+  readonly limitValue: number
+}
+
+export const itemsLimit: BatchLimit = { limit: 'batchItemsMax', limitValue: batchItemsMax }
+export const placesLimit: BatchLimit = { limit: 'shardCount', limitValue: shardCount }
+
+/** Why a batch has not this many items. */
+export function batchProblem(
+  actual: number,
+  { limit, limitValue }: BatchLimit,
+): Problem | undefined {
   if (actual === 0) return problem('invalid', 'a batch holds at least one item')
   if (actual <= limitValue) return undefined
   const detail = { limit, limitValue, actual }

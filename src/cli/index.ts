@@ -43,10 +43,11 @@ export function addIndexCommand(program: Command): void {
     .action(query)
 }
 
-type State = 'building' | 'ready' | 'dropping'
+type State = 'building' | 'ready' | 'dropping' | 'damaged'
 
-function stateOf({ isBuilding, isDropping }: KnownIndex): State {
+function stateOf({ isBuilding, isDropping, isDamaged }: KnownIndex): State {
   if (isDropping) return 'dropping'
+  if (isDamaged) return 'damaged'
   return isBuilding ? 'building' : 'ready'
 }
 

@@ -7,9 +7,14 @@ import { pageItemsMax } from '../base/limits.ts'
 import { unpackBody } from '../cells/body.ts'
 import { datastoreProblem, type Cell, type StoredCell } from '../cells/cell.ts'
 import { buildCellIndex, compareCellIndex, type CellIndexReport } from '../cells/index-build.ts'
-import { checkDefinition, type NumberedIndex } from '../cells/index-definition.ts'
+import {
+  checkDefinition,
+  type IndexDefinition,
+  type NumberedIndex,
+} from '../cells/index-definition.ts'
 import {
   applyIndex,
+  damagedIndex,
   droppedMeanwhile,
   indexNamed,
   KeptIndexes,
@@ -110,7 +115,7 @@ export class ClientCellIndex {
   }
 }
 
-function checkDatastore(datastore: string): void {
+export function checkDatastore(datastore: string): void {
   const wrong = datastoreProblem(datastore)
   if (wrong !== undefined) throw errorOf(wrong)
 }
@@ -146,6 +151,12 @@ function checkUpkeep(verb: string, name: unknown, options: unknown): void {
   checkOptions(`cellIndexes.${verb}`, options, cellBuildRules)
 }
 
+function ofOther(datastore: string, definition: IndexDefinition): StoreError {
+  const { name, datastore: other } = definition
+  const message = `cellIndexes.apply: index ${name} is defined over datastore ${other}, and these are the indexes of ${datastore}; apply it by client.cellIndexes('${other}')`
+  return new StoreError('invalid', message)
+}
+
 function declaredMeanwhile(name: string): StoreError {
   const message = `index ${name} was declared a moment ago, and not every replica set is known to have heard of it; build it again`
   return new StoreError('unavailable', message)
@@ -169,6 +180,11 @@ export interface CellIndexesParts {
   readonly timeoutMs: number
   /** So long what was read of definitions is gone by. */
   readonly trustMs: number
+}
+
+/** Another shard may have rows, of which the index would lack the entries. */
+function coversAll(shards: readonly number[] | undefined): boolean {
+  return shards === undefined || new Set(shards).size === shardCount
 }
 
 const allShards: readonly number[] = Array.from({ length: shardCount }, (_, shard) => shard)
@@ -196,17 +212,18 @@ export class ClientCellIndexes {
       const [problem] = checked.problems
       throw new StoreError('invalid', problem?.message ?? 'this defines no index')
     }
-    const kind = await applyIndex(
-      this.#parts.tables,
-      checked.definition,
-      this.#parts.clock,
-      options,
-    )
+    const { definition } = checked
+    checkDatastore(this.datastore)
+    if (definition.datastore !== this.datastore) throw ofOther(this.datastore, definition)
+    const kind = await applyIndex(this.#parts.tables, definition, this.#parts.clock, options)
     await this.#spread(options)
     return kind
   }
 
-  /** Fills the index from the cells that are there; nothing is done when that was done before. */
+  /**
+   * Fills the index from the cells that are there; nothing is done when that was done before. The index is
+   * ready when one call has looked at all shards: a call for some of them fills those, and no more.
+   */
   async build(
     name: string,
     options: CellBuildOptions = {},
@@ -222,6 +239,7 @@ export class ClientCellIndexes {
       declaredAt,
       options.graceMs,
     )
+    if (!coversAll(options.shards)) return built
     await markIndexBuilt(this.#parts.tables, definition)
     await this.#spread(options)
     return built
@@ -278,6 +296,7 @@ export class ClientCellIndexes {
       name,
     )
     if (known.isDropping) throw new StoreError('not-found', `index ${name} is being dropped`)
+    if (known.isDamaged) throw damagedIndex(known.definition)
     return known
   }
 

@@ -20,6 +20,7 @@ import {
   type Written,
 } from '../cells/cell.ts'
 import { purgeItemsMax } from '../cells/bounds.ts'
+import { itemsLimit, placesLimit } from '../cells/operation-check.ts'
 import { packCells } from '../cells/new-cells.ts'
 import type {
   Answer,
@@ -54,8 +55,8 @@ import type {
   WriteOptions,
 } from './options.ts'
 import {
+  batchOf,
   cellProblem,
-  checkList,
   columnPageRules,
   logRules,
   placeOf,
@@ -99,9 +100,9 @@ export class ClientCells {
     cells: readonly NewCell[],
     options: WriteOptions = {},
   ): Promise<readonly Outcome<Written>[]> {
-    checkList('cells.batchPut', 'the cells', cells)
+    const items = batchOf('cells.batchPut', 'the cells', cells, itemsLimit)
     checkOptions('cells.batchPut', options, writeRules)
-    return this.#put(cells, options)
+    return this.#put(items, options)
   }
 
   async #put(
@@ -153,12 +154,12 @@ export class ClientCells {
 
   /** Several cells; one without a ref key is its column's latest. */
   async batchGet(
-    items: readonly GetItem[],
+    given: readonly GetItem[],
     options: ReadOptions = {},
   ): Promise<readonly Outcome<Cell | undefined>[]> {
-    checkList('cells.batchGet', 'the items', items)
+    const items = batchOf('cells.batchGet', 'the items', given, itemsLimit)
     checkOptions('cells.batchGet', options, readRules)
-    const refused = Array.from(items, (item): Outcome<Cell | undefined> | undefined => {
+    const refused = items.map((item): Outcome<Cell | undefined> | undefined => {
       const wrong = cellProblem(item, 'optional')
       return wrong && { kind: 'problem', problem: wrong }
     })
@@ -224,9 +225,9 @@ export class ClientCells {
     places: readonly GivenPlace[],
     options: LogOptions = {},
   ): Promise<readonly Outcome<LogPage>[]> {
-    checkList('cells.batchShardLog', 'the places', places)
+    const items = batchOf('cells.batchShardLog', 'the places', places, placesLimit)
     checkOptions('cells.batchShardLog', options, logRules)
-    return this.#log('cells.batchShardLog', places, options)
+    return this.#log('cells.batchShardLog', items, options)
   }
 
   async #log(
@@ -234,7 +235,7 @@ export class ClientCells {
     given: readonly GivenPlace[],
     options: LogOptions,
   ): Promise<readonly Outcome<LogPage>[]> {
-    const places = Array.from(given, (place) => placeOf(call, place))
+    const places = given.map((place) => placeOf(call, place))
     const { limit = pageItemsMax, waitMs = 0 } = options
     const { datastore } = this
     const shards = places.map(({ shard }) => shard)

@@ -1,5 +1,6 @@
 /** The client: cells and entity groups of a cluster, through whichever of its nodes answers. */
 import { checkOptions } from '../base/arguments.ts'
+import { begun } from '../base/begun.ts'
 import { StoreError } from '../base/errors.ts'
 import { errorOf, type Problem } from '../base/problem.ts'
 import { unpackBody, type Json } from '../cells/body.ts'
@@ -43,11 +44,12 @@ import { notAnAnswer, PutCall, ReadCall, type Call } from './call.ts'
 import { Caller, type ClientPorts } from './caller.ts'
 import { closed } from './calling.ts'
 import { applicationCallsMax, defaultClientLimits, type ClientLimits } from './client-limits.ts'
-import { ClientCellIndexes } from './cell-indexes.ts'
+import { checkDatastore, ClientCellIndexes } from './cell-indexes.ts'
 import { ClientCells } from './cells.ts'
 import { CommitCall } from './commit-call.ts'
 import { groupOperationProblem } from './group-check.ts'
-import { checkDefined, checkModel } from './given-schema.ts'
+import { checkOperation } from './given-operation.ts'
+import { checkDefined, checkSchemaName, modelOf } from './given-schema.ts'
 import { ClientGroups } from './groups.ts'
 import { ClientIndexes } from './indexes.ts'
 import type { WriteOptions } from './options.ts'
@@ -69,6 +71,10 @@ export class Client implements CellService {
   #isClosed = false
   readonly #checkOpen = (): void => {
     if (this.#isClosed) throw errorOf(closed)
+  }
+  /** What this library itself asks for has the form of an operation. */
+  readonly #cells: CellService = {
+    execute: (operation, options) => this.#execute(operation, options),
   }
   readonly #conclude = (replied: Replied, operation: CellOperation): Answered =>
     this.#noteSeen(replied, operation)
@@ -98,7 +104,7 @@ export class Client implements CellService {
     const { clock, random } = this.#ports
     const { timeoutMs } = this.#limits
     const checkOpen = this.#checkOpen
-    const parts = { service: this, seen: this.#seen, clock, random, timeoutMs, checkOpen }
+    const parts = { service: this.#cells, seen: this.#seen, clock, random, timeoutMs, checkOpen }
     return new ClientCells(parts, datastore)
   }
 
@@ -107,7 +113,10 @@ export class Client implements CellService {
     datastore?: string,
     options: SignalOptions = {},
   ): AsyncGenerator<RejectedPut, void, undefined> {
-    if (datastore !== undefined) checkText('client.rejected', 'the datastore', datastore)
+    if (datastore !== undefined) {
+      checkText('client.rejected', 'the datastore', datastore)
+      checkDatastore(datastore)
+    }
     checkOptions('client.rejected', options, signalRules)
     const { signal } = options
     const ask: AskAgenda = (operation, ms) => this.#askAgenda(operation, ms, signal)
@@ -164,7 +173,7 @@ export class Client implements CellService {
     name: string,
     options: WriteOptions = {},
   ): Promise<SchemaVersion | undefined> {
-    checkText('client.schemaVersion', 'the name of a schema', name)
+    checkSchemaName('client.schemaVersion', name)
     checkOptions('client.schemaVersion', options, writeRules)
     return (await this.#schemaView(name, options))?.version
   }
@@ -173,8 +182,8 @@ export class Client implements CellService {
    * Gives the cluster a schema, as its first version or its next one, while rows and programs of the
    * present one are there. Rejects with `schema-mismatch` when a difference cannot be made so.
    */
-  async applySchema(schema: Schema, options: WriteOptions = {}): Promise<AppliedSchema> {
-    checkModel(schema)
+  async applySchema(given: Schema, options: WriteOptions = {}): Promise<AppliedSchema> {
+    const schema = modelOf(given)
     checkOptions('client.applySchema', options, writeRules)
     const { clock, random } = this.#ports
     const { timeoutMs = this.#limits.timeoutMs, signal } = options
@@ -186,7 +195,7 @@ export class Client implements CellService {
 
   /** The global indexes of a schema, to be looked after. */
   indexes(schema: string): ClientIndexes {
-    checkText('client.indexes', 'the name of a schema', schema)
+    checkSchemaName('client.indexes', schema)
     const { clock, random } = this.#ports
     const { timeoutMs } = this.#limits
     return new ClientIndexes(schema, {
@@ -204,7 +213,15 @@ export class Client implements CellService {
     const { clock, random } = this.#ports
     const { timeoutMs, schemaTrustMs: trustMs } = this.#limits
     const tables = openCellTables(this.groups, { clock, random })
-    const parts = { service: this, tables, groups: this.groups, clock, random, timeoutMs, trustMs }
+    const parts = {
+      service: this.#cells,
+      tables,
+      groups: this.groups,
+      clock,
+      random,
+      timeoutMs,
+      trustMs,
+    }
     return new ClientCellIndexes({ ...parts, intents: this.#sessions }, datastore)
   }
 
@@ -224,7 +241,14 @@ export class Client implements CellService {
     throw new StoreError('corrupt', 'the node did not answer with its status')
   }
 
-  execute(operation: CellOperation, { timeoutMs, signal }: CallOptions): Promise<Answered> {
+  execute(operation: CellOperation, options: CallOptions): Promise<Answered> {
+    return begun(() => {
+      checkOperation('client.execute', operation, options)
+      return this.#execute(operation, options)
+    })
+  }
+
+  #execute(operation: CellOperation, { timeoutMs, signal }: CallOptions): Promise<Answered> {
     const refused = operationProblem(operation) ?? timeoutProblem(timeoutMs)
     if (refused !== undefined) return Promise.resolve(refusal(refused))
     const call = this.#callOf(operation)

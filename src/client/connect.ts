@@ -20,7 +20,7 @@ const queueBytesMax: number = 64 * 1024 * 1024
 export interface ConnectOptions {
   /** `http://host:port` or `https://host:port` of one node or several: any of them will do. */
   readonly nodes: readonly string[]
-  /** The cluster's secret, when it has one: 16 to 1,024 characters of printable ASCII; empty: none. */
+  /** The cluster's secret, when it has one: 16 to 1,024 characters of printable ASCII. */
   readonly secret?: string
   /** The cluster's id: a node of another cluster is refused. Default: whichever answers. */
   readonly cluster?: string
@@ -54,6 +54,10 @@ export async function connect(options: ConnectOptions): Promise<Client> {
     )
   }
   checkOptions('connect', options, connectRules)
+  // It may come from a variable that is not set, and nodes would be asked without one.
+  if (options.secret === '') {
+    throw new StoreError('invalid', 'the secret is empty; leave it out where the cluster has none')
+  }
   return dial(options)
 }
 

@@ -1,9 +1,19 @@
 /** Schemas as programs give them to a client: what `defineSchema` made, or its model, and nothing else. */
+import { wrongArgument } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
 import { isList, isReadable } from '../base/readable.ts'
 import { wordsFor } from '../base/words.ts'
 import { decodeSchema } from '../../schema/decode.ts'
+import type { Schema } from '../../schema/model.ts'
 import { problemText } from '../../schema/problem.ts'
+import { nameProblem } from '../../schema/words.ts'
+
+/** Throws `invalid` for what no schema is called. */
+export function checkSchemaName(call: string, name: unknown): void {
+  if (typeof name === 'string' && nameProblem(name) === undefined) return
+  const words = 'the name of a schema: a letter and then letters, digits and _'
+  throw wrongArgument(call, 'the name of a schema', name, words)
+}
 
 /** Throws `invalid` for what is none that `defineSchema` gave. */
 export function checkDefined(schema: unknown): void {
@@ -11,7 +21,7 @@ export function checkDefined(schema: unknown): void {
   const isDefined = model !== undefined && isList(memberOf(schema, 'tables'))
   // By its name the cluster is asked for it.
   if (isDefined && memberOf(schema, 'name') === memberOf(model, 'name')) {
-    return checkForm('client.tables', model)
+    return void checkForm('client.tables', model)
   }
   throw new StoreError(
     'invalid',
@@ -19,8 +29,8 @@ export function checkDefined(schema: unknown): void {
   )
 }
 
-/** Throws `invalid` for what is no model of a schema. */
-export function checkModel(schema: unknown): void {
+/** The model of a schema, read once. Throws `invalid` for what is none. */
+export function modelOf(schema: unknown): Schema {
   const call = 'client.applySchema'
   if (memberOf(schema, 'model') !== undefined) {
     throw new StoreError('invalid', `${call}: give the model of the schema: schema.model`)
@@ -32,10 +42,11 @@ export function checkModel(schema: unknown): void {
 }
 
 /** Those that were found to be schemas: they are frozen, and need no second look. */
-const sound = new WeakSet<object>()
+const sound = new WeakMap<object, Schema>()
 
-function checkForm(call: string, model: unknown): void {
-  if (typeof model === 'object' && model !== null && sound.has(model)) return
+function checkForm(call: string, model: unknown): Schema {
+  const known = typeof model === 'object' && model !== null ? sound.get(model) : undefined
+  if (known !== undefined) return known
   // The rules of defaults are for what a cluster has not stored yet, which the registry knows.
   const result = decodeSchema(model, 'stored')
   if (!result.ok) {
@@ -43,7 +54,10 @@ function checkForm(call: string, model: unknown): void {
     const why = first === undefined ? '' : `: ${problemText(first)}`
     throw new StoreError('invalid', `${call}: this is no schema${why}`)
   }
-  if (typeof model === 'object' && model !== null && Object.isFrozen(model)) sound.add(model)
+  if (typeof model === 'object' && model !== null && Object.isFrozen(model)) {
+    sound.set(model, result.schema)
+  }
+  return result.schema
 }
 
 function memberOf(value: unknown, name: string): unknown {

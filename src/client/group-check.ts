@@ -8,6 +8,7 @@ import { wordsFor } from '../base/words.ts'
 import type { IntentName, RowRange } from '../group/replica-port.ts'
 import type { GroupOperation, ReadGroup } from '../txn/group-operation.ts'
 import { lockNameCharsMax } from '../wire/client/client-fields.ts'
+import { isText } from '../../schema/values.ts'
 
 export function groupOperationProblem(operation: GroupOperation): Problem | undefined {
   switch (operation.kind) {
@@ -49,7 +50,12 @@ function intentProblem({ session, sequence, expiresAt = 0 }: IntentName): Proble
 }
 
 /** Why a lock cannot be asked for by this name. */
-export function lockNameProblem({ length: actual }: string): Problem | undefined {
+export function lockNameProblem(name: unknown): Problem | undefined {
+  if (!isText(name)) {
+    const words = 'a string of whole characters'
+    return problem('invalid', `the name of a lock is ${wordsFor(name)}; expected ${words}`)
+  }
+  const { length: actual } = name
   if (actual <= lockNameCharsMax) return undefined
   const message = `the name of a lock has ${actual} characters, at most ${lockNameCharsMax}`
   return problem('invalid', message, {

@@ -1,6 +1,7 @@
 /** Entity groups over the network: what transactions of an application stand on. */
 import type { GroupId, Position } from '../base/ids.ts'
 import { checkOptions } from '../base/arguments.ts'
+import { begun } from '../base/begun.ts'
 import { StoreError } from '../base/errors.ts'
 import { errorOf } from '../base/problem.ts'
 import type {
@@ -24,8 +25,18 @@ import type {
 import type { LockOptions, LockSource } from '../txn/locks.ts'
 import { signalled, signalRules, type SignalOptions } from '../txn/signalled.ts'
 import { notAnAnswer } from './call.ts'
-import { lockNameProblem } from './group-check.ts'
-import { checkText, intentRules } from './rules.ts'
+import {
+  checkAsked,
+  checkFrom,
+  checkGroup,
+  checkIntent,
+  checkKeys,
+  checkLock,
+  checkPrefix,
+  checkRange,
+  checkSubmission,
+  checkView,
+} from './group-arguments.ts'
 import type { SeenPositions } from './seen-positions.ts'
 
 /** Sends an operation to one node after another, until there is an answer or the time is up. */
@@ -83,6 +94,21 @@ export class ClientGroups implements GroupPort, LockSource {
     timeoutMs: number,
     atLeast: Position = 0,
   ): Promise<FirstRead> {
+    return begun(() => {
+      checkGroup('groups.begin', group)
+      checkFrom('groups.begin', from)
+      checkAsked('groups.begin', asked)
+      return this.#begin(group, from, asked, timeoutMs, atLeast)
+    })
+  }
+
+  #begin(
+    group: GroupId,
+    from: ReadFrom,
+    asked: FirstAsked,
+    timeoutMs: number,
+    atLeast: Position,
+  ): Promise<FirstRead> {
     const seen = this.#seen.of(group)
     const isSure = seen !== undefined || from.kind === 'current' || from.kind === 'at'
     // What was seen is not known any more: a current read sees all of it.
@@ -98,6 +124,9 @@ export class ClientGroups implements GroupPort, LockSource {
     keys: readonly Uint8Array[],
     timeoutMs: number,
   ): Promise<readonly (Row | undefined)[]> {
+    checkGroup('groups.get', group)
+    checkView('groups.get', view)
+    checkKeys('groups.get', keys)
     this.checkOpen()
     const rows: (Row | undefined)[] = []
     while (rows.length < keys.length) {
@@ -109,11 +138,15 @@ export class ClientGroups implements GroupPort, LockSource {
   }
 
   async scan(group: GroupId, view: View, range: RowRange, timeoutMs: number): Promise<RowPage> {
+    checkGroup('groups.scan', group)
+    checkView('groups.scan', view)
+    checkRange('groups.scan', range)
     const { page } = await this.#read({ keys: [], range, ...placeOf(group, view) }, timeoutMs)
     return page ?? { rows: [], isWhole: true }
   }
 
-  commit(submission: Submission, timeoutMs: number): Promise<Outcome> {
+  async commit(submission: Submission, timeoutMs: number): Promise<Outcome> {
+    checkSubmission('groups.commit', submission)
     return this.#ask({ kind: 'commit-group', submission }, timeoutMs).then((answer) => {
       if (answer.kind === 'problem') throw errorOf(answer.problem)
       if (answer.kind !== 'commit-group') return { kind: 'unknown' }
@@ -135,8 +168,8 @@ export class ClientGroups implements GroupPort, LockSource {
   ): Promise<IntentOutcome> {
     const call = 'groups.outcome'
     checkOptions(call, options, signalRules)
-    checkText(call, 'the group', group)
-    checkOptions(call, intent ?? null, intentRules)
+    checkGroup(call, group)
+    checkIntent(call, intent)
     const { session, sequence, expiresAt } = intent
     if (session === undefined || sequence === undefined) {
       throw new StoreError('invalid', `${call}: an intent has session and sequence`)
@@ -159,7 +192,8 @@ export class ClientGroups implements GroupPort, LockSource {
     timeoutMs: number,
     options: SignalOptions = {},
   ): Promise<readonly GroupId[]> {
-    checkText('groups.list', 'the prefix', prefix)
+    checkPrefix('groups.list', prefix)
+    if (after !== undefined) checkGroup('groups.list', after)
     checkOptions('groups.list', options, signalRules)
     const from = after === undefined ? {} : { after }
     const operation = { kind: 'list-groups', group: prefix, limit, ...from } as const
@@ -175,11 +209,11 @@ export class ClientGroups implements GroupPort, LockSource {
    */
   async withLock<Value>(
     group: GroupId,
-    { name, holdMs, waitMs }: LockOptions,
+    lock: LockOptions,
     work: () => Promise<Value>,
   ): Promise<Value> {
-    const refused = lockNameProblem(name)
-    if (refused !== undefined) throw errorOf(refused)
+    checkLock('groups.withLock', group, lock, work)
+    const { name, holdMs, waitMs } = lock
     this.checkOpen()
     const token = await this.#lock(group, name, wholeMs(holdMs, 1), wholeMs(waitMs, 0))
     try {

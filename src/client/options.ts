@@ -126,7 +126,7 @@ export interface BuildOptions {
 }
 
 export interface CellBuildOptions extends BuildOptions {
-  /** These alone, for whoever knows that there are no others. */
+  /** These alone, one at least. A build of some shards fills those, and leaves the index unready. */
   readonly shards?: readonly number[]
 }
 

@@ -1,6 +1,13 @@
 /** Queues of a cluster, as bytes: handling them, and what operators do with them. */
-import { checkOptions } from '../base/arguments.ts'
+import {
+  callback,
+  checkArgument,
+  checkOptions,
+  wrongArgument,
+  type Rule,
+} from '../base/arguments.ts'
 import { errorOf } from '../base/problem.ts'
+import { isReadable } from '../base/readable.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { AskAgenda } from '../worklist/worklist-operation.ts'
@@ -12,11 +19,36 @@ import { sumsOf, type QueueSum } from '../queues/queue-sum.ts'
 import { RemoteAgenda } from '../worklist/remote-worklist.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import type { IntentSource } from '../txn/session.ts'
-import { checkSignal, signalled, signalRules, type SignalOptions } from '../txn/signalled.ts'
+import {
+  checkSignal,
+  signalled,
+  signalRule,
+  signalRules,
+  type SignalOptions,
+} from '../txn/signalled.ts'
 import { notAnAnswer } from './call.ts'
 import { closed } from './calling.ts'
 import { limitProblem } from './group-check.ts'
 import { checkText } from './rules.ts'
+
+const optional: Rule = {
+  accepts: (value) => value === undefined || callback.accepts(value),
+  words: callback.words,
+}
+
+function checkHandleCall(given: unknown): void {
+  const call = 'queues.handle'
+  if (typeof given !== 'object' || given === null || !isReadable(given)) {
+    throw wrongArgument(call, 'the call', given, 'an object of queue, handle, and options')
+  }
+  checkText(call, 'queue', Reflect.get(given, 'queue'))
+  checkArgument(call, 'handle', Reflect.get(given, 'handle'), callback)
+  for (const name of ['prepare', 'onHandled', 'onFailed']) {
+    checkArgument(call, name, Reflect.get(given, name), optional)
+  }
+  const signal: unknown = Reflect.get(given, 'signal')
+  if (signal !== undefined) checkArgument(call, 'signal', signal, signalRule)
+}
 
 export interface ClientQueuesParts {
   readonly ask: AskAgenda
@@ -46,6 +78,7 @@ export class ClientQueues implements QueueSource {
   handle(call: HandleCall): QueueHandler {
     if (this.#isClosed) throw errorOf(closed)
     const { ask, groups, clock, random, intents } = this.#parts
+    checkHandleCall(call)
     const { queue, prepare, handle, onHandled, signal, ...rest } = call
     const { onFailed = () => undefined, ...options } = rest
     checkSignal(signal)

@@ -8,17 +8,20 @@ import {
   oneOf,
   text,
   wholeFrom,
+  wrongArgument,
   type Rule,
   type Rules,
 } from '../base/arguments.ts'
+import { errorText } from '../base/error-text.ts'
 import { StoreError } from '../base/errors.ts'
 import { microsOfGiven, storeTime } from '../base/given-time.ts'
-import { problem, type Problem } from '../base/problem.ts'
-import { hiddenIn, isReadable } from '../base/readable.ts'
+import { batchItemsMax } from '../base/limits.ts'
+import { errorOf, problem, type Problem } from '../base/problem.ts'
+import { elementsOf, hiddenIn, isList, isReadable } from '../base/readable.ts'
 import { unknownWord } from '../base/suggest.ts'
 import { wordsFor } from '../base/words.ts'
 import { nameProblem } from '../cells/cell.ts'
-import { placeProblem } from '../cells/operation-check.ts'
+import { batchProblem, placeProblem, type BatchLimit } from '../cells/operation-check.ts'
 import type { LogPlace } from '../cells/operation.ts'
 import { isShard, shardCount } from '../cells/shard.ts'
 import type { Submission } from '../group/replica-port.ts'
@@ -47,10 +50,14 @@ const time: Rule = {
   words: 'a Date, or microseconds since 1970',
 }
 const shards: Rule = {
-  accepts: (value) => Array.isArray(value) && Array.from(value).every(isShard),
+  accepts: (value) => isList(value) && elementsOf(value, shardCount)?.every(isShard) === true,
   words: `a list of shards, numbered from 0 to ${shardCount - 1}`,
 }
-const texts = listOf(text)
+const someShards: Rule = {
+  accepts: (value) => shards.accepts(value) && Array.isArray(value) && value.length > 0,
+  words: `${shards.words}, one at least`,
+}
+const texts = listOf(text, batchItemsMax)
 const columns: Rule = {
   accepts: (value) => value === 'all' || texts.accepts(value),
   words: "a list of columns, or 'all'",
@@ -58,6 +65,7 @@ const columns: Rule = {
 const places: Rule = {
   accepts: (value) =>
     value instanceof Map &&
+    value.size <= shardCount &&
     [...value].every(([shard, id]) => isShard(shard) && wholeFrom(0).accepts(id)),
   words: `a Map of shards from 0 to ${shardCount - 1}, each with an added id: a whole number from 0`,
 }
@@ -103,7 +111,7 @@ export const buildRules: Rules<BuildOptions> = {
   signal: signalRule,
   rowsAtOnce: wholeFrom(1, upkeepBounds.rowsAtOnceMax),
 }
-export const cellBuildRules: Rules<CellBuildOptions> = { ...buildRules, shards }
+export const cellBuildRules: Rules<CellBuildOptions> = { ...buildRules, shards: someShards }
 /** As `error.detail.intent` names it, or as a transaction was given it. */
 export const intentRules: Rules<Submission['intent']> = {
   ...{ session: text, sequence: number, expiresAt: number, floor: number },
@@ -114,10 +122,25 @@ export function checkText(call: string, name: string, value: unknown): void {
   checkArgument(call, name, value, text)
 }
 
-export function checkList(call: string, name: string, value: unknown): void {
-  const list: Rule = { accepts: Array.isArray, words: 'a list' }
-  checkArgument(call, name, value, list)
+/**
+ * The items of a batch, a copy of its list, in which a hole is undefined. They are counted before one of them is
+ * looked at: throws `too-large` when there are more than the limit.
+ */
+export function batchOf<Item>(
+  call: string,
+  name: string,
+  given: readonly Item[],
+  limit: BatchLimit,
+): readonly Item[] {
+  const list: unknown = given
+  if (!isList(list)) throw wrongArgument(call, name, list, 'a list')
+  const items = elementsOf(given, limit.limitValue)
+  if (items !== undefined) return items
+  const { length } = given
+  const tooMany = length > limit.limitValue && batchProblem(length, limit)
+  throw tooMany ? errorOf(tooMany) : wrongArgument(call, 'the length of the list', length, aLength)
 }
+const aLength = 'a whole number from 0'
 
 const ofCells = ['rowKey', 'column', 'refKey', 'body']
 /**
@@ -134,6 +157,20 @@ const ofReadCells: ReadonlySet<string> = new Set([
  * not known is refused: `refkey` would else ask for the latest cell.
  */
 export function cellProblem(cell: unknown, refKey: 'needed' | 'optional'): Problem | undefined {
+  try {
+    return readCellProblem(cell, refKey)
+  } catch (error) {
+    // A getter, or the handler of a proxy, threw.
+    throw new StoreError(
+      'invalid',
+      `a cell cannot be read: ${errorText(error)}`,
+      {},
+      { cause: error },
+    )
+  }
+}
+
+function readCellProblem(cell: unknown, refKey: 'needed' | 'optional'): Problem | undefined {
   if (typeof cell !== 'object' || cell === null || !isReadable(cell) || Array.isArray(cell)) {
     const words = 'an object of rowKey, column and refKey'
     return problem('invalid', `a cell is ${wordsFor(cell)}; expected ${words}`)

@@ -46,6 +46,11 @@ export async function* tail(
   checkOptions('cells.tail', options, tailRules)
   const places = new Map<number, LogPlace>()
   for (const shard of options.shards ?? allShards()) places.set(shard, firstPlace(shard, options))
+  for (const shard of options.after?.keys() ?? []) {
+    if (places.has(shard)) continue
+    const message = `cells.tail: after names shard ${shard}, and shards does not; name it there, or leave its place out`
+    throw new StoreError('invalid', message)
+  }
   const { waitMs = waitMsDefault } = options
   let read: 'current' | 'any' = 'current'
   for (;;) {

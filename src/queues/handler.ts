@@ -6,6 +6,7 @@
 import { assert, AssertionError } from '../base/assert.ts'
 import { errorText } from '../base/error-text.ts'
 import { StoreError, type StoreErrorCode } from '../base/errors.ts'
+import { wordsFor } from '../base/words.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -263,17 +264,25 @@ const sleepMsMax = 3_600_000
 
 function checkedBounds(options: HandleOptions): HandleBounds {
   const bounds = { ...handleDefaults, ...options }
-  checkRetry(bounds)
-  const isWhole = Object.values(bounds).every((value) => Number.isFinite(value) && value >= 1)
-  const isSmall = bounds.batch <= batchMessagesMax && bounds.timeoutMs <= handlerTimeoutMsMax
-  if (isWhole && isSmall) return bounds
-  const message = `options of a handler are numbers from 1; batch is at most ${batchMessagesMax}, timeoutMs ${handlerTimeoutMsMax}`
-  throw new StoreError('invalid', message)
+  checkRetry(bounds, options.retryMaxMs !== undefined)
+  const most = { batch: batchMessagesMax, timeoutMs: handlerTimeoutMsMax }
+  for (const [name, value] of Object.entries(bounds)) {
+    const bound = name === 'batch' || name === 'timeoutMs' ? most[name] : undefined
+    if (Number.isFinite(value) && value >= 1 && value <= (bound ?? Infinity)) continue
+    const end = bound === undefined ? '' : ` to ${bound}`
+    const message = `a handler: ${name} is ${wordsFor(value)}; expected a number from 1${end}`
+    throw new StoreError('invalid', message)
+  }
+  return bounds
 }
 
-function checkRetry({ retryMs, retryMaxMs }: HandleBounds): void {
+function checkRetry({ retryMs, retryMaxMs }: HandleBounds, isNamed: boolean): void {
   const actual = Math.max(retryMs, retryMaxMs)
-  if (!(actual > retryMsMax)) return
+  if (!(actual > retryMsMax)) {
+    if (!isNamed || !(retryMs > retryMaxMs)) return
+    const order = `a handler: retryMs is ${retryMs} and retryMaxMs ${retryMaxMs}; the first wait is not longer than the longest one`
+    throw new StoreError('invalid', order)
+  }
   const message = `retryMs is ${retryMs} and retryMaxMs ${retryMaxMs}; a message is tried again after ${retryMsMax} milliseconds at most`
   throw new StoreError('invalid', message, { limit: 'retryMsMax', limitValue: retryMsMax, actual })
 }

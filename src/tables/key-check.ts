@@ -5,7 +5,7 @@ import { hiddenIn, isReadable } from '../base/readable.ts'
 import { unknownWord } from '../base/suggest.ts'
 import { isPlain, wordsFor } from '../base/words.ts'
 import type { CompiledTable, KeyPart } from './compiled.ts'
-import { checkScalar, wrongValue } from './scalar.ts'
+import { checkScalar, unreadable, wrongValue } from './scalar.ts'
 
 /** The values in the order of the key's parts. */
 export function checkKeyParts(table: CompiledTable, key: unknown): readonly unknown[] {
@@ -30,6 +30,14 @@ export function checkIndexed(part: KeyPart, value: unknown, where: string): unkn
 
 /** The object, when all its members are among `known`; `memberOf` looks at them. */
 export function membersOf(value: unknown, known: ReadonlySet<string>, where: () => string): object {
+  try {
+    return checkedMembers(value, known, where)
+  } catch (error) {
+    throw error instanceof StoreError ? error : unreadable(where(), error)
+  }
+}
+
+function checkedMembers(value: unknown, known: ReadonlySet<string>, where: () => string): object {
   if (!hasMembers(value)) {
     throw wrongValue(where(), value, `an object of ${[...known].join(', ')}`)
   }
@@ -41,7 +49,20 @@ export function membersOf(value: unknown, known: ReadonlySet<string>, where: () 
   if (hidden !== undefined) {
     throw new StoreError('invalid', `${where()}: it has ${hidden}; leave it out`)
   }
+  const inherited = isPlain(value) ? undefined : inheritedOf(value, known)
+  if (inherited !== undefined) {
+    const message = `${where()}: it inherits ${inherited}, which would be lost; give an object with members of its own`
+    throw new StoreError('invalid', message)
+  }
   return value
+}
+
+/** A member that another object has for this one, or a getter of its class. */
+function inheritedOf(value: object, known: ReadonlySet<string>): string | undefined {
+  for (const name of known) {
+    if (name in value && !Object.hasOwn(value, name) && !(name in Object.prototype)) return name
+  }
+  return undefined
 }
 
 /** A promise, a date or a Map has none: it would be taken for an object in which nothing is named. */
@@ -53,8 +74,12 @@ function hasMembers(value: unknown): value is object {
 
 /** The value of an object's own member; undefined where there is none. */
 export function memberOf(value: object, name: string): unknown {
-  const member: unknown = Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined
-  return member
+  try {
+    const member: unknown = Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined
+    return member
+  } catch (error) {
+    throw unreadable(name, error)
+  }
 }
 
 /** A key's value in a message; numbers as digits. */

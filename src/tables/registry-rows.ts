@@ -49,8 +49,14 @@ export function putVersion(
   transaction.put(versionKey(version.version), bytes)
 }
 
-export function versionOf(name: string, bytes: Uint8Array): SchemaVersion {
+/** Undefined: the row holds no version of this schema. */
+export function readVersion(name: string, bytes: Uint8Array): SchemaVersion | undefined {
   const version = decodeVersion(Buffer.from(bytes).toString('utf8'))
-  if (version !== undefined && version.schema.name === name) return version
+  return version?.schema.name === name ? version : undefined
+}
+
+export function versionOf(name: string, bytes: Uint8Array): SchemaVersion {
+  const version = readVersion(name, bytes)
+  if (version !== undefined) return version
   throw new StoreError('corrupt', `what the cluster has as schema ${name} is none`)
 }

@@ -33,6 +33,7 @@ import {
   currentKey,
   putBuilding,
   putVersion,
+  readVersion,
   registryGroup,
   versionKey,
   versionOf,
@@ -255,7 +256,8 @@ async function wasVersion(
   for (let version = current - 1; version >= 1; version--) {
     const row = await transaction.get(versionKey(version))
     if (row === undefined) continue
-    if (versionOf(schema.name, row.value).fingerprint !== fingerprint) continue
+    // An earlier version that cannot be read is none that is looked for, and stops no later one.
+    if (readVersion(schema.name, row.value)?.fingerprint !== fingerprint) continue
     // Not when it had an index that was dropped since.
     return diffSchemas(schema, now).every(({ refusal }) => refusal === undefined)
   }

@@ -4,7 +4,7 @@
  */
 import { copyOf } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
-import { hiddenIn, isList } from '../base/readable.ts'
+import { elementsOf, hiddenIn, isList } from '../base/readable.ts'
 import type { CompiledProperty, CompiledTable } from './compiled.ts'
 import { checkPart, memberOf, membersOf } from './key-check.ts'
 import { checkScalar, wrongValue } from './scalar.ts'
@@ -113,11 +113,13 @@ function checkProperty(
     throw new StoreError('invalid', `${place}: the list has ${hidden}; leave it out`)
   }
   // `map` would leave holes as they are, and nobody could read the row any more.
+  const elements = elementsOf(value)
+  if (elements === undefined) {
+    throw new StoreError('invalid', `${place}: the list has no length that a list has`)
+  }
   // Which element was which nobody knows: each is a new one.
   const whole = { ...completion, withUnknown: true }
-  return Array.from(value, (one: unknown, index) =>
-    checkOne(property, one, `${place}[${index}]`, whole),
-  )
+  return elements.map((one, index) => checkOne(property, one, `${place}[${index}]`, whole))
 }
 
 function checkOne(

@@ -16,6 +16,7 @@ import { unknownWord } from '../base/suggest.ts'
 import type { SendOptions } from '../queues/send.ts'
 import type { ReadFrom } from '../group/group-port.ts'
 import { timeoutRule } from '../txn/intents.ts'
+import { isText } from '../../schema/values.ts'
 import { signalRule } from '../txn/signalled.ts'
 import type { QueueCallOptions } from './queue-types.ts'
 import type { ScanOptions } from './read-rows.ts'
@@ -37,7 +38,7 @@ export const transactionRules: Rules<TransactionCallOptions> = {
   // Looked at, with words of its own, where it is used.
   intent: { accepts: () => true, words: 'an intent' },
   rerunsMax: wholeFrom(0),
-  lock: text,
+  lock: { accepts: isText, words: 'a string of whole characters' },
 }
 export const scanRules: Rules<ScanOptions> = { reverse: flag, limit: number, cursor: text }
 export const globalIndexRules: Rules<GlobalIndexOptions> = {

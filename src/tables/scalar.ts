@@ -3,17 +3,20 @@
  * from those in JavaScript, so nothing is taken for granted.
  */
 import { copyOf } from '../base/bytes.ts'
+import { errorText } from '../base/error-text.ts'
 import { StoreError } from '../base/errors.ts'
 import { microsOfGiven, propertyTime } from '../base/given-time.ts'
-import { hiddenIn, isBytes, isReadable } from '../base/readable.ts'
-import { isPlain, wordsFor } from '../base/words.ts'
+import { copyOfJson } from '../base/json-copy.ts'
+import { transactionBytesMax } from '../base/limits.ts'
+import { isBytes, isReadable } from '../base/readable.ts'
+import { wordsFor } from '../base/words.ts'
 import type { PropertyKind } from '../../schema/model.ts'
 import { isText, isUuid } from '../../schema/values.ts'
 
 /** Lists and objects inside one another in a value of type json. */
 export const jsonDepthMax = 64
-/** Elements of one list in a value of type json: more are more than a transaction holds. */
-export const jsonElementsMax = 4_194_304
+/** Characters of a value of type json as text. */
+const jsonCharsMax = transactionBytesMax
 
 const int64Most = 2n ** 63n - 1n
 const floatMost = 3.4028234663852886e38
@@ -40,9 +43,9 @@ const scalarByKind: Readonly<Record<Exclude<PropertyKind, 'message'>, Scalar>> =
     words: 'a whole number from -9007199254740991 to 9007199254740991',
   },
   float: {
-    accepts: (value) =>
-      typeof value === 'number' && Number.isFinite(value) && Math.abs(value) <= floatMost,
-    words: 'a finite number of 32 bits',
+    accepts: (value) => typeof value === 'number' && isFloat(value),
+    words:
+      'a finite number of 32 bits, which keep whole numbers up to 16777216 and none below 1e-45',
   },
   double: { accepts: Number.isFinite, words: 'a finite number' },
   timestamp: {
@@ -54,7 +57,7 @@ const scalarByKind: Readonly<Record<Exclude<PropertyKind, 'message'>, Scalar>> =
     words: 'a UUID in small letters',
   },
   json: {
-    accepts: (value) => isJson(value, 0),
+    accepts: () => true,
     words: `JSON: null, booleans, finite numbers, strings, lists and plain objects of them, ${jsonDepthMax} deep at most, without members that are hidden or that symbols name`,
   },
   sequence: { accepts: isCount, words: 'a number that was given, a whole one from 1' },
@@ -70,39 +73,46 @@ export function checkScalar(
   const { accepts, words } = scalarByKind[kind]
   if (!isReadable(value) || !accepts(value)) throw wrongValue(where, value, words)
   // What is stored is not the caller's to change any more.
+  if (kind === 'json') return checkedJson(value, where, words)
   if (value instanceof Uint8Array) return copyOf(value)
-  if (kind === 'json') return copyOfJson(value)
   // Equal values are equal bytes: there is one zero, and a float is what 32 bits keep of it.
   if (typeof value === 'number') return (kind === 'float' ? Math.fround(value) : value) + 0
   return value
+}
+
+/** A getter, or the handler of a proxy, threw as the value was read. */
+export function unreadable(where: string, cause: unknown): StoreError {
+  return new StoreError('invalid', `${where} cannot be read: ${errorText(cause)}`, {}, { cause })
 }
 
 export function wrongValue(where: string, value: unknown, words: string): StoreError {
   return new StoreError('invalid', `${where} is ${wordsFor(value)}; expected ${words}`)
 }
 
-function copyOfJson(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(copyOfJson)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, copyOfJson(one)]))
+function checkedJson(value: unknown, where: string, words: string): unknown {
+  const copy = copyOfJson(value, { depthMax: jsonDepthMax, charsMax: jsonCharsMax })
+  if (copy.kind === 'ok') return copy.value
+  if (copy.kind === 'too-long') {
+    const message = `${where} has more than ${jsonCharsMax} characters as JSON, which no transaction holds`
+    const detail = { limit: 'transactionBytesMax', limitValue: jsonCharsMax, actual: copy.chars }
+    throw new StoreError('too-large', message, detail)
+  }
+  const { path, part, kind, detail, cause } = copy.fault
+  const place = `${where}${path}`
+  if (kind === 'thrown') throw unreadable(place, cause)
+  if (kind === 'length') {
+    throw new StoreError('invalid', `${place} is a list whose length is ${wordsFor(detail)}`)
+  }
+  throw wrongValue(place, part, words)
+}
+
+/** A fraction is rounded to what 32 bits keep; a whole number that is not kept, or all of a small one, would be lost. */
+function isFloat(value: number): boolean {
+  if (!Number.isFinite(value) || Math.abs(value) > floatMost) return false
+  const kept = Math.fround(value)
+  return Number.isInteger(value) ? kept === value : kept !== 0
 }
 
 function isCount(value: unknown): boolean {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1
-}
-
-function isJson(value: unknown, depth: number): boolean {
-  if (depth > jsonDepthMax) return false
-  if (value === null || typeof value === 'boolean') return true
-  if (typeof value === 'number') return Number.isFinite(value)
-  if (typeof value === 'string') return isText(value)
-  if (typeof value !== 'object' || !isReadable(value) || hiddenIn(value) !== undefined) return false
-  // `every` would pass over holes.
-  if (Array.isArray(value)) {
-    return (
-      value.length <= jsonElementsMax && Array.from(value).every((one) => isJson(one, depth + 1))
-    )
-  }
-  if (!isPlain(value)) return false
-  return Object.entries(value).every(([name, one]) => isText(name) && isJson(one, depth + 1))
 }

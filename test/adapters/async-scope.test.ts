@@ -1,4 +1,4 @@
-/** What runs inside a transaction's function is told from what does not, however often that ends and begins. */
+/** Code inside a transaction's function is known from other code, over any number of runs. */
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { asyncScope } from '../../src/adapters/async-scope.ts'
@@ -32,7 +32,7 @@ test('a function that is still open is followed while others end, and after they
   expect(await long).toEqual([true, true, true, true])
 })
 
-test('what a function has left behind is outside once it has ended', async () => {
+test('a promise that a function leaves behind is outside its scope once it has ended', async () => {
   const scope = asyncScope()
   let left: Promise<boolean> | undefined
   await scope.inside(async () => {

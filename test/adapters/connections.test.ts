@@ -1,4 +1,4 @@
-/** Who may have a connection: strangers and clients have rooms of their own, peers always have one. */
+/** Admission of connections: strangers and clients have separate places, peers always have one. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
@@ -94,7 +94,7 @@ test('DOOR-4: a stranger that is served stays, and one of its address that does 
   expect([served?.destroyed, other?.destroyed]).toEqual([false, true])
 })
 
-test('DOOR-1: clients have their room to themselves, and one too many is told so and stays a stranger', () => {
+test('DOOR-1: clients have places of their own; the server refuses one too many and says why', () => {
   const house = new House()
   const addresses = ['10.0.0.2', '10.0.0.3']
   for (const address of [...addresses, ...addresses, ...addresses]) {
@@ -138,7 +138,7 @@ test('DOOR-2: a peer has room where clients and strangers have none', () => {
   expect(house.connections.count('peer')).toBe(0)
 })
 
-test('a stranger for whom nothing is done is ended; who has proven itself stays', () => {
+test('the server ends a stranger that stays idle and keeps a proven client', () => {
   const house = new House()
   const [idle, asking, client] = [1, 2, 3].map(() => house.enter('10.0.0.2'))
   if (idle === undefined || asking === undefined || client === undefined) return
@@ -151,7 +151,7 @@ test('a stranger for whom nothing is done is ended; who has proven itself stays'
   expect(house.connections.counts.idle).toBe(1)
 })
 
-test('DOOR-1, DOOR-2: whatever comes and goes, counts are those of open connections, within bounds', () => {
+test('DOOR-1, DOOR-2: the counts equal the open connections and stay within bounds', () => {
   const step = fc.record({
     what: fc.constantFrom('enter', 'client', 'peer', 'close', 'idle'),
     address: fc.constantFrom('10.0.0.2', '10.0.0.3', '2001:db8::1', '127.0.0.1'),

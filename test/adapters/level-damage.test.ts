@@ -1,6 +1,6 @@
 /**
- * The data store over LevelDB with one bit flipped in its files: what opens serves the rows of one of
- * its last batches, all of them. Behind it the log has whatever came later.
+ * The data store over LevelDB with one bit flipped in its files: if it opens, it has all rows of
+ * one of its last batches. Behind it the log has whatever came later.
  */
 import { cp, mkdtemp, open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -22,7 +22,7 @@ const commits = 100
 const groups: readonly GroupId[] = ['a', 'b', 'c'].map((name) => groupOfBytes(Buffer.from(name)))
 const keys: readonly string[] = Array.from({ length: 60 }, (_, i) => `row ${i}`)
 const random = new SeededRandom('level damage')
-/** The values, of bytes that no block would shrink: what is flipped is what is read. */
+/** The values, of bytes that no block would shrink: a flipped bit is one that is read. */
 const values: readonly Buffer[] = Array.from({ length: 20 * commits }, () =>
   Buffer.from(random.bytes(400)),
 )

@@ -57,7 +57,7 @@ test.each([
     for (const name of names) await flipABit(name)
     const store = await open()
     try {
-      // As a compaction leaves it: what it wrote in this one's place is sound.
+      // As a compaction leaves it: the table that it wrote in place of this one is sound.
       for (const name of names) await rm(join(path, name))
       await expect(store.check?.(spans)).rejects.toMatchObject({ code: 'corrupt' })
       expect(await tables(join(path, 'unchecked'))).toEqual(names)
@@ -67,7 +67,7 @@ test.each([
   },
 )
 
-test('DISK-14: what a run leaves behind unchecked, the next one checks', async () => {
+test('DISK-14: the next run checks the tables that a run has left unchecked', async () => {
   const [name = ''] = await tables()
   await (await open()).close()
   const kept = join('unchecked', name)
@@ -113,7 +113,7 @@ test('DISK-14: in a folder that was copied the table itself is checked, and not 
   }
 })
 
-test('DISK-14: a check that nobody wants any more lets go of nothing, also after its last look at a table', async () => {
+test('DISK-14: a cancelled check releases no table, even after it has read the last one', async () => {
   const names = await tables()
   let [calls, callsMax, isOver] = [0, Number.POSITIVE_INFINITY, false]
   const pace: CheckPace = {

@@ -61,7 +61,7 @@ function checkOf(path: string, isWhole = false): Promise<CheckProgress> {
   return checkTables(path, { spans: isWhole ? 'all' : votingSpans })
 }
 
-test('DISK-14: of more rows a start reads under 3 %, what says where they are, and a whole check reads all', async () => {
+test('DISK-14: a start reads under 3 % of added rows, and a whole check reads all', async () => {
   const [few, many] = [join(folder, 'few'), join(folder, 'many')]
   const wholes = [await checkOf(few, true), await checkOf(many, true)] as const
   expect(wholes[1].bytesRead).toBeGreaterThan(6 * wholes[0].bytesRead)

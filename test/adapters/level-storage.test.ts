@@ -28,7 +28,7 @@ const rowCount = 60
 const rowBytes = 4096
 
 let folder = ''
-/** A closed store with tables, a log and a manifest; copied by whoever damages it. */
+/** A closed store with tables, a log and a manifest; a test that damages it makes a copy. */
 let sound = ''
 
 beforeAll(async () => {
@@ -282,7 +282,7 @@ test('a store whose creation was cut short before its CURRENT is created once mo
 test.each([
   ['cut in half', 0.5],
   ['cut to nothing', 0],
-] as const)('tables %s: what they held reads as damage, not as absent', async (_, share) => {
+] as const)('tables %s: a read reports their rows as damage, not as absent', async (_, share) => {
   const path = await copyOfSound()
   for (const table of await filesLike(path, /\.ldb$/)) {
     const { length } = await readFile(table)
@@ -307,7 +307,7 @@ test('tables with a damaged index or footer read as damage', async () => {
   }
 })
 
-test('tables that LevelDB cannot merge end writes, and nobody is told to start again', async () => {
+test('tables that LevelDB cannot merge end writes, and the error does not advise a restart', async () => {
   const path = await copyOfSound()
   for (const table of await filesLike(path, /\.ldb$/)) {
     const bytes = await readFile(table)

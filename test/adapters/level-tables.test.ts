@@ -117,7 +117,7 @@ test('CRC-32C gives the check value of its definition, in pieces as well as whol
   expect(masked(0)).toBe(0xa282ead8)
 })
 
-test('a sound store passes, every table of it is read, and progress is told', async () => {
+test('a check passes a sound store, reads each of its tables and reports progress', async () => {
   const told: CheckProgress[] = []
   const result = await checkTables(sound, { onProgress: (progress) => told.push(progress) })
   const tables = await filesLike(sound, /\.ldb$/)
@@ -343,7 +343,7 @@ test('a manifest with any flipped bit, or cut anywhere, is refused or loses noth
   }
 })
 
-test('what a crash leaves besides is not looked at: half a table, an old log, a new manifest', async () => {
+test('the check passes over the leftovers of a crash: half a table, an old log, a new manifest', async () => {
   const path = await copyOf(sound)
   const [table = ''] = await filesLike(path, /\.ldb$/)
   await writeFile(join(path, '888888.ldb'), (await readFile(table)).subarray(0, 5000))
@@ -427,7 +427,7 @@ test('DISK-16: a check that is to go on tells each damaged file, and one that ca
   await expect(checkSpans(path, 'all', ending)).rejects.toMatchObject({ code: 'corrupt' })
 })
 
-test('a scrub keeps to its rate, and ends when it is told to', async () => {
+test('a scrub keeps to its rate and ends when its signal aborts', async () => {
   const { bytesRead } = await checkTables(sound)
   const bytesPerSecond = bytesRead * 4
   const { elapsedMs } = await scrub(sound, { bytesPerSecond })

@@ -33,7 +33,7 @@ async function startServer(status = 404): Promise<{
   return { server, url: `http://127.0.0.1:${typeof at === 'object' ? at?.port : 0}` }
 }
 
-/** A node `n1` that takes so many clients. */
+/** A node `n1` that takes a given number of clients. */
 async function startListener(clientsMax: number): Promise<string> {
   const { server, url } = await startServer()
   const listener = new WsClientListener({
@@ -75,7 +75,7 @@ test.each<readonly [string, Omit<ConnectOptions, 'nodes'>, number, RegExp]>([
   },
 )
 
-test('a client of a server that is no node is told so at once', async () => {
+test('a client of a server that is no node learns so at once', async () => {
   const { url } = await startServer(200)
   const client = await connect({ nodes: [url] })
   onTestFinished(() => client.close())
@@ -90,7 +90,7 @@ test('a client of a server that is no node is told so at once', async () => {
   expect(String(error)).toContain(`${url}: it is no trilithon node or gateway: it answers HTTP 200`)
 })
 
-/** Node `name`, that admits nobody who is called `unwanted`; dials `peers`. */
+/** Node `name`, which refuses a peer called `unwanted`, and dials `peers`. */
 async function startPeer(
   name: string,
   refuses: boolean,
@@ -117,7 +117,7 @@ async function startPeer(
 test.each([
   ['dialled', true, false],
   ['that dialled', false, true],
-])('a node is told the id of the one %s that will not have it', async (_, ...refuses) => {
+])('a node learns the id of the %s that refuses it', async (_, ...refuses) => {
   const [listenerRefuses, dialerRefuses] = refuses
   const listener = await startPeer('n2', listenerRefuses, {})
   const dialer = await startPeer('n1', dialerRefuses, { n2: listener.url })

@@ -81,7 +81,7 @@ test('a timer runs once and not early; a cancelled one never runs', async () => 
   expect(ran).toEqual(['timer'])
 })
 
-test('what is deferred runs after the turn and its promises', async () => {
+test('a deferred callback runs after the turn and its promises', async () => {
   const order: string[] = []
   await new Promise<void>((resolve) => {
     systemClock.defer(() => {

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import { expect, test } from 'vitest'
 import { UnfinishedMessages, type Unfinished } from '../../src/adapters/unfinished.ts'
 
-/** A connection whose reader is told of chunks before those who listen after it. */
+/** A connection whose reader gets chunks before later listeners do. */
 class Fed extends EventEmitter {
   isEnded = false
   readonly #watched: Unfinished
@@ -45,7 +45,7 @@ test('DOOR-3: above the bound the connection goes whose message began first, and
   expect(messages.bytes).toBe(0)
 })
 
-test('of whole messages, and of connections that are gone, nothing is counted', () => {
+test('the count leaves out whole messages and closed connections', () => {
   const messages = new UnfinishedMessages(10)
   const [first, second] = [new Fed(messages), new Fed(messages)]
   for (let sent = 0; sent < 20; sent++) first.feed('a whole message.')

@@ -160,7 +160,7 @@ test.each<readonly [string, Partial<Hello>, string, string]>([
   expect(told).toEqual([])
 })
 
-test('whoever speaks rightly is welcomed: the refusals above are about what was changed', async () => {
+test('a listener welcomes a correct hello, so the refusals above are due to the change', async () => {
   const { port } = await startNode('n2', {})
   const answers = await converse(`ws://127.0.0.1:${port}/v1/peer`, ownHello)
   expect(answers.at(-1)).toEqual({ kind: 'welcome' })
@@ -190,7 +190,7 @@ test('HELLO-4: a peer that tells no digest of its list of nodes, or a wrong one,
   await until(() => told.includes('up n0'))
 })
 
-test('clients without the secret or with other versions are told why, too', async () => {
+test('the listener also tells clients with no secret or another version why it refuses them', async () => {
   const { server, port } = await listen()
   const listener = new WsClientListener<string>({
     ...{ node: nodeId('n1'), cluster, server, secret, clock: systemClock, random: systemRandom },
@@ -215,7 +215,7 @@ test('clients without the secret or with other versions are told why, too', asyn
   expect((await converse(url, client)).at(-1)).toEqual({ kind: 'welcome' })
 })
 
-test('what a stranger says of itself is not noted of the peer whose name it takes', async () => {
+test('a node notes no trouble of a peer because of a stranger that takes its name', async () => {
   const closed = await listen()
   await new Promise((resolve) => closed.server.close(resolve))
   const { transport, port } = await startNode('n2', { n0: closed.port, n3: closed.port })
@@ -236,7 +236,7 @@ test('why a peer that has proven itself has no link is noted of it', async () =>
   expect([...transport.troubles]).toEqual([['unwanted', 'unknown-node: unwanted']])
 })
 
-test('what another node says at the address of a peer is noted of that peer', async () => {
+test('a node notes trouble of a peer when another node answers at its address', async () => {
   const other = await startNode('n7', {})
   const { transport } = await startNode('n1', { n5: other.port })
   await until(() => transport.troubles.has('n5'))
@@ -244,7 +244,7 @@ test('what another node says at the address of a peer is noted of that peer', as
   expect(transport.troubles.has('n7')).toBe(false)
 })
 
-test('whoever connects and says nothing is cut off in time', async () => {
+test('the listener cuts off a silent connection in time', async () => {
   const { port, log } = await startNode('n2', {})
   const began = performance.now()
   const socket = new WebSocket(`ws://127.0.0.1:${port}/v1/peer`)
@@ -316,7 +316,7 @@ test('a dialer goes on against a web server, a closed port, a silent one and one
   expect(told).toEqual(['up n9'])
 })
 
-test('raw bytes on the port, whole or cut, and paths nobody serves, harm nobody', async () => {
+test('raw bytes, whole or cut, and unknown paths leave the node and its links working', async () => {
   const a = await startNode('n2', {})
   const b = await startNode('n1', { n2: a.port })
   await until(() => b.transport.isUp('n2') && a.transport.isUp('n1'))

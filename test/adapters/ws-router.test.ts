@@ -1,4 +1,4 @@
-/** Upgrades that nobody takes: whatever their senders say or leave unsaid, they cost nothing. */
+/** Upgrades to unknown paths: whatever their senders say or leave unsaid, they cost nothing. */
 import { errorMonitor } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { connect } from 'node:net'
@@ -38,7 +38,7 @@ test('a socket that is not taken may send a broken frame with its upgrade', asyn
   expect(listeners).toBe(1)
 })
 
-test('a path that nobody serves is let go of, though its client does not close', async () => {
+test('the server ends a connection to an unknown path even if its client does not close', async () => {
   const { server, port } = await listen()
   routeUpgrades(server, path, (socket) => socket.terminate())
   const gone = new Promise((resolve) => {

@@ -24,7 +24,7 @@ function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-/** Its timers go off when they are told to. */
+/** The test sets off its timers. */
 class HandClock implements Clock {
   readonly #timers = new Set<() => void>()
   readonly wallMicros = systemClock.wallMicros

@@ -38,7 +38,7 @@ const hastyClock: Clock = {
   setTimer: (delayMs, run) => systemClock.setTimer(delayMs > 2_000 ? delayMs / 10 : delayMs, run),
 }
 
-/** A node's listener for peers and clients, and all that its handlers were told. */
+/** A node's listener for peers and clients, and a record of the calls of its handlers. */
 interface Listener {
   readonly url: string
   readonly port: number
@@ -131,7 +131,7 @@ async function converse(
   return answers
 }
 
-test('HELLO-1: who has the clients’ secret, or none, says in vain that it is a node with a longer log', async () => {
+test('HELLO-1: a stranger without the peers’ secret cannot pose as a node with a longer log', async () => {
   const { url, told } = await startListener()
   for (const secret of [clientSecret, '', 'guess']) {
     const answers = await converse(url, 'peer', secret)
@@ -144,7 +144,7 @@ test('HELLO-1: who has the clients’ secret, or none, says in vain that it is a
   expect(told).toContain('admit n1')
 })
 
-test('HELLO-1: the peers’ secret makes nobody a client, nor is a refusal of a stranger believed', async () => {
+test('HELLO-1: the peers’ secret does not admit a client, and no node believes a stranger’s refusal', async () => {
   const { url, told } = await startListener()
   const asClient = await converse(url, 'client', peerSecret)
   expect(asClient.map(({ kind }) => kind)).toEqual(['hello', 'refuse'])
@@ -157,7 +157,7 @@ test('HELLO-1: the peers’ secret makes nobody a client, nor is a refusal of a 
   expect(told).toEqual([])
 })
 
-test('HELLO-1: what a proven side tells counts by its own proof alone', async () => {
+test('HELLO-1: a proven side’s store info counts only under a proof of its own', async () => {
   const { url, told } = await startListener()
   const own = helloOf('peer')
   const answers: (HandshakeMessage | undefined)[] = []
@@ -185,7 +185,7 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo() && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-test('HELLO-1, HELLO-2: a false listener is told nothing of a store, admitted by nobody, believed nothing', async () => {
+test('HELLO-1, HELLO-2: a false listener learns nothing of a store and is never believed or admitted', async () => {
   const falseOne = new WebSocketServer({ host: '127.0.0.1', port: 0 })
   onTestFinished(() => falseOne.close())
   const heard: HandshakeMessage[] = []
@@ -214,7 +214,7 @@ test('HELLO-1, HELLO-2: a false listener is told nothing of a store, admitted by
   expect(told).toEqual([])
 }, 30_000)
 
-test('HELLO-2: a listener speaks to nobody first, and to who has not proven itself says its names alone', async () => {
+test('HELLO-2: a listener never speaks first, and tells an unproven dialer its names alone', async () => {
   const { url } = await startListener()
   const heard: Buffer[] = []
   const silent = new WebSocket(`${url}/v1/peer`)
@@ -311,7 +311,7 @@ test('HELLO-3: before its proof a link takes no more than a handshake has, howev
   expect(told).toEqual([])
 })
 
-test('HELLO-3: who has proven itself sends frames of any size, with its last word or after it', async () => {
+test('HELLO-3: a proven client sends frames of any size, with its last handshake message or after it', async () => {
   const { url, told } = await startListener()
   const own = helloOf('client')
   const socket = new WebSocket(`${url}/v1/client`)
@@ -406,7 +406,7 @@ function play(
   })
 }
 
-test('HELLO-1, HELLO-3: whatever strangers say and send, nothing of it counts, and a true link stays', async () => {
+test('HELLO-1, HELLO-3: nothing that strangers send counts, and a true link stays up', async () => {
   const { url, port, told, peers } = await startListener()
   const seed = 4_700
   const visits = fc.sample(visit, { seed, numRuns: 600 })

@@ -38,7 +38,7 @@ async function listening(): Promise<{ readonly server: Server; readonly url: str
   return { server, url: `http://127.0.0.1:${port}` }
 }
 
-/** Handlers that write down what they are told, and wake whoever waits for it. */
+/** Handlers that write down their calls, and wake the tests that wait for them. */
 class Notes implements TransportHandlers<string> {
   readonly lines: string[] = []
   readonly #info: LinkInfo
@@ -159,7 +159,7 @@ test.each([
   expect(a.transport.counters.refused + b.transport.counters.refused).toBeGreaterThan(0)
 })
 
-test('a peer that has proven itself is told apart from a stranger when it refuses', async () => {
+test('a node believes the refusal of a proven peer and not that of a stranger', async () => {
   const [one, two] = [await listening(), await listening()]
   const urls = { n1: one.url, n2: two.url }
   const a = peer('n1', one.server, urls)

@@ -1,4 +1,4 @@
-/** What is given to calls of the library: what is taken, and in which words the rest is refused. */
+/** Arguments of the library's calls: the valid ones pass, and words refuse the rest. */
 import { expect, test } from 'vitest'
 import { checkPlaces, flag, number, optionsProblem, upperLimit } from '../../src/base/arguments.ts'
 

@@ -1,4 +1,4 @@
-/** Maps that are bounded: who goes, and that it costs the same however many went before. */
+/** Bounded maps: which key goes first, and that its removal costs the same after many others. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { BoundedMap } from '../../src/base/bounded-map.ts'
@@ -16,7 +16,7 @@ test('a key that is set anew is the youngest', () => {
   expect([map.get('a'), map.get('b'), map.get('c')]).toEqual([0, undefined, 0])
 })
 
-test('whatever is set and set anew, it holds what a list of the same rules holds', () => {
+test('a bounded map always equals a model list that follows the same rules', () => {
   const change = fc.record({ key: fc.nat(7), isAnew: fc.boolean() })
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 5 }), fc.array(change), (max, changes) => {

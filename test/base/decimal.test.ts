@@ -46,7 +46,7 @@ test('a double that other programs print with 17 digits or more loses nothing', 
   )
 })
 
-test('what is printed for a double loses nothing, and beside a whole one that is printed exactly all others do', () => {
+test('a printed double loses no digits, and an integer loses them only if its double differs', () => {
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
       expect(losesDigits(`${value}`)).toBe(false)
@@ -84,7 +84,7 @@ test.each([
   expect(wholeOf(text)).toBe(value)
 })
 
-test('what is no decimal number is none', () => {
+test('isDecimal accepts decimal numbers and refuses all other texts', () => {
   for (const text of ['.5', '5.', '1e3', '-1.5E-7']) expect(isDecimal(text), text).toBe(true)
   for (const text of ['', '.', '1_000', '0x10', ' 7', '١', 'Infinity', '1e', '--1', '1.2.3'])
     expect(isDecimal(text), text).toBe(false)

@@ -59,7 +59,7 @@ test('assert: stops with the rule as it stands, and only then', () => {
   expect(() => assert(true, 'PAX-0: no such rule')).not.toThrow()
 })
 
-test('assert: what is there may be empty, but not absent', () => {
+test('assert: a present value may be empty but not absent', () => {
   expect([present(0, 'x'), present('', 'x'), present(false, 'x')]).toEqual([0, '', false])
   expect(() => present(undefined, 'x: it is absent')).toThrow('x: it is absent')
 })

@@ -32,7 +32,7 @@ test('a moment is a Date, or microseconds as a number or a bigint', () => {
   }
 })
 
-test('what a clock says in milliseconds is no moment of a property', () => {
+test('a number that looks like milliseconds is refused as a time of a property', () => {
   const ms = date.getTime()
   expect(isLikeMilliseconds(ms)).toBe(true)
   expect(() => propertyTime(ms, 'table Photo: at')).toThrow(
@@ -47,7 +47,7 @@ test('what a clock says in milliseconds is no moment of a property', () => {
   }
 })
 
-test('what a clock says in seconds or milliseconds is no moment of a store', () => {
+test('a number that looks like seconds or milliseconds is refused as a time of a store', () => {
   const ms = date.getTime()
   expect(() => storeTime(ms, 'db.read: at')).toThrow(
     `db.read: at is ${ms}, which looks like milliseconds; expected a Date, or microseconds since 1970`,

@@ -1,4 +1,4 @@
-/** Names of things: what is a name and what is not, and group ids as the bytes they stand for. */
+/** Names of things: which texts are names, and group ids as the bytes they stand for. */
 import { expect, test } from 'vitest'
 import * as fc from 'fast-check'
 import { compareBytes, compareText } from '../../src/base/bytes.ts'

@@ -33,7 +33,7 @@ function plain(one: unknown): unknown {
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
 }
 
-test('pack: what was packed comes back', () => {
+test('pack: unpacking gives the packed value back', () => {
   fc.assert(
     fc.property(value, (one) => {
       expect(plain(unpack(pack(one)))).toEqual(plain(one))
@@ -62,7 +62,7 @@ test('pack: bytes packed before are not overwritten by what is packed after', ()
   )
 })
 
-test('pack: an object has as many members as it has, and what is packed after it is as before', () => {
+test('pack: an object may have 65,536 members and leaves later packing unchanged', () => {
   const many = Object.fromEntries(Array.from({ length: 65_536 }, (_, i) => [String(i), i]))
   const before = pack({ a: 1 })
   expect(unpack(pack([many, { a: 1 }]))).toEqual([many, { a: 1 }])

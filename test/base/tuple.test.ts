@@ -63,7 +63,7 @@ test('tuple: bytes compare as the tuples do where two differ in one place only',
   )
 })
 
-test('tuple: what was encoded comes back', () => {
+test('tuple: decoding gives the encoded elements back', () => {
   fc.assert(
     fc.property(tuple, (elements) => {
       const back = decodeTuple(encodeTuple(elements))

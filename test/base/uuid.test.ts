@@ -18,7 +18,7 @@ test('a UUID comes back, in lower case, from wherever it is written', () => {
 })
 
 test.each(['', '2a21e868-ff42-4cd9-9e04-466cee193f4', '2a21e868-ff42-4cd9-9e04-466cee193f4g'])(
-  'what is no UUID is not written: %j',
+  'writeUuid refuses %j',
   (text) => {
     expect(() => writeUuid(Buffer.alloc(uuidBytes), text, 0)).toThrow(AssertionError)
   },

@@ -37,7 +37,7 @@ test.runIf(hasGit)('a build is a commit, and whether its files have changed', ()
   }),
 )
 
-test.runIf(hasGit)("somebody else's repository says nothing of a build", () =>
+test.runIf(hasGit)('a repository other than this project’s gives no build', () =>
   withFolder(async (folder) => {
     await writeFile(join(folder, 'their.ts'), '')
     await commitAll(folder)

@@ -39,7 +39,7 @@ test('a build beside itself, in slices that take turns', { timeout: timeoutMs },
   }),
 )
 
-test('a folder that holds no build is told of in a sentence', () =>
+test('bench reports a folder without a build in one sentence', () =>
   withFolder(async (folder) => {
     expect(await runBench(['builds', folder], { folder })).toMatchObject({
       code: 1,

@@ -64,7 +64,7 @@ function watcher(told: Failed[] = [], signal = new AbortController().signal): Wa
   return { signal, onMissing: () => {}, onRun: () => {}, onFailed: (one) => told.push(one) }
 }
 
-test('what was measured stands when a system fails, and the others go on', async () => {
+test('a comparison keeps its measurements when one system fails, and the others go on', async () => {
   const told: Failed[] = []
   const systems = [new FakeSystem('trilithon'), new FakeSystem('etcd', { failsInRun: 3 })]
   const report = await compareSystems(systems, options, watcher(told))
@@ -87,7 +87,7 @@ test('all are stopped, also after one that does not end as it should', async () 
   expect(failed).toEqual([{ system: 'trilithon', during: 'its end', reason: 'it does not end' }])
 })
 
-test('one that is stopped reports nothing, and does not take that for a failure', async () => {
+test('a stopped comparison reports nothing, and does not count as a failure', async () => {
   const stopping = new AbortController()
   const system = new FakeSystem('trilithon')
   const run = compareSystems([system], options, {
@@ -98,7 +98,7 @@ test('one that is stopped reports nothing, and does not take that for a failure'
   expect(system.isStopped).toBe(true)
 })
 
-test('servers are told of the most clients, and PostgreSQL has connections for them', async () => {
+test('systems learn the largest number of clients, and PostgreSQL allows that many connections', async () => {
   const system = new FakeSystem('postgres')
   await compareSystems([system], options, watcher())
   expect(system.clientsMax).toBe(8)
@@ -110,7 +110,7 @@ test('a system named twice is compared once', () => {
   expect(peerNames('etcd,postgres,etcd')).toEqual(['etcd', 'postgres'])
 })
 
-test('no more clients are asked for than one client library has under way', async () => {
+test('bench refuses more clients than one client library can keep in flight', async () => {
   for (const verb of ['commits', 'compare']) {
     expect(await runBench([verb, '--clients', '5000'])).toMatchObject({
       code: 2,
@@ -120,7 +120,7 @@ test('no more clients are asked for than one client library has under way', asyn
   expect(clientCounts('64,1,64')).toEqual([64, 1])
 })
 
-test('a page that cannot be written is told of before anything runs', () =>
+test('bench reports an unwritable page before it runs anything', () =>
   withFolder(async (folder) => {
     for (const page of [join(folder, 'none', 'page.html'), folder]) {
       const { code, stdout, stderr } = await runBench(['compare', '--page', page], { folder })

@@ -104,7 +104,7 @@ test('the page holds the figures, what is missing, and nothing that ends its scr
   expect(page).toContain('&lt;/script&gt;&lt;b&gt;')
 })
 
-test('loops wait for their answers, and what fails has no latency', async () => {
+test('loops wait for their answers, and a failed operation has no latency', async () => {
   let atOnce = 0
   let most = 0
   let count = 0
@@ -121,7 +121,7 @@ test('loops wait for their answers, and what fails has no latency', async () => 
   expect(resultOf(latencies, 0, 1)).toMatchObject({ p50Ms: 51, p95Ms: 96, p99Ms: 100, maxMs: 100 })
 })
 
-test('kinds of operations have their own results, and failures are told by their codes', async () => {
+test('each kind of operation has its own results, and failures are counted by code', async () => {
   let count = 0
   const operations = [
     { kind: 'good', run: () => new Promise((resolve) => setTimeout(resolve, 2)) },
@@ -141,7 +141,7 @@ test('programs are found by name, and processor time is counted with that of chi
   expect(await treeCpuSeconds(process.pid)).toBeGreaterThan(0)
 })
 
-test('what a program spent in the system counts for its client', async () => {
+test('the system time of a program counts for its client', async () => {
   const before = await waitedCpuSeconds()
   // Mostly the system's time; `times` tells of the shell, and of what it has waited for.
   const script =

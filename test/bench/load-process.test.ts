@@ -1,4 +1,4 @@
-/** How a bench gets on with its client processes: here ones that do as they are told. */
+/** A bench and its client processes, which are scripts here. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -16,7 +16,7 @@ const telling = `
   say({ kind: 'ready' })
 `
 
-/** Is ready, and gives a result some time after it was told of a load. */
+/** Is ready, and gives a result some time after it got a load. */
 const obedient = `
   ${telling}
   process.stdin.on('data', () => {
@@ -48,7 +48,7 @@ async function withClient(
   })
 }
 
-test('one that has ended by a signal has been stopped', () =>
+test('a load process that was killed counts as stopped', () =>
   withClient(
     `${telling} setImmediate(() => process.kill(process.pid, 'SIGKILL'))`,
     async (client) => {
@@ -59,7 +59,7 @@ test('one that has ended by a signal has been stopped', () =>
     },
   ))
 
-test('one with a load under way ends when it is told no more', { timeout: 20_000 }, () =>
+test('a load process ends by itself when the bench stops it under load', { timeout: 20_000 }, () =>
   withClient(endless, async (client) => {
     const over = client.run(load, { onWarm }).catch(reasonOf)
     await new Promise((resolve) => setTimeout(resolve, 100))

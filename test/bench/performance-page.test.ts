@@ -92,7 +92,7 @@ test('the ratios are those of the same run', () => {
   }
 })
 
-test("commits into one group beside etcd's own client are told with all rounds", () => {
+test('the page gives all rounds of commits into one group beside etcd’s own client', () => {
   const rateOf = (system: SystemName, round: number): number =>
     report.runs.find(
       (run) =>
@@ -114,16 +114,19 @@ test.each([
     (of: string[]) => `costs ${of[0]} times as much among 100,000 groups and ${of[1]} times`,
   ],
   ['scale-rows.json', (of: string[]) => `with 100 rows a group ${of[0]} and ${of[1]} times`],
-] as const)('what is not touched costs what is kept: %s', (file, textFor) => {
-  const { sizes }: ScaleReport = JSON.parse(textOf(`bench/results/${file}`))
-  const larger = sizes.slice(1).map(({ work }) => work)
-  const commits = larger.map(({ commitsOfSome }) => commitsOfSome.cpuRatio.median.toFixed(2))
-  const reads = larger.map(({ readsOfSome }) => readsOfSome.cpuRatio.median.toFixed(2))
-  expect(page).toContain(textFor(commits))
-  expect(page).toContain(`${reads.join(' and ')} times`)
-})
+] as const)(
+  'the page gives the measured cost of groups that are kept but not touched: %s',
+  (file, textFor) => {
+    const { sizes }: ScaleReport = JSON.parse(textOf(`bench/results/${file}`))
+    const larger = sizes.slice(1).map(({ work }) => work)
+    const commits = larger.map(({ commitsOfSome }) => commitsOfSome.cpuRatio.median.toFixed(2))
+    const reads = larger.map(({ readsOfSome }) => readsOfSome.cpuRatio.median.toFixed(2))
+    expect(page).toContain(textFor(commits))
+    expect(page).toContain(`${reads.join(' and ')} times`)
+  },
+)
 
-test('what YCSB came to is told, failures too', () => {
+test('the page gives the YCSB results, failures included', () => {
   const { workloads }: YcsbReport = JSON.parse(textOf('bench/results/ycsb.json'))
   const [a, b, e] = workloads.map(({ perSecond }) => grouped(perSecond))
   expect(page).toContain(`workload A ${a} operations a second, B ${b}, E ${e}.`)
@@ -151,7 +154,7 @@ test('one client is beside etcd and the ceiling where it was measured', () => {
   )
 })
 
-test('what a client gains that is answered before notices leave is what was measured', () => {
+test('the page gives the measured gain of a client answered before notices leave', () => {
   const { isQuick, failures, ratios }: BuildsReport = JSON.parse(
     textOf('bench/results/builds-1.json'),
   )
@@ -160,7 +163,7 @@ test('what a client gains that is answered before notices leave is what was meas
   expect(page).toContain(`${ratios.perSecond.median.toFixed(3)} times as many commits`)
 })
 
-test('what a node that comes back costs the others is what was measured', () => {
+test('the page gives the measured cost of a returning node to the others', () => {
   const { p99Ms, worstGapMs, failures, idle }: ReturnsReport = JSON.parse(
     textOf('bench/results/returns.json'),
   )
@@ -170,7 +173,7 @@ test('what a node that comes back costs the others is what was measured', () => 
   expect(page).toContain(`takes up ${grouped(idle.perSecond)} entries a second`)
 })
 
-test('what is done of too much is what was measured', () => {
+test('the page gives the measured goodput under overload', () => {
   const { best, bestAfter, steps }: OverloadReport = JSON.parse(
     textOf('bench/results/overload.json'),
   )

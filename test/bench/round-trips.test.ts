@@ -41,7 +41,7 @@ test.each([3, 5] as const)(
         expect(now[cost], `${name}: ${cost}`).toBeLessThanOrEqual(was?.[cost] ?? 0)
       expect(now.bytes, `${name}: bytes`).toBeLessThanOrEqual((was?.bytes ?? 0) * bytesSlack)
     }
-    // One round trip to the nearest majority, and what is next to nothing: disks, and the own node.
+    // One round trip to the nearest majority, and next to nothing for disks and the own node.
     expect(figures.commitAtLeader.roundTripsMax).toBeLessThan(1.02)
     expect(figures.currentReadFirst.roundTripsMax).toBeLessThan(1.02)
     // No round trip and no message in any region, as long as the group is read.

@@ -52,7 +52,7 @@ test('costs are compared with the smallest size in the same round', () => {
 })
 
 test(
-  'sizes are filled, started, worked on and killed; what is kept is as it was filled',
+  'bench fills, starts, loads and kills each size, and leaves the kept folders as filled',
   { timeout: 2 * timeoutMs },
   async () => {
     await withFolder(async (keep) => {
@@ -101,7 +101,7 @@ test('Ctrl-C while a node is filled ends it, and leaves no folder', { timeout: t
   }),
 )
 
-test('what cannot be is said in a sentence', { timeout: timeoutMs }, async () => {
+test('bench scale refuses unusable options in a sentence', { timeout: timeoutMs }, async () => {
   expect(await runBench(['scale', '--groups', '10,0'])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("'10,0' is invalid. a whole number from 1 to"),

@@ -1,4 +1,4 @@
-/** `bench schemaless` on a few cells: what it does is counted, and its report can be read. */
+/** `bench schemaless` on a few cells: the counts are right, and its report can be read. */
 import { expect, test } from 'vitest'
 import { describeSchemaless } from '../../bench/describe.ts'
 import type { SchemalessReport } from '../../bench/schemaless/schemaless.ts'

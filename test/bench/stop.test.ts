@@ -35,7 +35,7 @@ async function logBytes(folder: string): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
 }
 
-/** Stops it when the log of its third node has so many bytes. */
+/** Stops it when the log of its third node has that number of bytes. */
 async function expectEnds(
   arguments_: readonly string[],
   stop: Stop,

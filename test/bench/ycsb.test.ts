@@ -124,7 +124,7 @@ test('Ctrl-C ends the nodes, and leaves no folder', { timeout: timeoutMs }, () =
   }),
 )
 
-test('what cannot be is said in a sentence', async () => {
+test('bench ycsb refuses unusable options in a sentence', async () => {
   expect(await runBench(['ycsb', '--workloads', 'a,c'])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('unknown workload'),

@@ -1,4 +1,4 @@
-/** What an answer has room for is taken while it is read: much is asked for, little more is read than fits. */
+/** A read takes the room of its answer as it goes: it reads little more than fits. */
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import { cellBytesMax } from '../../src/base/limits.ts'
@@ -14,7 +14,7 @@ import { ask, createBench, current, datastore, packed, rowKey, settled } from '.
 const large = packed('x'.repeat(cellBytesMax - 2))
 const column = 'BASE'
 
-/** Rows in shards of their own, of one cell each, and what is read of them from here on. */
+/** Rows in shards of their own, of one cell each, and the count of their reads from here on. */
 async function manyLarge(count: number) {
   const { world, node } = createBench()
   const { store, replica } = node('n1')
@@ -83,7 +83,7 @@ test('CELL-6: as small cells go before, many are read at once, and after large o
   expect(await room.begin(1_000)).toBeLessThanOrEqual(4)
 })
 
-test('CELL-6: who finds no room ends all reading, and cells beside small bodies count', async () => {
+test('CELL-6: a share without room ends all reading, and cells with small bodies take room', async () => {
   const room = new AnswerRoom()
   const share = room.share()
   let count = 0
@@ -94,7 +94,7 @@ test('CELL-6: who finds no room ends all reading, and cells beside small bodies 
   expect(await share.read(5, () => Promise.reject(new Error('it is read')))).toEqual(none)
 })
 
-test('CELL-6: what is read again does not take its room twice', async () => {
+test('CELL-6: a read that runs again does not take its room twice', async () => {
   const room = new AnswerRoom()
   const most = Array.from({ length: 3 }, () => cell(cellBytesMax))
   const tooOld = new StoreError('snapshot-too-old', 'again')
@@ -109,7 +109,7 @@ test('CELL-6: what is read again does not take its room twice', async () => {
   expect(read.fitting).toBe(3)
 })
 
-test('CELL-6: what is under way when a read fails takes no room, and nothing more is read', async () => {
+test('CELL-6: after one read fails, reads in flight take no room and no more begin', async () => {
   const room = new AnswerRoom()
   const late = new Promise<StoredCell[]>((resolve) => setImmediate(() => resolve([cell(9)])))
   const reads: Promise<unknown>[] = []
@@ -122,7 +122,7 @@ test('CELL-6: what is under way when a read fails takes no room, and nothing mor
   expect(room.take(answerBytesMax)).toBe(true)
 })
 
-test('COST-4: a read whose client goes before its turn keeps nobody waiting who reads for the same answer', async () => {
+test('COST-4: a read whose client leaves before its turn blocks no other read of the answer', async () => {
   let isGone = false
   const pace: Pace = {
     get isGone() {

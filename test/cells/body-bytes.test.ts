@@ -72,7 +72,7 @@ test('bodies that were stored before any was deflated still read', () => {
   }
 })
 
-test('CELL-6: what is damaged, of another format or not what it says is no body', () => {
+test('CELL-6: unpacking refuses a body that is damaged, of another format or of a false length', () => {
   const bytes = Buffer.from(bodyOf(many).bytes)
   const { length } = pack(many)
   const deflated = deflateRawSync(pack(many))
@@ -83,7 +83,7 @@ test('CELL-6: what is damaged, of another format or not what it says is no body'
     claimed(length - 1, deflated),
     claimed(length, deflated, 2),
     claimed(length, Buffer.alloc(50, 0xff)),
-    // Packed twice: what comes out is no MessagePack.
+    // Packed twice: the result is no MessagePack.
     storedBytes(Buffer.concat([bytes, Buffer.alloc(2_000)])),
     // Larger than what it holds: the rest would be hidden.
     claimed(3, Buffer.concat([deflateRawSync(pack('xy')), Buffer.alloc(100)])),
@@ -94,7 +94,7 @@ test('CELL-6: what is damaged, of another format or not what it says is no body'
   }
 })
 
-test('CELL-6: a bomb is refused by what it says, and unpacked no further than that', () => {
+test('CELL-6: a bomb is refused by its claimed size and unpacked no further', () => {
   const zeros = deflateRawSync(Buffer.alloc(200 * 1024 * 1024))
   expect(checkBody(claimed(200 * 1024 * 1024, zeros))).toMatchObject({
     ...{ kind: 'problem', problem: { code: 'too-large', detail: { limit: 'cellBytesMax' } } },
@@ -104,7 +104,7 @@ test('CELL-6: a bomb is refused by what it says, and unpacked no further than th
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(20_000_000)
 })
 
-test('CELL-6: batches and answers are bounded by what they unpack to', async () => {
+test('CELL-6: the unpacked size bounds batches and answers', async () => {
   const text = 'x'.repeat(1024 * 1024 - 2)
   const body = bodyOf(text).bytes
   expect(body.length).toBeLessThan(10_000)

@@ -328,7 +328,7 @@ test('more than there is room for to be sorted is refused', async () => {
   })
 })
 
-test('IDX-6: an index is asked when the cells that were there are in it', async () => {
+test('IDX-6: an index answers queries once it holds the cells written before it', async () => {
   const { tables, clock, run, rest, write, index, parts } = bench()
   await write(1, 'BASE', 1, { driver: ann, at: '2026-01-01T00:00:00Z' })
   await run(applyIndex(tables, definition(), clock))
@@ -363,7 +363,7 @@ test('IDX-6: a build waits for no more than the grace, however far ahead the clo
   expect(clock.monotonicMs() - startedMs).toBeLessThan(10_000)
 })
 
-test('IDX-6: a build waits for what stands on an agenda behind a page of newer changes', async () => {
+test('IDX-6: a build waits for agenda rows behind a page of newer changes', async () => {
   const { tables, clock, run, write, parts } = bench()
   await write(1, 'BASE', 1, { driver: ann })
   await run(applyIndex(tables, definition(), clock))
@@ -411,7 +411,7 @@ test('IDX-6: a build waits for entries of rows that changed again before they we
   expect(shown(await run(index.query({ driver: ann })))).toEqual([[ann, null, 2, null]])
 })
 
-test('IDX-6: a build takes a position in every shard, for what somebody alone may have accepted', async () => {
+test('IDX-6: a build takes a position in every shard, in case one replica alone accepted a write', async () => {
   const { replica, tables, clock, run, write, parts } = bench()
   await run(applyIndex(tables, definition(), clock))
   await write(1, 'BASE', 1, { driver: ann, at: '2026-01-01T00:00:00Z' })
@@ -426,7 +426,7 @@ test('IDX-6: a build takes a position in every shard, for what somebody alone ma
   expect(empty).toEqual([1, 1])
 })
 
-test('what defines no index is refused with the way to each mistake', () => {
+test('a malformed index definition is refused with the path of each mistake', () => {
   const bad = {
     ...{ table: 'Bad Name', datastore, extra: 1 },
     column_defs: [
@@ -447,7 +447,7 @@ test('what defines no index is refused with the way to each mistake', () => {
   ])
 })
 
-test('a datetime that looks like milliseconds is asked for by what its entry gave', async () => {
+test('a query finds a datetime that looks like milliseconds by the value its entry returned', async () => {
   const { tables, clock, run, rest, write, index } = bench()
   await run(applyIndex(tables, definition(), clock))
   await run(markIndexBuilt(tables, declared()))

@@ -41,7 +41,7 @@ test('CELL-1: another body is refused, and the cell stays as it was', async () =
   expect(bodyOf(await settled(world, get(store, base)))).toStrictEqual({ fare: 1 })
 })
 
-test('CELL-1: of two nodes that write the same cell at once, one wins and the other is told', async () => {
+test('CELL-1: of two nodes that write the same cell at once, one wins and the other gets an error', async () => {
   const { world, node } = createBench()
   const [a, b] = [node('n1'), node('n2')]
   const both = await settled(
@@ -79,7 +79,7 @@ test('a put goes on when others write into its shard all the while', async () =>
   expect(written).toMatchObject({ addedId: 2, created: true })
 })
 
-test('CELL-4: an intent that was carried out unseen is not carried out again, and is told the truth', async () => {
+test('CELL-4: a retried put takes effect once and gives the outcome that the first try hid', async () => {
   const { world, node, log, clockOf } = createBench()
   const [a, b] = [node('n1'), node('n2')]
   const intent = { intents: intents('client-1', 1, clockOf('client')) }
@@ -109,7 +109,7 @@ test('CELL-4: a retry at a replica that is behind gets the outcome the first try
   expect(log.entryCount()).toBe(1)
 })
 
-test('a session that uses a sequence for another cell is told, not answered with the first', async () => {
+test('the store refuses a session that reuses a sequence number for another cell', async () => {
   const { world, node, clockOf } = createBench()
   const { store } = node('n1')
   const intent = { intents: intents('client-1', 1, clockOf('client')) }
@@ -122,7 +122,7 @@ test.each([
   ['overloaded', 'overloaded'],
   ['expired', 'expired'],
   ['request-lost', 'unknown-outcome'],
-] as const)('what the replica says of a put is passed on: %s', async (mishap, code) => {
+] as const)('the store passes on the replica’s verdict of a put: %s', async (mishap, code) => {
   const { world, node } = createBench()
   const { store, replica } = node('n1')
   replica.mishaps.push(mishap)
@@ -350,7 +350,7 @@ const wrongOperations: readonly [string, CellOperation, string][] = [
 ]
 
 test.each(wrongOperations)(
-  'what is malformed as a whole is refused as a whole: %s',
+  'the store refuses a malformed operation as a whole: %s',
   async (...row) => {
     const [, operation, code] = row
     const { world, node } = createBench()

@@ -40,7 +40,7 @@ test('a shard is a group of its own, named by the key of its root row', () => {
   expect(name.subarray(-4).readUInt32BE()).toBe(2 ** 31 + 12)
 })
 
-test('names that are no names are told apart', () => {
+test('the checks tell valid names from invalid ones', () => {
   expect(['trips', 'a', 'a_1', 'a'.repeat(64)].every(isDatastore)).toBe(true)
   const bad = ['', 'Trips', '1a', '_a', 'a-b', 'a/b', 'a'.repeat(65), 'é', 'a\n']
   expect(bad.some(isDatastore)).toBe(false)

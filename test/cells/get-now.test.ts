@@ -50,7 +50,7 @@ test('CELL-1: a cell that is read at once is the one that a read gives that wait
   }
 })
 
-test('CELL-5: what has to be waited for, refused, or looked for is not answered at once', async () => {
+test('CELL-5: a read that must wait, be refused or search gets no immediate answer', async () => {
   const { store, replica } = await written()
   const ahead = { level: 'any', atLeast: [[shardOf(base.rowKey), 3]] } as const
   const { refKey: _, ...latest } = base

@@ -188,7 +188,7 @@ test('IDX-8: an index is built when all sets have heard of it, and not before', 
   expect(told?.declaredAt).toBeGreaterThanOrEqual(before)
 })
 
-test('IDX-8: who was suspended looks at the definitions again before going by them', async () => {
+test('IDX-8: a node that was suspended reloads the index definitions before it uses them', async () => {
   const { tables, clock, run } = bench()
   let aheadMicros = 0
   const own: Clock = {
@@ -255,7 +255,7 @@ test('IDX-8: a set takes no older definitions than it has', async () => {
   expect(old.rows).toHaveLength(1)
   expect((await drop(0)).phase).toBe('dropped')
   expect((await of()).rows).toEqual([])
-  // Whoever has slept since writes what it read then.
+  // A node that has slept since writes what it read then.
   const late = tables.transaction(datastoreKey(copy), (tx) => putDefinitions(tx, copy, old))
   await expect(run(late)).rejects.toThrow('IDX-8')
   await spread()
@@ -310,7 +310,7 @@ test('IDX-9: a dropped index leaves nothing, whatever was under way, and another
   for (const row of [...rows, fifth]) expect(await indexed(row)).toEqual([storedName(second)])
 })
 
-test('IDX-9: who fills an index looks before each row whether it is still there', async () => {
+test('IDX-9: index backfill re-checks before each row that the index still exists', async () => {
   const { declared, write, run, parts, indexed } = bench()
   const rows = rowsOn(home, 2)
   for (const row of rows) await write(row, 1, { city: 'Oslo' })

@@ -37,7 +37,7 @@ export async function settled<Value>(world: World, promise: Promise<Value>): Pro
   return promise
 }
 
-/** Lets so much of the world's time pass. */
+/** Lets the given time of the world pass. */
 export function passMs(world: World, ms: number): Promise<void> {
   return settled(world, world.sleep(ms * 1000))
 }

@@ -97,7 +97,7 @@ export class MemoryLog {
     hasRead: boolean,
   ): Position | undefined {
     const through = log.state.position
-    // Who has read nothing is in conflict with nobody.
+    // A transaction that read nothing conflicts with no other.
     if (hasRead && readPosition < through - this.windowMax) return through
     const written = reads.map((key) => log.lastWrite.get(latin1(key)) ?? 0)
     const last = Math.max(0, ...written)
@@ -172,7 +172,7 @@ export class MemoryReplica implements LocalReplica {
   }
   /** Applies nothing by itself while true; current reads still bring it up. */
   isBehind = false
-  /** Nobody answers this replica: reads are refused, submissions unknown. */
+  /** No peer answers this replica: it refuses reads, and submissions end as unknown. */
   isCutOff = false
   /** Answers at once what it can, current reads too: it is not behind then. */
   isAtOnce = false
@@ -183,7 +183,7 @@ export class MemoryReplica implements LocalReplica {
   /** How many current reads were made, each of which asks a majority. */
   currentReads = 0
   submissions = 0
-  /** Who it says leads all groups. */
+  /** The node that it names as the leader of all groups. */
   leader: NodeId | undefined
   readonly #log: MemoryLog
   readonly #clock: Clock
@@ -277,7 +277,7 @@ export class MemoryReplica implements LocalReplica {
       await this.#pause(timeoutMs)
       return { kind: 'unknown' }
     }
-    // Who is told of a commit finds it applied where it asked.
+    // A caller that hears of a commit finds it applied at the node it asked.
     if (outcome.kind === 'committed') this.catchUp(submission.group)
     return outcome
   }

@@ -97,7 +97,7 @@ test('CELL-7: superseded cells are gone on every path, and the latest stays', as
   expect(await run(versions(other))).toEqual([2])
 })
 
-test('CELL-7: what was purged is not written again, nor what is earlier in its column', async () => {
+test('CELL-7: no writer can write a purged cell again, or an earlier one of its column', async () => {
   const { store, run } = await storeOf('BASE/3', 'BASE/5', 'BASE/7')
   await run(purge(store))
   const putOf = (refKey: number, body: Json, column = 'BASE'): Promise<unknown> =>
@@ -112,7 +112,7 @@ test('CELL-7: what was purged is not written again, nor what is earlier in its c
   expect(await run(versions(store))).toEqual([6, 7, 8])
 })
 
-test('CELL-7: below a purged ref key, what is still there is found by a put', async () => {
+test('CELL-7: a put below a purged ref key finds a cell that is still there', async () => {
   const { store, run, bench } = await storeOf('BASE/9', 'BASE/5')
   const [before] = (await run(log(store, { kind: 'after', shard, addedId: 1 }))).cells
   await run(put(store, cell(3), 'younger'))
@@ -125,7 +125,7 @@ test('CELL-7: below a purged ref key, what is still there is found by a put', as
   await expect(run(put(store, cell(4), 'older'))).rejects.toThrow('was purged')
 })
 
-test('CELL-8: nothing goes that is newer, of another column, or the latest, unless that is asked for', async () => {
+test('CELL-8: a purge spares newer cells, other columns and, unless asked otherwise, the latest cell', async () => {
   const { store, run, logged } = await storeOf('BASE/0', 'LOG/0', 'BASE/1', 'LOG/1', 'BASE/2')
   const { cells } = await run(log(store, { kind: 'after', shard, addedId: 0 }))
   expect(await run(purge(store, { before: cells[0]?.createdAt ?? 0 }))).toEqual([0])
@@ -159,7 +159,7 @@ test('CELL-3: after a purge the log goes on by the ids that are there, from any 
   await run(purge(store, { keepLatest: false }))
   expect(await ids(0)).toEqual([[], 0])
   expect(await ids(7)).toEqual([[], 7])
-  // Numbers go on: who has read up to 12 finds what comes next.
+  // Numbers go on: a reader that has come to 12 finds the next ones.
   expect(await run(put(store, cell(100), 'new'))).toMatchObject({ addedId: 13 })
   const waiting = log(store, { kind: 'after', shard, addedId: 13 }, { waitMs: 900 })
   await passMs(bench.world, 50)

@@ -42,7 +42,7 @@ test('a set that does not answer keeps the log of another one back for the time 
 test.each([
   ['a wait without an end', { waitMs: Number.MAX_SAFE_INTEGER }, 'tailWaitSecondsMax'],
   ['a page without an end', { limit: 1_000_000 }, 'pageItemsMax'],
-])('what no set would take is refused of several, too: %s', async (_, given, limit) => {
+])('a log of several sets refuses what one set would refuse: %s', async (_, given, limit) => {
   const { world, clockOf } = createBench()
   const clock = clockOf('node')
   const idle: CellService = {
@@ -111,7 +111,7 @@ test('a wait for several sets goes on from where the look before it came to', as
   expect(waits).toEqual([0, 1].map((shard) => ({ kind: 'after', shard, addedId: 5, asOf: 7 })))
 })
 
-test('what waits at other sets when one has answered is over in a short time', async () => {
+test('a wait over several sets ends soon after one set has answered', async () => {
   const { world, clockOf } = createBench()
   const clock = clockOf('node')
   const waits: number[] = []
@@ -136,7 +136,7 @@ test('what waits at other sets when one has answered is over in a short time', a
   expect(world.nowMicros - startMicros).toBeGreaterThanOrEqual(5_000_000)
 })
 
-test('a wait for several sets ends with whoever asked', async () => {
+test('a wait over several sets ends when its client goes', async () => {
   const { world, node, clockOf } = createBench()
   const { store } = node('n1')
   const clock = clockOf('node')
@@ -153,7 +153,7 @@ test('a wait for several sets ends with whoever asked', async () => {
   expect(world.nowMicros - startMicros).toBeLessThan(3_001_000)
 })
 
-test('CELL-6: what several sets answer together fits one answer, and nothing of a log is passed over', async () => {
+test('CELL-6: the answers of several sets fit one answer together, and the log skips nothing', async () => {
   const { world, node, clockOf, random, log } = createBench()
   const { store } = node('n1')
   const other = new CellStore({

@@ -60,7 +60,7 @@ test('COST-4, COST-5: a poll whose client goes ends at once, and nothing of it i
   expect(replica.watches).toBe(0)
 })
 
-test('COST-5: what is woken, waits again and ends is counted by its places', async () => {
+test('COST-5: the count of waiting places stays right as waits wake, resume and end', async () => {
   const { node, clockOf } = createBench()
   const { replica } = node('n1')
   const clock = clockOf('node')

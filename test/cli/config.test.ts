@@ -1,4 +1,4 @@
-/** `trilithon config` as its users meet it: what is right, doubtful and wrong, for people and for programs. */
+/** `trilithon config` as users meet it: good, doubtful and wrong files, for people and scripts. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ function config(...arguments_: readonly string[]): Promise<ProgramResult> {
   return runProgram(['config', ...arguments_], { folder })
 }
 
-test('what is doubtful is warned of on stderr, and is right all the same', async () => {
+test('config validate warns on stderr about a doubtful setting and still exits with 0', async () => {
   expect(await config('validate', '--config', 'one.yaml')).toMatchObject({
     code: 0,
     stdout: 'ok: node a of cluster t, which has 1 node\n',
@@ -35,7 +35,7 @@ test('what is doubtful is warned of on stderr, and is right all the same', async
   })
 })
 
-test('what is wrong ends with 2, and is told to programs as JSON', async () => {
+test('config validate exits with 2 on a faulty configuration and reports it as JSON on request', async () => {
   const text = `the secret in ${join(folder, 'secret')} is empty; openssl rand -hex 32 makes a good one`
   expect(await config('validate', '--config', 'wrong.yaml')).toMatchObject({
     ...{ code: 2, stdout: '' },

@@ -14,7 +14,7 @@ import { runProgram } from '../cluster/harness.ts'
 import { cert, expired, key } from '../node/tls-kit.ts'
 
 const cell = { rowKey: '0b5c1a52-1f5e-4d0c-8d2b-3c6a0d1e7f00', column: 'BASE', refKey: 0 }
-/** Long enough that whoever ends before it has not waited for it. */
+/** Long enough that a call which ends before it has not waited for it. */
 const longMs = 60_000
 
 async function listening(server: Server, host = '127.0.0.1'): Promise<string> {

@@ -57,7 +57,7 @@ test('the configuration of a gateway that is shown is a good one, and names ever
     ...{ environment: { TRILITHON_NODES: 'http://127.0.0.1:4700' }, flags: new Map() },
     workingFolder: '/',
   })
-  // What is shown after a # is what holds without it.
+  // The value shown after a # holds without it.
   const { cluster: _, nodes: __, ...shown } = built.ok ? built.config : { cluster: '', nodes: [] }
   expect(plain).toMatchObject({ ok: true, config: shown })
   for (const { name } of gatewaySettings) {

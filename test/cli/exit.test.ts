@@ -1,4 +1,4 @@
-/** How errors end a command: what is a mistake of whoever calls it, and what is a bug. */
+/** How errors end a command: mistakes of its caller apart from bugs. */
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { expect, test, vi } from 'vitest'
@@ -10,7 +10,7 @@ import {
   reportLostOutput,
 } from '../../src/cli/exit.ts'
 
-/** The code, and what is said on stderr. */
+/** The code, and the text on stderr. */
 function told(report: () => number): readonly [code: number, said: string] {
   let said = ''
   const write = vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
@@ -24,7 +24,7 @@ function told(report: () => number): readonly [code: number, said: string] {
   }
 }
 
-test('what the file system refuses is no bug, wherever it comes from', async () => {
+test('a refusal of the file system is no bug, from whatever call', async () => {
   const error: unknown = await readFile(tmpdir()).catch((found: unknown) => found)
   expect(told(() => reportFailure(error))).toEqual([
     exitFailure,
@@ -37,7 +37,7 @@ test('what the file system refuses is no bug, wherever it comes from', async () 
   ])
 })
 
-test('anything else that nobody foresaw is one, also what only has the code of a file', () => {
+test('an unforeseen error counts as a bug, even if it has the code of a file error', () => {
   for (const error of [new TypeError('x'), Object.assign(new Error('x'), { code: 'ENOENT' }), 5]) {
     const [code, said] = told(() => reportFailure(error))
     expect(code).toBe(exitBug)

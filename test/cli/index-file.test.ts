@@ -20,7 +20,7 @@ function saidOf(text: string): readonly string[] {
   return read.mistakes.map(({ line, column, message }) => `${line}:${column}: ${message}`)
 }
 
-test('what is right is taken', () => {
+test('a correct index file passes', () => {
   expect(saidOf(good)).toEqual([])
   expect(saidOf(`\ufeff${good}`)).toEqual([])
   expect(saidOf(JSON.stringify({ table: 'a', datastore: 'b' }))).toHaveLength(1)
@@ -63,7 +63,7 @@ test.each<readonly [string, string, RegExp]>([
   expect(first).toMatch(said)
 })
 
-test('the command refuses what is not UTF-8 before it asks anybody', async () => {
+test('the command refuses a file that is not UTF-8 before it sends a request', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'trilithon-index-file-'))
   try {
     await writeFile(join(folder, 'i.yaml'), Buffer.from(`${good}# \xe9\n`, 'latin1'))

@@ -139,7 +139,7 @@ test('a list that is a line among others is a row, and so is a list of other thi
   expect(report).toMatchObject({ rows: 2, created: 1, rejected: 1, blankLines: 1 })
 })
 
-test('of a CSV the lines that may be misread are rejected, and no others', async () => {
+test('load rejects the lines of a CSV that may be misread, and no others', async () => {
   const text =
     'id,name\n1,a\r2,b\n3,c\0\n"4\0",d\n\uFEFF5,e\n"6",f\rg\n7,"h"\r\r\n8,"i" \n9,j"k"\n10,l\n'
   const { bodies, rejected } = await load('odd.csv', text)
@@ -172,7 +172,7 @@ test('a CR alone is no part of the only field of a line', async () => {
   expect(rejected).toHaveLength(1)
 })
 
-test('of JSON lines the same', async () => {
+test('load rejects the JSON lines that may be misread, and no others', async () => {
   const text = `{"a":1}{"a":2}\n{"a":3}\r{"a":4}\n{"a":"\0"}\n\uFEFF{"a":5}\n{"a":6},\n{"a":9007199254740993.0}\n{"a":"\\u0000"}\n`
   const { bodies, rejected } = await load('odd.jsonl', text)
   expect(bodies).toEqual([{ a: '\0' }])
@@ -186,7 +186,7 @@ test('of JSON lines the same', async () => {
   ])
 })
 
-test('a blank field is what is asked for, and a quoted blank the empty text', async () => {
+test('a blank field becomes the requested value, and a quoted blank the empty text', async () => {
   const text = 'a,b,c\n,"",x\n"",,\n"y","",\n'
   expect((await load('blank.csv', text, null)).bodies).toEqual([
     { a: null, b: '', c: 'x' },

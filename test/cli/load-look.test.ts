@@ -60,7 +60,7 @@ test.each([
   expect(source === undefined ? undefined : fieldAt(members, source)).toBeUndefined()
 })
 
-test('what no line has is told, however late the others are found', async () => {
+test('the scan names each field that no line has, even if the other fields come late', async () => {
   const rows = Array.from({ length: 3000 }, (_, i) => `{"id":${i},"a":{"b":null}}`)
   const text = `${rows.join('\n')}\n[1]\nbad\n{"id":1,"late":{"constructor":1}}\n`
   const places = ['id', 'a.b', 'late.constructor', 'a.c', 'constructor', 'lat']
@@ -72,7 +72,7 @@ test('what no line has is told, however late the others are found', async () => 
   }
 })
 
-test('of a CSV the header has all names', async () => {
+test('the header of a CSV names all fields', async () => {
   const text = 'id,geo.lat,007,__proto__\n1,2,3,4\n'
   const places = ['id', 'geo.lat', '007', '__proto__', 'geo', 'id.length', 'id.0', '7']
   expect(await unfound('a.csv', text, places)).toEqual(['geo', 'id.length', 'id.0', '7'])

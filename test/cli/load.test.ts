@@ -148,7 +148,7 @@ test('every CSV row that a writer may quote comes back as it was', () => {
   )
 })
 
-test('JSON lines: what is not JSON, or would change by parsing, is rejected by its line', async () => {
+test('JSON lines: load rejects, by line, text that is not JSON or that parsing would change', async () => {
   const text = '{"a":9007199254740993}\n{"a":1\n{"a":1,"a":2}\n{"a":"9007199254740993"}\n[1]\n"x"'
   const { report, rejections } = await load('lossy.jsonl', text, mapSink(new Map()))
   expect(report).toMatchObject({ rows: 6, created: 3, rejected: 3 })
@@ -216,7 +216,7 @@ test('with a key, rows are named by it; one without it, or with another body, is
   expect(rejections.map(({ line }) => line).toSorted((a, b) => a - b)).toEqual([3, 4, 5, 6, 7])
 })
 
-test('with a key, a row of a CSV whose key is blank is told', async () => {
+test('with a key field, load rejects a CSV row whose key is blank', async () => {
   const text = 'id,a\n,1\n"",2\n__proto__,3\n'
   const { report, rejections } = await load('blank.csv', text, mapSink(new Map()), {
     keyField: 'id',
@@ -265,7 +265,7 @@ test('a damaged .gz ends the load with its reason', async () => {
   expect(report.stopped).toMatchObject({ kind: 'damaged', reason: /damaged/ })
 })
 
-test('of a damaged .gz its sound members are loaded and nothing else, and the good file loads then', async () => {
+test('load takes the sound members of a damaged .gz and nothing else, and the good file later', async () => {
   const rows = (from: number, count: number): string =>
     Array.from({ length: count }, (_, i) => `{"n":${from + i},"x":"${(from + i) ** 7}"}\n`).join('')
   const [one, two] = [gzipSync(rows(0, 3000)), gzipSync(rows(3000, 3000))]
@@ -303,7 +303,7 @@ test('of a damaged .gz its sound members are loaded and nothing else, and the go
   }
 })
 
-test('a sink that fails ends the load at once, and what it had answered is reported', async () => {
+test('a failing sink ends the load at once, and the report counts the cells it had answered', async () => {
   const cells = new Map<string, string>()
   const inner = mapSink(cells)
   let calls = 0
@@ -320,7 +320,7 @@ test('a sink that fails ends the load at once, and what it had answered is repor
   expect(calls).toBeLessThan(10)
 })
 
-test('what was written beside a cell that failed is counted', async () => {
+test('the report counts the cells written beside a failed one', async () => {
   const sink: CellSink = {
     put: async (batch) =>
       batch.map((_, i) =>

@@ -11,7 +11,7 @@ test.skipIf(!existsSync(full))('a full volume is counted, and does not end the p
   for (let i = 0; i < 100; i++) logger.info('x'.repeat(20_000))
   const { lines, failures } = lost()
   expect(failures).toBeGreaterThan(0)
-  // What waits is bounded: 2 MB do not.
+  // The queue is bounded: 2 MB do not wait.
   expect(lines).toBeGreaterThan(40)
   closeSync(fd)
 })

@@ -45,7 +45,7 @@ test('texts of a CSV become what the property is', () => {
   })
 })
 
-test('null is no value, and what is no value of its type is left for whoever checks it', () => {
+test('a row leaves out null and passes values of a wrong type on to the validator', () => {
   expect(row({ id: 1.5, count: 'many', name: null, done: 'perhaps' })).toEqual({
     ...{ id: 1.5, count: 'many', done: 'perhaps' },
   })
@@ -62,7 +62,7 @@ test('a property may be found under another name, inside others too', () => {
   expect([...ignored]).toEqual([['count', 1]])
 })
 
-test('what no property takes is counted by its path', () => {
+test('ignored fields are counted by path', () => {
   const ignored: Ignored = new Map()
   row({ id: 1, count: 1, more: 1, part: [{ id: 1, era: {} }] }, new Map(), ignored)
   row({ id: 1, count: 1, more: 1 }, new Map(), ignored)

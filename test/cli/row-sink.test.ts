@@ -1,4 +1,4 @@
-/** Rows of a file on their way into a table: what is said of each, and groups larger than one transaction. */
+/** Rows of a file on their way into a table: the answer for each, and large groups. */
 import { expect, test } from 'vitest'
 import { parseSchema } from '../../schema/ddl-parse.ts'
 import { firstVersion } from '../../schema/version.ts'
@@ -68,7 +68,7 @@ test('a row is created, is there already when it is equal, and changed when it i
   expect(kinds(await sink.put([unnamed]))).toEqual(['already-there'])
 })
 
-test('of lines with one key in a batch the last one stays, also when they are loaded again', async () => {
+test('the last of several lines with one key in a batch stays, also after a repeated load', async () => {
   const sink = sinkInto('Thing')
   const [one = {}] = things(1)
   const other = { ...one, name: 'b' }
@@ -81,7 +81,7 @@ test('of lines with one key in a batch the last one stays, also when they are lo
   expect(kinds(await sink.put([other]))).toEqual(['already-there'])
 })
 
-test('of lines with one key in batches side by side the last one stays', async () => {
+test('the last of several lines with one key stays, in batches side by side too', async () => {
   const sink = sinkInto('Thing')
   const [one = {}] = things(1)
   const batches = ['b', 'c', 'd'].map((name) => sink.put([{ ...one, name }]))
@@ -108,7 +108,7 @@ test('a row that is too large by itself is rejected, and those beside it are sto
   ])
 })
 
-test('rows are compared by what is in them, whatever holds it', async () => {
+test('rows are equal if their contents are, in whatever objects', async () => {
   const port = new MemoryPort()
   const sink = sinkInto('Blob', port)
   const row = (): Values => ({
@@ -158,7 +158,7 @@ test('a row that a unique index refuses takes no other with it, also when it is 
   expect(kinds(await sink.put(moved))).toEqual(['rejected', 'changed', 'changed'])
 })
 
-test('of rows of all kinds of wrong only those are rejected', async () => {
+test('the sink rejects each wrong row of a batch and stores the others', async () => {
   const good = { owner: 1, id: 1, chip: 'a' }
   const answers = await sinkInto('Pet').put([
     { ...good, id: 0.5 },
@@ -186,7 +186,7 @@ test('a row of a wrong form is rejected with its reason, in its place', async ()
   ])
 })
 
-test('what is wrong with the cluster fails the rows, so that the load ends', async () => {
+test('a cluster error fails the rows, so that the load ends', async () => {
   const port = new MemoryPort()
   port.view = () => Promise.reject(new StoreError('unavailable', 'nobody answers'))
   expect(await sinkInto('Thing', port).put(things(2))).toEqual([

@@ -1,4 +1,4 @@
-/** Values of files as values of rows: what is read, and what is refused because it would change. */
+/** Values of files as values of rows: a value that would change is refused. */
 import { expect, test } from 'vitest'
 import { parseSchema } from '../../schema/ddl-parse.ts'
 import { findTable, scalarKinds, type Table } from '../../schema/model.ts'
@@ -177,7 +177,7 @@ test('a blank of a CSV is no value of any type; of a string and of bytes a quote
   })
 })
 
-test('a blank of a required column is told, and a quoted one is the empty string', () => {
+test('a blank in a required column is an error, and a quoted blank is the empty string', () => {
   const row = { id: 'a', name: 'b', n: '1', note: null }
   expect(stored(named, { ...row, name: '' }, 'csv')).toEqual({ id: 'a', name: '', n: 1 })
   for (const [name, given, said] of [

@@ -14,7 +14,7 @@ const task = present(
   'test: the schema is right',
 )
 
-test('null is asked for as null, also inside of a message', () => {
+test('a query selects null as null, also inside a message', () => {
   expect(queryOf(task, { id: '7', due: null, 'place.city': null })).toStrictEqual({
     ...{ id: 7n, due: null, 'place.city': null },
   })

@@ -66,7 +66,7 @@ test('a start that fails after the signal ends with its own sentence', async () 
   await expect(run).rejects.toThrow(new CliError('the folder is none', exitFailure))
 })
 
-test('a data folder that does not answer is told, and the process ends without its threads', async () => {
+test('the process reports a data folder that does not answer, and ends without its threads', async () => {
   const silent = answered('/mnt/gone', new Promise(() => undefined), 5)
   const text =
     'the data folder /mnt/gone has not answered in 0.005 s; look at its disk or network, or give another one with --data'

@@ -1,4 +1,4 @@
-/** `trilithon schema` as its users meet it: what stands on stdout, what on stderr, the exit code. */
+/** `trilithon schema` as its users meet it: stdout, stderr and the exit code. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -110,7 +110,7 @@ test('message says in one error what is wrong with a file or a name', async () =
 const wrapped = (properties: string): string =>
   `CREATE SCHEMA S;\nCREATE TABLE A { required int32 id; ${properties} } PRIMARY KEY(id), ENTITY GROUP ROOT;\n`
 
-test('what is not UTF-8 is refused with its line and column, from a file and from stdin', async () => {
+test('schema refuses text that is not UTF-8 with its line and column, from a file and from stdin', async () => {
   const text = wrapped('required string b DEFAULT "caf\u00e9";')
   const at = text.split('\n')[1]?.indexOf('\u00e9') ?? 0
   await writeFile(join(folder, 'latin.ddl'), Buffer.from(text, 'latin1'))

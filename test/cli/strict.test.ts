@@ -1,4 +1,4 @@
-/** Commands refuse what they do not understand of their flags and arguments, before anybody is asked. */
+/** Commands refuse flags and arguments that they do not understand, before they send a request. */
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
 import { countOf, numberOf } from '../../src/cli/client.ts'

@@ -45,7 +45,7 @@ test.runIf(process.platform === 'linux')('a device is no module', async () => {
   await expect(loadService('/dev/zero')).rejects.toThrow('/dev/zero is a pipe or a device')
 })
 
-test('what the application sends to the parent of its process is no report', () => {
+test('a message of the application to its parent process is no report', () => {
   expect(['ready', { kind: 'stop', x: 1 }, null, 1, { says: [] }].filter(isReport)).toEqual([])
   const counts = { worker: 'w', handled: 0, failed: 0, marked: 0, shards: 0 }
   expect(isReport({ kind: 'trilithon worker', ...counts, says: [] })).toBe(true)

@@ -21,7 +21,7 @@ test('failures in a row open a breaker; an answer in between starts the count an
   expect(failed(1, breaker).stateAt(0)).toBe('open')
 })
 
-test('BRK-2: after its time one try goes through, and what becomes of it decides', () => {
+test('BRK-2: after its time one try goes through, and its outcome decides', () => {
   const breaker = failed(3)
   expect(breaker.mayTry(99)).toBe(false)
   expect(breaker.stateAt(100)).toBe('half-open')
@@ -50,7 +50,7 @@ const event = fc.oneof(
   fc.record({ kind: fc.constant('pass' as const), ms: fc.nat(400) }),
 )
 
-test('BRK-1: whatever the breakers, somebody is asked as long as a link is up', async () => {
+test('BRK-1: the client picks a node as long as a link is up, in any state of the breakers', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(event, { maxLength: 60 }), async (events) => {
       const { world, clockOf } = createBench()

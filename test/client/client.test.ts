@@ -18,10 +18,10 @@ function some(count: number): CellName[] {
   return Array.from({ length: count }, (_, refKey) => ({ ...base, refKey }))
 }
 
-// A row whose last digits are even: the first of two nodes is asked for it, as for a status.
+// A row whose last digits are even: the client asks the first of two nodes for it, as for a status.
 const base = { rowKey: rowKey(4), column: 'BASE', refKey: 0 }
 
-test('what is put is read, through the frames of the wire', async () => {
+test('a client reads back the cell it has put, through the frames of the wire', async () => {
   const cluster = createCluster()
   const { world } = cluster.bench
   const client = cluster.client()
@@ -41,7 +41,7 @@ test('what is put is read, through the frames of the wire', async () => {
   expect(await settled(world, cells.latest(rowKey(2), 'BASE'))).toBeUndefined()
 })
 
-test('what is asked in one turn goes in one frame, and is answered in few', async () => {
+test('a client sends the calls of one turn in one frame, and a node answers in few frames', async () => {
   const cluster = createCluster()
   const { world } = cluster.bench
   const client = cluster.client()
@@ -56,7 +56,7 @@ test('what is asked in one turn goes in one frame, and is answered in few', asyn
   expect(sent.filter(({ from }) => from === home).length).toBeLessThan(5)
 })
 
-test('a current read under a lease waits for nobody, and is what a read that waits gives', async () => {
+test('a current read under a lease answers without waiting, the same as a read that waits', async () => {
   const cluster = createCluster({ names: ['n1'] })
   const { world } = cluster.bench
   const { replica } = cluster.node('n1')
@@ -96,7 +96,7 @@ test('the first rows of a read come with its view, by one request', async () => 
   expect(one).toMatchObject({ value: row, view: { position: committed.position } })
   expect((await read((rows) => rows.scan(prefixRange(key)))).value).toMatchObject({ rows: [row] })
   expect(requests() - before).toBe(2)
-  // Who asks for more, at once or later, asks at the same view.
+  // A reader that asks for more, at once or later, asks at the same view.
   const both = (rows: ReadHandle) => Promise.all([rows.get(key), rows.scan(prefixRange(key))])
   expect((await read(both)).value).toMatchObject([row, { rows: [row] }])
   expect(requests() - before).toBe(4)
@@ -175,7 +175,7 @@ test('CELL-4: a lost link in mid-put is another try of the same intent', async (
   expect(cluster.bench.log.entryCount()).toBe(1)
 })
 
-test('CELL-4: in foul weather every put takes effect once and is told so truthfully', async () => {
+test('CELL-4: on a bad network every put takes effect once and reports so truthfully', async () => {
   const conditions = {
     ...{ drop: 100_000, duplicate: 200_000, late: 500_000, lateMeanMicros: 500_000 },
     ...{ reorder: 300_000, delayMeanMicros: 2_000, survive: 500_000 },
@@ -201,7 +201,7 @@ test('CELL-4: in foul weather every put takes effect once and is told so truthfu
   expect(cluster.bench.log.entryCount()).toBe(60)
 })
 
-test('a put that nobody answers ends as unknown when it was sent, as unavailable when it never was', async () => {
+test('an unanswered put ends as unknown-outcome if it was sent, as unavailable if it never was', async () => {
   const cluster = createCluster()
   const { world } = cluster.bench
   const client = cluster.client({ tryTimeoutMs: 300 })
@@ -264,7 +264,7 @@ test('errors that no other node would answer otherwise are not retried', async (
   expect(requests).toHaveLength(2)
 })
 
-test('what can be told without asking is: names, bodies, bounds', async () => {
+test('the client refuses invalid names, bodies and bounds without a request', async () => {
   const cluster = createCluster()
   const { world } = cluster.bench
   const client = cluster.client()
@@ -322,7 +322,7 @@ test('a batch gives each cell its own outcome, those that were never sent too', 
   ])
 })
 
-test('of a batch only the cells without an outcome are sent again', async () => {
+test('the client resends only the cells of a batch that have no outcome', async () => {
   const cluster = createCluster()
   const { world } = cluster.bench
   const client = cluster.client()

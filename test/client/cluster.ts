@@ -6,6 +6,7 @@ import { ClientServer, defaultClientServerLimits } from '../../src/node/client-s
 import { CellStore } from '../../src/cells/cell-store.ts'
 import type { ClientLimits } from '../../src/client/client-limits.ts'
 import { Client } from '../../src/client/client.ts'
+import type { Problem } from '../../src/base/problem.ts'
 import { nodeId } from '../../src/base/ids.ts'
 import { AgendaService } from '../../src/worklist/worklist-service.ts'
 import type { Clock } from '../../src/ports/clock.ts'
@@ -127,18 +128,21 @@ function createNode(
   const offsetMicros = (options.aheadMs?.[name] ?? 0) * 1000
   const clock = createClock(process, { ...exactClock, offsetMicros }, bench.random)
   const replica = new MemoryReplica(bench.log, clock)
-  const store = new CellStore({ replica, clock, random: bench.random.fork(name) })
+  const tell = ({ error }: Bug): void => (options.onBug ?? thrown)(error)
+  const { note } = new Bugs({ clock, random: bench.random, tell })
+  const noteBug = (error: unknown): Problem => note('request', error)
+  const own = options.onBug === undefined ? {} : { noteBug }
+  const store = new CellStore({ replica, clock, random: bench.random.fork(name), ...own })
   const transport = network.attach(process, [])
   const cells = options.wrap?.(store, name) ?? store
   const groups = new GroupService({ replica, clock })
   const agendas = new AgendaService({ replica, clock, random: bench.random, node: nodeId(name) })
   const limits = { ...defaultClientServerLimits, ...options.serverLimits }
-  const tell = ({ error }: Bug): void => (options.onBug ?? thrown)(error)
   const server = new ClientServer(
     {
       ...{ transport, cells, groups, agendas, clock, status: () => ({ node: name }) },
       isReturning: () => options.returning?.has(name) === true,
-      noteBug: new Bugs({ clock, random: bench.random, tell }).note,
+      noteBug: note,
     },
     limits,
   )

@@ -36,7 +36,7 @@ test('LOG-3: an intent that is too old was never carried out', () => {
   expect(call.finish(late).answer).toMatchObject({ outcome: { kind: 'expired' } })
 })
 
-test('LOG-3: after a try whose answer was lost nobody knows, and nobody else is asked', () => {
+test('LOG-3: a commit whose answer was lost stays unknown, and the client asks no other node', () => {
   const call = new CommitCall(operation)
   expect(call.take({ kind: 'lost' })).toBe(false)
   expect(call.take(answered({ kind: 'expired' }))).toBe(true)

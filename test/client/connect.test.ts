@@ -109,7 +109,7 @@ test('a client of another secret hears so at once, as forbidden, and of which ad
   }
 })
 
-test('where nobody listens, the client says so when its time is up', async () => {
+test('when no node listens, the client says so when its time is up', async () => {
   const node = await startNode(new MemoryLog(), 'n1')
   await node.stop()
   const client = await connect({ nodes: [node.url], timeoutMs: 300 })

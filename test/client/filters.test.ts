@@ -50,7 +50,10 @@ test.each<readonly [unknown, string]>([
   [{ n: new Map() }, 'index ix: n is an object'],
   [{ n: Number.NaN }, 'index ix: n is NaN; expected a finite number'],
   [{ n: { lt: Number.POSITIVE_INFINITY } }, 'index ix: n.lt is Infinity; expected a finite number'],
-  [{ n: new Date(Number.NaN) }, 'index ix: n is a Date; expected a Date of the years 1 to 9999'],
+  [
+    { n: new Date(Number.NaN) },
+    'index ix: n is an invalid Date; expected a Date of the years 1 to 9999',
+  ],
   [{ n: 2n ** 70n }, 'index ix: n is 1180591620717411303424n; expected a bigint of microseconds'],
   [{ n: Symbol('x') }, 'index ix: n is a symbol'],
   ['k', 'index ix: what is asked is "k"; expected an object of fields'],

@@ -9,7 +9,7 @@ import { isPlain } from '../../src/base/words.ts'
 import type { Client } from '../../src/client/client.ts'
 import { queue } from '../../src/tables/queue-types.ts'
 import { openTables } from '../../src/tables/open.ts'
-import { rootKey, type TablesOptions } from '../../src/tables/tables.ts'
+import { rootKey, type RootKey, type TablesOptions } from '../../src/tables/tables.ts'
 
 const User = table('User', { user: t.integer(), born: t.timestamp().optional() }).key('user').root()
 const Photo = table('Photo', { user: t.integer(), name: t.string(), at: t.timestamp() })
@@ -45,11 +45,11 @@ type Takes = (value: unknown) => boolean
 
 export interface KnownCall {
   readonly name: string
-  /** What is right in each place. */
+  /** A right value for each place. */
   readonly given: readonly unknown[]
-  /** By place: what else may stand there. */
+  /** By place: other values that may stand there. */
   readonly places: readonly Takes[]
-  /** Which place is that of the options, and what each may be. */
+  /** The place of the options, and the values that each may have. */
   readonly optionsAt?: number
   readonly options: Readonly<Record<string, Takes>>
   make(on: On, given: readonly unknown[]): unknown
@@ -102,7 +102,9 @@ const rowKey = '22222222-2222-4222-8222-222222222221'
 const cell = { rowKey, column: 'B', refKey: 1, body: { k: 'a' } }
 const name = { rowKey, column: 'B', refKey: 1 }
 const place = { kind: 'after', shard: 1, addedId: 0 }
-const user = rootKey(User, { user: 1 })
+/** Names a group of these tables. */
+export const photosUser: RootKey = rootKey(User, { user: 1 })
+const user = photosUser
 
 function on(
   called: string,
@@ -130,11 +132,11 @@ function apply(holder: object, method: string, given: readonly unknown[]): unkno
 }
 
 function isGenerator(value: unknown): value is AsyncGenerator {
-  // What gives pages is a promise too.
+  // A call that gives pages is a promise too.
   return typeof value === 'object' && value !== null && 'next' in value
 }
 
-/** Inside a transaction, whose handle is asked. */
+/** Inside a transaction, by its handle. */
 function inside(
   method: string,
   given: readonly unknown[],
@@ -268,7 +270,7 @@ export const knownCalls: readonly KnownCall[] = [
   inside('timestampOf', [{}], [no]),
 ]
 
-/** Names nothing: all rows are asked for. */
+/** Names nothing: the query is for all rows. */
 function isEmpty(value: unknown): boolean {
   return isMembers(value) && Object.keys(value).length === 0
 }

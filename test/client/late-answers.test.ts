@@ -85,7 +85,7 @@ test.each([
   ['a put', put(1), { items: [{ kind: 'ok' }] }],
   ['a read', get, { items: [{ kind: 'ok' }] }],
 ])(
-  'CALL-1: %s is told what its first try came to, though later ones are under way',
+  'CALL-1: %s takes the answer of its first try, though later tries are under way',
   async (...of) => {
     const [, operation, answer] = of
     const { cluster, caller, requests, ask } = await farAway()
@@ -138,7 +138,7 @@ test('CALL-1: a late answer that does not end a call begins no other try', async
   expect(counts[0]).toBe(counts[1])
 })
 
-test('CALL-1: a late answer is found once, of the node that was asked, while its call lasts', () => {
+test('CALL-1: a late answer counts once, from the node that got the try, while its call lasts', () => {
   const tries = new LateTries<string>(2)
   const sending = { operation: get }
   for (const id of [1, 2, 3]) tries.keep(id, { one: 'call', endpoint: 'n1', sending })

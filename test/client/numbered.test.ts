@@ -4,7 +4,7 @@ import { Numbered } from '../../src/client/numbered.ts'
 
 const max = 5
 
-test('what is added is found under its number until it is taken, and numbers only rise', () => {
+test('an added thing stays under its number until it is taken, and numbers only rise', () => {
   const step = fc.oneof(fc.constant('add' as const), fc.nat(40))
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
@@ -42,7 +42,7 @@ test('a ring that has become too small keeps what is in it', () => {
   expect(() => things.add(0)).toThrow('more is under way')
 })
 
-test('one that is never taken keeps nobody from being added, and its place', () => {
+test('a thing that is never taken keeps its number and blocks no other', () => {
   const things = new Numbered<string>(max)
   const first = things.add('first')
   for (let n = 0; n < 100; n++) things.take(things.add('other'))

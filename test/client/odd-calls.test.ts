@@ -1,4 +1,4 @@
-/** What a call does not understand it refuses, in words: nothing is passed over, nothing is a TypeError. */
+/** A call refuses in words any argument that it does not understand, and throws no TypeError. */
 import { expect, test } from 'vitest'
 import { isPlain, wordsFor } from '../../src/base/words.ts'
 import { StoreError } from '../../src/base/errors.ts'
@@ -26,7 +26,7 @@ function isNothing(value: unknown): boolean {
   return isPlain(value) && Reflect.ownKeys(value).length === 0
 }
 
-/** What was an object until its maker took it back. */
+/** An object that its maker has revoked. */
 function revoked<Of extends object>(target: Of): Of {
   const { proxy, revoke } = Proxy.revocable(target, {})
   revoke()
@@ -115,7 +115,7 @@ test.each(knownCalls.map((known) => [known.name, known] as const))(
     for (const [place, takes] of known.places.entries()) {
       for (const one of [undefined, ...oddValues]) {
         if (isTaken(takes, one)) continue
-        // What may be left out.
+        // Members that may be left out.
         const isOptional = ['client.status', 'client.rejected', 'letters.redriveAll']
         if (one === undefined && isOptional.includes(known.name)) continue
         const code = await said(known, known.given.toSpliced(place, 1, one))

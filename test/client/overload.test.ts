@@ -45,7 +45,7 @@ test('LOAD-8: a window grows with answers, halves once a round trip, and rests w
   }
   expect(fill(0)).toBe(8)
   answer(8)
-  // It was filled, and half of it again: what is known to be enough is not made larger.
+  // It was filled, and half of it again: the client does not raise a size that is enough.
   expect(window.size).toBeGreaterThan(10)
   for (let round = 0; round < 20; round++) answer(fill(round))
   expect(window.size).toBe(64)
@@ -70,7 +70,7 @@ test('LOAD-8: a window grows with answers, halves once a round trip, and rests w
   expect(window.size).toBe(2)
 })
 
-test('LOAD-8: a node that is silent is asked for a few things still', () => {
+test('LOAD-8: the client still sends a few requests to a silent node', () => {
   const window = new Window({ windowStart: 16, windowMax: 64, fewMax: 4 })
   for (let nowMs = 0; nowMs < 10; nowMs++) {
     window.begin(nowMs)
@@ -143,7 +143,7 @@ function standing(
   return { refusedMs, longestMs }
 }
 
-test('LOAD-9: where more comes than is answered, what would wait long is refused as it comes', () => {
+test('LOAD-9: above capacity the client refuses at once calls that would wait long', () => {
   for (const times of [2, 4, 10]) {
     const { refusedMs, longestMs } = standing(times * 200, 200)
     expect(refusedMs).toBeLessThan(2_000)
@@ -214,7 +214,7 @@ test('LOAD-9: a burst is served by and by, in its order', () => {
   expect(queue.length).toBe(4_000 - order.length)
 })
 
-test('LOAD-9: what is over, or whose time is, is in nobody’s way', () => {
+test('LOAD-9: a finished or overdue call blocks no other in the queue', () => {
   const queue = new CallQueue<One>(queueLimits)
   const late: number[] = []
   const [ended, short, long] = [oneOf(0, 1_000, true), oneOf(1, 10), oneOf(2, 1_000)] as const
@@ -271,7 +271,7 @@ test('LOAD-9: a node that stands still for seconds has no light client told of l
   expect(ok).toBe(480)
 })
 
-test('LOAD-7: what waits at a node is sent again when its time there is over, and not before', async () => {
+test('LOAD-7: the client resends a request that waits at a node once its time there is over', async () => {
   const cluster = createCluster({
     wrap: (store) => Object.assign(store, { execute: () => new Promise(() => undefined) }),
   })
@@ -367,7 +367,7 @@ test.each([
   },
 )
 
-test('LOAD-9: what one program asks for all at once is served, whole and in time', async () => {
+test('LOAD-9: a burst from one program is served whole and in time', async () => {
   const cluster: FakeCluster = createCluster({ wrap: slow(() => cluster, 10) })
   const { world } = cluster.bench
   const client = cluster.client()
@@ -418,7 +418,7 @@ async function servedOf(puts: number, detail: StoreError['detail']): Promise<num
   return served
 }
 
-test('LOAD-10: what a node refuses is asked again however little is left to retry with', async () => {
+test('LOAD-10: the client resends what a node refuses even with an empty retry budget', async () => {
   expect(await servedOf(30, { retryAfterMs: 50 })).toBe(30)
   // A full group is full at every node: that is paid for.
   expect(

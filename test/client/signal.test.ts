@@ -81,7 +81,7 @@ test('a call whose signal is aborted sends nothing', async () => {
   expect(cluster.frames.slice(before).filter(({ from }) => from === 'client')).toEqual([])
 })
 
-test('a read that nobody answers is given up at once', async () => {
+test('an abort ends an unanswered read at once', async () => {
   const cluster = createCluster()
   const client = cluster.client()
   const { world } = cluster.bench
@@ -182,7 +182,7 @@ test('a purge that is under way may have been carried out, and says so', async (
   expect(await ending(cluster, purge)).toMatchObject(unknown)
 })
 
-test('a function whose calls nobody answers ends by what they say, not for having been slow', async () => {
+test('a function whose calls get no answer fails with their error, not for being slow', async () => {
   const cluster = createCluster()
   const db = await opened(cluster)
   for (const name of ['n1', 'n2']) cluster.weather.cut(name, 'tables')
@@ -289,7 +289,7 @@ test('a handler is stopped by its signal as by its stop', async () => {
   expect(() => db.handle(jobs, async () => undefined, { signal })).toThrow('given up by its signal')
 })
 
-test('a call of a closed client fails, also one that would ask nobody', async () => {
+test('every call of a closed client fails, even one that would send no request', async () => {
   const cluster = createCluster()
   const { world } = cluster.bench
   const client = cluster.client()

@@ -13,7 +13,7 @@ import { Sessions } from '../../src/txn/session.ts'
 import { passMs, rowKey, settled } from '../cells/kit.ts'
 import { createCluster, servingNode, type FakeCluster } from './cluster.ts'
 
-// A row whose last digits are even: the first of two nodes is asked for it, as for a status.
+// A row whose last digits are even: the client asks the first of two nodes for it, as for a status.
 const base = { rowKey: rowKey(4), column: 'BASE', refKey: 0 }
 const elevenMinutes = 11 * 60_000
 
@@ -57,7 +57,7 @@ test('CELL-4: a node whose clock is ahead has not the last word of a put whose a
   const writing = client.cells('trips').put({ ...base, body: 1 }, { timeoutMs: 2_000 })
   await passMs(world, 200)
   cluster.weather.mend('n2', 'client')
-  // The one that knows is asked again, though it was passed over.
+  // The client asks the node that knows again, though it had passed it over.
   expect(await settled(world, writing)).toMatchObject({ addedId: 1, created: true })
   expect(cluster.bench.log.entryCount()).toBe(1)
 })
@@ -103,7 +103,7 @@ test('CELL-4: a put whose answer was lost is unknown when all the others say is 
   expect(sessions.at(-1)).not.toBe(sessions[0])
 })
 
-test('a put that was never carried out is told that it is out of date', async () => {
+test('a put that was never carried out fails as expired', async () => {
   const cluster = createCluster({ aheadMs: { n1: elevenMinutes, n2: elevenMinutes } })
   const { world } = cluster.bench
   const cells = cluster.client().cells('trips')
@@ -122,7 +122,7 @@ test('CELL-4: an answer of another kind does not say what became of a put', asyn
   await expect(unsure).rejects.toMatchObject({ code: 'unknown-outcome' })
 })
 
-test('CELL-4: an error of the node itself does not say that nothing was written, and nobody else is asked', async () => {
+test('CELL-4: after an internal error the write stays uncertain, and the client tries no other node', async () => {
   const wrap = (store: CellService): CellService => ({
     execute: async (operation, options) => {
       const answered = await store.execute(operation, options)
@@ -164,7 +164,7 @@ function commit(client: Client, clock: Clock, cluster: FakeCluster): Promise<unk
   })
 }
 
-test('of a node that stops, a commit is told as a client that finds nobody, not as a closed one', async () => {
+test('a commit at a stopping node fails as unavailable, and as closed only after the client closes', async () => {
   const cluster = createCluster({ names: ['n1'] })
   const { world } = cluster.bench
   const client = cluster.client()
@@ -192,7 +192,7 @@ test('a call whose link comes up late ends by its deadline all the same', async 
   expect((world.nowMicros - startMicros) / 1_000_000).toBeLessThan(2.01)
 })
 
-test('of nodes that stop, an item is told as one that nobody answers: who follows a log goes on', async () => {
+test('an item that a stopping node refuses fails as unavailable, so the follower of a log goes on', async () => {
   const stopping = { kind: 'problem', problem: problem('closed', 'this node is stopping') } as const
   let isStopping = true
   const wrap = (store: CellService): CellService => ({
@@ -200,7 +200,7 @@ test('of nodes that stop, an item is told as one that nobody answers: who follow
       const answered = await store.execute(operation, options)
       const { answer } = answered
       if (!isStopping || !('items' in answer) || answer.kind === 'put') return answered
-      // As when another replica set is asked whose nodes stop.
+      // As when the nodes of another replica set stop.
       return { ...answered, answer: { ...answer, items: answer.items.map(() => stopping) } }
     },
   })

@@ -38,7 +38,7 @@ test('each address has a say as of its latest try', () => {
   expect(unreached.hopeless()).toBeUndefined()
 })
 
-test('of a client that was linked once nothing is hopeless', () => {
+test('no address is hopeless for a client that was linked once', () => {
   const unreached = afterTries(1, ['waits'])
   unreached.onUp('n0')
   unreached.onUnreached('n0', { kind: 'forbidden', reason: 'n0: secret: differs' })

@@ -33,7 +33,7 @@ function createCase(options: ClusterOptions = {}) {
   return { cluster, world, client, clock, read, refused }
 }
 
-test('what no node would read of groups, logs and queues is told without asking', async () => {
+test('the client refuses invalid reads of groups, logs and queues without a request', async () => {
   const { cluster, client, read, refused } = createCase()
   const { groups } = client
   const key = Buffer.from('k')
@@ -87,7 +87,7 @@ test('a lock whose name is too long is refused, and a part of a millisecond is a
   expect(operations).toMatchObject([{ kind: 'lock-group', holdMs: 1, waitMs: 1 }])
 })
 
-test('a typed read of no moment, or by a key that no row has, is told so', async () => {
+test('a typed read at an invalid time or by an impossible key fails without a request', async () => {
   const { client, clock, cluster, world, refused } = createCase()
   const { random } = cluster.bench
   const db = openTables(photos, client.groups, { clock, random, locks: client.groups })

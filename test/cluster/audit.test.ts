@@ -36,7 +36,7 @@ function tripsFile(): string {
 }
 
 test(
-  'whatever is killed, every cell, entry and effect is accounted for',
+  'the audit accounts for every cell, entry and effect after random kills',
   { timeout: 180_000 },
   () =>
     withFolder(async (folder) => {
@@ -51,7 +51,7 @@ test(
     }),
 )
 
-test('what cannot be audited is refused with one sentence', () =>
+test('audit refuses unusable files and flags with one sentence', () =>
   withFolder(async (folder) => {
     const file = join(folder, 'other.csv')
     await writeFile(file, 'name\nAnn\n')

@@ -50,7 +50,7 @@ function pause(ms: number): Promise<void> {
 }
 
 test(
-  'LOG-4: what was acknowledged while nodes were killed is on every replica, and all agree',
+  'LOG-4: every replica has all writes acknowledged during kills, and all replicas agree',
   { timeout: (seconds + 180) * 1000 },
   async () => {
     const end = performance.now() + seconds * 1000
@@ -85,7 +85,7 @@ async function hasAll(url: string, ledger: Ledger): Promise<true | undefined> {
   return true
 }
 
-/** Cells that nobody wrote. */
+/** Cells that no writer wrote. */
 function strangers(contents: Contents, ledger: Ledger): string[] {
   const known = new Set(
     [...ledger.acknowledged, ...ledger.unknown].map(({ rowKey }) => `${rowKey}/BASE/0`),

@@ -1,4 +1,4 @@
-/** Three real processes on loopback: what one takes, all have; one may die at any moment. */
+/** Three real processes on loopback: all have the writes of each, and one may die at any moment. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eventually, runProgram, startCluster, type TestCluster } from './harness.ts'
@@ -50,7 +50,7 @@ async function expectAtEachReplica(rowKeys: readonly string[]): Promise<void> {
   }
 }
 
-test('what is put through one node is read through the others, and an equal put again is the same', async () => {
+test('a cell put through one node is readable through the others, and an equal put repeats it', async () => {
   const rowKeys = await putMany('a', 20)
   await expectEverywhere(rowKeys)
   const [rowKey = ''] = rowKeys
@@ -75,7 +75,7 @@ test('a node told to stop finishes what is in flight, ends with 0, and comes bac
   await expectEverywhere(acknowledged)
 })
 
-test('a killed node stops nobody: writes go on at the others, and it rejoins without help', async () => {
+test('writes go on at the other nodes when one is killed, and it rejoins without help', async () => {
   const before = await putMany('c', 10)
   await cluster.node('c').stop('SIGKILL')
   const during = [...(await putMany('a', 20)), ...(await putMany('b', 20))]
@@ -111,7 +111,7 @@ test('without a majority a put says unavailable or unknown, in time, and status 
   await expectEverywhere([rowKey])
 }, 60_000)
 
-test('health, figures and status are told in their forms', async () => {
+test('health, metrics and status have their documented forms', async () => {
   const { url } = cluster.node('a')
   // A node is ready with a majority of its peers; this looks at one that has them all.
   const readiness = await eventually('node a reaches every node', async () => {

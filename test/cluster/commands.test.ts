@@ -1,4 +1,4 @@
-/** The command line as its users meet it: what stands on stdout, what on stderr, and the exit code. */
+/** The command line as its users meet it: stdout, stderr and the exit code. */
 import { randomUUID } from 'node:crypto'
 import { readFile, rm, writeFile, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -85,7 +85,7 @@ test('a cell over its limit is refused with the limit', async () => {
   expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining('1048576 bytes') })
 })
 
-test('nobody at the address ends with 4, in the time given', async () => {
+test('a command exits with 4 in the given time if no node is at the address', async () => {
   const [port = 0] = await freePorts(1)
   const url = ['--url', `http://127.0.0.1:${port}`]
   const got = await cells(['get', randomUUID(), 'BASE', '0', ...url, '--timeout', '0.5'])

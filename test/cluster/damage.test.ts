@@ -53,7 +53,7 @@ async function restart(node: TestNode): Promise<boolean> {
   return started
 }
 
-/** So many puts were acknowledged. */
+/** This number of puts was acknowledged. */
 function has(count: number): (ledger: Ledger) => boolean {
   return ({ acknowledged }) => acknowledged.length >= count
 }
@@ -131,7 +131,7 @@ async function damageKeys(folder: string): Promise<number> {
 }
 
 test(
-  'DISK-17: what ends LevelDB when it merges data/ is found by the start after that, and mended',
+  'DISK-17: the next start finds and mends damage that ended LevelDB in a merge of data/',
   { timeout: 120_000 },
   async () => {
     // So slow a scrub finds nothing before LevelDB does.

@@ -95,7 +95,7 @@ test(
   180_000,
 )
 
-test('a busy port is told with the flag that chooses another', () =>
+test('demo names the flag that chooses another port when one is busy', () =>
   withFolder(async (folder) => {
     const port = await threePorts()
     const busy = createServer()

@@ -46,7 +46,7 @@ function cellPath(url: string | undefined, rowKey: string, rest = '/BASE/0'): st
   return `${url}/v1/datastores/rides/cells/${rowKey}${rest}`
 }
 
-test('COST-4: nodes stop at what was asked through a gateway by a client that has gone', async () => {
+test('COST-4: nodes end the work of a client that has left the gateway', async () => {
   const atWork = async (): Promise<number> => {
     const pages = await Promise.all(
       cluster.urls.map(async (url) => (await fetch(`${url}/metrics`)).text()),
@@ -84,7 +84,7 @@ test('cells over HTTP through a gateway are those of the nodes', async () => {
   const headers = { 'trilithon-position': position }
   const any = await fetch(cellPath(second, rowKey, '/BASE?read=any'), { headers })
   expect(await any.json()).toMatchObject({ body: { fare: 1 } })
-  // A place that never was is waited for by nobody, and harms nobody.
+  // No node waits for a place that never was, and it does no harm.
   const far = { 'trilithon-position': position.replace(/\d+$/, '999999999999') }
   const beyond = await fetch(cellPath(second, rowKey, '/BASE?read=any'), { headers: far })
   const straight = await fetch(cellPath(cluster.urls[0], rowKey, '/BASE?read=any'), {
@@ -95,7 +95,7 @@ test('cells over HTTP through a gateway are those of the nodes', async () => {
   expect((await fetch(`${second}/livez`)).status).toBe(200)
 })
 
-test('who offers HTTP/2 with every request, as clients of Java do, reads and writes cells like others', async () => {
+test('a client that offers HTTP/2 with every request reads and writes cells like others', async () => {
   const headers = {
     ...{ connection: 'Upgrade, HTTP2-Settings', upgrade: 'h2c' },
     ...{ 'http2-settings': 'AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA' },
@@ -115,7 +115,7 @@ test('who offers HTTP/2 with every request, as clients of Java do, reads and wri
   }
 })
 
-test('what operators ask is answered: health, status, figures, the OpenAPI document', async () => {
+test('the gateway answers operators: health, status, metrics, the OpenAPI document', async () => {
   const [url] = urls()
   const ready = await (await fetch(`${url}/readyz?verbose`)).text()
   expect(ready).toContain('[+] nodes: 3 of 3 nodes answer\n')
@@ -195,7 +195,7 @@ test('a gateway refuses to listen beyond this machine without TLS and a secret',
   })
 })
 
-test('SIGTERM drains: what is at work is answered, waits end, the process ends with 0', async () => {
+test('SIGTERM drains: the gateway answers requests under way, ends waits and exits with 0', async () => {
   const gateway = await startGateway(cluster.urls)
   const rowKeys = Array.from({ length: 50 }, () => randomUUID())
   const waiting = fetch(`${gateway.url}/v1/datastores/idle/shards/7/cells?wait=60`)

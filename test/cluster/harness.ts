@@ -344,7 +344,7 @@ async function isReady(url: string): Promise<boolean> {
     const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2000) })
     return response.ok
   } catch {
-    // Nobody listens yet.
+    // No process listens yet.
     return false
   }
 }

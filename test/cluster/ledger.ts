@@ -68,9 +68,9 @@ export interface Contents {
   readonly logs: Map<number, readonly string[]>
 }
 
-/** Shards whose logs are asked for at once. */
+/** Shards whose logs one request asks for. */
 const shardsAtOnce = 128
-/** Those that a busy node has not come to are asked for again, so long. */
+/** How long the reader asks again for those that a busy node has not come to. */
 const readMsMax = 60_000
 
 export async function contentsAt(url: string, name: string = datastore): Promise<Contents> {

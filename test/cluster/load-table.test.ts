@@ -131,7 +131,7 @@ test.each([
   expect(result.stderr).toMatch(said)
 })
 
-test('a file that is not there, and one of another kind, are told before anything is asked', async () => {
+test('load reports a missing file and one of another kind before it sends a request', async () => {
   expect(await load('none.jsonl', 'Customer')).toMatchObject({
     ...{
       code: 1,
@@ -194,7 +194,7 @@ test('a load counts what it changes, from JSON lines and from CSV', async () => 
   })
 })
 
-test('blanks of a CSV are absent, and where a value is required they are told', async () => {
+test('blanks of a CSV are absent, and load rejects them where a value is required', async () => {
   await writeFile(
     join(folder, 'people.csv'),
     'id,name,born\n20,Ada,1815\n21,Nobody,\n22,,5\n23,"",\n',
@@ -218,7 +218,7 @@ test('columns with points and digits in their names are named as they are', asyn
   })
 })
 
-test('a file without rows says so, and a time beyond those of a log is told', async () => {
+test('load reports a file without rows, and rows refuses a time outside 1970 to 2255', async () => {
   await writeFile(join(folder, 'none.csv'), 'id,name\n')
   expect(await load('none.csv', 'Customer')).toMatchObject({
     ...{ code: 0, stderr: 'none.csv has no rows\n' },

@@ -31,7 +31,7 @@ async function figures({ url }: TestNode): Promise<string> {
 }
 
 test(
-  'DISK-16: a table of the log that is damaged beneath a node is told by name, and the node goes on and comes back',
+  'DISK-16: a node names a damaged table of its log, goes on, and comes back after a restart',
   { timeout: 120_000 },
   async () => {
     const cluster = await startCluster({ extraYaml })

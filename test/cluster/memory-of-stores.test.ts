@@ -47,7 +47,7 @@ async function replaceFolder(to: string, from?: string): Promise<void> {
 }
 
 test(
-  'LOG-10: after a reset of its data a node still refuses an emptied store, though nobody else is there',
+  'LOG-10: after a reset of its data a node still refuses an emptied store, even alone',
   { timeout: 60_000 },
   async () => {
     await withCluster(async (cluster) => {
@@ -79,7 +79,7 @@ test(
       await cp(c.dataFolder, old, { recursive: true })
       await c.start()
       await putSome(a.url, 5)
-      // Nothing is written from here on: what was told last is kept within a heartbeat all the same.
+      // Nothing is written from here on: the last claims are kept within a heartbeat all the same.
       await new Promise((resolve) => setTimeout(resolve, 2_000))
       await stopAll(cluster)
       await replaceFolder(c.dataFolder, old)

@@ -78,7 +78,7 @@ test('a node says why it has no link to a peer that it dials', async () => {
   }
 }, 60_000)
 
-test('a gateway says why it has no link to a node; those who ask through it are told no address', async () => {
+test('a gateway says why it has no link to a node, and shows its clients no address', async () => {
   const [nobody = 0, port = 0] = await freePorts(2)
   const listen = `127.0.0.1:${port}`
   const nodes = `http://127.0.0.1:${nobody}`

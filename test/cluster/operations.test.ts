@@ -82,7 +82,7 @@ test('every figure has its help and a type, counters are named as such, and neve
   const loops = Array.from({ length: 8 }, load)
   try {
     for (let round = 0; round < 12; round++) {
-      // Links end and begin: what was counted of them stays.
+      // Links end and begin: their counts stay.
       if (round === 3) await cluster.node('c').stop('SIGKILL')
       if (round === 7) await cluster.node('c').start()
       await look()
@@ -109,7 +109,7 @@ function complaintsOf(page: Page, before: Page | undefined): readonly string[] {
     ...(page.types.has(familyOf(sample, page.types)) ? [] : [`${sample} has no type`]),
     ...(Number.isFinite(value) ? [] : [`${sample} is ${value}`]),
   ])
-  // What was never above 0 may come and go with its labels.
+  // A figure that was never above 0 may come and go with its labels.
   const fell = [...(before?.samples ?? [])].flatMap(([sample, was]) => {
     const isGauge = page.types.get(familyOf(sample, page.types)) === 'gauge'
     const value = page.samples.get(sample) ?? 0
@@ -151,7 +151,7 @@ function upgrade(url: string, path: string, origin?: string): Promise<number | '
   })
 }
 
-test('SIGUSR1 opens no debugger, SIGUSR2 ends nothing: both are told in the log', async () => {
+test('SIGUSR1 opens no debugger, SIGUSR2 ends nothing, and the log mentions both', async () => {
   const node = cluster.node('b')
   for (const signal of ['SIGUSR1', 'SIGUSR2', 'SIGPIPE', 'SIGUSR1'] as const) node.signal(signal)
   const said = (text: string) => async (): Promise<true | undefined> =>

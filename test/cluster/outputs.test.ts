@@ -79,7 +79,7 @@ function inShell(line: string): Promise<{ readonly code: number; readonly stderr
   })
 }
 
-test('an output that cannot be written is told, also when it is the last thing', async () => {
+test('a command reports an output that cannot be written, also when it is the last thing', async () => {
   for (const words of ['--version', 'completion bash', 'cells --help']) {
     const { code, stderr } = await inShell(`$T ${words} > /dev/full`)
     expect([code, stderr]).toEqual([
@@ -101,7 +101,7 @@ test('a reader that has had enough ends a command in silence', async () => {
   })
 })
 
-test('rejected lines that cannot be written are told', async () => {
+test('load reports that it cannot write the rejected lines', async () => {
   await withFolder(async (folder) => {
     await writeFile(join(folder, 'bad.jsonl'), 'bad\n')
     const load = ['cells', 'load', ...url, '-d', 'd', '--column', 'B', 'bad.jsonl']

@@ -1,4 +1,4 @@
-/** More is asked of real nodes than they can do: they refuse the rest at once, do what they can, and stay awake. */
+/** Real nodes with more requests than they can serve refuse the rest at once and stay awake. */
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { connect, StoreError, type Client } from '../../src/index.ts'
@@ -6,7 +6,7 @@ import { startCluster } from './harness.ts'
 
 const clientCount = 20
 const tickMs = 10
-/** A put follows the one before, in so many loops, to find out what nodes and this process can do. */
+/** Loops of puts, one after the other each, to find out what nodes and this process can do. */
 const loops = 64
 const bestMs = 1_000
 const loadMs = 3_000

@@ -153,7 +153,7 @@ test('damaged derived data is rebuilt from the log, and that is said and counted
     expect(await readdir(node.dataFolder)).toContain('data.damaged')
   }))
 
-test('garbage on the port harms nobody', () =>
+test('garbage on the port leaves the node serving', () =>
   withNode(async (cluster) => {
     const { url } = cluster.node('a')
     const { hostname, port } = new URL(url)

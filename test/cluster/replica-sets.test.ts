@@ -84,11 +84,11 @@ test('each node alone takes puts and reads of all shards, batches and logs of bo
   }
 })
 
-test('who waits for cells of both sets hears of one in either', async () => {
+test('a reader that waits for cells of two sets hears of one in either', async () => {
   const client = await connect({ nodes: [cluster.node('b').url] })
   try {
     for (const set of [0, 1]) {
-      // Of its own: nobody else has put anything into the shards that these rows happen to be in.
+      // Of its own: no other test has put anything into the shards that these rows happen to be in.
       const trips = client.cells(`awaited${set}`)
       const rowKeys = [...rowKeysOf(0, 1), ...rowKeysOf(1, 1)]
       const places = rowKeys.map((rowKey) => {
@@ -128,7 +128,7 @@ test('transactions and tables of groups in either set go through any node', asyn
   }
 })
 
-test('who begins to handle a queue while a set is away handles what is of the other one, and the rest when it is back', async () => {
+test('a handler started while one set is away handles the other set, and the rest on its return', async () => {
   const placement = placementOver([east, west].map((set) => set.map(nodeId)))
   const notes = queue<number>()('notes', account)
   const sender = await connect({ nodes: cluster.urls })
@@ -260,7 +260,7 @@ test('IDX-8: while the set with the definitions of indexes has no majority, the 
     const indexes = client.cellIndexes(datastore)
     const column_defs = [{ column_key: 'BASE', fields: [{ field: 'city', type: 'string' }] }]
     await indexes.apply({ table: 'by_city', datastore, column_defs })
-    await indexes.build('by_city', { graceMs: 0, shards: [before, during].map(shardOf) })
+    await indexes.build('by_city', { graceMs: 0 })
     const cell = { column: 'BASE', refKey: 0, body: { city: 'Oslo' } }
     await cells.put({ ...cell, rowKey: before })
     await cluster.node('d').stop('SIGKILL')

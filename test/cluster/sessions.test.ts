@@ -93,7 +93,7 @@ async function stateAt(
   return value
 }
 
-test('CELL-5: what one client was told, a client of another node sees in a snapshot of that position', async () => {
+test('CELL-5: a client of another node sees in a snapshot what a writer saw at that position', async () => {
   const writer = await (await clientOf(['a'])).tables(counters)
   const b = await (await clientOf(['b'])).tables(counters)
   const c = await (await clientOf(['c'])).tables(counters)
@@ -215,7 +215,7 @@ async function writeUntil(
 }
 
 test(
-  'TXN-5: the node that was asked is killed in the middle of transactions, and each counts once or not at all, as outcome says',
+  'TXN-5: when the node is killed amid transactions, each counts at most once, as outcome says',
   { timeout: 120_000 },
   async () => {
     const observer = await clientOf(['c'])
@@ -237,7 +237,7 @@ test(
       await Promise.all(writing)
       await cluster.node('a').start()
     }
-    // What was on its way when a node was killed is decided before this is.
+    // Transactions on their way when a node was killed are decided before this one.
     await count(db, 3, 'count last')
     told.acknowledged.push('count last')
     const group = db.group(keyOf(3))

@@ -32,7 +32,7 @@ async function figures(node: TestNode): Promise<string> {
   return (await fetch(`${node.url}/metrics`)).text()
 }
 
-/** Puts cells until it is told to stop; resolves with how many were acknowledged, and what failed. */
+/** Puts cells until it is stopped; resolves with the number of acknowledged ones, and failures. */
 function putting(
   cluster: TestCluster,
   secret?: string,
@@ -82,7 +82,7 @@ async function sayItIsA(node: TestNode, secret: string): Promise<readonly string
   return heard
 }
 
-test('neither a page of another origin nor who has the clients’ secret gets in, and no node is expelled', async () => {
+test('a foreign page and a holder of the clients’ secret stay out, and no node is expelled', async () => {
   await withFolder(async (folder) => {
     const secretFile = join(folder, 'secret')
     const secret = 'a secret of all clients'

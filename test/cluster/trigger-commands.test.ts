@@ -51,7 +51,7 @@ async function put(row: string, body: unknown): Promise<void> {
   })
 }
 
-test('the program of the documentation bills riders; the commands show it and see to what failed', async () => {
+test('the documented program bills riders, and the commands show it and mend failures', async () => {
   const running = startProgram(['trigger', 'run', 'billing.js', '--workers', '2'], {
     folder,
     environment: environment(),
@@ -121,7 +121,7 @@ test('the program of the documentation bills riders; the commands show it and se
     expect(again.stdout).toBe('bill-rider goes back in 2 shards\n')
     running.child.kill('SIGTERM')
     expect(await running.exited()).toMatchObject({ code: 0 })
-    // Who has paid does not pay again.
+    // A rider who has paid does not pay again.
     expect(running.stdout().match(/Ann pays/g)).toHaveLength(1)
   } finally {
     running.child.kill('SIGKILL')

@@ -27,7 +27,7 @@ async function run(...words: readonly string[]): Promise<ProgramResult> {
   return runProgram(words, { environment: environment() })
 }
 
-test('a queue that nobody knows is not found, and one that may be empty is told', async () => {
+test('the queue commands refuse an unknown queue, and say so if a known one is empty', async () => {
   const schema =
     'CREATE SCHEMA Post; CREATE TABLE T { required int64 id; } PRIMARY KEY(id), ENTITY GROUP ROOT;'
   const apply = ['schema', 'apply', '-']
@@ -54,7 +54,7 @@ test('a queue that nobody knows is not found, and one that may be empty is told'
   })
 })
 
-test('an index and a message that are not there are told, and lists of names are understood or refused', async () => {
+test('index and schema commands report a missing index or message, and check lists of names', async () => {
   const query = ['index', 'query', 'nope', '-d', 'd', '--where', '{"a":1}']
   const [status, message, twice, all] = await Promise.all([
     run('index', 'status', 'nope', '-d', 'd'),

@@ -1,4 +1,4 @@
-/** Configuration: precedence, origins, and what is said of each of many wrong files. */
+/** Configuration: precedence, origins, and the complaints about wrong files. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -267,7 +267,7 @@ test.each(bad)('%s is refused with one clear problem', (_title, yaml, said) => {
   expect(lines[0]).toMatch(said)
 })
 
-test('all problems of a file are told at once, each with its line', () => {
+test('all problems of a file come at once, each with its line', () => {
   const yaml = withLine('cluster: trips', 'cluster: T')
     .replace('lis', 'lsi')
     .replace('id: b', 'id: B')
@@ -383,7 +383,7 @@ test('limits that pass the configuration pass the assertions of the replica', ()
   )
 })
 
-test('files that a configuration names are read, and their absence or emptiness is told', async () => {
+test('the loader reads the files that a configuration names, and reports absent or empty ones', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'trilithon-config-'))
   try {
     const load = (extra: string): ReturnType<typeof loadConfig<NodeConfig>> =>
@@ -470,7 +470,7 @@ test('the nearest word is found by edit distance, and none when all are far', ()
   expect(nearest('replicas', ['data', 'node'])).toBeUndefined()
 })
 
-test('buffered cells have a copy on one other replica set, or as many as are asked for', () => {
+test('buffered cells have a copy on one other replica set, or as many as configured', () => {
   const two = good.replace('127.0.0.1:4702/" }', '127.0.0.1:4702/", set: west }')
   const copies = (...given: Parameters<typeof build>): number | undefined => {
     const built = build(...given)

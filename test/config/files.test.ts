@@ -14,7 +14,7 @@ function reasonOf(result: LoadResult<unknown>): string | undefined {
   return first && `${first.where}: ${first.text}`
 }
 
-test('a configuration or secret without an end, or that nobody writes, is refused in a sentence', async () => {
+test('the loader refuses an endless configuration or secret, and a pipe, in one sentence', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'trilithon-config-'))
   try {
     const pipe = join(folder, 'pipe')

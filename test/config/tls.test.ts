@@ -47,14 +47,14 @@ test.each([
   expect(found).toEqual({ setting, text: expect.stringMatching(said) })
 })
 
-test('what is right is taken, also with blanks and words around it', () => {
+test('a correct certificate passes, also with blanks and words around it', () => {
   expect(tlsProblem({ cert, key }, paths)).toBeUndefined()
   const worded = Buffer.from(`subject=CN=localhost\r\n${cert.toString()}\n`)
   expect(tlsProblem({ cert: worded, key }, paths)).toBeUndefined()
   expect(tlsProblem({ cert: Buffer.concat([cert, cert]), key }, paths)).toBeUndefined()
 })
 
-test('dates and names that others will refuse are told', () => {
+test('the check warns of dates and names that clients will refuse', () => {
   const at = (date: string, names: readonly string[] = []): readonly string[] =>
     tlsWarnings({ cert, key }, paths, names, Date.parse(date)).map(({ text: said }) => said)
   expect(at('2030-01-01')).toEqual([])
@@ -144,7 +144,7 @@ test('a file of authorities that Node.js would pass over is refused', async () =
   expect(await at('k.pem')).toEqual(['NODE_EXTRA_CA_CERTS: k.pem holds no certificate'])
 })
 
-test('such a file is a warning to a process that calls nobody over TLS', async () => {
+test('an unreadable CA file is a warning to a process that makes no TLS calls', async () => {
   const environment = { NODE_EXTRA_CA_CERTS: join(folder, 'none.pem') }
   const said = 'NODE_EXTRA_CA_CERTS: none.pem cannot be read: there is no such file (ENOENT)'
   const plain = node.replaceAll('https:', 'http:')

@@ -49,7 +49,7 @@ interface Opened {
   reopen(): Promise<OrderedStore>
 }
 
-/** What holds of a store that was written to holds of it when it is opened again. */
+/** A check that holds of a store holds again when the store is reopened. */
 async function checkTwice(
   { store, reopen }: Opened,
   check: (store: OrderedStore) => Promise<void> | void,

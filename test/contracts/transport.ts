@@ -31,7 +31,7 @@ const info: LinkInfo = {
 }
 
 interface Settings {
-  /** The reason that whoever wants a link is told. */
+  /** The reason that a dialer gets for a refused link. */
   readonly reason?: string
   /** What this side tells of itself. */
   readonly own?: LinkInfo
@@ -48,7 +48,7 @@ class End {
   readonly breaches: string[] = []
   /** The other end, as this one names it, while the link is up. */
   peer: string | undefined
-  /** The reason that whoever wants a link is told. */
+  /** The reason that a dialer gets for a refused link. */
   reason: string | undefined
   #isClosed = false
 
@@ -104,7 +104,7 @@ export function transportContract(name: string, makePair: () => Promise<Transpor
     start(side: 'dialer' | 'listener', settings?: Settings): End
   }
 
-  /** A pair of places; whatever is started there is closed after the test, and must have behaved. */
+  /** A pair of places; after the test the suite closes what runs there, and checks its conduct. */
   async function openPair(): Promise<Opened> {
     const pair = await makePair()
     const ends: End[] = []
@@ -224,7 +224,7 @@ export function transportContract(name: string, makePair: () => Promise<Transpor
         await until(() => refused.refusals.length > 0)
         await idle()
         expect(refused.refusals[0]).toBe('stale-disk: you have lost something')
-        // A client is told of its own refusals as well: they are why it has no node.
+        // A client hears of its own refusals as well: they are why it has no node.
         for (const heard of refuser.refusals) expect(heard).toBe(refuser.reason)
         expect([refused.links, refuser.links]).toEqual([[], []])
       },

@@ -32,7 +32,7 @@ export function blocksOf(root: string, page: string): readonly Block[] {
   })
 }
 
-/** What is run in one go. */
+/** Blocks that run in one go. */
 export interface Unit {
   readonly name: string
   readonly language: Language

@@ -164,7 +164,7 @@ test.each([
   await expectWhole()
 })
 
-/** Nothing but a StoreError is told to who gave anything. */
+/** A caller gets no error but a StoreError, whatever it gave. */
 function codeOf(error: unknown): string {
   return error instanceof StoreError ? error.code : String(error)
 }

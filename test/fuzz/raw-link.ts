@@ -1,4 +1,4 @@
-/** A client's link by hand: whatever is packed is sent, and what is answered is counted. */
+/** A client's link by hand: it sends any packed bytes, and counts the answers. */
 import { randomBytes } from 'node:crypto'
 import { WebSocket } from 'ws'
 import { pack, type Packable } from '../../src/base/pack.ts'
@@ -40,7 +40,7 @@ export class RawLink {
     this.#socket = socket
     socket.on('close', () => (this.isClosed = true))
     socket.on('error', () => (this.isClosed = true))
-    // What peers say to a peer is not of interest here.
+    // Messages of peers are of no interest here.
     if (role === 'client') socket.on('message', (data: Buffer) => this.#onFrame(data))
   }
 

@@ -62,7 +62,7 @@ test('GET gives the cell, the latest of a column, the latest of all columns', as
   }
 })
 
-test('versions of a column are asked for with all=true', async () => {
+test('the gateway lists the versions of a column with all=true', async () => {
   const { ask } = createGatewayBench()
   for (const refKey of [1, 2, 3]) {
     await ask('PUT', `/cells/${row}/BASE/${refKey}`, { json: refKey })
@@ -383,7 +383,7 @@ test('members called __proto__ are members, and do no harm', async () => {
   expect('admin' in {}).toBe(false)
 })
 
-test('read=any asks nobody; with a position that was given out it is not behind it', async () => {
+test('read=any waits for no peer, and with a given position is not behind it', async () => {
   const gateway = createGatewayBench()
   const { ask, bench, replica } = gateway
   const other = bench.node('n2').store
@@ -402,7 +402,7 @@ test.each([
   ['overloaded', 503, 'overloaded', 'safe'],
   ['request-lost', 504, 'unknown-outcome', 'check-first'],
   ['expired', 410, 'expired', 'never'],
-] as const)('what becomes of a put that fails has its status: %s', async (...expected) => {
+] as const)('a put that fails gets the status of its outcome: %s', async (...expected) => {
   const [mishap, status, code, retry] = expected
   const { ask, replica } = createGatewayBench({ timeoutMs: 500 })
   replica.mishaps.push(mishap)
@@ -426,7 +426,7 @@ test('requests at work are bounded', async () => {
   expect(await ask('GET', path)).toMatchObject({ status: 404 })
 })
 
-test('who goes away while it waits for new cells is at work no longer', async () => {
+test('a client that leaves while it waits for new cells frees its place', async () => {
   const { ask, send, bench, replica } = createGatewayBench({ requestsMax: 1 })
   const gone = new AbortController()
   const waiting = send('GET', `/shards/${shard}/cells?wait=60`, { signal: gone.signal })
@@ -460,7 +460,7 @@ test.each([
   },
 )
 
-test('a bug is told to the owner and answered with 500, without its words', async () => {
+test('the owner hears of a bug, and the client gets 500 without the bug’s words', async () => {
   const told: unknown[] = []
   const { ask } = createGatewayBench({
     cells: { execute: () => Promise.reject(new Error('secret inner words')) },

@@ -8,7 +8,7 @@ test('a name that is given twice, or is empty, is refused', () => {
   expect(nameListProblem('select', ['a', ''])).toBe('select has an empty name between commas')
 })
 
-test('all columns are asked for alone', () => {
+test('the column list "all" stands alone', () => {
   expect(columnListProblem('columns', ['all'])).toBeUndefined()
   expect(columnListProblem('columns', ['BASE', 'STATUS'])).toBeUndefined()
   const text = 'columns is all, or names of columns: all goes with no others'

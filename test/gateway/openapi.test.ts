@@ -197,7 +197,7 @@ test('answers and accepted bodies have the forms that the document gives them', 
   expect([...tried, ...operations].sort()).toEqual(all.sort())
 })
 
-test('whoever asks an index that is being built is told so', async () => {
+test('a query of an index that is being built gets 503 and says why', async () => {
   const gateway = createGatewayBench()
   await declareIndex(gateway, false)
   const { status, body } = await gateway.ask('GET', '/indexes/by_city?city=Berlin')
@@ -214,7 +214,7 @@ function inDocument(schema: unknown): object {
   return parsed
 }
 
-test('what the document does not allow is refused', async () => {
+test('the gateway refuses requests that the document does not allow', async () => {
   const document = await served()
   const ajv = validatorOf(document)
   const { ask } = createGatewayBench()

@@ -11,7 +11,7 @@ import { createBench, passMs, rowKey } from '../cells/kit.ts'
 
 const cellPath = `http://node/v1/datastores/trips/cells/${rowKey(1)}/BASE/0`
 
-test('LOAD-5: what has no room is refused before it is routed, with Retry-After, and reads go on', async () => {
+test('LOAD-5: the gateway refuses excess writes before routing, with Retry-After, and serves reads', async () => {
   const bench = createBench()
   const clock = bench.clockOf('n1')
   const work = { ...defaultWorkLimits, startMax: 1, leastMax: 1 }
@@ -44,7 +44,7 @@ test('LOAD-5: what has no room is refused before it is routed, with Retry-After,
     retry: 'safe',
     retryAfterMs: expect.any(Number),
   })
-  // What is refused so is not looked at: nobody says that this is no cell.
+  // The gateway does not read a request that it refuses so: it does not say that this is no cell.
   const none = 'http://node/v1/nothing'
   expect((await fetch(new Request(none, { method: 'PUT', body: '{' }))).status).toBe(503)
   expect(asked).toEqual([])

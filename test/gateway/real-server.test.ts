@@ -37,7 +37,7 @@ async function startServer(
 
 const path = `/v1/datastores/trips/cells/${rowKey(1)}/BASE/1`
 
-/** PUTs so many mebibytes of blanks, and resolves with the answer, whenever it comes. */
+/** PUTs a number of mebibytes of blanks, and resolves with the answer, whenever it comes. */
 function putBlanks(
   port: number,
   mebibytes: number,

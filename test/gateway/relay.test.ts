@@ -95,7 +95,7 @@ test('a client of gateways reads and writes cells as one of nodes, on every path
   })
 })
 
-test('a batch is asked of several nodes at once, and answered in its own order', async () => {
+test('the gateway splits a batch over several nodes and answers it in its own order', async () => {
   const { cluster, client } = createGateways({ count: 1 })
   const { world } = cluster.bench
   const cells = client.cells('trips')
@@ -125,7 +125,7 @@ test('a batch is asked of several nodes at once, and answered in its own order',
   expect(bodies).toEqual([...order, undefined, ...order.toReversed()])
 })
 
-test('GATE-1: a put sent through two gateways takes effect once, and is told so truthfully', async () => {
+test('GATE-1: a put sent through two gateways takes effect once and reports so truthfully', async () => {
   const { cluster, client } = createGateways()
   const { world } = cluster.bench
   const cells = client.cells('trips')
@@ -245,7 +245,7 @@ test('GATE-2: calls above the bound are refused at once with 503, and when to co
   expect(relay.calls).toBe(0)
 })
 
-test('who goes away while it waits at a gateway is at work there no longer', async () => {
+test('a client that leaves while it waits at a gateway ends its request there', async () => {
   const { cluster, gateways } = createGateways({ count: 1 })
   const { world } = cluster.bench
   const cells = present(gateways[0], 'there is a gateway').relay
@@ -266,7 +266,7 @@ async function atWork({ bench: { world }, nodes }: FakeCluster): Promise<number>
   return [...nodes.values()].reduce((sum, { server }) => sum + server.requests, 0)
 }
 
-test('COST-4: what somebody asked for through a gateway ends at the node when he goes', async () => {
+test('COST-4: the node ends a request made through a gateway when the client goes', async () => {
   const { cluster, gateways, client } = createGateways({ count: 1 })
   const log = (shard: number): Promise<unknown> =>
     client.cells('trips').shardLog(shard, { waitMs: 20_000 })
@@ -278,7 +278,7 @@ test('COST-4: what somebody asked for through a gateway ends at the node when he
   expect(gateways[0]?.relay.calls).toBe(0)
 })
 
-test('COST-4: to say that nobody waits for what is over, or was never asked, changes nothing', async () => {
+test('COST-4: a cancel of a finished or unknown request changes nothing', async () => {
   const cluster = createCluster({ names: ['n1'] })
   const { process } = cluster.clockOf('odd')
   const transport = cluster.network.attach(process, ['n1'])

@@ -1,4 +1,4 @@
-/** What is asked of a node and of a gateway in front of one is answered alike, whatever is asked. */
+/** A node and a gateway in front of it give the same answer to any request. */
 import { expect, test } from 'vitest'
 import { createGateway } from '../../src/gateway/http.ts'
 import { defaultClientLimits } from '../../src/client/client-limits.ts'

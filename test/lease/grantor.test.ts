@@ -60,7 +60,7 @@ class Grantor {
   }
 }
 
-/** Nobody has to be waited for because this node is young. */
+/** No holder has to be awaited because this node is young. */
 function known(): Grantor {
   const grantor = new Grantor()
   grantor.ask(0, { from: z })
@@ -76,7 +76,7 @@ test('LEASE-2: a lease ends one lease time after the request came, lengthened by
   expect(grantor.holders(h, 100)).toEqual([])
 })
 
-test('LEASE-2: an answer carries back what was asked, and says how long the lease is', () => {
+test('LEASE-2: an answer carries the request back and says how long the lease is', () => {
   const { asked } = renew({})
   expect(known().ask(5)).toEqual({
     ...{ kind: 'renewed', asked, leaseMs: 1_000, serial: 0, revoked: [] },
@@ -84,7 +84,7 @@ test('LEASE-2: an answer carries back what was asked, and says how long the leas
   })
 })
 
-test('nobody but a peer gets a lease, and nobody at all where there are none', () => {
+test('only a peer gets a lease, and none does where leases are off', () => {
   const grantor = known()
   expect(grantor.ask(0, { from: stranger })).toBeUndefined()
   expect(
@@ -177,7 +177,7 @@ test('LEASE-2: a holder that has restarted gets another term, and its earlier li
   expect(grantor.grants.holders(g, 1, 2)).toEqual([{ node: x, incarnation: 2 }])
 })
 
-test('LEASE-2: what nobody has registered is revoked already', () => {
+test('LEASE-2: a group that no holder has registered counts as revoked', () => {
   const grantor = known()
   grantor.registered(0, g)
   expect(grantor.isOver(h, 1)).toBe(true)
@@ -210,7 +210,7 @@ test.each([
   expect(grantor.isOver(g, 3)).toBe(false)
 })
 
-test('LEASE-2: of two revocations each ends when its own serial is acknowledged', () => {
+test('LEASE-2: each of two revocations ends when its own serial is acknowledged', () => {
   const grantor = known()
   const term = grantor.registered(0, g, h)
   grantor.isOver(h, 1)
@@ -222,7 +222,7 @@ test('LEASE-2: of two revocations each ends when its own serial is acknowledged'
   expect(grantor.isOver(g, 7)).toBe(true)
 })
 
-test('LEASE-2: a revocation that is asked for again stays the same', () => {
+test('LEASE-2: a repeated revocation keeps its serial', () => {
   const grantor = known()
   const term = grantor.registered(0, g)
   grantor.isOver(g, 1)
@@ -347,7 +347,7 @@ test('LEASE-2: a peer that gets no more leases may still say what it has dropped
   expect(grantor.isOver(g, 4)).toBe(true)
 })
 
-test('a peer may register only so many groups, and the same ones again', () => {
+test('a peer may register a bounded number of groups, and the same ones again', () => {
   const grantor = known()
   const term = grantor.registered(0, g, h)
   expect(
@@ -364,7 +364,7 @@ test('a peer may register only so many groups, and the same ones again', () => {
   expect(grantor.grants.count).toBe(2)
 })
 
-test('LEASE-1: who was told of a position when it was registered is no holder without it', () => {
+test('LEASE-1: a holder registered at a position is listed only for later positions', () => {
   const { grants } = known()
   grants.onRenew(x, renew({}), 0)
   const register = (attempt: number, position: number): void => {

@@ -16,7 +16,7 @@ const [first, second]: [Term, Term] = [
 ]
 const reborn: Term = { incarnation: 2, number: 1 }
 
-/** Both clocks, the wall clock ahead of the other by so many milliseconds more than at the start. */
+/** Both clocks; since the start the wall clock has gained `aheadMs` on the other. */
 const at = (now: number, aheadMs = 0): Reading => ({ now, wall: (5_000 + now + aheadMs) * 1000 })
 const ignore = (): void => undefined
 
@@ -70,7 +70,7 @@ test('LEASE-2: an answer that comes when its lease is over gives nothing', () =>
   expect(holder.isHeld(100 + longMs)).toBe(false)
 })
 
-test('LEASE-2: what is registered under another term, or with another peer, is not held', () => {
+test('LEASE-2: a registration under another term, or with another peer, is not held', () => {
   const holder = new Holder()
   holder.obtain(0)
   expect(holder.isHeld(1, second)).toBe(false)
@@ -79,7 +79,7 @@ test('LEASE-2: what is registered under another term, or with another peer, is n
   expect(holder.held.isLive(q, at(1))).toBe(false)
 })
 
-test('LEASE-2: a node that is no peer is asked for nothing and gives nothing', () => {
+test('LEASE-2: a holder sends a node that is no peer nothing and takes nothing from it', () => {
   const holder = new Holder()
   expect(holder.held.renewal(stranger, at(0))).toBeUndefined()
   holder.take(holder.request(0), 0, { peer: stranger })
@@ -223,7 +223,7 @@ test('LEASE-2: a request names the grantor as known, and the term that is held',
   expect(holder.request(2)).toMatchObject({ grantor: 2, serial: 0, term: reborn })
 })
 
-test('LEASE-2: what is revoked is dropped before the lease is extended', () => {
+test('LEASE-2: a holder drops revoked groups before it extends the lease', () => {
   const holder = new Holder()
   holder.obtain(0)
   const seen: unknown[] = []
@@ -236,7 +236,7 @@ test('LEASE-2: what is revoked is dropped before the lease is extended', () => {
   expect(holder.isHeld(1_000)).toBe(true)
 })
 
-test('LEASE-2: what is revoked is dropped once, whatever copies of the answer come later', () => {
+test('LEASE-2: a holder drops a revoked group once, whatever copies of the answer come later', () => {
   const holder = new Holder()
   const dropped: GroupId[] = []
   const obtain = (now: number, serial: number, ...revoked: readonly GroupId[]): boolean =>
@@ -250,7 +250,7 @@ test('LEASE-2: what is revoked is dropped once, whatever copies of the answer co
   expect(dropped).toEqual([g, g, h])
 })
 
-test('LEASE-2: what is revoked is dropped under a term that was not held before', () => {
+test('LEASE-2: a holder drops revoked groups also under a new term', () => {
   const holder = new Holder()
   const dropped: GroupId[] = []
   const renewed = { serial: 1, revoked: [g] }
@@ -272,7 +272,7 @@ test('LEASE-2: a copy of an earlier answer takes back nothing of what is said to
   expect(holder.request(2)).toMatchObject({ serial: 2 })
 })
 
-test('LEASE-2: a grantor is told at once only of revocations that are new and open', () => {
+test('LEASE-2: a holder acknowledges at once only revocations that are new and open', () => {
   const holder = new Holder()
   expect(holder.obtain(0, { renewed: { serial: 3, revoked: [] } })).toBe(false)
   expect(holder.obtain(1, { renewed: { serial: 4, revoked: [g] } })).toBe(true)
@@ -324,7 +324,7 @@ test('LEASE-2: a wall clock that falls behind lengthens no lease', () => {
   expect(holder.held.isHeld(p, first, at(longMs, -3_000))).toBe(false)
 })
 
-test('a peer that was asked a moment ago is not asked again', () => {
+test('a holder does not ask the same peer for a lease twice within the interval', () => {
   const { held } = new Holder()
   expect(held.renewal(p, at(0), 125)).toBeDefined()
   expect(held.renewal(p, at(124), 125)).toBeUndefined()

@@ -48,7 +48,7 @@ function linked(): {
   return { holder, grantor, nodes, register }
 }
 
-test('a node serves only so many groups by itself, and none where there are no leases', () => {
+test('a node serves a bounded number of groups by itself, and none where leases are off', () => {
   const leases = leasesOf(x, { leaseGroupsMax: 2 })
   expect([g, h, i].map((group) => leases.enter(group))).toEqual([true, true, false])
   leases.leave(g)
@@ -66,7 +66,7 @@ test('leases are renewed with every peer as long as there is a group to be serve
   expect(leases.renewals(at(1_000))).toEqual([])
 })
 
-test('a peer is asked for a lease once in an eighth of its time', () => {
+test('a holder asks a peer for a lease once in an eighth of its time', () => {
   const leases = leasesOf(x, { leaseMs: 800 })
   leases.enter(g)
   expect(receivers(leases.ask(y, at(0)))).toEqual([y])
@@ -75,7 +75,7 @@ test('a peer is asked for a lease once in an eighth of its time', () => {
   expect(receivers(leases.ask(y, at(100)))).toEqual([y])
 })
 
-test('LEASE-2: a peer whose link comes up is told at once that nothing older is counted on', () => {
+test('LEASE-2: a holder tells a peer whose link comes up that it counts on nothing older', () => {
   const leases = leasesOf(x)
   leases.ask(y, at(0))
   const told = leases.onLink(y, 4, at(1))
@@ -96,7 +96,7 @@ test('LEASE-2: a revocation is carried out and acknowledged without waiting for 
   expect(grantor.grantedGroups).toBe(0)
 })
 
-test('LEASE-2: a holder is told at once of what a writer waits for, and acknowledges it at once', () => {
+test('LEASE-2: a grantor tells a holder at once of a revocation, and the holder acknowledges it', () => {
   const { holder, grantor, nodes, register } = linked()
   const [term] = [register(g), register(h), register(i)]
   const told: Renewed[] = []
@@ -114,7 +114,7 @@ test('LEASE-2: a holder is told at once of what a writer waits for, and acknowle
   expect(holder.isHeld(y, term, at(931 + 73))).toBe(false)
 })
 
-test('LEASE-2: what is handed back is over at both sides', () => {
+test('LEASE-2: a lease handed back is over at both sides', () => {
   const { holder, grantor, nodes, register } = linked()
   const term = register(g)
   carry(holder.handBack(), x, nodes, 1)

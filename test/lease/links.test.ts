@@ -36,7 +36,7 @@ class Pair {
   }
 }
 
-test('LEASE-2: what a grantor was not told of is forgotten with the next link, and nothing of it counts', () => {
+test('LEASE-2: a new link hands the old term back, and nothing registered under it counts', () => {
   const pair = new Pair()
   const { holder, grantor } = pair
   pair.carry(holder.onLink(y, 1, at(0)), 0)

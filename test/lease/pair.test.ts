@@ -361,7 +361,7 @@ const drawn: fc.Arbitrary<Case> = fc.record({
   steps: fc.array(step, { maxLength: 150, size: 'max' }),
 })
 
-test('LEASE-2: whatever clocks, network and restarts do, a grantor lists whoever counts on it', () => {
+test('LEASE-2: under any clocks, network and restarts a grantor lists each holder that counts on it', () => {
   fc.assert(
     fc.property(drawn, (one) => {
       const world = new World(one)

@@ -7,7 +7,7 @@ import { whole } from './whole.ts'
 
 const group = groupOfBytes(Buffer.from('g'))
 
-/** A ledger after so many flushes of one position each, settled and trimmed after each of them. */
+/** A ledger after a number of flushes of one position each, settled and trimmed after each. */
 function ledgerOf(flushes: number): FlushLedger {
   const ledger = new FlushLedger(1, 0)
   const found = noPositions(group, 0)

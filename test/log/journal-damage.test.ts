@@ -39,7 +39,7 @@ beforeAll(async () => {
     if (position % 3 === 0) remember(log, position)
     const text = `${position} `.repeat(random.pick([5, 50, 200, 5_000]))
     const votes = [accept('a', position, 0, text)]
-    // What is open keeps flushes from being settled.
+    // An open position keeps flushes from being settled.
     if (2 * position > settledThrough) votes.push(promise('b', position, position))
     await durable(log, ...votes)
     await durable(log, chosen('a', position, 0))
@@ -102,7 +102,7 @@ async function inStore<T>(path: string, work: (store: OrderedStore) => T | Promi
   }
 }
 
-/** What a log says of itself that votes rest on, and what others are told of it. */
+/** The claims of a log that votes rest on, and those that peers hear of it. */
 function knowledge(log: LogStore): unknown {
   const headers = ['a', 'b'].map((name) =>
     Array.from({ length: positions + 2 }, (_, at) => {
@@ -160,7 +160,7 @@ test('LOG-13: a bit that flips anywhere in the journal costs nothing that is not
   expect(outcomes.refused).toBeGreaterThan(0)
 })
 
-test('LOG-13: what was found is told until it is put back, whenever the node dies', async () => {
+test('LOG-13: the store reports damage until it is put back, at whatever moment the node dies', async () => {
   const path = await withJournal(flipped(journal.length * 4))
   const batches = await inStore(path, ({ damage }) => damage?.batches.length)
   expect(batches).toBeGreaterThan(positions)
@@ -178,7 +178,7 @@ test('LOG-13: what was found is told until it is put back, whenever the node die
   expect(await readdir(`${path}.damaged`)).toContain('mended')
 })
 
-test('LOG-13: with a sector of zeros flushes are lost: those in rows are told, others refused', async () => {
+test('LOG-13: a sector of zeros loses flushes: the store reports those in rows and refuses others', async () => {
   const starts = { refused: 0, lost: 0 }
   for (let i = 0; i < 16; i++) {
     const from = Math.floor((journal.length * i) / 18)

@@ -193,7 +193,7 @@ describe.each(disks)('on %s', (_, disk) => {
       ])
     }))
 
-  test('PAX-2: of what is settled each read finds the damage, and a row tells what it was', () =>
+  test('PAX-2: each read of a settled flush finds its damage, and its rows keep their ballots', () =>
     onDisk(disk, async (on) => {
       const { data, store } = await settled(on)
       await flipBit(store, flushKey(2), -1)

@@ -1,4 +1,4 @@
-/** What is held of a group: settling a part of it costs that part, and what has left is not found. */
+/** Positions held of a group: settling a part costs that part, and released ones are not found. */
 import { expect, test } from 'vitest'
 import { LogIndex, type GroupPositions } from '../../src/log/log-index.ts'
 import { nothingSettled, type PositionRow } from '../../src/log/settled.ts'
@@ -68,7 +68,7 @@ test('passing flush after flush of a group does not look at what has its row', (
   expect(reads).toBeLessThan(count * 100)
 })
 
-test('what has left a group is not taken for held, and comes back with its row', () => {
+test('the index holds no released position as held, and takes it back with its row', () => {
   const { index, found } = indexOf(100)
   for (const settled of [10, 49, 51, 70]) {
     index.settle(hot, settled)

@@ -94,7 +94,7 @@ test('DISK-16: a log that is not written anew is refused at the next start', asy
   await expect(reopened(() => undefined)).rejects.toMatchObject({ code: 'corrupt' })
 })
 
-test('DISK-16: what a start reads of damaged tables is written anew, and settled, and no promise is lost', async () => {
+test('DISK-16: the log writes records of damaged tables anew and settles them, and no promise is lost', async () => {
   await withDamage(async (log) => {
     await new Promise<void>((resolve) => expect(log.renew(what, resolve)).toBe(true))
     expect(log.durableFlush).toBe(5)

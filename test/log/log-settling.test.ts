@@ -133,7 +133,7 @@ test('LOG-7: with rows of what is settled a log knows what it knows folded whole
   expect([passed > 1_000, left > 1_000]).toEqual([true, true])
 })
 
-test('LOG-7: what is settled has left memory, and a start folds what came after it', () =>
+test('LOG-7: settled positions leave memory, and a start folds those after them', () =>
   onDisk(disks[0]?.[1] ?? noDisk, async (on) => {
     const data = new FakeData()
     const log = await openLog(await on.open(), {}, data)
@@ -222,7 +222,7 @@ test('LOG-7: a position that stays open is carried over, and taken up at a start
     expect([...(await openLog(await on.open(), {}, data)).groupsWithUnsettled()]).toEqual([])
   }))
 
-test('LOG-7: what is applied makes room for others to be carried, though the mark waits for these', () =>
+test('LOG-7: applying positions makes room to carry others, though the mark waits for these', () =>
   onDisk(disks[0]?.[1] ?? noDisk, async (on) => {
     const data = new FakeData()
     const log = await openLog(await on.open(), { carryAfterFlushes: 3 }, data)
@@ -242,7 +242,7 @@ test('LOG-7: what is applied makes room for others to be carried, though the mar
     expect([...again.groupsWithUnsettled()]).toEqual([group('one more')])
   }))
 
-test('LOG-7: one that finds no room to be carried is told of, until somebody closes it', () =>
+test('LOG-7: the log reports once an open position that finds no room to be carried', () =>
   onDisk(disks[0]?.[1] ?? noDisk, async (on) => {
     const data = new FakeData()
     const log = await openLog(await on.open(), { carryAfterFlushes: 3 }, data)
@@ -277,7 +277,7 @@ test('rows of an unknown format, or not whole, are refused', () =>
     }
   }))
 
-test('one batch passes so many groups at most, and says that there are more', () =>
+test('one batch passes a bounded number of groups and says whether there are more', () =>
   onDisk(disks[0]?.[1] ?? noDisk, async (on) => {
     const first = await openLog(await on.open())
     for (let flush = 0; flush < 3; flush++) {

@@ -21,7 +21,7 @@ import { disks, GatedStore, onDisk } from '../store/stores.ts'
 import { whole } from './whole.ts'
 
 describe.each(disks)('on %s', (_, disk) => {
-  test('PAX-4: nobody is answered before the flush is durable, and then in order', () =>
+  test('PAX-4: the log answers nothing before the flush is durable, and then answers in order', () =>
     onDisk(disk, async (on) => {
       const store = new GatedStore(await on.open())
       const log = await openLog(store)
@@ -66,7 +66,7 @@ describe.each(disks)('on %s', (_, disk) => {
       expect(isAnswered).toBe(true)
     }))
 
-  test('what is appended while answers are given is answered after all of them', () =>
+  test('the log answers an append made during answers after all of them', () =>
     onDisk(disk, async (on) => {
       const log = await openLog(await on.open())
       const answered: string[] = []
@@ -275,7 +275,7 @@ describe.each(disks)('on %s', (_, disk) => {
     }))
 })
 
-test('PAX-4: after a failed write nobody is answered, and the owner hears of it once', async () => {
+test('PAX-4: after a failed write the log answers nothing more, and its owner hears of it once', async () => {
   for (const [, disk] of disks) {
     await onDisk(disk, async (on) => {
       const store = new GatedStore(await on.open())
@@ -326,7 +326,7 @@ const anyRecords = fc
     }),
   )
 
-test('what a log knows does not depend on how its records were flushed, nor on a restart', async () => {
+test('a log knows the same however its records were flushed, and after a restart', async () => {
   const [, disk] = disks[0] ?? ['', () => Promise.reject(new Error('no disk'))]
   await fc.assert(
     fc.asyncProperty(anyRecords, fc.integer({ min: 1, max: 500 }), async (records, flushBytesMax) =>

@@ -6,7 +6,7 @@ import { claimIn } from '../../src/peers/refusal.ts'
 
 const one = { node: nodeId('n2'), storeId: 'of n2', durableFlush: 12, incarnation: 3, run: 9 }
 
-test('LOG-10: whoever waits for the memory is called when its write is durable, and not before', () => {
+test('LOG-10: the memory calls a waiter once its write is durable, and not before', () => {
   const memory = new PeerMemory([])
   let joined = 0
   memory.learn(one)
@@ -34,7 +34,7 @@ test('LOG-11: a record that is damaged is no memory, and nothing is kept of it b
   expect(memory.take()).not.toBe(undefined)
 })
 
-test('LOG-12: a claim that the own log refutes ends nobody', () => {
+test('LOG-12: a claim that the node’s own log refutes does not end it', () => {
   const own = { storeId: 'mine', incarnation: 4, openedFlush: 10 }
   const claim = (flush: number): string =>
     claimIn(`stale-disk: n1 once had flush ${flush} on disk and now has 9`, own)

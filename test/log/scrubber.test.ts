@@ -28,7 +28,7 @@ async function diskWith(...keys: readonly Uint8Array[]): Promise<[SimDisk, Order
   return [disk, store]
 }
 
-/** What is said until both stores were read. */
+/** The report until both stores were read. */
 function scrub(store: OrderedStore, log: OrderedStore): Promise<string> {
   return new Promise((resolve) => {
     const scrubber = new Scrubber({
@@ -62,7 +62,7 @@ test('DISK-14: a state record that is not shown is found before anything is beli
   await expect(checkVotes(store)).rejects.toThrow('data store of this node is damaged')
 })
 
-test('DISK-14: what is carried over is checked with the rest of its start, and no other row', async () => {
+test('DISK-14: the check of carried positions covers their rows and no other', async () => {
   const [disk, store] = await diskWith(state, row, position, positionKey(group, 4))
   disk.dropKey(position)
   await checkVotes(store)
@@ -87,7 +87,7 @@ test('DISK-15: a scrub reads positions first, then everything, and ends the node
   expect(await scrub(store, log)).toMatch(/^The data store of this node is damaged/)
 })
 
-test('DISK-16: damage of the log is told once the data store was read, and ends nothing', async () => {
+test('DISK-16: the scrub reports a damaged log after it has read the data store, and goes on', async () => {
   const [, store] = await diskWith(state, row, position)
   const [disk, log] = await diskWith(row)
   disk.flipBit(row, 3)

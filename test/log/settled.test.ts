@@ -1,4 +1,4 @@
-/** Rows of what the log says of positions: what was kept comes back, and nothing else is taken for it. */
+/** Rows with the log's claims of positions: a row reads back, and no other bytes pass for one. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId } from '../../src/base/ids.ts'

@@ -1,4 +1,4 @@
-/** What begins at a node when more comes than it can do: bounded parts in bounded time, and the rest is refused. */
+/** A node with too many requests begins a bounded part in bounded time, and refuses the rest. */
 import { expect, test } from 'vitest'
 import * as fc from 'fast-check'
 import type { Problem } from '../../src/base/problem.ts'
@@ -9,7 +9,7 @@ import { createBench, passMs } from '../cells/kit.ts'
 
 const limits = { targetMs: 200, intervalMs: 500, waitingMax: 1_000, fewMax: 0 }
 
-test('LOAD-1 LOAD-2: whatever comes and begins, nothing begins too late', () => {
+test('LOAD-1 LOAD-2: no request begins too late, under any arrivals and starts', () => {
   const event = fc.record({
     afterMs: fc.integer({ min: 0, max: 300 }),
     timeoutMs: fc.integer({ min: 1, max: 2_000 }),
@@ -38,7 +38,7 @@ test('LOAD-1 LOAD-2: whatever comes and begins, nothing begins too late', () => 
   )
 })
 
-test('LOAD-1: a burst is taken up; where a queue stands, what comes is refused at once', () => {
+test('LOAD-1: a lane takes a burst, and refuses at once while its queue stands', () => {
   const lane = new Lane<{ readonly sinceMs: number; readonly deadlineMs: number }>(limits)
   const add = (nowMs: number): boolean =>
     lane.add({ sinceMs: nowMs, deadlineMs: nowMs + 10_000 }, nowMs)
@@ -83,7 +83,7 @@ test('LOAD-1: the last few wait for as long as their time lasts, also where a qu
   expect(lane.next(1_990, onLate)?.deadlineMs).toBe(2_007)
 })
 
-test('LOAD-1: who asks for little is not refused for a node that stood still', async () => {
+test('LOAD-1: a node that stood still does not refuse clients that ask for little', async () => {
   const { world, clockOf } = createBench()
   const work = { ...defaultWorkLimits, startMax: 2, leastMax: 2 }
   const admission = new Admission(clockOf('n1'), { ...defaultAdmissionLimits, work })
@@ -104,7 +104,7 @@ test('LOAD-1: who asks for little is not refused for a node that stood still', a
   expect(passes.length).toBe(30)
 })
 
-test('LOAD-5: what comes too late at a node that has nothing to do is not refused for load', () => {
+test('LOAD-5: an idle node does not refuse a late request as overload', () => {
   const { clockOf } = createBench()
   const clock = clockOf('n1')
   const admission = new Admission(clock)
@@ -165,7 +165,7 @@ test('LOAD-4: a turn begins a part of what has come, and the next ones the rest'
   expect(begun).toBe(100)
 })
 
-test('LOAD-5: whoever is refused is told when to come again, later where more is refused', async () => {
+test('LOAD-5: a refusal says when to come again, and later the more requests are refused', async () => {
   const { world, clockOf } = createBench()
   const clock = clockOf('n1')
   const work = { ...defaultWorkLimits, startMax: 1, leastMax: 1 }

@@ -12,7 +12,7 @@ function bench() {
   return { bugs, told, rest: () => passMs(world, 1) }
 }
 
-test('OWN-1: whoever waits is told an id, and the log has the rest under it', async () => {
+test('OWN-1: the client gets an id, and the log has the details under it', async () => {
   const { bugs, told, rest } = bench()
   const error = new TypeError('inner words')
   const said = bugs.note('http', error)
@@ -27,7 +27,7 @@ test('OWN-1: whoever waits is told an id, and the log has the rest under it', as
 })
 
 test.each([[undefined], [null], ['text'], [Object.create(null)], [{ toString: () => 1 / 0 }]])(
-  'whatever is thrown is an error in the end: %#',
+  'the log turns any thrown value into an error: %#',
   async (thrown) => {
     const { bugs, told, rest } = bench()
     bugs.note('relay', thrown)

@@ -39,7 +39,7 @@ test.each(broken)('a bug that shows %s is reported once, and answered', async (_
   }
 })
 
-/** An index of one entry, with a text of so many bytes. */
+/** An index of one entry, with a text of the given number of bytes. */
 function indexOf(bytes: number): Partial<CellService> {
   const entries = [{ rowKey: rowKey(1), values: ['x'.repeat(bytes)] }]
   const answer = { kind: 'index', fields: ['note'], types: ['string'], entries } as const
@@ -76,7 +76,7 @@ test('LIVE-8: a node that lacks much sends its clients to another one, and then 
     const name = { rowKey: rowKey(n), column: 'BASE', refKey: 0 }
     expect(await settled(world, cells.get(name))).toBeUndefined()
   }
-  // It is asked once, and avoided then.
+  // The client asks it once, and avoids it then.
   expect(servedBy('n1')).toBeLessThanOrEqual(2)
   expect(servedBy('n2')).toBeGreaterThanOrEqual(38)
   returning.clear()
@@ -96,7 +96,7 @@ test('LIVE-8: a client that knows no other node is served by one that lacks much
   expect(world.nowMicros - beganMicros).toBeLessThan(2_000_000)
 })
 
-test('COST-4: what waits for its turn does not begin when nobody waits for it any more', async () => {
+test('COST-4: a queued request does not begin once its client has stopped waiting', async () => {
   const begun: number[] = []
   const ends: (() => void)[] = []
   const done: Answered = { answer: { kind: 'put', items: [] }, positions: [] }
@@ -138,7 +138,7 @@ test('COST-4: what waits for its turn does not begin when nobody waits for it an
   stays(900, { kind: 'cancel', request: startMax + 3 })
   void closers[1]?.()
   await passMs(world, 100)
-  // What they held is given back at once.
+  // They give their places back at once.
   expect(server.requests).toBe(startMax + 9)
   while (ends.length > 0) {
     for (const end of ends.splice(0)) end()

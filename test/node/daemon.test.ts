@@ -63,7 +63,7 @@ test('a node whose drain fails while a request is in flight closes its stores al
   expect(await readdir(folder)).not.toContain('owner.json')
 })
 
-test('a node that is told to stop a second time goes on draining', async () => {
+test('a second signal to stop leaves the node draining', async () => {
   const daemon = await startDaemon(() => Promise.resolve(new Response()))
   const order: string[] = []
   let finish = (): void => undefined

@@ -63,7 +63,7 @@ test('a folder in use is refused with the process that uses it', async () => {
   await (await openDataFolder(folder, access)).close()
 })
 
-test('what a folder is called says nothing of its state', async () => {
+test('the name of a folder says nothing of its state', async () => {
   const path = join(folder, 'checksum corruption', 'No such file')
   await used(path)
   const first = await openDataFolder(path, access)
@@ -103,7 +103,7 @@ test.each([
   expect(tables(await readdir(join(folder, 'log')))).toEqual(tables(before))
 })
 
-test('a pipe in the folder is refused, and in a store it is damage: nobody waits for it', async () => {
+test('a node refuses a folder with a pipe, reports one in a store as damage, and waits for neither', async () => {
   await used(folder)
   const note = join(folder, 'owner.json')
   await promisify(execFile)('mkfifo', [note])

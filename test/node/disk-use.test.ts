@@ -17,7 +17,7 @@ async function folderOf(files: Readonly<Record<string, number>>): Promise<string
   return folder
 }
 
-/** Its timers go off when they are told to. */
+/** The test sets off its timers. */
 function handClock(): { readonly clock: Clock; readonly delays: number[]; goOff(): void } {
   const delays: number[] = []
   let due = (): void => undefined
@@ -67,7 +67,7 @@ test('a table with a second name counts once, and as long as it has either', asy
   await expect.poll(() => watch.use).toEqual({ logBytes: 10, dataBytes: 4_320 })
 })
 
-test('what was found stands while a folder is away, and nothing is measured after a stop', async () => {
+test('the last measured sizes stand while a folder is away, and no measuring follows a stop', async () => {
   const folder = await folderOf({ 'log/1.log': 10, 'data/1.ldb': 20 })
   const { clock, delays, goOff } = handClock()
   const watch = new DiskWatch(folder, clock)

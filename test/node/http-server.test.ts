@@ -162,7 +162,7 @@ test('WebSockets of pages of other origins are not opened; others are', async ()
   expect(await outcome({})).toBe('open')
 })
 
-/** What comes back on one connection for these words, each said when the answer before it is there. */
+/** The answers on one connection to these requests, each sent after the answer before it. */
 async function exchanged(
   bound: BoundServer,
   words: readonly (readonly [said: string, last: string])[],
@@ -210,7 +210,7 @@ test.each(['h2c', 'TLS/1.0', 'websocket, h2c'])(
   },
 )
 
-test('a client whose name for a node is none of its names is told so', async () => {
+test('a client that uses a wrong name for a node learns so', async () => {
   const detail = '"db.example" is no name of this process'
   const server = createServer()
   server.on('upgrade', (_, socket) => {
@@ -262,7 +262,7 @@ test('a full house refuses one client more in words, and still answers health', 
   expect(await ask(bound, '/v1/x', {})).toMatchObject({ status: 200 })
 })
 
-test('who says nothing, or a head that does not end, is ended soon; a head too large at once', async () => {
+test('the server soon ends a silent or dripping connection, and at once one with a large head', async () => {
   const times = { ...defaultTimes, headMs: 300, strangerIdleMs: 300, sweepMs: 50 }
   const bound = await start({ times })
   const silent = visitor(bound)
@@ -300,7 +300,7 @@ test('over TLS, connections count as what they have proven to be, those that nev
   await until(() => figure(bound, 'client') === 0 && figure(bound, 'stranger') === 0)
 })
 
-test('an error of the listener itself is told and counted, and stops nothing', async () => {
+test('an error of the listener is reported and counted, and the server goes on', async () => {
   const errors: string[] = []
   const bound = await start({ onError: ({ message }) => void errors.push(message) })
   bound.server.emit('error', new Error('accept EMFILE'))
@@ -375,7 +375,7 @@ test('a body that comes too slowly is ended, one that comes at its rate is not',
 const large = 'x'.repeat(16 * 1024 * 1024)
 const get = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
 
-test('an answer that nobody takes is counted, and ended in time; one that is taken is not', async () => {
+test('the server counts an answer that its client does not take and ends it in time, not others', async () => {
   const { clock, slow, open } = await watched(large)
   const reader = open(get).resume()
   const sleeper = open(get).pause()
@@ -412,7 +412,7 @@ test('answers that wait are bounded together: the oldest goes for a newer one', 
   expect(slow.counts).toEqual({ slowBodies: 0, slowAnswers: 0, answersForRoom: 3 })
 })
 
-test('of the requests of one connection each is begun when the one before it is answered', async () => {
+test('the server begins each request of a connection after answering the one before', async () => {
   const begun: string[] = []
   let atWork = 0
   let most = 0

@@ -76,7 +76,7 @@ test('COST-2: a frame of many requests is taken up over many turns, in order, an
   intake.add('c1', frameOf([poll(301, 1)]))
   expect(taken.length).toBeGreaterThan(0)
   expect(taken.length).toBeLessThan(10)
-  // So much waits that no more is read from the link.
+  // The queue is full: the node reads no more from the link.
   expect(held).toEqual(['c1 true'])
   await run()
   expect(taken.map(({ id }) => id)).toEqual(Array.from({ length: 301 }, (_, nth) => nth + 1))
@@ -97,7 +97,7 @@ test.each([4, 5, 6, 7])(
   },
 )
 
-test('COST-4: of a client that is gone nothing more is taken up, and nothing is kept', async () => {
+test('COST-4: a node takes up and keeps nothing more of a client that is gone', async () => {
   const { intake, line, taken, run } = createIntake()
   intake.add('c1', frameOf(Array.from({ length: 300 }, (_, nth) => poll(nth + 1, 64))))
   const before = taken.length
@@ -110,7 +110,7 @@ test('COST-4: of a client that is gone nothing more is taken up, and nothing is 
   expect(taken).toHaveLength(before)
 })
 
-test('COST-4: that nobody waits for a request is heard before what waits is taken up', () => {
+test('COST-4: a node hears a cancel before it takes up waiting requests', () => {
   const { intake, taken, cancelled } = createIntake()
   intake.add('c1', frameOf(Array.from({ length: 300 }, (_, nth) => poll(nth + 1, 64))))
   const before = taken.length
@@ -161,7 +161,7 @@ test('a large frame that is cut, has too many parts or requests without a name e
   expect(openClientFrame(Buffer.alloc(frameBytesMax + 1)).ok).toBe(false)
 })
 
-test('COST-6: every request costs something, and more when more is asked', () => {
+test('COST-6: every request has a cost, which grows with its size', () => {
   const few = costOf(poll(1, 4).operation)
   const many = costOf(poll(1, 4_000).operation)
   expect(few.begin).toBeGreaterThan(0)
@@ -177,7 +177,7 @@ test('COST-6: every request costs something, and more when more is asked', () =>
   expect(costOf(status).begin).toBeGreaterThan(costOf(unlock).begin)
 })
 
-/** A link that takes nothing until it is told to. */
+/** A link that takes nothing until the test opens it. */
 function slowLink() {
   let queued = 0
   const sent: Response[] = []

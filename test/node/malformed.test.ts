@@ -38,7 +38,7 @@ interface Said {
   readonly body: string
 }
 
-/** What comes back for these bytes, once the listener has ended the connection. */
+/** The answer to these bytes, once the listener has ended the connection. */
 function say({ url }: BoundServer, words: string): Promise<Said> {
   return new Promise((resolve, reject) => {
     let text = ''
@@ -136,7 +136,7 @@ test('a whole URL of this host, and HTTP/1.0 without a host, are requests like a
   expect(malformedCount(bound)).toBe(0)
 })
 
-test('what is no TLS at a listener that speaks it is ended without an answer', async () => {
+test('a TLS listener ends a connection that speaks no TLS, without an answer', async () => {
   const bound = await start(defaultTimes.headMs, { cert, key })
   const { status, body } = await say(bound, `GET /x HTTP/1.1\r\n${own}\r\n\r\n`)
   expect({ status, body }).toEqual({ status: Number.NaN, body: '' })
@@ -144,7 +144,7 @@ test('what is no TLS at a listener that speaks it is ended without an answer', a
   await vi.waitFor(() => expect(bound.connections.count('stranger')).toBe(0))
 })
 
-test('what is wrong behind a request at work ends the connection: a refusal would pass for its answer', async () => {
+test('bad bytes behind a running request end the connection, as a refusal would pass for its answer', async () => {
   const bound = await start()
   const first = `GET /slow HTTP/1.1\r\n${own}\r\n\r\n`
   expect(await say(bound, `${first}no request\r\n\r\n`)).toMatchObject({

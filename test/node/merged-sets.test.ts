@@ -7,7 +7,7 @@ import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
 import { listedGroupsMax } from '../../src/base/limits.ts'
 import { mergedGroups, mergedListing } from '../../src/node/merged-sets.ts'
 
-/** A set names so many at a time, whatever it is asked for. */
+/** A set names a bounded number of groups at a time, even where the limit is higher. */
 function pageOf(groups: readonly GroupId[], after: GroupId | undefined, limit: number): GroupId[] {
   const behind = groups.filter((one) => after === undefined || one > after)
   return behind.slice(0, Math.min(limit, listedGroupsMax))
@@ -34,7 +34,7 @@ async function followed(
   }
 }
 
-test('LOG-8: pages of groups of several sets join up, however many are asked for', async () => {
+test('LOG-8: pages of the groups of several sets join up, at any page size', async () => {
   const found = await followed(async (after) => {
     const answers = sets.map((groups) =>
       Promise.resolve({ kind: 'list-groups', groups: pageOf(groups, after, limit) } as const),
@@ -53,7 +53,7 @@ function pageOfAgenda(groups: readonly GroupId[], after?: GroupId): Promise<Agen
 
 const listing = { kind: 'list-agenda', topic: 'outbox', limit } as const
 
-test('pages of an agenda of several sets join up, however many are asked for', async () => {
+test('pages of an agenda of several sets join up, at any page size', async () => {
   const found = await followed(async (after) => {
     const [own, ...others] = sets.map((groups) => pageOfAgenda(groups, after))
     const answer = await mergedListing(listing, own ?? expect.fail(), others)
@@ -62,7 +62,7 @@ test('pages of an agenda of several sets join up, however many are asked for', a
   expect(found).toEqual(sets.flat())
 })
 
-test('a set that does not answer is left out of an agenda only when a part was asked for', async () => {
+test('an agenda leaves out a set that does not answer only for a partial listing', async () => {
   const [, west = []] = sets
   const away = Promise.resolve(refused('unavailable'))
   const wrong = Promise.resolve(refused('invalid'))

@@ -15,7 +15,7 @@ test.each([
   [1_024, 239, 478],
   [400, 83, 166],
   [228, 64, 32],
-])('of %j files each store has %d, and connections have %d', (files, tables, connections) => {
+])('with %j files each store gets %d and connections get %d', (files, tables, connections) => {
   const plan = planOpenFiles({ openFilesMax: files, stores: 2, others: 2, wanted })
   expect(plan).toMatchObject({
     ...{ tablesPerStore: tables, connections: { connectionsMax: connections } },
@@ -30,7 +30,7 @@ test('too few files are refused, with how many are wanted and what to do', () =>
   )
 })
 
-test('what is shared out never is more than there is, and each has the least it needs', () => {
+test('the shares never exceed the limit, and each user of files has its least', () => {
   const asked = fc.record({
     openFilesMax: fc.integer({ min: 100, max: 100_000 }),
     stores: fc.constantFrom(0, 2),

@@ -1,4 +1,4 @@
-/** What anybody may ask of a process as often as they like. */
+/** Requests that any visitor may make of a process, at any rate. */
 import { expect, test } from 'vitest'
 import { createMetrics } from '../../src/node/metrics.ts'
 import { operationRoutes, sharing } from '../../src/node/operations.ts'
@@ -10,7 +10,7 @@ test('a page is shown for twenty times as long as it took to make', async () => 
     nowMs += 5
     return (made += 1)
   })
-  // It is being made: whoever asks meanwhile waits for the same.
+  // It is being made: a visitor that asks meanwhile waits for the same.
   expect(await Promise.all([page(), page()])).toEqual([1, 1])
   nowMs = 104
   expect(await page()).toBe(1)

@@ -1,4 +1,4 @@
-/** The secret of a user's nodes: made once, whoever starts first, and for that user's eyes only. */
+/** The secret of a user's nodes: the first node makes it once, for that user's eyes only. */
 import { chmod, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ test('nodes that start at once have one secret, which stays, and no other user m
   expect((await stat(state)).mode & 0o077).toBe(0)
 })
 
-test('one that others may read, is none, or cannot be made, is refused in words', async () => {
+test('a secret that is readable by others, malformed or impossible to make is refused in words', async () => {
   const path = join(folder, 'peer-secret')
   const made = await userSecret(folder)
   expect(made.ok).toBe(true)
@@ -41,7 +41,7 @@ test('one that others may read, is none, or cannot be made, is refused in words'
   expect(await userSecret(join(path, 'below'))).toMatchObject({ ok: false })
 })
 
-test('a node alone has a secret that nobody knows; one beyond loopback is told that clients pass for nodes', async () => {
+test('a lone node draws a secret; a cluster without a secret file warns that clients pass for nodes', async () => {
   const address = (id: string): NodeAddress => {
     return { id: nodeId(id), url: `http://10.0.0.1:${id.charCodeAt(0)}`, set: mainSet }
   }

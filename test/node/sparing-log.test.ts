@@ -1,4 +1,4 @@
-/** What strangers may write into the log. */
+/** The lines that strangers cause in the log. */
 import { expect, test } from 'vitest'
 import { linesMax, sparingLog, spanMs } from '../../src/node/sparing-log.ts'
 
@@ -32,7 +32,7 @@ function setUp(): {
   return { lines, log, pass }
 }
 
-test('DOOR-5: of what strangers do again and again a few lines are told, and how many more', () => {
+test('DOOR-5: the log has a few of a stranger’s repeated lines, then the count of the rest', () => {
   const { lines, log, pass } = setUp()
   for (let i = 0; i < linesMax + 137; i++) log('link refused', { i })
   log('link broken', {})

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { stallMs, watchStalls, type Stall } from '../../src/node/stalls.ts'
 
-test('a turn that takes too long is told of with what ran in it, and no oftener than now and then', () => {
+test('the node reports a long turn with the work in it, and not more often than the limit', () => {
   let [nowMs, cpuMicros] = [0, 0]
   const timers: (() => void)[] = []
   const clock = {
@@ -40,7 +40,7 @@ test('a turn that takes too long is told of with what ran in it, and no oftener 
     trace.end?.()
     nowMs += 5
     trace.end?.()
-    // Nobody's.
+    // Work that belongs to no part.
     cpuMicros += 90_000
     look(25)
   }

@@ -31,7 +31,7 @@ function partsWith(clock: Partial<ReplicaStatus>): StatusParts {
   }
 }
 
-test('CLOCK-2: a status says that the clock is behind, by how much, and what to do', () => {
+test('CLOCK-2: the status says that the clock is behind, by how much, and the remedy', () => {
   const parts = partsWith({ clockLagMs: 7_200_000, isClockBehind: true })
   const [message, ...others] = statusReport(parts).messages
   expect(message).toMatch(/wall clock is 7200.0 s behind most others': set it/)
@@ -40,7 +40,7 @@ test('CLOCK-2: a status says that the clock is behind, by how much, and what to 
   expect(lag?.value).toBe(7_200_000)
 })
 
-test('CLOCK-1: a status says that the clock is ahead, by how much, and what to do', () => {
+test('CLOCK-1: the status says that the clock is ahead, by how much, and the remedy', () => {
   expect(statusReport(partsWith({ clockLeadMs: 120 })).messages).toEqual([])
   const [message, ...others] = statusReport(
     partsWith({ clockLeadMs: 3_600_000, isClockAhead: true }),
@@ -52,7 +52,7 @@ test('CLOCK-1: a status says that the clock is ahead, by how much, and what to d
   expect(lead?.value).toBe(120)
 })
 
-test('DISK-16: a status tells of a log that is damaged beneath the node, and what to do', () => {
+test('DISK-16: the status reports a log damaged beneath the node, and the remedy', () => {
   const what = '000005.ldb at byte 9: a block does not match its checksum'
   const parts = partsWith({})
   const { replica } = parts

@@ -1,4 +1,4 @@
-/** A certificate that nobody trusts and its key, which is no secret: for listeners of tests alone. */
+/** A certificate that no client trusts and its key, which is no secret: for tests alone. */
 export const cert: Buffer = Buffer.from(`-----BEGIN CERTIFICATE-----
 MIIBnDCCAUGgAwIBAgIUWP+p/c4HeGrTy0Bd+5816U9DFtAwCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyNjA3MDcxMVoYDzIxMjYxMTAy

@@ -176,7 +176,7 @@ test(
   installMs,
 )
 
-test('an unpacked package is left as it is by what npm runs before it links a folder', async () => {
+test('npm’s prepare step leaves an unpacked package as it is', async () => {
   const folder = join(base, 'unpacked')
   await mkdir(folder)
   run(folder, 'tar', 'xzf', tarball)

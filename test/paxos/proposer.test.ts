@@ -35,7 +35,7 @@ test('PAX-5: adopts what was accepted at the highest ballot, whatever came first
   expect(proposer.valueToAdopt(phase)).toEqual(at(3, 'new'))
 })
 
-test('PAX-5: is free to choose only when nobody accepted anything', () => {
+test('PAX-5: the proposer is free to choose only when no acceptor accepted a value', () => {
   let phase = proposer.prepare(ballot(1))
   phase = proposer.countPromise(proposer.countPromise(phase, a, undefined), b, undefined)
   expect(proposer.valueToAdopt(phase)).toBeUndefined()

@@ -36,7 +36,7 @@ function hello(
   return { storeId, durableFlush, incarnation, run, ...(known && { known }) }
 }
 
-test('LOG-11: who has forgotten lets nobody in before a majority has told it, and then refuses old stores', () => {
+test('LOG-11: a forgetful node admits no peer before a majority has told it, then refuses old stores', () => {
   const { memory, admission } = forgetful()
   expect(admission.problemOf(n2, hello(second, [own, third]))).toMatch(/^forgetful/)
   expect(admission.problemOf(n2, hello(second, [own, third])), 'the same again').toMatch(
@@ -52,7 +52,7 @@ test('LOG-11: who has forgotten lets nobody in before a majority has told it, an
   expect(admission.problemOf(n3, hello(old, [own]))).toMatch(/^stale-disk/)
 })
 
-test('LOG-11: an emptied store vouches for nothing; one that has met nobody here yet does', () => {
+test('LOG-11: an emptied store vouches for nothing; one that has not yet met the node does', () => {
   const { memory, admission } = forgetful()
   admission.problemOf(n2, hello(second, [own, third]))
   expect(admission.problemOf(n3, hello({ ...third, storeId: 'new' }, []))).toMatch(/^forgetful/)

@@ -10,7 +10,7 @@ class Log implements OwnLog {
   lastFlush = 5
   durableFlush = 5
   readonly positions = new Map<GroupId, Position>()
-  /** How often it was asked. */
+  /** The number of its lookups. */
   looks = 0
 
   highest(of: GroupId): Position {
@@ -19,7 +19,7 @@ class Log implements OwnLog {
   }
 }
 
-test('LOG-9: what a digest names counts once the own log has all of it, durably', () => {
+test('LOG-9: a digest counts once the node’s own log durably has all that it names', () => {
   const log = new Log()
   const mark = new DigestMark(log, 10)
   expect([mark.advance(), mark.through]).toEqual([false, 10])
@@ -38,7 +38,7 @@ test('LOG-9: what a digest names counts once the own log has all of it, durably'
   log.lastFlush = 7
   expect([mark.advance(), mark.through]).toEqual([false, 10])
   log.durableFlush = 6
-  // What goes into the log later does not put it off.
+  // A later flush of the log does not put it off.
   log.lastFlush = 9
   expect([mark.advance(), mark.through]).toEqual([false, 10])
   log.durableFlush = 7
@@ -98,7 +98,7 @@ test('LOG-9: behind what was named and does not come, nothing counts as known', 
   expect([moves.filter(Boolean).length, mark.through]).toEqual([1, 1])
 })
 
-test('what was named is let go of as it comes, in any order, and also what is stuck delays no count', () => {
+test('the mark lets go of named groups as they arrive, in any order, and a stuck one delays no count', () => {
   const log = new Log()
   const mark = new DigestMark(log, 0)
   const many = Array.from({ length: 2_000 }, (_, i) => [group(`g${i}`), 1] as const)

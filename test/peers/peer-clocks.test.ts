@@ -45,7 +45,7 @@ function told(clocks: PeerClocks, leadsMs: readonly number[]): readonly (string 
   })
 }
 
-test('CLOCK-1: a clock is told to be ahead, and to be right again, once each', () => {
+test('CLOCK-1: the node reports once that its clock is ahead, and once that it is right again', () => {
   const clocks = new PeerClocks([own, x, y], limits, 0)
   const leads = [400, 600, 600, 600, 600, 400, 600, 260, 250, 0]
   const said = told(clocks, leads).map((word) => word ?? '')
@@ -98,14 +98,14 @@ test('CLOCK-2: of three nodes, both others have to be ahead', () => {
   expect(clocks.held({ wall: behind + 7_000, now: 7 })).toBe(rightAt(7) - 0.5 * second)
 })
 
-test('CLOCK-2: a clock is told to be behind, ahead, and right again, once each', () => {
+test('CLOCK-2: the node reports a clock that is behind, ahead or right again, once each', () => {
   const clocks = new PeerClocks([own, x, y], limits, 0)
   const leads = [-400, -600, -600, -600, -600, -400, -260, -240, 0, 600, 600, 600, 0]
   const said = told(clocks, leads).map((word) => word ?? '')
   expect(said).toEqual(['', '', '', 'behind', '', '', '', 'right', '', '', '', 'ahead', 'right'])
 })
 
-test('CLOCK-2: whatever was answered, and however late, a clock is held to what is true of a majority', () => {
+test('CLOCK-2: a node holds its clock to what is true of a majority, for any answers and delays', () => {
   const answer = fc.record({
     peer: fc.constantFrom(x, y),
     tookMs: fc.integer({ min: 0, max: 9_000 }),
@@ -167,7 +167,7 @@ test('CLOCK-3: clocks are awaited until a majority has told its own, and not for
 })
 
 test.each([[[own]], [[own, x]]])(
-  'CLOCK-3: of %j nobody is awaited: none is a majority',
+  'CLOCK-3: among nodes %j none is a majority, so no peer is awaited',
   (nodes) => {
     expect(new PeerClocks(nodes, limits, 0).isAwaited(0)).toBe(false)
   },

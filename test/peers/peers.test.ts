@@ -98,7 +98,7 @@ function named(name: string, count: number): Digest['groups'] {
   return Array.from({ length: count }, (_, n) => [groupOfBytes(Buffer.from(`${name}${n}`)), 1])
 }
 
-test('LIVE-3: while as much as a digest names is lacking, no more of it is asked for', () => {
+test('LIVE-3: a node requests no more digests while it lacks as much as one digest names', () => {
   const { peers, asked } = start('a third store', 5)
   const tell = (after: number, groups: Digest['groups']): void =>
     peers.onDigest(peer, digest(after, after + 1, groups))
@@ -106,7 +106,7 @@ test('LIVE-3: while as much as a digest names is lacking, no more of it is asked
   tell(0, named('a', 3))
   expect(asked()).toEqual([0, 1])
   tell(1, named('b', 3))
-  // Neither of itself, nor in time, nor for somebody who wants to list groups.
+  // Neither by itself, nor in time, nor for a client that lists groups.
   peers.askDigests()
   peers.beat()
   const question = peers.requestDigest(peer)
@@ -118,7 +118,7 @@ test('LIVE-3: while as much as a digest names is lacking, no more of it is asked
   peers.beat()
   expect(asked()).toEqual([0, 1, 2])
   expect(peers.requestDigest(peer)).toBeGreaterThan(question + 1)
-  // It is asked once.
+  // The node asks it once.
   const before = asked().length
   peers.beat()
   expect(asked().length).toBe(before)

@@ -19,7 +19,7 @@ function createReturning() {
   return { now, returning, isAt, pass: (ms: number) => passMs(world, ms) }
 }
 
-test('LIVE-8: what lacks much begins with many groups, and is over with few', () => {
+test('LIVE-8: a node returns from when it lacks many groups until it lacks few', () => {
   const { isAt } = createReturning()
   expect([0, 100, 127].map(isAt)).toEqual([false, false, false])
   expect([128, 4_000, 100, 17, 16, 100].map(isAt)).toEqual([true, true, true, true, false, false])
@@ -34,7 +34,7 @@ test('LIVE-8: it lasts no longer than its time, and begins anew once it was over
   expect([2_000, 3_000, 0, 2_000].map(isAt)).toEqual([false, false, false, true])
 })
 
-test('LIVE-8: who asks for its status is told for as long as much is lacking, whoever serves', async () => {
+test('LIVE-8: the status reports catching up while much is lacking, with or without others serving', async () => {
   const { now, returning, isAt, pass } = createReturning()
   expect(returning.isCatchingUp).toBe(false)
   now.lacking = 4_000

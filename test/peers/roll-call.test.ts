@@ -84,7 +84,7 @@ test('LOG-8: an answer to a question from before tells nothing', async () => {
   expect(await taken.ends).toBe(true)
 })
 
-test('LOG-8: who is silent is asked again, and a minority is not enough', async () => {
+test('LOG-8: a roll call asks silent peers again, and a minority is not enough', async () => {
   const { asked, hand, rollCall, take } = bench([n2, n3, n4, n5])
   const taken = take()
   rollCall.onDigest(n2, { asked: 1, through: 5, durable: 5 })
@@ -95,7 +95,7 @@ test('LOG-8: who is silent is asked again, and a minority is not enough', async 
   expect(hand.waiting).toBe(0)
 })
 
-test('LOG-8: a node that stops keeps nobody waiting', async () => {
+test('LOG-8: a roll call ends when its node stops', async () => {
   const { rollCall, take, hand } = bench([n2, n3])
   const taken = take()
   rollCall.stop()

@@ -57,7 +57,7 @@ function slicesOf(limits: Partial<Limits>, foreground = () => 0): [Slices, HandC
   return [new Slices({ clock, trace: silentTrace, limits: all, foreground, onFailed }), clock]
 }
 
-/** So many pieces of so many bytes, each of which takes its time. */
+/** A number of pieces of given sizes, each of which takes its time. */
 function* pieces(
   done: string[],
   name: string,
@@ -138,7 +138,7 @@ function fetchOf(group: GroupId, isAwaited = false): Fetch {
   return { kind: 'fetch', group, epoch: 1, from: 1, through: 9, isAwaited }
 }
 
-test('LIVE-6: the next group is asked for when an answer is taken up, and one that a client waits for at once', () => {
+test('LIVE-6: each answer lets the next fetch go, and a fetch that a client awaits goes at once', () => {
   const { fetches, sent, awaited } = fetchesOf(2)
   for (const name of ['a', 'b', 'c', 'd']) fetches.ask(peer, fetchOf(groupOf(name)))
   fetches.ask(peer, fetchOf(groupOf('urgent'), true))
@@ -155,7 +155,7 @@ test('LIVE-6: the next group is asked for when an answer is taken up, and one th
   expect(sent.slice(5)).toEqual(['n2 a 1 awaited', 'n2 d 1'])
   fetches.answered(peer, groupOf('urgent'))
   expect(sent.slice(7)).toEqual(['n2 d 1 awaited'])
-  // What has come otherwise is not asked for.
+  // The node does not ask for a group that came another way.
   fetches.ask(other, fetchOf(groupOf('done')))
   expect(sent.length).toBe(8)
   expect(fetches.patienceMs(groupOf('done'))).toBe(0)
@@ -176,7 +176,7 @@ test('LIVE-6: a peer that answers nothing loses its questions, and one that is g
   expect(fetches.patienceMs(groupOf('c'))).toBe(0)
 })
 
-test('LOG-8: what a digest named is listed until the group is in memory, also while its peer is gone', () => {
+test('LOG-8: a named group stays listed until it is in memory, also when its peer is gone', () => {
   const room = { is: false }
   const { fetches, sent, clock } = fetchesOf(2, () => room.is)
   for (const name of ['a', 'b', 'c']) fetches.name(groupOf(name), 5, peer)
@@ -193,7 +193,7 @@ test('LOG-8: what a digest named is listed until the group is in memory, also wh
   expect([fetches.named(), sent.at(-1)]).toEqual([[], 'n2 c 1'])
 })
 
-test('LIVE-6: what a client waits for comes before all else, and ends a rest', () => {
+test('LIVE-6: work that a client awaits goes first, and ends a rest', () => {
   let foreground = 0
   const [slices, clock] = slicesOf({ slicePiecesMax: 2, sliceRests: 2 }, () => foreground)
   const done: string[] = []

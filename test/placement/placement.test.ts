@@ -45,7 +45,7 @@ test('one set places groups as ever: by the bucket modulo the nodes', () => {
   }
 })
 
-test('of the nodes that hold a group the first one alive is one, whoever is asked', () => {
+test('exactly one live node, the first of those that hold a group, takes itself for the first', () => {
   const placement = placementOver([east, west])
   const isAlive = (node: NodeId): boolean => node !== 'a' && node !== 'e'
   for (const group of groups.slice(0, 200)) {

@@ -29,7 +29,7 @@ function createLoop(limits: Partial<SliceLimits> = {}) {
   }
 }
 
-/** Does so many steps, and notes each. */
+/** Does a number of steps, and notes each. */
 async function work(
   pace: Pace,
   steps: number,
@@ -55,7 +55,7 @@ test('COST-1: a sum that is rounded down is within the limit with the last step,
   expect(isIdle()).toBe(true)
 })
 
-test('COST-1: a turn does so much and no more, though the clock stands still', async () => {
+test('COST-1: a turn does a bounded amount of work, even while the clock stands still', async () => {
   const { slices, turn, isIdle } = createLoop()
   const done: string[] = []
   const all = work(slices.open().task(), 35, done, 'a')
@@ -129,7 +129,7 @@ test('COST-3: when too much is held a few go on, the oldest first, and all when 
   const all = [work(young, 3, done, 'young'), work(old, 3, done, 'old')]
   for (let nth = 0; nth < 3; nth++) await turn()
   expect(done).toEqual(['old', 'old', 'old'])
-  // Who waits for room costs no turns.
+  // A task that waits for room costs no turns.
   expect(isIdle()).toBe(true)
   old.end()
   for (let nth = 0; nth < 2; nth++) await turn()
@@ -154,7 +154,7 @@ test('COST-3: nothing goes on for a client that is held, and all of it when it i
   expect(done).toEqual(['a', 'a'])
 })
 
-test('COST-4: what waits for a client that is gone ends, and its next step does too', async () => {
+test('COST-4: work for a client that is gone ends, and so does its next step', async () => {
   const { slices } = createLoop({ turnWorkMax: 1 })
   const line = slices.open()
   const task = line.task()
@@ -171,7 +171,7 @@ test('COST-4: what waits for a client that is gone ends, and its next step does 
   expect(() => task.onGone(() => undefined)).toThrow('gone')
 })
 
-test('COST-4: what waits for a request that nobody waits for ends, and others of its client go on', async () => {
+test('COST-4: a cancelled request ends, and others of its client go on', async () => {
   const { slices, turn } = createLoop({ turnWorkMax: 1 })
   const line = slices.open()
   const [ended, other] = [line.task(), line.task()]

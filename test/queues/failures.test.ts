@@ -36,7 +36,7 @@ async function done(post: Post): Promise<string> {
 
 const quick = { attemptsMax: 3, retryMs: 1_000, retryMaxMs: 60_000 }
 
-test('QUE-3: a failing message holds up those of its sender, and nobody else', async () => {
+test('QUE-3: a failing message holds up only those of its sender', async () => {
   const post = new Post()
   const clerk = new Clerk(post)
   for (const [from, body] of [
@@ -58,7 +58,7 @@ test('QUE-3: a failing message holds up those of its sender, and nobody else', a
   expect(await done(post)).toBe('a1 b1 a2')
 })
 
-test('QUE-6: what fails before messages are taken is counted against none of them', async () => {
+test('QUE-6: a failure before messages are taken counts against none of them', async () => {
   const post = new Post()
   const clerk = new Clerk(post)
   let failures = 0
@@ -200,7 +200,7 @@ test('waits between attempts double, and outlive the process that failed', async
   expect(three - two).toBeLessThan(5_500)
 })
 
-test('QUE-6: who throws when it is told ends nothing, and the attempt is counted', async () => {
+test('QUE-6: a listener that throws ends no handling, and the attempt still counts', async () => {
   for (const isAsync of [false, true]) {
     const post = new Post()
     const clerk = new Clerk(post)
@@ -231,7 +231,7 @@ test('QUE-6: who throws when it is told ends nothing, and the attempt is counted
   }
 })
 
-test('who is stopped while it handles a batch message by message ends with the one at work', async () => {
+test('a stopped handler that works message by message ends with the one at work', async () => {
   const post = new Post()
   const calls: string[][] = []
   for (const body of ['a', 'b', 'c', 'd']) {
@@ -282,7 +282,7 @@ test('a cluster that does not answer is no failure of the handler', async () => 
   expect(await post.settle(post.client.queues.deadLetters('work').list(10))).toEqual([])
 })
 
-test('QUE-6: what the function itself meets and throws counts, also what would not of its transaction', async () => {
+test('QUE-6: an error that the function throws counts, even with a code its transaction ignores', async () => {
   for (const code of ['immutable', 'forbidden', 'expired', 'corrupt'] as const) {
     const post = new Post()
     const handled: string[] = []
@@ -342,7 +342,7 @@ test('waits between attempts that are too long to be written down are refused', 
   expect(waiting?.message.failures).toBe(1)
 })
 
-test('what writes too much fails, and not all of its batch with it', async () => {
+test('a message whose handler writes too much is dead, and the rest of its batch is handled', async () => {
   const post = new Post()
   post.handle({
     ...{ attemptsMax: 1, batch: 10 },

@@ -80,7 +80,7 @@ test('QUE-2, QUE-3, QUE-4: several nodes deliver, several processes handle: once
   expect(post.bugs).toEqual([])
 })
 
-test('QUE-2: what is received again, also much later, is passed over', async () => {
+test('QUE-2: a receiver passes over a message that arrives again, even much later', async () => {
   const post = new Post()
   await post.send(group('a'), [{ to: group('b'), body: 'one' }])
   await post.pass(2_000)
@@ -228,7 +228,7 @@ test('processes that handle one queue share its groups', async () => {
   expect(counts.reduce((sum, count) => sum + count, 0)).toBeLessThan(70)
 })
 
-test('what is too large, too much or no name is refused, and says why', async () => {
+test('send refuses what is too large, too much or misnamed, and says why', async () => {
   const post = new Post()
   const sending = (send: (sender: Sender) => void): Promise<unknown> =>
     post.transact(group('a'), async (transaction) => send(new Sender(transaction)))
@@ -249,7 +249,7 @@ test('what is too large, too much or no name is refused, and says why', async ()
   expect(() => post.handle({ handle: async () => undefined, batch: 0 })).toThrow('from 1')
 })
 
-test('what is in the queues is counted at a node, by queue', async () => {
+test('a node counts the messages by queue', async () => {
   const post = new Post()
   await post.send(group('a'), [
     { to: group('b'), body: '1' },
@@ -289,7 +289,7 @@ test('a long queue of one group is handled in as few commits as batches allow', 
   expect(bodies).toEqual(letters.map(({ body }) => body))
 })
 
-test('who is held up is passed over, but not without end', async () => {
+test('a handler looks past held-up messages up to a limit, and loses none', async () => {
   const post = new Post()
   const held = Array.from({ length: 1_100 }, (_, i) => ({ to: group('r'), body: `held ${i}` }))
   await post.send(group('a'), [{ to: group('r'), body: 'bad' }, ...held])
@@ -321,7 +321,7 @@ const strange: readonly (readonly [string, Uint8Array, Packable[]])[] = [
   ['of number zero', Buffer.alloc(8), ['work', Buffer.from('b'), body, 0]],
 ]
 
-test.each(strange)('an outbox row %s, of nobody here, ends no node', async (_, key, fields) => {
+test.each(strange)('a foreign outbox row %s does not end the node', async (_, key, fields) => {
   const post = new Post()
   const kept = keeper(post)
   const whole = Buffer.concat([agendaPrefix(outboxTopic), key])

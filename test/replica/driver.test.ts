@@ -271,39 +271,36 @@ test.each(disks)(
   },
 )
 
-test.each(disks)(
-  'damage that is met while nobody asks for anything ends the node, too: on %s',
-  async (_, makeDisk) => {
-    await onDisk(makeDisk, (log) =>
-      onDisk(makeDisk, async (data) => {
-        const peers = new ToldTransport()
-        const ports = { clock: systemClock, random: systemRandom, trace: silentTrace, peers }
-        const store = await data.open()
-        const limits = { ...defaultLimits, digestMs: 20 }
-        const placement = staticPlacement([node, nodeId('n2'), nodeId('n3')])
-        const driver = await Driver.open(
-          { ...ports, log: await log.open(), data: store },
-          { node, cluster, placement, limits },
-        )
-        const failed = new Promise<Error>((resolve) => (driver.onFailure = resolve))
-        await driver.start()
-        try {
-          peers.link('n2')
-          // What it names is on its way here, and is looked for again at every round of digests.
-          const groups = [[group, 3]] as const
-          const digest = { kind: 'digest', after: 0, through: 7, isWhole: true, groups } as const
-          const asked = 1
-          peers.tell('n2', { durableFlush: 7, messages: [{ ...digest, asked }] })
-          expect(driver.status().failure).toBeUndefined()
-          await store.write([{ key: stateKey(groupPrefix(group)), value: Buffer.from('rotten') }])
-          expect((await failed).message).toContain('data store of this node is damaged')
-        } finally {
-          await driver.stop()
-        }
-      }),
-    )
-  },
-)
+test.each(disks)('damage found while the node is idle ends it, too: on %s', async (_, makeDisk) => {
+  await onDisk(makeDisk, (log) =>
+    onDisk(makeDisk, async (data) => {
+      const peers = new ToldTransport()
+      const ports = { clock: systemClock, random: systemRandom, trace: silentTrace, peers }
+      const store = await data.open()
+      const limits = { ...defaultLimits, digestMs: 20 }
+      const placement = staticPlacement([node, nodeId('n2'), nodeId('n3')])
+      const driver = await Driver.open(
+        { ...ports, log: await log.open(), data: store },
+        { node, cluster, placement, limits },
+      )
+      const failed = new Promise<Error>((resolve) => (driver.onFailure = resolve))
+      await driver.start()
+      try {
+        peers.link('n2')
+        // What it names is on its way here, and is looked for again at every round of digests.
+        const groups = [[group, 3]] as const
+        const digest = { kind: 'digest', after: 0, through: 7, isWhole: true, groups } as const
+        const asked = 1
+        peers.tell('n2', { durableFlush: 7, messages: [{ ...digest, asked }] })
+        expect(driver.status().failure).toBeUndefined()
+        await store.write([{ key: stateKey(groupPrefix(group)), value: Buffer.from('rotten') }])
+        expect((await failed).message).toContain('data store of this node is damaged')
+      } finally {
+        await driver.stop()
+      }
+    }),
+  )
+})
 
 test.each(disks)(
   'OWN-1: a bug that a message of a peer meets outside of any step ends the message alone: on %s',
@@ -348,7 +345,7 @@ test.each(disks)(
   },
 )
 
-test('MOVE-4: what a peer names of a group of other nodes is left alone', () =>
+test('MOVE-4: a node ignores a group that a peer names and other nodes hold', () =>
   onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), (log) =>
     onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), async (data) => {
       const peers = new ToldTransport()

@@ -24,7 +24,7 @@ function askedFor(sequence: number, expiresAt: number | undefined, session?: Ses
   return recordedOf(stateWith(session), name).kind
 }
 
-test('LOG-3: an intent is told not to be in effect only before its time has passed', () => {
+test('LOG-3: an intent counts as not in effect only before its time has passed', () => {
   const session = { floor: 2, expiresAt: 900, outcomes: new Map([[3, committed]]) }
   expect(askedFor(3, 400, session)).toBe('committed')
   expect(askedFor(3, undefined, session)).toBe('committed')

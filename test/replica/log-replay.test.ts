@@ -87,7 +87,7 @@ test.each(bounds)('LOG-7 PAX-2: a long log is taken up in parts: %s', (_, limits
         try {
           expect(driver.positionHere(group('g'))).toBe(count)
           expect(Math.max(...batches.filter((applied) => applied > 0))).toBe(most)
-          // What is above, and not chosen, still has its votes.
+          // A position above, which is not chosen, still has its votes.
           peers.link(other)
           tell(peers, { kind: 'prepare', ...envelope, position: count + 1, ballot: higher })
           tell(peers, { kind: 'prepare', ...promised, ballot })

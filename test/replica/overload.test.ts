@@ -1,4 +1,4 @@
-/** A node of three that is asked for more than it can do at once: what it holds and sends stays bounded. */
+/** A node of three that gets more than it can do at once: it holds and sends a bounded amount. */
 import { expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
@@ -54,7 +54,7 @@ function groupCalled(name: string): GroupId {
   return groupOfBytes(Buffer.from(name))
 }
 
-/** An entry of a group, with a row of so many bytes. */
+/** An entry of a group, with a row of the given number of bytes. */
 function entry(position: number, bytes: number): Uint8Array {
   const transaction = encodeTransaction({
     ...{ session: 's', sequence: position, attempt: 1, floor: 1 },
@@ -157,7 +157,7 @@ test('LIVE-5: without a majority, writes that were given up do not fill the memo
     expect(outcomes).toEqual(new Set(['unknown', 'overloaded']))
   }))
 
-test('LIVE-5: what nobody waits for any more takes no room, unless a copy may take effect', () =>
+test('LIVE-5: an abandoned transaction takes no room, unless a copy may take effect', () =>
   withNode({ groupQueueMax: 3 }, async (driver, peers) => {
     const names = Array.from({ length: 20 }, (_, n) => groupCalled(`g${n}`))
     const ledBy = (leader: NodeId): GroupId =>
@@ -186,7 +186,7 @@ test('LIVE-5: what nobody waits for any more takes no room, unless a copy may ta
     expect(await kinds(others, 5, 6, 7, 8)).toEqual(none)
   }))
 
-test('whose disk does not keep up takes no more than its bound, and the rest later', () => {
+test('a node whose disk lags takes no more than its bound, and the rest later', () => {
   const gates: GatedStore[] = []
   const gated = ({ log, data }: Stores): Stores => {
     const gate = new GatedStore(log)
@@ -212,7 +212,7 @@ test('whose disk does not keep up takes no more than its bound, and the rest lat
       gate.release()
       expect(meanwhile).toEqual([0, 'overloaded'])
       await new Promise((resolve) => setTimeout(resolve, 100))
-      // So much was taken, and not more: a follower has twice the bound.
+      // It took that much and no more: a follower has twice the bound.
       expect(accepted().length * value.length).toBeGreaterThan(1024 * 1024)
       expect(accepted().length * value.length).toBeLessThan(3 * 1024 * 1024)
       for (let turn = 0; accepted().length < accepts.length; turn++) {

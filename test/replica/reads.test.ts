@@ -63,7 +63,7 @@ test('LEASE-1: a lease that holds at both looks is read under', async () => {
   expect(point).toEqual({ position, timestamp })
 })
 
-test('LEASE-1: a majority is asked where the lease has run out between the two looks', async () => {
+test('LEASE-1: the reader turns to a majority if its lease runs out between the two looks', async () => {
   expect(await readsOfLease(20).read(group('g'), 'current', 1_000)).toEqual(asked)
   expect(readsOfLease(20).rowsNow(group('g'), 'current', 0, [])).toBeUndefined()
 })

@@ -12,7 +12,7 @@ const name = group('a')
 const options = { clock: systemClock, trace: silentTrace, limits: defaultLimits }
 
 test.each(disks)(
-  'DISK-14: nobody gets a vote at a position before its row is checked: %s',
+  'DISK-14: no proposer gets a vote at a position before its row is checked: %s',
   (_, disk) =>
     onDisk(disk, (ofLog) =>
       onDisk(disk, async (ofData) => {
@@ -32,7 +32,7 @@ test.each(disks)(
     ),
 )
 
-test('LIVE-6: what is read ahead is what a load gives, until something is written', () =>
+test('LIVE-6: records read ahead equal a load, until a write comes', () =>
   onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), (ofLog) =>
     onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), async (ofData) => {
       const log = await openLog(await ofLog.open())

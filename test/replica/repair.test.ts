@@ -46,7 +46,7 @@ class Peer {
     this.#transport = transport
   }
 
-  /** Answers what it was asked; a few fetches in each turn. */
+  /** Answers its questions; a few fetches in each turn. */
   answer(): void {
     this.inMemoryMax = Math.max(this.inMemoryMax, this.#driver.status().groupsInMemory)
     const sent = this.#transport.sent.splice(0)
@@ -138,7 +138,7 @@ test('LIVE-3, LOG-8: a node that is fifty digests behind takes them up one after
     await hasAll(driver)
   }))
 
-test('LIVE-3, LOG-8: while a peer supplies nothing, no more is named, and who lists groups is told in time', () =>
+test('LIVE-3, LOG-8: a peer that supplies nothing names no more, and a lister is refused in time', () =>
   withNode(async (driver, peer) => {
     peer.isSupplying = false
     const unavailable = { code: 'unavailable' }

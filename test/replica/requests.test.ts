@@ -1,4 +1,4 @@
-/** Who waits for an applied position, and for how long. */
+/** Requests that wait for an applied position, and their deadlines. */
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { Requests } from '../../src/replica/requests.ts'

@@ -16,27 +16,24 @@ function suspect(cluster: CoreCluster, at: number, peer: number): void {
   cluster.at(at).step({ kind: 'suspect', peer: node })
 }
 
-test.each([0, 1])(
-  'LOG-5: a read position that nobody has seen makes node %s write nothing',
-  (index) => {
-    const cluster = new CoreCluster()
-    cluster.submit(0, { key: 'a' })
-    cluster.settle()
-    const request = cluster.submit(index, { key: 'b', readPosition: 1_000_000_000 })
-    const seen = cluster.submit(index, { key: 'c', readPosition: 1, reads: ['a'] })
-    cluster.settle()
-    expect(cluster.at(index).verdicts.get(request)).toEqual({ kind: 'conflict', position: 2 })
-    expect(cluster.at(index).verdicts.get(seen)).toMatchObject({ kind: 'committed', position: 2 })
-    expect(cluster.marks).not.toContain('no-op proposed')
-    for (const { replica, rows } of cluster.nodes) {
-      expect([...rows.keys()]).toEqual(['a', 'c'])
-      expect(replica.isAwaitingTime(cluster.group, never)).toBe(false)
-    }
-    expect(cluster.inFlight).toEqual([])
-  },
-)
+test.each([0, 1])('LOG-5: an unseen read position makes node %s write nothing', (index) => {
+  const cluster = new CoreCluster()
+  cluster.submit(0, { key: 'a' })
+  cluster.settle()
+  const request = cluster.submit(index, { key: 'b', readPosition: 1_000_000_000 })
+  const seen = cluster.submit(index, { key: 'c', readPosition: 1, reads: ['a'] })
+  cluster.settle()
+  expect(cluster.at(index).verdicts.get(request)).toEqual({ kind: 'conflict', position: 2 })
+  expect(cluster.at(index).verdicts.get(seen)).toMatchObject({ kind: 'committed', position: 2 })
+  expect(cluster.marks).not.toContain('no-op proposed')
+  for (const { replica, rows } of cluster.nodes) {
+    expect([...rows.keys()]).toEqual(['a', 'c'])
+    expect(replica.isAwaitingTime(cluster.group, never)).toBe(false)
+  }
+  expect(cluster.inFlight).toEqual([])
+})
 
-test('LOG-5: a read position that nobody has seen is refused while others go on writing', () => {
+test('LOG-5: a transaction with an unseen read position conflicts while others go on writing', () => {
   const cluster = new CoreCluster()
   cluster.submit(0, { key: 'a' })
   cluster.settle()
@@ -54,7 +51,7 @@ test('LOG-5: a read position that nobody has seen is refused while others go on 
   expect(cluster.at(0).rows.size).toBe(61)
 })
 
-test('LOG-5: who takes over, and has nothing but such a transaction, closes one position at most', () => {
+test('LOG-5: a new leader with just one unseen read position closes at most one position', () => {
   const cluster = new CoreCluster()
   cluster.submit(0, { key: 'a' })
   cluster.settle()
@@ -65,7 +62,7 @@ test('LOG-5: who takes over, and has nothing but such a transaction, closes one 
   expect(cluster.at(1).replica.isAwaitingTime(cluster.group, never)).toBe(false)
 })
 
-test('LOG-5: a read position that one node has seen, gone since, is finished for who names it', () => {
+test('LOG-5: a node finishes a named read position that only a lost node has seen', () => {
   const cluster = new CoreCluster()
   cluster.submit(0, { key: 'a' })
   cluster.settle()

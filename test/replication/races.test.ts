@@ -59,7 +59,7 @@ test('PAX-4: nothing leaves an acceptor before its disk has what the answer says
   expect(cluster.at(0).verdicts.get(request)).toMatchObject({ kind: 'committed' })
 })
 
-test('PAX-6: at position 1 nobody hears of a value before the leader has it on its disk', () => {
+test('PAX-6: at position 1 the leader sends a value only after it is on its disk', () => {
   const cluster = new CoreCluster()
   cluster.at(0).isHeld = true
   cluster.submit(0, { key: 'a' })
@@ -373,7 +373,7 @@ test('LOG-3: a proposer that remembers too little does not speak for a copy that
   expect(cluster.at(1).verdicts.get(request)?.kind).not.toBe('conflict')
 })
 
-test('LOG-3: who takes a transaction back, and remembers too little, tells nobody of a conflict', () => {
+test('LOG-3: a node that takes a transaction back and remembers too little reports no conflict', () => {
   const limits = { validationWindow: 1, validationWindowMax: 1 }
   const cluster = new CoreCluster({ limits })
   for (const key of ['a', 'b', 'c']) {
@@ -435,7 +435,7 @@ test('LOG-4: two nodes that write as much pass leadership on once in 17 transact
   expect(moves).toBeLessThanOrEqual(writes / 17)
 })
 
-test('PAX-6: who is named the leader and has restarted since prepares', () => {
+test('PAX-6: a named leader that has restarted since prepares', () => {
   const cluster = new CoreCluster()
   writeAt(cluster, 1, 18, 'a')
   expect(leaderOf(cluster)).toBe(cluster.at(1).node)
@@ -474,7 +474,7 @@ test('LOG-3: an attempt that waits beside one which is refused is judged by what
   expect(rowsOf(cluster, 2)).toEqual({ k: 'v', other: 'v', b: 'v' })
 })
 
-test('LOG-3: where an attempt takes effect, all who tried the same are told which one it was', () => {
+test('LOG-3: every caller of an intent learns which attempt took effect', () => {
   const cluster = new CoreCluster()
   cluster.at(0).isHeld = true
   cluster.submit(0, { key: 'other' })

@@ -26,7 +26,7 @@ test('LOG-3: a session that finds no room is refused; those that are remembered 
   expect(cluster.at(0).verdicts.get(known)).toMatchObject({ kind: 'committed' })
 })
 
-test('LIVE-1: sessions that have expired make room, though nobody else writes to the group', () => {
+test('LIVE-1: expired sessions make room even if no other client writes to the group', () => {
   const cluster = fullTable(soon)
   cluster.elapse(5_000)
   const requests = [0, 1, 2].map((index) =>
@@ -54,7 +54,7 @@ test('LOG-3: an entry takes no more new sessions than there is room for', () => 
   expect(cluster.at(0).verdicts.get(third)).toEqual({ kind: 'overloaded' })
 })
 
-test('LIVE-1: a forwarded transaction waits for room for a bounded time, and nobody is told of its end', () => {
+test('LIVE-1: a forwarded transaction waits for room for a bounded time and ends without a verdict', () => {
   const cluster = fullTable()
   const request = cluster.submit(1, { key: 'x', session: 'three', sequence: 1, attempt: 1 })
   cluster.settle()
@@ -77,7 +77,7 @@ test('LOG-3: a transaction that waited for room takes effect when there is some,
   expect(cluster.at(2).verdicts.get(again)).toEqual(cluster.at(1).verdicts.get(request))
 })
 
-test('LOG-3: the node that was asked dies; another one gives the first outcome, numbers included', () => {
+test('LOG-3: after the first node dies another gives the first outcome, numbers included', () => {
   const cluster = new CoreCluster()
   const content = { key: 'a', session: 'client', sequence: 4, allocations: [1, 1] }
   cluster.submit(1, { ...content, value: 'first', attempt: 1 })
@@ -93,7 +93,7 @@ test('LOG-3: the node that was asked dies; another one gives the first outcome, 
   expect(known).toEqual(cluster.at(2).verdicts.get(request))
 })
 
-test('the room of waiting transactions is bounded by their bytes, what they have read among them', () => {
+test('waiting transactions are bounded by their bytes, those of their reads included', () => {
   const cluster = new CoreCluster({ limits: { groupQueueBytesMax: 4_000 } })
   cluster.at(0).isHeld = true
   const reads = ['r'.repeat(1_000), 's'.repeat(1_000)]

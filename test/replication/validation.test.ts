@@ -74,7 +74,7 @@ test('TXN-2: a row that went from a range, and one that came where none was, are
   expect(cluster.at(0).verdicts.get(came)).toMatchObject({ kind: 'conflict', position: 3 })
 })
 
-test('TXN-1: a conflict names the last write of what was read, and who made it', () => {
+test('TXN-1: a conflict names the last write to the keys read, and its writer', () => {
   const cluster = new CoreCluster()
   cluster.submit(0, { key: 'a', session: 'one', sequence: 1 })
   cluster.deliver()
@@ -90,7 +90,7 @@ test('TXN-1: a conflict names the last write of what was read, and who made it',
   })
 })
 
-test('TXN-1: what is older than the window is a conflict without a name', () => {
+test('TXN-1: a conflict with an entry older than the window has no name', () => {
   const limits = { validationWindow: 1, validationWindowMax: 1 }
   const cluster = new CoreCluster({ limits })
   for (const key of ['a', 'b', 'c']) {
@@ -104,7 +104,7 @@ test('TXN-1: what is older than the window is a conflict without a name', () => 
   expect(cluster.at(0).verdicts.get(blind)).toMatchObject({ kind: 'committed' })
 })
 
-test('TXN-2: whoever has read a range waits for the entry after one that may write into it', () => {
+test('TXN-2: a transaction that reads a range waits for the entry after one that may write into it', () => {
   const cluster = new CoreCluster()
   const requests = together(cluster, () => [
     cluster.submit(0, { key: 'a/5' }),
@@ -236,7 +236,7 @@ test('TXN-1, TXN-2: the window finds the last write of what was read, as looking
   )
 })
 
-test('TXN-2: an entry in the making is met by whoever may read what it writes, whatever is drawn', () => {
+test('TXN-2: a pending entry meets every transaction that may read what it writes', () => {
   const mutation = fc
     .tuple(key, fc.boolean())
     .map(([text, isNumbered]): Mutation =>
@@ -269,7 +269,7 @@ test('TXN-2: an entry in the making is met by whoever may read what it writes, w
   )
 })
 
-test('the window keeps young entries beyond its least, and never more than so many, or so many keys', () => {
+test('the window keeps young entries beyond its least, up to its limits of entries and keys', () => {
   const few = { ...defaultLimits, validationWindow: 2, validationWindowMax: 4 }
   const limits: Limits = { ...few, validationMs: 1_000, validationKeysMax: 6 }
   const entry = (position: number, seconds: number, keyCount = 1) => ({

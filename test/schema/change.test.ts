@@ -1,4 +1,4 @@
-/** Online schema change: what may be added, what is refused and why, and what stays as it is. */
+/** Online schema change: additions that pass, changes that are refused, and parts that stay. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { changeText } from '../../schema/change.ts'
@@ -276,7 +276,7 @@ function other(value: unknown): unknown {
 test.each([
   ['photos', photoApp.model],
   ['calendars', calendars.model],
-])('SCH-13: whatever is edited in %s changes the fingerprint and is told', (_, schema) => {
+])('SCH-13: every edit of %s changes the fingerprint and shows in the diff', (_, schema) => {
   const all = edits(schema, other)
   expect(all.length).toBeGreaterThan(50)
   for (const edited of all) {

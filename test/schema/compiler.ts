@@ -1,4 +1,4 @@
-/** The compiler, run on a project: what it says, and what files there say that it must. */
+/** The compiler, run on a project: its errors, and those that the files there expect. */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

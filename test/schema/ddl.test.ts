@@ -198,11 +198,11 @@ test.each([
   2 | CREATE TABLE T { required string a DEFAULT "\\q"; };
     |                                            ^^^^`,
   ],
-])('SCH-11: %s is told with its place, a caret and what to do', (_what, text, expected) => {
+])('SCH-11: the report of %s has its place, a caret and a remedy', (_what, text, expected) => {
   expect(report(text)).toBe(expected)
 })
 
-test('mistakes of several statements are told together, in their order, each once', () => {
+test('one report has the mistakes of several statements, in their order, each once', () => {
   const text = `CREATE SHEMA S;
 CREATE TABLE T { required strng a; } PRIMARY KEY(a), ENTITY GROUP ROOT;
 CREATE TABLE U { required string a; } PRIMARY KEY(a), ENTITY GROUP ROOT;
@@ -210,7 +210,7 @@ CREATE LOCAL INDEX I ON U(a;`
   expect(report(text).match(/^f:\d+:\d+/gm)).toEqual(['f:1:8', 'f:2:27', 'f:4:28'])
 })
 
-test('what is meant is told with the line it stands in, in the order of the text', () => {
+test('one report has each unknown name with its line, in the order of the text', () => {
   const text = `${head}CREATE LOCAL INDEX I ON T(nmae);
 CREATE TABLE T { required string name; } PRIMARY KEY(nam), ENTITY GROUP ROOT;`
   expect(report(text)).toBe(`f:2:27: index I: nmae is not a property of T; did you mean name?
@@ -221,7 +221,7 @@ f:3:54: table T: nam, a part of its primary key, is not one of its properties; d
     |                                                      ^^^`)
 })
 
-test('of many problems the first are told, and how many more there are', () => {
+test('a report of many problems has the first ones and the count of the rest', () => {
   const properties = Array.from({ length: 15 }, (_, index) => `required json j${index};`)
   const keys = properties.map((_, index) => `j${index}`)
   const text = `${head}CREATE TABLE T { ${properties.join(' ')} } PRIMARY KEY(${keys.join()}), ENTITY GROUP ROOT;`

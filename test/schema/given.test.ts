@@ -142,7 +142,7 @@ test.each<readonly [string, () => unknown, string]>([
   [
     'a moment of a date without a time',
     () => call(models, 'timestampOf', new Date(Number.NaN)),
-    'timestampOf: the date is a Date',
+    'timestampOf: the date is an invalid Date',
   ],
   [
     'a schema without a name',
@@ -163,7 +163,7 @@ test.each<readonly [string, () => unknown, string]>([
 
 const model = defineSchema('S', [M]).model
 const version = firstVersion(model)
-/** What is taken for a schema, and is none. */
+/** Values that only look like a schema. */
 const noModels: readonly unknown[] = [
   ...[undefined, null, 5, 'S', [], {}, { name: 'S', tables: [] }, defineSchema('S', [M])],
   ...[
@@ -226,7 +226,7 @@ test('problems that are no list, spans that are none, and a text that is none ar
   )
 })
 
-test('what is a schema is taken, as it was made and as it comes back from JSON', () => {
+test('the functions accept a schema as made and as read back from JSON', () => {
   const reread: unknown = JSON.parse(JSON.stringify(model))
   for (const given of [model, reread]) {
     expect(call(api, 'fingerprintOf', given)).toBe(version.fingerprint)
@@ -242,12 +242,12 @@ test.each<readonly [keyof typeof t, unknown, string]>([
   ['double', Infinity, 'the default Infinity of p does not fit double'],
   ['int32', () => 1, 'the default a function of p'],
   ['int32', [1, 2], 'the default a list of p'],
-  ['timestamp', new Date(Number.NaN), 'the default a Date of p does not fit timestamp'],
+  ['timestamp', new Date(Number.NaN), 'the default an invalid Date of p does not fit timestamp'],
   ['timestamp', 0.5, 'the default 0.5 of p does not fit timestamp'],
   ['timestamp', 1_767_225_600_001, 'the default 1767225600001 of p does not fit timestamp'],
   ['int64', 5, 'the default 5 of p does not fit int64; int64 takes a bigint: 5n'],
   ['int32', 5n, 'the default 5n of p does not fit int32; int32 takes a number: 5'],
-  ['string', Uint8Array.of(1), 'the default 1 bytes of p does not fit string'],
+  ['string', Uint8Array.of(1), 'the default one byte of p does not fit string'],
   ['string', 5n, 'the default 5n of p does not fit string'],
   ['int64', '5', 'the default "5" of p does not fit int64; int64 takes a bigint: 5n'],
 ])('a default of %s that is %s is told as it was given', (type, value, words) => {

@@ -34,7 +34,7 @@ function plant(text: string): string {
   return folder
 }
 
-test('what must compile does, with the types it must have', () => {
+test('correct programs compile, with the right types', () => {
   expect(compile(here)).toBe('')
 })
 
@@ -42,7 +42,7 @@ test('the examples compile in a project of their own', () => {
   expect(compile(join(root, 'schema', 'examples'))).toBe('')
 })
 
-test('what must not compile is refused, each in its place and with the words that say why', () => {
+test('wrong programs fail to compile, each in its place and with words that say why', () => {
   const folder = join(here, 'refused')
   const expected = expectedErrors(folder)
   const errors = errorsOf(compile(folder))

@@ -13,7 +13,7 @@ test.each(versions)('SCH-12: a version comes back from its JSON: $schema.name', 
   expect(decodeVersion(JSON.stringify(version))).toEqual(version)
 })
 
-test('SCH-12: what is no version, or not the one its fingerprint says, is none', () => {
+test('SCH-12: decoding refuses a malformed version and one that its fingerprint does not fit', () => {
   const [version] = versions
   const other = versions[1]?.fingerprint
   for (const odd of [

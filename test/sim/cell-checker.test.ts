@@ -41,7 +41,7 @@ test('CELL-1: equal puts, repeated and read back, are clean', () => {
   expect(court.rules).toEqual([])
 })
 
-test('CELL-1: a cell that changes, or that nobody wrote, is found', () => {
+test('CELL-1: the checker finds a cell that changes or that no writer wrote', () => {
   const changed = new Court()
   changed.put(cell(1, 1))
   changed.checker.onPutSent(named(1), 'other')
@@ -121,7 +121,7 @@ test('LEASE-3: a current read that misses an acknowledged cell is found, on ever
   }
 })
 
-test('LEASE-3: what one read showed, a later current read must show', () => {
+test('LEASE-3: a later current read must show what an earlier read showed', () => {
   const court = new Court()
   court.checker.onPutSent(named(1), 'body 1')
   court.checker.onGot(named(1), cell(1, 1), court.reader())
@@ -186,7 +186,7 @@ test('CELL-1: a purged cell that comes back with another body is found', () => {
   expect(court.rules).toEqual(['CELL-1', 'LOG-3'])
 })
 
-test('CELL-4: a put that finds its cell though nobody else put it is found', () => {
+test('CELL-4: the checker finds a put that met its cell though no other writer put it', () => {
   const court = new Court()
   court.put(cell(1, 1), false)
   expect(court.rules).toEqual(['CELL-4'])
@@ -196,7 +196,7 @@ test('CELL-4: a put that finds its cell though nobody else put it is found', () 
   expect(fair.rules).toEqual([])
 })
 
-test('CELL-4: a cell that is there though all its puts were told that nothing was written is found', () => {
+test('CELL-4: the checker finds a cell whose puts all failed with nothing written', () => {
   const before = new Court()
   before.checker.onPutSent(named(1), 'body 1')
   before.checker.onPutFailed(named(1), 'body 1')

@@ -79,7 +79,7 @@ test('while a machine is suspended its wall clock goes on, and the other one and
   ])
 })
 
-test('a suspension goes on for as long as the longest that was asked for, or until somebody ends it', () => {
+test('overlapping suspensions last as long as the longest, or until a wake ends them', () => {
   const machine = new MachineClock()
   machine.suspend(100, 50)
   machine.suspend(120, 100)

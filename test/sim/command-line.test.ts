@@ -67,7 +67,7 @@ const refused: readonly (readonly [line: string, said: RegExp])[] = [
   ['rum --seed 1', /Did you mean run\?/],
 ]
 
-test('what a command has no use for is refused with 2, and what was meant is said', async () => {
+test('sim refuses an argument that a command cannot use with 2, and names the likely one', async () => {
   const waiting = refused.values()
   const work = async (): Promise<void> => {
     for (const [line, said] of waiting) {

@@ -45,7 +45,7 @@ test('a crash loses a write that is under way, and nothing of before', async () 
   await expect(Promise.race([writing, Promise.resolve('never told')])).resolves.toBe('never told')
 })
 
-test('a crash may keep the write that is under way, whole, although nobody was told', async () => {
+test('a crash may keep the write under way, whole, though no caller heard of it', async () => {
   const slow = new SlowDisk()
   const store = slow.disk.open()
   void store.write([putOf('a'), putOf('b')])
@@ -54,7 +54,7 @@ test('a crash may keep the write that is under way, whole, although nobody was t
   expect(await keysOf(slow.disk.open())).toBe('a b')
 })
 
-test('a torn write leaves its first puts, for those who want to see that caught', async () => {
+test('a torn write may leave its first puts', async () => {
   const slow = new SlowDisk()
   void slow.disk.open().write([putOf('a'), putOf('b'), putOf('c')])
   expect(slow.disk.crash({ kind: 'torn', puts: 2 })).toBe(true)
@@ -160,7 +160,7 @@ test('an image is the disk of its time: later writes and damage do not reach it'
   expect(await keysOf(slow.disk.open())).toBe('')
 })
 
-test('what became durable is told in its order, and what was lost is not', async () => {
+test('the disk reports durable writes in their order, and no lost ones', async () => {
   const told: string[] = []
   const slow = new SlowDisk({
     onDurable: (puts) => told.push(puts.map(({ key }) => Buffer.from(key).toString()).join(' ')),
@@ -175,7 +175,7 @@ test('what became durable is told in its order, and what was lost is not', async
   expect(told).toEqual(['a b', 'a', 'kept'])
 })
 
-test('a torn write leaves the front part of its value, and is told as that', async () => {
+test('a torn write leaves the front part of its value, and the disk reports it as cut', async () => {
   const told: string[] = []
   const slow = new SlowDisk({
     onDurable: (puts, isWhole) =>

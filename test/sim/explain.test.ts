@@ -69,7 +69,7 @@ test('a slice has what led to the position, and neither echoes nor other groups 
   ])
 })
 
-test('without positions a slice is about the whole group; calls belong to it where they are asked for', () => {
+test('a slice without positions covers the whole group, and has calls only on request', () => {
   const forward = line([2, 'n1', 'gets', 'forward', 'n2'])
   const call: StoryLine = { ...forward, fields: { group, request: 1 } }
   const lines = [...story.slice(0, 4), call, ...story.slice(4)]
@@ -99,7 +99,7 @@ function entryOf(refKey: number): Uint8Array {
   })
 }
 
-test('values are told by letters, equal ones by the same, with a legend', () => {
+test('the story names values by letters, equal ones by the same, with a legend', () => {
   const letters = new Letters()
   const [first, second] = [entryOf(1), entryOf(2)]
   const told = [first, second, first].map((value) =>
@@ -127,7 +127,7 @@ test('the positions that wrote a row are found by its bytes', () => {
   expect(positionsWith(lines, group, rowKeyBytes(rowAt(0, 1)))).toEqual([])
 })
 
-test('faults, operations and facts are told as a person would', () => {
+test('the story puts faults, operations and facts in plain words', () => {
   const moment = { atMicros: 1_500 }
   expect(describeFault({ kind: 'crash', ...moment, node: 'n1', downMicros: 20_000 })).toBe(
     '1.500 ms  crash, n1, down 20.000 ms',
@@ -148,7 +148,7 @@ test('faults, operations and facts are told as a person would', () => {
   expect(describeFact('stack', stack)).toEqual(['stack:', '  at f (dist/src/base/assert.js:14:15)'])
 })
 
-test('each rule that a run can break is told in words', () => {
+test('the story has words for each rule that a run can break', () => {
   const stated = statedRules(join(import.meta.dirname, '../..'))
   const rules = stated.filter(({ spec }) => !spec.startsWith('schema/')).map(({ rule }) => rule)
   expect(rules.length).toBeGreaterThan(50)

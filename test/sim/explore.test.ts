@@ -98,7 +98,7 @@ test("LEASE-2: a grantor's clock follows its holder's, or the holder's death", (
   expect(isDue(1)).toBe(true)
 })
 
-test('after a restart a grantor lists whoever may hold what it granted, and waits as long', () => {
+test('after a restart a grantor lists each possible holder of its grants until they expire', () => {
   const setting = settingOf(scope('lease-crash'))
   const [, grantor, holder] = setting.names
   if (grantor === undefined || holder === undefined) throw new Error('no names')
@@ -129,7 +129,7 @@ test('a scope is searched as far as it may be, and says that it was cut short', 
   expect(describeReport(report)).toContain('CUT SHORT')
 })
 
-test('META-2: what was cut short or not begun is told as such, and never as searched whole', () => {
+test('META-2: the report names scopes cut short or not begun, and never as searched whole', () => {
   const whole = explore({ scope: scope('resend') })
   const cut = explore({ scope: scope('one-shot'), statesMax: 10 })
   const breach = { rule: 'PAX-1', sentence: 'Two.', path: [] }
@@ -237,7 +237,7 @@ test('a position whose disk holds a promise alone is present and has accepted no
   })
 })
 
-test('equal things have one number; maps that nobody walks through are equal in any order', () => {
+test('equal values have one number, and the order counts only in maps that the code iterates', () => {
   const one = {
     records: new Map([
       [1, 'a'],

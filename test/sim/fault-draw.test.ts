@@ -103,7 +103,7 @@ test('in a ring of five each node hears its two neighbours, and two others it do
   }
 })
 
-test('what was clogged one by one is released in another order in some swizzles', () => {
+test('some swizzles release their clogs in another order than they began', () => {
   const rates = { ...noFaultRates(60_000_000), meanMicros: { swizzle: 1_000_000 } }
   const faultRates = { ...rates, clogLengthMeanMicros: 300_000 }
   const clogs = drawFaults({ ...drawSwarm(3), nodeCount: 5, faultRates }).flatMap((fault) =>
@@ -114,12 +114,12 @@ test('what was clogged one by one is released in another order in some swizzles'
   expect(ends).not.toEqual(ends.toSorted((a, b) => a - b))
 })
 
-test('the switches of a run are told as flags that give them again', () => {
+test('the switches of a run print as flags that give them again', () => {
   expect(flagsOf({})).toBe('')
   expect(flagsOf({ only: ['crash', 'drop'] })).toBe('--faults crash,drop')
 })
 
-test('what befalls gateways and replica sets is drawn where there are some', () => {
+test('faults of gateways and replica sets are drawn only where a run has them', () => {
   const drawn = Array.from({ length: 300 }, (_, i) => drawSwarm(i + 1))
   for (const options of drawn) {
     const names = new Set(drawFaults(options).map(nameOf))

@@ -40,7 +40,7 @@ test('cells go over HTTP and through the library, judged as one history', async 
   }
 }, 30_000)
 
-test('gateways die and stand still, nodes are cut off: what was told stays true, and is asked again', async () => {
+test('answers stay true and repeatable while gateways die and stand still and nodes are cut off', async () => {
   const deaths = [1, 2, 3, 4].map((i): Fault => {
     return { kind: 'client-death', atMicros: i * second, client: 'gw1', downMicros: 200_000 }
   })
@@ -123,7 +123,7 @@ function problemOf(status: number, code: string): HttpAnswer {
   return { status, headers: {}, body: JSON.stringify({ code, detail: code }) }
 }
 
-test('gateways are asked in turn until one answers for good', async () => {
+test('the caller tries gateways in turn until one gives a final answer', async () => {
   const { caller, asked } = callerOf([problemOf(503, 'closed'), undefined, written])
   expect(await caller.ask(put, true)).toEqual({ answer: written, isRepeated: true })
   expect(asked).toEqual(['gw2', 'gw1', 'gw2'])

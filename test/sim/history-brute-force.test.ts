@@ -267,7 +267,7 @@ function readOf({ kind, place, length }: Step, state: Cellar): readonly MicroOpe
 
 const serialHistories = fc.array(step, { minLength: 1, maxLength: 40 }).map(serialHistory)
 
-test('what a serial store tells is never called wrong: pages, registers, old reads, lost answers', () => {
+test('the checker accepts every history of a serial store: pages, registers, old reads, lost answers', () => {
   fc.assert(
     fc.property(serialHistories, (history) => {
       const { anomalies } = checkHistory(history)

@@ -48,7 +48,7 @@ test('LEASE-3: a wrong history ends with 10 and is explained; less may be promis
   expect((await judge([appended, stale], '--promised', 'serializable')).status).toBe(0)
 })
 
-test('what is no history ends with 2 and one error, with the line it is in', async () => {
+test('a text that is no history ends with 2 and one error, with its line', async () => {
   const errors: readonly (readonly [string, readonly string[]])[] = [
     ['/h.jsonl:3: this is no JSON (and 1 more line)', [appended, '', 'x', '{}']],
     ['/h.jsonl:1: "op" must be "append", "read" or "txn"', ['{"client":"a"}']],

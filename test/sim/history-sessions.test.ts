@@ -55,7 +55,7 @@ test('LEASE-4: a session that was shown a range finds its versions one by one', 
   expect(namesOf([...written, shown, lost])).toContain('session-backwards')
 })
 
-test('LEASE-4: what a session wrote it finds in a range', () => {
+test('LEASE-4: a session finds its own writes in a range', () => {
   const own = op('a', [1, 2], [write(3)])
   expect(namesOf([own, op('a', [3, 4], [range(0, undefined, 3)], any)])).toEqual([])
   const missed = op('a', [3, 4], [range(0, undefined)], any)
@@ -122,7 +122,7 @@ test('LEASE-4: a row without a column that was there before is a step back', asy
   expect(namesOf(log.history())).toContain('session-backwards')
 })
 
-test('LEASE-4: of a page of a row only the columns up to the next page are missed', async () => {
+test('LEASE-4: a page of a row can miss only columns before the next page', async () => {
   let next: string | undefined = 'B'
   const latestAll = (): ReturnType<CellCalls['latestAll']> =>
     Promise.resolve({ cells: [cell('A', 1, 1)], ...(next !== undefined && { next }) })

@@ -98,7 +98,7 @@ test('TXN-1: G-single is a read that sees one write of a transaction and misses 
   expect(namesOf(history)).toEqual(['G-single'])
 })
 
-test('TXN-1: G-single is found even when nobody ever read what was missed', () => {
+test('TXN-1: the checker finds G-single even if no read ever shows the missed write', () => {
   const history = [
     op('a', at, [append('x', 1), append('y', 1)]),
     op('b', at, [read('x', 1), read('y')]),
@@ -178,7 +178,7 @@ test('TXN-1: a lost update is two transactions that append to the same state', (
   expect(namesOf(history)).toEqual(['G-single', 'lost-update'])
 })
 
-test('TXN-1: a lost update is an acknowledged append that nobody ever sees', () => {
+test('TXN-1: a lost update is an acknowledged append that no read ever shows', () => {
   const history = [
     op('a', [1, 2], [append('x', 1)]),
     op('b', [3, 4], [append('x', 2)]),
@@ -214,7 +214,7 @@ test('LOG-3: an element stands in a list once', () => {
   ])
 })
 
-test('TXN-1: what nobody wrote cannot be seen', () => {
+test('TXN-1: a read of an element that no writer wrote is a breach', () => {
   expect(namesOf([op('a', at, [read('x', 7)])])).toEqual(['unwritten'])
   expect(namesOf([op('a', at, [latest('r', 7)])])).toEqual(['unwritten'])
 })
@@ -279,7 +279,7 @@ test('LEASE-4: an old read of another group is no step back', () => {
   expect(namesOf(history)).toEqual([])
 })
 
-test('LEASE-3: what a read of any replica has shown, a later current read sees', () => {
+test('LEASE-3: a later current read sees what a read of any replica has shown', () => {
   const history = [
     unknown('a', 1, [append('x', 1)]),
     op('b', [3, 4], [read('x', 1)], { level: 'any' }),
@@ -313,7 +313,7 @@ test('CELL-1: a version of a register never changes', () => {
   expect(namesOf(history)).toEqual(['changed-value'])
 })
 
-test('CELL-3: a place that a writer was told is the place that reads show', () => {
+test('CELL-3: reads show an element at the place that its writer got', () => {
   const writes = [op('a', at, [append('x', 'a', 0)]), op('b', at, [append('x', 'b', 1)])]
   expect(namesOf([...writes, op('c', at, [read('x', 'a', 'b')])])).toEqual([])
   expect(namesOf([...writes, op('c', at, [read('x', 'b', 'a')])])).toEqual(['incompatible-order'])
@@ -338,7 +338,7 @@ test('CELL-3: pages of a list are judged like whole reads', () => {
   ])
 })
 
-test('TXN-1: operations that failed or that nobody saw do no harm', () => {
+test('TXN-1: failed operations and unknown ones, seen or unseen, break no rule', () => {
   const history = [
     op('a', [1, 2], [append('x', 1)]),
     op('b', [3, 4], [append('x', 2)], { outcome: 'fail' }),
@@ -349,7 +349,7 @@ test('TXN-1: operations that failed or that nobody saw do no harm', () => {
   expect(namesOf(history)).toEqual([])
 })
 
-test('TXN-1: of several writers that were told nothing none is taken for the writer', () => {
+test('TXN-1: the checker takes none of several unknown writers for the writer', () => {
   const rivals = [
     unknown('a', 1, [append('x', 'one'), write('r', 1, 'one')]),
     unknown('b', 2, [append('x', 'two'), write('r', 1, 'two')]),
@@ -363,7 +363,7 @@ test('TXN-1: of several writers that were told nothing none is taken for the wri
   expect(namesOf([...alike, op('d', [3, 4], [read('x')]), seesTwo])).toEqual([])
 })
 
-test('TXN-1: what no read showed may stand in a gap between what reads and writers told', () => {
+test('TXN-1: an unread element may stand in a gap between the places that reads and writers show', () => {
   const late: MicroOperation = { kind: 'read', key: 'x', after: 2, elements: [], isEnd: true }
   const history = [
     unknown('a', 1, [append('x', 'one'), write('r', 1)]),

@@ -90,7 +90,7 @@ test('TXN-1: a thousand writers of a group, each of a row of its own, commit at 
   expect(position).toBeLessThan(3_000)
 }, 120_000)
 
-test('LOG-3: whoever asks any node hears what became of an intent', async () => {
+test('LOG-3: a client of any node learns the outcome of an intent', async () => {
   const cluster = await startedCluster()
   const [n1, n2] = [replicaAt(cluster, 0), replicaAt(cluster, 1)]
   const numbered = { allocations: [7, 7] }

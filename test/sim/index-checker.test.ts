@@ -69,7 +69,7 @@ test('IDX-3: a lag of a change that the index has not is found', () => {
   expect(court.rules).toEqual(['IDX-3'])
 })
 
-test('IDX-3: an entry that went twice is gone by the later of the two', () => {
+test('IDX-3: an entry deleted twice ends at the later deletion', () => {
   const court = new Court()
   court.say(10, 'a')
   court.relay(10, 'a')
@@ -85,7 +85,7 @@ test('IDX-3: an entry that went twice is gone by the later of the two', () => {
   expect(court.rules).toEqual(['IDX-4'])
 })
 
-test('IDX-10: what stood all the while is in the answer, and what changed need not be', () => {
+test('IDX-10: a query must return entries that stood throughout; changed ones are optional', () => {
   const court = new Court()
   court.say(10, 'a')
   court.relay(10, 'a')
@@ -155,7 +155,7 @@ test('IDX-6: an entry of a later index stands while its row and what it stores s
   expect(standingIn([], laterIndex)).toEqual([])
 })
 
-test('IDX-6: what a later index has of no row of any moment of its build is found', () => {
+test('IDX-6: the checker finds an index entry that fits no row at any moment of its build', () => {
   const referee = new Referee(() => 0)
   const states = statesAfter(3, 4, undefined)
   const told = states.flatMap((state) => globalEntries(state, laterIndex))

@@ -71,7 +71,7 @@ function indexed(...values: readonly Packable[]): Write {
 
 const gone = (write: Write): Write => ({ table: write.table, key: write.key })
 
-test('IDX-7: a row that says what its latest cells say is clean, whoever puts it', () => {
+test('IDX-7: a row that agrees with its latest cells is clean, whichever writer puts it', () => {
   const court = new Court()
   court.commit(cell('BASE', 2, { city: 'Oslo', at: 3 }), indexed('Oslo', 3, null))
   court.commit(cell('BASE', 1, { city: 'Rome', at: 1 }))

@@ -42,7 +42,7 @@ const committed = { kind: 'committed', attempt: 7, sequences: [] } as const
 const none = { kind: 'none', position: 4, timestamp: 400 } as const
 const forgotten = { kind: 'forgotten', position: 4, timestamp: 400 } as const
 
-test('TXN-5: an intent is told to be committed where it took effect, and nowhere else', () => {
+test('TXN-5: an intent is reported committed where it took effect, and nowhere else', () => {
   expect(new Court().asks(done, { ...committed, position: 2, timestamp: 200 })).toEqual([])
   expect(new Court().asks(done, { ...committed, position: 3, timestamp: 300 })).toEqual(['TXN-5'])
   expect(new Court().asks(done, { ...committed, position: 2, timestamp: 201 })).toEqual(['TXN-5'])
@@ -87,7 +87,7 @@ test('TXN-5: only what is settled, or over, is forgotten', () => {
   expect(new Court().asks(done, { ...forgotten, position: 5, timestamp: 600 })).toEqual([])
 })
 
-test('LEASE-3: the answer is not of before what anybody was told when it was asked for', () => {
+test('LEASE-3: the outcome of an intent is no older than any answer given before the question', () => {
   const court = new Court()
   court.checker.onCommitted(done, 2)
   expect(court.asks(other, { ...none, position: 1, timestamp: 100 })).toEqual(['LEASE-3'])
@@ -103,7 +103,7 @@ test('TXN-5: a call that was refused has no effect, then or later', () => {
   expect(court.referee.violations.map(({ rule }) => rule)).toEqual(['TXN-5'])
 })
 
-test('TXN-5: a commit is told where it is', () => {
+test('TXN-5: a commit is reported at its true position', () => {
   const court = new Court()
   court.checker.onCommitted(done, 2)
   expect(court.referee.violations).toEqual([])

@@ -104,7 +104,7 @@ test('LEASE-2: a grantor that is down, or has stopped, is not asked: it lists ev
   expect(seen).toEqual([])
 })
 
-test('LEASE-2: what becomes visible at one node is held against what all others would show', () => {
+test('LEASE-2: the watch compares a visible position with what every other node would show', () => {
   const { nodes, watch, seen } = watching()
   for (const [index, node] of nodes.entries()) node.through = index
   nodes[1].through = undefined

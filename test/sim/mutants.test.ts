@@ -49,7 +49,7 @@ test('LOG-6: an applied position in a write of its own is found at once', async 
   expect(found).toMatchObject({ isAsExpected: true, foundBy: 'LOG-6' })
 }, 120_000)
 
-test('LEASE-2: what no seed meets in time is looked for in a scope', async () => {
+test('LEASE-2: a mutant that no seed meets in time is found in its scope', async () => {
   const mutant = mutants.find((one) => one.id === 'L13')
   expect(mutant?.scopes).toEqual(['lease-restarts'])
   if (mutant === undefined) return

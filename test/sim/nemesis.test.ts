@@ -40,7 +40,7 @@ async function cleanRun(plan: RunPlan): Promise<RunResult> {
 const at = 2 * second
 const node = 'n2'
 
-test('faults that do not apply are skipped: what is down does not crash, and nobody is n9', async () => {
+test('the nemesis skips faults that do not apply: a crash of a node that is down or unknown', async () => {
   const { coverage } = await cleanRun(
     planOf([
       { kind: 'crash', atMicros: at, node, downMicros: second },
@@ -94,7 +94,7 @@ test('a log with a damaged header is refused by its node, and the others go on',
   expect(commits).toBeGreaterThan(20)
 })
 
-test('a node with an old log, or none, is let in by nobody, and ends itself', async () => {
+test('no peer admits a node with an old log or none, and the node ends itself', async () => {
   const downMicros = 1_000
   const old = { kind: 'stale-disk', node, downMicros, disk: 'both', imageAtMicros: second } as const
   const stale = await cleanRun(planOf([{ ...old, atMicros: 5 * second }]))

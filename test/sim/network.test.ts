@@ -185,7 +185,7 @@ test('with survivors on, a frame of the lost link arrives at the next incarnatio
   expect(here.coverage.counts()['survivor']).toBe(1)
 })
 
-test('TXN-5: where a link is one connection, what comes twice comes over one link', async () => {
+test('TXN-5: with one connection a link, copies of a frame come over one link', async () => {
   const arrivals = [false, true].map(async (keepsCopies) => {
     const rates = { duplicate: 1_000_000, late: 500_000, lateMeanMicros: 100_000, reorder: 500_000 }
     const here = place({ ...rates, survive: 500_000 }, 1, keepsCopies)
@@ -208,7 +208,7 @@ test('TXN-5: where a link is one connection, what comes twice comes over one lin
   expect(kept).toBe(0)
 })
 
-test('a peer that is not admitted is told the reason and gets no link', async () => {
+test('a peer that is not admitted learns the reason and gets no link', async () => {
   const here = place({})
   const a = join(here, 'a', ['b'])
   const b = join(here, 'b', [], {
@@ -299,7 +299,7 @@ test('an answer is lost with its connection, and both ends notice', async () => 
   ])
 })
 
-test('what a process sends in a stall leaves it when the stall is over', async () => {
+test('a frame sent during a stall leaves when the stall is over', async () => {
   const here = place({ delayMeanMicros: 0 })
   const arrivals: number[] = []
   const a = join(here, 'a', ['b'])
@@ -382,7 +382,7 @@ test('a node that dies has no events for links that were down already', async ()
   expect(counts).toEqual([0, 0])
 })
 
-test('what is on its way of a dial that was given up is not for the next process of the name', async () => {
+test('a late answer to an abandoned dial does not reach the next process of the name', async () => {
   for (let seed = 1; seed <= 30; seed++) {
     // Answers come long after whoever dialled has given up.
     const there = place({ tail: 1_000_000, tailFactor: 300 }, seed)

@@ -52,7 +52,7 @@ test('nothing else of a seed moves when its priorities are switched off', () => 
   }
 })
 
-test('each way and disk has a rank from the seed, whoever asks first, and it stays', () => {
+test('each way and disk keeps a rank from the seed, in any order of first use', () => {
   const options = { base: 3, changesAtMicros: [] }
   const { priorities } = place(options)
   const factors = ways.map((way) => priorities.take(way))
@@ -65,7 +65,7 @@ test('each way and disk has a rank from the seed, whoever asks first, and it sta
   expect(ways.map((way) => other.take(way))).not.toEqual(factors)
 })
 
-test('at each change whoever acts next falls to the slowest, and nobody falls twice', async () => {
+test('at each change the next to act falls to the slowest rank, and none falls twice', async () => {
   const { world, coverage, priorities } = place({ base: 3, changesAtMicros: [500, 1_000] })
   const [first = '', second = ''] = ways
   expect(priorities.take(first)).toBeLessThan(slowest)

@@ -62,7 +62,7 @@ function waysAround(node: string): readonly (readonly [string, string])[] {
   return others.flatMap((other) => [[node, other] as const, [other, node] as const])
 }
 
-test('TXN-1, LEASE-3: what clients of real nodes are told is strictly serialisable under every kind of fault', async () => {
+test('TXN-1, LEASE-3: answers of real nodes are strictly serialisable under every kind of fault', async () => {
   expect(existsSync(programPath), `${programPath}: npm run build`).toBe(true)
   const seen: number[] = []
   const result = await runOnProcesses({

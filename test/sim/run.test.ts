@@ -41,7 +41,7 @@ test('the code as it is comes through its first seeds clean, one of them twice',
   }
 }, 120_000)
 
-test('META-1: a plan is plain data: what comes back from JSON takes the same course', async () => {
+test('META-1: a plan is plain data: its JSON copy takes the same course', async () => {
   const plan = drawPlan(one)
   expect(plan.faults.length).toBeGreaterThan(3)
   const copy: typeof plan = JSON.parse(JSON.stringify(plan))

@@ -87,7 +87,7 @@ test('a command used wrongly ends with 2 and one line that says what is wrong', 
   )
 }, 60_000)
 
-test('what cannot be read or written is said before any work is done', async () => {
+test('unreadable scenarios and unwritable outputs are reported before any work', async () => {
   const broken = join(folder, 'broken.json')
   await writeFile(broken, '{"format":')
   expect(await readScenario(broken)).toEqual({ ok: false, reason: `${broken}: it is not JSON` })

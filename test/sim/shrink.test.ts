@@ -101,7 +101,7 @@ test('a file that has been shrunk shrinks no further', async () => {
   expect(second && sizeOf(second.plan)).toEqual(sizeOf(first.plan))
 })
 
-test('when the time is up at once, what is left is the plan itself, and it fails', async () => {
+test('when the time is up at once, shrinking returns the plan itself, which fails', async () => {
   const plan = failing()
   const shrunk = await shrink({ plan, ...never, isTimeUp: () => true })
   expect(shrunk?.isMinimal).toBe(false)
@@ -114,7 +114,7 @@ test('a plan that does not fail, or not by the rules that count, is not shrunk',
   expect(await shrink({ plan, ...never })).toBeUndefined()
 })
 
-test('what comes after a failure is cut off, and what has nothing to do with it closes up', () => {
+test('shrinking cuts off operations after a failure and closes the gaps of unrelated time', () => {
   const plan = scenario('times')
     .at(1_000)
     .crash('n1')

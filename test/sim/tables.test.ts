@@ -82,7 +82,7 @@ function inserted(): Court {
   return new Court().run('t.1', [scan, insertOf('a')], [[], 'done']).chosen('t.1')
 }
 
-test('TXN-1: what is replayed as it was told is clean', () => {
+test('TXN-1: a replay that agrees with the reported results is clean', () => {
   const court = inserted()
     .run('t.2', [scan, insertOf('b')], [[itemRow('a')], 'done'])
     .chosen('t.2')
@@ -125,11 +125,11 @@ test('TXN-1: a lost update, and an insert over a row, are found', () => {
   ).toEqual(['TXN-1'])
 })
 
-test('TXN-4: a transaction that nobody made is found', () => {
+test('TXN-4: the checker finds a transaction that no client made', () => {
   expect(new Court().chosen('t.9').rules).toEqual(['TXN-4'])
 })
 
-test('TXN-5: twice, after a refusal, or not as it was told, is found', () => {
+test('TXN-5: the checker finds a commit that is double, refused or not as reported', () => {
   expect(new Court().run('t.1', [], []).chosen('t.1').chosen('t.1').rules).toEqual(['TXN-5'])
   const refused = new Court().run('t.1', [], [])
   refused.checker.onRefused('t', 't.1', 'contention')
@@ -142,7 +142,7 @@ test('TXN-5: twice, after a refusal, or not as it was told, is found', () => {
   expect(numbered.rules).toEqual(['TXN-5'])
 })
 
-test('LEASE-3, LEASE-4: what shows less than was told is found', () => {
+test('LEASE-3, LEASE-4: the checker finds a read that shows less than its level promises', () => {
   const old = { asOf: 9, atLeast: 10 }
   expect(inserted().read(scan, [], { level: 'current', ...old }).rules).toEqual(['LEASE-3'])
   expect(inserted().read(scan, [], { level: 'snapshot', ...old }).rules).toEqual(['LEASE-4'])

@@ -28,7 +28,7 @@ test('TRIG-8: a shard that is given on while its handler is at work is found', (
   expect(rules()).toEqual(['TRIG-8'])
 })
 
-test('TRIG-8: what a process that is gone had begun is at work no more', () => {
+test('TRIG-8: a call by a process that is gone counts as ended', () => {
   const { checker, rules } = court()
   checker.onCalled(1, 1, caller('a', 1, false))
   checker.onCalled(1, 1, caller('b', 2))

@@ -35,7 +35,7 @@ function busy(times: TimeOptions = usual): Busy {
   return { world, process, turns }
 }
 
-test('while a turn lasts its clock goes on, what it schedules begins at its end, and what comes waits in order', async () => {
+test('during a turn its clock goes on, its timers start at its end, and arrivals wait in order', async () => {
   const { world, process, turns } = busy()
   const clock = createClock(process, exact, world.random)
   const ran: [string, number, number][] = []
@@ -58,7 +58,7 @@ test('while a turn lasts its clock goes on, what it schedules begins at its end,
   expect(turns[0]).toEqual({ label: 'works', micros: 8_002, work: { turn: 1, step: 1_000 } })
 })
 
-test('what follows from an awaited promise counts to the turn that resolved it', async () => {
+test('work after an awaited promise counts to the turn that resolved it', async () => {
   const { world, process, turns } = busy()
   process.schedule(10, 'reads', () => {
     void Promise.resolve()
@@ -87,7 +87,7 @@ test('a process that dies in the middle of its work does nothing of what waits',
   expect(ran).toBe(0)
 })
 
-test('what a turn sends leaves at its end, and in order', async () => {
+test('a frame sent in a turn leaves at its end, and in order', async () => {
   const { world, process } = busy()
   const weather = new Weather(calmOptions(1).link)
   const codec = {
@@ -152,7 +152,7 @@ test('a read waits for its disk while all else goes on, and dies with its proces
   expect(seen.length).toBe(2)
 })
 
-test('LIVE-6: a turn that is too long is found, with what ran in it, by what it costs a usual processor', () => {
+test('LIVE-6: the checker finds a turn too long for a usual processor, with its work', () => {
   const found = (times: TimeOptions, micros: number): unknown => {
     const referee = new Referee(() => 0)
     const checker = new TurnChecker(referee, times)

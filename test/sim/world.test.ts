@@ -21,7 +21,7 @@ test('META-1: events run in the order of their time, then of their scheduling', 
   expect(seen).toEqual(['a@10', 'b@20', 'c@30', 'd@30'])
 })
 
-test('META-1: what an event wakes runs to its end before the next event', async () => {
+test('META-1: the promises that an event wakes run to their end before the next event', async () => {
   const world = new World(1, 1_000)
   const seen: string[] = []
   const chain = async (): Promise<void> => {
@@ -97,7 +97,7 @@ test('in a pause nothing runs, then everything that was due, in its order', asyn
   expect(seen).toEqual(['a@100', 'b@100', 'c@200'])
 })
 
-test('a timer that fell due in a pause can be cancelled by what runs before it', async () => {
+test('a timer that fell due in a pause can be cancelled by an earlier event', async () => {
   const world = new World(1, 1_000)
   const seen: string[] = []
   const process = new SimProcess(world, 'n1')

@@ -5,7 +5,7 @@ import { isSeenAt, isSweepDue, mayGo, oldestReadable } from '../../src/store/col
 
 const time = fc.integer({ min: 0, max: 20 })
 
-test('MVCC-1: what may go is seen by no permitted and no open snapshot', () => {
+test('MVCC-1: no permitted or open snapshot sees a version that may go', () => {
   fc.assert(
     fc.property(time, time, time, fc.option(time), (start, end, horizon, pin) => {
       const oldest = oldestReadable(horizon, pin ?? undefined)
@@ -19,7 +19,7 @@ test('MVCC-1: what may go is seen by no permitted and no open snapshot', () => {
   )
 })
 
-test('what ends at the horizon may go, what ends after it may not', () => {
+test('a version that ends at the horizon may go, and one that ends after it may not', () => {
   expect([mayGo(9, 10), mayGo(10, 10), mayGo(11, 10)]).toEqual([true, true, false])
 })
 

@@ -137,7 +137,7 @@ async function take(
   }
 }
 
-/** Row by row: what is kept in memory since the last time is what the store has. */
+/** Row by row: the rows in memory since the last time are those of the store. */
 function lookUpAll(data: DataStore, models: readonly Model[]): void {
   for (const [at, model] of models.entries()) {
     for (const row of model.values()) {

@@ -96,7 +96,7 @@ describe.each(disks)('on %s', (_, disk) => {
       expect(await all(data, a)).toEqual(['x=three@3', 'y=two@1'])
     }))
 
-  test('what is said to be new supersedes nothing, and what was written before it is not looked for', () =>
+  test('a row marked as new supersedes nothing, so the store looks for no older version', () =>
     onDisk(disk, async (on) => {
       const store = new GatedStore(await on.open())
       const data = await openData(store)
@@ -167,7 +167,7 @@ describe.each(disks)('on %s', (_, disk) => {
       expect([get(data, a, 'last'), get(data, b, 'last')]).toEqual(['20@20', '19@19'])
     }))
 
-  test('what is written again while its batch is under way is still the newest, then durable', () =>
+  test('a row written again while its batch is under way is the newest, then durable', () =>
     onDisk(disk, async (on) => {
       const store = new GatedStore(await on.open())
       const data = await openData(store)
@@ -218,7 +218,7 @@ describe.each(disks)('on %s', (_, disk) => {
       expect(found.map(({ key }) => Buffer.from(key).toString())).toEqual(keys)
     }))
 
-  test('a drain waits for what was there, not for what comes after', () =>
+  test('a drain waits for commits before it, not for later ones', () =>
     onDisk(disk, async (on) => {
       const store = new GatedStore(await on.open())
       const data = await openData(store)

@@ -20,7 +20,7 @@ import { disks, onDisk } from './stores.ts'
 
 const nothing = new Uint8Array()
 
-/** Groups with so many versions each, all of which may go, and a sweep through them. */
+/** Groups with a number of versions each, all of which may go, and a sweep through them. */
 class Bench {
   readonly scanned: Range[] = []
   readonly sweep: HistorySweep
@@ -115,14 +115,14 @@ test('many groups with few versions are looked at along with one batch', async (
   expect(await bench.batch(1_500)).toBeGreaterThanOrEqual(1_000)
 })
 
-test('one batch deletes so many versions at most, however much was superseded', async () => {
+test('one batch deletes a bounded number of versions, however many are superseded', async () => {
   const bench = new Bench(1, 2 * lookVersionsMax)
   const found = await bench.batch(1_000_000)
   expect(found).toBeLessThan(lookVersionsMax + sweepChunkRows)
   expect(found).toBeGreaterThan(lookVersionsMax * 0.9)
 })
 
-test('what was superseded while a look is under way, or not taken, counts for the next one', async () => {
+test('versions superseded during a look, or left by it, count for the next one', async () => {
   const bench = new Bench(1, 10_000)
   bench.write(0)
   bench.write(500)

@@ -125,7 +125,7 @@ class Bench {
 
   async take(step: Step): Promise<void> {
     if (step.kind === 'commit') return this.#commit(step)
-    // What is begun here goes on while commits, batches and collection come.
+    // A read begun here goes on while commits, batches and collection come.
     if (step.kind === 'scan') this.#reads.push(this.#scan(step.range, this.#at(step.moment)))
     if (step.kind === 'get') this.#reads.push(this.#get(step.keys, this.#at(step.moment)))
     if (step.kind === 'drain') return this.drain()

@@ -1,4 +1,4 @@
-/** Snapshots open at a node: held for so long after their last use, bounded, the oldest always known. */
+/** Snapshots open at a node: held for a time after their last use, bounded, the oldest known. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Pins } from '../../src/store/pins.ts'

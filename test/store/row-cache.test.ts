@@ -52,7 +52,7 @@ test('a row that is dropped is gone from both generations', () => {
   expect(cache.get(a, 'y')).toEqual(row(2, 400))
 })
 
-test('neither a row that is too large is kept, nor anything within a bound of 0', () => {
+test('the cache keeps no row that is too large, and none within a bound of 0', () => {
   const cache = new RowCache(2_000)
   cache.put(a, 'large', row(1, 1_000))
   expect(cache.get(a, 'large')).toBeUndefined()

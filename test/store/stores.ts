@@ -9,7 +9,7 @@ import type { KeyValue, OrderedStore, Put, Range } from '../../src/ports/storage
 
 /** A store that lasts over restarts. */
 export interface Disk {
-  /** Opens the store; what was open before is closed first. */
+  /** Opens the store, and closes the one that was open before. */
   open(): Promise<OrderedStore>
   remove(): Promise<void>
 }

@@ -46,7 +46,7 @@ async function listed(data: DataStore, topic: string, limit = 10): Promise<strin
   return groups.map((one) => `${one.group}@${one.position}`)
 }
 
-test('the topic of a key is told from its bytes, and a prefix opens the keys of no other topic', () => {
+test('a key shows its topic, and the prefix of a topic begins no key of another', () => {
   const topics = ['a', 'ab', 'a\0', 'a\0b', '\u00ff', 'übung']
   for (const topic of topics) {
     const prefix = latin1(agendaPrefix(topic))
@@ -78,7 +78,7 @@ describe.each(disks)('on %s', (_, disk) => {
       expect(await again.listing.list('out', a, 10)).toEqual([{ group: b, position: 1 }])
     }))
 
-  test('QUE-5: who looked in vain ends a listing, but not one of rows that came since', () =>
+  test('QUE-5: a delist ends the listing of a group, but not of rows that came since', () =>
     onDisk(disk, async (on) => {
       const store = new GatedStore(await on.open())
       const data = await openData(store)
@@ -145,7 +145,7 @@ describe.each(disks)('on %s', (_, disk) => {
       commit(data, a, 2, gone('out', '1'))
       data.listing.delist('out', a, 2)
       await data.drain()
-      // Something is put while somebody looks, and the look was in vain.
+      // A row comes while a worker looks, and the look was in vain.
       const looking = listed(data, 'out')
       commit(data, b, 1, put('out', '1'))
       expect(await looking).toEqual([])
@@ -153,7 +153,7 @@ describe.each(disks)('on %s', (_, disk) => {
       expect(await listed(data, 'out')).toEqual([`${b}@1`])
     }))
 
-  test('topics are told by their names, and rows are counted as they come and go', () =>
+  test('the agenda lists topics by name, and counts rows as they come and go', () =>
     onDisk(disk, async (on) => {
       const data = await openData(await on.open())
       const agenda = new LocalAgenda(data.listing, systemClock, () => true)
@@ -166,7 +166,7 @@ describe.each(disks)('on %s', (_, disk) => {
       expect(agenda.counts()).toMatchObject({ 'queue/a': { put: 1, gone: 1 } })
     }))
 
-  test('QUE-5: whatever comes, goes and is looked at, nobody with a row is missed', () =>
+  test('QUE-5: the listing misses no group with a row, through any writes, deletes and looks', () =>
     onDisk(disk, async (on) => {
       const walk = new Walk(await openData(await on.open()))
       const random = new SeededRandom('listing')
@@ -253,7 +253,7 @@ test('a row whose key has no topic, though it begins like one, is counted under 
     await check()
   }))
 
-test('who watches a topic is woken once a row under it is applied, until it cancels', () =>
+test('a watch of a topic wakes once a row under it is applied, until it is cancelled', () =>
   onDisk(present(disks[0], 'a disk')[1], async (on) => {
     const data = await openData(await on.open())
     const agenda = new LocalAgenda(data.listing, systemClock, () => true)

@@ -31,7 +31,7 @@ test('bytes are those that unpacking the row gives, or it says that the row is t
   )
 })
 
-test('of bytes that are no row nothing is read, and nothing beyond their end', () => {
+test('bytesField reads nothing from bytes that are no row, and nothing beyond their end', () => {
   const row = Buffer.from(packValue(5, [1, Buffer.from('body')]).bytes)
   for (let length = 0; length < row.length; length++) {
     expect(bytesField(row.subarray(0, length), 1)).toBeUndefined()

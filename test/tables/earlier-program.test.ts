@@ -1,4 +1,4 @@
-/** Programs that declare an earlier version than the cluster has: what they do not know stays in rows. */
+/** Programs of an earlier version than the cluster: properties unknown to them stay in rows. */
 import { expect, test } from 'vitest'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
@@ -68,7 +68,7 @@ const whole = {
 test.each([
   ['began after the second version', { version: second }],
   ['began before it', { version: first, watch: earlyWatch() }],
-])('TAB-7: what a program that %s does not know is kept by put and update', async (_, how) => {
+])('TAB-7: put and update keep what a program that %s does not know', async (_, how) => {
   const port = new MemoryPort()
   const late = tablesBench(teams, { version: second }, port).db
   const old = tablesBench(earlyTeams, how, port).db
@@ -78,14 +78,14 @@ test.each([
   const given = { ...one, name: 'bea', home: { city: 'Bergen' }, pet: [{ name: 'rex' }] }
   await old.transaction(red, (tx) => tx.put(EarlyMember, given))
   const kept = { ...whole, ...given, home: { city: 'Bergen', street: 'Kirkegata' } }
-  // Which element of a list was which, nobody knows.
+  // The program cannot know which element of a list was which.
   expect(await row()).toEqual(kept)
   await old.transaction(red, (tx) => tx.update(EarlyMember, one, { home: { city: 'Hamar' } }))
   expect(await row()).toEqual({ ...kept, home: { city: 'Hamar', street: 'Kirkegata' } })
   await old.transaction(red, (tx) => tx.update(EarlyMember, one, { home: null }))
   const { home: _home, ...without } = kept
   expect(await row()).toEqual(without)
-  // What is new has the default, and what is made anew has nothing of before.
+  // A new property has the default, and a row made anew has nothing of the old one.
   await old.transaction(red, (tx) => tx.delete(EarlyMember, one))
   await old.transaction(red, (tx) => tx.put(EarlyMember, given))
   expect(await row()).toEqual({ ...given, rank: 7 })
@@ -100,7 +100,7 @@ test('TAB-7: a program that knows a property takes it away', async () => {
   expect(value).toEqual({ ...one, name: 'bea', pet: [], rank: 7 })
 })
 
-test('TAB-7: of a row that an earlier program replaces at once with another one, nothing is lost', async () => {
+test('TAB-7: an earlier program that replaces a row just as another writes it loses nothing', async () => {
   const port = new MemoryPort()
   const late = tablesBench(teams, { version: second }, port).db
   const old = tablesBench(earlyTeams, { version: second }, port).db
@@ -134,7 +134,7 @@ test('TAB-7: a row that is read before it is replaced keeps what the program has
   expect(value).toMatchObject({ name: 'bea', mail: whole.mail, rank: whole.rank })
 })
 
-test('TAB-3: what is given to a put is taken when it is called, whatever becomes of it', async () => {
+test('TAB-3: a put takes its row when it is called, whatever the caller does with it later', async () => {
   const port = new MemoryPort()
   const late = tablesBench(teams, { version: second }, port).db
   const old = tablesBench(earlyTeams, { version: second }, port).db

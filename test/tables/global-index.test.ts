@@ -91,7 +91,7 @@ test('IDX-1: entries of many groups come into one index, in its order, and follo
   for (const user of [1, 2, 3]) expect(await agendaOf(n1, db.group(of(user)))).toEqual([])
 })
 
-test('IDX-1: of several changes before a relay comes the last one holds, and none leaves an entry', async () => {
+test('IDX-1: the last of several changes before a relay holds, and none leaves an entry', async () => {
   const { node, open, run, rest } = globalBench()
   const n1 = node('n1')
   const db = open(photos, n1)
@@ -235,7 +235,7 @@ test('pages of a spread index join up, from either end', async () => {
   }
 })
 
-test('what an index cannot answer is refused in words', async () => {
+test('a query that an index cannot answer is refused in words', async () => {
   const { node, open, run } = globalBench()
   const db = open(photos, node('n1'))
   await expect(run(db.index(Photo, 'PhotosByCity', { city: 'A' }, { limit: 0 }))).rejects.toThrow(
@@ -372,7 +372,7 @@ test('IDX-1: rows without a part are in a global index, and null asks for them',
   expect(await ask({ owner: null, at: { gte: 4 } })).toEqual([1])
   expect(await ask({})).toEqual([2, 1, 3])
   expect(await ask({ owner: { gte: '' } })).toEqual([3])
-  // It is assigned, and leaves those that nobody has.
+  // It is assigned, and leaves those that no node has.
   await put(2, 3, 'bob')
   await rest()
   expect(await ask({ owner: null })).toEqual([1])

@@ -113,7 +113,7 @@ test('a step of a build looks at one row at least, and at no more than a transac
   for (const wrong of [0, 1.5, 51]) expect(() => checkedPage(wrong)).toThrow('rowsAtOnce')
 })
 
-test('IDX-6: an index on rows that are there is asked when all are in it, those of programs before it too', async () => {
+test('IDX-6: an index answers once it holds all rows, also those that earlier programs wrote', async () => {
   const bench = globalBench()
   const { node, run, rest } = bench
   const n1 = node('n1')
@@ -152,14 +152,14 @@ test('IDX-6: an index on rows that are there is asked when all are in it, those 
     { car: 2, city: 'Rome', seats: 4 },
     { car: 6, city: 'Rome' },
   ])
-  // What is left over is found, and taken out by the agenda of its row's group.
+  // The check finds a left-over entry, and the agenda of its row's group takes it out.
   const [group] = indexGroups(parts.index)
   expect(group).toBeDefined()
   await run(remove(before, 3))
   await rest()
   expect(await run(removeLeftOvers(parts))).toBe(0)
   expect((await run(compareIndex(parts))).entries).toBe(5)
-  // A group without rows may get one that somebody alone has accepted: a position is taken in it.
+  // A group without rows may get one that a single replica has accepted: a position is taken in it.
   const emptied = before.group({ table: 'Car', key: { car: 3 } })
   const at = async (): Promise<number> => (await n1.replica.read(emptied, 'any', 1_000)).position
   const position = await run(at())
@@ -237,7 +237,7 @@ test('IDX-6: a build waits for entries that changed again before they were relay
   expect(ends).toHaveLength(1)
 })
 
-test('IDX-6: the grace begins when the index is known to be declared, however long ago that was asked', async () => {
+test('IDX-6: the grace begins when the declaration is known, however long ago the request was', async () => {
   const bench = globalBench()
   const { node, run, world } = bench
   const n1 = node('n1')
@@ -248,7 +248,7 @@ test('IDX-6: the grace begins when the index is known to be declared, however lo
   n1.replica.mishaps.push('answer-lost')
   const unknown = { code: 'unknown-outcome' }
   await expect(run(applySchema(n1.groups, second, options))).rejects.toMatchObject(unknown)
-  // It may have taken effect a moment ago, for all that anybody knows.
+  // For all that the caller knows, it may have taken effect a moment ago.
   await run(world.sleep(1_000_000_000))
   const parts = await run(partsOf(n1, options, 'CarsByCity'))
   const declaredAt = await run(since())
@@ -336,7 +336,7 @@ interface NoteUpdate {
 
 const Note = { name: 'Note' }
 
-test('what was written before an index can be shortened, emptied and deleted under it, and its build goes on', async () => {
+test('writers can shorten, empty and delete older rows under an index, and its build goes on', async () => {
   const bench = globalBench()
   const { node, run, rest } = bench
   const n1 = node('n1')
@@ -395,7 +395,7 @@ test('what was written before an index can be shortened, emptied and deleted und
   expect(await run(compareIndex(await partsFor('NotesByTitle')))).toMatchObject({
     ...{ rows: 3, entries: 2, faults: [], misfits: { count: 1 } },
   })
-  // What is written is held to the limits as ever.
+  // Writes are held to the limits as ever.
   const tooLong = change(after, 'new', (tx) => tx.put(Note, { id: 'new', title: long, tags: [] }))
   await expect(tooLong).rejects.toMatchObject({ code: 'too-large' })
   const tooMany = change(after, 'new', (tx) => tx.put(Note, { id: 'new', title: 'ok', tags }))
@@ -427,7 +427,7 @@ test('IDX-6: an index that is being built can be dropped, and declared anew unde
   const dropped = await run(readSchemaView(n1.groups, 'Fleet', { clock }))
   expect(dropped).toMatchObject({ version: { version: 3 }, building: new Map() })
   expect(dropped?.version.schema).toEqual({ ...second, indexes: [] })
-  // Who has opened it before is told, and keeps it no more.
+  // A program that opened it before gets an error, and keeps it no more.
   await expect(run(db.index(Car, 'CarsByCity', {}))).rejects.toThrow('was dropped')
   await run(bench.world.sleep(2_000_000))
   await run(put(db, 4, 'Oslo'))

@@ -267,7 +267,7 @@ test('IDX-1: a unique index has each value once, and rows without one as often a
   ])
 })
 
-test('IDX-1: null asks for what is absent, and only where something may be', async () => {
+test('IDX-1: null selects absent parts, and only of a part that may be absent', async () => {
   const { db } = tablesBench(tasks)
   const ask = (name: 'ByRoom' | 'ByStep', query: object) =>
     db.read(red, 'current', (rows) => rows.index(Task, name, query))

@@ -37,7 +37,7 @@ test.each(cases)('TAB-1: %s %s: bytes order as values do, and come back', (kind,
 })
 
 test.each(cases)(
-  'TAB-1: %s %s: what is absent comes back, before all values',
+  'TAB-1: %s %s: an absent part decodes as absent and sorts before all values',
   (kind, direction) => {
     const part: KeyPart = { name: 'p', kind, direction, mayBeAbsent: true }
     const value = fc.option(keyValueByKind(kind), { nil: undefined })

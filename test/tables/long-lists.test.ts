@@ -1,4 +1,4 @@
-/** Rows with thousands of entries in one index: each is read once and decoded once, whatever is asked. */
+/** Rows with thousands of entries in one index: any query reads and decodes each row once. */
 import { expect, test } from 'vitest'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'

@@ -48,7 +48,7 @@ const listWithMember = Object.assign(['a'], { b: 2 })
 /** As a match of a regular expression is. */
 const match: unknown = /a/.exec('a')
 
-test('what an object has beside its members is named', () => {
+test('hiddenIn names what an object holds beside its members', () => {
   const hidden = [withSymbol, withHidden, listWithSymbol, listWithMember].map(hiddenIn)
   expect(hidden).toEqual([
     ...['a member that a symbol names', 'a member that is not enumerable'],
@@ -58,7 +58,7 @@ test('what an object has beside its members is named', () => {
   expect(open.map(hiddenIn)).toEqual(open.map(() => undefined))
 })
 
-test('of a proxy that was revoked, and of transferred bytes, nothing is asked', () => {
+test('the checks look inside no revoked proxy and no transferred bytes', () => {
   const gone = [revoked({}), revoked([]), revoked(() => 1), revoked(new Uint8Array(1))]
   expect(gone.map(isReadable)).toEqual([false, false, false, false])
   expect(gone.flatMap((one) => [isList(one), isBytes(one), isDate(one)])).not.toContain(true)
@@ -137,15 +137,16 @@ test('a body of a cell holds nothing that JSON would pass over', () => {
   const said = [withSymbol, withHidden, [listWithMember], listWithSymbol, [revoked({})]].map(
     (body) => packBody(typed(body)),
   )
+  const places = ['it', 'it', '[0]', 'it', '[0]']
   const words = [
     ...['a member that a symbol names', 'a member that is not enumerable'],
     ...['a member beside its elements', 'a member that a symbol names', 'a proxy that was revoked'],
   ]
   expect(said).toMatchObject(
-    words.map((word) => ({
+    words.map((word, place) => ({
       problem: {
         code: 'invalid',
-        message: `the body is refused: it holds ${word}, which JSON has no word for`,
+        message: `the body is refused: ${places[place]} holds ${word}, which JSON has no word for`,
       },
     })),
   )

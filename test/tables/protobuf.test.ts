@@ -84,7 +84,7 @@ test('a descriptor that is read at run time declares the same, and its text read
   expect(parseSchema(text)).toMatchObject({ ok: true, schema: read })
 })
 
-test('what rows cannot hold is refused, all of it at once and by name', () => {
+test('a message that rows cannot hold is refused with all its problems, by name', () => {
   // By its generated type it does not even compile: it would never end.
   const unfit: DescMessage = UnfitSchema
   const told = (() => {

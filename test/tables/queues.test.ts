@@ -1,4 +1,4 @@
-/** Typed queues over nodes in memory: what is sent from a table's group is handled in another's. */
+/** Typed queues over nodes in memory: a group's handler gets the messages of another group. */
 import { expect, test } from 'vitest'
 import { asyncScope } from '../../src/adapters/async-scope.ts'
 import { defineSchema } from '../../schema/define.ts'
@@ -61,7 +61,7 @@ test('QUE-1, QUE-2: a message has its types, its sender and its receiver, and is
   expect(sums).toEqual([])
 })
 
-test('what is no JSON, no root of the schema or no name is refused; so is a handler without nodes', async () => {
+test('send refuses a body that is no JSON, a wrong root and a wrong name; handle needs nodes', async () => {
   const { db } = tablesBench(photoApp)
   const send = (use: (tx: Parameters<Parameters<typeof db.transaction>[1]>[0]) => Promise<void>) =>
     db.transaction(rootKey(User, ann), use)

@@ -5,7 +5,7 @@ import type { Schema } from '../../schema/model.ts'
 import { firstVersion } from '../../schema/version.ts'
 import { present } from '../../src/base/assert.ts'
 import { applySchema, readSchema, versionFor } from '../../src/tables/registry.ts'
-import { putVersion, registryGroup } from '../../src/tables/registry-rows.ts'
+import { putVersion, registryGroup, versionKey } from '../../src/tables/registry-rows.ts'
 import { runTransaction } from '../../src/txn/run.ts'
 import { Sessions } from '../../src/txn/session.ts'
 import { MemoryPort } from '../txn/memory-port.ts'
@@ -44,7 +44,7 @@ test('TAB-6: a schema is applied once, and goes from version to version', async 
   expect(next.version.numbers.properties).toMatchObject(first.version.numbers.properties)
 })
 
-test('TAB-6: what rows and programs could not bear is refused in words, and changes nothing', async () => {
+test('TAB-6: a change that rows or programs could not bear is refused, and changes nothing', async () => {
   const { port, options } = new Desk()
   await applySchema(port, early, options)
   await expect(applySchema(port, other, options)).rejects.toMatchObject({
@@ -54,7 +54,7 @@ test('TAB-6: what rows and programs could not bear is refused in words, and chan
   expect((await readSchema(port, 'Shop', options))?.version).toBe(1)
 })
 
-test('SCH-3: a schema that nobody has checked is checked before the cluster has it', async () => {
+test('SCH-3: apply checks an unchecked schema before the cluster has it', async () => {
   const { port, options } = new Desk()
   const draft = structuredClone(schemaOf('required string label DEFAULT "x";'))
   const made: Schema = JSON.parse(JSON.stringify(draft).replace('"x"', '"\\ud800"'))
@@ -66,7 +66,7 @@ test('SCH-3: a schema that nobody has checked is checked before the cluster has 
   expect((await applySchema(port, draft, options)).kind).toBe('first')
 })
 
-test('TAB-6: of two changes at once, one finds the other', async () => {
+test('TAB-6: one of two concurrent changes finds the other and fails', async () => {
   const { port, options } = new Desk()
   await applySchema(port, early, options)
   const third = schemaOf('required string label; optional string origin;')
@@ -74,12 +74,12 @@ test('TAB-6: of two changes at once, one finds the other', async () => {
     applySchema(port, later, options),
     applySchema(port, third, options),
   ])
-  // Whoever came second would have dropped what the first had added.
+  // The second change would have dropped what the first had added.
   expect(applied.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   expect((await readSchema(port, 'Shop', options))?.version).toBe(2)
 })
 
-test('TAB-6: a program of an earlier version goes on, and one of a later is told what is missing', async () => {
+test('TAB-6: an earlier program goes on, and a later one learns what the cluster lacks', async () => {
   const { port, options } = new Desk()
   expect(() => versionFor(early, undefined)).toThrow('trilithon schema apply')
   await applySchema(port, early, options)
@@ -105,10 +105,26 @@ test('TAB-6: a version that the cluster had is fine to apply again, and changes 
   })
   expect((await applySchema(port, later, options)).kind).toBe('older')
   expect((await readSchema(port, 'Shop', options))?.version).toBe(3)
-  // What was never a version leaves something out, and is told so.
+  // A schema that never was a version leaves something out, and apply says so.
   const less = schemaOf('required string label;', more)
   await expect(applySchema(port, less, options)).rejects.toThrow(/property Shelf.note is gone/)
   expect(second.version.version).toBe(2)
+})
+
+test('TAB-6: an earlier version that cannot be read stops no earlier and no later one', async () => {
+  const { port, options } = new Desk()
+  const last = schemaOf('required string label; optional string note; optional string origin;')
+  for (const schema of [early, later, last]) await applySchema(port, schema, options)
+  await runTransaction(port, registryGroup('Shop'), options, async (transaction) => {
+    transaction.put(versionKey(2), Buffer.from('{"version":2}'))
+  })
+  expect((await applySchema(port, early, options)).kind).toBe('older')
+  await expect(applySchema(port, later, options)).rejects.toMatchObject({ code: 'schema-mismatch' })
+  const next = schemaOf(
+    'required string label; optional string note; optional string origin;',
+    more,
+  )
+  expect(await applySchema(port, next, options)).toMatchObject({ version: { version: 4 } })
 })
 
 const more = 'CREATE TABLE Other { required int64 id; } PRIMARY KEY(id), ENTITY GROUP ROOT;'

@@ -65,12 +65,12 @@ const refusals: readonly (readonly [string, object, string])[] = [
   ['Event', { tag: ['a', 5] }, 'table Event: tag[1] is 5; expected a string'],
   ['Event', { tag: sparse }, 'table Event: tag[1] is absent; expected a string'],
   ['Event', { guest: sparse }, 'table Event: guest[0] is "a"; expected'],
-  ['Event', { extra: sparse }, 'table Event: extra is a list; expected JSON'],
-  ['Event', { extra: { a: sparse } }, 'table Event: extra is an object; expected JSON'],
+  ['Event', { extra: sparse }, 'table Event: extra[1] is absent; expected JSON'],
+  ['Event', { extra: { a: sparse } }, 'table Event: extra.a[1] is absent; expected JSON'],
   ['Event', { place: {} }, 'table Event: place: name is absent; it is required'],
   ['Event', { place: { name: 'a', latitude: Number.NaN } }, 'place: latitude is NaN; expected a'],
   ['Event', { guest: [{ account_id: 1 }] }, 'guest[0]: account_id is 1; expected a bigint'],
-  ['Event', { extra: { when: new Date(0) } }, 'table Event: extra is an object; expected JSON'],
+  ['Event', { extra: { when: new Date(0) } }, 'table Event: extra.when is a Date; expected JSON'],
   ['Event', { extra: undefined, guest: {} }, 'table Event: guest is an object; expected a list'],
   ['Comment', { number: 4 }, 'number is a sequence: its number is given at commit; leave it out'],
 ]
@@ -119,7 +119,7 @@ const New = table('Thing', {
   .key('id')
   .root()
 
-test('a default is nobody else’s to change, and is what rows store of it', async () => {
+test('no caller can change a default or a stored value through bytes that it holds', async () => {
   const old = defineSchema('Things', [Old])
   const now = defineSchema('Things', [New])
   const before = tablesBench(old)
@@ -141,7 +141,7 @@ test('a default is nobody else’s to change, and is what rows store of it', asy
   await db.transaction(key(3), (tx) => tx.insert(New, { id: 3 }))
   expect([...(await read(3)).raw]).toEqual([1, 2, 3])
   expect((await read(2)).part).toBe((await read(3)).part)
-  // What was given is not looked at again.
+  // The program does not look at given bytes again.
   const raw = Uint8Array.of(7)
   await db.transaction(key(4), async (tx) => {
     await tx.put(New, { id: 4, raw })
@@ -150,7 +150,7 @@ test('a default is nobody else’s to change, and is what rows store of it', asy
   expect([...(await read(4)).raw]).toEqual([7])
 })
 
-test('TAB-3: what the row is named by cannot be patched', async () => {
+test('TAB-3: a patch cannot change the key of a row', async () => {
   const { db } = tablesBench(photoApp)
   const wrong: object = { photo_id: 3 }
   const patched = db.transaction(ann, (tx) => tx.update(Photo, { user_id: 1n, photo_id: 2 }, wrong))
@@ -208,7 +208,7 @@ test('TAB-2: programs of two versions of a schema keep what they do not know of 
   })
 })
 
-test('TAB-3: a stored row that the schema does not fit is told, and not made up', async () => {
+test('TAB-3: a stored row that does not fit the schema is an error, never a guess', async () => {
   const Other = table('Box', { id: t.int64(), name: t.int64() }).key('id').root()
   const { db, port } = tablesBench(first)
   const key = rootKey(Box, { id: 1n })
@@ -246,7 +246,7 @@ test('TAB-3: a time that looks like milliseconds is refused as a value, and name
   const insert = (at: number | bigint) =>
     db.transaction(of, (tx) => tx.insert(Seen, { store: 'a', at }))
   await expect(insert(ms)).rejects.toThrow('looks like milliseconds')
-  // Somebody means it.
+  // The caller means it.
   await insert(BigInt(ms))
   const row = { store: 'a', at: ms, last: 5 }
   const { value } = await db.read(of, 'current', (rows) => rows.get(Seen, { store: 'a', at: ms }))

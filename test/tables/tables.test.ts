@@ -121,7 +121,7 @@ test('TAB-5: a key of another group is refused in words', async () => {
   await expect(range).rejects.toThrow(/user_id names the group, and a scan stays in one/)
 })
 
-test('TAB-5: an outer handle used inside a transaction is told, and used after it is not', async () => {
+test('TAB-5: an outer handle fails inside a transaction and works after it', async () => {
   const { db } = await withPhotos(1)
   const nested = db.transaction(ann, () => db.transaction(ann, async () => 1))
   await expect(nested).rejects.toThrow(/db.transaction was called inside the function of a trans/)
@@ -133,7 +133,7 @@ test('TAB-5: an outer handle used inside a transaction is told, and used after i
   expect((await db.transaction(ann, async () => 1)).value).toBe(1)
 })
 
-test('a conflict is told by table and key', async () => {
+test('a conflict names the table and the key', async () => {
   const { db, port } = await withPhotos(1)
   const other = tablesBench(photoApp, {}, port).db
   port.beforeCommit = async ({ reads }) => {
@@ -332,7 +332,7 @@ test('an index over a property that is absent has no entry of that row', async (
   ])
 })
 
-test('what a read sees of the past is of one moment, rows and indexes alike', async () => {
+test('a read of the past sees one moment, in rows and indexes alike', async () => {
   const { db } = await withEvents()
   const before = await db.read(place, 'current', (rows) => rows.index(Event, 'EventsByTag', {}))
   await db.transaction(place, async (tx) => {
@@ -406,5 +406,7 @@ test('a generator is no function to be run', async () => {
     rootKey(User, { user_id: 1n }),
     generator,
   ])
-  await expect(call).rejects.toThrow('expected a function, and no generator')
+  await expect(call).rejects.toThrow(
+    'is a generator function; expected a function that is no class',
+  )
 })

@@ -1,4 +1,4 @@
-/** The types of the handles, by the compiler itself: what must compile does, what must not is refused. */
+/** The types of the handles, by the compiler itself: right programs compile, wrong ones do not. */
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -6,11 +6,11 @@ import { compile, errorsOf, expectedErrors } from '../schema/compiler.ts'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 
-test('what must compile does, with the types it must have', () => {
+test('correct programs compile, with the right types', () => {
   expect(compile(here)).toBe('')
 })
 
-test('what must not compile is refused, each in its place and with the words that say why', () => {
+test('wrong programs fail to compile, each in its place and with words that say why', () => {
   const folder = join(here, 'refused')
   const expected = expectedErrors(folder)
   const errors = errorsOf(compile(folder))

@@ -6,7 +6,7 @@ import { createBench, passMs } from '../cells/kit.ts'
 
 const group = groupOfBytes(Buffer.from('g'))
 
-/** A group that is put off, and when it was told to be due; all in milliseconds from now. */
+/** A group that is put off, and the moments at which it fell due; all in milliseconds from now. */
 class Watch {
   readonly told: number[] = []
   readonly #bench = createBench()
@@ -25,7 +25,7 @@ class Watch {
   }
 }
 
-test('who is put off to the same moment again and again is due once', async () => {
+test('a group put off to the same moment again and again is due once', async () => {
   const watch = new Watch()
   for (let i = 0; i < 1_000; i++) {
     // As by two clocks of which one is slow.
@@ -37,7 +37,7 @@ test('who is put off to the same moment again and again is due once', async () =
   expect(watch.told[0]).toBeGreaterThanOrEqual(5_000)
 })
 
-test('who is due earlier than was said is told so then, and once more when that was', async () => {
+test('a group due earlier than first said is due then, and once more at the first time', async () => {
   const watch = new Watch()
   for (let i = 1; i <= 10; i++) {
     watch.putOff(5_000)

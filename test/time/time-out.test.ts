@@ -52,7 +52,7 @@ test('each deadline is met in its time, whatever the order in which they come', 
   for (const [dueMs, atMs] of rung) expect(atMs - dueMs).toBeLessThan(2)
 })
 
-test('what is answered in time costs no timer of its own', async () => {
+test('calls answered in time cost no timers of their own', async () => {
   const { wait, pass, due, rung, timers, timeOut } = watched()
   for (let untilMs = 2_000; untilMs < 2_400; untilMs++) {
     wait(untilMs)

@@ -20,7 +20,7 @@ function countsOf(holdings: Holdings, names: readonly string[]): number[] {
   return names.map((name) => shardsOf(holdings, name).size)
 }
 
-/** Goes on until nothing changes; each worker gives up at once what it is asked for. */
+/** Goes on until nothing changes; each worker gives up its shards at once when it must. */
 function settledSpread(from: Holdings, names: readonly string[], generation: number): Holdings {
   let now = from
   for (let next = generation; next < generation + 5; next++) {
@@ -60,7 +60,7 @@ test('TRIG-5: a shard moves when its owner has given it up, under a new generati
   expect([...shardsOf(given, 'a').values()]).toEqual(Array.from({ length: 10 }, () => 1))
 })
 
-test('what a dead worker had is given on at once, and only that', () => {
+test('the shards of a dead worker go to others at once, and no other shard moves', () => {
   const before = settledSpread(none, ['a', 'b', 'c', 'd'], 1)
   const after = spread(before, shards, present('a', 'b', 'd'), 9) ?? none
   for (const [shard, holding] of after) {
@@ -79,7 +79,7 @@ test('a shard that was on its way to a worker that died stays, or goes to anothe
 
 const names = ['a', 'b', 'c', 'd', 'e']
 
-test('TRIG-5: whoever comes and goes, shards end up spread evenly, each generation with one owner', () => {
+test('TRIG-5: shards stay spread evenly as workers come and go, one owner for each generation', () => {
   const companies = fc.array(fc.subarray(names, { minLength: 1 }), { minLength: 1, maxLength: 8 })
   fc.assert(
     fc.property(companies, (comings) => {
@@ -118,7 +118,7 @@ test('an assignment is read as it was written', () => {
   )
 })
 
-test('all shards of one worker are one run, and what is no assignment is refused', () => {
+test('all shards of one worker encode as one run, and decoding refuses any other shape', () => {
   const all = Array.from({ length: 4096 }, (_, shard) => shard)
   const holdings = spread(none, all, present('a'), 1) ?? none
   expect(encodeHoldings(holdings)).toEqual({ workers: ['a'], runs: [[0, 4095, 0, 1, -1, 0]] })

@@ -7,7 +7,7 @@ function define(change: Partial<TriggerOptions>): unknown {
   return defineTriggers({ service: 's', datastore: 'd', triggers: [{ ...good, ...change }] })
 }
 
-test('what is not said is as documented', () => {
+test('a trigger without options has the documented defaults', () => {
   const { triggers } = defineTriggers({ service: 's', datastore: 'd', triggers: [good] })
   expect(triggers[0]).toMatchObject({
     ...{ since: 0, attemptsMax: 8, retryMs: 1_000, retryMaxMs: 60_000 },
@@ -46,7 +46,7 @@ test('a service without triggers, with two of one name, or of no datastore is re
   expect(() => defineTriggers({ ...of, triggers: many })).toThrow('33 triggers, at most 32')
 })
 
-test('a service is told from what else a module may give', () => {
+test('isService tells a service from other exports of a module', () => {
   expect(isService(defineTriggers({ service: 's', datastore: 'd', triggers: [good] }))).toBe(true)
   for (const other of [undefined, null, 3, {}, { service: 's' }, () => 1]) {
     expect(isService(other)).toBe(false)

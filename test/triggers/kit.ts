@@ -92,12 +92,12 @@ export class TriggerBench {
     return this.#owner.clock.wallMicros()
   }
 
-  /** Whoever asks for the group of the service is told that there is no majority. */
+  /** A worker that asks for the group of the service hears that there is no majority. */
   breakService(): void {
     this.#isServiceBroken = true
   }
 
-  /** The same of whoever asks for the group of a shard, unless it asks for the log. */
+  /** The same for the group of a shard, unless the worker asks for the log. */
   breakShard(shard: number): void {
     this.#brokenShards.add(shard)
   }

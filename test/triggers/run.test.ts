@@ -41,7 +41,7 @@ test('a worker stops by its signal, and none begins under one that is aborted', 
   expect(() => runTriggers(client, service, { signal })).toThrow('given up by its signal')
 })
 
-test('what is asked of a service is given up by the signal of its admin', async () => {
+test('the signal of a trigger admin ends its calls', async () => {
   const client = await connect({ nodes })
   onTestFinished(() => client.close())
   const controller = new AbortController()

@@ -1,4 +1,4 @@
-/** One trigger in one shard: what is claimed and saved when things happen at once. */
+/** One trigger in one shard: its claims and saves when things happen at once. */
 import { expect, test } from 'vitest'
 import { createClock } from '../../sim/world/clock.ts'
 import { SeededRandom } from '../../sim/world/random.ts'
@@ -31,7 +31,7 @@ class SlowStore extends OffsetStore {
   }
 }
 
-/** A row in memory, which nobody else has. */
+/** A row in memory, which no other run has. */
 class RowStore extends OffsetStore {
   row: Offset = { generation: 1, owner: 'worker', after: 0, marked: 0, revision: 0 }
   claims = 0
@@ -98,7 +98,7 @@ async function ticks(count: number): Promise<void> {
 
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
-test('TRIG-2: what is handled anew while an older save is under way is saved after it', async () => {
+test('TRIG-2: a run saves what it handles again during an older save after that save', async () => {
   const bench = new TriggerBench()
   const page = await written(bench, 3)
   const offsets = new SlowStore(bench.tables, datastore, triggerName, 1_000)

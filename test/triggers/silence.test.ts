@@ -15,14 +15,14 @@ test('a worker whose count stands still for a lease is taken for dead', () => {
   expect(silence.isAlive('other')).toBe(true)
 })
 
-test('who was away for long has not seen that the others were silent', () => {
+test('a worker that was away for long does not take the others for silent', () => {
   const silence = new Silence(300)
   silence.look([row(1)], 0)
   silence.look([row(1)], 60_000)
   expect(silence.isAlive('other')).toBe(true)
 })
 
-test('who needs longer than a lease for each look still comes to a judgement', () => {
+test('a worker whose looks take longer than a lease still comes to a judgement', () => {
   const silence = new Silence(300)
   for (const nowMs of [0, 450, 900]) silence.look([row(1)], nowMs)
   expect(silence.isAlive('other')).toBe(true)

@@ -162,7 +162,7 @@ test('TRIG-4: a worker that was displaced moves no offset, and finds out', async
   await living.stop()
 })
 
-test('workers share the shards; what one that died had is taken over from the stored offset', async () => {
+test('workers share the shards, and take over a dead worker’s from the stored offset', async () => {
   const bench = new TriggerBench()
   const a = noting()
   const b = noting()
@@ -316,7 +316,7 @@ test('idle shards cost a heartbeat a worker, and one call for all of them', asyn
   await living.stop()
 })
 
-test('the same trigger for other cells is refused, and who asks for one that is not there is told', async () => {
+test('a worker refuses the same trigger for other cells, and the admin refuses an unknown trigger', async () => {
   const bench = new TriggerBench()
   const living = bench.start([noting().trigger])
   await bench.until('it runs', () => living.events.some(({ kind }) => kind === 'assigned'))
@@ -330,7 +330,7 @@ test('the same trigger for other cells is refused, and who asks for one that is 
   await living.stop()
 })
 
-test('a worker that cannot go on leaves: others have its shards at once, and who stops it is told why', async () => {
+test('a failed worker leaves its shards to others at once, and its stop gives the reason', async () => {
   const bench = new TriggerBench()
   const a = noting()
   const b = noting()
@@ -406,7 +406,7 @@ test('marked cells are given over the pages of a shard, as many as are wanted', 
   expect(await bench.settle(bench.admin.marked('bill'))).toHaveLength(markedPageMax)
 })
 
-test('TRIG-7: of two skips at once one names its cell, and the other skips none', async () => {
+test('TRIG-7: one of two concurrent skips skips its cell, and the other fails', async () => {
   const bench = new TriggerBench()
   const handled = noting(
     () => {

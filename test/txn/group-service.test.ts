@@ -69,7 +69,7 @@ test('MVCC-1: rows that are read at once are those of a read that waits, and so 
   }
 })
 
-test('MVCC-1: of the past, of ranges and of what has to be waited for nothing is read at once', async () => {
+test('MVCC-1: a read of the past or of a range, or one that must wait, gets no immediate answer', async () => {
   const { replica, service, timestamp } = await written()
   const current = { kind: 'current' } as const
   const open = [
@@ -125,7 +125,7 @@ test('a page of large rows takes no more from the replica than an answer holds, 
   }
 })
 
-test('of large rows by their keys no more are taken from the replica than a few beyond an answer', async () => {
+test('a read of large rows by key takes from the replica only a few beyond one answer', async () => {
   const { world, service, timestamp, given } = await writtenLarge()
   for (const from of [{ kind: 'at', timestamp }, { kind: 'inconsistent' }] as const) {
     const before = given()

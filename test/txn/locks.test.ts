@@ -10,7 +10,7 @@ const group = groupOfBytes(Buffer.from('g'))
 
 interface Desk {
   readonly locks: AdvisoryLocks
-  /** Runs the world on for so long. */
+  /** Runs the world on for the given time. */
   pass(ms: number): Promise<void>
 }
 
@@ -41,7 +41,7 @@ test('a lock is one caller’s at a time, and goes to the next in line', async (
   expect(locks.count).toBe(2)
 })
 
-test('who does not give it back loses it in time, and who waits in vain is told', async () => {
+test('a holder that keeps a lock loses it in time, and a waiter whose time ends gets none', async () => {
   const { locks, pass } = desk()
   const held = await locks.acquire(group, 'a', 100, 0)
   const short = locks.acquire(group, 'a', 100, 50)
@@ -55,7 +55,7 @@ test('who does not give it back loses it in time, and who waits in vain is told'
   expect(locks.count).toBe(0)
 })
 
-test('who waits at a node that stops is told at once, and nobody is given the lock', async () => {
+test('a stopping node answers waiters at once and gives none of them the lock', async () => {
   const { locks } = desk()
   const held = await locks.acquire(group, 'a', 1_000, 0)
   const waiting = locks.acquire(group, 'a', 1_000, 60_000)

@@ -15,7 +15,7 @@ function rowOf(key: Uint8Array): Row {
   return { key, value: key, timestamp: 60 }
 }
 
-/** Answers with as many rows as it may give at once, and notes what it was asked. */
+/** Answers with as many rows as it may give at once, and notes its requests. */
 function portOf(bench: Bench, rowsAtOnce: number, begin?: GroupPort['begin']) {
   const asked: string[] = []
   const port: GroupPort = {
@@ -60,7 +60,7 @@ test('reads that begin together share the view of the first', async () => {
   expect(asked).toEqual(['begin 1', 'get 1'])
 })
 
-test('what an answer had no room for is asked for after it, some at a time', async () => {
+test('a read asks for the rows left out of an answer, some at a time', async () => {
   const bench = new Bench()
   const { port, asked } = portOf(bench, 3)
   const keys = Array.from({ length: pageRowsMax + 2 }, (_, n) => b(`${n}`))
@@ -69,7 +69,7 @@ test('what an answer had no room for is asked for after it, some at a time', asy
   expect(asked).toEqual([`begin ${pageRowsMax}`, `get ${pageRowsMax - 1}`])
 })
 
-test('more rows than were asked for are not taken', async () => {
+test('a read refuses an answer with more rows than it asked for', async () => {
   const bench = new Bench()
   const { port } = portOf(bench, 10, () =>
     Promise.resolve({ view, rows: [rowOf(b('a')), rowOf(b('b'))] }),

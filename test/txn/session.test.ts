@@ -43,7 +43,7 @@ test('TXN-5: the floor does not pass an intent whose outcome is not known', () =
   expect(sessions.openMany(1).intents([2]).session).toBe(next.intents([1]).session)
 })
 
-test('an intent expires so long after it was made, on every try the same', async () => {
+test('an intent expires a fixed time after it was made, the same on every try', async () => {
   const { sessions, passMs: pass, wall } = createSessions()
   const open = sessions.openMany(1)
   const { expiresAt } = open.intents([1])

@@ -5,7 +5,7 @@ import type { Random } from '../../src/ports/random.ts'
 /** A timer is due at once, and time has then passed. */
 export class TestClock implements Clock {
   nowMs = 1000
-  /** The waits that were asked for. */
+  /** The requested waits. */
   readonly waits: number[] = []
 
   wallMicros(): number {

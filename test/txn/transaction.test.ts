@@ -141,7 +141,7 @@ function order(a: string, c: string): number {
   return compareBytes(b(a), b(c))
 }
 
-test('TXN-4: what fails in the function leaves nothing', async () => {
+test('TXN-4: a function that throws leaves nothing written', async () => {
   const bench = new Bench()
   const failed = bench.run(async (tx) => {
     tx.put(b('a'), b('1'))
@@ -152,7 +152,7 @@ test('TXN-4: what fails in the function leaves nothing', async () => {
   expect(bench.port.submissions).toEqual([])
 })
 
-test('TXN-4: a handle is of no use after its function, and calls that were not awaited are told', async () => {
+test('TXN-4: a handle fails after its function, and unawaited calls are an error', async () => {
   const bench = new Bench()
   let kept: RawTransaction | undefined
   await bench.run(async (tx) => {
@@ -228,7 +228,7 @@ test('reruns wait, longer each time up to a bound, and within the deadline', asy
   expect(bench.clock.nowMs).toBeLessThan(2000)
 })
 
-test('a call whose time is over before it commits is told, and nothing is sent', async () => {
+test('a call whose time ends before its commit fails, and sends nothing', async () => {
   const bench = new Bench()
   const late = bench.run(
     async (tx) => {
@@ -286,7 +286,7 @@ test('TXN-5: a commit that is refused before anything happens leaves its session
   expect(third).toMatchObject({ session: first?.session, sequence: 3, floor: 3 })
 })
 
-test('TXN-5: an unknown outcome is told as such, and its session is left behind', async () => {
+test('TXN-5: an unknown outcome says so with its intent, and leaves its session behind', async () => {
   const bench = new Bench()
   bench.port.beforeCommit = async () => ({ kind: 'unknown', takesEffect: true })
   const lost = bench.run(async (tx) => tx.put(b('a'), b('1')))
@@ -322,13 +322,16 @@ test('TXN-5: when an earlier attempt turns out to have won, its value is the res
   expect(bench.rows()).toEqual(['a=1'])
 })
 
-test.each(['overloaded', 'expired'] as const)('%s is told, and nothing is done', async (kind) => {
-  const bench = new Bench()
-  bench.port.beforeCommit = async () => ({ kind })
-  const refused = bench.run(async (tx) => tx.put(b('a'), b('1')))
-  await expect(refused).rejects.toMatchObject({ code: kind })
-  expect(bench.rows()).toEqual([])
-})
+test.each(['overloaded', 'expired'] as const)(
+  'a commit refused as %s fails with that code and writes nothing',
+  async (kind) => {
+    const bench = new Bench()
+    bench.port.beforeCommit = async () => ({ kind })
+    const refused = bench.run(async (tx) => tx.put(b('a'), b('1')))
+    await expect(refused).rejects.toMatchObject({ code: kind })
+    expect(bench.rows()).toEqual([])
+  },
+)
 
 test.each([
   ['transactionBytesMax', 10],
@@ -412,7 +415,7 @@ test('a read sees one moment, whatever is committed while it runs', async () => 
   expect(loose.view?.asOf).toBeUndefined()
 })
 
-test('TXN-1: transfers side by side keep the sum, and whoever scans sees it whole', async () => {
+test('TXN-1: parallel transfers keep the sum, and every scan sees it whole', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.tuple(fc.nat(4), fc.nat(4), fc.nat(9)), { minLength: 2, maxLength: 12 }),
@@ -433,7 +436,7 @@ test('TXN-1: transfers side by side keep the sum, and whoever scans sees it whol
             async (tx) => {
               const [source, target] = [b(names[from] ?? ''), b(names[to] ?? '')]
               const left = amount((await tx.get(source))?.value) - count
-              // An empty account is closed, and opened again by whoever finds it absent.
+              // An empty account is closed; the next transfer to it opens it again.
               if (left === 0) tx.delete(source)
               else tx.put(source, b(`${left}`))
               const there = amount((await tx.get(target))?.value) + count

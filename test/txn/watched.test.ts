@@ -1,11 +1,11 @@
-/** Writes that a program forgets to await: what they fail by fails the transaction. */
+/** Writes that a program forgets to await: their error fails the transaction. */
 import { expect, test } from 'vitest'
 import { Turn, inTurn } from '../../src/txn/turn.ts'
 
 const refused = new Error('refused')
 const fail = (): Promise<never> => Promise.reject(refused)
 
-test('a write that failed, and that nobody has awaited, fails its transaction', async () => {
+test('a failed write that no caller awaits fails its transaction', async () => {
   const turn = new Turn('transaction')
   const run = inTurn(turn, async () => {
     void turn.write(fail)
@@ -15,7 +15,7 @@ test('a write that failed, and that nobody has awaited, fails its transaction', 
   await expect(run).rejects.toBe(refused)
 })
 
-test('one that was thrown at once does so too', async () => {
+test('a write that throws at once fails its transaction, too', async () => {
   const turn = new Turn('transaction')
   const run = inTurn(turn, async () => {
     void turn.write(() => {

@@ -1,4 +1,4 @@
-/** What a frame holds is judged by its weight: whatever is in it, it is sent. */
+/** The weight of messages decides how many a frame holds: any frame so made can be sent. */
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId } from '../../src/base/ids.ts'
 import {

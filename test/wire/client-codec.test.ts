@@ -416,7 +416,7 @@ function isList(value: Packable): value is readonly Packable[] {
   return Array.isArray(value)
 }
 
-/** What was unpacked can be packed again. */
+/** Any unpacked value can be packed again. */
 function isPackable(value: unknown): value is Packable {
   return value !== undefined
 }

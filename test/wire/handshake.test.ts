@@ -176,14 +176,14 @@ test('a proof holds for its secret, its two hellos and its direction, and for no
   }
 })
 
-test('what a side tells is bound to its proof: no other words, and no other use of them', () => {
+test('a side’s store info is bound to its proof, with no other words and no other use', () => {
   const told: LinkInfo = { storeId: 's', incarnation: 1, durableFlush: 7 }
   const mac = tellOf('secret', n1, n2, told)
   expect(isTold({ info: told, mac }, 'secret', n1, n2)).toBe(true)
   expect(isTold({ info: told, mac }, 'secret', n2, n1)).toBe(false)
   expect(isTold({ info: { ...told, durableFlush: 8 }, mac }, 'secret', n1, n2)).toBe(false)
   expect(isTold({ info: { ...told, storeId: 't' }, mac }, 'secret', n1, n2)).toBe(false)
-  // A proof says nothing of a store, and nobody makes one say that there is none.
+  // A proof says nothing of a store, and no side can make one say that there is none.
   const proof = proofOf('secret', n1, n2)
   expect(isTold({ info: {}, mac: proof }, 'secret', n1, n2)).toBe(false)
   expect(isProof(tellOf('secret', n1, n2, {}), 'secret', n1, n2)).toBe(false)

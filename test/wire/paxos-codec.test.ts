@@ -1,4 +1,4 @@
-/** Messages that are written by hand: what was encoded comes back, and each wrong number has its reason. */
+/** Messages written by hand: decoding gives them back, and each wrong number has its reason. */
 import { expect, test } from 'vitest'
 import { transactionBytesMax } from '../../src/base/limits.ts'
 import { groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
@@ -48,12 +48,12 @@ test('many ballots of one frame all come back', () => {
   checkRoundTrip({ durableFlush: 1, messages })
 })
 
-test('what is proposed for transactions of the largest size that wait together is no malformed frame', () => {
+test('the largest transactions that wait together make a well-formed proposal', () => {
   const cluster = new CoreCluster()
   const leader = cluster.at(0)
   leader.isHeld = true
   cluster.submit(0, { key: 'before' })
-  // What such a transaction has beside its value takes so much.
+  // The rest of such a transaction takes this much.
   const value = 'v'.repeat(transactionBytesMax - 24)
   const requests = ['k1', 'k2'].map((key) => cluster.submit(0, { key, value }))
   leader.isHeld = false
@@ -127,7 +127,7 @@ test.each(wrongDigests)('a digest %s is refused with its reason', (_, at, size, 
   checkRoundTrip({ durableFlush: 7, messages })
 })
 
-test('a digest says by its kind whether it is whole: who does not know of others refuses these', () => {
+test('the kind of a digest says whether it is whole, so that an older node refuses a partial one', () => {
   const kindOf = (isWhole: boolean): number | undefined =>
     encodePeerFrame({ durableFlush: 7, messages: [{ ...digest, isWhole }] })[headBytes]
   expect([kindOf(true), kindOf(false)]).toEqual([15, 25])

@@ -1,4 +1,4 @@
-/** Peer frames as bytes: what was encoded comes back, and nothing but a frame gets through. */
+/** Peer frames as bytes: decoding gives frames back, and nothing but a frame gets through. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId } from '../../src/base/ids.ts'

@@ -87,7 +87,7 @@ class Desk implements Agenda {
   }
 }
 
-test('what is listed at the start and what comes is served at once, and an empty group is delisted', async () => {
+test('the worker serves listed and new groups at once, and delists an empty one', async () => {
   const desk = new Desk()
   desk.listed.set(group('a'), 1)
   desk.worker.start()
@@ -105,7 +105,7 @@ test('what is listed at the start and what comes is served at once, and an empty
   expect(desk.served).toEqual(['a', 'b'])
 })
 
-test('so many are served at once and no more, a long listing is gone through, nobody is left out', async () => {
+test('the worker serves a bounded number at once, pages through a long listing and skips no group', async () => {
   const desk = new Desk({
     ...agendaBounds,
     groupsAtOnceMax: 3,
@@ -126,7 +126,7 @@ test('so many are served at once and no more, a long listing is gone through, no
   await desk.worker.stop()
 })
 
-test('what comes while a group is served has it served again', async () => {
+test('the worker serves a group again if rows come while it serves it', async () => {
   const desk = new Desk()
   desk.answer = async () => {
     await desk.sleep(100)
@@ -142,7 +142,7 @@ test('what comes while a group is served has it served again', async () => {
   await desk.worker.stop()
 })
 
-test('a failure is told, and tried again after longer and longer waits', async () => {
+test('the worker reports a failure and retries after longer and longer waits', async () => {
   const desk = new Desk()
   let isBroken = true
   desk.answer = () =>
@@ -165,7 +165,7 @@ test('groups that fail have half of the slots at most, and those that do not are
   const putAt = new Map<GroupId, number>()
   desk.answer = async (one) => {
     if (!putAt.has(one)) {
-      // As of somebody who does not answer.
+      // As of a caller that does not answer.
       await desk.sleep(10_000)
       throw new Error('no answer')
     }
@@ -221,7 +221,7 @@ test('a group of which a part could be done is looked at soon when something new
   await desk.worker.stop()
 })
 
-test('what is due later is looked at then, or as soon as something new comes', async () => {
+test('the worker looks at a group due later at that time, or as soon as something new comes', async () => {
   const desk = new Desk()
   desk.answer = () => Promise.resolve({ kind: 'later', delayMs: 5_000, position: 2 })
   desk.worker.start()
@@ -248,7 +248,7 @@ test('groups that are due later, more than a page, are not looked at before', as
   await desk.worker.stop()
 })
 
-test('of more groups that are due later than are remembered, each is looked at in its turn', async () => {
+test('the worker looks at each postponed group in its turn, even beyond its memory', async () => {
   const bounds = { groupsAtOnceMax: 2, pageGroups: 10, groupsWaitingMax: 20 }
   const desk = new Desk({ ...agendaBounds, ...bounds })
   const names = Array.from({ length: 50 }, (_name, i) => `g${String(i).padStart(2, '0')}`)
@@ -275,7 +275,7 @@ test('of more groups that are due later than are remembered, each is looked at i
   await desk.worker.stop()
 })
 
-test('what came to a group that is put off, and was told to another process that died, is found listed', async () => {
+test('the worker finds rows of a postponed group that a process heard of and died', async () => {
   const desk = new Desk()
   desk.answer = (one) =>
     Promise.resolve({ kind: 'later', delayMs: 3_600_000, position: desk.listed.get(one) ?? 0 })

@@ -1,4 +1,4 @@
-/** What nodes say of their agendas: who has something, what came since, and who shares the work. */
+/** Answers of nodes about their agendas: groups with rows, changes, and the sharers of the work. */
 import { expect, test } from 'vitest'
 import type { ListedGroup } from '../../src/group/replica-port.ts'
 import { Feed, memberMs } from '../../src/worklist/worklist-feed.ts'
@@ -26,7 +26,7 @@ function feedOf(): {
   return { feed, put, pass: (ms) => passMs(bench.world, ms) }
 }
 
-test('changes since a mark are told, each group once; what is forgotten is a gap', async () => {
+test('the feed gives changes since a mark, each group once, and a gap after forgotten ones', async () => {
   const { feed, put } = feedOf()
   expect(feed.isLost(0)).toBe(false)
   for (const name of ['a', 'b', 'a']) put(name)
@@ -40,7 +40,7 @@ test('changes since a mark are told, each group once; what is forgotten is a gap
   expect([feed.isLost(0), feed.isLost(feed.last - 900)]).toEqual([true, false])
 })
 
-test('who waits is woken by the next change, or after its time', async () => {
+test('the next change wakes a waiter, or its time does', async () => {
   const { feed, put, pass } = feedOf()
   let woken = 0
   const wait = (since: number): void => void feed.wait(since, 1_000).then(() => (woken += 1))
@@ -59,7 +59,7 @@ test('who waits is woken by the next change, or after its time', async () => {
   expect(woken).toBe(3)
 })
 
-test('who asked lately shares the work, a bounded number of them', async () => {
+test('recent askers share the work, up to a bound', async () => {
   const { feed, pass } = feedOf()
   feed.see('b')
   await pass(memberMs - 1_000)
@@ -75,7 +75,7 @@ test('who asked lately shares the work, a bounded number of them', async () => {
   expect(feed.members()).toEqual(['c'])
 })
 
-test('of the processes that share, each group belongs to one, and most stay when one leaves', async () => {
+test('each group belongs to one of the sharing processes, and most stay when one leaves', async () => {
   const bench = createBench(1)
   const members: string[] = []
   const agendas = ['x', 'y', 'z'].map((name) => {
@@ -105,7 +105,7 @@ test('of the processes that share, each group belongs to one, and most stay when
   }
 })
 
-test('what can be no topic is refused to who asks for it', async () => {
+test('the service refuses a caller that asks for an invalid topic', async () => {
   const post = new Post()
   const { bench } = post.cluster
   const service = new AgendaService({
@@ -141,7 +141,7 @@ test('a listing says whether a part of it is enough', async () => {
   expect(asked.map((one) => 'isPartial' in one)).toEqual([false, true])
 })
 
-test('what could not be listed after a gap is listed when that works again', async () => {
+test('a watcher hears after a gap of groups that could not be listed at first', async () => {
   const bench = createBench(1)
   const [mark, problem] = ['run/7', { code: 'unavailable', message: 'no', detail: {} } as const]
   let refusals = 2
@@ -162,7 +162,7 @@ test('what could not be listed after a gap is listed when that works again', asy
   cancel()
 })
 
-test('more at once than is remembered is a gap, also to who waited for it', async () => {
+test('more changes at once than the feed remembers are a gap, also for a waiting client', async () => {
   const post = new Post()
   for (const delivery of post.deliveries) await post.settle(delivery.stop())
   const { replica } = post.cluster.node('n1')

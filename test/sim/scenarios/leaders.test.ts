@@ -55,7 +55,7 @@ test('R10 PAX-6: a leader that forgot its ballot zero in a crash prepares, and f
   expect(story.valueAt('n1', 2)).toEqual(valueOf(first))
 })
 
-test('R10 PAX-6: at position 1 nobody hears of a value that its leader could forget', async () => {
+test('R10 PAX-6: at position 1 no node hears of a value that its leader could forget', async () => {
   const story = await run(
     threeNodes('R10: position 1')
       .seed(forgetfulFirstSeed)

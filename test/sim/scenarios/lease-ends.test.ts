@@ -55,7 +55,7 @@ test('R12 LEASE-2: a renewal that comes while a registration is being ended does
 })
 
 test.each([200, 40])(
-  'R12 LEASE-2: a holder that a writer does not reach is told by a voter that both reach, at once (%i ms apart)',
+  'R12 LEASE-2: a voter that reaches both passes the revocation on at once (%i ms apart)',
   async (apart) => {
     const builder = ledByFirst('R12: two that do not hear each other')
       .at(140)
@@ -212,7 +212,7 @@ test('R20 LEASE-5: a holder that lost an acceptance in a crash has lost its leas
   firstShownMs(story, 'c2', 'BASE/1', 300)
 })
 
-test('R21 LEASE-1: a node that is told to stop hands its leases back, and no write waits for it', async () => {
+test('R21 LEASE-1: a stopping node hands its leases back, and no write waits for it', async () => {
   const story = await run(
     heldBySecond('R21: an orderly stop')
       .seed(heardSeed)
@@ -378,7 +378,7 @@ test('LEASE-5: a node that was away serves alone again when it has caught up, an
   expect(servedAlone(story, 2, 2_000).length).toBeGreaterThan(0)
 })
 
-test('LEASE-1: who is waited for, and counts on nothing, is forgotten by all who still list it', async () => {
+test('LEASE-1: all voters forget an awaited holder that counts on nothing', async () => {
   const story = await run(
     givenUpUnheard('LEASE-1: the word that a group was given up is lost')
       // What n1 proposes does not come to n2; that the position exists does.
@@ -399,7 +399,7 @@ test('LEASE-1: who is waited for, and counts on nothing, is forgotten by all who
   expect(holdersNamed(story, 3)).toBe(0)
 })
 
-test('LEASE-1: what a lost link kept a voter from hearing is made up for by the next link', async () => {
+test('LEASE-1: the next link tells a voter what the lost link did not', async () => {
   const story = await run(
     givenUpUnheard('LEASE-1: given up, and the links are lost')
       .at(400)

@@ -58,7 +58,7 @@ test('G16 LEASE-1: a holder that is heard, and hears nothing, delays a write by 
   expect(writtenAt).toBeLessThan(grantEndMs(story, askedAt) + 100)
 })
 
-test('G16 LEASE-1: that one of those who registered a holder has ended it is not enough', async () => {
+test('G16 LEASE-1: one revocation of two does not release the writer', async () => {
   const story = await run(
     readingAt(
       heldBySecond('G16: one revocation of two')
@@ -124,7 +124,7 @@ function answerOvertaken(name: string): ScenarioBuilder {
   return delaying(asked, 151.5, 250).at(160).cut(ways('n1', 'n2'), 3).put('c1', { refKey: 1 })
 }
 
-test('R1 LEASE-5: an answer that an invalidation overtook lets nobody serve what was before it (G06)', async () => {
+test('R1 LEASE-5: an answer that an invalidation overtook lets no holder serve an older state (G06)', async () => {
   const story = await run(
     answerOvertaken('R1: the answer is overtaken')
       // The invalidation has come at 176, and been acknowledged; nothing else comes before 437.
@@ -338,7 +338,7 @@ test('R7 LOG-1: a holder that accepted above a hole fills it before it serves an
   expect(story.valueAt('n1', 3)).toEqual(story.valueAt('n3', 3))
 })
 
-test("R8 LEASE-3: who finishes another's write waits for its lease holders before showing it", async () => {
+test('R8 LEASE-3: a reader that finishes another’s write awaits its lease holders before showing it', async () => {
   const story = await run(
     readingAt(
       writtenPast('R8: chosen, and not to be seen yet', aroundSecond, 1_400)
@@ -359,7 +359,7 @@ test("R8 LEASE-3: who finishes another's write waits for its lease holders befor
   expect(story.whenNoted('c2', 'is shown BASE/1')).toBeGreaterThan(1_590)
 })
 
-test('LEASE-1: a group that is not read any more is given up, and no write waits for who read it', async () => {
+test('LEASE-1: a reader gives up an idle group, and no write waits for it', async () => {
   const story = await run(
     heldBySecond('LEASE-1: an idle group')
       .limits({ leaseIdleMs: 100 })

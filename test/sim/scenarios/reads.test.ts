@@ -22,7 +22,7 @@ test('R6 LEASE-3: a replica that accepted a write, and never heard that it was c
   expect(story.result.coverage['undecided position settled by a prepare']).toBeGreaterThan(0)
 })
 
-test('R6 LEASE-3: a write that one acceptor holds, its proposer dead, is finished by who reads it', async () => {
+test('R6 LEASE-3: a reader finishes a write that one acceptor holds after its proposer died', async () => {
   const story = await run(
     ledByFirst('R6: the proposer dies')
       .at(200)
@@ -81,7 +81,7 @@ test('R7 LOG-1: a replica that accepted above a hole fills it before it shows an
   )
 })
 
-test("R8 LEASE-3: what a reader has finished in a writer's stead is seen by every later read", async () => {
+test('R8 LEASE-3: every later read sees a write that a reader has finished', async () => {
   const story = await run(
     ledByFirst('R8: a reader is faster than the writer')
       .at(200)

@@ -5,7 +5,7 @@ import { run, threeNodes } from './story.ts'
 const groups = 4
 const entriesOfEach = 6
 
-test('LIVE-6: who missed entries of many groups asks for a few at a time, once each, and the others go on', async () => {
+test('LIVE-6: a returning replica fetches a few of many groups at a time, once each, and others go on', async () => {
   // A slice is one entry: what is done in one turn for n3 is judged frame by frame.
   const story = threeNodes('LIVE-6: a return').limits({ slicePiecesMax: 1, fetchesMax: 32 })
   story.at(100).crash('n3', 900)

@@ -48,7 +48,7 @@ test('R9 LOG-3: a write whose answer was lost, tried again through another node,
   expect(new Set(intents).size).toBe(intents.length)
 })
 
-test('R9 LOG-3: an intent that is sent again is told what became of it, and not proposed again', async () => {
+test('R9 LOG-3: a resent intent gets its outcome and is not proposed again', async () => {
   const story = await run(
     threeNodes('R9: the verdict is lost')
       .at(100)
@@ -65,7 +65,7 @@ test('R9 LOG-3: an intent that is sent again is told what became of it, and not 
   expect(story.all({ verb: 'does', kind: 'propose', before: 3_000 })).toHaveLength(1)
 })
 
-test('R15 LOG-4: who asks for votes at a position long decided is taught what was decided', async () => {
+test('R15 LOG-4: a proposer that asks for votes at a long-decided position learns the decision', async () => {
   const story = await run(
     ledByFirst('R15: a prepare below what is applied')
       // n3 hears nobody; what it says arrives, all at once, at 1,950.
@@ -90,7 +90,7 @@ test('R15 LOG-4: who asks for votes at a position long decided is taught what wa
   expect(story.whenNoted('c3', 'BASE/3 is written')).toBeGreaterThan(1_950)
 })
 
-test('R16 LOG-1: a lost notice is made up for, though nobody asks for anything', async () => {
+test('R16 LOG-1: replicas make up for a lost notice without any request', async () => {
   const story = await run(
     ledByFirst('R16: a notice lost')
       .at(200)

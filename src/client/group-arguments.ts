@@ -1,0 +1,154 @@
+/** What the calls of groups take, as programs give it: looked at before anything is asked. Each throws `invalid`. */
+import {
+  callback,
+  checkArgument,
+  numberWithin,
+  oneOf,
+  optionsProblem,
+  wholeFrom,
+  type Rule,
+} from '../base/arguments.ts'
+import { StoreError } from '../base/errors.ts'
+import { keyBytesMax } from '../base/limits.ts'
+import { elementsOf, isBytes, isList, isReadable } from '../base/readable.ts'
+import { errorOf, type Problem } from '../base/problem.ts'
+import { callTimeoutMsMax } from '../txn/bounds.ts'
+import { lockNameProblem } from './group-check.ts'
+import { intentRules } from './rules.ts'
+
+/** One byte is a character of a group's name. */
+const group: Rule = {
+  accepts: (value) => typeof value === 'string' && isBytesText(value),
+  words: `the name of a group: 1 to ${keyBytesMax} bytes, each as a character`,
+}
+
+function isBytesText(text: string): boolean {
+  // oxlint-disable-next-line no-control-regex -- each byte is a character here
+  return text.length >= 1 && text.length <= keyBytesMax && /^[\0-\xff]*$/.test(text)
+}
+
+const levels = oneOf('current', 'snapshot', 'inconsistent', 'at')
+const from: Rule = {
+  accepts: (value) => isObject(value) && levels.accepts(Reflect.get(value, 'kind')),
+  words: "an object with a kind: 'current', 'snapshot', 'inconsistent' or 'at'",
+}
+const view: Rule = { accepts: isObject, words: 'a view, as groups.view gives it' }
+const object: Rule = { accepts: isObject, words: 'an object' }
+const bytesList: Rule = {
+  accepts: (value) => isListOf(value, isBytes),
+  words: 'a list, each of it a Uint8Array',
+}
+const range: Rule = {
+  accepts: (value) => isObject(value) && ends.every((end) => isEnd(Reflect.get(value, end))),
+  words: 'a range: gte, gt and lt are each a Uint8Array or absent',
+}
+const ends = ['gte', 'gt', 'lt']
+const submission: Rule = {
+  accepts: (value) => isObject(value) && isSubmission(value),
+  words:
+    'a submission: group, intent, attempt, readPosition, and the lists reads, ranges, allocations and mutations',
+}
+
+function isEnd(value: unknown): boolean {
+  return value === undefined || isBytes(value)
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && isReadable(value) && !Array.isArray(value)
+}
+
+function isListOf(value: unknown, isOne: (one: unknown) => boolean): boolean {
+  return isList(value) && elementsOf(value)?.every(isOne) === true
+}
+
+const count = wholeFrom(0)
+
+function isSubmission(value: object): boolean {
+  const intent: unknown = Reflect.get(value, 'intent')
+  const isNamed = isObject(intent) && typeof Reflect.get(intent, 'session') === 'string'
+  if (!isNamed || !numbersOfIntent.every((name) => count.accepts(Reflect.get(intent, name)))) {
+    return false
+  }
+  if (!group.accepts(Reflect.get(value, 'group'))) return false
+  if (!numbersOf.every((name) => count.accepts(Reflect.get(value, name)))) return false
+  return (
+    bytesList.accepts(Reflect.get(value, 'reads')) &&
+    isListOf(Reflect.get(value, 'ranges'), range.accepts) &&
+    isListOf(Reflect.get(value, 'allocations'), count.accepts) &&
+    isListOf(Reflect.get(value, 'mutations'), isMutation)
+  )
+}
+
+const numbersOfIntent = ['sequence', 'expiresAt', 'floor']
+const numbersOf = ['attempt', 'readPosition']
+
+function isMutation(value: unknown): boolean {
+  return isObject(value) && isBytes(Reflect.get(value, 'key')) && isEnd(Reflect.get(value, 'value'))
+}
+
+export function checkGroup(call: string, given: unknown): void {
+  checkArgument(call, 'the group', given, group)
+}
+
+/** How names of groups begin. */
+export function checkPrefix(call: string, given: unknown): void {
+  const accepts = (value: unknown): boolean => value === '' || group.accepts(value)
+  checkArgument(call, 'the prefix', given, { accepts, words: `${group.words}, or nothing` })
+}
+
+export function checkFrom(call: string, given: unknown): void {
+  checkArgument(call, 'the place to read from', given, from)
+}
+
+export function checkAsked(call: string, given: unknown): void {
+  checkArgument(call, 'what is read first', given, object)
+  if (!isObject(given)) return
+  checkArgument(call, 'keys', Reflect.get(given, 'keys'), bytesList)
+  const asked: unknown = Reflect.get(given, 'range')
+  if (asked !== undefined) checkRange(call, asked)
+}
+
+const intent: Rule = {
+  accepts: isObject,
+  words: 'an intent, as error.detail.intent names it: an object of session, sequence, expiresAt',
+}
+
+export function checkIntent(call: string, given: unknown): void {
+  checkArgument(call, 'the intent', given, intent)
+  const wrong = optionsProblem(given, intentRules)
+  if (wrong !== undefined) throw new StoreError('invalid', `${call}: the intent: ${wrong.words}`)
+}
+
+export function checkView(call: string, given: unknown): void {
+  checkArgument(call, 'the view', given, view)
+}
+
+export function checkKeys(call: string, given: unknown): void {
+  checkArgument(call, 'the keys', given, bytesList)
+}
+
+export function checkRange(call: string, given: unknown): void {
+  checkArgument(call, 'the range', given, range)
+}
+
+export function checkSubmission(call: string, given: unknown): void {
+  checkArgument(call, 'the submission', given, submission)
+}
+
+const lockMs = numberWithin(0, callTimeoutMsMax, ' of milliseconds')
+
+/** A group, a lock of it, and a function to run under the lock. */
+export function checkLock(call: string, name: unknown, lock: unknown, work: unknown): void {
+  checkGroup(call, name)
+  checkArgument(call, 'the lock', lock, { ...object, words: 'an object of name, holdMs, waitMs' })
+  if (isObject(lock)) {
+    throwIf(lockNameProblem(Reflect.get(lock, 'name')))
+    checkArgument(call, 'holdMs', Reflect.get(lock, 'holdMs'), lockMs)
+    checkArgument(call, 'waitMs', Reflect.get(lock, 'waitMs'), lockMs)
+  }
+  checkArgument(call, 'the work', work, callback)
+}
+
+function throwIf(wrong: Problem | undefined): void {
+  if (wrong !== undefined) throw errorOf(wrong)
+}
