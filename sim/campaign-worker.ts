@@ -13,5 +13,5 @@ process.on('message', ({ seed, check, rules, switches }: Order) => {
   void runSeedChecked(seed, check, { rules }, switches).then((result) => process.send?.(result))
 })
 
-// Whoever would be told has ended, by itself or not.
+// The campaign that would get the results has ended, by itself or not.
 process.on('disconnect', () => process.exit())

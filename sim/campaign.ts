@@ -24,7 +24,7 @@ export interface CampaignOptions {
   readonly isTimeUp?: (() => boolean) | undefined
   /** Rules that count; all of them when absent. */
   readonly rules?: readonly string[] | undefined
-  /** What is left out of what the seeds draw. */
+  /** Faults that are left out of the seeds' draws. */
   readonly switches?: Switches | undefined
   onResult(result: RunResult, done: number): void
 }
@@ -58,11 +58,12 @@ const sharesMin: Readonly<Record<string, number>> = {
 }
 
 /**
- * Told to V8 in a process that runs seeds: a new space in which most of what a run makes is dead before
- * it is looked at, and an old one that is seldom gone through, since code that nothing refers to at that
- * moment has to be optimized again after it. Code is optimized later and in smaller pieces than V8 would
- * by itself: a run goes through all of the program, and optimizing was a fifth of what its process did.
- * Errors are a part of most runs, and the deeper their stacks, the longer it takes to make them.
+ * Told to V8 in a process that runs seeds: a new space in which most of what a run makes is dead
+ * before it is looked at, and an old one that is seldom gone through, since code that nothing
+ * refers to at that moment has to be optimized again after it. Code is optimized later and in
+ * smaller pieces than V8 would by itself: a run goes through all of the program, and optimizing was
+ * a fifth of what its process did. Errors are a part of most runs, and the deeper their stacks, the
+ * longer it takes to make them.
  */
 export const v8Flags: readonly string[] = [
   '--min-semi-space-size=64',
@@ -117,7 +118,7 @@ async function runSpread(options: CampaignOptions): Promise<RunResult[]> {
   }
   const count = Math.min(options.jobs, options.to - options.from + 1)
   const workers = Array.from({ length: count }, forkWorker)
-  // One may be in a loop, and not hear that there is nobody any more.
+  // A worker may be in a loop, and not notice the end of its parent.
   const killAll = (): void => workers.forEach((worker) => void worker.kill('SIGKILL'))
   process.once('exit', killAll)
   await Promise.all(workers.map((worker) => work(worker, options, draw, onResult)))
@@ -229,7 +230,7 @@ function shortfallsOf(
   return [...missing, ...rare, ...idle]
 }
 
-/** Rules that somebody asked for are to judge something however few the seeds are. */
+/** Rules that the caller names must judge something, even with few seeds. */
 function blindSpots(
   seeds: number,
   judgements: Readonly<Record<string, number>>,

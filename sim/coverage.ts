@@ -1,10 +1,10 @@
 /**
- * What a run reached: faults that really struck, branches of the code that were marked. A campaign
- * in which something expected never happened proves nothing and fails (META-2).
+ * The coverage of a run: faults that really struck, and marked branches of the code. A campaign in
+ * which something expected never happened proves nothing and fails (META-2).
  */
 import { isOn, type Switches } from './faults/swarm-faults.ts'
 
-/** What is counted when a fault is at work, by the name that switches the fault. */
+/** The names counted when a fault strikes, by the name that switches the fault. */
 const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   crash: ['crash'],
   'crash-in-write': ['crash-in-write'],
@@ -72,7 +72,9 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   'read-waits': ['waited for a read'],
 }
 
-/** What happens whatever is switched off: damage that is noticed, writes that are lost in a crash. */
+/**
+ * What happens whatever is switched off: damage that is noticed, writes that are lost in a crash.
+ */
 const always: readonly string[] = [
   ...['gateway: PUT 201', 'gateway: PUT 200', 'gateway: PUT 409', 'gateway: PUT 504'],
   ...['gateway: batch of puts', 'gateway: batch of gets', 'gateway: query of an index'],

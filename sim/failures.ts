@@ -1,6 +1,6 @@
 /**
- * Failures merged by their signature: the rule that was broken first, and the checker's sentence, which
- * names no node, no time and no value. Seeds with the same signature mostly met the same bug.
+ * Failures merged by their signature: the rule that was broken first, and the checker's sentence,
+ * which names no node, no time and no value. Seeds with the same signature mostly met the same bug.
  */
 import type { RunResult } from './result.ts'
 

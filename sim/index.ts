@@ -1,6 +1,4 @@
-/**
- * `trilithon/sim`: the deterministic world. What is not listed here does not exist for users.
- */
+/** `trilithon/sim`: the deterministic world. Only the names listed here exist for users. */
 
 // Running seeds
 export { runSeed, runSeedChecked, type RunHooks } from './run.ts'

@@ -1,7 +1,7 @@
 /**
- * The rules that checkers count. A checker that saw no event of its kind is as silent as one that found no
- * violation. So a run reports each of these rules that compared nothing, and a campaign fails by it (META-2).
- * Assertions in the code enforce the other rules, wherever it runs.
+ * The rules that checkers count. A checker that saw no event of its kind is as silent as one that
+ * found no violation. So a run reports each of these rules that compared nothing, and a campaign
+ * fails by it (META-2). Assertions in the code enforce the other rules, wherever it runs.
  */
 export const judgedRules: readonly string[] = [
   ...['PAX-1', 'PAX-2', 'PAX-3', 'PAX-4', 'PAX-5', 'PAX-6', 'PAX-7'],

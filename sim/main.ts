@@ -6,8 +6,9 @@ import { Command, CommanderError } from 'commander'
 import { usageExitCode, type AddCommand } from './commands/flags.ts'
 
 /**
- * What adds each command, in the order of the help. A file is loaded when its command is asked for: all
- * of them, with all that is simulated, take three times as long as the one that judges a history.
+ * The function that adds each command, in the order of the help. The program loads a file only for
+ * its command: all of them, with the whole simulator, take three times as long as the one that
+ * judges a history.
  */
 const commands: ReadonlyMap<string, () => Promise<AddCommand>> = new Map([
   ['run', async () => (await import('./commands/run.ts')).addRun],
@@ -43,7 +44,7 @@ async function main(): Promise<number> {
     await program.parseAsync()
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error
-    // Commander has said what is wrong, or shown the help that was asked for.
+    // Commander has reported the mistake, or shown the help.
     return error.exitCode === 0 ? 0 : usageExitCode
   }
   return exitCode

@@ -1,11 +1,11 @@
-/** What a run of one seed came to, as plain data: printed, sent between processes, compared. */
+/** The result of a run of one seed, as plain data: printed, sent between processes, compared. */
 import type { Violation } from './checkers/referee.ts'
 import type { LongestTurn } from './checkers/turn-checker.ts'
 
 /**
  * - `safety`: a rule was broken, or data were lost
  * - `liveness`: after everything healed, something did not get done
- * - `crash`: an assertion or an error nobody expected
+ * - `crash`: an assertion or an unexpected error
  * - `nondeterminism`: the same seed took another course the second time
  */
 export type RunOutcome = 'clean' | 'safety' | 'liveness' | 'crash' | 'nondeterminism'
@@ -23,7 +23,10 @@ export interface RunResult {
   /** Absent: turns took no time. */
   readonly longestTurn?: LongestTurn | undefined
   readonly coverage: Readonly<Record<string, number>>
-  /** How often each rule was held to something that happened; rules that assertions guard are not counted. */
+  /**
+   * How often each rule was held to something that happened; rules that assertions guard are not
+   * counted.
+   */
   readonly judgements: Readonly<Record<string, number>>
   /** Everything that was drawn from the seed. */
   readonly swarm: string

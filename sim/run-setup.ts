@@ -1,4 +1,4 @@
-/** What a run starts from: its plan, as plain data, who listens to it, and the cluster they make. */
+/** The parts that a run starts from: its plan, as plain data, its listeners, and its cluster. */
 import type { ClientFrame } from '../src/wire/client/client-message.ts'
 import { deliveryBounds } from '../src/queues/bounds.ts'
 import { relayBounds } from '../src/tables/bounds.ts'
@@ -37,9 +37,9 @@ export interface RunHooks {
   readonly eventsMax?: number | undefined
   /** Ends the run when the world heals: for those who look for a failure that came before. */
   readonly endsAtHealing?: boolean
-  /** Told of each operation as it begins, but for what is asked of everybody at the end. */
+  /** Called with each operation as it begins, except the operations of all clients at the end. */
   readonly onOperation?: (operation: Operation) => void
-  /** Gets, at the end of the run, what all clients asked and were told. */
+  /** Gets, at the end of the run, all clients' operations and answers. */
   readonly onHistory?: (history: History) => void
 }
 
@@ -47,7 +47,7 @@ export interface RunHooks {
 export interface RunPlan {
   readonly options: SwarmOptions
   readonly faults: readonly Fault[]
-  /** What the clients do, and nothing else; without it they draw what they do as they go. */
+  /** The only operations of the clients; without it clients draw their operations as they go. */
   readonly operations?: readonly Operation[]
   /** The nodes a client knows, by its name; drawn for those that are not named. */
   readonly nodesByClient?: Readonly<Record<string, readonly string[]>>
@@ -85,7 +85,7 @@ export function makeCluster(
     clientCodec: {
       encode: encodeClientFrame,
       decode(bytes) {
-        // Nodes open what they are asked; what they answer is decoded.
+        // Nodes open the requests that they get; their answers are decoded.
         const opened = openClientFrame(bytes)
         const decoded = opened.ok ? opened : decodeClientFrame(bytes)
         return decoded.ok ? decoded.frame : undefined
@@ -128,7 +128,7 @@ export function makeCluster(
   })
 }
 
-/** Nothing is told when nobody listens. */
+/** No line is made without a listener. */
 function watcherOf({ watch, story }: RunHooks): ((line: StoryLine) => void) | undefined {
   if (watch === undefined) return story
   return (line) => {

@@ -1,7 +1,7 @@
 /**
- * One seed, from the beginning to the verdict: faults first, with safety checked at every step;
- * then everything heals, and what was begun must be done; then all replicas must agree, drain, and
- * hold what was ever acknowledged, also after a restart.
+ * One seed, from the beginning to the verdict. Faults come first, and checkers judge every step.
+ * Then everything heals, and all operations under way must end. Then all replicas must agree,
+ * drain, and hold all that was ever acknowledged, also after a restart.
  */
 import { AppendWorkload, type NamedReplica } from './workloads/append-workload.ts'
 import { CellIndexWorkload } from './workloads/cell-index-workload.ts'
@@ -76,7 +76,7 @@ export async function runSeedChecked(
   return check ? compareRuns(first, await runSeed(seed, hooks, switches)) : first
 }
 
-/** What runs beside the clients of cells. */
+/** A session beside the clients of cells. */
 interface Session {
   start(): void
   end(): void
@@ -270,7 +270,7 @@ class Run {
   }
 
   #areSessionsDone(): boolean {
-    // Sessions first: this is asked after every event, and they answer at once.
+    // Sessions first: the world calls this after every event, and they answer at once.
     return this.#sessions.every((one) => one.isDone()) && this.#areClientsDone()
   }
 
@@ -331,7 +331,7 @@ class Run {
     const before = this.#effort()
     nemesis.heal()
     const isDone = (): boolean => this.#isBroken() || (this.#areSessionsDone() && this.#isOpen())
-    // A slow seed need not do all it was given, but whatever it began must come to an end.
+    // A slow seed need not finish its work, but every operation that it began must come to an end.
     await world.run(isDone, world.nowMicros + workMicros)
     this.#workload.end()
     for (const session of this.#sessions) session.end()
@@ -360,7 +360,7 @@ class Run {
     return lookAtClocks(this.#cluster, this.#options.setCount, clockLeadMsMax)
   }
 
-  /** Behind all writes: what is there then is handled, and the workers leave. */
+  /** After all writes: the workers handle the cells of that moment, and leave. */
   async #drainTriggers(isDone: () => boolean): Promise<void> {
     const { world } = this.#cluster
     if (this.#isBroken()) return
@@ -370,7 +370,7 @@ class Run {
     this.#expect(ending === 'done', 'LIVE-1', 'Triggers could not finish in the healed world.')
   }
 
-  /** What was sent is handled, or was given up and is brought back. */
+  /** Handlers handle each sent message, or give it up, and an operator redrives it. */
   async #drainQueues(): Promise<void> {
     const { world } = this.#cluster
     if (this.#isBroken()) return
@@ -382,7 +382,7 @@ class Run {
     this.#expect(ending === 'done', 'QUE-4', sentence, { ...this.#queues.leftOvers })
   }
 
-  /** What all clients were told so far. */
+  /** The answers to all clients so far. */
   #history(): History {
     return [...this.#workload.history, ...this.#lists.history]
   }
@@ -396,7 +396,7 @@ class Run {
     return { messages: traffic.messages, commits: judge.model.commits }
   }
 
-  /** No duels: what was committed since cost a bounded number of messages. */
+  /** No duels: commits since then cost a bounded number of messages. */
   #expectEase(before: { readonly messages: number; readonly commits: number }): void {
     const after = this.#effort()
     const messages = after.messages - before.messages
@@ -464,7 +464,7 @@ class Run {
     this.#expect(false, 'LIVE-2', 'Replicas do not come to rest.')
   }
 
-  /** Nobody asks for anything: before long nothing is proposed or said any more. */
+  /** Clients are idle: before long the nodes propose and send nothing any more. */
   async #quiet(): Promise<void> {
     const { limits } = this.#options
     const { isAtRest, ...detail } = await watchRest(this.#cluster, limits, () => this.#isBroken())

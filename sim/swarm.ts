@@ -24,9 +24,9 @@ export interface DiskConditions {
   readonly writeMeanMicros: number
 }
 
-/** Messages from group to group: who sends, who handles, and how they are delivered. */
+/** Messages from group to group: their senders, their handlers, and their delivery. */
 export interface QueueOptions {
-  /** Sessions that send; 0: nobody does. */
+  /** The number of sessions that send; 0: none. */
   readonly sessionCount: number
   /** Transactions of each, every one with some messages. */
   readonly operations: number
@@ -91,7 +91,7 @@ export interface WorkloadOptions extends MuchOptions {
   /** Clients of a datastore that has an index. */
   readonly indexClientCount: number
   readonly lone?: LoneOptions
-  /** Absent: nobody asks over HTTP. */
+  /** Absent: no client uses HTTP. */
   readonly gateways?: GatewayOptions
   /** How long a call is tried in all, and one node is given. */
   readonly timeoutMs: number
@@ -414,7 +414,7 @@ function phaseMsOf(link: LinkConditions, disk: DiskConditions): number {
   return Math.ceil((2 * delayMicros + disk.writeMinMicros + disk.writeMeanMicros) / 1_000)
 }
 
-/** How much of what nobody waits for a turn does. The defaults are more than most runs have of it. */
+/** A turn's limits for background work. The defaults are more than most runs need. */
 function drawSlices(
   random: SeededRandom,
 ): Pick<Limits, 'questionsMax' | 'fetchesMax' | 'slicePiecesMax' | 'sliceBytesMax'> {
@@ -477,7 +477,7 @@ function drawLimits(random: SeededRandom, phaseMs: number, disk: DiskConditions)
   return limits
 }
 
-/** A window that is tiny stays so, however young what it forgets. */
+/** A tiny window stays tiny, however young the entries that it forgets. */
 function drawWindow(entries: number): Partial<Limits> & Pick<Limits, 'validationWindow'> {
   const isTiny = entries < defaultLimits.validationWindow
   return isTiny

@@ -1,4 +1,6 @@
-/** How long turns and reads take in a world: drawn from its seed, each of them now and then nothing. */
+/**
+ * How long turns and reads take in a world: drawn from its seed, each of them now and then nothing.
+ */
 import { always, type SeededRandom } from './world/random.ts'
 import { isOn, type Switches } from './faults/swarm-faults.ts'
 import type { TimeOptions } from './world/turn-costs.ts'

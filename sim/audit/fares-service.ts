@@ -13,7 +13,7 @@ export const service: Service = defineTriggers({
       column: tripColumn,
       retryMs: 200,
       retryMaxMs: 2_000,
-      // What is down comes up again: no cell is to be put aside for that.
+      // A node that is down comes up again: no cell may be set aside for that.
       attemptsMax: Infinity,
       async handle({ rowKey, body }, { cells }) {
         await cells.put({

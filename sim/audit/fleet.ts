@@ -1,6 +1,6 @@
 /**
- * All processes of an audit: three nodes, two gateways in front of them, and two trigger services of
- * three workers each. Each may be killed at any moment; what is down is started again.
+ * All processes of an audit: three nodes, two gateways in front of them, and two trigger services
+ * of three workers each. Each may be killed at any moment, and is started again.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -97,7 +97,7 @@ export class Fleet {
     await this.#allReady()
   }
 
-  /** From now on what is down is started again, once it is time. */
+  /** From now on processes that are down start again, once it is time. */
   keep(): void {
     this.#startDue()
     this.#keeping = setInterval(() => this.#startDue(), lookMs)
@@ -115,7 +115,9 @@ export class Fleet {
     ]
   }
 
-  /** Kills it as SIGKILL does; it stays down for so long. Workers are started again by their service. */
+  /**
+   * Kills it as SIGKILL does; it stays down for this long. A service restarts its workers itself.
+   */
   async kill({ kind, id }: Victim, downMs: number): Promise<void> {
     if (kind === 'worker') return this.#killWorker(id)
     this.#downUntilMs.set(id, performance.now() + downMs)
@@ -130,7 +132,7 @@ export class Fleet {
     await this.#allReady()
   }
 
-  /** Why a node or gateway ended although nobody ended it. */
+  /** The reasons why a node or gateway ended without a kill. */
   get failures(): readonly string[] {
     return [...this.nodes, ...this.gateways].flatMap(({ failure }) => failure ?? [])
   }
@@ -138,7 +140,7 @@ export class Fleet {
   async close(): Promise<void> {
     clearInterval(this.#keeping)
     await Promise.all(this.#all.map((daemon) => daemon.close()))
-    // Nobody starts them again.
+    // The services are gone, and no longer restart their workers.
     for (const id of this.#workers.keys()) this.#killWorker(id)
   }
 

@@ -1,4 +1,6 @@
-/** Kills processes of a fleet at random for a while, by a seed: which one, when, and for how long. */
+/**
+ * Kills processes of a fleet at random for a while, by a seed: which one, when, and for how long.
+ */
 import { SeededRandom } from '../world/random.ts'
 import { pause } from '../processes/workload.ts'
 import type { Fleet, VictimKind } from './fleet.ts'

@@ -1,6 +1,6 @@
 /**
- * A trigger service of the audit: appends a line to a file for each call, so that it can be told how
- * often and in which order cells were handled.
+ * A trigger service of the audit: appends a line to a file for each call, so that it can be told
+ * how often and in which order cells were handled.
  */
 import { appendFile } from 'node:fs/promises'
 import { defineTriggers, type Service } from '../../src/triggers/index.ts'
@@ -22,7 +22,7 @@ export const service: Service = defineTriggers({
       retryMaxMs: 2_000,
       attemptsMax: Infinity,
       async handle({ shard, addedId, rowKey }) {
-        // So short an append is whole or absent, whoever else writes.
+        // An append this short is whole or absent, whichever other process writes.
         await appendFile(process.env[ledgerVariable] ?? '', `${shard} ${addedId} ${rowKey}\n`)
       },
     },

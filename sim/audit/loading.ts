@@ -1,7 +1,7 @@
 /**
- * The load of an audit: trips are put by several callers at once, half of them over HTTP, half through
- * the client library, each at both gateways. Whatever fails is put again until it is acknowledged:
- * every put may be sent again.
+ * The load of an audit: several callers put trips at once, half of them over HTTP, half through the
+ * client library, each at both gateways. A failed put is sent again until it is acknowledged: every
+ * put may be repeated.
  */
 import { StoreError } from '../../src/base/errors.ts'
 import type { Client } from '../../src/client/client.ts'
@@ -31,7 +31,7 @@ export interface LoadReport {
   readonly seconds: number
   readonly http: WayCount
   readonly library: WayCount
-  /** Tries that failed, by what was told. */
+  /** Failed tries, by their error. */
   readonly failures: Readonly<Record<string, number>>
   /** Answers that no put of this load should have had. */
   readonly problems: readonly string[]
@@ -102,7 +102,7 @@ export class Loading {
     }
   }
 
-  /** Undefined once there is nothing more to be done for it; else what was told. */
+  /** Undefined once the trip is done; otherwise the error. */
   async #overHttp({ rowKey, body }: Trip, turn: number): Promise<string | undefined> {
     const { gateways } = this.#options
     const url = gateways[turn % gateways.length] ?? ''
@@ -116,7 +116,7 @@ export class Loading {
       this.#problems.push(`a put of ${rowKey} was answered ${response.status}: ${text}`)
       return undefined
     } catch {
-      // Nobody listens, or nobody was there any more to answer.
+      // The gateway does not listen, or died before it answered.
       return 'HTTP without an answer'
     }
   }

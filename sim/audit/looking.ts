@@ -1,4 +1,6 @@
-/** What is there at the end, read for the reckoning: logs, entries of the index, offsets of triggers. */
+/**
+ * The state at the end, read for the reckoning: logs, entries of the index, offsets of triggers.
+ */
 import { errorOf } from '../../src/base/problem.ts'
 import { shardCount } from '../../src/cells/shard.ts'
 import { mapBounded } from '../../src/cells/pool.ts'

@@ -1,11 +1,13 @@
 /**
- * The reckoning: what was found at the end against what the trips alone say must be there. Functions
- * of what was read, each of which answers with complaints in words.
+ * The reckoning: the state at the end against the state that the trips alone imply. Functions of
+ * the reads at the end, each of which answers with complaints in words.
  *
- * AUDIT-1  Every trip is one cell with the body that was put, at every replica; logs are dense and equal.
- * AUDIT-2  Every trip has one effect of the trigger that writes cells, and nothing else was written.
+ * AUDIT-1  Every trip is one cell with the body that was put, at every replica; logs are dense and
+ *          equal.
+ * AUDIT-2  Every trip has one effect of the trigger that writes cells, and no other cell exists.
  * AUDIT-3  The index answers what a plain computation over the trips does.
- * AUDIT-4  The trigger that writes lines was called for every trip, at first in the order of its shard.
+ * AUDIT-4  The trigger that writes lines was called for every trip, at first in the order of its
+ *          shard.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { fareColumn, fareOf, tripColumn, type Trip, type TripBody } from './trips.ts'

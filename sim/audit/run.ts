@@ -70,7 +70,7 @@ export interface AuditResult {
 /** No call may take longer than the time that an index waits until all nodes know of it. */
 const callTimeoutMs = 12_000
 const graceMs = 15_000
-/** Without any progress for so long, what is waited for does not come. */
+/** The audit gives up after this long without any progress. */
 const stuckMs = 90_000
 const lookMs = 1_000
 const dayMicros = 86_400_000_000
@@ -98,7 +98,7 @@ class Audit {
   readonly #options: AuditOptions
   readonly #fleet: Fleet
   readonly #client: Client
-  /** What is wrong for good, and what did not get done. */
+  /** Violations that last, and work that did not get done. */
   readonly #complaints: string[] = []
   readonly #stuck: string[] = []
   /** When processes began to be killed. */
@@ -151,7 +151,10 @@ class Audit {
     return new Loading({ trips, gateways, client: this.#client, signal, isHeld })
   }
 
-  /** Half of the trips come evenly while processes are killed, so that no kill strikes an idle cluster. */
+  /**
+   * Half of the trips come evenly while processes are killed, so that no kill strikes an idle
+   * cluster.
+   */
   #isHeld(nth: number): boolean {
     const { trips, seconds } = this.#options
     const half = trips.length / 2

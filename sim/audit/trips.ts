@@ -1,6 +1,6 @@
 /**
- * The trips of an audit: rows of a CSV file as cells, and by plain computation what must come of
- * them. Whoever reckons has these alone to go by.
+ * The trips of an audit: rows of a CSV file as cells, and by plain computation the results expected
+ * of them. The reckoning uses these alone.
  */
 import { readFile } from 'node:fs/promises'
 import { gunzipSync } from 'node:zlib'
@@ -56,7 +56,10 @@ export function fareOf({ total, zone }: Pick<TripBody, 'total' | 'zone'>): Fare 
 
 const needed = ['pickup_location_id', 'pickup_datetime', 'total_amount'] as const
 
-/** The first `rowsMax` rows of a `.csv` or `.csv.gz`; rejects with one sentence when it is none of trips. */
+/**
+ * The first `rowsMax` rows of a `.csv` or `.csv.gz`; rejects with one sentence when it is none of
+ * trips.
+ */
 export async function readTrips(path: string, rowsMax: number): Promise<readonly Trip[]> {
   const bytes = await readFile(path)
   const text = (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')

@@ -90,7 +90,7 @@ export class AcceptorChecker {
     this.#proposals.onAccepted(node, view, ballot, value)
   }
 
-  /** A message leaves `node`: what it says must be on the disk now. */
+  /** A message leaves `node`: its claims must be on the disk by now. */
   onSent(node: string, message: Message): void {
     switch (message.kind) {
       case 'promised':

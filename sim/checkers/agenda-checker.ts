@@ -1,6 +1,6 @@
 /**
- * QUE-5 on every data disk: a group with a row under a topic is listed under it there. Whether it is
- * listed in vain is not looked at: that only costs a look.
+ * QUE-5 on every data disk: a group with a row under a topic is listed under it there. Whether it
+ *       is listed in vain is not looked at: that only costs a look.
  */
 import { topicTextOf } from '../../src/group/worklist-key.ts'
 import { latin1 } from '../../src/base/bytes.ts'
@@ -25,7 +25,7 @@ export class AgendaChecker {
     this.#referee = referee
   }
 
-  /** The node's disk is another one: what it holds is all there is. */
+  /** The node's disk is replaced: only the new disk's records count. */
   replace(node: string, puts: readonly Put[]): void {
     this.#disks.delete(node)
     this.onDurable(node, puts)

@@ -1,11 +1,13 @@
 /**
- * What clients were told, against what cells promise. Operations are ordered by ticks drawn at their
- * start and end, so that "before it began" is exact.
+ * The clients' answers, against the promises of cells. Operations are ordered by ticks drawn at
+ * their start and end, so that "before it began" is exact.
  *
- * CELL-1  A cell never changes: one triple, one body, one added id; none that nobody wrote.
+ * CELL-1  A cell never changes: one triple, one body, one added id; only bodies that a client
+ *         wrote.
  * CELL-2  Newest is the highest ref key.
- * CELL-3  Added ids are dense but for what was purged, and rise in the order in which cells can be seen.
- * CELL-4  A put is told truthfully whether it created its cell, and when it surely has no effect.
+ * CELL-3  Added ids are dense but for what was purged, and rise in the order in which cells can be
+ *         seen.
+ * CELL-4  An answer to a put is true: created or not, and surely without effect.
  * CELL-5  A session that names a position is shown no earlier one.
  * CELL-7  A purged cell is gone for good.
  * CELL-8  A purge removes what it names and nothing else.
@@ -29,7 +31,7 @@ export interface SeenCell extends CellName {
   readonly body: string
 }
 
-/** Who read, since when, and whether the read promised to be current. */
+/** The reader, the beginning of the read, and whether it promised to be current. */
 export interface ReadInfo {
   readonly client: string
   readonly startTick: number
@@ -72,12 +74,12 @@ export class CellChecker {
     return (this.#tick += 1)
   }
 
-  /** The highest added id of a shard that anybody was told of. */
+  /** The highest added id of a shard in any answer. */
   highestAddedId(shard: number): number {
     return this.#shardOf(shard).highest
   }
 
-  /** The moment right after the cell of an added id; undefined when nobody was told of it. */
+  /** The moment right after the cell of an added id; undefined when no answer showed that cell. */
   timeAfter(shard: number, addedId: number): number | undefined {
     const name = this.#shardOf(shard).names.get(addedId)
     const seen = name === undefined ? undefined : this.#facts.get(name)?.seen
@@ -93,7 +95,7 @@ export class CellChecker {
     purge.ackTick = this.begin()
   }
 
-  /** Once for each put, and once more when somebody sends it again whose tries are puts of their own. */
+  /** Called once for each put, and again when a client sends it again as another put. */
   onPutSent(name: CellName, body: string): void {
     const fact = this.#factOf(name)
     fact.sent.set(body, (fact.sent.get(body) ?? 0) + 1)
@@ -120,14 +122,14 @@ export class CellChecker {
     acknowledged.push({ tick: this.#tick, highest })
   }
 
-  /** It was told to be durable elsewhere, on its way to its shard. */
+  /** The put was acknowledged as durable elsewhere, on its way to its shard. */
   onPutBuffered(name: CellName, body: string): void {
     this.#buffered.push({ name, body })
   }
 
   /**
-   * Everything is drained and was read: what was said to be buffered is in its shard, or is beside
-   * another body there. `isRejected` is of what buffers keep for good.
+   * All buffers are drained and all shards were read. Each buffered cell is in its shard, or
+   * another body is there. `isRejected` tells of the cells that buffers keep for good.
    */
   onDrained(isRejected: (name: CellName, body: string) => boolean): void {
     for (const { name, body } of this.#buffered) {
@@ -150,14 +152,16 @@ export class CellChecker {
     }
   }
 
-  /** A put was told that it surely has no effect, then or later. */
+  /** A put's answer was that it surely has no effect, then or later. */
   onPutFailed(name: CellName, body: string): void {
     const fact = this.#factOf(name)
     fact.sent.set(body, (fact.sent.get(body) ?? 0) - 1)
     if (fact.seen !== undefined) this.#mustBeSent(fact, fact.seen.cell)
   }
 
-  /** The triple was refused because another body stands there, or it, or a later one, was purged. */
+  /**
+   * The triple was refused because another body stands there, or it, or a later one, was purged.
+   */
   onPutRefused(name: CellName, body: string): void {
     if (this.#purges.hasAny(name.shard, name.column)) return
     const fact = this.#factOf(name)
@@ -195,7 +199,7 @@ export class CellChecker {
     }
   }
 
-  /** A session named the position that it has seen of a shard, and was told that of its answer. */
+  /** A session named its position in a shard, and its answer carried another position. */
   onPosition(client: string, shard: number, asked: number, told: number): void {
     const sentence = 'A session is shown an earlier position than it had been told of.'
     this.#check(told >= asked, 'CELL-5', sentence, { client, shard, asked, told })
@@ -234,8 +238,8 @@ export class CellChecker {
   }
 
   /**
-   * A log from a time on begins with the first cell of that time or a later one; `next` of an empty one is
-   * the last cell before it. Exact: cells are stamped in the order of their added ids.
+   * A log from a time on begins with the first cell of that time or a later one; `next` of an empty
+   * one is the last cell before it. Exact: cells are stamped in the order of their added ids.
    */
   onLogSince(
     shard: number,
@@ -281,7 +285,7 @@ export class CellChecker {
     }
   }
 
-  /** An added id that is not there was purged: nobody knows of it, or it was named by a purge. */
+  /** A missing added id was purged: no answer ever showed it, or a purge named it. */
   #checkGaps(shard: number, after: number, ids: readonly number[]): void {
     const { names } = this.#shardOf(shard)
     const isPurged = this.#purges.hasAny(shard)
@@ -319,7 +323,7 @@ export class CellChecker {
     )
   }
 
-  /** What was known before the read began should have been in its answer. */
+  /** The answer should have shown a cell that was known before the read began. */
   #mustKnow(seen: Fact['seen'], info: ReadInfo): void {
     if (seen === undefined) return
     const { cell } = seen

@@ -1,11 +1,12 @@
 /**
  * Whose time groups go by.
  *
- * CLOCK-1  An entry of a leader's own is stamped by its clock as it is held back, or right after the one
- *          before. Above ballot zero the value may be another's, who knew of other clocks.
- * CLOCK-2  In a world that is well, each node goes by a time that is no further from a majority's true
- *          clocks than it may be, either way, and says how it is off.
- * CLOCK-3  Soon after its start a node is ready only when it holds its clock to those of a majority.
+ * CLOCK-1  An entry of a leader's own is stamped by its clock as it is held back, or right after
+ *          the one before. Above ballot zero the value may be another's, who knew of other clocks.
+ * CLOCK-2  In a world that is well, each node goes by a time that is no further from a majority's
+ *          true clocks than it may be, either way, and says how it is off.
+ * CLOCK-3  Soon after its start a node is ready only when it holds its clock to those of a
+ *          majority.
  */
 import type { TraceEvent } from '../../src/ports/trace.ts'
 import { decodeEntry } from '../../src/replication/entry.ts'
@@ -14,7 +15,7 @@ import type { Coverage } from '../coverage.ts'
 import type { Referee } from './referee.ts'
 import { ballotOf, bytesOf, numberOf, textOf } from './trace-fields.ts'
 
-/** A node as it is seen from outside: its true clock, and what it makes of it, microseconds. */
+/** A node as seen from outside: its true clock and its estimate of it, in microseconds. */
 export interface SeenClock {
   readonly node: string
   readonly wall: number
@@ -23,7 +24,7 @@ export interface SeenClock {
   readonly isBehind: boolean
 }
 
-/** A node that is up: whether it is ready, and what it makes of a wall clock. */
+/** A running node: whether it is ready, and its estimate of a wall clock. */
 export interface SeenReadiness {
   isReady(): boolean
   held(wall: number): number
@@ -34,7 +35,10 @@ const waitMs = 2_000
 /** Wall time in microseconds, far later than any node's clock shows. */
 const farWall = Number.MAX_SAFE_INTEGER / 2
 
-/** For what clocks drift between two answers, and what answers take in a well world. */
+/**
+ * Allows for the drift of clocks between two answers, and for the time of answers in a healthy
+ * world.
+ */
 const slackMicros = 1_500_000
 
 export class ClockChecker {

@@ -47,7 +47,7 @@ export class DataDisks {
     return this.#groups.get(node)?.get(group)?.position ?? 0
   }
 
-  /** The node's disk is another one: what it holds is all there is. */
+  /** The node's disk is replaced: only the new disk's records count. */
   replace(node: string, puts: readonly Put[]): void {
     this.#groups.delete(node)
     this.onDurable(node, puts)
@@ -133,7 +133,7 @@ export function parseGroupKey(
   return { group: groupIn(key, end), subspace: key[end + 2] ?? -1, rest: key.subarray(end + 3) }
 }
 
-/** Of a row of a group: what comes behind the group, when that is a row of its. */
+/** The row's part of the key, behind the group, if the key is a row's. */
 export function rowIn(key: Uint8Array): { readonly end: number; readonly row: string } | undefined {
   const end = groupEnd(key)
   if (end === undefined || key[0] !== groupByte || key[end + 2] !== rowSubspace) return undefined

@@ -1,6 +1,6 @@
 /**
- * LOG-9: when a node remembers how far it need not ask a peer for digests again, it durably has all that
- * the peer's flushes through there tell of: in its log, or applied.
+ * LOG-9: when a node remembers how far it need not ask a peer for digests again, it durably has all
+ * that the peer's flushes through there tell of: in its log, or applied.
  */
 import { assert } from '../../src/base/assert.ts'
 import { latin1 } from '../../src/base/bytes.ts'
@@ -40,8 +40,8 @@ export class DigestChecker {
   }
 
   /**
-   * A write of the node's log became durable, with these records. Of one that a crash cut short, a value
-   * that is gone is known to be missing: what is left of its record stands for it.
+   * A write of the node's log became durable, with these records. After a torn write the node knows
+   * that a value is missing: the rest of its record stands for it.
    */
   onLogDurable(node: string, { key }: Put, records: readonly LogRecord[], isWhole: boolean): void {
     if (records.length === 0) return
@@ -56,7 +56,7 @@ export class DigestChecker {
     flushes.set(numberOfKey(key), positions)
   }
 
-  /** The node's data disk is another one: what it remembers is looked at anew. */
+  /** The node's data disk is replaced: the checker looks at its memory of peers anew. */
   onReplaced(node: string): void {
     this.#checked.delete(node)
   }

@@ -1,4 +1,7 @@
-/** What global indexes hold, worked out from plain rows of all stores: no keys, no agendas, no relay. */
+/**
+ * What global indexes hold, worked out from plain rows of all stores: no keys, no agendas, no
+ * relay.
+ */
 import type { Named } from '../workloads/table-step.ts'
 import { rowsOf, textOf, type TableState } from './table-model.ts'
 
@@ -6,7 +9,10 @@ export interface GlobalIndexModel {
   readonly name: string
   readonly table: string
   readonly key: readonly string[]
-  /** The indexed properties. An entry leaves an absent one out; a list has an entry for each distinct element. */
+  /**
+   * The indexed properties. An entry leaves an absent one out; a list has an entry for each
+   * distinct element.
+   */
   readonly parts: readonly string[]
   readonly storing: readonly string[]
 }

@@ -1,11 +1,11 @@
 /**
- * What clients were told, as one history and judged by itself: a second opinion beside the checkers
+ * The clients' answers, judged as one history by itself: a second opinion beside the checkers
  * that know what each node did.
  *
  * TXN-1   One order of all transactions of a group, which real time and sessions fit.
  * LEASE-3 A current read shows all that was acknowledged before it began.
  * LEASE-4 A session never sees less than it has seen.
- * LOG-3   What happened once is there once.
+ * LOG-3   One append leaves one element.
  */
 import type { AnomalyName } from '../history/anomaly.ts'
 import { checkHistory, explain } from '../history/check.ts'

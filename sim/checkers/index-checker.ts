@@ -1,9 +1,10 @@
 /**
- * What becomes of changes on their way to indexes, from the log alone: of every entry what the groups of
- * rows have said of it, one after another, and what the group of the index made of that.
+ * Changes on their way to indexes, from the log alone: for every entry, the changes that the groups
+ * of rows announced, one after another, and their effects in the group of the index.
  *
- * IDX-1  When nothing is on its way, an index's group has what was said last, and nothing else.
- * IDX-3  A lag that is told is the time since the change, of one that the index has.
+ * IDX-1  When nothing is on its way, an index's group has the last announced change, and nothing
+ *        else.
+ * IDX-3  A reported lag is the time since the change, of one that the index has.
  * IDX-4  An older change never follows a newer one.
  * IDX-5  A change is taken off its agenda when the index has it, or a newer one.
  */
@@ -29,13 +30,13 @@ interface EntryHistory {
   /** The number of the write that said or made something of it last. */
   changedBy: number
   readonly said: Said[]
-  /** What the index's group has of it: the change it was made by, and what it holds. */
+  /** The entry in the index's group: the change that made it, and its value. */
   hasOf: number
   has: Uint8Array | undefined
   isOnAgenda: boolean
 }
 
-/** An entry as the index's group has it: its key, and what it holds without its stamp. */
+/** An entry as the index's group has it: its key, and its value without the stamp. */
 export interface StandingEntry {
   readonly group: string
   readonly key: string
@@ -179,7 +180,9 @@ export class IndexChecker {
   }
 }
 
-/** The first change after what the index has that took the entry away: deletions do not name theirs. */
+/**
+ * The first change after what the index has that took the entry away: deletions do not name theirs.
+ */
 function goneOf({ said, hasOf, has }: EntryHistory): number | undefined {
   const later = said.find(({ at, value }) => value === undefined && at > hasOf)
   return later?.at ?? (has === undefined && isGoneAt(said, hasOf) ? hasOf : undefined)

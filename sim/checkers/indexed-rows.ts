@@ -1,9 +1,9 @@
 /**
- * What rows have in an index over cells, against their cells: in each transaction of the log that says
- * something of a row, a put of a cell or a build alike.
+ * Entries of an index over cells, against the rows' cells: in each transaction of the log that
+ * changes a row's entries, a put of a cell or a build alike.
  *
- * IDX-7  What a transaction puts of a row into an index is what the row's latest cells say behind that
- *        transaction.
+ * IDX-7  A row's entries that a transaction puts into an index follow from its latest cells after
+ *        that transaction.
  */
 import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'

@@ -96,7 +96,7 @@ export class IntentChecker {
   #onForgotten(asked: IntentAsked, { position, timestamp }: Point, detail: object): void {
     const isSettled = asked.sequence < (this.#floors.get(sessionOf(asked)) ?? 0)
     const mayBeForgotten = isSettled || timestamp > asked.expiresAt
-    // Who does not name its time cannot tell an intent that is not in effect from one that is forgotten.
+    // A caller that does not name its time cannot tell an ineffective intent from a forgotten one.
     const at = this.#effectOf(asked)
     const isKnown = asked.isTimed || (at !== undefined && at <= position)
     const sentence = 'The answer is `forgotten`, and the group must still remember the intent.'

@@ -1,6 +1,7 @@
 /**
- * LOG-13: a node that serves with a log whose journal had rotted has its last flush, remembers of each peer what it
- * remembered, or that it has to be told, and keeps in its log that something was found.
+ * LOG-13: a node that serves with a log whose journal had rotted has its last flush, remembers of
+ * each peer what it remembered, or that it has to be told, and keeps in its log that something was
+ * found.
  */
 import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { flushesFrom, numberOfKey } from '../../src/log/flush.ts'

@@ -1,6 +1,6 @@
 /**
- * All checkers of a run, and who is told what. The judge sees every node's messages, trace and
- * disks; nothing in the code under test knows of it.
+ * All checkers of a run, and the events that each of them receives. The judge sees every node's
+ * messages, trace and disks; the code under test does not know of it.
  */
 import { unreachable } from '../../src/base/assert.ts'
 import type { Placement } from '../../src/placement/placement.ts'
@@ -32,7 +32,7 @@ export interface JudgeParts {
   readonly limits: PaceLimits
   readonly referee: Referee
   readonly coverage: Coverage
-  /** Told of everything, when somebody wants to read it. */
+  /** Receives every event, when a reader wants the story. */
   readonly narrator: Narrator | undefined
   readonly times: TimeOptions
 }
@@ -86,8 +86,8 @@ export class Judge {
   }
 
   /**
-   * The node's log is of another time, and the others know: it votes for nobody any more. What it
-   * writes and proposes by itself until they tell it so concerns nobody; what it sends would.
+   * The node's log is of another time, and the others know: it no longer votes. Until they tell it
+   * so, its own writes and proposals harm no other node; a vote that it sends would.
    */
   onForgotten(node: string): void {
     this.#narrator?.note(node, 'has an old disk')
@@ -116,7 +116,7 @@ export class Judge {
     this.#narrator?.note(node, 'is down')
   }
 
-  /** What somebody does that no checker looks at: for whoever reads the story. */
+  /** Records an action that no checker looks at, for readers of the story. */
   note(who: string, what: string): void {
     this.#narrator?.note(who, what)
   }

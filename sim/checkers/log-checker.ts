@@ -1,12 +1,12 @@
 /**
  * The log and the state it makes, at each replica.
  *
- * LOG-1  Applied in order, and what is applied was chosen.
+ * LOG-1  Entries are applied in order, and only chosen ones.
  * LOG-2  Equal applied position, equal rows: with every other replica and with the model.
- * LOG-4  What is answered as committed is chosen, at that position.
- * LIVE-3 Who has started has applied all that its own log says is chosen, without a hole.
+ * LOG-4  A commit answered as committed is chosen, at that position.
+ * LIVE-3 A started node has applied all that its own log says is chosen, without a hole.
  * LOG-6  On the data disk, the applied position and the rows are of one batch, always.
- * MVCC-1 What may still be read of the past is on the data disk, and reads show it as it was.
+ * MVCC-1 The readable past is on the data disk, and reads show it as it was.
  * MVCC-2 No snapshot is served beyond what is applied: a later commit would be in it.
  */
 import { crc32, equalBytes, latin1 } from '../../src/base/bytes.ts'
@@ -81,7 +81,7 @@ export class LogChecker {
     this.#visible.set(group, Math.max(this.#visible.get(group) ?? 0, position))
   }
 
-  /** A current read is served at `position`, and nobody was asked. */
+  /** A node serves a current read at `position` without asking another node. */
   onServedAlone(node: string, group: string, position: number): void {
     const { book, referee } = this.#parts
     const visible = this.#visible.get(group) ?? 0
@@ -93,7 +93,7 @@ export class LogChecker {
     )
   }
 
-  /** An entry is visible now. `through` is what another node would show, asking nobody. */
+  /** An entry is visible now. `through` is the position that another node would serve by itself. */
   onLeaseSeen(node: string, group: string, position: number, through: number): void {
     const { book, referee } = this.#parts
     referee.check(
@@ -104,7 +104,10 @@ export class LogChecker {
     )
   }
 
-  /** A node counts on a registration, lacks the position perhaps, and its grantor does not know of it. */
+  /**
+   * A node counts on a registration, lacks the position perhaps, and its grantor does not know of
+   * it.
+   */
   onUnlistedSeen(node: string, grantor: string, group: string, position: number): void {
     const { book, referee } = this.#parts
     referee.check(

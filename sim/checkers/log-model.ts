@@ -1,6 +1,7 @@
 /**
  * What each group's chosen log means, worked out a second time and without the code under test:
- * rows in all their versions, counters, and which intents took effect. Fed with chosen entries; runs ahead of no hole.
+ * rows in all their versions, counters, and which intents took effect. Fed with chosen entries;
+ * runs ahead of no hole.
  */
 import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { decodeEntry, type Entry } from '../../src/replication/entry.ts'
@@ -92,7 +93,7 @@ export class LogModel {
     return this.#commits
   }
 
-  /** Who leads the group whose entry was chosen last. */
+  /** The leader of the group whose entry was chosen last. */
   get leader(): string | undefined {
     return this.#leader
   }

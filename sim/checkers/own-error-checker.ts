@@ -1,4 +1,7 @@
-/** Errors of the program itself: in a daemon each ends what met it alone (OWN-1); in a simulation it is a find. */
+/**
+ * Errors of the program itself: in a daemon each ends what met it alone (OWN-1); in a simulation it
+ * is a find.
+ */
 import { AssertionError } from '../../src/base/assert.ts'
 import type { Bug } from '../../src/node/bugs.ts'
 

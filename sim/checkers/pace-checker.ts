@@ -1,8 +1,8 @@
 /**
  * How much a node does for one peer in one turn, by the frames that it sends.
  *
- * LIVE-6  A frame holds what one turn made, or two where the first one's end came late: entries and questions
- *         for entries of a few slices at most.
+ * LIVE-6  A frame holds what one turn made, or two where the first one's end came late: entries and
+ *         questions for entries of a few slices at most.
  */
 import type { Limits } from '../../src/base/limits.ts'
 import type { PeerFrame } from '../../src/replication/message.ts'
@@ -12,7 +12,9 @@ export type PaceLimits = Pick<Limits, 'slicePiecesMax' | 'sliceBytesMax' | 'fetc
 
 /** Slices that may share a frame, and one for an answer that the slices before had begun. */
 const slicesPerFrame = 3
-/** A node fetches `fetchesMax` groups for its clients, and as many more that no client waits for. */
+/**
+ * A node fetches `fetchesMax` groups for its clients, and as many more that no client waits for.
+ */
 const roomsForFetches = 2
 
 export class PaceChecker {

@@ -12,9 +12,9 @@ import { majorityOf, type Placement, type ReplicaSet } from '../../src/placement
 export interface AcceptorView {
   promised: Ballot | undefined
   accepted: BallotValue | undefined
-  /** Its log says what is chosen here. */
+  /** Its log says which value is chosen here. */
   hasChosen: boolean
-  /** What it had accepted when it promised a ballot, by the ballot: its answer to a prepare. */
+  /** The accepted value at its promise of a ballot, by the ballot: its answer to a prepare. */
   readonly answerByBallot: Map<string, BallotValue | undefined>
 }
 

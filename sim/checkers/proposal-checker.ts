@@ -70,7 +70,7 @@ export class ProposalChecker {
     }
   }
 
-  /** A promise has reached the proposer that asked for it. */
+  /** A promise has reached its proposer. */
   onDelivered(from: string, to: string, message: Message): void {
     if (message.kind !== 'promised' || message.ballot.node !== to) return
     const view = this.#parts.book.of(message.group, message.position)
@@ -148,7 +148,7 @@ export class ProposalChecker {
     return proposed
   }
 
-  /** Whatever is proposed above a chosen ballot is the chosen value. */
+  /** A proposal above a chosen ballot proposes the chosen value. */
   #checkAgainstChosen(node: string, view: PositionView, proposed: ProposedView): void {
     const { chosen } = view
     if (chosen === undefined || compareBallots(proposed.ballot, chosen.ballot) < 0) return
@@ -260,7 +260,7 @@ export class ProposalChecker {
     )
   }
 
-  /** What the proposer may have counted: what was delivered to it, and its own disk's answer. */
+  /** The answers that the proposer may have counted: those delivered to it, and its own disk's. */
   #answersTo(
     node: string,
     view: PositionView,

@@ -1,6 +1,6 @@
 /**
- * What purges were asked for, and which cells they may, or must, have removed. A purge that was not
- * acknowledged to the end may have removed any part of what it names.
+ * The extents of purges, and the cells that they may, or must, have removed. A purge without a
+ * final acknowledgement may have removed any part of its extent.
  */
 
 /** A cell, as far as purges tell cells apart. */
@@ -26,7 +26,7 @@ export interface Purge extends PurgeAsked {
   ackTick: number | undefined
 }
 
-/** What is known of a cell, and of the others of its column. */
+/** The known facts of a cell, and of the others of its column. */
 export interface Purgeable {
   readonly cell: PurgedCell
   readonly sinceTick: number
@@ -49,7 +49,7 @@ export class PurgeBook {
     })
   }
 
-  /** `sent`: the ref keys of the column that anybody ever sent. */
+  /** `sent`: all ref keys of the column that clients ever sent. */
   mayBeGone({ cell }: Purgeable, sent: Iterable<number>): boolean {
     const later = [...sent].some((refKey) => refKey > cell.refKey)
     return this.#purges.some((purge) => names(purge, cell) && (later || !purge.keepsLatest))
@@ -67,7 +67,9 @@ export class PurgeBook {
     })
   }
 
-  /** A later cell of the column, there before the purge began, that no purge of all may have taken. */
+  /**
+   * A later cell of the column, there before the purge began, that no purge of all may have taken.
+   */
   #stayed(other: Purgeable, known: Purgeable, purge: Purge): boolean {
     const isLater = other.cell.refKey > known.cell.refKey && other.sinceTick < purge.startTick
     return isLater && !this.#purges.some((one) => !one.keepsLatest && names(one, other.cell))

@@ -1,12 +1,15 @@
 /**
- * Messages from group to group against the logs: each transaction that takes effect says in rows of its
- * own what it sent, handled or gave up, in plain text; nothing of the code under test is asked.
+ * Messages from group to group against the logs: each transaction that takes effect says in rows of
+ * its own its sent, handled and dead messages, in plain text, so no code under test takes part.
  *
- * QUE-1  A message is handled in the group and queue that it was sent to, by a transaction that took effect.
- * QUE-2  It is handled once, or dead, and what was handled adds up.
- * QUE-3  Those of one sender to one queue of one group, equally delayed, are handled in their order.
- * QUE-4  Once nobody sends, all are handled, and nothing is left on any agenda.
- * QUE-6  It is dead only when its handler has failed often enough, since it was brought back if it was dead before.
+ * QUE-1  A message is handled in the group and queue that it was sent to, by a transaction that
+ *        took effect.
+ * QUE-2  It is handled once, or dead, and the handled ones add up.
+ * QUE-3  Those of one sender to one queue of one group, equally delayed, are handled in their
+ *        order.
+ * QUE-4  Once sessions stop, all are handled, and nothing is left on any agenda.
+ * QUE-6  It is dead only when its handler has failed often enough, since it was brought back if it
+ *        was dead before.
  * QUE-7  It is handled no sooner than its delay after the commit that sent it.
  */
 import { topicOf, topicTextOf } from '../../src/group/worklist-key.ts'
@@ -16,7 +19,7 @@ import type { Coverage } from '../coverage.ts'
 import type { LogModel, ModelEffect } from './log-model.ts'
 import type { Referee } from './referee.ts'
 
-/** What somebody is about to send. */
+/** A message that a session is about to send. */
 export interface SentMessage {
   /** Unlike that of any other; it is the message's body, and says what its handler is to do. */
   readonly name: string
@@ -27,7 +30,7 @@ export interface SentMessage {
 
 /** What a message's name looks like in the bytes of a row. */
 export const messageName: RegExp = /m:[a-z0-9-]+\.\d+\.\d+\/\d+:(?:plain|poison|shaky)/
-/** Keys of rows by which a transaction says what it did. */
+/** Keys of the rows that list a transaction's messages. */
 export const sentMark = 'sent/'
 export const handledMark = 'handled/'
 export const totalKey = 'total'
@@ -47,7 +50,7 @@ export class QueueChecker {
   readonly #coverage: Coverage
   readonly #attemptsMax: number
   readonly #groups = new Set<string>()
-  /** What each run of each sending operation is to send. */
+  /** The messages of each run of each sending operation. */
   readonly #runs = new Map<string, readonly SentMessage[]>()
   readonly #messages = new Map<string, Known>()
   readonly #streams = new Map<string, Known[]>()
@@ -207,7 +210,7 @@ export class QueueChecker {
     }
   }
 
-  /** What is left, for messages. */
+  /** The messages that remain. */
   leftOvers(): object {
     const left = [...this.#messages.values()].filter(({ handled }) => handled === 0)
     const names = left.slice(0, 5).map(({ name, deaths, delayMs }) => ({ name, deaths, delayMs }))

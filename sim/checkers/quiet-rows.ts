@@ -1,6 +1,7 @@
 /**
- * The rows that had no write since a given moment. All reads of such a row since then give the same. A write
- * of unknown outcome may take effect at any time, so its rows never count as quiet again.
+ * The rows that had no write since a given moment. All reads of such a row since then give the
+ * same. A write of unknown outcome may take effect at any time, so its rows never count as quiet
+ * again.
  */
 export class QuietRows {
   readonly #open = new Map<string, number>()
@@ -16,7 +17,7 @@ export class QuietRows {
     this.#touch(rows, 1)
   }
 
-  /** What it has done is known, and nothing more comes of it. */
+  /** The write's outcome is known, and it has no later effect. */
   end(rows: readonly string[]): void {
     this.#touch(rows, -1)
   }

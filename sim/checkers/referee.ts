@@ -16,7 +16,10 @@ export class Referee {
   readonly #now: () => number
   readonly #rules: ReadonlySet<string> | undefined
 
-  /** With `rules`, only violations of these count: to see what one checker finds by itself. An error that nobody expected (META-3) always counts. */
+  /**
+   * With `rules`, only violations of these count: to see what one checker finds by itself. An
+   * unexpected error (META-3) always counts.
+   */
   constructor(now: () => number, rules?: readonly string[]) {
     this.#now = now
     this.#rules = rules && new Set(rules)
@@ -44,7 +47,10 @@ export class Referee {
     else before.count += times
   }
 
-  /** How often each rule was held to something, in the order of their ids: a rule that judged nothing says nothing. */
+  /**
+   * How often each rule was held to something, in the order of their ids: a rule that judged
+   * nothing says nothing.
+   */
   judgements(): Readonly<Record<string, number>> {
     const rows = [...this.#judged].map(([rule, { count }]) => [rule, count] as const)
     return Object.fromEntries(rows.sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -1,4 +1,7 @@
-/** A node that takes part knew nothing of damage in what votes rest on, which was there when it began. */
+/**
+ * A node that takes part knew nothing of damage in what votes rest on, which was there when it
+ * began.
+ */
 import { AssertionError } from '../../src/base/assert.ts'
 import { votingSpans } from '../../src/store/row-format.ts'
 import type { SimDisk } from '../world/disk.ts'

@@ -1,11 +1,12 @@
 /**
- * What sessions of tables are told, against a model that replays their transactions in the order of the
- * log. A session says what a run of a transaction asked and was told before it commits; the run that
- * the log holds is known by the text of its mark, which every transaction that writes has in a row.
+ * Answers to sessions of tables, against a model that replays their transactions in the order of
+ * the log. A session reports the steps and answers of a transaction's run before it commits; the
+ * run in the log is known by the text of its mark, which every transaction that writes has in a
+ * row.
  *
  * TXN-1, TXN-2  What a transaction read, of keys and of ranges, is what was there just before it.
  * TXN-4         All of a run's writes take effect, or none.
- * TXN-5         Once, and as its caller is told: position, time, run and numbers.
+ * TXN-5         Once, and as in the answer: position, time, run and numbers.
  * LEASE-3, -4   Current reads show what was acknowledged or shown before; sessions never go back.
  * MVCC-1, IDX-1 Reads show the state at one moment, and indexes what the rows say.
  */
@@ -39,7 +40,7 @@ interface Moment {
 interface Store {
   /** One for each transaction; of one entry, the last one holds. */
   readonly moments: Moment[]
-  /** The newest that anybody was told of: current reads that begin later show it. */
+  /** The newest acknowledged or shown timestamp: current reads that begin later show it. */
   toldAt: Timestamp
 }
 
@@ -55,7 +56,7 @@ export interface TableReading {
   readonly atMost: Timestamp
 }
 
-/** What a read breaks that is as of another moment than it should be. */
+/** The rule that a read breaks when it is as of the wrong moment. */
 const placeRules: Readonly<Record<TableReading['level'], readonly [string, string]>> = {
   current: ['LEASE-3', 'A current read of rows does not show what was told before it began.'],
   snapshot: ['LEASE-4', 'A session was shown older rows than it has seen.'],
@@ -88,7 +89,7 @@ export class TableChecker {
     this.#storeByGroup.set(group, store)
   }
 
-  /** The newest that anybody was told of the store. */
+  /** The newest acknowledged or shown timestamp of the store. */
   toldAt(store: string): Timestamp {
     return this.#store(store).toldAt
   }
@@ -139,7 +140,9 @@ export class TableChecker {
     this.#store(store).moments.push({ timestamp, state })
   }
 
-  /** All steps of the run on what was there before: each must have been told what the model says. */
+  /**
+   * All steps of the run on the rows before it: each answer must equal the model's.
+   */
   #replay(store: string, run: TableRun, where: object): Omit<ModelStep, 'result'> {
     let state = this.#store(store).moments.at(-1)?.state ?? nothing
     const numbers: ModelStep['numbers'][number][] = []
@@ -172,7 +175,7 @@ export class TableChecker {
     this.#tell(one.store, timestamp)
   }
 
-  /** Its caller was told that it has no effect. */
+  /** The answer was that the operation has no effect. */
   onRefused(client: string, operation: string, code: string): void {
     const one = this.#operations.get(operation)
     if (one === undefined) return

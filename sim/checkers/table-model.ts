@@ -1,6 +1,7 @@
 /**
- * What tables mean, worked out a second time on plain maps of whole rows, without anything of the code
- * under test: no keys in bytes, no entries, no read sets. Index queries are answered from the rows.
+ * What tables mean, worked out a second time on plain maps of whole rows, without anything of the
+ * code under test: no keys in bytes, no entries, no read sets. Index queries are answered from the
+ * rows.
  */
 import type { ShopVersion } from '../workloads/table-schema.ts'
 import type { Bounds, Named, TableRead, TableStep, TableWrite } from '../workloads/table-step.ts'
@@ -53,7 +54,7 @@ const indexes: Readonly<Record<string, Index>> = {
 const secondTables: readonly string[] = ['Review']
 const secondProperties: readonly string[] = ['origin']
 
-/** A step on a copy of the rows: what it should have been told, and numbers that it drew. */
+/** A step on a copy of the rows: the expected answer, and the numbers that it drew. */
 export interface ModelStep {
   readonly result: unknown
   readonly state: TableState
@@ -168,7 +169,7 @@ function stored(state: TableState, table: string, row: Named): TableState {
   return new Map(state).set(nameOf(table, row), { table, row: whole })
 }
 
-/** Has another row what is unique? */
+/** Whether another row has the same unique values. */
 function isTaken(state: TableState, table: string, row: Named): boolean {
   const unique = Object.values(indexes).filter((one) => one.table === table && one.isUnique)
   return unique.some(({ parts }) =>
@@ -268,7 +269,7 @@ export function textOf(value: unknown): string {
   return `{${members.map(([name, one]) => `${name}:${textOf(one)}`).join(',')}}`
 }
 
-/** What was told of a step as text; of a tree, whatever its order. */
+/** The result of a step as text; for a tree, in any order. */
 export function resultText(step: TableStep, result: unknown): string {
   if (step.kind === 'tree' && Array.isArray(result)) return result.map(textOf).toSorted().join('\n')
   return textOf(result)

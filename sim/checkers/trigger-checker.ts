@@ -1,6 +1,6 @@
 /**
- * What triggers write into the groups of shards and of their service, and what their handlers see.
- * Fed with transactions as they take effect, so nothing that workers believe is taken for true.
+ * The triggers' writes into the groups of shards and of their service, and the handlers' calls. It
+ * sees transactions as they take effect, and trusts no belief of a worker.
  *
  * TRIG-1  An offset passes a cell only when a handler has ended well for it, or it is marked.
  * TRIG-2  After a drain every cell was handled, or is marked.
@@ -8,8 +8,10 @@
  * TRIG-4  The generation of an offset never goes back, and under one it has one owner.
  * TRIG-5  An assignment gives a shard to one worker, under a generation that no other had it by.
  * TRIG-6  No trigger runs with more marked cells than its threshold.
- * TRIG-7  The count of marked cells is that of their rows, in the offset always, and in the service at the end.
- * TRIG-8  A shard is at work in one worker at a time, unless that was missed for a lease; there, one cell.
+ * TRIG-7  The count of marked cells is that of their rows, in the offset always, and in the service
+ *         at the end.
+ * TRIG-8  A shard is at work in one worker at a time, unless that was missed for a lease; there,
+ *         one cell.
  */
 import { latin1 } from '../../src/base/bytes.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'
@@ -24,7 +26,7 @@ import type { Referee } from './referee.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** What is known of a shard. */
+/** The known facts of a shard. */
 interface ShardFacts {
   /** Cells of the trigger's column: added ids, rising. */
   readonly cells: number[]
@@ -45,7 +47,7 @@ interface Holder {
   readonly generation: number
 }
 
-/** Who calls a handler. */
+/** The caller of a handler. */
 export interface Caller {
   readonly worker: string
   readonly generation: number
@@ -88,7 +90,7 @@ export class TriggerChecker {
   /** Times that a replay went back, and that a shard was given on by one who gave it up. */
   replays = 0
   inOrder = 0
-  /** Times that a call was made, and cells marked: what a run reached. */
+  /** Counts of calls and of marked cells: the coverage of a run. */
   calls = 0
   marks = 0
 
@@ -96,7 +98,7 @@ export class TriggerChecker {
     this.#parts = parts
   }
 
-  /** Cells that nobody has handled or marked, in words. */
+  /** Cells that are neither handled nor marked, in words. */
   get open(): readonly string[] {
     return [...this.#shards].flatMap(([shard, facts]) =>
       facts.cells.filter((id) => !isDone(facts, id)).map((id) => `${shard}/${id}`),
@@ -165,7 +167,7 @@ export class TriggerChecker {
     this.#atWork.set(shard, [...before, by])
   }
 
-  /** A call ends well. What was replayed meanwhile is to be handled again. */
+  /** A call ends well. A cell replayed meanwhile must be handled again. */
   #onHandled(facts: ShardFacts, addedId: number, replays: number): void {
     facts.called.add(addedId)
     if (facts.replays === replays) facts.handled.add(addedId)
@@ -215,7 +217,7 @@ export class TriggerChecker {
     if (!cells.includes(addedId)) cells.push(addedId)
   }
 
-  /** Whoever follows the log and had not come to it never meets it. */
+  /** A follower of the log that had not reached the cell never meets it. */
   #onPurged(cells: number[], name: string): void {
     const place = cells.indexOf(this.#addedIds.get(name) ?? -1)
     if (place >= 0) cells.splice(place, 1)
@@ -304,7 +306,7 @@ export class TriggerChecker {
     )
   }
 
-  /** Who is taken away was missed for a lease, or has left. */
+  /** A worker that is taken away was missed for a lease, or has left. */
   #onWorker(key: Fields, row: Fields | undefined): void {
     if (key['service'] !== this.#parts.service || row !== undefined) return
     this.#missed.set(String(key['worker']), this.#generation)
@@ -354,7 +356,7 @@ function numberOf(row: Fields | undefined, name: string): number {
   return typeof value === 'number' ? value : 0
 }
 
-/** Runs of an assignment: first and last shard, who has them, under which generation. */
+/** Runs of an assignment: first and last shard, their worker, and its generation. */
 function runsOf(row: Fields | undefined): [number, number, string, number][] {
   const assignment = row?.['assignment']
   if (typeof assignment !== 'object' || assignment === null) return []

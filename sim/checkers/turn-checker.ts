@@ -1,15 +1,17 @@
 /**
  * How long turns are.
  *
- * LIVE-6  No turn of a node costs more than a bound: whatever is long goes in slices.
+ * LIVE-6  No turn of a node costs more than a bound: long work goes in slices.
  */
 import type { Turn } from '../world/sim-process.ts'
 import type { TimeOptions } from '../world/turn-costs.ts'
 import type { Referee } from './referee.ts'
 
-/** On a processor as fast as usual, and where every row that is looked up by its key is in memory. */
+/**
+ * On a processor as fast as usual, and where every row that is looked up by its key is in memory.
+ */
 export const turnMicrosMax = 15_000
-/** Where such rows come from a disk: what reads them goes on to its end, however long that takes. */
+/** The bound where such rows come from a disk: a read goes on to its end, however long it takes. */
 export const coldTurnMicrosMax = 200_000
 
 /** The longest turn of a run, as long as it would be on a processor as fast as usual. */

@@ -1,5 +1,5 @@
 /**
- * Completeness: what stood in an index from before a query began until it ended is in the answer.
+ * Completeness: an entry in an index from before a query began until it ended is in the answer.
  *
  * IDX-10  However small its pages, a query leaves out nothing that stood all the while.
  * IDX-6   Neither does an index that has just been built, and it has nothing of rows that are gone.
@@ -11,7 +11,7 @@ import type { TableState } from './table-model.ts'
 /** Of a query while entries come and go, and of an index that has just been built. */
 export type WholeRule = 'IDX-10' | 'IDX-6'
 
-/** A query that was followed to its end, and what it should have shown at least. */
+/** A query that was followed to its end, and the entries that it must show at least. */
 export interface WholeAnswer {
   readonly index: string
   readonly query: unknown

@@ -81,7 +81,7 @@ export interface ClusterParts<P extends Program, ClientFrame> {
   pauseClient(client: string, lengthMicros: number): void
   /** What this node counts on of leases, and has granted; undefined: nothing any more. */
   leasesOf(program: P): ObservedLeases | undefined
-  /** What it knows of the others' clocks. */
+  /** Its knowledge of the others' clocks. */
   clocksOf(program: P): Pick<PeerClocks, 'held' | 'isAwaited'>
 }
 
@@ -106,7 +106,7 @@ const latecomerMicros = 10_000_000
 
 const clusterName = clusterId('sim')
 
-/** Of no group, and as many whatever is asked for. */
+/** Messages of no group, whose number does not depend on the load. */
 const betweenNodes: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
   ...(['digest-request', 'digest', 'clock', 'renew', 'renewed', 'slow'] as const),
 ])
@@ -235,7 +235,7 @@ export class Cluster<P extends Program, ClientFrame> {
     this.clientNetwork.echo(node, framesMax)
   }
 
-  /** What nodes have said to one another about groups so far, and what they proposed. */
+  /** The messages about groups between nodes so far, and the proposals. */
   get traffic(): Traffic {
     return { ...this.#traffic }
   }
@@ -302,7 +302,7 @@ export class Cluster<P extends Program, ClientFrame> {
         judge.onFrameDelivered(from, to, frame)
       },
       onHandled: (to, { messages }) => {
-        // A heartbeat changes nobody's leases.
+        // A heartbeat changes no lease.
         if (hasLeases && messages.length > 0) this.#leases.onHandled(to)
       },
     }
@@ -313,7 +313,9 @@ export class Cluster<P extends Program, ClientFrame> {
     return program && reading && this.#parts.clocksOf(program).held(reading)
   }
 
-  /** Looks whether the node is ready, where others of its set could make up a majority (CLOCK-3). */
+  /**
+   * Looks whether the node is ready, where others of its set could make up a majority (CLOCK-3).
+   */
   #lookAtReadiness({ name, program, reading }: NodeHost<P>): void {
     const { placement, judge } = this
     if (program === undefined || reading === undefined) return

@@ -1,6 +1,6 @@
 /**
- * All replicas against the model and against one another, once everything is quiet: who is left
- * behind, what each one's rows are, what each one's cells are when read through it.
+ * Compares all replicas with the model and with one another, once everything is quiet: replicas
+ * that are behind, each one's rows, and its cells as read through it.
  */
 import { AssertionError } from '../../src/base/assert.ts'
 import { StoreError } from '../../src/base/errors.ts'
@@ -28,7 +28,7 @@ import type { NodeHost } from './node-host.ts'
 
 export type SimCluster = Cluster<Node, ClientFrame>
 
-/** A node that is busy with the requests of others is asked so often again, a pause apart. */
+/** How often a busy node gets the request again, with a pause between two tries. */
 const busyLooksMax = 100
 const busyPauseMicros = 50_000
 
@@ -67,7 +67,7 @@ export class Comparison {
         this.#cluster.world.fail(new AssertionError(text))
       }
       this.#checkTold(host)
-      // All at once, which nobody else would ask.
+      // Inspects all groups in one turn, which no real caller would do.
       host.overlookTurn()
       for (const group of judge.book.groups) {
         if (!this.#cluster.holds(host.name, groupOf(group))) continue
@@ -77,7 +77,10 @@ export class Comparison {
     }
   }
 
-  /** A node reports damage that its scrub has found in its log, and its next start does not fold the damaged flushes. */
+  /**
+   * A node reports damage that its scrub has found in its log, and its next start does not fold the
+   * damaged flushes.
+   */
   #checkTold({ name, disks, program }: NodeHost<Node>): void {
     const { disk } = disks.log
     if (program === undefined || disk.told === undefined) return
@@ -186,7 +189,7 @@ export class Comparison {
     }
   }
 
-  /** What was said to be buffered, once every shard was read to its end. */
+  /** Checks the cells acknowledged as buffered, once every shard was read to its end. */
   checkBuffered(): void {
     const { judge } = this.#cluster
     const rejected = new Set(this.#buffered(rejectedTopic).map(rejectedName))
@@ -206,7 +209,7 @@ export class Comparison {
     )
   }
 
-  /** Who is not where all should be, in words; empty when all are. */
+  /** The replicas that are behind, in words; empty when there are none. */
   laggards(): readonly string[] {
     const { judge, inService, atlas } = this.#cluster
     const closed = inService.filter((host) => host.program === undefined)
@@ -243,8 +246,8 @@ export class Comparison {
   }
 
   /**
-   * Positions that somebody in service, with a sound log, accepted a value at and that are not
-   * chosen (LOG-5). What a damaged log once held may be gone.
+   * Positions at which a node in service with a sound log accepted a value, and no value is chosen
+   * (LOG-5). A damaged log may have lost its values.
    */
   #openPositions(group: string): number {
     const { judge, inService, atlas } = this.#cluster

@@ -38,7 +38,7 @@ export function gatewayNames(gateways: { readonly count: number } | undefined): 
   return Array.from({ length: gateways?.count ?? 0 }, (_, i) => `gw${i + 1}`)
 }
 
-/** Who may be cut off, or die, beside the nodes. */
+/** The endpoints that may be cut off, or die, beside the nodes. */
 export function aroundNodes(workload: {
   readonly clientCount: number
   readonly gateways?: { readonly count: number }

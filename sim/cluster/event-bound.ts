@@ -1,13 +1,14 @@
 /** How many events a run may take before it is taken for a storm, or a loop of timers. */
 import type { SwarmOptions } from '../swarm.ts'
 
-/** What a run takes that is busy throughout, many times over. */
+/** The events of a run that is busy throughout, many times over. */
 const busyEventsMax = 3_000_000
 
 /**
- * A quiet stretch is not free of events: every node has a timer for its heartbeats, and sends one to each
- * other node. At the shortest period and for half an hour these alone come near what a busy run may take,
- * though nothing is wrong, so they come on top. Who is away, and other replica sets, get none.
+ * A quiet stretch is not free of events: every node has a timer for its heartbeats, and sends one
+ * to each other node. At the shortest period and for half an hour, these alone come near the events
+ * of a busy run, though nothing is wrong. So they come on top. Nodes that are away, and other
+ * replica sets, get none.
  */
 export function eventsMaxOf({ nodeCount, faultRates, limits }: SwarmOptions): number {
   const beats = Math.ceil(faultRates.quietMicros / (1_000 * limits.heartbeatMs))

@@ -1,16 +1,19 @@
-/** Gateways of a run, and who asks through them, as they are drawn from a seed. */
+/** Gateways of a run and their clients, as drawn from a seed. */
 import type { SeededRandom } from '../world/random.ts'
 
 export interface GatewayOptions {
   readonly count: number
-  /** Of the clients of cells: so many, the last ones, ask gateways over HTTP and no node. */
+  /** The number of the clients of cells that use gateways over HTTP and no node: the last ones. */
   readonly webClientCount: number
   /** Callers of one more application, which asks in batches; 0: there is none. */
   readonly batchCallerCount: number
-  /** A client gives one gateway so long, more over far ways, and asks so many times for one call. */
+  /** A client's timeout for one gateway, longer over far ways, and its tries for one call. */
   readonly askTimeoutMs: number
   readonly triesMax: number
-  /** A gateway gives one node so long; so many failures open its breaker, for so long at first. */
+  /**
+   * A gateway's timeout for one node; the failures that open its breaker, and for how long at
+   * first.
+   */
   readonly tryTimeoutMs: number
   readonly failuresMax: number
   readonly openMs: number

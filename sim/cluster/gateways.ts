@@ -1,9 +1,9 @@
 /**
- * Gateways of a run: each a process with links of its own to the nodes, that serves HTTP with the
- * gateway's real code over the real relay. They keep nothing: who dies comes up again knowing
- * nobody, and whoever asks several goes to another one meanwhile.
+ * Gateways of a run. Each is a process with links of its own to the nodes, and serves HTTP with the
+ * gateway's real code over the real relay. Gateways keep no state: a crashed one restarts without
+ * it, and clients of several gateways use another one meanwhile.
  *
- * LIVE-1  In a healed world a gateway passes over no node that works: its breakers close.
+ * LIVE-1 In a healed world a gateway skips no node that works: its breakers close.
  */
 import { defaultClientLimits } from '../../src/client/client-limits.ts'
 import { Relay } from '../../src/client/relay.ts'
@@ -59,7 +59,7 @@ const lookMicros = 250_000
 const looksMicros = 30_000_000
 /** A node may have to ask others, who are far as well. */
 const roundTripsPerTry = 6
-/** As many places among those that are asked. */
+/** A gateway looks for this many rows in turn, since each may begin at another node. */
 const rowsLookedFor = 12
 
 export class Gateways {
@@ -78,7 +78,7 @@ export class Gateways {
   }
 
   end(): void {
-    // Whoever asks ends by itself.
+    // The callers end by themselves.
   }
 
   isDone(): boolean {
@@ -118,7 +118,8 @@ export class Gateways {
     const gateways = random.shuffle(this.names).slice(0, random.int(1, this.names.length))
     const transport = httpNetwork.attach(process, gateways)
     const { askTimeoutMs = 0, triesMax = 0 } = options ?? {}
-    // Whoever waits for less than the way to a gateway and a try of it never hears an answer.
+    // A caller with a timeout shorter than the way to a gateway and one try of it never hears an
+    // answer.
     const tryTimeoutMs = Math.max(askTimeoutMs, (1 + roundTripsPerTry) * farRoundTripMs)
     return new HttpCaller({ transport, clock, random, gateways, tryTimeoutMs, triesMax })
   }
@@ -147,7 +148,10 @@ export class Gateways {
     referee.check(false, 'LIVE-1', sentence, () => ({ gateway: name, passedOver }))
   }
 
-  /** Rows that nobody wrote, of which any replica may say so: each node is asked by and by. */
+  /**
+   * Reads rows that do not exist, which any replica may answer: the gateway tries each node in
+   * turn.
+   */
   async #lookAround({ name, serve }: Living, row: number): Promise<void> {
     const rowKey = `00000000-0000-4000-8000-${row.toString(16).padStart(12, '0')}`
     const path = `/v1/datastores/nobody/cells/${rowKey}?read=any`
@@ -202,7 +206,7 @@ export class Gateways {
     })
   }
 
-  /** As an operator stops it: nothing new, then what is under way is cut short. */
+  /** As an operator stops it: no new requests, then those under way are cut short. */
   #stop(living: Living, downMicros: number): void {
     const { world, coverage, onFailed } = this.#parts
     coverage.count('gateway: stopped')

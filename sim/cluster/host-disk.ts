@@ -1,4 +1,6 @@
-/** A node's disk in the world: the simulated disk, with times and crash fates drawn from the seed. */
+/**
+ * A node's disk in the world: the simulated disk, with times and crash fates drawn from the seed.
+ */
 import type { OrderedStore, Put } from '../../src/ports/storage.ts'
 import { SimDisk, type Fate } from '../world/disk.ts'
 import type { HostDisk } from './node-host.ts'

@@ -1,6 +1,6 @@
 /**
- * HTTP as frames of the simulated network: a request or an answer is one of them. What is below, the
- * socket, is the network's; what reads and answers requests is the gateway's real code.
+ * HTTP as frames of the simulated network: each request and each answer is one frame. The network
+ * replaces the socket below; the gateway's real code reads and answers requests.
  */
 import type { FrameCodec } from '../world/network.ts'
 
@@ -19,7 +19,7 @@ export interface HttpAnswer {
   readonly body: string
 }
 
-/** `id`: of the request, given by whoever sent it. */
+/** `id`: of the request, chosen by its sender. */
 export type HttpFrame =
   | { readonly kind: 'request'; readonly id: number; readonly request: HttpRequest }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: HttpAnswer }

@@ -1,6 +1,6 @@
 /**
- * Read leases of all nodes, looked at from outside and at one moment: each node by its own clocks. Nothing
- * in the nodes notices.
+ * Read leases of all nodes, looked at from outside and at one moment: each node by its own clocks.
+ * Nothing in the nodes notices.
  */
 import { present } from '../../src/base/assert.ts'
 import { fromLatin1 } from '../../src/base/bytes.ts'
@@ -37,7 +37,7 @@ export class LeaseWatch<P extends Program> {
     this.#byName = new Map(parts.hosts.map((host) => [host.name, { id: nodeId(host.name), host }]))
   }
 
-  /** An entry becomes visible at a node: nobody else may serve the group alone without it. */
+  /** An entry becomes visible at a node: no other node may serve the group alone without it. */
   onVisible(node: string, group: string, position: number): void {
     const { hosts, checker, coverage } = this.#parts
     const atMicros = this.#moment()
@@ -53,7 +53,7 @@ export class LeaseWatch<P extends Program> {
     }
   }
 
-  /** A node has handled a frame: whatever anybody counts on, its grantor knows of. */
+  /** A node has handled a frame: its grantors know of every lease that a holder counts on. */
   onHandled(node: string): void {
     const atMicros = this.#moment()
     const handler = this.#see(node, atMicros)
@@ -74,7 +74,10 @@ export class LeaseWatch<P extends Program> {
     return leases && { id, leases, reading: host.readingAt(atMicros) }
   }
 
-  /** All are looked at where the busiest of them is: what it takes for over may last until then. */
+  /**
+   * All nodes are observed at the clock of the busiest one: a lease may last until then by its
+   * belief.
+   */
   #moment(): number {
     let latest = 0
     for (const { nowMicros = 0 } of this.#parts.hosts) latest = Math.max(latest, nowMicros)

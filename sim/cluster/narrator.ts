@@ -1,6 +1,7 @@
 /**
- * Tells a run in lines: one a message sent or delivered, a durable record, a trace event. A line is
- * data first, so that an explanation can choose among them, and text for whoever reads all of them.
+ * Tells a run in lines: one line for each message sent or delivered, durable record or trace event.
+ * A line is data first, so that an explanation can choose among lines, and text for a reader of all
+ * of them.
  */
 import { crc32 } from '../../src/base/bytes.ts'
 import { describeBallot } from '../../src/paxos/ballot.ts'
@@ -70,7 +71,7 @@ export function renderLine({ timeMicros, who, verb, peer, kind, fields }: StoryL
   return `${seconds} ${who.padEnd(4)} ${arrow.padEnd(6)} ${kind} ${describeFields(fields)}`.trimEnd()
 }
 
-/** The epoch is the same throughout; positions are told along with their group. */
+/** The epoch is the same throughout; positions appear beside their group. */
 const fieldsLeftOut: readonly string[] = ['group', 'position', 'epoch']
 
 export function describeFields(fields: Readonly<Record<string, unknown>>): string {

@@ -28,21 +28,24 @@ export interface HostPorts {
 
 /** A disk over crashes. */
 export interface HostDisk {
-  /** For whoever damages it. */
+  /** For faults that damage it. */
   readonly disk: SimDisk
   /** The store as a process that starts now finds it. */
   open(process: SimProcess): OrderedStore
-  /** The process is gone: what was not durable may be lost. Returns how many writes were. */
+  /**
+   * The process is gone, and writes that were not durable may be lost. Returns how many writes
+   * those were.
+   */
   crash(): number
-  /** Every write takes so much longer. */
+  /** Every write takes this much longer. */
   slowDown(extraMicros: number): void
   /** What the next crash makes of a write under way; undefined: that is drawn. */
   decideFate(fate: Fate | undefined): void
   /** Called when a write begins. */
   onWrite: () => void
-  /** Every read waits so much longer, on average; 0: as usual. */
+  /** Every read waits this much longer, on average; 0: as usual. */
   slowReads(extraMicros: number): void
-  /** Called when rows are asked for that may not be at hand. Returns whether they are not. */
+  /** Called when a process reads rows that may not be at hand. Returns whether they are not. */
   onRead: () => boolean
   /** Called when a read begins to wait for the disk. */
   onReadWait: () => void
@@ -50,7 +53,7 @@ export interface HostDisk {
 
 export type HostDisks = Readonly<Record<DiskName, HostDisk>>
 
-/** What runs on a node. */
+/** The program of a node. */
 export interface Program {
   /** Ends it in an orderly way. */
   stop(): Promise<void>
@@ -115,7 +118,9 @@ export class NodeHost<P extends Program> {
     return this.#process && this.readingAt(this.#process.seenMicros)
   }
 
-  /** The moment at which it is: ahead of the world's while it is busy; undefined while it is down. */
+  /**
+   * The moment at which it is: ahead of the world's while it is busy; undefined while it is down.
+   */
   get nowMicros(): number | undefined {
     return this.#process?.nowMicros
   }
@@ -181,7 +186,7 @@ export class NodeHost<P extends Program> {
     }, fail)
   }
 
-  /** In an event of its own: whoever says so is in the midst of the process's work. */
+  /** In an event of its own: the caller is in the middle of the process's work. */
   #failed(process: SimProcess, reason: unknown): void {
     const { world, name, onFailed } = this.#parts
     world.schedule(0, `fails ${name}`, () => {
@@ -205,7 +210,7 @@ export class NodeHost<P extends Program> {
     }
   }
 
-  /** Calls `strike` when rows of one of its disks are asked for next, which are not at hand then. */
+  /** Calls `strike` at the next read of one of its disks, whose rows are then not at hand. */
   onNextRead(strike: () => void): void {
     this.#readStrike = strike
   }
@@ -231,12 +236,12 @@ export class NodeHost<P extends Program> {
     this.#process?.resume()
   }
 
-  /** Until it restarts, its work takes so many times as long. */
+  /** Multiplies the time of its work by this factor until it restarts. */
   slowBy(factor: number): void {
     this.#process?.slowBy(factor)
   }
 
-  /** What it does in this turn is the world's own. */
+  /** The world itself causes the work of this turn. */
   overlookTurn(): void {
     this.#process?.overlookTurn()
   }

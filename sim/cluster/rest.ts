@@ -1,4 +1,4 @@
-/** Whether a world in which nobody asks for anything comes to rest. */
+/** Whether an idle world, without client requests, comes to rest. */
 import type { Limits } from '../../src/base/limits.ts'
 import type { Traffic } from './cluster.ts'
 import type { SimCluster } from './comparison.ts'
@@ -38,12 +38,13 @@ async function look(cluster: SimCluster, since: Traffic, isBroken: () => boolean
   const renewals = after.renewals - before.renewals
   // A request whose second copy comes very late is a request.
   const requests = after.requests - before.requests
-  // An accept that comes very late may tell of a position in doubt, which is settled some time after.
+  // An accept that comes very late may tell of a position in doubt, which is settled some time
+  // after.
   const latecomers = after.latecomers - since.latecomers
   const late = after.latecomers - before.latecomers
   const isSilent =
     proposals <= requests + latecomers && messages <= straysMax * (1 + requests + late + proposals)
-  // Who is not read any more gives its leases up.
+  // A holder without readers gives its leases up.
   const isAtRest = isSilent && (renewals === 0 || requests + late > 0)
   return { proposals, messages, renewals, requests, latecomers, isAtRest }
 }

@@ -10,7 +10,10 @@ type Host = SimCluster['hosts'][number]
 /** For a node to ask the others for their clocks a few times. */
 const clocksMicros = 15_000_000
 
-/** Waits until all nodes know of their clocks what they should, not for long, and judges what they make of it. */
+/**
+ * Waits until all nodes know of their clocks what they should, not for long, and judges what they
+ * make of it.
+ */
 export async function lookAtClocks(
   { world, hosts, judge, referee }: SimCluster,
   setCount: number | undefined,
@@ -24,8 +27,9 @@ export async function lookAtClocks(
 }
 
 /**
- * The nodes in service that may be expected to take what clients date (CLOCK-2): each whose clock is right, or
- * whose whole set is there to tell it otherwise. A minority of its set cannot tell a node that it is wrong.
+ * The nodes in service that may be expected to take what clients date (CLOCK-2): each whose clock
+ * is right, or whose whole set is there to tell it otherwise. A minority of its set cannot tell a
+ * node that it is wrong.
  */
 export function nodesInTime(
   { world, hosts, inService }: SimCluster,
@@ -41,7 +45,10 @@ export function nodesInTime(
   return inService.filter((host) => isWhole(host.name) || isRight(host)).map(({ name }) => name)
 }
 
-/** For each replica set its nodes as they are when it is asked; none where one is missing: the others may not know. */
+/**
+ * For each replica set its nodes at the time of the call; none where one is missing: the others may
+ * not know.
+ */
 function seenClocks(
   hosts: readonly Host[],
   sets: readonly (readonly string[])[],

@@ -1,4 +1,6 @@
-/** `sim audit`: real trips through real processes that are killed at random, and then the reckoning. */
+/**
+ * `sim audit`: real trips through real processes that are killed at random, and then the reckoning.
+ */
 import { fileFailure } from '../../src/adapters/file-failure.ts'
 import { runAudit, killsText, type AuditResult } from '../audit/run.ts'
 import { readTrips, type Trip } from '../audit/trips.ts'
@@ -20,7 +22,7 @@ interface AuditFlags {
 /** An hour. */
 const secondsMax = 3_600
 const rowsDefault = 1_000_000
-/** Where stderr is no terminal, so often a line tells how far it is. */
+/** Where stderr is no terminal, a line reports the progress at this interval. */
 const msPerLine = 10_000
 
 export const addAudit: AddCommand = (program, finish) => {

@@ -1,4 +1,4 @@
-/** The end of a long run by a signal: what it started ends with it. */
+/** The end of a long run by a signal: its own processes end with it. */
 
 const exitCodeBySignal = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 
@@ -8,7 +8,10 @@ export class Ending {
   readonly #onAgain: () => void
   #by: keyof typeof exitCodeBySignal | undefined
 
-  /** `onAgain`: who asks a second time does not want to wait for the end that is under way. */
+  /**
+   * `onAgain`: called at a second signal, when the user does not want to wait for the end under
+   * way.
+   */
   constructor(onAgain: () => void = () => undefined) {
     this.#onAgain = onAgain
     for (const name of signalNames) process.on(name, this.#end)

@@ -62,7 +62,9 @@ export function parseFaults(text: string): readonly string[] {
   return names
 }
 
-/** Rules that a run can break, one argument each; a rule that nothing checks would always be kept. */
+/**
+ * Rules that a run can break, one argument each; a rule that nothing checks would always be kept.
+ */
 export function parseRule(text: string, before: readonly string[] = []): readonly string[] {
   knownName('rule', text, ruleNames)
   return [...before, text]
@@ -80,7 +82,7 @@ export function say(text: string): void {
   process.stderr.write(`${text}\n`)
 }
 
-/** One line that says what is wrong with how a command was used. */
+/** One line about a mistake in the use of a command. */
 export function refuse(reason: string): number {
   say(`error: ${reason}`)
   return usageExitCode

@@ -74,7 +74,10 @@ function optionsOf(flags: MutantFlags): Omit<HuntOptions, 'signal'> {
   }
 }
 
-/** So many at a time, in the order of the bank; the results in that order too, up to a signal to end. */
+/**
+ * Runs this many at a time, in the order of the bank. The results are in that order too, up to a
+ * signal to end.
+ */
 async function huntAll(
   chosen: readonly Mutant[],
   options: HuntOptions,

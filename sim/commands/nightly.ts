@@ -1,7 +1,7 @@
 /**
- * `sim nightly`: seeds nobody has run before, for as long as it is given, and a folder for what they
- * find: of each kind of failure the first seed, shrunk to a scenario file, with its explanation. It
- * goes on the next time with the seed after the last.
+ * `sim nightly`: runs seeds that never ran before, for a given time, and fills a folder with its
+ * finds. For each kind of failure it holds the first seed, shrunk to a scenario file, with its
+ * explanation. The next run continues with the seed after the last.
  */
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -103,7 +103,10 @@ async function writeNext(folder: string, seed: number): Promise<void> {
   await rename(`${path}.new`, path)
 }
 
-/** All failures in one list; of each kind the first one, shrunk as far as there is time, and explained. */
+/**
+ * All failures in one list; of each kind the first one, shrunk as far as there is time, and
+ * explained.
+ */
 async function keepFindings(
   summary: CampaignSummary,
   flags: NightlyFlags,
@@ -135,7 +138,7 @@ async function keepShrunk(
     },
   })
   line.end()
-  // What fails only the second time, or by a worker's end, has nothing to be shrunk.
+  // A failure of only the second run, or by a worker's end, cannot be shrunk.
   if (shrunk === undefined) return
   const scenario = scenarioOf(`seed ${found.seed}`, shrunk.plan, shrunk.result)
   await writeScenario(`${path}.json`, scenario)

@@ -1,6 +1,6 @@
 /**
- * `sim processes`: the fault plan of a seed, on real daemons. With `--mutant` these are built from a
- * copy of the sources in which a known bug is planted: a check that never fails shows nothing.
+ * `sim processes`: the fault plan of a seed, on real daemons. With `--mutant` these are built from
+ * a copy of the sources in which a known bug is planted: a check that never fails shows nothing.
  */
 import { open, type FileHandle } from 'node:fs/promises'
 import { historyText } from '../history/lines.ts'
@@ -25,7 +25,7 @@ interface ProcessFlags {
 
 /** A day. */
 const secondsMax = 86_400
-/** Where stderr is no terminal, so often a line tells how far it is. */
+/** Where stderr is no terminal, a line reports the progress at this interval. */
 const secondsPerLine = 15
 
 export const addProcesses: AddCommand = (program, finish) => {

@@ -1,5 +1,6 @@
 /**
- * Progress on stderr: one line that changes on a terminal; elsewhere a line whenever the topic does.
+ * Progress on stderr: one line that changes on a terminal; elsewhere a line whenever the topic
+ * does.
  */
 
 export class ProgressLine {

@@ -1,4 +1,6 @@
-/** `sim run`: one seed, or many as a campaign; `sim check-determinism`: each seed of a range twice. */
+/**
+ * `sim run`: one seed, or many as a campaign; `sim check-determinism`: each seed of a range twice.
+ */
 import { writeFile } from 'node:fs/promises'
 import { SingleBar } from 'cli-progress'
 import { Option } from 'commander'
@@ -114,7 +116,7 @@ function describeBlind(rule: string): string {
   return describeShortfall(`nothing was judged by ${rule}`)
 }
 
-/** Writes the file; what is wrong with that, when it cannot be written. */
+/** Writes the file; returns the problem when it cannot be written. */
 async function keptProblem(path: string, text: string): Promise<string | undefined> {
   try {
     await writeFile(path, text)

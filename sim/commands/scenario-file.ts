@@ -25,7 +25,7 @@ export async function readScenario(path: string): Promise<ReadScenario> {
   return read.ok ? read : { ok: false, reason: `${path}: ${read.reason}` }
 }
 
-/** What would keep a scenario from being written there: asked before the work, not after it. */
+/** The reason why a scenario could not be written there: checked before the work, not after it. */
 export async function obstacleTo(path: string): Promise<string | undefined> {
   try {
     await access(dirname(path), constants.W_OK)

@@ -91,7 +91,7 @@ function ofSeed(seed: number, rules: readonly string[] | undefined): Source {
   return { name: `seed ${seed}`, plan: drawPlan(seed), rules }
 }
 
-/** The source, or what is wrong with the file. */
+/** The source, or the problem with the file. */
 async function ofFile(
   file: string,
   rules: readonly string[] | undefined,

@@ -1,6 +1,6 @@
-/** Real time, for commands that are given so much of it. */
+/** Real time, for commands with a time limit. */
 
-/** Says whether so many seconds have passed since now. */
+/** Returns a function that says whether this many seconds have passed since now. */
 export function timer(seconds: number): () => boolean {
   const secondsSpent = stopwatch()
   return () => secondsSpent() > seconds

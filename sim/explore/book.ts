@@ -1,11 +1,11 @@
 /**
- * What an omniscient observer has written down of the whole group so far: who durably accepted what,
- * what is chosen, what clients were told. Part of the searched state; knows no node's memory.
+ * The notes of an omniscient observer about the whole group so far: durable acceptances, chosen
+ * values, and answers to clients. Part of the searched state; it knows no node's memory.
  *
- * PAX-1  At most one value is chosen; what is applied is chosen.  PAX-5  One ballot, one value.
- * PAX-6  Ballot zero by the leader that the chosen entry before names.  PAX-7  Majorities of voters.
- * LOG-2  One position, one state.  LOG-3  One intent, one effect.  LOG-4  Acknowledged is chosen.
- * LEASE-3  A read, or a commit, sees what was acknowledged or shown before it began.
+ * PAX-1  At most one value is chosen; applied values are chosen. PAX-5 One ballot, one value.
+ * PAX-6  Ballot zero by the leader that the chosen entry before names. PAX-7 Majorities of voters.
+ * LOG-2  One position, one state. LOG-3 One intent, one effect. LOG-4 Acknowledged is chosen.
+ * LEASE-3  A read, or a commit, sees all acknowledged or shown before it began.
  */
 import { present } from '../../src/base/assert.ts'
 import { equalBytes, latin1 } from '../../src/base/bytes.ts'
@@ -28,11 +28,11 @@ export interface Book {
   readonly proposals: ReadonlyMap<string, Proposed>
   readonly chosen: ReadonlyMap<Position, Uint8Array>
   readonly states: ReadonlyMap<Position, Uint8Array>
-  /** The highest position that a client was told of, by an acknowledgement or a read. */
+  /** The highest position that a client knows of, by an acknowledgement or a read. */
   readonly shown: Position
   /** `shown` when a request began, by its name: intents and reads. */
   readonly floors: ReadonlyMap<string, Position>
-  /** Attempts whose clients were told that they had no effect. */
+  /** Attempts whose clients got the answer that they had no effect. */
   readonly refused: readonly string[]
 }
 
@@ -50,7 +50,7 @@ export interface BookOutcome {
   readonly breaches: readonly Breach[]
 }
 
-/** Takes down what was seen of one step of the node with this number. */
+/** Notes the observations of one step of the node with this number. */
 export function writeDown(
   setting: Setting,
   book: Book,

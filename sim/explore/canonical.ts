@@ -1,8 +1,8 @@
 /**
  * Equal states get equal texts, whatever order things happened in, and equal texts one number.
  *
- * A map counts as ordered unless its name says that nobody goes through it in order: a name that
- * is missing here costs states, never a wrong answer.
+ * A map counts as ordered unless its name is listed as never traversed in order. A name that is
+ * missing here costs states, never a wrong answer.
  */
 import { assert, present } from '../../src/base/assert.ts'
 import { compareText, latin1, sha256 } from '../../src/base/bytes.ts'

@@ -11,7 +11,7 @@ export interface ExploreOptions {
   readonly scope: Scope
   /** Only breaches of these rules count. */
   readonly rules?: readonly string[]
-  /** After so many seconds the search ends where it is. */
+  /** The search ends where it is after this many seconds. */
   readonly secondsMax?: number
   readonly statesMax?: number
   /** Real time in seconds; without it there is no end by time. */
@@ -73,7 +73,7 @@ export function describeReport(report: ExploreReport): string {
   return [head, ...breach.path.map((line) => `  ${line}`)].join('\n')
 }
 
-/** What was searched, and what was not. */
+/** The searched part, and the part left out. */
 export function describeTotals(
   reports: readonly ExploreReport[],
   notBegun: readonly string[],

@@ -1,10 +1,12 @@
 /**
- * One node's leases as the search knows them: the real tables of `src/lease`, one for each pair of a
- * grantor and a holder, each with a clock of its own that stands still until the search moves it.
+ * One node's leases as the search knows them: the real tables of `src/lease`, one for each pair of
+ * a grantor and a holder. Each pair has a clock of its own that stands still until the search moves
+ * it.
  *
- * A lease lasts so many ticks of either clock. The holder's clock may move at any time. The grantor's
- * follows: what came in a lease time ago was sent a lease time ago at least, so that it moves only
- * when the holder's has moved so far since that request left (LEASE-2, and no more than that).
+ * A lease lasts a fixed number of ticks of either clock. The holder's clock may move at any time.
+ * The grantor's follows. A message that arrived a lease time ago left at least a lease time ago. So
+ * the grantor's clock moves only when the holder's has moved that far since that request left
+ * (LEASE-2, and no more than that).
  */
 import { present } from '../../src/base/assert.ts'
 import type { GroupId, NodeId, Position } from '../../src/base/ids.ts'
@@ -43,7 +45,10 @@ export interface LeasePairs {
   readonly borrowed: ReadonlyMap<NodeId, Borrowed>
 }
 
-/** Longer than what a holder takes off its leases: it counts on one through the last tick, and no further. */
+/**
+ * Longer than what a holder takes off its leases: it counts on one through the last tick, and no
+ * further.
+ */
 export const tickMs: number = 2 * suspensionMs
 
 type Blind = ConstructorParameters<typeof Grants>[3]
@@ -54,7 +59,7 @@ function limitsOf({ limits, scope }: Setting): Setting['limits'] {
   return { ...limits, leaseMs: (scope.leases?.ticks ?? 0) * tickMs, clockDriftPpm: 0 }
 }
 
-/** Until when whoever may hold what was granted before counts as holding it. */
+/** Until this moment any possible holder of an earlier grant counts as a holder. */
 function blindFrom(startedMs: number, { leaseMs }: Setting['limits']): Blind {
   return { startedMs, longestLeaseMs: leaseMs }
 }
@@ -119,7 +124,7 @@ export function mayExpire({ grants, now }: Lent): boolean {
   )
 }
 
-/** Whether the holder counts on nothing any more that was asked for a lease time before the next tick. */
+/** Whether the holder no longer counts on any request sent a lease time before the next tick. */
 export function isExpiryDue(
   { now, received }: Lent,
   ticks: number,
@@ -259,7 +264,9 @@ export class PairedLeases extends Leases {
 
 type LeaseToldRenew = ReturnType<Leases['ask']>[number]
 
-/** The wall clock stands still: it could only end leases earlier, and no rule may rest on it here. */
+/**
+ * The wall clock stands still: it could only end leases earlier, and no rule may rest on it here.
+ */
 function readingAt(now: number): Reading {
   return { now, wall: 0 }
 }

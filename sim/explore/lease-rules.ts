@@ -1,7 +1,7 @@
 /**
  * Leases seen from outside: what every node could serve by itself, against what was shown anywhere.
  *
- * LEASE-1  Whoever may serve a current read by itself must see every position applied anywhere.
+ * LEASE-1  A node that may serve a current read by itself must see every position applied anywhere.
  * LEASE-2  A registration that a node counts on is known to its grantor, who lists it for every
  *          position that the node may not have.
  */
@@ -10,7 +10,7 @@ import type { Book } from './book.ts'
 import type { Breach } from './observation.ts'
 import type { Setting } from './setting.ts'
 
-/** What a node may do by its leases, and what it knows of its peers'. */
+/** A node's rights by its leases, and its knowledge of its peers' leases. */
 export interface LeaseView {
   readonly leased: Position | undefined
   readonly counted: readonly NodeId[]

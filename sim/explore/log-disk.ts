@@ -1,6 +1,6 @@
 /**
- * A log disk as the explorer sees it: what each position's records fold to, and what the core is
- * told of them. The same meaning as the log's index and its record source, without their bytes.
+ * A log disk as the explorer sees it: the folded records of each position, and the core's answers
+ * from them. The meaning is that of the log's index and its record source, without their bytes.
  */
 import type { Position } from '../../src/base/ids.ts'
 import { compareBallots, equalBallots, type Ballot } from '../../src/paxos/ballot.ts'
@@ -41,7 +41,7 @@ export function written(disk: LogDisk, records: readonly LogRecord[]): LogDisk {
   return next
 }
 
-/** What the core is told of a position. */
+/** The core's answer about a position. */
 export function lookUp(held: Held | undefined): LookedUp {
   if (held === undefined) return { kind: 'absent' }
   const { promised, accepted, chosen, value } = held

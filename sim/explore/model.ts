@@ -2,15 +2,16 @@
  * The searched graph. A state is a short vector of numbers: one for each node's state, one for the
  * observer's book, one for the budgets, then the messages in flight in ascending order (a set: a
  * message sent again while it is in flight is the same one). Equal parts have equal numbers, and
- * what a node does with an action is worked out once, so that most of a search is arithmetic.
+ * the search computes a node's step for an action once, so that most of a search is arithmetic.
  *
- * What is left out, and why nothing is lost by it:
+ * The omissions, and why the search loses nothing by them:
  * - No action loses a message: one that is never delivered is lost, and time-outs wait for nothing.
- * - A restart comes with its crash: a node that is down does what one does that gets no message.
- * - A message is dropped when its delivery does nothing, now and later (`isDead`). That a number means one
- *   question over all restarts is taken for granted in scopes with leases alone; elsewhere it is found out.
- * - When no crash can come any more, a write whose answers all go to other nodes is done at once: it
- *   commutes with whatever else can happen, at its node and elsewhere.
+ * - A restart comes with its crash: a node that is down behaves like one that gets no message.
+ * - A message is dropped when its delivery does nothing, now and later (`isDead`). That a number
+ *   means one question over all restarts is taken for granted in scopes with leases alone;
+ *   elsewhere it is found out.
+ * - When no crash can come any more, a write whose answers all go to other nodes is done at once:
+ *   it commutes with whatever else can happen, at its node and elsewhere.
  */
 import { present } from '../../src/base/assert.ts'
 import { equalBallots } from '../../src/paxos/ballot.ts'
@@ -54,7 +55,7 @@ export interface Flight {
   readonly message: SentMessage
 }
 
-/** What an action leads to. `vector` is valid until the next one is asked for. */
+/** The result of an action. `vector` is valid until the next call. */
 export interface Successor {
   readonly vector: number[]
   readonly breaches: readonly Breach[]
@@ -303,7 +304,7 @@ export class Model {
     return transition
   }
 
-  /** What leaves a node, ascending, once each; what is beyond the scope is lost at once. */
+  /** The messages that leave a node within the scope, ascending, once each. */
   #numbersOfFlights(from: number, sent: readonly Sent[]): readonly number[] {
     const numbers = new Set<number>()
     for (const { to, message } of sent) {
@@ -370,9 +371,9 @@ export class Model {
   }
 
   /**
-   * Whether delivering it does nothing, and never will. Answers to a proposal or a read that is over
-   * (no ballot and no round is taken up twice: checked as PAX-5), and, without crashes, notices of
-   * what is applied and requests that the proposer itself no longer needs an answer to.
+   * Whether delivering it does nothing, and never will. Answers to a proposal or a read that is
+   * over (no ballot and no round is taken up twice: checked as PAX-5), and, without crashes,
+   * notices of what is applied and requests that the proposer itself no longer needs an answer to.
    */
   #isDead(vector: readonly number[], number: number, crashes: number): boolean {
     const flight = this.#flights.at(number)
@@ -396,8 +397,8 @@ export class Model {
   }
 
   /**
-   * Whether the node may restart, or has, and will ask again: what answers its old questions is dead only as
-   * long as no new one has the number of an old one.
+   * Whether the node may restart, or has, and will ask again: what answers its old questions is
+   * dead only as long as no new one has the number of an old one.
    */
   #mayAskAnew(vector: readonly number[], node: number): boolean {
     const { crashes, reads, leases } = this.setting.scope
@@ -429,7 +430,7 @@ export class Model {
     return proposal.phase.kind === 'accepting' && equalBallots(proposal.phase.ballot, ballot)
   }
 
-  /** Whether nobody waits for an answer to this round, and none could register anything. */
+  /** Whether no answer to this round can matter: the asker waits for none, nor registers any. */
   #isForgotten(asker: number, voter: number, read: number): boolean {
     const { log, pairs } = this.node(asker)
     const name = present(this.setting.names[voter], 'explore: no such node')

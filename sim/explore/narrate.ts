@@ -125,7 +125,7 @@ function detailOf(message: SentMessage): string {
   }
 }
 
-/** The keys that an entry writes, and who made it at which of its clock's readings. */
+/** The keys that an entry writes, its maker, and the maker's clock reading. */
 function markOf(value: Uint8Array): string {
   const entry = decodeEntry(value)
   if (entry === undefined) return '?'

@@ -1,4 +1,7 @@
-/** What is worked out once about each state of a node: what it may do next, and where that leads. */
+/**
+ * The results that the search computes once for each state of a node: its possible actions, and the
+ * states they lead to.
+ */
 import type { LogRecord } from '../../src/replication/effect.ts'
 import { mayExpire, mayLapse } from './lease-pairs.ts'
 import { setTimers, type NodeState } from './node-state.ts'
@@ -17,14 +20,14 @@ export interface Transition {
   readonly isHalted: boolean
 }
 
-/** A node's state with what was worked out about it. */
+/** A node's state with its computed results. */
 export interface NodeCell {
   readonly state: NodeState
   readonly transitions: Map<ActionCode, Transition>
   /** Everything but deliveries, submissions and reads. */
   readonly actions: readonly ActionCode[]
   readonly crashes: readonly ActionCode[]
-  /** Worked out when first asked for. */
+  /** Computed at the first use. */
   leases: LeaseView | undefined
 }
 

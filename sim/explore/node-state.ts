@@ -1,7 +1,7 @@
 /**
- * One node between two steps: its group's log, its disks, what is on its way to them. Never changed:
- * a step works on a copy. Time has no length here: each deadline is either set or not, and whether
- * it has come is for the search to say.
+ * One node between two steps: its group's log, its disks, what is on its way to them. Never
+ * changed: a step works on a copy. Time has no length here: each deadline is either set or not, and
+ * whether it has come is for the search to say.
  */
 import { assert } from '../../src/base/assert.ts'
 import type { Position } from '../../src/base/ids.ts'
@@ -70,7 +70,7 @@ export function newNode(setting: Setting, at = 0): NodeState {
   }
 }
 
-/** A copy that a step may change. Bytes and the replica set are shared: nobody writes to them. */
+/** A copy that a step may change. Bytes and the replica set are shared: no step writes to them. */
 export function copyLog(node: NodeState, setting: Setting): GroupLog {
   const { window: _, set, ...rest } = node.log
   const window = new ValidationWindow(node.windowFrom, setting.limits)

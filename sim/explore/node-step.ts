@@ -50,7 +50,7 @@ export type NodeAction =
   /** The oldest forced write becomes durable, with the notes before it. */
   | { readonly kind: 'flush' }
   | { readonly kind: 'timer'; readonly timer: TimerName }
-  /** Power loss and restart: so many pending writes survive, and this one of the state records. */
+  /** Power loss and restart. This many pending writes survive, and this one state record. */
   | { readonly kind: 'crash'; readonly writes: number; readonly state: number }
   | { readonly kind: 'submit'; readonly submission: number }
   | { readonly kind: 'read'; readonly read: number }
@@ -195,7 +195,7 @@ class NodeStep {
     for (const [to, message] of told) this.#sent.push({ to, message })
   }
 
-  /** The highest position that a current read must see that begins now and asks nobody. */
+  /** The highest position that a current read must see if it begins now, at this node alone. */
   get leased(): Position | undefined {
     return leasedPosition(this.#log, this.#context())
   }
@@ -219,7 +219,7 @@ class NodeStep {
     )
   }
 
-  /** As the driver: one step at a time, and what it delivers to this node waits its turn. */
+  /** As the driver: one step at a time; its messages to this node itself wait their turn. */
   #step(event: GroupEvent): void {
     this.#inbox.push(event)
     if (this.#isStepping) return

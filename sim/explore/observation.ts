@@ -8,7 +8,7 @@ import type { Verdict } from '../../src/group/outcome.ts'
 import type { GroupMessage } from '../../src/replication/message.ts'
 
 export type Observation =
-  /** A value is asked to be accepted. */
+  /** A proposer asks for the acceptance of a value. */
   | Proposal<'proposed'>
   /** An acceptance is durable. */
   | Proposal<'accepted'>

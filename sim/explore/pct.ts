@@ -1,9 +1,10 @@
 /**
- * Random walks over a scope's actions, for what is too large to be searched whole: uniform ones, and
- * ones by priority (PCT: Burckhardt, Kothari, Musuvathi and Nagarakatte, ASPLOS 2010). There each
- * chain has a random priority and the highest that can act does; at d - 1 moments drawn beforehand
- * the chain about to act falls below all others. A bug that needs d events in order is found by one
- * walk in about n * k^(d-1), n the chains and k the steps, whatever the other events are.
+ * Random walks over a scope's actions, for what is too large to be searched whole: uniform ones,
+ * and ones by priority (PCT: Burckhardt, Kothari, Musuvathi and Nagarakatte, ASPLOS 2010). There
+ * each chain has a random priority and the highest that can act does; at d - 1 moments drawn
+ * beforehand the chain about to act falls below all others. A bug that needs d events in order is
+ * found by one walk in about n * k^(d-1), n the chains and k the steps, whatever the other events
+ * are.
  *
  * A chain is a disk, a timer, a client's request, the fate of a node, or a message and the first
  * message that its delivery causes, and so on (Ozkan and others, OOPSLA 2018); further messages
@@ -17,8 +18,9 @@ import type { Breach } from './observation.ts'
 import { countedBreach } from './search.ts'
 
 /**
- * `uniform`; by priority of chains for bugs of so many events in order; or by priority of single
- * events, drawn anew for those at the node that has just acted (POS: Yuan, Yang and Gu, CAV 2018).
+ * `uniform`; `pct`: by priority of chains, for bugs of `depth` events in order; `pos`: by priority
+ * of single events, drawn anew for those at the node that has just acted (POS: Yuan, Yang and Gu,
+ * CAV 2018).
  */
 export type Schedule =
   | { readonly kind: 'uniform' }

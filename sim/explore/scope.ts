@@ -52,7 +52,10 @@ export interface Scope {
   readonly duplicates: number
   /** Messages about later positions are all lost. */
   readonly positions: number
-  /** So many submissions are made and seen everywhere, one after another, before the search. */
+  /**
+   * The number of submissions that are made and seen everywhere, one after another, before the
+   * search.
+   */
   readonly prologue: number
   /** Each node takes the others for gone and proposes itself; else it forwards to the leader. */
   readonly isEachForItself: boolean
@@ -82,7 +85,9 @@ function submission(
 const rivals = [submission(1, 'b'), submission(2, 'c')]
 const duel = [submission(0, 'a'), submission(1, 'b')]
 const ofProposals: readonly TimerName[] = ['proposal']
-/** Position 1 is chosen and known everywhere before anything else: what follows is about 2. */
+/**
+ * Position 1 is chosen and known everywhere before anything else: the search is about position 2.
+ */
 const second = { ...nothing, prologue: 1, positions: 2 } as const
 
 /** The second node grants to the third, which reads; the first one writes. */

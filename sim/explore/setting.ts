@@ -1,4 +1,4 @@
-/** What does not change during a search: the nodes, the group, the bounds. */
+/** The constants of a search: the nodes, the group, the bounds. */
 import { groupOfBytes, nodeId, type GroupId, type NodeId } from '../../src/base/ids.ts'
 import { defaultLimits, type Limits } from '../../src/base/limits.ts'
 import { encodeTuple } from '../../src/base/tuple.ts'

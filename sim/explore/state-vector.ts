@@ -46,7 +46,7 @@ export const budgetAt = 4
 /** Where messages begin in a state vector. */
 export const flightAt = 5
 
-/** How often something may still happen; what was submitted and read, as bits. */
+/** The events that may still happen; submissions and reads already made, as bits. */
 export interface Budget {
   readonly timeouts: number
   readonly crashes: number

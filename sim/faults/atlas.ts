@@ -19,7 +19,7 @@ import { decodeMeta, metaKey } from '../../src/log/log-meta.ts'
 import { decodeMemory, memoryKey } from '../../src/log/peer-memory.ts'
 import type { DiskImage, SimDisk } from '../world/disk.ts'
 
-/** What has to be done about a node that would not start, or stopped by itself. */
+/** The treatment of a node that would not start, or stopped by itself. */
 export type Treatment =
   | 'reset-data'
   | 'retire'
@@ -133,7 +133,10 @@ export class Atlas {
     this.#refusing.add(node)
   }
 
-  /** LOG-10, at the end of a run: the nodes whose log does not say how far a peer's log is, a sentence each. */
+  /**
+   * LOG-10, at the end of a run: the nodes whose log does not say how far a peer's log is, a
+   * sentence each.
+   */
   notesLacking(nodes: readonly string[]): readonly string[] {
     const sound = nodes.filter((node) => this.isSound(node))
     const lacking: string[] = []
@@ -173,7 +176,9 @@ export function lastFlushOf(image: DiskImage): number {
   return last
 }
 
-/** Whether the image is that of a sound log which has been used: it has a record of its identity. */
+/**
+ * Whether the image is that of a sound log which has been used: it has a record of its identity.
+ */
 export function isUsedLog(image: DiskImage): boolean {
   const meta = image.get(latin1(metaKey))
   return meta !== undefined && isIdentity(meta)

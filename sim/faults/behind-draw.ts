@@ -4,10 +4,16 @@ import type { SeededRandom } from '../world/random.ts'
 import { isOn, type Switches } from './swarm-faults.ts'
 
 const second = 1_000_000
-/** Of the runs, those in which some nodes of a set, no majority, are behind the others by seconds to hours. */
+/**
+ * Of the runs, those in which some nodes of a set, no majority, are behind the others by seconds to
+ * hours.
+ */
 const behindRate = 120_000
 
-/** A node that is minutes behind takes no write where it hears of no majority, and a core is asked node by node. */
+/**
+ * A node that is minutes behind accepts no write while it hears of no majority. A core's nodes then
+ * take requests one by one.
+ */
 export function coreOf(skews: readonly ClockSkew[]): { readonly isCoreFirst?: false } {
   return skews.some(({ offsetMicros }) => offsetMicros < -250 * second)
     ? { isCoreFirst: false }

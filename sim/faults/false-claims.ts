@@ -1,4 +1,7 @@
-/** What a peer with wrong records says of a store as it refuses it (LOG-12): the node itself can tell. */
+/**
+ * What a peer with wrong records says of a store as it refuses it (LOG-12): the node itself can
+ * tell.
+ */
 import type { LinkInfo } from '../../src/ports/transport.ts'
 import type { SeededRandom } from '../world/random.ts'
 

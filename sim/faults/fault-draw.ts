@@ -49,14 +49,14 @@ function named(fault: Fault, name: string): Fault {
   return fault.kind === name || fault.name !== undefined ? fault : { ...fault, name }
 }
 
-/** The quiet stretch is let in between: what was drawn for later comes after it. */
+/** The quiet stretch is put in between: faults drawn for later come after it. */
 function afterQuiet(fault: Fault, { faultRates }: SwarmOptions): Fault {
   const { quietAtMicros, quietMicros } = faultRates
   if (quietMicros === 0 || fault.atMicros < quietAtMicros) return fault
   return { ...fault, atMicros: fault.atMicros + quietMicros }
 }
 
-/** Nobody asks for anything, and one node may be away meanwhile; then all ask at once. */
+/** Clients send nothing, and one node may be away meanwhile; then all send at once. */
 function drawQuiet(options: SwarmOptions): Fault[] {
   const { seed, faultRates, nodeCount } = options
   const { quietAtMicros: atMicros, quietMicros, meanMicros } = faultRates
@@ -72,7 +72,7 @@ function drawQuiet(options: SwarmOptions): Fault[] {
   ]
 }
 
-/** What was said before comes once more after it: of intents that are over, of sessions that are forgotten. */
+/** After it, earlier frames arrive once more: of intents that are over, of forgotten sessions. */
 function echoesOf({ seed, faultRates, nodeCount }: SwarmOptions): Fault[] {
   const { quietAtMicros, quietMicros, lengthMicros } = faultRates
   const random = new SeededRandom(`${seed}/faults/quiet/echoes`)

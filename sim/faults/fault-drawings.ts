@@ -105,8 +105,9 @@ function drawCrashInWrite(atMicros: number, draw: Draw): Fault[] {
 }
 
 /**
- * A whole replica set is gone: it is down, or nobody reaches it. Now and then the others, which all
- * turn to then, falter meanwhile: for some moments their nodes do not hear one another.
+ * A whole replica set is gone: it is down, or cut off from all clients. Now and then the other
+ * sets, which all clients turn to then, falter meanwhile: for some moments their nodes do not hear
+ * one another.
  */
 function drawSetDown(atMicros: number, draw: Draw): Fault[] {
   const { random, sets } = draw
@@ -176,7 +177,7 @@ function drawCrashInRecovery(atMicros: number, { random, nodes }: Draw): Fault[]
     random.int(1, writesBeforeMax),
   )
   const lullAtMicros = atMicros + Math.round(lengthMicros / 2)
-  // What is asked for meanwhile brings a group up to date all the same: mostly, nothing is.
+  // A request meanwhile brings a group up to date all the same: mostly, clients send none.
   const lull = { kind: 'idle', name: 'lull', atMicros: lullAtMicros } as const
   const crashes = {
     kind: 'crash-in-recovery',
@@ -293,7 +294,9 @@ function replyOf(node: string, atMicros: number): Fault {
   return { kind: 'lose-reply', atMicros, node }
 }
 
-/** Also for who has just restarted, as links come up: what was said to its former life. */
+/**
+ * Also to a node that has just restarted, as links come up: it gets frames sent to its former life.
+ */
 function drawEcho(atMicros: number, { random, nodes, rates }: Draw): Fault[] {
   const node = random.pick(nodes)
   const framesMax = random.pick([1, 4, 16])
@@ -354,8 +357,8 @@ function drawBitRot(atMicros: number, draw: Draw): Fault[] {
 }
 
 /**
- * Power fails everywhere, and with it goes what one log has written last: nobody knows yet what of that
- * is chosen, and all ask for votes on it.
+ * Power fails everywhere, and one log loses its last writes. No node knows yet which of them are
+ * chosen, and all request votes on them.
  */
 function drawRotInOutage(atMicros: number, draw: Draw): Fault[] {
   const { random, nodes } = draw
@@ -386,7 +389,9 @@ function drawJournalRot(atMicros: number, draw: Draw): Fault[] {
   return [{ ...who, ...how, ...isIllegible, ...diesMending }]
 }
 
-/** Keys of one data disk are not shown any more; in half of the cases of all disks, in one outage. */
+/**
+ * Keys of one data disk are not shown any more; in half of the cases of all disks, in one outage.
+ */
 function drawRotOfKeys(atMicros: number, draw: Draw): Fault[] {
   const { random, nodes } = draw
   const struck = random.chance(half) ? nodes : [random.pick(nodes)]

@@ -1,7 +1,7 @@
 /**
- * Faults as data: what strikes, when, and for how long. A run's faults are a list drawn from its seed
- * before the run begins, so that a scenario can hold the list itself and shrinking can leave some out.
- * Plain JSON. Times are microseconds of the world's clock from the start of the run.
+ * Faults as data: what strikes, when, and for how long. A run's faults are a list drawn from its
+ * seed before the run begins, so that a scenario can hold the list itself and shrinking can leave
+ * some out. Plain JSON. Times are microseconds of the world's clock from the start of the run.
  *
  * The ids are those of the list of faults: NET-, PROC-, DISK-, TIME-, LOAD-.
  */
@@ -9,12 +9,15 @@
 /** From one endpoint to another; the other direction is a way of its own. */
 export type Way = readonly [from: string, to: string]
 
-/** A node has two disks: what it promised and accepted, and what is derived from that. */
+/**
+ * A node has two disks: one for its promises and acceptances, and one for the state derived from
+ * them.
+ */
 export type DiskName = 'log' | 'data'
 
 interface Moment {
   readonly atMicros: number
-  /** What it was drawn as, when its kind does not tell: campaigns count it under this name, too. */
+  /** The name of its draw, when its kind does not tell: campaigns count it under this name, too. */
   readonly name?: string
 }
 
@@ -24,35 +27,35 @@ interface Lasting extends Moment {
 
 interface Downing extends Moment {
   readonly node: string
-  /** Down for so long, then started again. */
+  /** Down for this long, then started again. */
   readonly downMicros: number
 }
 
 export type ProcessFault =
   | (Downing & {
       readonly kind: 'crash'
-      /** Absent: at once. Else so long after a write of the victim's disks begins next. */
+      /** Absent: at once. Otherwise this long after the next write of the victim's disks begins. */
       readonly inWriteMicros?: number
     })
   /**
-   * The data disk hangs for so long, while the log goes on; then the node crashes. It crashes again
-   * as a write of the data disk begins, after `writesBefore[0]` others since it started, and so on:
-   * while what the log gave back is on its way there.
+   * The data disk hangs for this long, while the log goes on; then the node crashes. It crashes
+   * again as a write of the data disk begins, after `writesBefore[0]` others since it started, and
+   * so on: during the replay of its log.
    */
   | (Downing &
       Lasting & {
         readonly kind: 'crash-in-recovery'
         readonly writesBefore: readonly number[]
       })
-  /** Asked to end; it comes back so long after it has ended. */
+  /** The process gets a signal to stop; it starts again this long after it has ended. */
   | (Downing & { readonly kind: 'stop' })
   /** Nothing runs; timers and frames wait, clocks go on. */
   | (Lasting & { readonly kind: 'pause'; readonly node: string })
-  /** A pause that begins when the clock is read next: what is done on the reading is done late. */
+  /** A pause that begins at the next reading of the clock: the node acts late on that reading. */
   | (Lasting & { readonly kind: 'stall'; readonly node: string })
-  /** A pause that begins as rows of its disks are asked for next: what follows from them is done late. */
+  /** A pause that begins at the next read of its disks: the node acts late on those rows. */
   | (Lasting & { readonly kind: 'stall-in-read'; readonly node: string })
-  /** The machine is suspended: a pause in which its monotonic clock, and what waits by it, stands still. */
+  /** The machine is suspended: a pause in which its monotonic clock and timers stand still. */
   | (Lasting & { readonly kind: 'suspend'; readonly node: string })
 
 export type NetworkFault =
@@ -62,20 +65,20 @@ export type NetworkFault =
       /** The links concerned break, too, instead of going silent. */
       readonly resets: boolean
     })
-  /** Whoever led the group that was written last hears nobody, and nobody hears it. */
+  /** The leader of the last written group is cut off from all other nodes, both ways. */
   | (Lasting & { readonly kind: 'isolate-leader' })
   | (Moment & { readonly kind: 'reset'; readonly between: Way })
-  /** The next answer to a client is lost with its connection: what it answers was done. */
+  /** The next answer to a client is lost with its connection, after its request took effect. */
   | (Moment & { readonly kind: 'lose-reply'; readonly node: string })
-  /** Of what was sent to the node lately, up to so many frames a way come once more. */
+  /** Frames sent to the node lately arrive once more, up to this many a way. */
   | (Moment & { readonly kind: 'echo'; readonly node: string; readonly framesMax: number })
   /** Nothing arrives on these ways before the end; then all of it does. */
   | (Lasting & { readonly kind: 'clog'; readonly ways: readonly Way[] })
-  /** Everything to and from the node takes so much longer. */
+  /** Everything to and from the node takes this much longer. */
   | (Lasting & { readonly kind: 'slow-node'; readonly node: string; readonly extraMicros: number })
 
 export type DiskFault =
-  /** Rows that are asked for are not at hand, and take about so long; all else goes on meanwhile. */
+  /** Reads find their rows not at hand, and take about this long; all else goes on meanwhile. */
   | (Lasting & {
       readonly kind: 'slow-read'
       readonly node: string
@@ -106,7 +109,7 @@ export type DiskFault =
       readonly bit: number
       readonly passedOver: number
       readonly isIllegible?: true
-      /** The node dies once more in the write that puts back what is left. */
+      /** The node dies once more in the write that puts the rest back. */
       readonly diesMending?: true
     })
   /** A write that went to another place: the value at `from` now stands at `to`. */
@@ -117,7 +120,9 @@ export type DiskFault =
       readonly from: number
       readonly to: number
     })
-  /** The node comes back with its disks, or its data disk alone, as they were at `imageAtMicros`. */
+  /**
+   * The node comes back with its disks, or its data disk alone, as they were at `imageAtMicros`.
+   */
   | (Downing & {
       readonly kind: 'stale-disk'
       readonly disk: 'both' | 'data'
@@ -135,7 +140,7 @@ export type ClockFault =
       readonly wallMicros: number
       readonly monotonicMicros: number
     })
-  /** The wall clock jumps to and fro by so much. */
+  /** The wall clock jumps to and fro by this much. */
   | (Lasting & {
       readonly kind: 'clock-strobe'
       readonly node: string
@@ -156,7 +161,7 @@ export type LoadFault =
       readonly client: string
       readonly downMicros: number
     })
-  /** A gateway stands still: what it has taken waits with it. */
+  /** A gateway stands still: its requests wait with it. */
   | (Lasting & { readonly kind: 'client-pause'; readonly client: string })
 
 export type Fault = ProcessFault | NetworkFault | DiskFault | ClockFault | LoadFault
@@ -179,7 +184,10 @@ export const processKinds: readonly ProcessFault['kind'][] = [
     'suspend',
   ] as const),
 ]
-/** Of the bits that flip on a data disk, one in so many flips in a key: the disk then hides that row. */
+/**
+ * Of the bits that flip on a data disk, one in this many flips in a key: the disk then hides that
+ * row.
+ */
 export const hiddenEvery = 3
 
 export const networkKinds: readonly NetworkFault['kind'][] = [

@@ -9,7 +9,7 @@ import type { HostDisks } from '../cluster/node-host.ts'
 import type { Weather } from '../world/weather.ts'
 import type { World } from '../world/world.ts'
 
-/** What can be done to a node. */
+/** A node, and the actions of the nemesis on it. */
 export interface Victim {
   readonly name: string
   readonly disks: HostDisks
@@ -22,7 +22,7 @@ export interface Victim {
   stop(onEnded: () => void): void
   /** Calls `strike` when a write of its disks, or of this one, begins next; once a process. */
   onNextWrite(strike: () => void, disk?: DiskName): void
-  /** Calls `strike` when rows of its disks are asked for next; once a process. */
+  /** Calls `strike` at the next read of its disks; once a process. */
   onNextRead(strike: () => void): void
   /** Starts it, unless it is up, held or retired. */
   restart(): void
@@ -48,9 +48,9 @@ export interface Surroundings {
   resetLink(a: string, b: string): void
   /** The next answer of this node to a client is lost with its link. */
   loseNextReply(node: string): void
-  /** Of what was sent to this node lately, up to so many frames a way come once more. */
+  /** Repeats frames sent to this node lately, up to this many a way. */
   echo(node: string, framesMax: number): void
-  /** Who leads the group that was written last, if anybody knows. */
+  /** The leader of the last written group, if a node knows it. */
   leader(): string | undefined
   /** The data disk of this node holds something else now. */
   onDataReplaced(node: string): void

@@ -1,6 +1,6 @@
 /**
- * Faults of disks. What is damaged, and whether it may be, is the atlas's to
- * say: a fault that it does not allow is skipped.
+ * Faults of disks. The atlas decides which disk may be damaged, and how: a fault that it does not
+ * allow is skipped.
  */
 import { present, unreachable } from '../../src/base/assert.ts'
 import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
@@ -43,7 +43,7 @@ export function strikeDisk(fault: DiskFault, context: Context): void {
   }
 }
 
-/** The disks are as fast as they can be and take every write; what was damaged stays damaged. */
+/** The disks are at full speed and accept every write; damaged records stay damaged. */
 export function calmDisks({ disks }: Victim): void {
   for (const host of [disks.log, disks.data]) {
     host.slowDown(0)
@@ -78,7 +78,7 @@ function slow(fault: FaultOf<'slow-disk'>, context: Context): void {
   })
 }
 
-/** The node ends itself over it; whoever looks after nodes starts it again. */
+/** The node ends itself over it; the supervisor of nodes starts it again. */
 function fsyncError(fault: FaultOf<'fsync-error'>, context: Context): void {
   const victim = context.standing(fault.node)
   if (victim === undefined) return
@@ -131,7 +131,7 @@ function bitRot(fault: FaultOf<'bit-rot'>, context: Context): void {
   if (bits > 0 && disk.flipBit(fromLatin1(key), at)) countOn(fault, name, context)
 }
 
-/** What was durable is told to the next process only. */
+/** Only the next process learns which records were durable. */
 function journalRot(fault: FaultOf<'journal-rot'>, context: Context): void {
   const { node, downMicros } = fault
   const victim = context.victim(node)
@@ -194,7 +194,7 @@ function mayHurt(node: string, disk: DiskName, { atlas }: Context): boolean {
   return disk === 'log' ? atlas.hurtLog(node) : atlas.hurtData(node)
 }
 
-/** Damage to a log and damage to what is derived from it are two kinds. */
+/** Damage to a log and damage to the state derived from it are two kinds. */
 function countOn(fault: Fault, disk: DiskName, { coverage }: Context): void {
   coverage.count(`${fault.name ?? fault.kind} ${disk}`)
 }
@@ -214,7 +214,7 @@ export function takeImages(fault: Fault, context: Context): void {
   after(fault.imageAtMicros - world.nowMicros, 'disk image', () => {
     const victim = context.victim(fault.node)
     if (victim === undefined || context.atlas.isSwapped(fault.node)) return
-    // What is damaged now would be damaged there, too, when the atlas no longer knows.
+    // Damage of now would be damage there, too, when the atlas no longer knows of it.
     if (context.atlas.hasHurtData(fault.node) || !context.atlas.isSound(fault.node)) return
     const { log, data } = victim.disks
     context.images.set(fault, { log: log.disk.image(), data: data.disk.image() })
@@ -253,7 +253,7 @@ function exchange(
 function swap(fault: FaultOf<'swapped-disks'>, context: Context): void {
   const [a, b] = fault.nodes.map((node) => context.victim(node))
   if (a === undefined || b === undefined) return
-  // A disk without an owner would take in whoever comes.
+  // A disk without an owner would accept any node.
   if (![a, b].every(({ disks }) => isUsedLog(disks.log.disk.image()))) return
   if (!context.atlas.swap(fault.nodes)) return
   context.count(fault)

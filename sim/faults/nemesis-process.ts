@@ -85,7 +85,7 @@ function crashAgain(
   })
 }
 
-/** Calls `strike` as a write of the data disk begins, after so many others. */
+/** Calls `strike` as a write of the data disk begins, after this many others. */
 function onDataWrite(victim: Victim, writesBefore: number, strike: () => void): void {
   victim.onNextWrite(() => {
     if (writesBefore === 0) strike()

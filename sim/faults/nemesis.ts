@@ -29,7 +29,7 @@ export interface NemesisParts extends Surroundings {
   readonly faults: readonly Fault[]
 }
 
-/** Longer than any phase; who is paused like that is woken by the healing. */
+/** Longer than any phase; the healing wakes a node that is paused like that. */
 const forGoodMicros = 3_600_000_000
 
 export class Nemesis {

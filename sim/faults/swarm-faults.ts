@@ -64,7 +64,7 @@ const rarities: readonly Rarity[] = [
 
 export const faultNames: readonly string[] = rarities.map(([name]) => name)
 
-/** What is so all the time, and may be switched off like a fault. */
+/** Conditions that hold all the time, and may be switched off like a fault. */
 export const conditionNames: readonly string[] = [
   // of all ways of the network
   ...['drop', 'duplicate', 'late-duplicate', 'reorder', 'tail', 'far', 'survivor'],
@@ -81,7 +81,7 @@ export const conditionNames: readonly string[] = [
   'sets',
   // Reads without asking, and with them all that can go wrong with leases
   'leases',
-  // Nobody asks for anything for long, and a node may be away meanwhile
+  // The clients are idle for long, and a node may be away meanwhile
   'quiet',
 ]
 
@@ -100,12 +100,12 @@ export interface FaultRates {
   readonly spellMeanMicros: number
   /** How far clocks jump, at most. */
   readonly jumpMicrosMax: number
-  /** Nothing is asked for so long at this moment; 0: that does not happen. */
+  /** Clients are idle for this long from this moment; 0: that does not happen. */
   readonly quietAtMicros: number
   readonly quietMicros: number
 }
 
-/** What is left in a run, by names. Names nobody has are the caller's mistake. */
+/** The faults that remain in a run, by names. An unknown name is the caller's mistake. */
 export interface Switches {
   /** These faults alone; all that were drawn when absent. */
   readonly only?: readonly string[] | undefined
@@ -160,7 +160,7 @@ function drawMeans(random: SeededRandom, switches: Switches): Readonly<Record<st
   return Object.fromEntries(means)
 }
 
-/** The rates of a run in which nothing is drawn to strike: whoever makes the list of faults himself. */
+/** The rates of a run in which no fault is drawn: the caller makes the list of faults himself. */
 export function noFaultRates(lengthMicros: number): FaultRates {
   return {
     lengthMicros,

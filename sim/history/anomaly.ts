@@ -1,6 +1,6 @@
 /**
- * What can be wrong with a history, by name. G0 to G2-item are Adya's, as Elle finds them; the
- * suffixes say that the cycle needs the order of a session, or of real time, beside the data.
+ * The anomalies of a history, by name. G0 to G2-item are Adya's, as Elle finds them. The suffixes
+ * say that the cycle needs the order of a session, or of real time, beside the data.
  */
 
 export type CycleShape = 'G0' | 'G1c' | 'G-single' | 'G2-item'
@@ -20,26 +20,26 @@ export type AnomalyName =
   /** Two reads show one list in ways that cannot both be. */
   | 'incompatible-order'
   | 'duplicate-elements'
-  /** An element, or a version, that nobody wrote. */
+  /** A read shows an element, or a version, without a writer. */
   | 'unwritten'
   /** One version with two values. */
   | 'changed-value'
   /** A transaction that contradicts itself. */
   | 'internal'
-  /** A current read without what was acknowledged before it began. */
+  /** A current read misses a write that was acknowledged before it began. */
   | 'stale-read'
   /** A session sees less than it has seen. */
   | 'session-backwards'
 
 export interface Anomaly {
   readonly name: AnomalyName
-  /** What is wrong, and why it cannot be, in whole sentences. */
+  /** The contradiction and its reason, in whole sentences. */
   readonly sentences: readonly string[]
   /** Indexes of the operations concerned: T1 of the sentences is the first one. */
   readonly operations: readonly number[]
 }
 
-/** Of each name so many are told; more of them are mostly echoes. */
+/** The reported anomalies of each name; further ones are mostly echoes. */
 export const anomaliesPerNameMax = 10
 
 export class Anomalies {

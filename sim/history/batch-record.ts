@@ -1,6 +1,6 @@
 /**
- * Batches of reads as a history: each item is an operation of its own, since every shard is read at a
- * moment of its own.
+ * Batches of reads as a history: each item is an operation of its own, since every shard is read at
+ * a moment of its own.
  */
 import type { Outcome } from '../../src/base/problem.ts'
 import { shardOf } from '../../src/cells/shard.ts'

@@ -1,6 +1,6 @@
 /**
- * What calls on cells and their answers say as micro-operations. A shard's log is a list, a column is a
- * register, and a row is the columns of it that anybody knows of.
+ * Calls on cells and their answers as micro-operations. A shard's log is a list, a column is a
+ * register, and a row is its known columns.
  */
 import { sha256 } from '../../src/base/bytes.ts'
 import { pageItemsMax } from '../../src/base/limits.ts'
@@ -31,7 +31,9 @@ interface VersionRange {
   readonly reverse?: boolean
 }
 
-/** The columns of each row that have been put, or seen: what an answer about a row might have shown. */
+/**
+ * The columns of each row that have been put, or seen: what an answer about a row might have shown.
+ */
 export class KnownColumns {
   readonly #byRow = new Map<string, Set<string>>()
 

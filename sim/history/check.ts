@@ -1,10 +1,10 @@
 /**
- * Judges a history by itself (Kingsbury and Alvaro, "Elle", VLDB 2020): from the reads of lists it
- * infers in which order they were written, from that which operation must come before which, and
- * looks for what cannot be: single reads that contradict their writers, and cycles.
+ * Judges a history by itself (Kingsbury and Alvaro, "Elle", VLDB 2020). From the reads of lists it
+ * infers the order of their writes, and from that the order of operations. It then looks for reads
+ * that contradict their writers, and for cycles.
  *
- * Sound, not complete: what it names is wrong whatever the database did inside; what nobody read, it
- * cannot judge.
+ * Sound, not complete: an anomaly that it names is wrong whatever the database did inside. It
+ * cannot judge data without reads.
  */
 import { Anomalies, type Anomaly, type AnomalyName } from './anomaly.ts'
 import { cyclesOf, type Cycle } from './cycles.ts'

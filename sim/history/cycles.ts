@@ -1,9 +1,10 @@
 /**
- * Cycles of a history's graph, named as Adya and Elle name them: by how many times an operation saw
- * the state before another's write, and by what else than data the cycle needs.
+ * Cycles of a history's graph, named as Adya and Elle name them. The name says how often an
+ * operation saw the state before another's write, and which order beside data the cycle needs.
  *
- * Of each component the gravest cycle is told: one by data alone before one that needs sessions,
- * that before one that needs real time; among these one without `rw` first, then with one.
+ * Of each component it reports the gravest cycle. One by data alone comes before one that needs
+ * sessions, and that before one that needs real time. Among these, one without `rw` comes first,
+ * then one with a single `rw`.
  */
 import type { CycleName, CycleShape } from './anomaly.ts'
 import { edgeKinds, type Edge, type Graph } from './graph.ts'
@@ -23,7 +24,9 @@ export interface Cycle {
 
 const { ww, wr, rw, session, realtime, via } = edgeKinds
 const orders = [0, session, session | realtime]
-/** Where a search for a short cycle begins, at most: any cycle is proof, a shorter one reads better. */
+/**
+ * Where a search for a short cycle begins, at most: any cycle is proof, a shorter one reads better.
+ */
 const searchesMax = 300
 
 /** One for each component that has any. */

@@ -1,6 +1,6 @@
 /**
- * What is wrong with single reads, without looking for cycles: the anomalies that have a name of
- * their own because a person understands them at once.
+ * Contradictions in single reads, without a search for cycles: the anomalies with names of their
+ * own, because a person understands them at once.
  */
 import type { Anomalies } from './anomaly.ts'
 import type { Facts, Promised } from './edges.ts'
@@ -45,7 +45,7 @@ function checkVersions(
   }
 }
 
-/** Everything that is seen was written by somebody who did not fail. */
+/** Every element that a read shows has a writer that did not fail. */
 function checkElements(
   { history }: Facts,
   list: ListFacts,

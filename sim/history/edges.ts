@@ -3,7 +3,7 @@
  * orders known from reads), by sessions, and by real time.
  *
  * In an edge's reason {a} and {b} stand for the operations at its ends. Operations that did not
- * happen, or of which nobody saw anything, are no part of it.
+ * happen, or whose effects no read shows, are no part of it.
  */
 import { Graph, type EdgeKind } from './graph.ts'
 import { knownLength, type ListFacts } from './lists.ts'
@@ -12,7 +12,7 @@ import type { RegisterFacts } from './registers.ts'
 import type { ListView } from './views.ts'
 import { quoted } from './words.ts'
 
-/** What is promised: nothing but one order, one that keeps sessions, or one that keeps real time. */
+/** The promise: only one order, one that keeps sessions, or one that keeps real time. */
 export type Promised = 'serializable' | 'strong-session' | 'strict-serializable'
 
 export interface Facts {
@@ -134,7 +134,10 @@ class ListEdges {
     this.#graph.addEdge(operation, writer, 'rw', reason)
   }
 
-  /** What nobody ever saw was appended, if ever, after the longest read of all, or into a gap. */
+  /**
+   * An element that no read shows was appended after the longest read of all, or into a gap, if at
+   * all.
+   */
   #addNeverSeen(): void {
     const { writers, indexByElement, views, agreeing, order, key } = this.#list
     if (knownLength(this.#list) < order.length) return
@@ -175,7 +178,7 @@ interface Fan {
   readonly targets: readonly number[]
 }
 
-/** Of what an operation precedes beside itself so many are told one by one. */
+/** An operation that is itself in a fan gets edges to at most this many of its targets. */
 const ownTargetsMax = 100
 
 function helperTo(graph: Graph, targets: readonly number[]): number {
@@ -283,8 +286,8 @@ function push(lists: Map<string, number[]>, key: string, value: number): void {
 }
 
 /**
- * "Ended before the other began", without an edge for each pair: ends stand in a row of helpers, and
- * each operation that is promised something comes after the last end before its start.
+ * "Ended before the other began", without an edge for each pair: ends stand in a row of helpers,
+ * and each operation that is promised something comes after the last end before its start.
  */
 function addTimeline(
   graph: Graph,

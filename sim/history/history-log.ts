@@ -4,14 +4,14 @@
  */
 import type { History, HistoryOperation, MicroOperation } from './operation.ts'
 
-/** What is known of an operation when it begins. */
+/** The known facts of an operation when it begins. */
 export type Asked = Pick<HistoryOperation, 'client' | 'micro' | 'level' | 'group' | 'node'>
 
-/** What is known better once it has ended. */
+/** The facts that its end makes more exact. */
 export type Learnt = Partial<Pick<HistoryOperation, 'node' | 'level'>>
 
 export interface OpenOperation {
-  /** It took effect, and this is what it saw and wrote. */
+  /** It took effect, with these reads and writes. */
   ok(micro: readonly MicroOperation[], learnt?: Learnt): void
   fail(): void
   /** It may have taken effect, or take effect yet. */
@@ -23,7 +23,7 @@ export class HistoryLog {
   readonly #operations: HistoryOperation[] = []
   readonly #onEnd: (operation: HistoryOperation) => void
 
-  /** `onEnd` is told of each operation whose outcome is known, or known to stay unknown. */
+  /** Calls `onEnd` with each operation whose outcome is known, or will stay unknown. */
   constructor(now: () => number, onEnd: (operation: HistoryOperation) => void = () => undefined) {
     this.#now = now
     this.#onEnd = onEnd

@@ -1,7 +1,7 @@
 /**
- * What is known of each list from its reads: who appended what, and in which order the elements
- * stand. A list only grows, so every read tells the order of all that it shows; the longest reads
- * are believed first, and a read that contradicts them is an anomaly.
+ * The facts about each list from its reads: the writers of its elements, and their order. A list
+ * only grows, so every read shows the order of all its elements. The longest reads come first, and
+ * a read that contradicts them is an anomaly.
  */
 import { present } from '../../src/base/assert.ts'
 import type { Anomalies } from './anomaly.ts'
@@ -10,7 +10,10 @@ import type { ListView, Views } from './views.ts'
 import { listText, quoted } from './words.ts'
 
 export interface Writer {
-  /** Undefined when several may have appended the same element, and none was told. */
+  /**
+   * Undefined when several operations may have appended the same element, and none was
+   * acknowledged.
+   */
   readonly operation: number | undefined
   /** Of the elements that its operation appended to the list. */
   readonly isLast: boolean
@@ -29,7 +32,7 @@ export interface ListFacts {
   readonly agreeing: Set<ListView>
 }
 
-/** So many elements from the front on are known; what nobody saw may stand at the next index. */
+/** The length of the known front; an element that no read shows may stand at the next index. */
 export function knownLength({ order }: ListFacts): number {
   const hole = order.findIndex((element) => element === undefined)
   return hole < 0 ? order.length : hole
@@ -194,7 +197,7 @@ function agrees(facts: ListFacts, { after, elements }: ListView): boolean {
   return elements.every((element, i) => facts.order[after + i] === element)
 }
 
-/** Writers who were told their place fill what no read reached, and agree with what reads showed. */
+/** Acknowledged places fill the indexes that no read reached. They must agree with the reads. */
 function placeTold(
   history: History,
   listOf: (key: string) => ListFacts,

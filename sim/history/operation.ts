@@ -1,9 +1,10 @@
 /**
- * Histories: what clients asked, when, and what they were told. Nothing here knows the code under
- * test; a history may come from the simulator, from a recorder around a client, or from a file.
+ * Histories: the clients' operations, their times, and their answers. Nothing here knows the code
+ * under test. A history may come from the simulator, from a recorder around a client, or from a
+ * file.
  *
- * Objects are lists, to which elements are appended that nobody else appends, and registers with
- * numbered versions, each of which is written once. Times are numbers of one clock, in any unit.
+ * Objects are lists, to which each element is appended once, and registers with numbered versions,
+ * each of which is written once. Times are numbers of one clock, in any unit.
  */
 
 /** Unique among the elements of its list. */
@@ -14,13 +15,13 @@ export type MicroOperation =
       readonly kind: 'append'
       readonly key: string
       readonly element: Element
-      /** Where it came to stand, from 0, when its writer was told. */
+      /** Its index, from 0, when the answer named it. */
       readonly index?: number
     }
   | {
       readonly kind: 'read'
       readonly key: string
-      /** Absent when nobody was told: in operations that did not end well. */
+      /** Absent in operations without a good answer. */
       readonly elements?: readonly Element[]
       /** The first element read is at this index. */
       readonly after: number
@@ -33,7 +34,7 @@ export type MicroOperation =
       readonly version: number
       readonly value?: Element
     }
-  /** The highest version; none when there is no version, or when nobody was told. */
+  /** The highest version; absent when there is no version, or no answer. */
   | {
       readonly kind: 'latest'
       readonly key: string
@@ -47,7 +48,7 @@ export type MicroOperation =
       readonly isPresent: boolean
       readonly value?: Element
     }
-  /** Of the versions `from` to `to` these are there, and no others; none when nobody was told. */
+  /** Of the versions `from` to `to` exactly these exist; absent without an answer. */
   | {
       readonly kind: 'range'
       readonly key: string

@@ -1,6 +1,6 @@
 /**
- * Histories from JSON lines (`lines.ts` says how they look). What comes from outside may be anything:
- * each line that is no operation gets a reason, and all of them are told at once.
+ * Histories from JSON lines (`lines.ts` says how they look). Input from outside may be anything:
+ * each line that is no operation gets a reason, and the error lists all reasons.
  */
 import type {
   Element,
@@ -22,7 +22,7 @@ export type ParsedHistory =
   | { readonly ok: true; readonly history: History }
   | { readonly ok: false; readonly problems: readonly LineProblem[] }
 
-/** All lines, or what is wrong with each one that is none. Empty lines are left out. */
+/** All operations, or the problem of each line that is none. Empty lines are left out. */
 export function parseHistory(text: string): ParsedHistory {
   const history: HistoryOperation[] = []
   const problems: LineProblem[] = []

@@ -1,9 +1,9 @@
 /**
- * A recorder around the real client: what an application asks and is told becomes a history.
+ * A recorder around the real client: an application's calls and their answers become a history.
  *
- * A shard's log is a list: putting a cell appends the cell to it, and the added id says where. A
- * column is a register whose versions are ref keys. So one operation tells of both, and an answer
- * about a cell must fit the log that it is in. Purges are not recorded.
+ * A shard's log is a list: a put of a cell appends the cell to it, and the added id is its index. A
+ * column is a register whose versions are ref keys. So one operation speaks of both, and an answer
+ * about a cell must fit the log that holds it. Purges are not recorded.
  */
 import { StoreError } from '../../src/base/errors.ts'
 import type { Cell, CellName, NewCell, Written } from '../../src/cells/cell.ts'

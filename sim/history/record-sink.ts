@@ -1,4 +1,7 @@
-/** What a recorder of cells stands between: the calls of an application, and the history they go into. */
+/**
+ * What a recorder of cells stands between: the calls of an application, and the history they go
+ * into.
+ */
 import type { Written } from '../../src/cells/cell.ts'
 import type { ClientCells } from '../../src/client/cells.ts'
 import type { KnownColumns } from './cell-micros.ts'
@@ -25,7 +28,7 @@ export interface Sink {
   readonly log: HistoryLog
   /** False where nothing is promised from one call to the next: each is a session of its own. */
   readonly isSession?: boolean | undefined
-  /** False where answers to batches do not tell what they have seen. */
+  /** False where answers to batches carry no positions. */
   readonly hasBatchSession?: boolean | undefined
   /** Whether a put that found its cell may have found what an earlier try of its own wrote. */
   readonly mayBeItsOwn?: ((written: Written) => boolean) | undefined

@@ -1,19 +1,25 @@
-/** What is known of each register: who wrote which version, and who saw what. */
+/** The facts about each register: the writer of each version, and the reads of it. */
 import type { Anomalies } from './anomaly.ts'
 import type { Element, History, MicroOperation, Outcome, SeenVersion } from './operation.ts'
 import { quoted } from './words.ts'
 
 export interface RegisterView {
   readonly operation: number
-  /** The highest version seen; -1 when there was none, undefined when one version was asked for. */
+  /**
+   * The highest version seen; -1 when there was none, undefined when the read asked for one
+   * version.
+   */
   readonly latest: number | undefined
-  /** The one version that was asked for. */
+  /** The one version that the read asked for. */
   readonly asked: { readonly version: number; readonly isPresent: boolean } | undefined
 }
 
 export interface RegisterFacts {
   readonly key: string
-  /** The operation that wrote each version; undefined when several may have, and none was told. */
+  /**
+   * The operation that wrote each version; undefined when several may have, and none was
+   * acknowledged.
+   */
   readonly writers: Map<number, number | undefined>
   readonly views: RegisterView[]
   readonly values: Map<number, { readonly value: Element; readonly operation: number }>
@@ -74,7 +80,7 @@ function noteValues({ facts, operation, versions }: RangeView, anomalies: Anomal
   for (const seen of versions) noteValue(facts, operation, seen, anomalies)
 }
 
-/** As if each version that is there, or that anybody wrote, had been asked for. */
+/** As if the reader had asked for each version that exists or that an operation wrote. */
 function noteRange({ facts, operation, from, to, versions }: RangeView): void {
   const { views, writers } = facts
   const seen = new Set(versions.map(({ version }) => version))
@@ -92,8 +98,8 @@ interface Write {
 }
 
 /**
- * Who wrote a version: the one who was told so; else whoever may have, if the value that was seen
- * leaves only one. A guess among several would give edges between operations that never met.
+ * The writer of a version: the acknowledged one, or else the only candidate that fits the value
+ * seen. A guess among several would give edges between operations that never met.
  */
 function settleWriter(
   { key, writers, values }: RegisterFacts,

@@ -1,7 +1,7 @@
-/** How elements, lists and operations are told to a person. */
+/** Elements, lists and operations as text for a person. */
 import type { Element, HistoryOperation, MicroOperation } from './operation.ts'
 
-/** A list longer than this is told by its end. */
+/** Of a list longer than this the text shows the end. */
 const elementsToldMax = 6
 
 export function quoted(element: Element): string {
@@ -14,7 +14,7 @@ export function listText(elements: readonly Element[]): string {
   return `[… ${elements.length - elementsToldMax} more, ${end}]`
 }
 
-/** One line: who, when, what, and what came of it. */
+/** One line: client, time, operation and outcome. */
 export function operationText(operation: HistoryOperation): string {
   const { client, start, end, outcome, level, node, micro } = operation
   const time = end === undefined ? `from ${start}` : `${start} to ${end}`

@@ -1,4 +1,4 @@
-/** Planted bugs in what is asked for seldom: what became of an intent, a log since a time, pages. */
+/** Planted bugs in rare requests: the outcome of an intent, a log since a time, pages. */
 import type { Mutant } from './mutant.ts'
 
 export const askedMutants: readonly Mutant[] = [

@@ -1,4 +1,4 @@
-/** Planted bugs in the build of an index on rows that are there: what it reads, puts, and waits for. */
+/** Planted bugs in the build of an index on existing rows: its reads, its puts, and its waits. */
 import type { Mutant } from './mutant.ts'
 
 export const buildMutants: readonly Mutant[] = [

@@ -1,4 +1,7 @@
-/** Planted bugs that need a copy that comes long after, or a number that begins anew after a restart. */
+/**
+ * Planted bugs that need a copy that comes long after, or a number that begins anew after a
+ * restart.
+ */
 import type { Edit, Mutant } from './mutant.ts'
 
 const numbersBeginAnew: Edit = {

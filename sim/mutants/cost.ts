@@ -1,4 +1,4 @@
-/** Planted bugs in how a node shares its turns, and in what it does for clients that are gone. */
+/** Planted bugs in a node's share of its turns, and in its work for clients that are gone. */
 import type { Mutant } from './mutant.ts'
 
 export const costMutants: readonly Mutant[] = [

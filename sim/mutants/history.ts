@@ -1,6 +1,6 @@
 /**
- * Planted bugs that what clients are told gives away, to the judge of histories and to nobody else:
- * the rule that each of them names is one that only this judge reports.
+ * Planted bugs that show in answers to clients, and that only the judge of histories finds: the
+ * rule that each of them names is one that only this judge reports.
  */
 import type { Mutant } from './mutant.ts'
 

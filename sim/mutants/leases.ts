@@ -68,7 +68,8 @@ export const leaseMutants: readonly Mutant[] = [
   {
     id: 'L02',
     title: 'an answer that was on its way when its grantor revoked still counts',
-    // The answer's late copy must come after the revocation, and before the holder asks or hears anew.
+    // The answer's late copy must come after the revocation, and before the holder asks or hears
+    // anew.
     scopes: ['lease-revoked'],
     edits: [
       {
@@ -203,7 +204,8 @@ export const leaseMutants: readonly Mutant[] = [
   {
     id: 'L13',
     title: 'any renewal ends what a restarted grantor cannot know',
-    // A renewal of before a restart counts only while one end of the new link is up and the other is not.
+    // A renewal of before a restart counts only while one end of the new link is up and the other
+    // is not.
     scopes: ['lease-restarts'],
     edits: [
       {
@@ -227,7 +229,8 @@ export const leaseMutants: readonly Mutant[] = [
   {
     id: 'L15',
     title: 'an answer to an earlier life of the holder extends its lease',
-    // The first renewal of the holder's new life must be lost, and an answer to its last one still come.
+    // The first renewal of the holder's new life must be lost, and an answer to its last one still
+    // come.
     scopes: ['lease-restarts'],
     edits: [
       {

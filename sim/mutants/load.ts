@@ -1,4 +1,4 @@
-/** Planted bugs in what nodes and clients do where more is asked than can be done. */
+/** Planted bugs of nodes and clients under overload. */
 import type { Mutant } from './mutant.ts'
 
 export const loadMutants: readonly Mutant[] = [

@@ -1,4 +1,4 @@
-/** Copies of the built program with a bug planted in them, and what is run there. */
+/** Copies of the built program with a bug planted in them, and the programs run there. */
 import { spawn } from 'node:child_process'
 import { copyFile, mkdir, readFile, readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -7,15 +7,17 @@ import type { Edit, Mutant } from './mutant.ts'
 
 const planted = ['src', 'sim', 'schema']
 const buildSecondsMax = 120
-/** What is run, and nothing else: a mutant may leave a name unused, and is checked by nobody. */
+/**
+ * Compiles to runnable output only: a mutant may leave a name unused, and no type check sees it.
+ */
 const outputOnly = { noCheck: true, declaration: false, isolatedDeclarations: false }
 /** Each file by itself, whatever it imports. */
 const alone = { noResolve: true, noLib: true, types: [], sourceMap: false }
 
 /**
- * A copy of the built program with the mutant's edits: the files that it edits are compiled anew, all
- * others are as they were built. Fails when an edit does not fit exactly once, and where a source has
- * changed since it was built.
+ * A copy of the built program with the mutant's edits: the files that it edits are compiled anew,
+ * all others are as they were built. Fails when an edit does not fit exactly once, and where a
+ * source has changed since it was built.
  */
 export async function plant(mutant: Mutant, copy: string, signal?: AbortSignal): Promise<void> {
   const root = await packageRoot()
@@ -114,7 +116,9 @@ export interface OutputOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** What Node.js prints, given these words, until it ends, or until its time is up: then it is ended. */
+/**
+ * What Node.js prints, given these words, until it ends, or until its time is up: then it is ended.
+ */
 export function output(
   words: readonly string[],
   folder: string,

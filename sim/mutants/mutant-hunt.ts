@@ -14,7 +14,7 @@ export interface HuntOptions {
   readonly from: number
   readonly to: number
   readonly secondsMax: number
-  /** Time to shrink what is found; 0: it is not shrunk. */
+  /** Time to shrink a find; 0: it is not shrunk. */
   readonly shrinkSeconds: number
   /** Where shrunk scenarios are kept, each under its mutant's id. */
   readonly keepIn?: string | undefined

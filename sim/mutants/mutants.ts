@@ -31,7 +31,7 @@ import { timeMutants } from './time.ts'
 import { triggerMutants } from './triggers.ts'
 import { validationMutants } from './validation.ts'
 
-/** What clients can see for themselves. */
+/** Rules whose violations clients can see for themselves. */
 const clientRules = ['CELL-1', 'CELL-2', 'CELL-3', 'CELL-8', 'LEASE-3', 'LOG-3']
 
 const readOfAnUnchosenValue: readonly Edit[] = [

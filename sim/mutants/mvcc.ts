@@ -1,4 +1,7 @@
-/** Planted bugs in the past of rows: what reads at a timestamp see, and what is forgotten when. */
+/**
+ * Planted bugs in the past of rows: reads at a timestamp, and the moment when versions are
+ * collected.
+ */
 import type { Mutant } from './mutant.ts'
 
 export const mvccMutants: readonly Mutant[] = [

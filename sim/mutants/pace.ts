@@ -1,4 +1,7 @@
-/** Planted bugs in how a node paces what it does for a peer that was away, and what it asks peers for. */
+/**
+ * Planted bugs in a node's pacing of its work for a peer that was away, and in its questions to
+ * peers.
+ */
 import type { Mutant } from './mutant.ts'
 
 const slices = 'src/peers/slices.ts'

@@ -1,7 +1,9 @@
-/** Planted bugs in what a session is shown: by versions, rows, logs and batches, and by their pages. */
+/**
+ * Planted bugs in what a session is shown: by versions, rows, logs and batches, and by their pages.
+ */
 import type { Mutant } from './mutant.ts'
 
-/** What is held against what a session was shown. */
+/** Rules about a session and the states that it has seen. */
 const sessionRules = ['TXN-1', 'LEASE-4']
 
 export const sessionMutants: readonly Mutant[] = [

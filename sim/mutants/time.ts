@@ -1,6 +1,6 @@
 /**
- * Planted bugs that need something to happen inside a read, between a look and what is done on it; and turns
- * that take too long.
+ * Planted bugs that need something to happen inside a read, between a look and what is done on it;
+ * and turns that take too long.
  */
 import type { Mutant } from './mutant.ts'
 

@@ -1,7 +1,13 @@
-/** Planted bugs in triggers: who has a shard, how far its trigger has come, what becomes of failures. */
+/**
+ * Planted bugs in triggers: the owner of a shard, the offset of its trigger, the handling of
+ * failures.
+ */
 import type { Edit, Mutant } from './mutant.ts'
 
-/** For what needs workers that meet at a bad moment: the mutant's seeds all have some, with troubles. */
+/**
+ * For what needs workers that meet at a bad moment: the mutant's seeds all have some, with
+ * troubles.
+ */
 const inTroubles: readonly Edit[] = [
   {
     file: 'sim/swarm.ts',

@@ -1,6 +1,7 @@
 /**
- * Planted bugs of validation: what a transaction has read changes, and it commits all the same. The
- * judge of histories finds it in what clients are told (TXN-1), the explorer in the log (TXN-2).
+ * Planted bugs of validation: a row that a transaction has read changes, and it commits all the
+ * same. The judge of histories finds it in the clients' answers (TXN-1), the explorer in the log
+ * (TXN-2).
  */
 import type { Mutant } from './mutant.ts'
 

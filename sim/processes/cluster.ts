@@ -1,6 +1,6 @@
 /**
- * Three daemons on loopback, each of which reaches its peers through proxies, and clients that reach
- * the nodes through others: every way between two endpoints can be cut by itself.
+ * Three daemons on loopback, each of which reaches its peers through proxies, and clients that
+ * reach the nodes through others: every way between two endpoints can be cut by itself.
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -124,7 +124,7 @@ export class ProcessCluster {
     this.#losing.add(node)
   }
 
-  /** Everything to and from the node takes so much longer; 0: no more. */
+  /** Everything to and from the node takes this much longer; 0: no longer. */
   slow(node: string, delayMs: number): void {
     for (const { dialer, listener, proxy } of this.#links) {
       if (dialer !== node && listener !== node) continue

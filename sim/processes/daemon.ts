@@ -1,14 +1,14 @@
 /**
  * The command line as a process of its own, a node for instance: started, killed, stopped for a
- * while, and started again on the folder it has. Only ever signals the child it started; none outlives
- * the process that started it, unless that one is killed so that it can do nothing more.
+ * while, and started again on the folder it has. Only ever signals the child it started; none
+ * outlives the process that started it, unless that one is killed so that it can do nothing more.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
 const readyPollMs = 50
 const stopWaitMs = 20_000
-/** Of what a process says so much is kept, for when it ends by itself. */
+/** The characters of a process's output that are kept, for when it ends by itself. */
 const saidCharsMax = 4_000
 
 /** Those that run now. */
@@ -22,7 +22,7 @@ export interface DaemonPlace {
   readonly id: string
   /** Where it tells whether it is ready; absent: it is so at once. */
   readonly url?: string
-  /** The built command line, and what is asked of it. */
+  /** The built command line, and its arguments. */
   readonly program: string
   readonly command: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
@@ -34,7 +34,7 @@ export class Daemon {
   readonly place: DaemonPlace
   #child: ChildProcess | undefined
   #said = ''
-  /** Why it ended although nobody ended it. */
+  /** The reason why it ended without a kill. */
   #failure: string | undefined
   #isClosed = false
 
@@ -91,7 +91,7 @@ export class Daemon {
     return this.#end('SIGKILL')
   }
 
-  /** Kills it, for good: whoever would start it again is too late. */
+  /** Kills it for good: later restarts do nothing. */
   close(): Promise<void> {
     this.#isClosed = true
     return this.kill()
@@ -142,7 +142,7 @@ async function isReady(url: string): Promise<boolean> {
   try {
     return (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) })).ok
   } catch {
-    // Nobody listens yet.
+    // The port has no listener yet.
     return false
   }
 }

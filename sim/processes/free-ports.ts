@@ -1,6 +1,7 @@
 /**
- * Ports of loopback on which nobody listened a moment ago, to be listened on a moment later: below those
- * that systems draw from for whoever asks for any port, or dials, which would be the next to have one.
+ * Ports of loopback that were free a moment ago, to be listened on a moment later. They lie below
+ * the range from which systems pick ports for other programs. A port of that range would be the
+ * next that another program gets.
  */
 import { randomInt } from 'node:crypto'
 import { createServer, type Server } from 'node:net'
@@ -26,14 +27,14 @@ export async function freePorts(count: number): Promise<readonly number[]> {
   }
 }
 
-/** Whether nobody listens there now. */
+/** Whether the port is free now. */
 export async function isFree(port: number): Promise<boolean> {
   const server = await listenOn(port)
   if (server !== undefined) await closed(server)
   return server !== undefined
 }
 
-/** Undefined when somebody else does. */
+/** Undefined when another program listens there. */
 function listenOn(port: number): Promise<Server | undefined> {
   return new Promise((resolve, reject) => {
     const server = createServer()

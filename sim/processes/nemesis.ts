@@ -8,7 +8,7 @@ import { nameOf } from './plan.ts'
 
 export interface NemesisParts {
   readonly cluster: ProcessCluster
-  /** All clients write to one row for so long. */
+  /** All clients write to one row for this long. */
   storm(lengthMs: number): void
   killClient(client: string, downMs: number): void
 }
@@ -17,7 +17,7 @@ export class ProcessNemesis {
   readonly #parts: NemesisParts
   readonly #timers = new Set<NodeJS.Timeout>()
   readonly #counts = new Map<string, number>()
-  /** What was begun on daemons and has not come to its end. */
+  /** Actions on daemons that have not come to their end. */
   readonly #underWay = new Set<Promise<void>>()
   #isOver = false
 
@@ -41,7 +41,7 @@ export class ProcessNemesis {
     }
   }
 
-  /** Nothing more is begun, and nothing ended: whoever heals the cluster does that. */
+  /** Begins no more faults, and ends none: the healing of the cluster does that. */
   async end(): Promise<void> {
     this.#isOver = true
     for (const timer of this.#timers) clearTimeout(timer)

@@ -1,7 +1,8 @@
 /**
- * An open loop on real processes: puts come at a fixed rate, whatever becomes of them. Judged is what nodes owe
- * to whoever asks for too much: calls end in their time, most of them known, those that are refused are told when
- * to come again, what was acknowledged is there, and soon after the load all is done again.
+ * An open loop on real processes: puts come at a fixed rate, whatever becomes of them. The verdict
+ * is about the nodes' duties under overload. Calls end in their time, most of them with a known
+ * outcome. Refused calls carry a time for the retry. Acknowledged puts are there, and soon after
+ * the load all calls succeed again.
  */
 import { StoreError } from '../../src/base/errors.ts'
 import type { Client } from '../../src/client/client.ts'
@@ -44,7 +45,7 @@ export interface OpenLoadResult extends OpenLoadEnds {
   readonly seconds: number
   readonly outcome: ProcessOutcome
   readonly violations: readonly string[]
-  /** After the load, of a few that were asked. */
+  /** A few calls after the load. */
   readonly afterwards: OpenLoadEnds
 }
 
@@ -56,7 +57,7 @@ const tickMs = 5
 const restMs = 2_000
 const afterRate = 20
 const afterSeconds = 1
-/** Of what was asked, so much may have ended unknown. */
+/** The share of calls that may end unknown. */
 const unknownMax = 0.1
 /** One of so many that were acknowledged is read. */
 const readEvery = 50
@@ -145,7 +146,7 @@ class OpenLoad {
     this.#signal = signal
   }
 
-  /** Resolves when the last one is asked. */
+  /** Resolves when the last put has been sent. */
   async offer(rate: number, seconds: number, ends: OpenLoadEnds): Promise<void> {
     const startedMs = performance.now()
     for (let spentMs = 0; spentMs < seconds * 1_000; spentMs = performance.now() - startedMs) {
@@ -161,7 +162,7 @@ class OpenLoad {
     if (this.#failure !== undefined) throw this.#failure
   }
 
-  /** What was acknowledged and is not there, in words. */
+  /** Acknowledged puts that are missing, in words. */
   async lost(): Promise<readonly string[]> {
     const lost: string[] = []
     for (const [nth, rowKey] of this.#acknowledged.entries()) {

@@ -1,7 +1,7 @@
 /**
- * What a run on real processes draws from its seed: the same faults as the simulator draws, of those
- * kinds that can be done to processes and their connections from outside. Disks and clocks are not
- * among them: what a kill leaves unwritten the operating system writes all the same.
+ * The draws of a run on real processes from its seed: the simulator's faults, of the kinds that can
+ * strike processes and their connections from outside. Disks and clocks are not among them: the
+ * operating system still writes the data that a kill leaves unwritten.
  */
 import type { Fault } from '../faults/fault.ts'
 import { drawFaults } from '../faults/fault-draw.ts'

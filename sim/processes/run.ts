@@ -47,7 +47,7 @@ export interface ProcessRunResult {
   readonly seed: number
   readonly seconds: number
   readonly outcome: ProcessOutcome
-  /** What is wrong, in words. */
+  /** The violations, in words. */
   readonly violations: readonly string[]
   readonly operations: number
   readonly acknowledged: number
@@ -149,7 +149,7 @@ function beforeAbort<T>(signal: AbortSignal | undefined, work: Promise<T>): Prom
   if (signal === undefined) return work
   return new Promise((resolve, reject) => {
     const stop = (): void => {
-      // Whoever aborts says why.
+      // The signal's reason says why.
       reject(signal.reason)
     }
     if (signal.aborted) stop()
@@ -206,7 +206,10 @@ function resultOf(
   }
 }
 
-/** Each node alone shows all of every log, asked for itself; what is missing is told in words. */
+/**
+ * Waits until each node alone shows all of every log. Returns in words any entries that are
+ * missing.
+ */
 async function waitForAgreement(
   cluster: ProcessCluster,
   shards: readonly number[],
@@ -236,7 +239,10 @@ async function waitForAgreement(
   return problems
 }
 
-/** The length of the log, once it is as long as wanted, or the time is up; undefined: no answer came at all. */
+/**
+ * The length of the log, once it is as long as wanted, or the time is up; undefined: no answer came
+ * at all.
+ */
 export async function readUntil(
   cells: Pick<CellCalls, 'shardLog'>,
   shard: number,

@@ -1,9 +1,10 @@
 /**
- * A TCP proxy between one who dials and one who listens, with each of its two ways under control:
- * cut (what is sent waits, as packets that are sent again and again do), slowed, or broken off.
+ * A TCP proxy between a dialer and a listener. It controls each of its two ways: cut (bytes wait,
+ * as packets under retransmission do), slowed, or broken off.
  *
- * Bytes keep their order, as TCP's do: a proxy cannot lose some and deliver later ones. What waits is
- * bounded; beyond that the sender is not read from, and notices what it would notice of a network.
+ * Bytes keep their order, as TCP's do: a proxy cannot lose some and deliver later ones. The waiting
+ * bytes are bounded; beyond that the proxy does not read from the sender, which notices the same as
+ * on a real network.
  */
 import { connect, createServer, type Server, type Socket } from 'node:net'
 
@@ -63,7 +64,9 @@ class Pipe {
   #hasEnded = false
   #timer: NodeJS.Timeout | undefined
 
-  /** `mayPass` is asked of all that comes; when it says no, both ends are broken off. */
+  /**
+   * `mayPass` is called for all bytes that come; when it returns false, both ends are broken off.
+   */
   constructor(
     way: Way,
     ends: { readonly from: Socket; readonly to: Socket },
@@ -88,7 +91,7 @@ class Pipe {
     to.once('close', () => this.#stop())
   }
 
-  /** Delivers what is due, unless the way is cut; the end of the connection comes last. */
+  /** Delivers the bytes that are due, unless the way is cut; the connection's end comes last. */
   pump(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined

@@ -1,6 +1,6 @@
 /**
- * Applications on the real client, over real connections: each a session of its own, one call after
- * another, and everything it asks and is told written down.
+ * Applications on the real client, over real connections. Each is a session of its own, makes one
+ * call after another, and writes down every call and answer.
  */
 import { StoreError } from '../../src/base/errors.ts'
 import type { ReadLevel } from '../../src/group/replica-port.ts'
@@ -78,7 +78,9 @@ export class ProcessWorkload {
     this.#stormUntilMs = performance.now() + lengthMs
   }
 
-  /** It dies with whatever it was doing; another one comes up in its place, and has seen nothing. */
+  /**
+   * It dies with whatever it was doing; another one comes up in its place, and has seen nothing.
+   */
   killClient(name: string, downMs: number): void {
     const session = this.#sessions.get(name)
     if (session === undefined || session.isDead) return
@@ -91,13 +93,13 @@ export class ProcessWorkload {
     )
   }
 
-  /** Nothing more is begun, and nobody waits for an answer any more. */
+  /** Begins nothing more, and waits for no answer any more. */
   async abandon(): Promise<void> {
     this.#isEnding = true
     await Promise.all([...this.#sessions.values()].map(({ client }) => client.close()))
   }
 
-  /** What a call rejected with that no call should reject with. */
+  /** The first unexpected rejection of a call. */
   get failure(): unknown {
     return this.#failure
   }
@@ -192,7 +194,7 @@ export class ProcessWorkload {
   }
 }
 
-/** Resolves after so long, or once the signal says that nobody waits any more. */
+/** Resolves after this time, or once the signal aborts. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {

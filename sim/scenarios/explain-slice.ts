@@ -1,7 +1,7 @@
 /**
- * The causal slice of a failure: of everything that a run told, the lines that led to it. They are
- * found from the end: what a node did and was told about the position concerned, and what others had
- * sent it, back to where it began.
+ * The causal slice of a failure: of a run's whole story, the lines that led to it. The search
+ * starts at the end. It takes a node's actions and received messages about the position, then the
+ * senders' lines, back to the beginning.
  */
 import { decodeEntry } from '../../src/replication/entry.ts'
 import type { StoryLine } from '../cluster/narrator.ts'
@@ -46,7 +46,7 @@ export function sliceOf(
   return lines.filter((_, index) => kept.has(index))
 }
 
-/** Whoever proposed or accepted something at the place has a part in it. */
+/** Every node that proposed or accepted something at the place has a part in it. */
 function nodesConcerned(lines: readonly StoryLine[], about: readonly boolean[]): Set<string> {
   const concerned = new Set<string>()
   for (const [index, { verb, kind, who }] of lines.entries()) {
@@ -67,7 +67,8 @@ function belongs(
   if (verb === 'sends') {
     const key = messageKey(line)
     const count = awaited.get(key) ?? 0
-    // It is told once, where it arrives; what leaves as the run fails may be what is wrong.
+    // A message appears once, where it arrives; a message that leaves as the run fails may be the
+    // fault.
     if (count === 0) return timeMicros === lastMicros && concerned.has(who)
     awaited.set(key, count - 1)
     concerned.add(who)
@@ -92,7 +93,9 @@ function isCall({ kind, fields }: StoryLine, { group }: Place): boolean {
   return fields['group'] === group && callKinds.includes(kind)
 }
 
-/** Whether a line is of this position: by name, by an entry it carries, or in a range it asks for. */
+/**
+ * Whether a line is of this position: by name, by an entry it carries, or in a range it asks for.
+ */
 function isOf(wanted: number, fields: StoryLine['fields']): boolean {
   const { position, entries, from, through } = fields
   if (typeof position === 'number') return position === wanted
@@ -109,7 +112,7 @@ function isOf(wanted: number, fields: StoryLine['fields']): boolean {
   return from <= wanted && wanted <= through
 }
 
-/** Answers that make a quorum are told even where nothing follows at once. */
+/** Answers that make a quorum appear even where nothing follows at once. */
 const answerKinds: readonly string[] = [
   ...['promised', 'accepted', 'highest', 'refused', 'forward-reply'],
 ]
@@ -122,7 +125,7 @@ function isEcho(lines: readonly StoryLine[], about: readonly boolean[], index: n
   if (line?.verb !== 'gets' || answerKinds.includes(line.kind)) return false
   for (let next = index + 1; next <= index + consequencesMax; next++) {
     const after = lines[next]
-    // What comes last is what failed.
+    // The last line is the failure.
     if (after === undefined) return false
     if (after.timeMicros > line.timeMicros) return true
     if (after.who === line.who && after.verb !== 'gets' && about[next] === true) return false

@@ -1,4 +1,6 @@
-/** Values of entries as an explanation tells them: a letter each, and what the letter stands for. */
+/**
+ * Values of entries as an explanation tells them: a letter each, and what the letter stands for.
+ */
 import { present } from '../../src/base/assert.ts'
 import { fromLatin1 } from '../../src/base/bytes.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'
@@ -27,7 +29,7 @@ export function describeGroup(group: string): string {
 const anyShard = groupContext(schema, shardTable, { datastore: '', shard: 0 })
 
 const lettersInAlphabet = 26
-/** Transactions of an entry that are told. */
+/** The transactions of an entry that the text shows. */
 const transactionsToldMax = 4
 const rowCharactersTold = 8
 

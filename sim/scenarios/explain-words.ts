@@ -163,7 +163,7 @@ function describeEntries(entries: unknown, letters: Letters): string | undefined
   return words.length === 0 ? 'none' : words.join(', ')
 }
 
-/** What a write came to. */
+/** The outcome of a write. */
 function describeVerdict(verdict: unknown): string | undefined {
   if (typeof verdict !== 'object' || verdict === null || !('kind' in verdict)) return undefined
   const place = 'position' in verdict ? ` at #${String(verdict.position)}` : ''

@@ -38,7 +38,7 @@ export interface Explanation {
 
 /** Lines of a run that are kept: the last ones. */
 const linesKeptMax = 400_000
-/** Lines of a slice that are told: the last ones. */
+/** The lines of a slice that the explanation shows: the last ones. */
 const linesToldMax = 120
 
 /** Runs the scenario; `undefined` when it does not fail. */
@@ -90,7 +90,7 @@ function cellOf(
   return undefined
 }
 
-/** An assertion fails while something is handled: what was told last is about its place. */
+/** An assertion fails in the middle of a step: the last traced line names its place. */
 function placeOfLast(lines: readonly StoryLine[]): Place | undefined {
   const last = lines.findLast(({ fields }) => typeof fields['position'] === 'number')
   const group = last?.fields['group']
@@ -150,7 +150,7 @@ function describeEnd({ rule, sentence, timeMicros }: Violation): string {
   return describeAside(timeMicros, `${rule} is broken: ${sentence}`)
 }
 
-/** Options that differ from the calm world's, with what they are and what they usually are. */
+/** Options that differ from the calm world's, with their values and the usual ones. */
 function describeKnobs(options: SwarmOptions): readonly string[] {
   const usual = calmFor(options.nodeCount)
   return knobsOf(options).map(

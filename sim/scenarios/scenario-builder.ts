@@ -1,7 +1,8 @@
 /**
- * Directed scenarios in TypeScript: `scenario('name').at(100).put('c1', cell).at(150).crash('n1')…`.
- * It starts from the calm world; moments are milliseconds from the start of the run. What is built is
- * an ordinary scenario, which can be run, written to a file and replayed.
+ * Directed scenarios in TypeScript:
+ * `scenario('name').at(100).put('c1', cell).at(150).crash('n1')…`.
+ * A scenario starts from the calm world; moments are milliseconds from the start of the run. The
+ * builder makes an ordinary scenario, which can be run, written to a file and replayed.
  */
 import type { Limits } from '../../src/base/limits.ts'
 import { clientName, nodeName } from '../cluster/endpoints.ts'
@@ -61,7 +62,7 @@ export class ScenarioBuilder {
     return this
   }
 
-  /** What follows happens so much later than what came before. */
+  /** The next events happen this much later than those before. */
   later(ms: number): this {
     return this.at(this.#atMicros / 1_000 + ms)
   }
@@ -82,7 +83,7 @@ export class ScenarioBuilder {
     return this
   }
 
-  /** Faults strike for so long; then all heals. */
+  /** Faults strike for this long; then all heals. */
   lasting(ms: number): this {
     return this.#with({ faultRates: noFaultRates(ms * 1_000) })
   }
@@ -171,7 +172,7 @@ export class ScenarioBuilder {
     return this
   }
 
-  // What clients do
+  // Operations of clients
 
   put(client: string, cell: CellAt = {}, body: string | number = client): this {
     return this.operation({ kind: 'put', client, ...this.#moment, ...placeOf(cell), body })
@@ -239,7 +240,9 @@ export class ScenarioBuilder {
   }
 }
 
-/** Every client and row that a scenario may name is there; who is not named does nothing. */
+/**
+ * Every client and row that a scenario may name exists; a client without operations does nothing.
+ */
 const roomyWorkload: SwarmOptions['workload'] = {
   ...calmOptions(1).workload,
   clientCount: 4,

@@ -1,6 +1,6 @@
 /**
- * The calm world: what every option is when nothing is asked of it. A scenario starts from it, and
- * its size counts the options that differ from it.
+ * The calm world: the value of every option when a scenario does not set it. A scenario starts from
+ * it, and its size counts the options that differ from it.
  */
 import { defaultLimits } from '../../src/base/limits.ts'
 import { noFaultRates } from '../faults/swarm-faults.ts'
@@ -167,7 +167,7 @@ export function calmed(options: SwarmOptions, paths: readonly string[]): SwarmOp
 /** `own`, but what `paths` name taken from `other`, which has the same members. */
 function mixed<T>(own: T, other: T, paths: ReadonlySet<string>, path: string): T {
   if (paths.has(path)) return other
-  // What goes together is there or not: the calm world may have none of it.
+  // Options that belong together are all there or all absent: the calm world may have none of them.
   if (typeof own !== 'object' || own === null || wholes.includes(path)) return own
   const clone: T = structuredClone(own)
   for (const name in own) {

@@ -1,4 +1,6 @@
-/** Faults as a file holds them: the shape of each kind, the endpoints it names, simpler ones of it. */
+/**
+ * Faults as a file holds them: the shape of each kind, the endpoints it names, simpler ones of it.
+ */
 import type { Fault, FaultKind, Way } from '../faults/fault.ts'
 import { optional } from './scenario-shape.ts'
 

@@ -1,7 +1,7 @@
 /**
- * What clients do, as data: an operation says who asks what, and when. A run that draws its
- * operations tells them as they begin; a scenario lists them, so that each can be left out.
- * Times are microseconds of the world's clock from the start of the run. Plain JSON.
+ * The operations of clients, as data: the client, the request and the time. A run that draws its
+ * operations reports them as they begin. A scenario lists them, so that each can be left out. Times
+ * are microseconds of the world's clock from the start of the run. Plain JSON.
  */
 import type { Json } from '../../src/cells/body.ts'
 
@@ -142,7 +142,7 @@ export function isCellOperation(operation: Operation): operation is CellOperatio
   return operation.kind !== 'blind' && operation.kind !== 'lists'
 }
 
-/** What is asked, in a few words. */
+/** The request in a few words. */
 export function describeAsked(operation: Operation): string {
   const { kind } = operation
   if (kind === 'blind') return `blind write ${operation.sequence} to ${operation.group}`

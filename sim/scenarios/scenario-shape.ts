@@ -1,7 +1,7 @@
 /**
  * Whether a value read from a file has the shape of a sample: the same members with the same types,
- * none missing, none unknown. The sample is real data of the type asked for, so that a field added to
- * the type is checked without another word here. Returns the first thing wrong.
+ * none missing, none unknown. The sample is real data of the type asked for, so that a field added
+ * to the type is checked without another word here. Returns the first thing wrong.
  */
 
 /** A member of a shape that need not be there. */
@@ -30,7 +30,9 @@ export function misfitOf(value: unknown, sample: unknown, path: string): string 
   return typeof value === typeof sample ? undefined : `${path}: expected a ${typeof sample}`
 }
 
-/** Counts, times and rates are whole numbers; clocks may be set back, so that some are below zero. */
+/**
+ * Counts, times and rates are whole numbers; clocks may be set back, so that some are below zero.
+ */
 function misfitOfNumber(value: unknown, path: string): string | undefined {
   return Number.isSafeInteger(value) ? undefined : `${path}: expected a whole number`
 }

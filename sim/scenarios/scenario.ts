@@ -11,7 +11,7 @@ import { knobsOf } from './scenario-calm.ts'
 import { isRecord, misfitOf, optional } from './scenario-shape.ts'
 
 export const scenarioFormat = 'trilithon-scenario'
-/** Of the file's format: a reader refuses what it does not know. */
+/** Of the file's format: a reader refuses an unknown version. */
 export const scenarioVersion = 1
 
 export interface Expectation {
@@ -35,7 +35,7 @@ export type ReadScenario =
   | { readonly ok: true; readonly scenario: Scenario }
   | { readonly ok: false; readonly reason: string }
 
-/** How large a scenario is for the one who has to understand it. */
+/** The size of a scenario for its reader. */
 export interface ScenarioSize {
   readonly faults: number
   readonly operations: number

@@ -18,7 +18,7 @@ export function until(plan: RunPlan, untilMicros: number): RunPlan {
   }
 }
 
-/** The phase of faults lasts so long; what the rates were no longer matters. */
+/** The phase of faults lasts this long; the former rates no longer matter. */
 export function withLength(plan: RunPlan, lengthMicros: number): RunPlan {
   return withOptions(plan, { faultRates: noFaultRates(lengthMicros) })
 }

@@ -21,7 +21,7 @@ export async function minimise<T>(items: readonly T[], attempt: Attempt<T>): Pro
   }
 }
 
-/** Later pieces first: what comes last before a failure is rarely all of its cause. */
+/** Later pieces first: the last piece before a failure is rarely all of its cause. */
 async function withoutPieces<T>(
   items: readonly T[],
   size: number,

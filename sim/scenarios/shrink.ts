@@ -1,6 +1,6 @@
 /**
  * Shrinks a failing plan: leaves out faults, clients, operations and options one after another, and
- * keeps what still breaks the same rule. What it has at any moment is a plan that fails.
+ * keeps each smaller plan that still breaks the same rule. Its current plan always fails.
  */
 import { present } from '../../src/base/assert.ts'
 import type { Operation } from './scenario-operation.ts'
@@ -47,11 +47,16 @@ export interface Shrunk {
   readonly isMinimal: boolean
 }
 
-/** A failure found in another course of messages is the same failure: so many seeds are tried. */
+/**
+ * A failure found in another course of messages is the same failure: shrinking tries this many
+ * seeds.
+ */
 const seedsTriedMax = 6
 /** With runs of more events than this, only one seed is tried. */
 const eventsForSeedsMax = 6_000
-/** A candidate may take so many times as long as what it was made from, and this many events. */
+/**
+ * A candidate may take this many times the events of its original, and this many events at least.
+ */
 const eventsFactor = 3
 const eventsLeastMax = 20_000
 /** Mostly few operations matter, those just before the failure; runs with few take no time. */
@@ -122,7 +127,7 @@ class Shrinker {
     await minimise(changes, (kept) => this.#attempt(withChanges(this.#plan, kept)))
   }
 
-  /** Whole kinds of options at first: what is left then makes everything after it go faster. */
+  /** Whole kinds of options at first: the smaller plan makes all later attempts faster. */
   async #calmerWorld(): Promise<void> {
     this.#begin('kinds of options')
     const knobs = knobsOf(this.#plan.options)
@@ -192,7 +197,7 @@ class Shrinker {
     )
   }
 
-  /** What is left, told more simply: this makes no number smaller. */
+  /** Simplifies the rest: this makes no number smaller. */
   async #tidy(): Promise<void> {
     this.#begin('lengths')
     for (const gapMicros of [10_000, 100_000, 1_000_000]) {

@@ -1,10 +1,10 @@
 /**
- * Lists as rows of a group, in the ways in which applications keep them. Lists `a` and `b` are a row
- * each, written anew by every append (what was read must still stand). Lists `e` and `f` have a row
- * for every element, whose key ends with a number drawn when it is applied. Of `e` every append writes
- * a head row, too: who has read the list names the head, so that a later append is a conflict. Who has
- * read `f` names its range of keys. The short lists are a row each that is absent for long: who reads
- * some of them names their keys, who reads all of them has scanned, and names the range.
+ * Lists as rows of a group, in the ways in which applications keep them. Lists `a` and `b` are one
+ * row each, which every append rewrites; the rows read must still stand. Lists `e` and `f` have one
+ * row per element, whose key ends with a number drawn at apply. Every append to `e` also writes a
+ * head row. A reader of `e` names the head in its reads, so a later append is a conflict. A reader
+ * of `f` names its range of keys. The short lists are one row each, absent for a long time. A
+ * reader of some of them names their keys; a reader of all of them scans, and names the range.
  */
 import { equalBytes } from '../../src/base/bytes.ts'
 import { groupOfBytes, type GroupId, type Position } from '../../src/base/ids.ts'
@@ -92,7 +92,7 @@ export function listsToRead(micro: readonly ListMicro[]): readonly ListName[] {
   return [...new Set(lists.map(({ list }) => list))]
 }
 
-/** Who needs all of the short lists looks for whatever there is of them. */
+/** A reader of all short lists scans for the lists that exist. */
 function scannedOf(lists: readonly ListName[]): readonly ListName[] {
   return shortLists.every((list) => lists.includes(list)) ? shortLists : []
 }
@@ -165,7 +165,7 @@ function nameOf(elementKey: Uint8Array): string {
   return Buffer.from(elementKey.subarray(2, 3)).toString()
 }
 
-/** Rows are written by this file alone; one that is none of its own is told as it stands. */
+/** Only this file writes these rows. Any other row is returned as its text. */
 function elementsOf(row: Row | undefined): readonly string[] {
   if (row === undefined) return []
   const text = Buffer.from(row.value).toString()

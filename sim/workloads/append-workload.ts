@@ -1,10 +1,11 @@
 /**
- * Transactions straight on the replicas: sessions append to lists and read them, several lists of a
- * group at once, and what they were told is judged as a history by itself.
+ * Transactions straight on the replicas. Sessions append to lists and read them, several lists of a
+ * group at once. A checker judges their answers as a history by itself.
  *
- * A transaction reads at some replica, and is submitted with what it read. While its outcome is
- * unknown it is read and submitted anew through another node, under the same intent, until it is
- * settled or its time is up. A session whose intent stays unknown goes on under another name.
+ * A transaction reads at some replica, and is submitted with its reads. While its outcome is
+ * unknown, the session reads and submits it again through another node, under the same intent. It
+ * retries until the outcome is known or the time is up. A session whose intent stays unknown
+ * continues under another name.
  */
 import { assert } from '../../src/base/assert.ts'
 import { StoreError } from '../../src/base/errors.ts'
@@ -55,7 +56,7 @@ export interface AppendWorkloadParts {
   holds(node: string, group: GroupId): boolean
   /** Whether the node may answer again some time. */
   isInService(node: string): boolean
-  /** What is done, and nothing else; drawn as the sessions go when absent. */
+  /** The only operations of the run; drawn as the sessions go when absent. */
   readonly operations?: readonly ListOperation[] | undefined
   onOperation(operation: ListOperation): void
   onFailed(error: unknown): void
@@ -64,7 +65,7 @@ export interface AppendWorkloadParts {
 const listGroups: readonly ListGroup[] = ['p', 'q']
 const readTimeoutMs = 1_000
 const submitTimeoutMs = 1_000
-/** A node that crashed never answers: this long after it was asked, another one is. */
+/** A crashed node never answers: after this timeout the session asks another node. */
 const patienceMicros = 2_000_000
 /** A transaction that is not settled after this stays unknown. */
 const settleMicros = 15_000_000
@@ -136,7 +137,7 @@ export class AppendWorkload {
     for (const node of nodes) this.#begin(this.#readAll(node))
   }
 
-  /** Now and then while it goes on, so that a run ends soon after what was wrong. */
+  /** Now and then during the run, so that a run ends soon after a violation. */
   #onEnded(): void {
     this.#ended += 1
     if (this.#ended % endedPerCheck === 0) judgeHistory(this.history, this.#parts.referee)
@@ -283,7 +284,8 @@ export class AppendWorkload {
     assert(outcome.kind !== 'expired', 'append-workload: an intent expired within an hour')
     if (outcome.kind === 'unknown') return 'unknown'
     coverage.count(`transaction ${outcome.kind}`)
-    // It must not be outrun by this verdict: who took it before may still be at it.
+    // This verdict must not overtake an earlier one: a node that took the attempt may still work on
+    // it.
     made.delete(attempt)
     return 'not done'
   }
@@ -367,7 +369,7 @@ export class AppendWorkload {
             break
           }
           open.fail()
-          // Out of service for the rest of the run: nobody asks it any more.
+          // The node is out of service for the rest of the run: no session asks it again.
           if (!this.#parts.isInService(node)) return
           await world.sleep(10_000 + random.exponential(100_000))
         }
@@ -386,7 +388,7 @@ export class AppendWorkload {
   }
 }
 
-/** What a history says of the operation: with what was read, once that is known. */
+/** The operation as a history has it: with its reads, once these are known. */
 function microsOf(
   group: ListGroup,
   micro: readonly ListMicro[],

@@ -1,6 +1,6 @@
 /**
- * Cells for several callers of one application, which asks in batches: what is put, and what is read,
- * waits for a moment for others of its kind. What has no batches goes as it is.
+ * Cells for several callers of one application, which batches its requests. Puts and reads wait for
+ * a moment for others of their kind. Operations without a batch form are sent at once.
  */
 import type { Outcome } from '../../src/base/problem.ts'
 import type { Cell, CellName, NewCell, Written } from '../../src/cells/cell.ts'

@@ -1,6 +1,6 @@
 /**
- * A client of the world: an application on the real client library. It puts cells, also where
- * others put theirs, reads on every path, and tells the checker what it was told.
+ * A client of the world: an application on the real client library. It puts cells, also where other
+ * clients put theirs, reads on every path, and reports every answer to the checker.
  */
 import type { Json } from '../../src/cells/body.ts'
 import type { CellName } from '../../src/cells/cell.ts'
@@ -53,7 +53,7 @@ export interface CellClientParts {
   onAcknowledged(name: CellName): void
   /** An operation begins. */
   onOperation(operation: CellOperation): void
-  /** What the client was told, in words. */
+  /** Receives the client's answers, in words. */
   tell(what: string): void
 }
 
@@ -62,7 +62,7 @@ type PurgeAsked = Extract<Asked, { readonly kind: 'purge' }>
 const columns = ['BASE', 'STATUS'] as const
 /** Cells looked at by one call of a purge. */
 const purgePageCells = 20
-/** Tries of one put, after each of which the application is told that it may try again. */
+/** Tries of one put. After each of them the library has said that the application may retry. */
 const putTriesMax = 3
 const pageLimits = [1, 3, 20, 1000] as const
 /** Parts per million of reads: pages one after another, batches, logs since a time. */
@@ -83,7 +83,7 @@ export class CellClient {
     this.#reads = new CellReads(parts, (error) => this.#codeOf(error, 'read'))
   }
 
-  /** What is left to do of `run`. */
+  /** The operations of `run` that remain. */
   get left(): number {
     return this.#left
   }
@@ -155,7 +155,7 @@ export class CellClient {
     }
   }
 
-  /** Looks for a cell that somebody has just been told is written: it must be there. */
+  /** Looks for a cell whose put has just been acknowledged: the cell must be there. */
   async lookFor(name: CellName): Promise<void> {
     await this.#do({ kind: 'get', isCurrent: true, row: name.rowKey, ...partOf(name) })
   }
@@ -174,7 +174,7 @@ export class CellClient {
     const lowest = random.chance(700_000) ? Math.max(0, highest - 2) : 0
     const refKey = isContended ? random.int(lowest, highest) : frontier.advance(row, column)
     const body = this.#drawBody(refKey)
-    // Who gives up at once leaves what it was told as the last word on its cell.
+    // A client that gives up at once leaves its first answer as the last word on its cell.
     const givesUp = random.fork(`gives up ${this.#left}`).chance(half)
     for (let tries = 0; tries < (givesUp ? 1 : putTriesMax); tries++) {
       if (await this.#do({ kind: 'put', row, column, refKey, body })) {
@@ -273,7 +273,10 @@ export class CellClient {
     }
   }
 
-  /** After half of the batches the client reads the same rows again, from any replica: no row may go back. */
+  /**
+   * After half of the batches the client reads the same rows again, from any replica: no row may go
+   * back.
+   */
   async #readRarely(random: SeededRandom): Promise<boolean> {
     const asked = drawRead({ ...this.#parts, random })
     const isRead = await this.#do(asked)
@@ -299,7 +302,7 @@ export class CellClient {
     }
   }
 
-  /** To the end of the log, page by page; what is left when it fails is for another one. */
+  /** Purges to the end of the log, page by page. After a failure another purge takes the rest. */
   async #purge({ shard, upTo, column, keepsLatest }: PurgeAsked): Promise<boolean> {
     const { cells, checker, options, coverage } = this.#parts
     const before = checker.timeAfter(shard, upTo)

@@ -1,7 +1,7 @@
 /**
- * The life of an index over cells in a world: declared, built while cells are put, dropped while it is
- * made anew, declared again as something else. Those who know less than the cluster are waited for, as
- * the grace says, and no longer.
+ * The life of an index over cells in a world: declared, built while cells are put, dropped while it
+ * is made anew, declared again as something else. Those who know less than the cluster are waited
+ * for, as the grace says, and no longer.
  */
 import { StoreError } from '../../src/base/errors.ts'
 import { errorOf } from '../../src/base/problem.ts'
@@ -38,9 +38,12 @@ export interface CellIndexLifeParts {
   isEnding(): boolean
   /** Undefined when the world was in the way. */
   told<Value>(call: () => Promise<Value>): Promise<Value | undefined>
-  /** Called before each try of a build. The function that it returns is called once the index is ready. */
+  /**
+   * Called before each try of a build. The function that it returns is called once the index is
+   * ready.
+   */
   onBuild(): () => Promise<void>
-  /** Work that nobody waits for. */
+  /** Starts work whose end no caller awaits. */
   begin(work: Promise<void>): void
 }
 
@@ -54,7 +57,7 @@ export class CellIndexLife {
   readonly #drops: number
   #declarer: Client | undefined
   #isOver = false
-  /** What there is to be in the end; undefined: no index. */
+  /** The declared shape at the end; undefined: no index. */
   #wanted: Shape | undefined = shapes[0]
 
   constructor(parts: CellIndexLifeParts) {
@@ -62,7 +65,7 @@ export class CellIndexLife {
     this.#drops = parts.random.pick([0, 0, 1, dropsMax])
   }
 
-  /** What queries ask for. */
+  /** The shape that queries use. */
   get shape(): Shape {
     return this.#wanted ?? shapes[0]
   }
@@ -109,7 +112,10 @@ export class CellIndexLife {
     }
   }
 
-  /** When nobody writes any more: as it is to be in the end, whatever was under way. Throws what the world does. */
+  /**
+   * Brings the index to its final state, once no client writes, whatever was under way before.
+   * Throws the world's errors.
+   */
   async settle(client: Client): Promise<KnownIndex | undefined> {
     const indexes = client.cellIndexes(datastore)
     const found = (await indexes.list()).find((one) => one.definition.name === name)
@@ -126,8 +132,8 @@ export class CellIndexLife {
   }
 
   /**
-   * By its number: under its name somebody who settles at another node may have declared the one that is
-   * wanted, and be filling it, and nobody waits here for who does.
+   * Drops by number. Under the same name a settling client at another node may already have
+   * declared, and be filling, the wanted index. This client does not wait for that one.
    */
   async #dropUnwanted(client: Client, number: number): Promise<void> {
     const operation = { kind: 'drop-index', datastore, name, number } as const
@@ -172,7 +178,7 @@ export class CellIndexLife {
     await execute(client, operation).catch(unlessGone)
   }
 
-  /** Until nobody goes by what was known before, and what was under way has ended. */
+  /** How long until no program trusts the earlier definition and all work under way has ended. */
   get waitMicros(): number {
     const { schemaTrustMs, timeoutMs } = this.#parts.options
     return 1300 * (schemaTrustMs + timeoutMs)
@@ -182,7 +188,7 @@ export class CellIndexLife {
     return this.#parts.world.sleep(this.waitMicros)
   }
 
-  /** Until it works, or the work ends; what fails is not tried again while nobody asks for anything. */
+  /** Retries until the work succeeds or the run ends. It does not retry while the load is idle. */
   async #until(work: () => Promise<unknown>): Promise<boolean> {
     const { world, load, isEnding, told } = this.#parts
     while (!isEnding()) {
@@ -200,7 +206,7 @@ async function execute(client: Client, operation: DropIndex): Promise<Answer> {
   return answer
 }
 
-/** Somebody dropped it, or a try whose answer was lost. */
+/** Another client dropped it, or an earlier try whose answer was lost. */
 function unlessGone(error: unknown): void {
   if (!(error instanceof StoreError) || error.code !== 'not-found') throw error
 }

@@ -1,4 +1,7 @@
-/** What an index over cells is declared as in a world, one after another, and what each holds of a row. */
+/**
+ * The declarations of a world's index over cells, one after another, and the entries of a row in
+ * each.
+ */
 import type { Json } from '../../src/cells/body.ts'
 import { scanIndexed, shardKey } from '../../src/cells/cell-table.ts'
 import { definitionJson, storedName, type NumberedIndex } from '../../src/cells/index-definition.ts'
@@ -11,7 +14,10 @@ export const datastore = 'indexed'
 export const name = 'by_city'
 export const cities = ['Oslo', 'Rome', 'Bern'] as const
 export const atMax = 9
-/** Every client writes to these rows. Behind them comes one more, to which only the lone writer writes. */
+/**
+ * Every client writes to these rows. Behind them comes one more, to which only the lone writer
+ * writes.
+ */
 export const sharedRows = 5
 export const rowCount: number = sharedRows + 1
 
@@ -33,7 +39,7 @@ export interface Shape {
 const city = ['BASE', 'city', 'string'] as const
 const at = ['BASE', 'at', 'integer'] as const
 
-/** A later index of the name is another one: what is left of the one before would be seen. */
+/** A later index of the name differs, so entries left from the one before would show. */
 export const shapes: readonly [Shape, Shape] = [
   { fields: [city, at, ['STATUS', 'done', 'boolean']], values: cities },
   { fields: [at, city], values: Array.from({ length: atMax }, (_, k) => k + 1) },
@@ -94,7 +100,7 @@ export const shards: readonly number[] = [
   ...new Set(Array.from({ length: rowCount }, (_, k) => shardOf(rowKeyOf(k + 1)))),
 ]
 
-/** What rows have in indexes of the name other than `live`, read in their shards. */
+/** Entries of rows in indexes of the name other than `live`, read in their shards. */
 export async function leftOvers(
   tables: Tables,
   live: NumberedIndex | undefined,

@@ -1,11 +1,12 @@
 /**
- * An index over cells: a few clients put cells of few rows, in any order of ref keys and some of them
- * twice, purge some, and ask the index meanwhile. The index is declared before, filled while they write,
- * and in some worlds dropped and declared anew. At the end its entries are compared with what the latest
- * cells say, which are read one by one.
+ * An index over cells: a few clients put cells of few rows, in any order of ref keys and some of
+ * them twice, purge some, and ask the index meanwhile. The index is declared before, filled while
+ * they write, and in some worlds dropped and declared anew. At the end its entries are compared
+ * with what the latest cells say, which are read one by one.
  *
  * IDX-2  A verified query gives nothing that contradicts it.
- * IDX-6  A ready index holds what the cells of each row say that had no write since the build began.
+ * IDX-6  A ready index holds what the cells of each row say that had no write since the build
+ *        began.
  * IDX-7  At the end an index has of each row what its latest cells say.
  * IDX-10 What stood in it from before a verified query until its end is in the pages of the answer.
  * IDX-9  At the end no row has anything in an index that was dropped.
@@ -72,7 +73,9 @@ export interface CellIndexWorkloadParts {
 }
 
 const refKeyMax = 6
-/** In worlds with purges: what was purged is not put again, so later cells get higher ref keys. */
+/**
+ * In worlds with purges: clients never put a purged cell again, so later cells get higher ref keys.
+ */
 const refKeyRise = 3
 const putsPerClient = 25
 const homecomingMicros = 5_000_000
@@ -148,13 +151,13 @@ export class CellIndexWorkload {
     await life.run()
   }
 
-  /** Somebody writes at one node alone, until after that has been cut off. */
+  /** A client writes at one node alone, until after that node has been cut off. */
   async #leaveAlone(lone: LoneOptions): Promise<void> {
     const { world, options } = this.#parts
     const rowKey = rowKeyOf(rowCount)
     const client = this.#connect('index-lone', [lone.node])
     const put = async (refKey: number, isLast: boolean): Promise<boolean> => {
-      // Before that the row is in no index: whoever builds one writes nothing in its shard.
+      // Before that the row is in no index, so a builder writes nothing in the row's shard.
       const city = isLast ? cities[0] : 0
       const cell = { rowKey, column: 'BASE', refKey, body: { city, at: 1 } }
       const call = { timeoutMs: options.timeoutMs }
@@ -262,7 +265,7 @@ export class CellIndexWorkload {
     this.#checkWhole(before, query, standing, entries)
   }
 
-  /** What stood before the query and until its end is in its pages. */
+  /** Entries that stood from before the query until its end are in its pages. */
   #checkWhole(
     definition: NumberedIndex,
     { value, where, fits }: DrawnQuery,
@@ -288,8 +291,8 @@ export class CellIndexWorkload {
   }
 
   /**
-   * Reads an index page by page as soon as it is built, and compares it with the cells of those rows that
-   * had no write since the build began.
+   * Reads an index page by page as soon as it is built, and compares it with the cells of those
+   * rows that had no write since the build began.
    */
   #lookWhenReady(): () => Promise<void> {
     const { moment } = this.#rows
@@ -316,7 +319,7 @@ export class CellIndexWorkload {
   async #compare(node: string): Promise<void> {
     const { world, indexes, isInService, options } = this.#parts
     const client = this.#connect(`index-reader-${node}`, [node], upkeepTimes)
-    // Cells that were buffered come home; nobody else writes any more.
+    // Waits until buffered cells are in their shards; no other client writes any more.
     await world.sleep(1300 * options.schemaTrustMs + homecomingMicros)
     while (isInService(node)) {
       const isCompared = await this.#told(async () => {

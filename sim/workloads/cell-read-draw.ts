@@ -1,4 +1,6 @@
-/** Reads that a client makes beside the plain ones: pages one after another, and several at once. */
+/**
+ * Reads that a client makes beside the plain ones: pages one after another, and several at once.
+ */
 import type { CellName } from '../../src/cells/cell.ts'
 import type { Asked } from './cell-reads.ts'
 import type { CellChecker } from '../checkers/cell-checker.ts'
@@ -56,7 +58,8 @@ export function drawReadBack(
   { rowKey: row, column, refKey }: CellName,
 ): Asked {
   const isCurrent = false
-  // The written row comes last: the session must remember the position of each item, not of the first alone.
+  // The written row comes last: the session must remember the position of each item, not of the
+  // first alone.
   const asked = [...some(random, rows).filter((one) => one !== row), row]
   switch (random.int(0, 6)) {
     case 0:

@@ -1,6 +1,7 @@
 /**
- * The reads of a simulated client of cells: one cell, the latest of a column, a row, versions and logs, page
- * by page or in batches. The client hands each page, and each item of a batch, to the checker.
+ * The reads of a simulated client of cells: one cell, the latest of a column, a row, versions and
+ * logs, page by page or in batches. The client hands each page, and each item of a batch, to the
+ * checker.
  */
 import { assert, unreachable } from '../../src/base/assert.ts'
 import { StoreError } from '../../src/base/errors.ts'
@@ -31,7 +32,7 @@ export interface CellReadsParts {
   readonly cells: CellCalls
   readonly checker: CellChecker
   readonly coverage: Coverage
-  /** What the client was told, in words. */
+  /** Receives the client's answers, in words. */
   tell(what: string): void
 }
 
@@ -102,7 +103,9 @@ export class CellReads {
     this.#parts.checker.onLatest(row, column, shardOf(row), found && seenOf(found), info)
   }
 
-  /** A page says something only of the columns from where it begins to where the next one begins. */
+  /**
+   * A page says something only of the columns from where it begins to where the next one begins.
+   */
   #readRow({ row, limit, isCurrent }: Read<'row'>): Promise<boolean> {
     const { cells } = this.#parts
     const sized = limit === undefined ? {} : { limit }
@@ -165,7 +168,7 @@ export class CellReads {
     this.#parts.checker.onShardRead(page.shard, range, page.cells.map(seenOf), info)
   }
 
-  /** The first cell of the time or later, and what comes behind it. */
+  /** Reads the first cell at or after the time, and the cells behind it. */
   #readSince({ shard, time, limit, isCurrent }: Read<'since'>): Promise<boolean> {
     const { cells, checker, coverage } = this.#parts
     return this.#read(isCurrent, async (options, info) => {
@@ -173,7 +176,7 @@ export class CellReads {
       coverage.count('cells: log since a time')
       const [first] = page.cells
       checker.onLogSince(shard, time, { next: page.next, first: first && seenOf(first) }, info)
-      // From its first cell on, the checker treats the page as one that was asked for by position.
+      // From its first cell on, the checker treats the page as one read by position.
       const after = first === undefined ? page.next : first.addedId - 1
       this.#onLogPage(page, { after, limit }, info)
     })
@@ -203,7 +206,7 @@ export class CellReads {
       coverage.count('cells: batch of logs')
       for (const [i, { addedId }] of places.entries()) {
         const outcome = this.#answered(outcomes[i])
-        // The answer has room for all of them together: a page may be shorter than was asked for.
+        // The answer has room for all of them together, so a page may be shorter than its limit.
         if (outcome === undefined) continue
         const size = Math.min(limit, Math.max(1, outcome.value.cells.length))
         this.#onLogPage(outcome.value, { after: addedId, limit: size }, info)

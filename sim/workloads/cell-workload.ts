@@ -46,12 +46,12 @@ export interface CellWorkloadParts {
   /** The nodes a client knows, by its name; drawn for those that are not named. */
   readonly nodesByClient?: Readonly<Record<string, readonly string[]>> | undefined
   onOperation(operation: CellOperation): void
-  /** What a client was told, in words. */
+  /** Receives the client's answers, in words. */
   tell(client: string, what: string): void
   onFailed(error: unknown): void
 }
 
-/** A client and what it needs to die with. */
+/** A client and its process. */
 interface Living {
   readonly name: string
   /** The nodes it asks. */
@@ -93,12 +93,12 @@ export class CellWorkload {
     this.#rows = this.shards.flatMap((shard) => (hotRows().get(shard) ?? []).slice(0, rowsPerShard))
   }
 
-  /** What the clients were told. */
+  /** The clients' operations and answers. */
   get history(): History {
     return this.#log.history()
   }
 
-  /** Whether every client has done what it was given, but those that ask none of `nodes`. */
+  /** Whether every client has ended its operations, but those that know none of `nodes`. */
   isDone(nodes: readonly string[]): boolean {
     for (const { busy, known } of this.#living.values()) {
       if (busy > 0 && known.some((node) => nodes.includes(node))) return false
@@ -113,7 +113,7 @@ export class CellWorkload {
       const random = world.random.fork(`client ${name}`)
       // Some know all nodes, some only one: reads of different clients go through different nodes.
       const drawn = random.shuffle(nodes).slice(0, random.int(1, nodes.length))
-      // Who asks gateways asks all nodes.
+      // A client of gateways can reach all nodes.
       const asked = this.#isWeb(name) ? nodes : drawn
       const known = this.#parts.nodesByClient?.[name] ?? asked
       this.#work(this.#bringUp(name, known), options.operationsPerClient)
@@ -178,13 +178,16 @@ export class CellWorkload {
     })
   }
 
-  /** What is under way comes to its end; nothing more is begun. */
+  /** Operations under way come to their end; the clients begin no more. */
   end(): void {
     this.#isEnding = true
     for (const { client } of this.#living.values()) client.end()
   }
 
-  /** Once the world has healed: what must now work for everybody who asks one of `nodes`. */
+  /**
+   * Starts the final operations once the world has healed. They must succeed for every client that
+   * knows one of `nodes`.
+   */
   finish(nodes: readonly string[]): void {
     for (const living of this.#living.values()) {
       if (!living.known.some((node) => nodes.includes(node))) continue
@@ -206,7 +209,7 @@ export class CellWorkload {
     return probes.filter(({ busy }) => busy > 0).map(({ name }) => name)
   }
 
-  /** Another client, on another node perhaps, looks at once for what was acknowledged. */
+  /** Another client, on another node perhaps, looks at once for an acknowledged cell. */
   #lookFor(cell: CellName): void {
     const { options, operations } = this.#parts
     if (operations !== undefined || !this.#looks.chance(options.lookedFor)) return
@@ -284,7 +287,7 @@ export class CellWorkload {
     })
   }
 
-  /** Who comes up again has seen nothing: its name is another one. */
+  /** A client that starts again has seen nothing: it gets another name. */
   #clientOf(
     name: string,
     random: SeededRandom,

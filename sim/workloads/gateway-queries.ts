@@ -1,6 +1,7 @@
 /**
- * Somebody who asks the index of the indexed datastore over HTTP, page by page, while others put its
- * cells (`cell-index-workload.ts`). What is asked is verified, so nothing may contradict it (IDX-2).
+ * A client that queries the index of the indexed datastore over HTTP, page by page, while others
+ * put its cells (`cell-index-workload.ts`). Its queries are verified, so no answer may contradict
+ * the cells (IDX-2).
  */
 import type { StoreError } from '../../src/base/errors.ts'
 import { errorOf, outcomeOf } from '../../src/base/problem.ts'
@@ -83,8 +84,8 @@ export class GatewayQueries {
   }
 
   /**
-   * A node that is asked too early goes on for a while as if there were no index, which is what the
-   * grace before a build is for; here the index is built without one.
+   * A node that sees a query too early behaves for a while as if there were no index. The grace
+   * before a build covers that; here the index is built without one.
    */
   async #untilWritten(caller: HttpCaller): Promise<void> {
     const { world } = this.#parts
@@ -117,7 +118,8 @@ export class GatewayQueries {
   }
 
   #excuse(error: StoreError): void {
-    // `invalid`: the index was dropped, and is declared anew by another shard field (`cell-index-life.ts`).
+    // `invalid`: the index was dropped, and is declared anew by another shard field
+    // (`cell-index-life.ts`).
     const excused = ['not-found', 'expired', 'snapshot-too-old', 'closed', 'invalid']
     const isDamage = error.code === 'corrupt' && this.#parts.mayBeCorrupt()
     if (error.retry === 'never' && !excused.includes(error.code) && !isDamage) throw error

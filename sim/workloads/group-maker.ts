@@ -1,7 +1,8 @@
 /**
- * Makes groups that were not there, and lists them, as the build of an index does to find all rows.
+ * Makes groups that did not exist, and lists groups, as the build of an index does to find all
+ * rows.
  *
- * LOG-8  Whoever lists groups names each that has a commit which was acknowledged before.
+ * LOG-8 A listing of groups names each group with a commit acknowledged before it.
  */
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
 import { listedGroupsMax } from '../../src/base/limits.ts'

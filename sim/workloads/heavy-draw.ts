@@ -1,4 +1,4 @@
-/** Much that is asked for at once, and how little of it a node does in one turn, as drawn from a seed. */
+/** Heavy requests, many at once, and the work budget of a node per turn, as drawn from a seed. */
 import { drawOpenLoad, type LoadOptions } from './load-draw.ts'
 import { defaultSliceLimits, type SliceLimits } from '../../src/ports/turn-budget.ts'
 import type { SeededRandom } from '../world/random.ts'
@@ -16,7 +16,7 @@ export interface HeavyOptions {
 export interface MuchOptions {
   /** A client sends requests that are expensive to serve. */
   readonly heavy?: HeavyOptions
-  /** When all has healed, more is asked than can be done. */
+  /** After the world has healed, clients offer more load than the nodes can take. */
   readonly openLoad?: LoadOptions
 }
 

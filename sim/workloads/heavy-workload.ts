@@ -1,7 +1,8 @@
 /**
- * Somebody who asks for much at once, beside all others: many polls that wait over many shards, large batches,
- * whole rows; and who goes away in the middle of it. What nodes do for it in one turn is bounded by their own
- * assertions (COST-1 to COST-5), in runs like these with budgets so small that all of it takes many turns.
+ * A client that sends heavy requests at once, beside all others: many polls that wait over many
+ * shards, large batches, whole rows. It disconnects in the middle of them. The nodes' own
+ * assertions bound their work per turn (COST-1 to COST-5). Such runs have budgets so small that
+ * every request takes many turns.
  */
 import type { StoreError } from '../../src/base/errors.ts'
 import { errorOf, outcomeOf } from '../../src/base/problem.ts'
@@ -128,7 +129,7 @@ export class HeavyWorkload {
     return calls
   }
 
-  /** A current read sees what was acknowledged before it began. */
+  /** A current read sees all acknowledged before it began. */
   #expect(
     rowKey: string,
     asked: readonly { readonly rowKey: string }[],

@@ -9,7 +9,7 @@ export const hotRowsPerShard = 4
 
 const shardByRow = new Map<string, number>()
 
-/** The row's shard; remembered, since it is asked for every cell of every answer. */
+/** The row's shard. It is cached, since every cell of every answer needs it. */
 export function hotShardOf(row: string): number {
   let shard = shardByRow.get(row)
   if (shard === undefined) {

@@ -1,7 +1,7 @@
 /**
- * An application's HTTP client: asks the gateways that it knows in turn, and another one, or the same
- * again, when no answer came or the answer says that the request may be sent again. A write of which
- * one try may have been carried out has failed for sure only when a later one says why.
+ * An application's HTTP client: asks the gateways that it knows in turn, and another one, or the
+ * same again, when no answer came or the answer says that the request may be sent again. A write of
+ * which one try may have been carried out has failed for sure only when a later one says why.
  */
 import { isStoreErrorCode, StoreError } from '../../src/base/errors.ts'
 import type { Clock } from '../../src/ports/clock.ts'
@@ -15,7 +15,7 @@ export interface HttpCallerParts {
   readonly clock: Clock
   readonly random: Random
   readonly gateways: readonly string[]
-  /** One gateway is given so long, and so many are asked for one call. */
+  /** The timeout of one gateway, and the most gateways that one call tries. */
   readonly tryTimeoutMs: number
   readonly triesMax: number
 }

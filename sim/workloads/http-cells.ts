@@ -1,6 +1,7 @@
 /**
- * Cells over HTTP, with the calls that the client library has, so that clients and checkers need not
- * know by which way a cell goes. Keeps the session positions that answers tell, and sends them back.
+ * Cells over HTTP, with the calls that the client library has, so that clients and checkers need
+ * not know by which way a cell goes. Keeps the session positions that answers tell, and sends them
+ * back.
  */
 import { StoreError } from '../../src/base/errors.ts'
 import { storeTime } from '../../src/base/given-time.ts'
@@ -210,7 +211,7 @@ export class HttpCells implements CellCalls {
     return cellOf(found)
   }
 
-  /** Undefined for 404: what is not there. */
+  /** The answer, or undefined for a 404. */
   async #orNothing(
     rowKey: string,
     path: string,
@@ -276,8 +277,8 @@ function outcomeOf<Item extends object, Value>(
 }
 
 /**
- * An item of a batch of which an earlier try may have been carried out: that a gateway stops, or cannot,
- * says nothing of that one. As the caller itself does with answers as a whole.
+ * An item of a batch of which an earlier try may have been carried out: that a gateway stops, or
+ * cannot, says nothing of that one. As the caller itself does with answers as a whole.
  */
 function unlessUnsure(outcome: Outcome<Written>): Outcome<Written> {
   if (outcome.kind === 'ok' || !mayBeSentAgain(errorOf(outcome.problem))) return outcome

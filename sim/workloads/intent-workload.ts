@@ -1,7 +1,8 @@
 /**
- * Programs on the real client library that choose their intents themselves, some of which expire within
- * milliseconds. After each `unknown-outcome` a program asks the group for the outcome of the intent; of other
- * intents it asks at random. `../checkers/intent-checker.ts` compares the answers with the log.
+ * Programs on the real client library that choose their intents themselves, some of which expire
+ * within milliseconds. After each `unknown-outcome` a program asks the group for the outcome of the
+ * intent; of other intents it asks at random. `../checkers/intent-checker.ts` compares the answers
+ * with the log.
  */
 import { StoreError } from '../../src/base/errors.ts'
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
@@ -44,7 +45,7 @@ const operationsPerSession = 24
 const lifetimesMs = [50, 500, 3_000, 3_000, 600_000] as const
 /** In the healed world. */
 const answerTimeoutMs = 10_000
-/** Of a replica that is asked itself; one that crashed never answers. */
+/** For requests straight to a replica: a crashed one never answers. */
 const replicaTimeoutMs = 1_000
 const patienceMicros = 2_000_000
 /** Of intents that were sent: the sessions of the earlier of them have been quiet for a while. */
@@ -127,7 +128,7 @@ export class IntentWorkload {
     }
   }
 
-  /** Each that is not known is asked for until there is an answer. */
+  /** The session asks for each unknown outcome until it gets an answer. */
   async #settle(session: Session): Promise<void> {
     const { world } = this.#parts
     const open = session.sent.filter(
@@ -169,7 +170,7 @@ export class IntentWorkload {
 
   #draw(session: Session): Intent {
     const { clock, lifetimeMs, open, random } = session
-    // What a session has sent is asked for also when it sends nothing any more.
+    // A session asks for the outcomes of its intents even when it sends no more.
     if (open.size > 3 || (open.size === 0 && random.chance(200_000))) {
       session.life += 1
       session.sequence = 0

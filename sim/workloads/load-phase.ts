@@ -20,7 +20,10 @@ import type { SwarmOptions } from '../swarm.ts'
 const second = 1_000_000
 const phaseMicros = 120 * second
 const timeoutMs = 10_000
-/** Each turn costs so many times as much as usual: two thousand puts are an overload then, and the run stays short. */
+/**
+ * Each turn costs this many times its usual cost: then two thousand puts are an overload, and the
+ * run stays short.
+ */
 const costFactor = 100
 const loops = 32
 const warmUpSeconds = 1
@@ -30,7 +33,10 @@ const stillSeconds = 5
 /** Of each client, and of all. */
 const fewPerSecond = 1.5
 const fewPerSecondMax = 5
-/** Not counted at the beginning of a load: answers to puts from before it, and the time that a first put takes. */
+/**
+ * Not counted at the beginning of a load: answers to puts from before it, and the time that a first
+ * put takes.
+ */
 const fillSeconds = 1
 /** Of the best. */
 const goodputMin = 0.8
@@ -50,7 +56,10 @@ interface Ends {
   longestMs: number
 }
 
-/** Before the load, of few calls at nodes that stood still, under the load, and two seconds after it. */
+/**
+ * Before the load, of few calls at nodes that stood still, under the load, and two seconds after
+ * it.
+ */
 interface Told {
   readonly before: Ends
   readonly still: Ends
@@ -59,8 +68,8 @@ interface Told {
 }
 
 /**
- * Nothing is offered where turns take no time: such nodes can do anything; nor where so few may wait that a
- * burst of one client is an overload.
+ * Offers no load where turns take no time, since such nodes never saturate. Offers none either
+ * where limits are so low that one client's burst is an overload.
  */
 export async function offerLoad(
   cluster: SimCluster,
@@ -143,7 +152,10 @@ class LoadPhase {
     await this.#readBack()
   }
 
-  /** Nodes that stand still for a while have not too much to do: who asks for little is not told so. */
+  /**
+   * Nodes that stand still for a while are not overloaded: a client with few requests gets no
+   * overload error.
+   */
   async #standStill(best: number): Promise<Ends> {
     const { hosts } = this.#cluster
     const still = noEnds()
@@ -177,7 +189,7 @@ class LoadPhase {
     )
   }
 
-  /** What was acknowledged is there. */
+  /** Acknowledged cells are there. */
   async #readBack(): Promise<void> {
     const [client] = this.#clients
     for (const rowKey of this.#written.filter((_, at) => at % 10 === 0)) {
@@ -187,7 +199,10 @@ class LoadPhase {
     }
   }
 
-  /** A put follows the one before. Gives how many a second are acknowledged, once all loops are at it. */
+  /**
+   * A put follows the one before. Gives how many a second are acknowledged, once all loops are at
+   * it.
+   */
   async #closed(): Promise<number> {
     const { world } = this.#cluster
     const endMicros = world.nowMicros + (warmUpSeconds + bestSeconds) * second
@@ -204,7 +219,7 @@ class LoadPhase {
     return perSecond
   }
 
-  /** Gives how many had been acknowledged when the last one was asked. */
+  /** Returns how many puts had been acknowledged when the last one was sent. */
   async #open(perSecond: number, seconds: number, ends: Ends): Promise<number> {
     const { world } = this.#cluster
     const { asked } = ends

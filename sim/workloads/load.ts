@@ -25,17 +25,17 @@ export class Load {
     this.#hugeUntil = this.#world.nowMicros + lengthMicros
   }
 
-  /** Everybody works on one row, without a pause. */
+  /** All clients work on one row, without a pause. */
   get isStorm(): boolean {
     return this.#world.nowMicros < this.#stormUntil
   }
 
-  /** How long nobody begins anything yet. */
+  /** How long until clients begin operations again. */
   get idleMicros(): number {
     return Math.max(0, this.#idleUntil - this.#world.nowMicros)
   }
 
-  /** A part of an idle time: healing ends one early, so whoever waits for its end looks again. */
+  /** Waits for a part of an idle time. Healing ends idle times early, so callers check again. */
   passIdle(): Promise<void> {
     return this.#world.sleep(Math.min(this.idleMicros, second))
   }

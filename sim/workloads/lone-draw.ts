@@ -1,6 +1,6 @@
 /**
- * A node that is cut off from the others with a write that it alone has accepted, for longer than an
- * index that is declared meanwhile takes to be built: as drawn from a seed.
+ * A node that is cut off from the others with a write that it alone has accepted, for longer than
+ * an index that is declared meanwhile takes to be built: as drawn from a seed.
  */
 import { nodeName } from '../cluster/endpoints.ts'
 import type { Fault, Way } from '../faults/fault.ts'
@@ -24,10 +24,16 @@ interface Indexed {
 
 /** Of the runs, if they have indexes. */
 const loneRate = 160_000
-/** After that moment whoever asks the node alone has put what it alone will accept. */
+/**
+ * After this moment the client of the isolated node has put the write that only that node will
+ * accept.
+ */
 export const loneMicros = 300_000
 
-/** Where it is drawn, no call takes long, and programs look soon at schemas again: their grace is over before the world heals. */
+/**
+ * Where it is drawn, no call takes long, and programs look soon at schemas again: their grace is
+ * over before the world heals.
+ */
 export function withLone<Workload extends Indexed>(
   random: SeededRandom,
   workload: Workload,
@@ -43,14 +49,18 @@ export function withLone<Workload extends Indexed>(
   return { ...workload, schemaTrustMs: 1_000, timeoutMs: 1_000, schemaChanges: 1, lone }
 }
 
-/** So long before the cut ends the node crashes: in memory it holds the write as long as an intent lives. */
+/**
+ * The node crashes this long before the cut ends: in memory it holds the write while an intent
+ * lives.
+ */
 const forgetMicros = 1_000_000
 const downMicros = 10_000
 
 /**
- * The cut ends when the world heals, or with another cut of the same ways. What the node still has of the
- * write then stands on its disk alone: a program that sent it again could do so only until its intent
- * expires, and the grace that a build waits for is shorter in a run than an intent lives (`schemaGraceMs`).
+ * The cut ends when the world heals, or with another cut of the same ways. What the node still has
+ * of the write then stands on its disk alone: a program that sent it again could do so only until
+ * its intent expires, and the grace that a build waits for is shorter in a run than an intent lives
+ * (`schemaGraceMs`).
  */
 export function loneCut(options: {
   readonly workload: Indexed
@@ -74,7 +84,7 @@ export function loneCut(options: {
   ]
 }
 
-/** Those that still hear one another, of whoever looks after indexes meanwhile. */
+/** The nodes that still hear one another. The client that manages indexes meanwhile uses these. */
 export function notAlone(
   nodes: readonly string[],
   lone: LoneOptions | undefined,

@@ -1,7 +1,8 @@
 /**
- * A program that writes a store of tables which nobody else writes, at one node alone, until that node is
- * cut off. The store has rows, and none of them an entry in the index that comes later: whoever fills that
- * index puts nothing there, and a write that one node alone has accepted must not come after it.
+ * A program that alone writes a store of tables, at one node, until that node is cut off. The store
+ * has rows, and none of them has an entry in the index that comes later. The index backfill
+ * therefore puts nothing there. A write that only that node has accepted must not take effect after
+ * the backfill.
  */
 import type { StoreErrorCode } from '../../src/base/errors.ts'
 import type { Client } from '../../src/client/client.ts'
@@ -32,7 +33,9 @@ export interface LoneTablesParts {
 }
 
 const name = 'table-lone'
-/** Codes that the world may be the reason of, beside those that say that a call may be made again. */
+/**
+ * Codes that the world may be the reason of, beside those that say that a call may be made again.
+ */
 const excused: readonly StoreErrorCode[] = [
   'closed',
   'expired',
@@ -97,7 +100,7 @@ export class LoneTables {
             checker.onRun(operation, loneStore, own, { ...run, results })
             return own
           },
-          // A node that is alone can tell nobody what is current.
+          // An isolated node cannot serve a current read.
           { timeoutMs, from: 'snapshot' },
         ),
       (code) => {

@@ -1,23 +1,29 @@
-/** Who writes at one node alone, one write after another, until that node is cut off from the others. */
+/**
+ * A writer at one node alone, one write after another, until that node is cut off from the others.
+ */
 import type { World } from '../world/world.ts'
 
 export interface LoneWriterParts {
   readonly world: World
   /** When the node is cut off. */
   readonly atMicros: number
-  /** Resolves with whether it is known what became of it. The last one is begun when the node is alone. */
+  /**
+   * Resolves with whether it is known what became of it. The last one is begun when the node is
+   * alone.
+   */
   put(number: number, isLast: boolean): Promise<boolean>
   isEnding(): boolean
 }
 
 const thinkMicros = 2_000
-/** A write takes less than this, or less than so many times what the one before took. */
+/** A write's time limit: this, or this factor times the time of the write before. */
 const usualMicros = 30_000
 const slackFactor = 3
 
 /**
- * Resolves with whether it is not known what became of the last write: the node may have accepted it, and
- * nobody else. The others keep the node at the head of its group, and are done when it is cut off.
+ * Writes until the node is cut off. Resolves with whether the last write's outcome is unknown: then
+ * perhaps only that node accepted it. The other writes keep the node leading its group, and end
+ * with the cut.
  */
 export async function writeAlone(parts: LoneWriterParts): Promise<boolean> {
   const { world, atMicros, put, isEnding } = parts

@@ -1,9 +1,8 @@
 /**
- * The past of groups whose rows are written and deleted all the time. Writers do not care what becomes
- * of a write. Readers open a snapshot at some replica, at what is current or at a moment of the past,
- * and go on reading it for as long as they like, there and through other replicas, while batches,
- * crashes and collection go on: what they see must be what the chosen log says of that moment
- * (MVCC-1), and may only ever be refused.
+ * The past of groups whose rows are written and deleted all the time. Writers ignore the outcomes
+ * of their writes. Readers open a snapshot at some replica, of now or of a past moment. They go on
+ * reading it, there and through other replicas, while batches, crashes and collection go on. Their
+ * reads must show the chosen log's state at that moment (MVCC-1), or be refused.
  */
 import { StoreError } from '../../src/base/errors.ts'
 import { compareBytes } from '../../src/base/bytes.ts'
@@ -22,9 +21,12 @@ export interface PastWorkloadParts {
   readonly world: World
   readonly coverage: Coverage
   readonly judge: Judge
-  /** So many write, and so many read. */
+  /** The number of writers, and of readers. */
   readonly sessionCount: number
-  /** A reader opens so many snapshots, and reads each several times; writers write until it is done. */
+  /**
+   * The number of snapshots of a reader, each of which it reads several times. Writers write until
+   * the reader is done.
+   */
   readonly operationsPerSession: number
   /** Between two snapshots of a reader. */
   readonly thinkMeanMicros: number
@@ -53,7 +55,7 @@ const entriesBackMax = 12
 const pauseMeanMicrosMin = 40_000
 const pauseMeanMicrosMax = 300_000
 const writesPerPause = 3
-/** Of a writer; what is older is settled, one way or the other. */
+/** The writes of a writer that may be under way; older ones have a known outcome. */
 const underWayMax = 8
 
 interface Snapshot {
@@ -84,7 +86,7 @@ export class PastWorkload {
     }
   }
 
-  /** What is under way is brought to its end. */
+  /** Sessions end the operations under way, and begin no more. */
   end(): void {
     this.#isEnding = true
   }
@@ -154,7 +156,7 @@ export class PastWorkload {
       return Math.max(0, entry + random.pick([-1, 0, 0, 1]))
     }
     const back = random.exponential(historyMs * 500)
-    // Now and then a moment that nobody has reached yet, which is read as of now.
+    // Sometimes draws a moment in the future, which reads as of now.
     return random.chance(300_000) ? newest + back : Math.max(0, newest - back)
   }
 

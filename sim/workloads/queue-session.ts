@@ -1,6 +1,7 @@
 /**
- * Who sends messages: a program on the real client library, whose transactions send some messages each,
- * to its own group and others, at once and delayed, and say in a row what they sent.
+ * A sender of messages: a program on the real client library. Its transactions send some messages
+ * each, to its own group and others, at once and delayed. A row of the transaction lists the
+ * messages.
  */
 import { StoreError } from '../../src/base/errors.ts'
 import type { GroupId } from '../../src/base/ids.ts'

@@ -1,7 +1,7 @@
 /**
- * Messages from group to group: sessions that send, and processes that handle, both on the real client
- * library. Handlers come and go; some messages make them fail, for a while or until somebody mends
- * them, and then the dead letters are brought back.
+ * Messages from group to group: sessions that send, and processes that handle, both on the real
+ * client library. Handlers come and go. Some messages make them fail, for a while or until the
+ * handlers are mended. Then the operator redrives the dead letters.
  */
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
 import { encodeTuple } from '../../src/base/tuple.ts'
@@ -41,10 +41,15 @@ export interface QueueWorkloadParts {
 
 /** A handler of the simulator fails by itself only, never because the world is slow. */
 const patienceMs = 250_000
-/** Codes that the world may be the reason of, beside those that say that a call may be made again. */
+/**
+ * Codes that the world may be the reason of, beside those that say that a call may be made again.
+ */
 const excused: readonly string[] = ['closed', 'expired', 'snapshot-too-old']
 const looksMicros = 200_000
-/** Then dead letters are looked for once more: who lists them may have been behind. */
+/**
+ * The operator then looks for dead letters once more: the replica that listed them may have been
+ * behind.
+ */
 const againMicros = 10_000_000
 const downMeanMicros = 500_000
 
@@ -62,9 +67,9 @@ export class QueueWorkload {
   readonly #sessions: QueueSession[] = []
   readonly #living = new Map<string, HandlerProcess>()
   #busy = 0
-  /** Handlers were mended: what they failed with they can do now. */
+  /** Handlers were mended: they now succeed with the messages they failed on. */
   #isMended = false
-  /** Nobody dies any more. */
+  /** No handler process dies any more. */
   #isEnding = false
   #isDrained = false
 
@@ -89,7 +94,7 @@ export class QueueWorkload {
     return this.#parts.options.queues.sessionCount > 0
   }
 
-  /** Nobody sends any more. */
+  /** Whether all sessions have ended their sends. */
   isDone(): boolean {
     return this.#busy === 0
   }
@@ -117,8 +122,8 @@ export class QueueWorkload {
   }
 
   /**
-   * Once the world has healed: all that can be handled is; then handlers are mended, what was dead is
-   * brought back, and everything is handled.
+   * Once the world has healed: all that can be handled is; then handlers are mended, what was dead
+   * is brought back, and everything is handled.
    */
   drain(): void {
     if (!this.#isOn) return
@@ -145,7 +150,7 @@ export class QueueWorkload {
     this.#checker.onDrained(judge.model)
   }
 
-  /** Senders' nodes have taken away what was acknowledged. */
+  /** Senders' nodes have removed the acknowledged messages. */
   #isAtRest(): boolean {
     const { model } = this.#parts.judge
     return this.#groups.every((group) =>
@@ -171,7 +176,7 @@ export class QueueWorkload {
     await client.close()
   }
 
-  /** The same while handlers still fail, by somebody who does not know better. */
+  /** The same while handlers still fail, by an operator that redrives too early. */
   async #redriveEarly(): Promise<void> {
     const { world, coverage, options } = this.#parts
     const random = world.random.fork('early postmaster')
@@ -274,7 +279,7 @@ export class QueueWorkload {
     coverage.count('queues: handler died')
   }
 
-  /** What handlers do: fail with what they cannot do, else note what they did and how much. */
+  /** Handles messages: fails on those that must fail, else notes their names and their number. */
   async #handle(
     queue: string,
     transaction: RawTransaction,
@@ -291,7 +296,7 @@ export class QueueWorkload {
     const [first] = messages
     const key = Buffer.from(`${handledMark}${queue}/${first?.id}`)
     transaction.put(key, Buffer.from(names.join(' ')))
-    // The other queue's handlers read nothing: what they take is all that they rest on.
+    // The other queue's handlers read nothing: their messages are their only reads.
     if (queue !== queueNames[0]) return
     const row = await transaction.get(Buffer.from(totalKey))
     const before = Number(row === undefined ? 0 : Buffer.from(row.value).toString())

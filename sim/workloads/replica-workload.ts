@@ -23,7 +23,7 @@ export interface ReplicaWorkloadParts {
   readonly thinkMeanMicros: number
   /** The replicas of the nodes that are up now. */
   replicas(): readonly LocalReplica[]
-  /** What is written, and nothing else; drawn as the sessions go when absent. */
+  /** The only writes of the run; drawn as the sessions go when absent. */
   readonly operations?: readonly BlindOperation[] | undefined
   onOperation(operation: BlindOperation): void
   onFailed(error: unknown): void
@@ -36,7 +36,7 @@ const groupByName: Readonly<Record<BlindGroup, GroupId>> = {
 }
 const counter = 3
 const submitTimeoutMs = 1_000
-/** A node that crashed never answers: this long after it was asked, another one is. */
+/** A crashed node never answers: after this timeout the client asks another node. */
 const patienceMicros = 2_000_000
 /** An hour: longer than any run, so that no intent expires. */
 const intentMicros = 3_600_000_000

@@ -19,7 +19,9 @@ export interface Drawing {
   readonly version: ShopVersion
 }
 
-/** Reads and writes in any order; numbers are drawn last, since what has none yet cannot be read. */
+/**
+ * Reads and writes in any order; numbers are drawn last, since what has none yet cannot be read.
+ */
 export function drawTransaction(drawing: Drawing, who: string): readonly TableStep[] {
   const { random, store } = drawing
   const isBlind = random.chance(150_000)

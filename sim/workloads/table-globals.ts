@@ -1,6 +1,6 @@
 /**
- * What sessions of tables ask of global indexes: verified reads while everything goes on, the build of
- * one that came later, and at the end all entries of each, against the rows of all stores.
+ * What sessions of tables ask of global indexes: verified reads while everything goes on, the build
+ * of one that came later, and at the end all entries of each, against the rows of all stores.
  *
  * IDX-6  When a later index is ready, it has all rows, and none that are gone.
  * IDX-1  At the end the entries are those of the rows.
@@ -38,7 +38,9 @@ export interface TableGlobalsParts {
   readonly world: World
   /** Those that build the later index now, of all sessions, and when each begins to fill it. */
   readonly builders: Map<TableGlobals, number>
-  /** A session may have written by a schema without the later index, and not know whether it did. */
+  /**
+   * A session may have written by a schema without the later index, and not know whether it did.
+   */
   mayHaveLateWrites(): boolean
   /** The later index is filled, after such a grace. */
   onBuilt(graceMs: number): void
@@ -137,7 +139,7 @@ export class TableGlobals {
     return this.#parts.builders.size > 0
   }
 
-  /** So long nothing is filled, as far as is known. */
+  /** The time until the next known backfill. */
   get microsToFilling(): number {
     const { builders, world } = this.#parts
     return Math.max(0, Math.min(...builders.values()) - nearMicros - world.nowMicros)
@@ -176,7 +178,10 @@ export class TableGlobals {
     return stores.map((store) => checker.momentsOf(store).at(-1) ?? 0)
   }
 
-  /** All rows that stood since the build began are in it, and, when nothing is on its way, no others. */
+  /**
+   * All rows that stood since the build began are in it, and, when nothing is on its way, no
+   * others.
+   */
   async #lookWhenReady(db: Tables, began: readonly Timestamp[]): Promise<void> {
     const { checker, referee, stores, timeoutMs, random, indexes, coverage } = this.#parts
     const isAtRest = indexes.pending === 0

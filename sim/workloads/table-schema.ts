@@ -1,6 +1,7 @@
 /**
  * The schema that the sessions of tables work on, in two versions: the second one adds an optional
- * property, a table, and where there are global indexes one more, which stores properties, the new one too. As text and as a checked model, since nothing here may export inferred tables.
+ * property, a table, and where there are global indexes one more, which stores properties, the new
+ * one too. As text and as a checked model, since nothing here may export inferred tables.
  */
 import { parseSchema } from '../../schema/ddl-parse.ts'
 import type { Schema } from '../../schema/model.ts'

@@ -1,6 +1,7 @@
 /**
- * A session of tables: a program on the real client library, with a link to some of the nodes. It opens
- * the schema, makes transactions and reads of every kind, and tells the checker what it was told.
+ * A session of tables: a program on the real client library, with a link to some of the nodes. It
+ * opens the schema, makes transactions and reads of every kind, and reports every answer to the
+ * checker.
  */
 import type { Schema } from '../../schema/model.ts'
 import { StoreError, type StoreErrorCode } from '../../src/base/errors.ts'
@@ -45,7 +46,7 @@ export interface TableSessionParts {
   readonly schemaTrustMs: number
   readonly lone: LoneOptions | undefined
   readonly maker: GroupMaker
-  /** What was written by the first version may have been, or not. */
+  /** A write by the first version has an unknown outcome. */
   onUnknown(): void
   /** Whether a node may have a damaged data disk now, and say so. */
   mayBeCorrupt(): boolean
@@ -76,12 +77,14 @@ const buildTriesMax = 5
 const levels = ['current', 'snapshot', 'at', 'at'] as const
 /** Parts per million. */
 const snapshotsAfterCommit = 250_000
-/** Codes that the world may be the reason of, beside those that say that a call may be made again. */
+/**
+ * Codes that the world may be the reason of, beside those that say that a call may be made again.
+ */
 const excused: readonly StoreErrorCode[] = ['closed', 'expired', 'snapshot-too-old']
 
 export class TableSession {
   readonly #parts: TableSessionParts
-  /** The newest that this session was told of each store. */
+  /** The newest timestamp of each store in this session's answers. */
   readonly #seenAt = new Map<string, Timestamp>()
   #isEnding = false
 
@@ -131,7 +134,7 @@ export class TableSession {
     return operation <= operations || (globals?.isBuilding === true && !this.#isEnding)
   }
 
-  /** So long nobody can know that all others go by the new schema. */
+  /** How long until every program is known to use the new schema. */
   get #graceMs(): number {
     const { schemaTrustMs, timeoutMs } = this.#parts
     return schemaTrustMs * 1.3 + timeoutMs
@@ -160,8 +163,8 @@ export class TableSession {
   }
 
   /**
-   * All rows and indexes of all stores, as of now, until that works or `isOver`; one of them is also
-   * checked row by row, which takes a request for each entry.
+   * All rows and indexes of all stores, as of now, until that works or `isOver`; one of them is
+   * also checked row by row, which takes a request for each entry.
    */
   async finish(checkedStore: string, isOver: () => boolean): Promise<void> {
     const { stores, world, random, checker, name } = this.#parts
@@ -281,7 +284,7 @@ export class TableSession {
     this.#parts.tell(`is told that ${operation} is committed at ${committed.position}`)
     checker.onCommitted(name, operation, committed, atLeast)
     this.#see(store, committed.timestamp ?? 0)
-    // At once: the replica that is asked may not have it yet.
+    // Reads at once: the chosen replica may not have the commit yet.
     if (random.chance(snapshotsAfterCommit))
       await this.#look({ db, version, declared }, store, 'snapshot')
   }
@@ -297,7 +300,7 @@ export class TableSession {
     if (code !== 'unknown-outcome') return checker.onRefused(name, operation, code)
     coverage.count('tables: outcome unknown')
     if (opened.version === 1) this.#parts.onUnknown()
-    // A program would look before it does it again: what it sees is judged like any other read.
+    // A program would look before it retries. The checker judges this read like any other.
     const steps: readonly TableRead[] = [
       { kind: 'get', table: 'Mark', keys: [{ store, mark: operation }] },
     ]
@@ -348,7 +351,7 @@ export class TableSession {
     const atMost = level === 'at' ? at : Number.MAX_SAFE_INTEGER
     const asOf = done?.view?.asOf
     if (asOf === undefined) {
-      // What it was shown before it was refused was of the moment it had asked for.
+      // Rows that it was shown before the refusal are of the requested moment.
       if (level === 'at' && at === atLeast) checker.onRead({ ...asked, asOf: at, atMost })
       return false
     }
@@ -359,7 +362,10 @@ export class TableSession {
     return true
   }
 
-  /** What all were told when it begins: a current read shows that, and what this session has seen. */
+  /**
+   * The newest acknowledged timestamp at its beginning. A current read shows that, and all that
+   * this session has seen.
+   */
   #floorOf(store: string): Timestamp {
     return this.#parts.checker.toldAt(store)
   }
@@ -391,7 +397,9 @@ export class TableSession {
   }
 }
 
-/** Another session may have given the cluster the next version meanwhile: what it has then is opened. */
+/**
+ * Another session may have applied the next version meanwhile; then this session opens that one.
+ */
 async function applied(client: Client, schema: Schema): Promise<void> {
   try {
     await client.applySchema(schema)

@@ -1,8 +1,8 @@
 /**
- * What sessions do with tables, step by step, as plain data: a step is drawn once, carried out on a
- * handle of the real library, and judged by a model of its own (`../checkers/table-model.ts`).
+ * Steps of sessions with tables, as plain data. A step is drawn once and carried out on a handle of
+ * the real library. A model of its own judges it (`../checkers/table-model.ts`).
  *
- * The handles are used as programs do whose types are known only when they run.
+ * The handles are used as by programs that know their types only when they run.
  */
 import { StoreError } from '../../src/base/errors.ts'
 import type { ShopVersion } from './table-schema.ts'
@@ -52,7 +52,7 @@ export type TableWrite =
 
 export type TableStep = TableRead | TableWrite
 
-/** One run of a transaction's function, or a read: what was asked and told, one after another. */
+/** One run of a transaction's function, or a read: its steps and answers, one after another. */
 export interface TableRun {
   readonly version: ShopVersion
   /** What the program declares; it may go by a later version. */

@@ -1,7 +1,7 @@
 /**
  * Programs on typed tables: a few sessions, each with a process, a clock and a link to some of the
- * nodes, on the real client library. In some seeds one of them gives the cluster the next version of
- * the schema while the others go on with the one that they have opened.
+ * nodes, on the real client library. In some seeds one of them gives the cluster the next version
+ * of the schema while the others go on with the one that they have opened.
  */
 import type { GroupId } from '../../src/base/ids.ts'
 import { Client } from '../../src/client/client.ts'
@@ -54,7 +54,7 @@ export class TableWorkload {
   #hasUnknown = false
   #isEnding = false
   #lone: LoneTables | undefined
-  /** The later index was filled when nobody could write any more who did not keep it. */
+  /** The backfill of the later index began only once every writer maintained that index. */
   #isBuiltInTime = false
   #busy = 0
 
@@ -108,7 +108,9 @@ export class TableWorkload {
     for (const session of this.#sessions) session.end()
   }
 
-  /** Once the world has healed: all rows and indexes are read and compared through each of `nodes`. */
+  /**
+   * Once the world has healed: all rows and indexes are read and compared through each of `nodes`.
+   */
   finish(nodes: readonly string[]): void {
     if (this.#sessions.length === 0) return
     const isInService = (node: string): boolean => this.#parts.isInService(node)

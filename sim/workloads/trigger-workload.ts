@@ -1,8 +1,9 @@
 /**
- * Workers of a service with one trigger on the column that the other clients write most, each a process
- * with a clock and links of its own. They die with what they do and come back as others, stand still,
- * and are cut off; handlers fail, hang, and fail for good on some cells; somebody pauses, resumes,
- * skips and replays meanwhile. At the end all is handled, also what was marked.
+ * Workers of a service with one trigger on the column that the other clients write most. Each is a
+ * process with a clock and links of its own. Workers crash, lose their memory and return as others,
+ * pause, and are cut off. Handlers fail, hang, and fail for good on some cells. Meanwhile an
+ * operator pauses, resumes, skips and replays. At the end every cell is handled, also the marked
+ * ones.
  */
 import { StoreError } from '../../src/base/errors.ts'
 import type { GroupId } from '../../src/base/ids.ts'
@@ -159,7 +160,7 @@ export class TriggerWorkload {
     if (inOrder > 0) coverage.count('triggers: a shard was given on in order', inOrder)
   }
 
-  /** While nobody does anything for long, no worker is there either: its heartbeat is never idle. */
+  /** During a long idle time no worker runs either: its heartbeat is never idle. */
   async #rest(name: string): Promise<void> {
     const { world, load } = this.#parts
     for (;;) {
@@ -212,7 +213,7 @@ export class TriggerWorkload {
     if (this.#living.get(name) !== living) return
     this.#living.delete(name)
     if (kind === 'stop') {
-      // As by a time-out of who stops it: what is not at its end by then is killed.
+      // As with a stop timeout: a worker that has not ended by then is killed.
       const stopped = worker.stop()
       stopped.catch(() => undefined)
       await world.sleep(second)
@@ -225,7 +226,7 @@ export class TriggerWorkload {
     this.#bringUp(name, life + 1)
   }
 
-  /** Somebody at the command line. */
+  /** An operator at the command line. */
   async #handle(): Promise<void> {
     const { world, coverage, load } = this.#parts
     const random = this.#random.fork('hands')
@@ -283,7 +284,7 @@ export class TriggerWorkload {
           attemptsMax: random.pick([1, 2, 5]),
           marksMax: random.pick([0, 2, 1_000]),
           timeoutMs: handlerMs,
-          // What is called is said by each worker, with chance of its own.
+          // Each worker names its calls itself, with random numbers of its own.
           handle: () => undefined,
         },
       ],
@@ -302,7 +303,8 @@ export class TriggerWorkload {
       isAlive: () => process.isAlive,
     }
     const call = this.#checker.onCalled(shard, addedId, by)
-    // One that takes longer has failed; it may still be at work, and nobody can help that.
+    // A handler that takes longer has failed; it may still be at work, and the worker cannot stop
+    // it.
     process.schedule(handlerMs * 900, 'handler late', call.end)
     const micros = 1 + random.exponential(random.pick([100, 10_000, 200_000]))
     const isHung = !this.#isWell && random.chance(20_000)
@@ -376,7 +378,7 @@ export class TriggerWorkload {
     return { process, client, clock, random }
   }
 
-  /** What nobody waits for: it ends when it comes to look. */
+  /** Work that no caller awaits: it ends at its next look. */
   #beside(work: Promise<void>): void {
     work.catch((error: unknown) => this.#parts.onFailed(error))
   }

@@ -37,14 +37,14 @@ export class MachineClock {
   #suspendedMicros = 0
   #suspension: { readonly fromMicros: number; untilMicros: number } | undefined
 
-  /** Both clocks jump by so much, the monotonic one only forward. */
+  /** Both clocks jump by these amounts, the monotonic one only forward. */
   jump(wallMicros: number, monotonicMicros: number): void {
     const sum = this.#wallMicros + wallMicros
     this.#wallMicros = Math.max(-jumpedMicrosMax, Math.min(jumpedMicrosMax, sum))
     this.#monotonicMicros += Math.max(0, monotonicMicros)
   }
 
-  /** The wall clock stands now so much ahead, now not, and changes every so often. */
+  /** The wall clock alternates between its time and a time ahead of it, at a fixed period. */
   strobe(strobe: Strobe): void {
     this.#strobe = strobe
   }
@@ -60,7 +60,7 @@ export class MachineClock {
     return this.#monotonicMicros
   }
 
-  /** The monotonic clock stands still for so long; the wall clock goes on. */
+  /** The monotonic clock stands still for this length; the wall clock goes on. */
   suspend(nowMicros: number, lengthMicros: number): void {
     const untilMicros = nowMicros + lengthMicros
     if (this.#suspension !== undefined && nowMicros < this.#suspension.untilMicros) {
@@ -85,7 +85,7 @@ export class MachineClock {
   }
 }
 
-/** What a node's clocks show at a moment, for somebody who looks at them from outside. */
+/** A node's clocks at a moment, as an observer outside sees them. */
 export function readingAt(
   nowMicros: number,
   { driftPpm, offsetMicros }: ClockSkew,
@@ -97,7 +97,7 @@ export function readingAt(
   }
 }
 
-/** What is to be run after a time, and what for. */
+/** Work to be run after a time, and its purpose. */
 interface Waiting {
   readonly delayMicros: number
   readonly label: string
@@ -151,7 +151,7 @@ export function createClock(
   }
 }
 
-/** Runs `run` when the machine has been awake for so long: a suspension puts it off. */
+/** Runs `run` after this much time awake: a suspension postpones it. */
 function scheduleAwake(
   owner: SimProcess,
   machine: MachineClock,

@@ -1,7 +1,8 @@
 /**
- * The journal of a simulated disk: its last batches, as LevelDB has them in a file of its own until it opens the
- * folder anew. The process that wrote the journal does not see damage in it. The next process opens a store
- * without the damaged batch and some behind it, and is given the parts of these that are still sound.
+ * The journal of a simulated disk: its last batches, as LevelDB has them in a file of its own until
+ * it opens the folder anew. The process that wrote the journal does not see damage in it. The next
+ * process opens a store without the damaged batch and some behind it, and is given the parts of
+ * these that are still sound.
  */
 import { present } from '../../src/base/assert.ts'
 import type { JournalDamage, Put } from '../../src/ports/storage.ts'
@@ -19,7 +20,7 @@ export interface JournalRot {
   readonly isIllegible?: true | undefined
 }
 
-/** A put, and what stood there before. */
+/** A put, and the value it replaced. */
 interface Change {
   readonly name: string
   readonly put: Put
@@ -64,12 +65,15 @@ export class DiskJournal {
     return true
   }
 
-  /** Whether the process that opened this journal was told of its damage, and has not written back what is left yet. */
+  /**
+   * Whether the process that opened this journal knows of its damage, and has not yet written the
+   * rest back.
+   */
   get isTold(): boolean {
     return this.#damage !== undefined
   }
 
-  /** What is in the journal goes into a table, as far as it is sound. */
+  /** Writes the sound part of the journal into a table. */
   open(): JournalDamage | undefined {
     const rot = this.#rot
     if (rot !== undefined) this.#passOver(rot)

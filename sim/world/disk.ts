@@ -1,7 +1,7 @@
 /**
  * The simulated disk: an ordered store with a *durable image* and a pending write, held to the same
  * contract as LevelDB. A process sees its pending write at once; a crash decides whether the disk
- * does. Faults are ordered by whoever owns the disk; nothing here draws a number.
+ * does. The owner of the disk orders its faults; nothing here draws a number.
  */
 import { assert } from '../../src/base/assert.ts'
 import { compareText, fromLatin1, latin1 } from '../../src/base/bytes.ts'
@@ -22,7 +22,7 @@ import type { Work } from './turn-costs.ts'
 /** Few, so that much happens between the chunks of a scan. */
 const scanChunkRows = 8
 
-/** What becomes of the pending write when its process dies. `puts`: so many of its puts survive. */
+/** The fate of the pending write when its process dies. `puts`: this many of its puts survive. */
 export type Fate =
   | { readonly kind: 'lost' }
   | { readonly kind: 'kept' }
@@ -43,7 +43,9 @@ export interface ToldDamage {
 export type DiskImage = ReadonlyMap<string, Uint8Array>
 
 export interface DiskOptions {
-  /** Runs `complete` when the disk has done its write: at once or much later, as the owner likes. */
+  /**
+   * Runs `complete` when the disk has done its write: at once or much later, as the owner likes.
+   */
   readonly schedule: (complete: () => void) => void
   /** Resolves when the next rows of a scan are at hand; undefined: they are. Absent: always. */
   readonly waitToRead?: () => Promise<void> | undefined
@@ -62,7 +64,7 @@ export interface DiskOptions {
   readonly keepsJournal?: boolean
 }
 
-/** A put in memory of the disk's own, which nobody changes. */
+/** A put in memory that the disk owns and no caller changes. */
 interface KeptPut extends Put {
   /** The key as text. */
   readonly name: string
@@ -83,7 +85,7 @@ export class SimDisk {
   readonly #journal: DiskJournal | undefined
   /** As it was when its journal rotted. */
   #undamaged: DiskImage | undefined
-  /** The next write puts back what was damaged. */
+  /** The next write puts the damaged values back. */
   #isMending = false
   #open: OpenDisk | undefined
   #nextFault: WriteFault = 'none'
@@ -92,7 +94,7 @@ export class SimDisk {
   #hurtAtOpen: readonly string[] = []
   /** A check has told its process of damage, and the disk is still the same. */
   hasToldDamage = false
-  /** What every write meets. */
+  /** The fault that every write meets. */
   #standingFault: WriteFault = 'none'
 
   constructor(options: DiskOptions) {
@@ -185,7 +187,10 @@ export class SimDisk {
     return true
   }
 
-  /** Its journal rots, which the next process sees; not while one has it open. False: there is none, or it is rotten. */
+  /**
+   * Its journal rots, which the next process sees; not while one has it open. False: there is none,
+   * or it is rotten.
+   */
   rot(rot: JournalRot): boolean {
     assert(this.#open === undefined, 'disk: a process has its journal in memory')
     if (this.#journal?.damage(rot) !== true) return false
@@ -279,7 +284,7 @@ export class SimDisk {
   }
 
   #makeDurable(puts: readonly KeptPut[], isWhole = true): void {
-    // What is put back was durable once.
+    // A value that is put back was durable once.
     const isOld = this.#isMending
     this.#isMending = false
     this.#journal?.add(puts)
@@ -357,7 +362,7 @@ class OpenDisk implements OrderedStore {
       this.pending = { puts: kept, resolve, reject }
       this.#disk.begin(this.pending, this)
     })
-    // That it failed is told to the writer; whoever closes the store only waits.
+    // The writer gets the failure; a caller that closes the store only waits.
     this.#settled = written.catch(() => undefined)
     return written
   }

@@ -1,15 +1,18 @@
-/** What a way of the network has carried lately, to come once more when nobody counts on it any more. */
+/**
+ * Frames that a way of the network carried lately, to arrive once more when neither end expects
+ * them.
+ */
 import type { SeededRandom } from './random.ts'
 
 /** Frames that are kept of one way, and how old they are at least when they come once more. */
 const keptFramesMax = 64
 const echoAgeMicros = 20_000
-/** Of those that ask for something to be done, one in so many is kept for long. */
+/** Of the requests with an effect, every this many-th is kept for long. */
 const keptLongEvery = 4
 
 /**
- * How long after its refusal, on average, a request comes once more: its client may have given up by then,
- * and been told that nothing happened.
+ * How long after its refusal, on average, a request comes once more: its client may have given up
+ * by then, and been told that nothing happened.
  */
 const refusedMeansMicros = [100_000, 1_000_000, 10_000_000]
 const half = 500_000
@@ -30,7 +33,7 @@ export class Echoes<Frame extends Dated> {
     this.#random = random
   }
 
-  /** `asks`: what it asks for could be done twice. */
+  /** `asks`: the frame is a request that a node could carry out twice. */
   keep(frame: Frame, asks: boolean): void {
     this.#kept[this.#count % keptFramesMax] = frame
     this.#count += 1
@@ -39,7 +42,9 @@ export class Echoes<Frame extends Dated> {
     if (nth % keptLongEvery === 0) this.#keptLong[(nth / keptLongEvery - 1) % keptFramesMax] = frame
   }
 
-  /** Of the frames kept that were refused some, each with how long after that it comes once more. */
+  /**
+   * Of the frames kept that were refused some, each with how long after that it comes once more.
+   */
   refused(
     isRefused: (frame: Frame) => boolean,
   ): readonly (readonly [Frame, afterMicros: number])[] {

@@ -35,13 +35,13 @@ export interface NetworkParts<Frame> {
   readonly observer: FrameObserver<Frame>
   /** Tells the streams and labels of several networks apart. */
   readonly name: string
-  /** What is sent arrives once or not at all, and never in another life of its link. */
+  /** A frame arrives once or not at all, and never in another life of its link. */
   readonly isStream?: boolean
   /**
-   * What comes twice comes only while its link lives: who is told over a link that a request has no
-   * effect can rely on it, since that link is one connection.
+   * A second copy arrives only while its link lives. A refusal over a link is therefore final: the
+   * link is one connection, and the request has no effect later.
    */
   readonly keepsCopies?: boolean
-  /** What was sent is kept for a while, for `echo`. */
+  /** Frames are kept for a while, for `echo`. */
   readonly hasEchoes?: boolean
 }

@@ -21,7 +21,7 @@ interface Link {
   /** Counts connections; what carries an older number belongs to a lost one. */
   epoch: number
   state: 'down' | 'dialing' | 'up'
-  /** Dials since it was up that nobody answered. */
+  /** Unanswered dials since it was up. */
   vain: number
 }
 
@@ -42,7 +42,10 @@ interface KeptFrame<Frame> extends SentFrame {
   readonly requests: readonly number[]
 }
 
-/** Who is not answered so often waits longer: outages may last for minutes, dials take a while. */
+/**
+ * After this many unanswered dials an endpoint waits longer: outages may last for minutes, and
+ * dials take a while.
+ */
 const vainDialsMax = 500
 const vainPauseMicros = 1_000_000
 
@@ -50,11 +53,11 @@ const vainPauseMicros = 1_000_000
 interface Way<Frame> {
   readonly label: string
   readonly random: SeededRandom
-  /** What it has carried lately, where copies come long after. */
+  /** Frames that it carried lately, where copies come long after. */
   readonly echoes: Echoes<KeptFrame<Frame>>
   /** Slower than others for good. */
   readonly isFar: boolean
-  /** Its own, once somebody has dialled. */
+  /** Its own, once one of the ends has dialled. */
   link: Link | undefined
   underWay: number
   /** No frame that keeps its place arrives before this. */
@@ -106,8 +109,9 @@ export class Network<Frame> implements Carrier<Frame> {
   detach(name: string): void {
     this.#ports.delete(name)
     for (const link of this.#linksOf(name)) {
-      // Most links that are down are of processes that died long ago, and need no event. But the dialer may have
-      // given up while an answer is on its way: a new epoch keeps that answer from the next process of this name.
+      // Most links that are down are of processes that died long ago, and need no event. But the
+      // dialer may have given up while an answer is on its way: a new epoch keeps that answer from
+      // the next process of this name.
       if (link.state === 'down') link.epoch += 1
       else this.#lose(link)
     }
@@ -146,7 +150,7 @@ export class Network<Frame> implements Carrier<Frame> {
     from.process.work('frame', 1, bytes.length)
     if (this.parts.hasEchoes === true) this.#repeatRefused(from.name, to, frame)
     observer.onSent(from.name, to, frame, bytes.length)
-    // What is written to a connection that is lost already, but not noticed to be, goes nowhere.
+    // Frames written to a connection that is lost, but not yet known to be, go nowhere.
     if (this.#linkOf(way, from.name, to)?.epoch !== epoch) coverage.count('sent in vain')
     else if (this.#isLost(from.name, to)) coverage.count('lost-reply')
     else if (weather.isCut(from.name, to)) coverage.count('cut')
@@ -162,8 +166,8 @@ export class Network<Frame> implements Carrier<Frame> {
   }
 
   /**
-   * Of what was sent to an endpoint lately, up to so many frames a way come once more, when who sent them has
-   * his answer, has gone on, or has died.
+   * Repeats frames sent to an endpoint lately, up to this many a way. Their senders have their
+   * answers, have moved on, or have died.
    */
   echo(to: string, framesMax: number): void {
     const { world, coverage, keepsCopies } = this.parts
@@ -179,7 +183,10 @@ export class Network<Frame> implements Carrier<Frame> {
     }
   }
 
-  /** Some of the requests that this answer refuses come once more, perhaps when their client has given up. */
+  /**
+   * Some of the requests that this answer refuses come once more, perhaps when their client has
+   * given up.
+   */
   #repeatRefused(node: string, client: string, answer: Frame): void {
     const { world, weather, coverage, codec } = this.parts
     const refused = weather.isHealed ? [] : (codec.refused?.(answer) ?? [])
@@ -222,7 +229,10 @@ export class Network<Frame> implements Carrier<Frame> {
     this.#deliverLater(way, from, to, sent, delayMicros)
   }
 
-  /** What a process does while it stands still leaves it afterwards, and what a turn sends at its end. */
+  /**
+   * What a process does while it stands still leaves it afterwards, and what a turn sends at its
+   * end.
+   */
   #delayFrom({ name, process }: Port<Frame>, way: Way<Frame>, to: string): number {
     return this.#delayOf(way, name, to, process.heldUpMicros)
   }

@@ -1,10 +1,11 @@
 /**
- * Schedules by priority beside the drawn delays: each way and each disk has a rank from the seed, and
- * takes a power of the base as long as others; at a few moments whoever is about to act falls to the
- * slowest. In virtual time that is PCT (Burckhardt, Kothari, Musuvathi and Nagarakatte, "A Randomized
- * Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010): a bug that needs few events
- * in order is found whatever the others do. Unlike there, a lower priority is a longer delay, not a
- * wait for all others: what is slow arrives in the end. Nothing of it outlasts the phase of faults.
+ * Schedules by priority beside the drawn delays. Each way and each disk has a rank from the seed,
+ * and its delay is multiplied by a power of the base. At a few moments the next actor falls to the
+ * slowest rank. In virtual time that is PCT (Burckhardt, Kothari, Musuvathi and Nagarakatte, "A
+ * Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010): it finds a bug
+ * that needs few events in order, whatever the others do. Unlike there, a lower priority is a
+ * longer delay, not a wait for all others: slow frames arrive in the end. Priorities end with the
+ * phase of faults.
  */
 import type { Coverage } from '../coverage.ts'
 import type { SeededRandom } from './random.ts'
@@ -13,7 +14,7 @@ import type { World } from './world.ts'
 export interface PriorityOptions {
   /** How many times as slow each rank is as the one before; 1: all are alike. */
   readonly base: number
-  /** At each of these moments, whoever acts next falls to the slowest rank. */
+  /** At each of these moments, the next actor falls to the slowest rank. */
   readonly changesAtMicros: readonly number[]
 }
 
@@ -23,7 +24,7 @@ export const noPriorities: PriorityOptions = { base: 1, changesAtMicros: [] }
 /** More than any drawn plan has. */
 export const prioritiesMax = { base: 10, changes: 100 } as const
 
-/** Where nobody is at first. */
+/** The rank that no way and no disk has at first. */
 const slowestRank = 4
 const changesMax = 4
 /** What the slowest takes on average, at most: about as long as others have patience for. */

@@ -24,7 +24,7 @@ export class SeededRandom implements Random {
     this.#generator = xoroshiro128plusFromState([0, 4, 8, 12].map((at) => digest.readInt32BE(at)))
   }
 
-  /** A stream of its own. It depends on the label, not on what was drawn here so far. */
+  /** A stream of its own. It depends on the label, not on earlier draws here. */
   fork(label: string): SeededRandom {
     return new SeededRandom(`${this.#path}/${label}`)
   }
@@ -58,7 +58,9 @@ export class SeededRandom implements Random {
     return drawn
   }
 
-  /** A whole number, exponentially distributed about `mean`. The one place that uses a logarithm. */
+  /**
+   * A whole number, exponentially distributed about `mean`. The one place that uses a logarithm.
+   */
   exponential(mean: number): number {
     const uniform = ((this.#generator.next() >>> 0) + 1) / 2 ** 32
     return Math.round(-Math.log(uniform) * mean)

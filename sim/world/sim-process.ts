@@ -1,18 +1,20 @@
 /**
- * A process of the world: what dies in a crash, stands still in a pause, and is busy for as long as its
- * work takes. Everything that a node's ports schedule goes through its process, so a dead one never acts
- * again.
+ * A process of the world: what dies in a crash, stands still in a pause, and is busy for as long as
+ * its work takes. Everything that a node's ports schedule goes through its process, so a dead one
+ * never acts again.
  *
- * A turn runs in one event, at the moment when it begins; what it costs is known at its end. Until that time
- * has passed nothing else runs here, what the turn sent has not left, and its clocks show how far it is.
+ * A turn runs in one event, at the moment when it begins; what it costs is known at its end. Until
+ * that time has passed nothing else runs here, what the turn sent has not left, and its clocks show
+ * how far it is.
  */
 import { assert } from '../../src/base/assert.ts'
 import type { CostMeter, Work, WorkDone } from './turn-costs.ts'
 import type { Scheduled, World } from './world.ts'
 
 /**
- * What comes due while it is busy for no longer than this begins at once, with clocks that show when its turn
- * would be: what follows from it leaves late all the same, and an event is saved.
+ * Work that comes due while the process is busy for no longer than this begins at once, with clocks
+ * that show the time of its turn. Its effects leave at the right time all the same, and the world
+ * saves an event.
  */
 const aheadMicrosMax = 200
 
@@ -27,7 +29,7 @@ class Due implements Scheduled {
     this.run = run
   }
 
-  /** What is due in a pause and waits for its end can still be cancelled before that. */
+  /** Work that is due in a pause and waits for its end can still be cancelled before that. */
   cancel(): void {
     this.run = undefined
     this.scheduled?.cancel()
@@ -50,7 +52,7 @@ export class SimProcess {
   onWait: () => void = () => undefined
   readonly #world: World
   readonly #meter: CostMeter | undefined
-  /** The turn that nobody judges: the number of its event. */
+  /** The turn that the checker does not judge: the number of its event. */
   #overlooked = -1
   /** By how much its work takes longer. */
   #slowness = 1
@@ -59,10 +61,10 @@ export class SimProcess {
   /** Since when it works without a break, and for how long that takes it. */
   #busyFromMicros = 0
   #busyNanos = 0
-  /** The event of the turn under way, and what was owed before it. */
+  /** The event of the current turn, and the time owed before it. */
   #turnEvent = -1
   #nanosBefore = 0
-  /** What came due meanwhile, in order. */
+  /** Work that came due meanwhile, in order. */
   readonly #waiting: Due[] = []
   #wallRead = { event: -1, micros: 0 }
   #next: Scheduled | undefined
@@ -86,7 +88,10 @@ export class SimProcess {
     return Math.max(nowMicros, this.#busyFromMicros + Math.floor(this.#busyNanos / 1_000))
   }
 
-  /** Where it was when it looked at its wall clock, if it did so in this turn: that may have jumped since. */
+  /**
+   * Where it was when it looked at its wall clock, if it did so in this turn: that may have jumped
+   * since.
+   */
   get seenMicros(): number {
     const { event, micros } = this.#wallRead
     return event === this.#world.eventCount ? micros : this.nowMicros
@@ -161,7 +166,7 @@ export class SimProcess {
     else this.#run(due)
   }
 
-  /** The turn under way does so much of this. */
+  /** Notes this much work of the current turn. */
   work(work: Work, count: number, bytes = 0): void {
     if (this.#meter === undefined) return
     if (this.#turnEvent !== this.#world.eventCount) this.#beginTurn()
@@ -173,7 +178,7 @@ export class SimProcess {
     this.#overlooked = this.#world.eventCount
   }
 
-  /** From now on its work takes so many times as long. */
+  /** From now on its work takes this many times as long. */
   slowBy(factor: number): void {
     this.#slowness = factor
   }
@@ -236,7 +241,7 @@ export class SimProcess {
     stall.onStruck()
   }
 
-  /** A crash: what it had scheduled never happens. */
+  /** A crash: its scheduled work never happens. */
   kill(): void {
     assert(this.#isAlive, 'process: killed twice')
     this.#isAlive = false

@@ -22,7 +22,7 @@ export class TraceHash {
     let hash = this.#hashByText.get(value)
     if (hash === undefined) {
       hash = hashOfText(value)
-      // A cache only: what is in it never changes a hash.
+      // A cache only: its contents never change a hash.
       if (this.#hashByText.size >= textsKeptMax) this.#hashByText.clear()
       this.#hashByText.set(value, hash)
     }

@@ -1,9 +1,9 @@
 /**
- * What a turn of a process costs: the time that its work would take a processor. All of it is known at the
- * ports, so the code under test says nothing of it: rows that it reads, frames that it takes and sends,
- * records that it writes, steps that it tells of.
+ * The cost of a process's turn: the time that its work would take a processor. The ports count all
+ * of it, so the code under test reports nothing: rows that it reads, frames that it takes and
+ * sends, records that it writes, steps that it traces.
  *
- * LIVE-6  No turn of a node costs more than a bound: whatever is long goes in slices.
+ * LIVE-6 No turn of a node costs more than a bound: long work goes in slices.
  */
 import type { TraceEvent } from '../../src/ports/trace.ts'
 
@@ -12,7 +12,9 @@ export interface TimeOptions {
   readonly costFactor: number
   /** What one row costs that is looked up by its key and is not in memory, on top; 0: it is. */
   readonly getMicros: number
-  /** Parts per million of chunks of scans that have to wait for their disk; others are in memory. */
+  /**
+   * Parts per million of chunks of scans that have to wait for their disk; others are in memory.
+   */
   readonly waits: number
   /** How long those wait, on average. */
   readonly readMeanMicros: number
@@ -40,7 +42,7 @@ const nanosByByte = 2
 
 export type Work = keyof typeof nanosByWork
 
-/** What was done in one turn. */
+/** The work of one turn. */
 export type WorkDone = Partial<Record<Work | 'bytes', number>>
 
 /** Adds up the work of a process's turns. */
@@ -54,7 +56,7 @@ export class CostMeter {
     this.#getNanos = 1_000 * getMicros
   }
 
-  /** Notes so much work of this turn. Returns the nanoseconds it costs. */
+  /** Notes an amount of work in this turn. Returns the nanoseconds it costs. */
   note(work: Work, count: number, bytes: number): number {
     const done = this.#work
     done[work] = (done[work] ?? 0) + count
@@ -63,7 +65,7 @@ export class CostMeter {
     return this.#factor * nanos + (work === 'get' ? this.#getNanos * count : 0)
   }
 
-  /** What was done since the last call. */
+  /** Returns the work since the last call. */
   take(): WorkDone {
     const done = this.#work
     this.#work = {}

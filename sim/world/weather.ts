@@ -13,7 +13,7 @@ export interface LinkConditions {
   /** Frames that take `tailFactor` times as long. */
   readonly tail: PartsPerMillion
   readonly tailFactor: number
-  /** Ways that are so much slower than the others all the time: nodes far apart. */
+  /** Ways that are slower than the others by this factor, always: nodes far apart. */
   readonly far?: PartsPerMillion
   readonly farFactor?: number
   /** What these ways take instead, always: by their names, `n1>n2`. */
@@ -45,7 +45,7 @@ export class Weather {
   readonly #clearAtMicros = new Map<string, number>()
   /** What an endpoint adds to every delay, and until when. */
   readonly #slow = new Map<string, { readonly extraMicros: number; readonly untilMicros: number }>()
-  /** Names of ways by their ends: made once, since they are asked for with every frame. */
+  /** Names of ways by their ends: made once, since every frame needs one. */
   readonly #names = new Map<string, Map<string, string>>()
   #conditions: LinkConditions
   #isHealed = false
@@ -88,7 +88,7 @@ export class Weather {
       : (this.#clearAtMicros.get(this.#wayOf(from, to)) ?? 0)
   }
 
-  /** Everything to and from `name` takes so much longer until then. */
+  /** Everything to and from `name` takes this much longer until then. */
   slow(name: string, extraMicros: number, untilMicros: number): void {
     this.#slow.set(name, { extraMicros, untilMicros })
   }

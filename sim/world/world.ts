@@ -63,7 +63,7 @@ export class World {
     this.#watcher = watcher
   }
 
-  /** Runs `run` after `delayMicros`, behind what is scheduled for that moment already. */
+  /** Runs `run` after `delayMicros`, behind events already scheduled for that moment. */
   schedule(delayMicros: number, label: string, run: () => void): Scheduled {
     assert(Number.isSafeInteger(delayMicros) && delayMicros >= 0, 'world: a delay is a count')
     const timeMicros = this.#nowMicros + delayMicros
@@ -77,7 +77,7 @@ export class World {
     return new Promise((resolve) => void this.schedule(delayMicros, 'wake', resolve))
   }
 
-  /** Ends the run with this error: what a promise nobody waits for was rejected with. */
+  /** Ends the run with this error: the rejection of a promise without a waiter. */
   fail(error: unknown): void {
     this.#failure ??= { error }
   }
@@ -148,7 +148,7 @@ export class World {
   }
 }
 
-/** One object an event, since most of them are cancelled by nobody. */
+/** One object an event, since few events are ever cancelled. */
 class ScheduledEvent implements WorldEvent, Scheduled {
   readonly timeMicros: number
   readonly sequence: number
@@ -169,7 +169,7 @@ class ScheduledEvent implements WorldEvent, Scheduled {
 
 const settled = Promise.resolve()
 
-/** A turn of the real loop: rejections that nobody handled are reported in it. */
+/** A turn of the real loop, in which it reports unhandled rejections. */
 function turn(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve))
 }
