@@ -87,7 +87,7 @@ async function makeOrExplain(path: string): Promise<void> {
   }
 }
 
-/** What a node keeps in its folder, and of which kind each is. */
+/** The entries of a node's folder, each with its kind. */
 const ownEntries: ReadonlyMap<string, 'a file' | 'a folder'> = new Map([
   [ownerName, 'a file'],
   ['replica-sets', 'a file'],
@@ -97,8 +97,8 @@ const ownEntries: ReadonlyMap<string, 'a file' | 'a folder'> = new Map([
 ])
 
 /**
- * What reads or writes a pipe waits for another process, a device has no end, and a folder cannot be
- * written. Behind a link may be any of them.
+ * A reader of a pipe waits for another process, a device has no end, and a folder cannot be written. A
+ * link may lead to any of them.
  */
 async function refuseStrangers(path: string): Promise<void> {
   for (const entry of await readdir(path, { withFileTypes: true })) {
@@ -123,7 +123,7 @@ async function behind(path: string): Promise<Stats | undefined> {
   try {
     return await stat(path)
   } catch {
-    // Whoever opens it says why it cannot be.
+    // The open of it says why it fails.
     return undefined
   }
 }

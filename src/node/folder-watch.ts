@@ -1,7 +1,6 @@
 /**
- * Looks now and then whether the data folder that a node opened is still there. A process goes on writing to
- * files that somebody has removed, or put another folder in place of, and the next start finds none of it:
- * such a node must acknowledge nothing more.
+ * Looks each two seconds for the data folder that a node opened. A process goes on writing to removed files,
+ * and the next start does not find them: such a node must acknowledge nothing more.
  */
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -11,7 +10,7 @@ import type { Clock, Timer } from '../ports/clock.ts'
 const pauseMs = 2_000
 
 /**
- * What a node has in its folder as long as it runs. LevelDB holds each LOCK open, so that no other file gets
+ * A running node has these in its folder. LevelDB holds each LOCK open, so that no other file gets
  * its inode; a folder that is made anew may get that of the old one.
  */
 const parts = ['', 'log', 'log/LOCK', 'data', 'data/LOCK', 'owner.json'] as const
@@ -81,7 +80,7 @@ export class FolderWatch {
       return `${join(this.#folder, part)} was replaced by another one`
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? error.code : undefined
-      // Whatever else hides it, such as no descriptor left, says nothing about the folder.
+      // Another failure, such as no descriptor left, says nothing about the folder.
       if (code !== 'ENOENT' && code !== 'ENOTDIR') return undefined
       return `${join(this.#folder, part)} was removed`
     }

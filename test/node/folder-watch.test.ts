@@ -7,7 +7,7 @@ import { systemClock } from '../../src/adapters/system-clock.ts'
 import { FolderWatch } from '../../src/node/folder-watch.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 
-/** A watched folder; `look` has it looked at, and gives what was told of it so far. */
+/** A watched folder; `look` makes the watch look, and gives all that it has told. */
 async function watched(): Promise<{ folder: string; look(): Promise<readonly string[]> }> {
   const parent = await mkdtemp(join(tmpdir(), 'trilithon-watch-'))
   onTestFinished(() => rm(parent, { recursive: true, force: true }))
@@ -48,7 +48,7 @@ test('a folder that stays is looked at again and again, whatever is written in i
 })
 
 test.each(['', 'log', 'data', 'log/LOCK', 'data/LOCK', 'owner.json'])(
-  'it is told once that "%s" was removed',
+  'the watch tells once that "%s" is gone',
   async (part) => {
     const { folder, look } = await watched()
     expect(await look()).toEqual([])
@@ -60,7 +60,7 @@ test.each(['', 'log', 'data', 'log/LOCK', 'data/LOCK', 'owner.json'])(
 )
 
 test.each(['', 'log', 'data', 'owner.json'])(
-  'it is told that a copy stands in the place of "%s"',
+  'the watch tells that a copy stands in the place of "%s"',
   async (part) => {
     const { folder, look } = await watched()
     const [at, aside] = [join(folder, part), join(folder, '..', 'aside')]
