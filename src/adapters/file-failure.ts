@@ -7,6 +7,7 @@ export function fileFailure(error: unknown): string {
 
 const words: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
+  EEXIST: 'a file of this name is there',
   EACCES: 'permission denied',
   EPERM: 'not permitted',
   EISDIR: 'it is a folder',

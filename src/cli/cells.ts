@@ -75,7 +75,7 @@ async function putCell(
   const refKey = countOf('REFKEY', refKeyText, 0, refKeyMax)
   const text = bodyText === '-' ? await readInput('-') : bodyText
   const parsed = parseJsonText(text)
-  if (!parsed.ok) throw new CliError(`the body is ${parsed.reason}`, exitUsage)
+  if (!parsed.ok) throw new CliError(`the body is refused: ${parsed.reason}`, exitUsage)
   const cell = { rowKey: row, column, refKey, body: parsed.value }
   const written = await withClient(options, (client) =>
     client.cells(datastoreOf(options)).put(cell),

@@ -1,6 +1,15 @@
 /** The `trilithon` command: one file a verb; this one puts them together and sets the exit code. */
 import { Command } from 'commander'
-import { endStuck, exitOk, isStuck, reportFailure, reportLostOutput } from './exit.ts'
+import { unknownWord } from '../base/suggest.ts'
+import {
+  CliError,
+  endStuck,
+  exitOk,
+  exitUsage,
+  isStuck,
+  reportFailure,
+  reportLostOutput,
+} from './exit.ts'
 import { writtenOut } from './output.ts'
 import { strict } from './strict.ts'
 import { version } from './version.ts'
@@ -39,6 +48,8 @@ async function buildProgram(): Promise<Command> {
     .description('a replicated database: three nodes hold each other up')
     .version(version, '-V, --version')
     .exitOverride()
+    // Behind a verb, a flag is that verb's: its --version is not this program's.
+    .enablePositionalOptions()
     .showHelpAfterError('(add --help for what there is)')
     .addHelpText(
       'after',
@@ -47,6 +58,13 @@ async function buildProgram(): Promise<Command> {
   for (const addVerb of verbsFor(process.argv[2])) (await addVerb())(program)
   strict(program)
   return program
+}
+
+/** Commander shows the general help for a command that is none. */
+function refuseUnknownHelp(verb: string | undefined, about: string | undefined): void {
+  if (verb !== 'help' || about === undefined || about.startsWith('-')) return
+  if (about === 'help' || verbs.has(about)) return
+  throw new CliError(unknownWord('command', about, [...verbs.keys()]), exitUsage)
 }
 
 /** The exit code is that of the last failure. */
@@ -64,6 +82,7 @@ process.stderr.on('error', () => undefined)
 
 try {
   const program = await buildProgram()
+  refuseUnknownHelp(process.argv[2], process.argv[3])
   await program.parseAsync()
 } catch (error) {
   endWith(reportFailure(error))

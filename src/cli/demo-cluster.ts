@@ -1,7 +1,9 @@
 /** Three nodes in one process for the demonstration; any of them can be killed and brought back. */
 import { randomBytes } from 'node:crypto'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pino, type Logger } from 'pino'
+import { fileFailure } from '../adapters/file-failure.ts'
 import { makeFolder } from '../adapters/make-folder.ts'
 import { openFilesMax } from '../adapters/open-files.ts'
 import { clusterId, nodeId, type NodeId } from '../base/ids.ts'
@@ -123,12 +125,20 @@ export class DemoCluster {
   }
 }
 
+/** Entries of a node's own folder; the demonstration's has a folder for each node. */
+const ofNode: readonly string[] = ['owner.json', 'replica-sets', 'log']
+
 async function makeData(data: string): Promise<void> {
+  let names: readonly string[] = []
   try {
     await makeFolder(data)
+    names = await readdir(data)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    const text = `the folder ${data} cannot be made (${reason}); name another one with --data`
+    const text = `the folder ${data} cannot be used: ${fileFailure(error)}; name another one with --data`
     throw new CliError(text, exitFailure)
   }
+  const own = names.find((name) => ofNode.includes(name))
+  if (own === undefined) return
+  const text = `the folder ${data} is the data folder of a node, by the ${own} in it; name another one with --data`
+  throw new CliError(text, exitFailure)
 }

@@ -24,7 +24,7 @@ import {
 } from './demo-compare.ts'
 import { sampleTrip, sampleTrips } from './demo-trips.ts'
 import { CliError, exitFailure } from './exit.ts'
-import { ignoreUserSignals, onStopSignals } from './signals.ts'
+import { endBy, ignoreUserSignals, onStopSignals } from './signals.ts'
 import { counted, duration, grouped, print, printJson, say, styledData } from './output.ts'
 import type { Options } from './options.ts'
 
@@ -78,7 +78,7 @@ async function demo(options: Options): Promise<void> {
   const tell = teller(options['json'] === true)
   const startedMs = performance.now()
   const interrupted = new Promise<void>((stop) => {
-    onStopSignals({ stop: () => stop(), stopNow: () => process.exit(exitFailure) })
+    onStopSignals({ stop: () => stop(), stopNow: endBy })
     ignoreUserSignals((text) => say(text))
   })
   const cluster = await DemoCluster.start(data, port)

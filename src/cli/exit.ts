@@ -2,6 +2,7 @@
 import { CommanderError } from 'commander'
 import { StoreError, type StoreErrorCode } from '../base/errors.ts'
 import { fileFailure, isFileFailure } from '../adapters/file-failure.ts'
+import { openFilesMax } from '../adapters/open-files.ts'
 import { say, styled } from './output.ts'
 
 export const exitOk = 0
@@ -55,6 +56,11 @@ export function reportFailure(error: unknown): number {
     complain(`${error.message} (${error.code})`)
     return exitByCode[error.code]
   }
+  const shortage = shortageOfFiles(error)
+  if (shortage !== undefined) {
+    complain(shortage)
+    return exitFailure
+  }
   if (isFileFailure(error)) {
     complain(`${error.path ?? 'a file'}: ${fileFailure(error)}`)
     return exitFailure
@@ -62,6 +68,26 @@ export function reportFailure(error: unknown): number {
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
   complain(`this is a bug of trilithon; please report it with this text:\n${text}`)
   return exitBug
+}
+
+/** With fewer, the files of a command may not all be loaded. */
+const filesToLoad = 200
+const codesOfShortage: readonly unknown[] = ['EMFILE', 'ENFILE']
+const codesOfLoading: readonly unknown[] = ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND']
+
+/** That no file may be opened any more, in words. Node.js then also says that it cannot find a package. */
+export function shortageOfFiles(
+  error: unknown,
+  filesMax: () => number | undefined = openFilesMax,
+): string | undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const isShort = codesOfShortage.includes(code)
+  if (!isShort && !codesOfLoading.includes(code)) return undefined
+  const most = filesMax()
+  const isFew = most !== undefined && most < filesToLoad
+  if (!isShort && !isFew) return undefined
+  const bound = most === undefined ? 'too few files' : `${most} files`
+  return `this process may have ${bound} open, and needs more: raise the limit (ulimit -n 4096, or LimitNOFILE=4096 for systemd) and start it again`
 }
 
 let hasStuckThread = false

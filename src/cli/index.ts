@@ -163,9 +163,10 @@ function listOf(
 function whereOf(text: string): IndexWhere {
   const parsed = parseJsonText(text)
   const value = parsed.ok ? parsed.value : undefined
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw notAWhere(text)
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  if (!isObject) throw notAWhere(text, parsed.ok ? undefined : parsed.reason)
   const filters = filtersOfGiven(value, '--where')
-  if (filters.length === 0) throw notAWhere(text)
+  if (filters.length === 0) throw notAWhere(text, 'it names no field')
   const where = new Map<string, Record<string, IndexValue>>()
   for (const { field, comparison, value } of filters) {
     where.set(field, { ...where.get(field), [comparison]: value })
@@ -173,9 +174,7 @@ function whereOf(text: string): IndexWhere {
   return Object.fromEntries(where)
 }
 
-function notAWhere(text: string): CliError {
-  return new CliError(
-    `--where wants JSON such as {"city":"Oslo","at":{"gte":5}}, not ${text}`,
-    exitUsage,
-  )
+function notAWhere(text: string, reason?: string): CliError {
+  const wish = `--where wants JSON such as {"city":"Oslo","at":{"gte":5}}, not ${text}`
+  return new CliError(reason === undefined ? wish : `${wish}: ${reason}`, exitUsage)
 }

@@ -1,5 +1,5 @@
 /** Files that a command is given: read, or refused in one sentence that names the file. */
-import { constants } from 'node:fs'
+import { constants, fstatSync } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { textOfUtf8 } from '../base/utf8.ts'
 import { readBounded, readBoundedStream } from '../adapters/bounded-file.ts'
@@ -23,7 +23,18 @@ export async function readInput(path: string): Promise<string> {
 }
 
 async function stdinBytes(): Promise<Buffer> {
+  // Node.js reads a folder as if it were empty.
+  if (isFolder(0)) throw new CliError('stdin cannot be read: it is a folder', exitUsage)
   return bounded('stdin', () => readBoundedStream(process.stdin, inputBytesMax))
+}
+
+function isFolder(descriptor: number): boolean {
+  try {
+    return fstatSync(descriptor).isDirectory()
+  } catch {
+    // Closed: nothing is read.
+    return false
+  }
 }
 
 /** `what` is said before the name, such as `the secret file`. */

@@ -110,7 +110,8 @@ function keyOf(text: unknown): { readonly [name: string]: Json } {
   const parsed = parseJsonText(String(text))
   const value = parsed.ok ? parsed.value : undefined
   if (typeof value === 'object' && value !== null && !isList(value)) return value
-  throw new CliError(`--key wants JSON such as {"artist_id":558}, not ${String(text)}`, exitUsage)
+  const wish = `--key wants JSON such as {"artist_id":558}, not ${String(text)}`
+  throw new CliError(parsed.ok ? wish : `${wish}: ${parsed.reason}`, exitUsage)
 }
 
 function isList(value: Json): value is readonly Json[] {

@@ -16,7 +16,7 @@ const startGraceMsDefault = 2_000
 
 /**
  * Starts it, runs until SIGTERM, SIGINT, SIGHUP or a failure, and stops it in an orderly way; a second SIGTERM
- * or SIGINT ends at once. It listens to signals before it starts: a reader of its log that sees that it serves may
+ * or SIGINT ends it at once, by that signal: `process.exit` would wait for a thread that waits for a file. It listens to signals before it starts: a reader of its log that sees that it serves may
  * stop it at once. A signal that comes while it starts stops it when it has started; a start that takes longer than
  * `startGraceMs` from then on is given up, and the process ends by that signal.
  */
@@ -63,7 +63,7 @@ function signalled(logger: Logger): Promise<NodeJS.Signals> {
       },
       stopNow: (signal) => {
         logger.warn({ signal }, 'a second signal came: ending at once')
-        process.exit(exitFailure)
+        endBy(signal)
       },
     })
     ignoreUserSignals((text, signal) => logger.warn({ signal }, text))

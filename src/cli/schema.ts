@@ -13,6 +13,8 @@ import type { Schema } from '../../schema/model.ts'
 import type { SchemaProblem } from '../../schema/problem.ts'
 import { ruleByKind } from '../../schema/rules.ts'
 import { assert } from '../base/assert.ts'
+import { parseJsonText } from '../cells/json-text.ts'
+import { unkeptIndex } from '../tables/registry.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { readInput } from './input-file.ts'
 import { counted, print, printJson, say } from './output.ts'
@@ -59,6 +61,13 @@ async function checkFile(file: string, options: Options): Promise<void> {
     printJson({ ok: false, problems: result.problems.map((one) => problemJson(one, source)) })
   }
   const schema = schemaOf(read, { isTold: options['json'] === true })
+  const unkept = unkeptIndex(schema)
+  if (unkept !== undefined) {
+    const { message } = unkept
+    if (options['json'] === true)
+      printJson({ ok: false, problems: [{ kind: 'not-kept', message }] })
+    throw new CliError(`${source.file}: ${message}`, exitUsage)
+  }
   const { name, tables, indexes } = schema
   const fingerprint = fingerprintOf(schema)
   if (options['json'] === true) {
@@ -85,7 +94,14 @@ async function readSchema(path: string): Promise<Read> {
   const file = path === '-' ? 'stdin' : path
   const text = await readInput(path)
   // No text of a schema begins with a brace, and every JSON of one does.
-  if (text.trimStart().startsWith('{')) return { source: { file }, result: parseSchemaJson(text) }
+  if (text.trimStart().startsWith('{')) {
+    const read = parseJsonText(text)
+    // The reader of schemas names the rule that a text breaks which is not JSON.
+    if (!read.ok && !read.reason.startsWith('not JSON')) {
+      throw new CliError(`${file}: ${read.reason}`, exitUsage)
+    }
+    return { source: { file }, result: parseSchemaJson(text) }
+  }
   return { source: { file, text }, result: parseSchema(text) }
 }
 

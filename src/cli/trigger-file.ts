@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { StoreError } from '../base/errors.ts'
 import { fileFailure } from '../adapters/file-failure.ts'
 import { isService, type Service } from '../triggers/definition.ts'
-import { CliError, exitFailure, exitUsage } from './exit.ts'
+import { CliError, complain, exitFailure, exitUsage } from './exit.ts'
 
 /** A module that awaits something at its top level, such as a first answer of a database, has it by then. */
 const loadMsMax = 30_000
@@ -45,9 +45,15 @@ async function loadInTime(
       reject(new CliError(text, exitFailure))
     }, loadMs)
   })
+  const onExit = (): void => {
+    complain(`${path} ended the process while it was loaded: take process.exit out of it`)
+    process.exitCode = exitFailure
+  }
+  process.on('exit', onExit)
   try {
     return await Promise.race([load(path, file), late])
   } finally {
+    process.off('exit', onExit)
     clearTimeout(timer)
   }
 }

@@ -91,8 +91,12 @@ export function settingReaders(
 /** What a shell puts in place of a part of a path, and no other program: a folder of that name would be made. */
 const shellWords = /^~[\w.-]*(?=\/|$)|\$(?:\w+|\{[^}]*\}|\([^)]*\))/
 
+function isPath(text: string): boolean {
+  return text.trim() !== '' && !text.includes('\0')
+}
+
 export function pathOf(located: Located): Read<string> {
-  const path = textOf(located, (text) => text.trim() !== '', 'names a file or folder')
+  const path = textOf(located, isPath, 'names a file or folder')
   const [word] = (path.ok && shellWords.exec(path.value)) || []
   if (word === undefined) return path
   return refuse(located.origin, `${word} means nothing here; write the whole path`)

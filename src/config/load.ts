@@ -1,5 +1,6 @@
 /** Reads a configuration with its files: the YAML itself, secrets, certificate and key, each looked at as well as read. */
-import { stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { stat, statfs } from 'node:fs/promises'
 import { secretProblem, shortSecretProblem } from '../base/secret-text.ts'
 import { textOfUtf8 } from '../base/utf8.ts'
 import { readBounded } from '../adapters/bounded-file.ts'
@@ -129,9 +130,8 @@ async function withFiles<Config extends FileNames>(
     else warnings.push(...tlsWarnings(tls, config.tls, names, Date.now()))
   }
   const { data } = config
-  if (data !== undefined && (await isFile(data))) {
-    problems.push(problemAt(origins, 'data', `data ${data} is a file, not a folder`))
-  }
+  const unfit = data === undefined ? undefined : await dataProblem(data)
+  if (unfit !== undefined) problems.push(problemAt(origins, 'data', `data ${data} ${unfit}`))
   const untrusted = await authoritiesProblems(environment)
   const isTlsCalled = called.some((url) => url.startsWith('https:'))
   if (isTlsCalled) problems.push(...untrusted)
@@ -169,10 +169,29 @@ function problemAt(
   return { where: describeOrigin(origins.get(name) ?? { kind: 'default' }), text }
 }
 
-async function isFile(path: string): Promise<boolean> {
-  const found = await stat(path).catch(() => undefined)
-  return found !== undefined && !found.isDirectory()
+/** File systems that show the kernel, and keep nothing: sysfs and proc of Linux. */
+const kernelSystems: readonly number[] = [0x62_65_65_72, 0x9f_a0]
+
+/** The reason why no node can keep its data there; undefined where one may. */
+async function dataProblem(path: string): Promise<string | undefined> {
+  try {
+    if (!(await stat(path)).isDirectory()) return 'is a file, not a folder'
+    const { type } = await statfs(path)
+    return kernelSystems.includes(type) ? 'lies where the system keeps no files' : undefined
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    const parent = dirname(path)
+    // It is made at the start, in the nearest folder above it.
+    if (code === 'ENOENT' && parent !== path) {
+      const unfit = await dataProblem(parent)
+      return unfit === 'is a file, not a folder' ? partIsFile : unfit
+    }
+    const isUnfit = code === 'ENOTDIR' || code === 'ENAMETOOLONG' || code === 'ELOOP'
+    return isUnfit ? `cannot be made: ${fileFailure(error)}` : undefined
+  }
 }
+
+const partIsFile = 'cannot be made: a part of its path is a file, not a folder (ENOTDIR)'
 
 type FileRead =
   { readonly ok: true; readonly bytes: Buffer } | { readonly ok: false; readonly reason: string }

@@ -2,10 +2,11 @@
  * The replica sets of a configuration, and the check that a data folder stays with those it was made
  * under: what a node has voted on counts in these alone.
  */
-import { open, readFile, rename } from 'node:fs/promises'
+import { open, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { StoreError } from '../base/errors.ts'
 import type { NodeId } from '../base/ids.ts'
+import { readBounded } from '../adapters/bounded-file.ts'
 import { fileFailure } from '../adapters/file-failure.ts'
 import type { NodeAddress } from './values.ts'
 
@@ -47,15 +48,21 @@ function isReordered(known: string, text: string): boolean {
   return sorted(known) === sorted(text)
 }
 
+/** Far more than the names of all nodes of a cluster have. */
+const setsBytesMax = 1_048_576
+
 /** Undefined when it was never written; whatever else hides it is no reason to write it anew. */
 async function readKnown(path: string): Promise<string | undefined> {
   try {
-    return await readFile(path, 'utf8')
+    const bytes = await readBounded(path, setsBytesMax)
+    if (bytes !== undefined) return bytes.toString()
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     const message = `${path} cannot be read: ${fileFailure(error)}; it says whose the data folder is`
     throw new StoreError('invalid', message, {}, { cause: error })
   }
+  const text = `${path} has more than ${setsBytesMax} bytes: no node wrote it; it says whose the data folder is`
+  throw new StoreError('invalid', text)
 }
 
 /** After a loss of power the file is whole, or was never written. */

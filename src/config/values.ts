@@ -46,6 +46,8 @@ export function refuse(
 
 function shown(located: Located): string {
   if (located.kind !== 'scalar') return located.kind === 'list' ? 'a list' : 'a map'
+  // JSON has no infinity.
+  if (typeof located.value === 'number') return String(located.value)
   return JSON.stringify(located.value) ?? 'nothing'
 }
 

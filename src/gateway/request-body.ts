@@ -133,8 +133,9 @@ function requireUnpacked({ headers }: Request): void {
     throw new HttpProblem(problem('invalid', message), 415, { 'accept-encoding': 'identity' })
   }
   const type = headers.get('content-type') ?? ''
-  const charset = /;\s*charset\s*=\s*"?([^\s;"]*)/i.exec(type)?.[1]
-  if (charset === undefined || /^utf-?8$/i.test(charset)) return
+  const charsets = [...type.matchAll(/;\s*charset\s*=\s*"?([^\s;"]*)/gi)].map(([, one = '']) => one)
+  const charset = charsets.find((one) => !/^utf-?8$/i.test(one))
+  if (charset === undefined) return
   const message = `send the body in UTF-8: the header Content-Type says the charset ${quoted(charset)}`
   throw new HttpProblem(problem('invalid', message), 415)
 }

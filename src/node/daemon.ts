@@ -27,6 +27,7 @@ import type { ConfigFiles } from '../config/load.ts'
 import { openDataFolder, resetData, type DataFolder } from './data-folder.ts'
 import { DiskWatch } from './disk-use.ts'
 import { drain } from './drain.ts'
+import { FolderWatch } from './folder-watch.ts'
 import { listen, type BoundServer, type Fetch, type Serve } from './http-server.ts'
 import { openLinks, type Links } from './links.ts'
 import { defaultListenerSettings } from '../config/listener-settings.ts'
@@ -88,6 +89,7 @@ export class Daemon {
   #stalls: Stalls | undefined
   #folder: DataFolder | undefined
   #disk: DiskWatch | undefined
+  #folderWatch: FolderWatch | undefined
   #settling: Timer | undefined
   #links: Links | undefined
   #node: Node | undefined
@@ -201,6 +203,7 @@ export class Daemon {
       (reason) => this.#fail(reason),
     )
     if (this.#failure !== undefined) throw this.#failure
+    this.#folderWatch = await FolderWatch.start(config.data, clock, (reason) => this.#fail(reason))
     const requestBytesMax = config.requestBytesMax ?? requestBytesMaxDefault
     this.#gateway = this.#options.gateway(this.#node, requestBytesMax)
     this.#state = 'running'
@@ -388,6 +391,7 @@ export class Daemon {
     await this.#links?.close()
     await closed
     this.#settling?.cancel()
+    this.#folderWatch?.stop()
     await this.#folder?.close()
     this.#disk?.stop()
     this.#stalls?.stop()

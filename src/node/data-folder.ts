@@ -5,9 +5,11 @@
  * The log is never mended by guesswork: a damaged one stops the node for good. `data/` is derived,
  * so a damaged one is made again from the log.
  */
-import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import type { Dirent, Stats } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { readBounded } from '../adapters/bounded-file.ts'
 import { makeFolder } from '../adapters/make-folder.ts'
 import { StoreError } from '../base/errors.ts'
 import type { OrderedStore } from '../ports/storage.ts'
@@ -33,6 +35,8 @@ export interface DataFolder {
 }
 
 const ownerName = 'owner.json'
+/** More than any note of an owner has. */
+const noteBytesMax = 65_536
 /** What was found damaged last. */
 const asideName = 'data.damaged'
 
@@ -51,7 +55,7 @@ export async function openDataFolder(path: string, access: StoreAccess): Promise
       settle: () => writeOwner(path, true),
       close: async () => {
         await data.close()
-        await rm(ownerPath(path), { force: true })
+        await removeOwner(path)
         await log.close()
       },
     }
@@ -83,13 +87,53 @@ async function makeOrExplain(path: string): Promise<void> {
   }
 }
 
-/** What reads or writes a pipe waits for another process. */
+/** The entries of a node's folder, each with its kind. */
+const ownEntries: ReadonlyMap<string, 'a file' | 'a folder'> = new Map([
+  [ownerName, 'a file'],
+  ['replica-sets', 'a file'],
+  ['replica-sets.new', 'a file'],
+  ['log', 'a folder'],
+  ['data', 'a folder'],
+])
+
+/**
+ * A reader of a pipe waits for another process, a device has no end, and a folder cannot be written. A
+ * link may lead to any of them.
+ */
 async function refuseStrangers(path: string): Promise<void> {
-  const entries = await readdir(path, { withFileTypes: true })
-  const strange = entries.find((entry) => entry.isFIFO() || entry.isSocket())
-  if (strange === undefined) return
-  const text = `the data folder ${path} has a pipe or a socket in it, ${strange.name}; remove that, or give another folder with --data`
-  throw new StoreError('invalid', text)
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    const wanted = ownEntries.get(entry.name)
+    const found = wanted === undefined ? entry : await behind(join(path, entry.name))
+    if (found === undefined) continue
+    const kind = kindOf(found)
+    if (wanted === undefined ? kind !== 'a pipe' && kind !== 'a socket' : kind === wanted) continue
+    const text =
+      wanted === undefined
+        ? `has ${kind} in it, ${entry.name}; remove that`
+        : `has ${entry.name} in it, which is ${kind} and must be ${wanted}; remove that`
+    throw new StoreError(
+      'invalid',
+      `the data folder ${path} ${text}, or give another folder with --data`,
+    )
+  }
+}
+
+/** Undefined for a link that leads nowhere. */
+async function behind(path: string): Promise<Stats | undefined> {
+  try {
+    return await stat(path)
+  } catch {
+    // The open of it says why it fails.
+    return undefined
+  }
+}
+
+function kindOf(entry: Stats | Dirent): string {
+  if (entry.isFile()) return 'a file'
+  if (entry.isDirectory()) return 'a folder'
+  if (entry.isFIFO()) return 'a pipe'
+  if (entry.isSocket()) return 'a socket'
+  return 'a device'
 }
 
 async function openLog(path: string, access: StoreAccess): Promise<OrderedStore> {
@@ -199,10 +243,18 @@ async function writeOwner(folder: string, isSettled: boolean): Promise<void> {
   await writeFile(ownerPath(folder), `${JSON.stringify(owner)}\n`)
 }
 
+/** Of this process: where another folder was put in place of its own, the note in there is another's. */
+async function removeOwner(folder: string): Promise<void> {
+  const owner = await readOwner(folder)
+  if (owner !== undefined && (owner.pid !== process.pid || owner.host !== hostname())) return
+  await rm(ownerPath(folder), { force: true })
+}
+
 /** The owner's note, if there is a legible one: it is only a hint. */
 async function readOwner(folder: string): Promise<Owner | undefined> {
   try {
-    const found: unknown = JSON.parse(await readFile(ownerPath(folder), 'utf8'))
+    const bytes = await readBounded(ownerPath(folder), noteBytesMax)
+    const found: unknown = JSON.parse(bytes?.toString() ?? '')
     if (typeof found !== 'object' || found === null) return undefined
     if (!('pid' in found) || !('host' in found)) return undefined
     const { pid, host } = found

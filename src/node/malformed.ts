@@ -26,6 +26,12 @@ export function headRefusal({
   httpVersion,
 }: Pick<IncomingMessage, 'url' | 'method' | 'headers' | 'rawHeaders' | 'httpVersion'>):
   Refusal | undefined {
+  const coding = headers['transfer-encoding']
+  if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked') {
+    const given = JSON.stringify(coding.slice(0, 80))
+    const text = `send the body as it is: the header Transfer-Encoding says ${given}, not chunked alone`
+    return { status: 501, code: 'invalid', text }
+  }
   const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host')
   if (hosts.length > 1) return invalid(`${hostIsWanted}, and this one has ${hosts.length}`)
   if (hosts.length === 0 && httpVersion === '1.1') {

@@ -6,6 +6,7 @@
 import { Hono } from 'hono'
 import type { Clock } from '../ports/clock.ts'
 import type { Figure, NodeMetrics } from './metrics.ts'
+import { problemContentType, problemPage } from './refusals.ts'
 import type { Check } from './status.ts'
 
 /** One of these requests, for its description. */
@@ -112,7 +113,10 @@ function parameterProblem(text: string): string | undefined {
       ? 'this request takes no parameters'
       : `there is no parameter ${name} here, only ${words}`
   }
-  return given.length > 1 ? `the parameter ${given[0]} is given twice` : undefined
+  if (given.length > 1) return `the parameter ${given[0]} is given twice`
+  const [value = ''] = url.searchParams.values()
+  if (value === '' || value === 'true' || value === 'false') return undefined
+  return `${given[0]} must be true or false, or stand without a value`
 }
 
 export function operationRoutes(
@@ -128,6 +132,12 @@ export function operationRoutes(
     if (wrong !== undefined) return context.text(`${wrong}\n`, 400)
     return next()
   })
+  app.use(async (context, next) => {
+    const { method } = context.req
+    if (method === 'GET' || method === 'HEAD') return next()
+    const body = problemPage(405, 'invalid', `${context.req.path} is asked with GET, not ${method}`)
+    return context.body(body, 405, { 'content-type': problemContentType, allow: 'GET' })
+  })
   app.get('/', (context) => {
     const paths = '/v1/datastores/… /openapi.json /livez /readyz?verbose /metrics /status'
     return context.text(`${self.name()}\n${paths}\n`)
@@ -140,7 +150,7 @@ export function operationRoutes(
     const checks = self.checks()
     const isReady = checks.every(({ ok }) => ok)
     const lines = checks.map(({ name, ok, text }) => `[${ok ? '+' : '-'}] ${name}: ${text}\n`)
-    const isVerbose = context.req.query('verbose') !== undefined
+    const isVerbose = (context.req.query('verbose') ?? 'false') !== 'false'
     const verdict = isReady ? 'ready\n' : 'not ready\n'
     const told = isVerbose || !isReady ? lines.join('') + verdict : verdict
     return context.text(told, isReady ? 200 : 503)

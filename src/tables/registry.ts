@@ -132,8 +132,8 @@ export async function applySchema(
   options: TransactionOptions,
 ): Promise<AppliedSchema> {
   const refused = refusalOf(schema)
-  const unique = schema.indexes.find((index) => index.kind === 'global' && index.unique)
-  if (unique !== undefined) throw notKept(unique)
+  const unkept = unkeptIndex(schema)
+  if (unkept !== undefined) throw unkept
   const group = registryGroup(schema.name)
   const { value } = await runTransaction(port, group, options, (transaction) =>
     step(transaction, schema, refused),
@@ -175,6 +175,12 @@ async function noteKnown(
     for (const [index] of noted) building.set(index, options.clock.wallMicros())
     if (noted.length > 0) putBuilding(transaction, building)
   })
+}
+
+/** The reason why no cluster takes this sound schema; undefined where one may. */
+export function unkeptIndex(schema: Schema): StoreError | undefined {
+  const unique = schema.indexes.find((index) => index.kind === 'global' && index.unique)
+  return unique && notKept(unique)
 }
 
 function notKept({ name, table }: Index): StoreError {

@@ -8,6 +8,7 @@ import {
   exitOk,
   reportFailure,
   reportLostOutput,
+  shortageOfFiles,
 } from '../../src/cli/exit.ts'
 
 /** The code, and the text on stderr. */
@@ -53,4 +54,16 @@ test('a reader that has had enough is no failure, and a full disk is', () => {
     exitFailure,
     'error: the output could not be written: the disk is full (ENOSPC)\n',
   ])
+})
+
+test('a process that may open too few files says so, whatever Node.js makes of it', () => {
+  const coded = (code: string): Error => Object.assign(new Error('x'), { code })
+  const text = (most: string): string =>
+    `this process may have ${most} open, and needs more: raise the limit (ulimit -n 4096, or LimitNOFILE=4096 for systemd) and start it again`
+  expect(shortageOfFiles(coded('EMFILE'), () => 60)).toBe(text('60 files'))
+  expect(shortageOfFiles(coded('ENFILE'), () => undefined)).toBe(text('too few files'))
+  expect(shortageOfFiles(coded('ERR_MODULE_NOT_FOUND'), () => 100)).toBe(text('100 files'))
+  expect(shortageOfFiles(coded('ERR_MODULE_NOT_FOUND'), () => 1_024)).toBeUndefined()
+  expect(shortageOfFiles(coded('ENOENT'), () => 60)).toBeUndefined()
+  expect(shortageOfFiles(new Error('x'), () => 60)).toBeUndefined()
 })

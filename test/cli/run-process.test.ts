@@ -77,26 +77,24 @@ test('the process reports a data folder that does not answer, and ends without i
   expect(isStuck()).toBe(true)
 })
 
-test('a second signal ends at once, also while it starts', async () => {
-  const exit = vi.spyOn(process, 'exit').mockImplementation(() => {
-    throw new Error('exit')
-  })
+test('a second signal ends the process itself at once, also while it starts', () => {
+  const kill = vi.spyOn(process, 'kill').mockReturnValue(true)
   void runUntilTold(() => new Promise(() => undefined), logger, 60_000)
   process.emit('SIGTERM', 'SIGTERM')
-  expect(exit).not.toHaveBeenCalled()
-  expect(() => process.emit('SIGINT', 'SIGINT')).toThrow('exit')
-  expect(exit).toHaveBeenCalledExactlyOnceWith(exitFailure)
+  expect(kill).not.toHaveBeenCalled()
+  process.emit('SIGINT', 'SIGINT')
+  expect(kill).toHaveBeenCalledExactlyOnceWith(process.pid, 'SIGINT')
+  expect(process.listenerCount('SIGINT')).toBe(0)
 })
 
 test('a terminal that closes says so twice, and does not cut the end short', async () => {
-  const exit = vi.spyOn(process, 'exit').mockImplementation(() => {
-    throw new Error('exit')
-  })
+  const kill = vi.spyOn(process, 'kill').mockReturnValue(true)
   void runUntilTold(() => new Promise(() => undefined), logger, 60_000)
   process.emit('SIGHUP', 'SIGHUP')
   process.emit('SIGHUP', 'SIGHUP')
-  expect(exit).not.toHaveBeenCalled()
-  expect(() => process.emit('SIGTERM', 'SIGTERM')).toThrow('exit')
+  expect(kill).not.toHaveBeenCalled()
+  process.emit('SIGTERM', 'SIGTERM')
+  expect(kill).toHaveBeenCalledExactlyOnceWith(process.pid, 'SIGTERM')
 })
 
 test('a failure stops it and is what it ends with', async () => {

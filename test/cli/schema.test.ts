@@ -165,3 +165,29 @@ test('a comment ends with its line, also where lines end as they once did on a M
     expect(stdout).toContain('2 tables')
   }
 })
+
+test('check refuses what apply always refuses, in the same words', async () => {
+  const text = `CREATE SCHEMA S;
+CREATE TABLE T { required int64 id; required string name; } PRIMARY KEY(id), ENTITY GROUP ROOT;
+CREATE UNIQUE GLOBAL INDEX ByName ON T(name);
+`
+  const message =
+    'index ByName on T is unique and global, which needs transactions over several groups; they are not there yet: make it LOCAL, or leave UNIQUE out'
+  expect(await schema(['check', '-'], text)).toMatchObject({
+    ...{ code: 2, stdout: '', stderr: `error: stdin: ${message}\n` },
+  })
+  const asJson = await schema(['check', '-', '--json'], text)
+  expect(asJson.code).toBe(2)
+  expect(JSON.parse(asJson.stdout)).toEqual({
+    ...{ ok: false, problems: [{ kind: 'not-kept', message }] },
+  })
+})
+
+test('a schema as JSON that gives a name twice is refused', async () => {
+  const { stdout } = await schema(['print', photos, '--json'])
+  const twice = stdout.replace('"name":', '"name":"Evil","name":')
+  expect(await schema(['check', '-'], twice)).toMatchObject({
+    code: 2,
+    stderr: 'error: stdin: the name "name" is given twice in one object\n',
+  })
+})

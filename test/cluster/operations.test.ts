@@ -3,6 +3,8 @@
  * every door; and figures that keep what their types promise while nodes come and go.
  */
 import { randomUUID } from 'node:crypto'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { connect } from '../../src/client/connect.ts'
@@ -182,7 +184,18 @@ test('a second SIGTERM ends a node at once', async () => {
     async () => node.log().includes('a signal asks for an end') || undefined,
   )
   node.signal('SIGTERM')
-  const { code } = await node.exited()
+  const isCutShort = { code: undefined, signal: 'SIGTERM' }
+  const isInOrder = { code: 0, signal: undefined }
+  const ended = await node.exited()
   // In order where it was faster than the second signal.
-  expect(node.log().includes('a second signal came') ? code : 1).toBe(1)
+  expect(ended).toEqual(node.log().includes('a second signal came') ? isCutShort : isInOrder)
+})
+
+test('a node whose data folder is removed stops, in words', async () => {
+  const node = cluster.node('a')
+  await node.start()
+  await node.ready()
+  await rm(join(cluster.folder, 'data-a'), { recursive: true })
+  expect(await node.exited()).toEqual({ code: 1, signal: undefined })
+  expect(node.log()).toMatch(/the node must stop[^]*error: .* was removed while this node ran: /)
 })

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { buildConfig } from '../../src/config/config.ts'
 import { loadConfig, type LoadResult } from '../../src/config/load.ts'
 
@@ -37,4 +37,36 @@ test('the loader refuses an endless configuration or secret, and a pipe, in one 
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+})
+
+test('a data folder that no start can make is refused beforehand', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'trilithon-config-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  await writeFile(join(folder, 'file'), '')
+  const withData = async (data: string): Promise<string> => {
+    const flags = new Map([
+      ...([
+        ['cluster', 'c'],
+        ['node', 'a'],
+        ['nodes', 'a=http://127.0.0.1:4700'],
+      ] as const),
+      ...([
+        ['listen', '127.0.0.1:4700'],
+        ['data', data],
+      ] as const),
+    ])
+    const sources = { file: undefined, environment: {}, flags, workingFolder: folder }
+    return reasonOf(await loadConfig(sources, buildConfig)) ?? ''
+  }
+  expect(await withData('new/deep')).toBe('')
+  expect(await withData('file/deep/x')).toBe(
+    `--data: data ${folder}/file/deep/x cannot be made: a part of its path is a file, not a folder (ENOTDIR)`,
+  )
+  expect(await withData('n'.repeat(300))).toContain('cannot be made: its name is too long')
+  expect(await withData('a\0b')).toBe(
+    '--data: data: "a\\u0000b" is not allowed: it names a file or folder',
+  )
+  if (process.platform !== 'linux') return
+  const unkept = 'lies where the system keeps no files'
+  expect(await withData('/sys/kernel/x')).toBe(`--data: data /sys/kernel/x ${unkept}`)
 })

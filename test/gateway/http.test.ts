@@ -264,7 +264,7 @@ const refusals: readonly Refusal[] = [
     ...{ method: 'POST', path: '/cells:batchGet', body: '{"cells":[]}' },
     ...{ headers: { ...json, 'content-encoding': 'deflate' }, status: 415, says: '"deflate"' },
   },
-  ...['utf-16', '"ISO-8859-1"'].map((charset) => ({
+  ...['utf-16', '"ISO-8859-1"', 'utf-8; charset=latin1'].map((charset) => ({
     ...{ method: 'PUT', path, body: '1' },
     ...{ headers: { 'content-type': `application/json; charset=${charset}` }, status: 415 },
     says: 'send the body in UTF-8',

@@ -1,5 +1,5 @@
 /** Data folders that cannot be used are refused in one sentence; damaged derived data is put aside. */
-import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { execFile } from 'node:child_process'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -109,13 +109,38 @@ test('a node refuses a folder with a pipe, reports one in a store as damage, and
   await promisify(execFile)('mkfifo', [note])
   await expect(openDataFolder(folder, access)).rejects.toMatchObject({
     code: 'invalid',
-    message: `the data folder ${folder} has a pipe or a socket in it, owner.json; remove that, or give another folder with --data`,
+    message: `the data folder ${folder} has owner.json in it, which is a pipe and must be a file; remove that, or give another folder with --data`,
   })
   await rm(note)
   const current = join(folder, 'log', 'CURRENT')
   await rm(current)
   await promisify(execFile)('mkfifo', [current])
   await expect(openDataFolder(folder, access)).rejects.toMatchObject({ code: 'corrupt' })
+})
+
+test.each([
+  ['owner.json', '/dev/zero', 'a device', 'a file'],
+  ['replica-sets', '/dev/zero', 'a device', 'a file'],
+  ['replica-sets', '/', 'a folder', 'a file'],
+  ['replica-sets.new', '/dev/full', 'a device', 'a file'],
+  ['log', '/dev/null', 'a device', 'a folder'],
+  ['data', '/proc/self/status', 'a file', 'a folder'],
+])('%s that leads to %s is refused before it is read', async (name, target, found, wanted) => {
+  await symlink(target, join(folder, name))
+  await expect(openDataFolder(folder, access)).rejects.toMatchObject({
+    code: 'invalid',
+    message: `the data folder ${folder} has ${name} in it, which is ${found} and must be ${wanted}; remove that, or give another folder with --data`,
+  })
+})
+
+test('a folder whose log lies behind a link is opened', async () => {
+  const elsewhere = join(folder, 'elsewhere')
+  await mkdir(elsewhere)
+  const path = join(folder, 'a')
+  await mkdir(path)
+  await symlink(elsewhere, join(path, 'log'))
+  await used(path)
+  expect(await readdir(elsewhere)).toContain('CURRENT')
 })
 
 test('damaged derived data is put aside and begun again, whether LevelDB or its reader notices', async () => {
@@ -192,4 +217,12 @@ test('DISK-17: all of data/ is read after a run that ended soon and not in order
   await (await run()).close()
   await (await run()).close()
   expect(asked).toEqual([false, false, true, false, true, false])
+})
+
+test('a note of replica sets that no node wrote is not read to its end', async () => {
+  await writeFile(join(folder, 'replica-sets'), Buffer.alloc(1_048_577, 'a'))
+  await expect(keepReplicaSets(folder, sets)).rejects.toMatchObject({
+    code: 'invalid',
+    message: expect.stringMatching(/replica-sets has more than 1048576 bytes: no node wrote it; /),
+  })
 })

@@ -102,6 +102,11 @@ test.each([
     { status: 431, code: 'too-large', detail: /at most 16384 bytes$/ },
   ],
   [
+    'a body that is packed on its way',
+    `PUT /x HTTP/1.1\r\n${own}\r\nTransfer-Encoding: gzip, chunked\r\nConnection: close\r\n\r\n0\r\n\r\n`,
+    { status: 501, code: 'invalid', detail: /says "gzip, chunked", not chunked alone$/ },
+  ],
+  [
     'an expectation that nobody knows',
     `GET /x HTTP/1.1\r\n${own}\r\nExpect: wonders\r\nConnection: close\r\n\r\n`,
     { status: 417, code: 'invalid', detail: /"wonders", only of 100-continue$/ },

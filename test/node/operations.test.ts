@@ -58,6 +58,19 @@ test('parameters that are not known are refused, as they are everywhere', async 
     400,
     'the parameter verbose is given twice\n',
   ])
+  expect(await said('/readyz?verbose=true')).toEqual([200, '[+] a: well\nready\n'])
+  expect(await said('/readyz?verbose=false')).toEqual([200, 'ready\n'])
+  for (const value of ['0', 'x', 'TRUE']) {
+    const text = 'verbose must be true or false, or stand without a value\n'
+    expect(await said(`/readyz?verbose=${value}`)).toEqual([400, text])
+  }
+  const posted = await app.request('/livez', { method: 'POST' })
+  expect(posted.status).toBe(405)
+  expect(posted.headers.get('allow')).toBe('GET')
+  expect(await posted.json()).toMatchObject({
+    ...{ status: 405, detail: '/livez is asked with GET, not POST' },
+  })
+  expect((await app.request('/livez', { method: 'HEAD' })).status).toBe(200)
   for (const path of ['/?x=1', '/livez?x', '/status?x=1', '/metrics?name=a']) {
     expect(await said(path)).toEqual([400, 'this request takes no parameters\n'])
   }
