@@ -2,6 +2,7 @@
  * What is a value of each type, and what to say when it is not. Values come from applications, also
  * from those in JavaScript, so nothing is taken for granted.
  */
+import { losesDigitsAsFloat } from '../base/decimal.ts'
 import { copyOf } from '../base/bytes.ts'
 import { errorText } from '../base/error-text.ts'
 import { StoreError } from '../base/errors.ts'
@@ -45,7 +46,7 @@ const scalarByKind: Readonly<Record<Exclude<PropertyKind, 'message'>, Scalar>> =
   float: {
     accepts: (value) => typeof value === 'number' && isFloat(value),
     words:
-      'a finite number of 32 bits, which keep whole numbers up to 16777216 and none below 1e-45',
+      'a finite number of 32 bits, which round a fraction, and lose no other digit of it (16777216, 3e10, not 16777217)',
   },
   double: { accepts: Number.isFinite, words: 'a finite number' },
   timestamp: {
@@ -106,11 +107,9 @@ function checkedJson(value: unknown, where: string, words: string): unknown {
   throw wrongValue(place, part, words)
 }
 
-/** A fraction is rounded to what 32 bits keep; a whole number that is not kept, or all of a small one, would be lost. */
+/** A fraction is rounded to what 32 bits keep. A number that would lose digits, or all of a small one, is not taken. */
 function isFloat(value: number): boolean {
-  if (!Number.isFinite(value) || Math.abs(value) > floatMost) return false
-  const kept = Math.fround(value)
-  return Number.isInteger(value) ? kept === value : kept !== 0
+  return Number.isFinite(value) && Math.abs(value) <= floatMost && !losesDigitsAsFloat(value)
 }
 
 function isCount(value: unknown): boolean {

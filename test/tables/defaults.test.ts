@@ -1,4 +1,5 @@
 /** SCH-3: what may be a default is what may be a value, by one rule; see `schema/default.ts` and `src/tables/scalar.ts`. */
+import { losesDigitsAsFloat } from '../../src/base/decimal.ts'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { fitByKind, valueOf } from '../../schema/default.ts'
@@ -29,12 +30,7 @@ function isValue(kind: (typeof scalarKinds)[number], literal: string | number | 
 
 /** A schema of before may have such a default, and rows are not given it as a value. */
 function isLost(kind: string, literal: string | number | boolean): boolean {
-  const isFloat = kind === 'float' && typeof literal === 'number'
-  return (
-    isFloat &&
-    literal !== 0 &&
-    (Number.isInteger(literal) ? Math.fround(literal) !== literal : Math.fround(literal) === 0)
-  )
+  return kind === 'float' && typeof literal === 'number' && losesDigitsAsFloat(literal)
 }
 
 test('SCH-3: a default fits where a row with its value would be taken', () => {
