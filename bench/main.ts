@@ -29,6 +29,8 @@ import {
   warmUp,
   workloads,
 } from './flags.ts'
+import { CliError } from '../src/cli/exit.ts'
+import { strict } from '../src/cli/strict.ts'
 import { BenchError } from './common.ts'
 import { benchGateway, describeGateway, type GatewayOptions } from './gateway.ts'
 import { nothingMeasured } from './nothing-measured.ts'
@@ -306,12 +308,17 @@ async function untilStopped<Report>(
   }
 }
 
+strict(program, (option) => option.variadic)
+
 try {
   await program.parseAsync()
 } catch (error) {
   if (error instanceof BenchError) {
     process.stderr.write(`bench: ${error.message}\n`)
     process.exitCode = failedExitCode
+  } else if (error instanceof CliError) {
+    process.stderr.write(`bench: ${error.message}\n`)
+    process.exitCode = usageExitCode
   } else if (error instanceof CommanderError) {
     process.exitCode = error.exitCode === 0 ? 0 : usageExitCode
   } else throw error

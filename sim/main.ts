@@ -3,6 +3,8 @@
  * progress to stderr; the exit code says what was found.
  */
 import { Command, CommanderError } from 'commander'
+import { CliError } from '../src/cli/exit.ts'
+import { strict } from '../src/cli/strict.ts'
 import { usageExitCode, type AddCommand } from './commands/flags.ts'
 
 /**
@@ -40,9 +42,15 @@ async function main(): Promise<number> {
     .exitOverride()
   for (const load of commandsFor(process.argv[2]))
     (await load())(program, (code) => (exitCode = code))
+  // A parser of these commands reads one value; lists are variadic.
+  strict(program, (option) => option.variadic)
   try {
     await program.parseAsync()
   } catch (error) {
+    if (error instanceof CliError) {
+      process.stderr.write(`error: ${error.message}\n`)
+      return usageExitCode
+    }
     if (!(error instanceof CommanderError)) throw error
     // Commander has reported the mistake, or shown the help.
     return error.exitCode === 0 ? 0 : usageExitCode

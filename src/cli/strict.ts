@@ -6,27 +6,31 @@
 import type { Command, Option } from 'commander'
 import { CliError, exitUsage } from './exit.ts'
 
+/** An option that gathers its values may be given several times. */
+type Gathers = (option: Option) => boolean
+
+const gathers: Gathers = (option) => option.variadic || option.parseArg !== undefined
+
 /** Looks at this command and all below it. */
-export function strict(command: Command): void {
-  for (const option of command.options) watch(command, option)
+export function strict(command: Command, mayRepeat: Gathers = gathers): void {
+  for (const option of command.options) watch(command, option, mayRepeat)
   command.hook('preAction', (_, asked) => checkArguments(asked))
-  for (const one of command.commands) strictBelow(one)
+  for (const one of command.commands) strictBelow(one, mayRepeat)
 }
 
-function strictBelow(command: Command): void {
-  for (const option of command.options) watch(command, option)
-  for (const one of command.commands) strictBelow(one)
+function strictBelow(command: Command, mayRepeat: Gathers): void {
+  for (const option of command.options) watch(command, option, mayRepeat)
+  for (const one of command.commands) strictBelow(one, mayRepeat)
 }
 
-function watch(command: Command, option: Option): void {
+function watch(command: Command, option: Option, mayRepeat: Gathers): void {
   if (!option.required && !option.optional) return
   const flag = option.long ?? option.flags
   let times = 0
   command.on(`option:${option.name()}`, (value: unknown) => {
     times += 1
     if (value === '') throw new CliError(`${flag} is given an empty value`, exitUsage)
-    // What gathers its values may be given several times.
-    if (times === 1 || option.variadic || option.parseArg !== undefined) return
+    if (times === 1 || mayRepeat(option)) return
     throw new CliError(`${flag} is given twice; it takes one value`, exitUsage)
   })
 }

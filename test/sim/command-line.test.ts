@@ -27,6 +27,15 @@ test('wrong usage ends with 2 and says what was expected', async () => {
   }
 }, 60_000)
 
+test('a flag that takes one value is refused where it is given twice', async () => {
+  const { code, stdout, stderr } = await sim('run', '--seed', '1', '--seed', '2')
+  expect({ code, stdout, stderr }).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'error: --seed is given twice; it takes one value\n',
+  })
+}, 60_000)
+
 /** What would leave a command with nothing to look at, or is not taken at all. */
 const refused: readonly (readonly [line: string, said: RegExp])[] = [
   ['run --seed 1 --rules nope', /unknown rule "nope"/],
