@@ -46,7 +46,9 @@ export function checkGroup(
   }
   if (!root.isRoot) {
     const message = `table ${name}: REFERENCES ${root.name}, which is not an ENTITY GROUP ROOT`
-    const hint = root.group === undefined ? undefined : `its root is ${root.group.root}`
+    // Tables that reference one another in a circle have no root to be named.
+    const above = draft.tables.find((one) => one.name === root.group?.root)
+    const hint = above?.isRoot === true ? `its root is ${above.name}` : undefined
     return complaints.add('not-a-root', [...at, 'group', 'root'], message, hint)
   }
   if (!sound.has(table) || !sound.has(root)) return

@@ -19,7 +19,13 @@ import type { Accepted } from '../../src/replication/message.ts'
 import { isExpiryDue } from './lease-pairs.ts'
 import { leaseBreaches, type LeaseView } from './lease-rules.ts'
 import { cellOf, type NodeCell, type Transition } from './node-cell.ts'
-import { newNode, textOfNode, withoutCrashes, type NodeState } from './node-state.ts'
+import {
+  isNextWriteFree,
+  newNode,
+  textOfNode,
+  withoutCrashes,
+  type NodeState,
+} from './node-state.ts'
 import { emptyBook, writeDown, type Book } from './book.ts'
 import { canonicalText, Interner } from './canonical.ts'
 import {
@@ -320,7 +326,7 @@ export class Model {
     const name = present(this.setting.names[at], 'explore: no such node')
     let outcome = stepNode(this.setting, name, state, action)
     if (crashes > 0) return outcome
-    while (!outcome.isHalted && isNextWriteFree(outcome.next)) {
+    while (!outcome.isHalted && isNextWriteFree(outcome.next, name)) {
       const then = stepNode(this.setting, name, outcome.next, { kind: 'flush' })
       outcome = {
         next: then.next,
@@ -463,12 +469,6 @@ const answers: ReadonlySet<SentMessage['kind']> = new Set([
 ])
 
 const settling: ReadonlySet<ActionKind> = new Set(['deliver', 'flush'])
-
-/** All that waits for the next write are messages to other nodes. */
-function isNextWriteFree(state: NodeState): boolean {
-  const next = state.pending.find((write) => write.isForced)
-  return next !== undefined && next.after.every((effect) => effect.kind === 'send')
-}
 
 /** The action as its node takes it. */
 export function nodeAction(model: Model, code: ActionCode): NodeAction {

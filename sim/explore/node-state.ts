@@ -4,7 +4,7 @@
  * whether it has come is for the search to say.
  */
 import { assert } from '../../src/base/assert.ts'
-import type { Position } from '../../src/base/ids.ts'
+import type { NodeId, Position } from '../../src/base/ids.ts'
 import type { Effect, LogRecord } from '../../src/replication/effect.ts'
 import { never, nextDeadline, restoreLog, type GroupLog } from '../../src/replication/log.ts'
 import { emptyState } from '../../src/replication/state.ts'
@@ -151,4 +151,14 @@ export function textOfNode(node: NodeState): string {
   const { log, ...rest } = node
   const { window: _window, set: _set, group: _group, ...logRest } = log
   return canonicalText({ ...rest, log: logRest })
+}
+
+/** All that waits for the next write are messages to other nodes. */
+export function isNextWriteFree({ pending }: NodeState, node: NodeId): boolean {
+  const next = pending.find((write) => write.isForced)
+  return next?.after.every((effect) => leaves(effect, node)) === true
+}
+
+function leaves(effect: Effect, node: NodeId): boolean {
+  return effect.kind === 'send' || (effect.kind === 'send-accepted' && effect.to !== node)
 }

@@ -20,6 +20,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
 export function unknownWord(kind: string, word: string, known: readonly string[]): string {
   // Nothing in it is to shape a terminal.
   const shown = JSON.stringify(word)
+  if (known.length === 0) return `unknown ${kind} ${shown}; there is none`
   const guess = nearest(word, known)
   if (guess !== undefined) return `unknown ${kind} ${shown}; did you mean "${guess}"?`
   return `unknown ${kind} ${shown}; known: ${known.join(', ')}`

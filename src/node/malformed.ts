@@ -64,8 +64,9 @@ export function answerMalformed(
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     // Errors of the network, and handshakes of TLS that fail, come here too: there is nobody to answer.
     const isOfHttp = /^(?:HPE_|ERR_HTTP_)/.test(error.code ?? '')
-    if (!isOfHttp || !socket.writable || isAnswered(atWork.get(socket)))
-      return void socket.destroy()
+    if (!isOfHttp || !socket.writable) return void socket.destroy()
+    const exchange = atWork.get(socket)
+    if (isAnswered(exchange)) return endAfter(exchange, socket)
     count()
     const { status, code, text } = parserRefusal(error, headBytesMax)
     const body = problemPage(status, code, text)
@@ -86,9 +87,16 @@ interface Exchange {
 }
 
 /** What is wrong is not this request, which is whole, or its answer has begun: a refusal would pass for that answer. */
-function isAnswered(exchange: Exchange | undefined): boolean {
+function isAnswered(exchange: Exchange | undefined): exchange is Exchange {
   if (exchange === undefined || exchange.response.writableFinished) return false
   return exchange.request.complete || exchange.response.headersSent
+}
+
+/** The request that is at work gets its own answer, and the connection ends after that: what follows is no request. */
+function endAfter({ response }: Exchange, socket: Duplex): void {
+  socket.pause()
+  if (response.writableFinished || response.destroyed) return void socket.destroy()
+  response.once('close', () => socket.destroy())
 }
 
 export interface Malformed {

@@ -187,6 +187,10 @@ export class RowReads {
   #indexOf(table: CompiledTable, name: string): CompiledIndex {
     const index = table.indexes.find((one) => one.name === name)
     if (index !== undefined) return index
+    if (table.globals.some((one) => one.name === name)) {
+      const message = `table ${table.name}: index "${name}" is global; db.index(…) reads it, over all groups`
+      throw new StoreError('invalid', message)
+    }
     const known = table.indexes.map((one) => one.name)
     const message = `table ${table.name}: ${unknownWord('local or inline index', name, known)}`
     throw new StoreError('invalid', message)

@@ -322,6 +322,10 @@ export const groups: Readonly<Record<string, BadSchema>> = {
     ],
     problem: 'table A: REFERENCES Child, which is not an ENTITY GROUP ROOT; its root is User',
   },
+  'a table as its own root': {
+    text: a('required int64 id;', 'PRIMARY KEY(id), ENTITY GROUP KEY(id) REFERENCES A'),
+    problem: 'table A: REFERENCES A, which is not an ENTITY GROUP ROOT',
+  },
   'a group key of another type': {
     text: a('required string id;', 'PRIMARY KEY(id), ENTITY GROUP KEY(id) REFERENCES User'),
     // @ts-expect-error -- string and int64

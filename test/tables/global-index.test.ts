@@ -378,3 +378,16 @@ test('IDX-1: rows without a part are in a global index, and null asks for them',
   expect(await ask({ owner: null })).toEqual([1])
   expect(await ask({ owner: 'bob' })).toEqual([2])
 })
+
+test('a global index is not read in a group: the error names the call that reads it', async () => {
+  const { node, open, run } = globalBench()
+  const db = open(photos, node('n1'))
+  const name: string = 'PhotosByCity'
+  const asked = db.read(of(1), 'current', (rows) =>
+    Reflect.apply(rows.index, rows, [Photo, name, { city: 'Rome' }]),
+  )
+  await expect(run(asked)).rejects.toMatchObject({
+    code: 'invalid',
+    message: 'table Photo: index "PhotosByCity" is global; db.index(…) reads it, over all groups',
+  })
+})
