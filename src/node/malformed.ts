@@ -61,12 +61,17 @@ export function answerMalformed(
   count: () => void,
 ): Malformed {
   const atWork = new WeakMap<Duplex, Exchange>()
+  const ending = new WeakSet<Duplex>()
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     // Errors of the network, and handshakes of TLS that fail, come here too: there is nobody to answer.
     const isOfHttp = /^(?:HPE_|ERR_HTTP_)/.test(error.code ?? '')
     if (!isOfHttp || !socket.writable) return void socket.destroy()
     const exchange = atWork.get(socket)
-    if (isAnswered(exchange)) return endAfter(exchange, socket)
+    if (ending.has(socket)) return
+    if (isAnswered(exchange)) {
+      ending.add(socket)
+      return endAfter(exchange, socket)
+    }
     count()
     const { status, code, text } = parserRefusal(error, headBytesMax)
     const body = problemPage(status, code, text)
@@ -94,9 +99,9 @@ function isAnswered(exchange: Exchange | undefined): exchange is Exchange {
 
 /** The request that is at work gets its own answer, and the connection ends after that: what follows is no request. */
 function endAfter({ response }: Exchange, socket: Duplex): void {
-  socket.pause()
-  if (response.writableFinished || response.destroyed) return void socket.destroy()
-  response.once('close', () => socket.destroy())
+  // A socket that is destroyed with bytes unread resets its connection, and the answer may be lost with it.
+  response.once('close', () => socket.end())
+  response.shouldKeepAlive = false
 }
 
 export interface Malformed {
