@@ -383,9 +383,10 @@ test('a global index is not read in a group: the error names the call that reads
   const { node, open, run } = globalBench()
   const db = open(photos, node('n1'))
   const name: string = 'PhotosByCity'
-  const asked = db.read(of(1), 'current', (rows) =>
-    Reflect.apply(rows.index, rows, [Photo, name, { city: 'Rome' }]),
-  )
+  const asked = db.read(of(1), 'current', async (rows) => {
+    const page: unknown = await Reflect.apply(rows.index, rows, [Photo, name, { city: 'Rome' }])
+    return page
+  })
   await expect(run(asked)).rejects.toMatchObject({
     code: 'invalid',
     message: 'table Photo: index "PhotosByCity" is global; db.index(…) reads it, over all groups',
