@@ -210,7 +210,10 @@ test('BUF-1, BUF-2, BUF-3: while a set has no majority its cells are buffered, t
       { ...cell, rowKey: buffered, body: { n: 2 } },
     ])
     const kinds = some.map((one) => one.kind === 'ok' && one.value.buffered)
-    expect(kinds).toEqual([...ofWest.map(() => true), undefined, false, true])
+    const ofTaken = ofWest.length + 1
+    expect(kinds.toSpliced(ofTaken, 1)).toEqual([...ofWest.map(() => true), undefined, true])
+    // The node that is left refuses it. Where no other node reaches that one, it is buffered, and rejected later.
+    expect([false, true]).toContain(kinds[ofTaken])
     await expect(
       trips.get({ ...cell, rowKey: buffered }, { timeoutMs: 1_000 }),
     ).rejects.toMatchObject({
@@ -233,14 +236,16 @@ test('BUF-1, BUF-2, BUF-3: while a set has no majority its cells are buffered, t
     const [lost] = await eventually('one of two bodies is rejected', async () => {
       const all: RejectedPut[] = []
       for await (const one of client.rejected('trips')) all.push(one)
-      return all.length > 0 ? all : undefined
+      const ofBuffered = all.filter(({ rowKey }) => rowKey === buffered)
+      return ofBuffered.length > 0 ? ofBuffered : undefined
     })
     const { body: kept } = (await trips.get({ ...cell, rowKey: buffered })) ?? {}
     expect(lost).toMatchObject({ rowKey: buffered, reason: { code: 'immutable' } })
     expect([lost?.body, kept].toSorted(byNumber)).toEqual([{ n: 1 }, { n: 2 }])
     const urls = ['--url', cluster.node('f').url]
     const told = await runProgram(['cells', 'rejected', '--datastore', 'trips', '--json', ...urls])
-    expect(JSON.parse(told.stdout)).toMatchObject({ rowKey: buffered, body: lost?.body })
+    const line = told.stdout.split('\n').find((one) => one.includes(buffered)) ?? ''
+    expect(JSON.parse(line)).toMatchObject({ rowKey: buffered, body: lost?.body })
   } finally {
     await client.close()
   }
