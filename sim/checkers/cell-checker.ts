@@ -5,7 +5,7 @@
  * CELL-1  A cell never changes: one triple, one body, one added id; only bodies that a client
  *         wrote.
  * CELL-2  Newest is the highest ref key.
- * CELL-3  Added ids are dense but for what was purged, and rise in the order in which cells can be
+ * CELL-3  Added ids have no gaps but those of purged cells, and rise in the order in which cells can be
  *         seen.
  * CELL-4  An answer to a put is true: created or not, and surely without effect.
  * CELL-5  A session that names a position is shown no earlier one.

@@ -379,7 +379,7 @@ export class Model {
   /**
    * Whether delivering it does nothing, and never will. Answers to a proposal or a read that is
    * over (no ballot and no round is taken up twice: checked as PAX-5), and, without crashes,
-   * notices of what is applied and requests that the proposer itself no longer needs an answer to.
+   * notices of applied positions, and requests whose answer the proposer no longer needs.
    */
   #isDead(vector: readonly number[], number: number, crashes: number): boolean {
     const flight = this.#flights.at(number)

@@ -1,6 +1,6 @@
 /**
- * One node between two steps: its group's log, its disks, what is on its way to them. Never
- * changed: a step works on a copy. Time has no length here: each deadline is either set or not, and
+ * One node between two steps: its group's log, its disks, and the writes on their way to them. No
+ * step changes it: each works on a copy. Time has no length here: each deadline is either set or not, and
  * whether it has come is for the search to say.
  */
 import { assert } from '../../src/base/assert.ts'

@@ -1,5 +1,5 @@
 /**
- * Random walks over a scope's actions, for what is too large to be searched whole: uniform ones,
+ * Random walks over the actions of a scope that is too large to be searched whole: uniform ones,
  * and ones by priority (PCT: Burckhardt, Kothari, Musuvathi and Nagarakatte, ASPLOS 2010). There
  * each chain has a random priority and the highest that can act does; at d - 1 moments drawn
  * beforehand the chain about to act falls below all others. A bug that needs d events in order is

@@ -1,5 +1,5 @@
 /**
- * Planted bugs that need something to happen inside a read, between a look and what is done on it;
+ * Planted bugs that need an event inside a read, between the look and the use of what it found;
  * and turns that take too long.
  */
 import type { Mutant } from './mutant.ts'

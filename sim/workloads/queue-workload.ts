@@ -122,8 +122,8 @@ export class QueueWorkload {
   }
 
   /**
-   * Once the world has healed: all that can be handled is; then handlers are mended, what was dead
-   * is brought back, and everything is handled.
+   * After the world has healed, the workers handle all messages that they can. Then the run mends the
+   * handlers and redrives the dead letters, and the workers handle the rest.
    */
   drain(): void {
     if (!this.#isOn) return

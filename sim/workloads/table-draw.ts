@@ -20,7 +20,7 @@ export interface Drawing {
 }
 
 /**
- * Reads and writes in any order; numbers are drawn last, since what has none yet cannot be read.
+ * Reads and writes in any order; the draw of numbers comes last, since a row without its number cannot be read.
  */
 export function drawTransaction(drawing: Drawing, who: string): readonly TableStep[] {
   const { random, store } = drawing

@@ -14,7 +14,7 @@ export const clientPath = '/v1/client'
 /** `raw`: the connection under the socket. */
 type Accept = (socket: WebSocket, remote: string, raw: Socket) => void
 
-/** An answer in place of an upgrade, or to what is no request. */
+/** The answer to a refused upgrade, or to bytes that are no request. */
 export interface UpgradeRefusal {
   readonly status: number
   readonly contentType: string

@@ -1,6 +1,6 @@
 /**
- * A copy of JSON that a program gives, made in one walk that reads each part once: what is checked is what is
- * stored, also of getters and proxies that say something else the second time.
+ * A copy of JSON that a program gives, made in one walk that reads each part once. So the program stores
+ * what it has checked, also of getters and proxies that answer differently the second time.
  */
 import { elementsOf, hiddenIn, isReadable } from './readable.ts'
 import { isPlain } from './words.ts'
