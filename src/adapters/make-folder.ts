@@ -5,26 +5,27 @@
 import { mkdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-/** Rejects with the error of the system; a folder that is there already is fine. */
+/**
+ * Rejects with the error of the system; a folder that is there already is fine. Other processes may make
+ * the same folders, and those above them, meanwhile.
+ */
 export async function makeFolder(path: string, mode = 0o777): Promise<void> {
+  const first = await failureOf(path, mode)
+  if (first === undefined) return
   const above = dirname(path)
-  try {
-    await mkdir(path, mode)
-  } catch (error) {
-    const code = codeOf(error)
-    if (await isFolder(path)) return
-    if (code !== 'ENOENT' || above === path || (await isFolder(above))) throw error
-    await makeFolder(above, mode)
-    await makeOne(path, mode)
-  }
+  if (codeOf(first) !== 'ENOENT' || above === path) throw first
+  await makeFolder(above, mode)
+  const second = await failureOf(path, mode)
+  if (second !== undefined) throw second
 }
 
-/** Another process may make it meanwhile. */
-async function makeOne(path: string, mode: number): Promise<void> {
+/** Why the folder could not be made; undefined: it is there. */
+async function failureOf(path: string, mode: number): Promise<unknown> {
   try {
     await mkdir(path, mode)
+    return undefined
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST' || !(await isFolder(path))) throw error
+    return (await isFolder(path)) ? undefined : error
   }
 }
 

@@ -20,6 +20,15 @@ test('a folder is made with those above it, also by several at once, and one tha
   expect((await stat(join(path, 'kept'))).isFile()).toBe(true)
 })
 
+test('folders beside one another are made at once, whichever call makes those above them first', async () => {
+  for (let round = 0; round < 200; round++) {
+    const above = join(folder, 'nodes', String(round), 'data')
+    await Promise.all(['a', 'b', 'c'].map((node) => makeFolder(join(above, node))))
+    for (const node of ['a', 'b', 'c'])
+      expect((await stat(join(above, node))).isDirectory()).toBe(true)
+  }
+})
+
 test('a folder of a secret is made for its user alone', async () => {
   const path = join(folder, 'private', 'one')
   await makeFolder(path, 0o700)
