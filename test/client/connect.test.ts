@@ -15,7 +15,8 @@ import { GroupService } from '../../src/txn/group-service.ts'
 import { decodeClientFrame, encodeClientFrame } from '../../src/wire/client/client-codec.ts'
 import { noteBug } from '../bugs.ts'
 import { rowKey } from '../cells/kit.ts'
-import { MemoryLog, MemoryReplica } from '../cells/memory-replica.ts'
+import { MemoryLog } from '../cells/memory-log.ts'
+import { MemoryReplica } from '../cells/memory-replica.ts'
 
 const cleanups: (() => Promise<void>)[] = []
 

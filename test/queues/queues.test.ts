@@ -108,7 +108,7 @@ test('QUE-5: a delivery that is stopped before it has looked leaves its group li
   const delivery = new Delivery(
     {
       ...ports,
-      replica: Object.assign(replica, { agenda: { ...replica.agenda, delist } }),
+      replica: Object.assign(replica, { agenda: Object.assign(replica.agenda, { delist }) }),
       groups: Object.assign(new LocalGroups(replica), { view }),
     },
     deliveryBounds,
