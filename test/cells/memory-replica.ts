@@ -10,7 +10,7 @@ import type { GroupId, NodeId, Position, Timestamp } from '../../src/base/ids.ts
 import type {
   IntentName,
   IntentOutcome,
-  LocalAgendas,
+  LocalWorklists,
   LocalReplica,
   Outcome,
   PageRange,
@@ -31,8 +31,8 @@ import { applyEntry } from '../../src/replication/apply.ts'
 import { emptyState, encodeState, type GroupState } from '../../src/replication/state.ts'
 import { Overlay, type Commit, type OverlayRow } from '../../src/store/overlay.ts'
 import { Pins } from '../../src/store/pins.ts'
-import { LocalAgenda } from '../../src/store/worklist.ts'
-import { Listing } from '../../src/store/worklist-index.ts'
+import { LocalWorklist } from '../../src/store/worklist.ts'
+import { WorklistIndex } from '../../src/store/worklist-index.ts'
 import { pageOf } from '../store/rows.ts'
 import type { MemoryLog } from './memory-log.ts'
 
@@ -46,7 +46,7 @@ export type Mishap =
   | 'expired'
 
 export class MemoryReplica implements LocalReplica {
-  readonly agenda: LocalAgendas
+  readonly worklist: LocalWorklists
   /** Applies nothing by itself while true; current reads still bring it up. */
   isBehind = false
   /** No peer answers this replica: it refuses reads, and submissions end as unknown. */
@@ -70,7 +70,7 @@ export class MemoryReplica implements LocalReplica {
   readonly #states = new Map<GroupId, GroupState>()
   /** Every version of every row: no batch ever takes one. */
   readonly #overlay = new Overlay()
-  readonly #listing = new Listing({
+  readonly #listing = new WorklistIndex({
     read: () => undefined,
     scan: async function* () {},
     checked: () => {
@@ -100,8 +100,7 @@ export class MemoryReplica implements LocalReplica {
       },
       data: {
         get: (group, key) => rowOf(this.#overlay.get(group, latin1(key))),
-        getAll: (group, keys) =>
-          keys.map((key) => rowOf(this.#overlay.get(group, latin1(key)))),
+        getAll: (group, keys) => keys.map((key) => rowOf(this.#overlay.get(group, latin1(key)))),
         getAllAt: async (group, keys, at) =>
           keys.map((key) => rowOf(this.#overlay.get(group, latin1(key), at))),
         scan: async (group, range) => this.#page(group, range),
@@ -119,7 +118,7 @@ export class MemoryReplica implements LocalReplica {
     }
     log.readers.push(reader)
     // The first of the log's replicas is the first one alive of those that hold each group.
-    this.agenda = new LocalAgenda(this.#listing, clock, () => log.readers[0] === reader)
+    this.worklist = new LocalWorklist(this.#listing, clock, () => log.readers[0] === reader)
   }
 
   positionHere(group: GroupId): Position | undefined {

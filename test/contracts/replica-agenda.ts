@@ -1,8 +1,8 @@
-/** What the port of the replica promises of agendas: see `replica-port.ts`. */
+/** What the port of the replica promises of worklists: see `replica-port.ts`. */
 import { expect, test } from 'vitest'
 import { isNodeId, type GroupId } from '../../src/base/ids.ts'
 import type { ListedGroup } from '../../src/group/replica-port.ts'
-import { agendaPrefix } from '../../src/group/worklist-key.ts'
+import { worklistPrefix } from '../../src/group/worklist-key.ts'
 import { newGroup, newName } from './footings.ts'
 import type { ReplicaStory } from './replica-story.ts'
 import { bytesOf, type Committed } from './submissions.ts'
@@ -17,7 +17,7 @@ class Topic {
   }
 
   #key(name: string): Uint8Array {
-    return Buffer.concat([agendaPrefix(this.name), bytesOf(name)])
+    return Buffer.concat([worklistPrefix(this.name), bytesOf(name)])
   }
 
   put(group: GroupId, name: string, isNew = true): Promise<Committed> {
@@ -32,14 +32,14 @@ class Topic {
 
   list(after?: GroupId, limit = 10): Promise<readonly ListedGroup[]> {
     const { footing, replica } = this.#one
-    return footing.settled(replica.agenda.list(this.name, after, limit))
+    return footing.settled(replica.worklist.list(this.name, after, limit))
   }
 }
 
-export function describeAgendas(story: () => ReplicaStory): void {
+export function describeWorklists(story: () => ReplicaStory): void {
   test('QUE-5: a group with a row under a topic is listed under it, until its worker found none', async () => {
     const one = story()
-    const { agenda } = one.replica
+    const { worklist } = one.replica
     const topic = new Topic(one)
     const [a, b, c] = [newGroup('a'), newGroup('b'), newGroup('c')]
     expect(await topic.list()).toEqual([])
@@ -56,22 +56,22 @@ export function describeAgendas(story: () => ReplicaStory): void {
     expect(await topic.list(a, 1)).toEqual(all.slice(1, 2))
     expect(await topic.list(c)).toEqual([])
     const { position } = await topic.take(a, 'first')
-    agenda.delist(topic.name, a, position)
+    worklist.unlist(topic.name, a, position)
     // Of a time before its newest row.
-    agenda.delist(topic.name, b, 1)
+    worklist.unlist(topic.name, b, 1)
     expect(await topic.list()).toEqual(all.slice(1))
     await topic.put(a, 'third')
     expect(await topic.list()).toEqual([{ group: a, position: 3 }, ...all.slice(1)])
-    expect(await one.footing.settled(agenda.topics(1_000))).toContain(topic.name)
+    expect(await one.footing.settled(worklist.topics(1_000))).toContain(topic.name)
   })
 
   test('QUE-5: a watcher of a topic hears of each row that is put there, and of no other one', async () => {
     const one = story()
-    const { agenda } = one.replica
+    const { worklist } = one.replica
     const [topic, another] = [new Topic(one), new Topic(one)]
     const heard: ListedGroup[] = []
     const wake = (listed: ListedGroup): void => void heard.push(listed)
-    const [first, second] = [agenda.watch(topic.name, wake), agenda.watch(topic.name, wake)]
+    const [first, second] = [worklist.watch(topic.name, wake), worklist.watch(topic.name, wake)]
     const { group } = one
     await one.commit(['a=1'])
     await another.put(group, 'row')
@@ -95,13 +95,13 @@ export function describeAgendas(story: () => ReplicaStory): void {
   test('rows of a topic are counted as they come and go', async () => {
     const one = story()
     const topic = new Topic(one)
-    const { agenda } = one.replica
+    const { worklist } = one.replica
     const { group } = one
     await topic.put(group, 'a')
     await topic.put(group, 'b')
     await topic.put(group, 'b', false)
     await topic.take(group, 'a')
-    expect(agenda.counts()[topic.name]).toEqual({ put: 2, gone: 1 })
+    expect(worklist.counts()[topic.name]).toEqual({ put: 2, gone: 1 })
   })
 
   test('of the nodes that hold a group exactly one serves it, where all are alive', async () => {
@@ -110,7 +110,7 @@ export function describeAgendas(story: () => ReplicaStory): void {
     await one.commit(['a=1'])
     const { nodes } = one.footing
     const holders = nodes.filter(({ replica }) => replica.holds(group))
-    const serving = holders.filter(({ replica }) => replica.agenda.isOurs(group))
+    const serving = holders.filter(({ replica }) => replica.worklist.isOurs(group))
     expect(serving).toHaveLength(1)
     // The leader that one names is another node, which names nobody.
     const leaders = holders.map(({ replica }) => replica.leaderElsewhere(group))

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { present } from '../../src/base/assert.ts'
 import type { Limits } from '../../src/base/limits.ts'
 import { isAtEnd, type LocalReplica, type PageRange } from '../../src/group/replica-port.ts'
-import { describeAgendas } from './replica-agenda.ts'
+import { describeWorklists } from './replica-worklist.ts'
 import { firstOf, newGroup, newName, type Footing } from './footings.ts'
 import { ReplicaStory } from './replica-story.ts'
 import { bytesOf, textOf, textsOf, timeoutMs } from './submissions.ts'
@@ -41,7 +41,7 @@ export function replicaPortContract(
     describePages(story)
     describeRowsNow(story)
     describeOutcomes(story)
-    describeAgendas(story)
+    describeWorklists(story)
     describeEnds(ownStory, canBeCutOff)
   })
 }
