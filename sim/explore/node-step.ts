@@ -203,7 +203,9 @@ class NodeStep {
   /** Peers whose registrations this node counts on. */
   get counted(): readonly NodeId[] {
     const grants = [...(this.#log.lease?.grants ?? [])]
-    return grants.filter(([peer, term]) => this.#leases.isHeld(peer, term)).map(([peer]) => peer)
+    return grants
+      .filter(([peer, term]) => this.#leases.confirmHeld(peer, term))
+      .map(([peer]) => peer)
   }
 
   /** What a current read here would have to see if the registrations were enough. */
