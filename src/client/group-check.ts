@@ -35,11 +35,7 @@ function readProblem({ from, atLeast, keys, range }: ReadGroup): Problem | undef
 
 /** What a node would not read. How much a transaction may hold in all is for the node to say. */
 function submissionProblem({ reads, ranges, mutations }: Submission): Problem | undefined {
-  return (
-    keysProblem(reads) ??
-    keysProblem(mutations.map(({ key }) => key)) ??
-    rangesProblem(ranges)
-  )
+  return keysProblem(reads) ?? keysProblem(mutations.map(({ key }) => key)) ?? rangesProblem(ranges)
 }
 
 function rangesProblem(ranges: Submission['ranges']): Problem | undefined {

@@ -51,6 +51,11 @@ export class MemoryReplica implements LocalReplica {
   isBehind = false
   /** No peer answers this replica: it refuses reads, and submissions end as unknown. */
   isCutOff = false
+  /**
+   * Whether it takes itself for the first one alive of those that hold each group. Where several do, they are as
+   * nodes that hear nothing of one another: each serves what is listed.
+   */
+  isFirst = true
   /** Has a lease of every group: it answers current reads at once. It is not behind then. */
   isAtOnce = false
   readonly mishaps: Mishap[] = []
@@ -111,14 +116,12 @@ export class MemoryReplica implements LocalReplica {
       requests: { count: 0, read: (group, timeoutMs) => this.#askOthers(group, timeoutMs) },
       ...{ isOver: () => this.#isStopped, wake: () => undefined, begin: () => undefined },
     })
-    const reader = {
-      onCommitted: (group: GroupId) => {
+    log.readers.push({
+      onCommitted: (group) => {
         if (!this.isBehind) this.catchUp(group)
       },
-    }
-    log.readers.push(reader)
-    // The first of the log's replicas is the first one alive of those that hold each group.
-    this.worklist = new LocalWorklist(this.#listing, clock, () => log.readers[0] === reader)
+    })
+    this.worklist = new LocalWorklist(this.#listing, clock, () => this.isFirst)
   }
 
   positionHere(group: GroupId): Position | undefined {

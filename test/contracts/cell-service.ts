@@ -261,7 +261,9 @@ function describeAnswersNow(story: () => CellStory): void {
 
 /** Bytes as texts, whichever class they are of; who leads a shard is a hint. */
 function plain({ answer, positions }: Answered): unknown {
-  return { positions, items: answer.kind === 'get' ? answer.items.map(asText) : answer }
+  if (answer.kind !== 'get') return answer
+  const rows = answer.items.map((item) => (item.kind === 'ok' ? item.value?.rowKey : undefined))
+  return { positions, rows, items: answer.items.map(asText) }
 }
 
 function describeEnds(ownStory: () => Promise<CellStory>, { canBeCutOff }: CellAbilities): void {

@@ -84,6 +84,7 @@ export function memoryFooting(limits: Partial<Limits> = {}): Promise<Footing> {
   const nodes = ['n1', 'n2'].map((name): FootingNode => {
     const own = bench.clockOf(name)
     const replica = new MemoryReplica(bench.log, own)
+    replica.isFirst = replicas.length === 0
     replicas.push(replica)
     const cells = new CellStore({ replica, clock: own, random: bench.random.fork(name) })
     const stop = async (): Promise<void> => {

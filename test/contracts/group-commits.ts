@@ -112,7 +112,7 @@ export function describeCommits(story: () => GroupStory): void {
         for (const step of steps) await check(one, model, step)
         expect(await one.now()).toBe(model.rows(model.states.length - 1))
       }),
-      { numRuns: 25 },
+      { numRuns: 15 },
     )
   })
 }

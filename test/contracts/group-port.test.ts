@@ -69,15 +69,14 @@ groupPortContract(
 )
 
 groupPortContract('a node, on replicas in memory', async () => localPlace(await memoryFooting()), {
-  ...local,
-  canBeCutOff: true,
+  ...{ ...local, canBeCutOff: true, isHeavy: true },
 })
 
 for (const [disk, makeDisk] of disks) {
   groupPortContract(
     `a node alone, on ${disk}`,
     async () => localPlace(await loneFooting(makeDisk)),
-    local,
+    { ...local, isHeavy: makeDisk === levelDisk },
   )
 }
 
@@ -99,11 +98,10 @@ groupPortContract(
   { ...local, canBeCutOff: true },
 )
 
-groupPortContract(
-  'a client over a socket',
-  async () => clientPlace(await loneFooting(levelDisk)),
-  remote,
-)
+groupPortContract('a client over a socket', async () => clientPlace(await loneFooting(levelDisk)), {
+  ...remote,
+  isHeavy: true,
+})
 
 groupPortContract('a node of three, simulated', async () => localPlace(await simulatedFooting()), {
   ...local,

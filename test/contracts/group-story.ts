@@ -32,6 +32,8 @@ export interface GroupPlace {
 export interface GroupAbilities {
   /** It can lose its majority. */
   readonly canBeCutOff: boolean
+  /** Also rows of mebibytes are tried on it, which take long. */
+  readonly isHeavy?: boolean
   /** It takes signals, and reads the first rows with their view. */
   readonly isClient: boolean
 }
