@@ -33,7 +33,7 @@ function readProblem({ from, atLeast, keys, range }: ReadGroup): Problem | undef
   return keysProblem(keys) ?? (range && rangeProblem(range))
 }
 
-/** What a node would not read. How much a transaction may hold in all is for the node to say. */
+/** The node bounds the sizes of the whole transaction; longer keys it would not even read. */
 function submissionProblem({ reads, ranges, mutations }: Submission): Problem | undefined {
   return keysProblem(reads) ?? keysProblem(mutations.map(({ key }) => key)) ?? rangesProblem(ranges)
 }

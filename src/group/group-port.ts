@@ -53,8 +53,8 @@ export interface FirstRead {
  */
 export interface GroupPort {
   /**
-   * `atLeast`: a position that the session has seen already. What is read at a timestamp is whole at each
-   * replica, so there it is not waited for.
+   * `atLeast`: a position that the session has seen already. A read at a timestamp does not wait for it: each
+   * replica that has applied the timestamp has its whole state.
    */
   view(group: GroupId, from: ReadFrom, timeoutMs: number, atLeast?: Position): Promise<View>
   /**

@@ -31,7 +31,7 @@ interface GroupLog {
   readonly entries: Entry[]
   readonly state: GroupState
   readonly window: ValidationWindow
-  /** Entries whose states nobody may read any more. */
+  /** Entries whose states are gone for readers. */
   forgotten: number
 }
 
@@ -71,7 +71,7 @@ export class MemoryLog {
     if (session !== undefined && intent.sequence < session.floor) return { kind: 'expired' }
     const known = session?.outcomes.get(intent.sequence)
     if (known !== undefined) return known
-    // Nobody has such a position: a real proposer asks a majority before it says so.
+    // No replica has such a position: a real proposer asks a majority before it says so.
     if (readPosition > position) return { kind: 'conflict', position }
     const conflict = log.window.conflict(
       readPosition,

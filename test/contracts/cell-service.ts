@@ -259,7 +259,7 @@ function describeAnswersNow(story: () => CellStory): void {
   })
 }
 
-/** Bytes as texts, whichever class they are of; who leads a shard is a hint. */
+/** Bytes as texts, whichever class they are of. The leaders of shards are hints. */
 function plain({ answer, positions }: Answered): unknown {
   if (answer.kind !== 'get') return answer
   const rows = answer.items.map((item) => (item.kind === 'ok' ? item.value?.rowKey : undefined))
@@ -297,7 +297,7 @@ function describeEnds(ownStory: () => Promise<CellStory>, { canBeCutOff }: CellA
     )
     await one.passMs(50)
     await place.footing.settled(place.close())
-    // What waits is answered with what it found so far, or with the same problem.
+    // A call that waits ends with the pages that it found, or with the same problem.
     expect(['log', 'closed']).toContain(problemOf(await place.footing.settled(waiting)))
     expect(place.footing.clock.wallMicros() - startMicros).toBeLessThan(30_000_000)
     const get = { kind: 'get', ...read, items: [name] } as const

@@ -76,7 +76,7 @@ for (const [disk, makeDisk] of disks) {
   groupPortContract(
     `a node alone, on ${disk}`,
     async () => localPlace(await loneFooting(makeDisk)),
-    { ...local, isHeavy: makeDisk === levelDisk },
+    local,
   )
 }
 

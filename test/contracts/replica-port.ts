@@ -284,7 +284,7 @@ const someStep: fc.Arbitrary<Step> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       ...{ kind: fc.constant('look' as const), isOther: fc.boolean() },
-      // A number: so many commits before the newest.
+      // A number counts commits back from the newest.
       from: fc.constantFrom('current' as const, 'any' as const, 0, 1),
       ...{ atLeast: fc.nat(2), keys: fc.array(keyArbitrary, { maxLength: 3 }) },
     }),

@@ -112,7 +112,7 @@ export function describeWorklists(story: () => ReplicaStory): void {
     const holders = nodes.filter(({ replica }) => replica.holds(group))
     const serving = holders.filter(({ replica }) => replica.worklist.isOurs(group))
     expect(serving).toHaveLength(1)
-    // The leader that one names is another node, which names nobody.
+    // The leader that one names is another node, which names none.
     const leaders = holders.map(({ replica }) => replica.leaderElsewhere(group))
     expect(leaders.every((leader) => leader === undefined || isNodeId(leader))).toBe(true)
     expect(leaders.filter((leader) => leader === undefined).length).toBeGreaterThan(0)

@@ -25,9 +25,6 @@ import { Sessions } from '../../src/txn/session.ts'
 import { momentOf } from '../../src/time/moments.ts'
 import { globalBench, type GlobalBench, type RelayNode } from './global-bench.ts'
 
-/** A listing of groups takes no longer. */
-const listingMs = 1_000
-
 function schemaOf(more: string): Schema {
   const parsed = parseSchema(`
 CREATE SCHEMA Fleet;
@@ -58,7 +55,7 @@ async function partsOf(
   const index = schema?.globals.get(name)
   const table = schema?.tables.get(index?.table ?? '')
   if (!schema || !table || !index) throw new Error('the index was applied')
-  const list: UpkeepParts['list'] = (...asked) => replica.groups(...asked, listingMs)
+  const list: UpkeepParts['list'] = (...asked) => replica.groups(...asked, 1_000)
   const misfits = new MisfitRows()
   return { port, schema, table, index, options, list, misfits, onProgress: () => undefined }
 }
@@ -369,7 +366,7 @@ test('writers can shorten, empty and delete older rows under an index, and its b
     const index = schema?.globals.get(name)
     const table = schema?.tables.get('Note')
     if (!schema || !table || !index) throw new Error('the index was applied')
-    const list: UpkeepParts['list'] = (...asked) => n1.replica.groups(...asked, listingMs)
+    const list: UpkeepParts['list'] = (...asked) => n1.replica.groups(...asked, 1_000)
     const [port, misfits] = [n1.groups, new MisfitRows()]
     const bounded = { ...options, limits: { ...fewLimits, transactionMutationsMax: 7 } }
     const common = { port, schema, table, index, list, misfits, onProgress: () => undefined }

@@ -1,6 +1,6 @@
 /**
  * The port that transactions stand on, over a replica in memory (`../cells/memory-replica.ts`), with notes
- * of what was asked. On demand a commit meets conflicts, unknown outcomes or overload, and pages are small.
+ * of each commit. On demand a commit meets conflicts, unknown outcomes or overload, and pages are small.
  */
 import type { GroupId, Position } from '../../src/base/ids.ts'
 import type { GroupPort, ReadFrom, RowPage, View } from '../../src/group/group-port.ts'
