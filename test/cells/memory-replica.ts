@@ -14,7 +14,7 @@ import type {
   LocalReplica,
   Outcome,
   PageRange,
-  ReadLevel,
+  ReplicaReadLevel,
   ReadPoint,
   Row,
   Submission,
@@ -203,7 +203,7 @@ export class MemoryReplica implements LocalReplica {
 
   async read(
     group: GroupId,
-    level: ReadLevel,
+    level: ReplicaReadLevel,
     timeoutMs: number,
     atLeast?: Position,
   ): Promise<ReadPoint> {

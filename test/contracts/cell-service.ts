@@ -139,10 +139,10 @@ function describeReads(story: () => CellStory): void {
         items: [{ ...name, refKey, body: packed(refKey) }],
       })
       expect(positions).toEqual([[shardOf(name.rowKey), refKey + 1]])
-      const seen = { level: 'any', atLeast: positions } as const
+      const seen = { level: 'snapshot', atLeast: positions } as const
       expect(await one.get({ ...name, refKey }, seen, one.other)).toBe(`A/${refKey}=${refKey}`)
     }
-    const ahead = { level: 'any', atLeast: [[shardOf(name.rowKey), 10 ** 9]] } as const
+    const ahead = { level: 'snapshot', atLeast: [[shardOf(name.rowKey), 10 ** 9]] } as const
     expect(await one.get(name, ahead)).toBe('invalid')
   })
 
@@ -244,7 +244,7 @@ function describeAnswersNow(story: () => CellStory): void {
     ]
     let answered = 0
     for (const item of items) {
-      for (const read of [current, any, { level: 'any', atLeast: positions } as const]) {
+      for (const read of [current, any, { level: 'snapshot', atLeast: positions } as const]) {
         const operation = { kind: 'get', datastore, read, items: [item] } as const
         const now = present(service.answerNow, 'it answers in the call').call(service, operation)
         if (now === undefined) continue
@@ -253,7 +253,7 @@ function describeAnswersNow(story: () => CellStory): void {
       }
     }
     expect(answered).toBeGreaterThanOrEqual(6)
-    const ahead = { level: 'any', atLeast: [[shardOf(rowKey), 10 ** 9]] } as const
+    const ahead = { level: 'snapshot', atLeast: [[shardOf(rowKey), 10 ** 9]] } as const
     const operation = { kind: 'get', datastore, read: ahead, items: items.slice(0, 1) } as const
     expect(service.answerNow?.(operation)).toBeUndefined()
   })

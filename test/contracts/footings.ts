@@ -136,7 +136,7 @@ export async function loneFooting(
     replica: node.replica,
     cells: node.cells,
     connect: async () => {
-      const client = await connect({ nodes: [url] })
+      const client = await connect({ endpoints: [url] })
       opened.push(client)
       return client
     },

@@ -50,7 +50,7 @@ function describePoints(story: () => ReplicaStory, ownStory: OwnStory): void {
   test('a read ends at a point, and the rows that are read after it are of that point at least', async () => {
     const one = story()
     const { group, replica, other } = one
-    for (const level of ['any', 'current'] as const) {
+    for (const level of ['snapshot', 'current'] as const) {
       expect(await one.read(level)).toEqual({ position: 0, timestamp: 0 })
     }
     for (const value of ['1', '2']) {
@@ -68,11 +68,11 @@ function describePoints(story: () => ReplicaStory, ownStory: OwnStory): void {
     const one = story()
     for (const value of ['1', '2', '3']) {
       const { position, timestamp } = await one.commit([`a=${value}`])
-      const point = await one.read('any', one.other, position)
+      const point = await one.read('snapshot', one.other, position)
       expect(point).toEqual({ position, timestamp })
       expect(textOf(one.other.get(one.group, bytesOf('a')))).toBe(`a=${value}`)
     }
-    await expect(one.read('any', one.other, 1_000)).rejects.toMatchObject({ code: 'invalid' })
+    await expect(one.read('snapshot', one.other, 1_000)).rejects.toMatchObject({ code: 'invalid' })
   })
 
   test('a position that is known at once is the one that a read of any state gives', async () => {
@@ -81,7 +81,7 @@ function describePoints(story: () => ReplicaStory, ownStory: OwnStory): void {
     for (const value of ['1', '2', '3']) {
       await one.commit([`a=${value}`])
       const here = replica.positionHere(group)
-      expect(here).toBe((await one.read('any')).position)
+      expect(here).toBe((await one.read('snapshot')).position)
       expect(here).toBe(Number(value))
     }
     const unknown = replica.positionHere(newGroup())
@@ -262,7 +262,7 @@ type Step =
   | {
       readonly kind: 'look'
       readonly isOther: boolean
-      readonly from: 'current' | 'any' | number
+      readonly from: 'current' | 'snapshot' | number
       readonly atLeast: number
       readonly keys: readonly string[]
     }
@@ -285,7 +285,7 @@ const someStep: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       ...{ kind: fc.constant('look' as const), isOther: fc.boolean() },
       // A number counts commits back from the newest.
-      from: fc.constantFrom('current' as const, 'any' as const, 0, 1),
+      from: fc.constantFrom('current' as const, 'snapshot' as const, 0, 1),
       ...{ atLeast: fc.nat(2), keys: fc.array(keyArbitrary, { maxLength: 3 }) },
     }),
   },
@@ -293,7 +293,7 @@ const someStep: fc.Arbitrary<Step> = fc.oneof(
 
 function describeRowsNow(story: () => ReplicaStory): void {
   test('MVCC-1: rows at once are those of a read and a look-up, of the same point', async () => {
-    const answered = { current: 0, any: 0, at: 0 }
+    const answered = { current: 0, snapshot: 0, at: 0 }
     await fc.assert(
       fc.asyncProperty(fc.array(someStep, { maxLength: 12 }), async (steps) => {
         const one = story()
@@ -315,7 +315,7 @@ function describeRowsNow(story: () => ReplicaStory): void {
       { numRuns: 40 },
     )
     // The drawing reaches answers of each kind; a current one needs a lease.
-    expect(answered.any).toBeGreaterThan(0)
+    expect(answered.snapshot).toBeGreaterThan(0)
     expect(answered.at).toBeGreaterThan(0)
   })
 
@@ -325,7 +325,7 @@ function describeRowsNow(story: () => ReplicaStory): void {
     const { timestamp: first } = await one.commit(['a=1'])
     const { position, timestamp } = await one.commit(['a=2'])
     const keys = [bytesOf('a'), bytesOf('x')]
-    for (const from of ['any', timestamp] as const) {
+    for (const from of ['snapshot', timestamp] as const) {
       const { point, rows } = replica.rowsNow(group, from, position, keys) ?? {}
       expect(point).toEqual({ position, timestamp })
       expect(textsOf(rows ?? [])).toBe('a=2 none')
@@ -341,7 +341,7 @@ function describeRowsNow(story: () => ReplicaStory): void {
 async function compare(
   one: ReplicaStory,
   replica: LocalReplica,
-  from: 'current' | 'any' | number,
+  from: 'current' | 'snapshot' | number,
   atLeast: number,
   keys: readonly string[],
 ): Promise<boolean> {
@@ -420,7 +420,7 @@ function describeEnds(ownStory: OwnStory, canBeCutOff: boolean): void {
         await expect(footing.settled(ask())).rejects.toMatchObject({ code: 'unavailable' })
         expect(footing.clock.wallMicros() - startMicros).toBeLessThan(800_000)
       }
-      expect(await one.read('any')).toEqual({ position, timestamp })
+      expect(await one.read('snapshot')).toEqual({ position, timestamp })
       const rows = replica.getAt(group, [bytesOf('a')], timestamp)
       expect(textsOf(await footing.settled(rows))).toBe('a=1')
     },
@@ -449,9 +449,9 @@ function describeEnds(ownStory: OwnStory, canBeCutOff: boolean): void {
     await footing.settled(firstOf(footing).stop())
     expect(await footing.settled(replica.submit(late, timeoutMs))).toEqual({ kind: 'unknown' })
     expect(replica.positionHere(group)).toBeUndefined()
-    expect(replica.rowsNow(group, 'any', 0, [])).toBeUndefined()
+    expect(replica.rowsNow(group, 'snapshot', 0, [])).toBeUndefined()
     const questions: readonly (() => Promise<unknown>)[] = [
-      () => replica.read(group, 'any', timeoutMs),
+      () => replica.read(group, 'snapshot', timeoutMs),
       () => replica.read(group, 'current', timeoutMs),
       () => replica.readAt(group, timestamp, timeoutMs),
       () => replica.getAt(group, [bytesOf('a')], timestamp),

@@ -1,7 +1,7 @@
 /** Replicas as their suite uses them: the first and the last one of a footing, and a session. */
 import type {
   LocalReplica,
-  ReadLevel,
+  ReplicaReadLevel,
   ReadPoint,
   Submission,
 } from '../../src/group/replica-port.ts'
@@ -31,7 +31,7 @@ export class ReplicaStory extends Session {
   }
 
   read(
-    level: ReadLevel,
+    level: ReplicaReadLevel,
     replica: LocalReplica = this.replica,
     atLeast?: number,
   ): Promise<ReadPoint> {

@@ -67,7 +67,7 @@ export class MemoryPort implements GroupPort {
     const { group, intent } = submission
     const known = await this.replica.outcome(group, intent, timeoutMs)
     if (known.kind === 'committed') return known
-    const { position } = await this.replica.read(group, 'any', timeoutMs)
+    const { position } = await this.replica.read(group, 'snapshot', timeoutMs)
     if (twist.kind === 'conflict') return { kind: 'conflict', position }
     if (twist.kind !== 'unknown') return twist
     if (twist.takesEffect) await this.#groups.commit(submission, timeoutMs)
