@@ -1,4 +1,5 @@
 /** The contract of cells: a node's own store, routed between replica sets, and over the wire. */
+import { cellServiceOf } from '../../src/client/client.ts'
 import { disks, levelDisk } from '../store/stores.ts'
 import { cellServiceContract } from './cell-service.ts'
 import type { CellPlace } from './cell-story.ts'
@@ -17,9 +18,10 @@ function nodePlace(footing: Footing): CellPlace {
 }
 
 async function clientPlace(footing: Footing): Promise<CellPlace> {
-  const service = await firstOf(footing).connect()
+  const client = await firstOf(footing).connect()
   const other = await lastOf(footing).connect()
-  return { footing, service, other, close: () => service.close() }
+  const cells = { service: cellServiceOf(client), other: cellServiceOf(other) }
+  return { footing, ...cells, close: () => client.close() }
 }
 
 const node = { canBeCutOff: false, takesIntents: true, answersNow: true }

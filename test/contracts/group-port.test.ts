@@ -1,6 +1,6 @@
 /** The contract of the group port: in memory, at a node, over the wire, and in a simulated cluster. */
 import type { GroupPort } from '../../src/group/group-port.ts'
-import { ClientGroups } from '../../src/client/groups.ts'
+import { Groups } from '../../src/client/groups.ts'
 import { SeenPositions } from '../../src/client/seen-positions.ts'
 import { GroupService } from '../../src/txn/group-service.ts'
 import { LocalGroups } from '../../src/txn/local-groups.ts'
@@ -89,7 +89,7 @@ groupPortContract(
     )
     const [port, other] = services.map(
       (service): GroupPort =>
-        new ClientGroups((asked, ms) => service.execute(asked, ms), new SeenPositions()),
+        new Groups((asked, ms) => service.execute(asked, ms), new SeenPositions()),
     )
     if (port === undefined || other === undefined) throw new Error('there are two nodes')
     const close = async (): Promise<void> => services[0]?.stop()
