@@ -1,6 +1,6 @@
 /** A group port as its suite uses it: where it lives, and a session with a group of its own. */
 import type { GroupPort, ReadFrom, View } from '../../src/group/group-port.ts'
-import type { RowRange, Submission } from '../../src/group/replica-port.ts'
+import type { Outcome, RowRange, Submission } from '../../src/group/replica-port.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import {
   allRows,
@@ -80,6 +80,15 @@ export class GroupStory extends Session {
     const asked = place.port.scan(this.group, view, range, timeoutMs)
     const { rows, isWhole } = await place.settled(asked)
     return [...rows.map(textOf), ...(isWhole ? [] : ['…'])].join(' ')
+  }
+
+  /** The kind of the outcome, or the code of the error. */
+  told(commit: Promise<Outcome>): Promise<unknown> {
+    const told = commit.then(
+      ({ kind }) => kind,
+      (error: { code?: unknown }) => error.code,
+    )
+    return this.place.settled(told)
   }
 
   async now(): Promise<string> {
