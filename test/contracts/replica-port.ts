@@ -229,7 +229,7 @@ function describePages(story: () => ReplicaStory): void {
           expect(found).toEqual(expected(model, range))
         },
       ),
-      { numRuns: 40 },
+      { numRuns: 20 },
     )
   })
 }
