@@ -15,8 +15,8 @@ function definition(table: string): object {
 }
 
 function bench() {
-  const bugs: string[] = []
-  const cluster = createCluster({ onBug: ({ message }) => bugs.push(message) })
+  const damaged: string[] = []
+  const cluster = createCluster({ onDamagedIndex: ({ message }) => damaged.push(message) })
   const { world, random } = cluster.bench
   const client = cluster.client({ schemaTrustMs: 10 })
   const { clock } = cluster.clockOf('tables')
@@ -35,7 +35,7 @@ function bench() {
       }),
     )
   return {
-    ...{ bugs, client, run, damage, cells, indexes: client.cellIndexes(datastore) },
+    ...{ damaged, client, run, damage, cells, indexes: client.cellIndexes(datastore) },
     rest: () => run(world.sleep(60_000_000)),
     put: (row: number, body: { readonly city: string }) =>
       run(cells.put({ rowKey: rowKey(row), column: 'BASE', refKey: 1, body: { ...body } })),
@@ -79,7 +79,7 @@ test.each([
   ['the definition of another index', JSON.stringify(definition('other'))],
   ['the definition of another datastore', JSON.stringify({ ...definition('bad'), datastore: 'x' })],
 ])('IDX-11: a registry row that holds %s stops no put, list or drop', async (_, text) => {
-  const { run, indexes, put, damage, rest, bugs } = bench()
+  const { run, indexes, put, damage, rest, damaged } = bench()
   for (const name of ['bad', 'good']) await run(indexes.apply(definition(name)))
   await damage('bad', text)
   await rest()
@@ -91,7 +91,7 @@ test.each([
     ['bad', true],
     ['good', false],
   ])
-  expect(new Set(bugs)).toEqual(
+  expect(new Set(damaged)).toEqual(
     new Set([
       'index bad of datastore trips: its stored definition cannot be read, so the index takes part in nothing; take it out with trilithon index drop --datastore trips bad, and declare it anew',
     ]),
