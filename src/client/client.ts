@@ -68,7 +68,10 @@ export class Client implements CellService {
   readonly #sessions: Sessions
   readonly #seen = new SeenPositions()
   readonly #caller: Caller
+  readonly #signal: AbortSignal | undefined
   #isClosed = false
+  /** What closing meets is told to whoever closes it; here nobody waits. */
+  readonly #onAbort = (): void => void this.close().catch(() => undefined)
   readonly #checkOpen = (): void => {
     if (this.#isClosed) throw errorOf(closed)
   }
@@ -79,8 +82,11 @@ export class Client implements CellService {
   readonly #conclude = (replied: Replied, operation: CellOperation): Answered =>
     this.#noteSeen(replied, operation)
 
-  constructor(ports: ClientPorts, limits: Partial<ClientLimits> = {}) {
+  /** `signal`: closes it when it is aborted. */
+  constructor(ports: ClientPorts, limits: Partial<ClientLimits> = {}, signal?: AbortSignal) {
     this.#ports = ports
+    this.#signal = signal
+    signal?.addEventListener('abort', this.#onAbort, { once: true })
     this.#limits = { ...defaultClientLimits, callsMax: applicationCallsMax, ...limits }
     this.#sessions = new Sessions(ports.clock, ports.random)
     this.#caller = new Caller(ports, this.#limits)
@@ -268,6 +274,7 @@ export class Client implements CellService {
   /** Ends all calls and gives the connections back. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true
+    this.#signal?.removeEventListener('abort', this.#onAbort)
     const handlers = this.queues.close()
     await this.#caller.close()
     await handlers
