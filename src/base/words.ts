@@ -1,4 +1,5 @@
 /** Values from outside in messages. */
+import { types } from 'node:util'
 import { isDetached, isReadable, isView, prototypeOf } from './readable.ts'
 
 const shownCharsMax = 40
@@ -28,9 +29,7 @@ export function wordsFor(value: unknown): string {
 
 function wordsForFunction(value: object): string {
   if (!isReadable(value)) return 'a proxy that was revoked'
-  if (Object.prototype.toString.call(value).endsWith('GeneratorFunction]')) {
-    return 'a generator function'
-  }
+  if (types.isGeneratorFunction(value)) return 'a generator function'
   // That of a class stays as it is, and of a function that may be called it can be changed.
   const made = Object.getOwnPropertyDescriptor(value, 'prototype')
   return made?.writable === false ? 'a class' : 'a function'
@@ -58,9 +57,9 @@ function classOf(value: object): string {
   return name === '' ? 'that inherits from another one' : `of the class ${name}`
 }
 
-/** Asked of the object itself: in this folder there is no clock, and a date of a sandbox is one too. */
+/** Asked of the engine: an object may call itself a date and be none, and a date of a sandbox is one too. */
 export function isDate(value: unknown): value is Date {
-  return isReadable(value) && Object.prototype.toString.call(value) === '[object Date]'
+  return types.isDate(value)
 }
 
 /** An object of members, and of no class. */

@@ -37,7 +37,14 @@ import { checkDates, filtersOf, type IndexWhere } from './filters.ts'
 import type { ClientGroups } from './groups.ts'
 import { checkedPage } from './indexes.ts'
 import type { BuildOptions, CellBuildOptions, IndexQueryOptions, WriteOptions } from './options.ts'
-import { buildRules, cellBuildRules, checkText, queryRules, writeRules } from './rules.ts'
+import {
+  buildRules,
+  cellBuildRules,
+  checkText,
+  checkUpkeep,
+  queryRules,
+  writeRules,
+} from './rules.ts'
 
 export type { IndexWhere } from './filters.ts'
 export type { CellBuildOptions, IndexQueryOptions } from './options.ts'
@@ -82,12 +89,13 @@ export class ClientCellIndex {
     checkOptions(`${call}: query`, options, queryRules)
     const { select, columns, order, cursor, read = 'current', timeoutMs, signal } = options
     const { datastore, name } = this
+    const { filters, dates } = filtersOf(where, call)
     const operation = {
       kind: 'index' as const,
       datastore,
       name,
       read: { level: read, atLeast: [] },
-      where: filtersOf(where, call),
+      where: filters,
       limit: options.limit ?? pageItemsMax,
       reverse: options.reverse === true,
       verify: options.verify === true,
@@ -102,7 +110,7 @@ export class ClientCellIndex {
     checkSignal(signal)
     if (answer.kind === 'problem') throw errorOf(answer.problem)
     if (answer.kind !== 'index') throw errorOf(notAnAnswer)
-    checkDates(where, answer, call)
+    checkDates(dates, answer, call)
     checkSelected(select, answer.fields, name)
     const entries = answer.entries.map(({ rowKey, values, cells }): CellIndexEntry => {
       const named = answer.fields.map((field, place) => [field, values[place] ?? null] as const)
@@ -144,11 +152,6 @@ function byColumn(cells: readonly StoredCell[]): Readonly<Record<string, Cell>> 
       throw new StoreError('corrupt', "the bytes of a cell's body are damaged")
     }),
   )
-}
-
-function checkUpkeep(verb: string, name: unknown, options: unknown): void {
-  checkText(`cellIndexes.${verb}`, 'the name of an index', name)
-  checkOptions(`cellIndexes.${verb}`, options, cellBuildRules)
 }
 
 function ofOther(datastore: string, definition: IndexDefinition): StoreError {
@@ -228,7 +231,7 @@ export class ClientCellIndexes {
     name: string,
     options: CellBuildOptions = {},
   ): Promise<{ shards: number; rows: number }> {
-    checkUpkeep('build', name, options)
+    checkUpkeep('cellIndexes.build', name, options, cellBuildRules)
     // Nothing is waited for before all replica sets have heard of it.
     await this.#spread(options)
     const { definition, declaredAt, isBuilding, isKnown } = await this.#named(name, options)
@@ -250,14 +253,14 @@ export class ClientCellIndexes {
     name: string,
     options: CellBuildOptions = {},
   ): Promise<{ shards: number; rows: number }> {
-    checkUpkeep('rebuild', name, options)
+    checkUpkeep('cellIndexes.rebuild', name, options, cellBuildRules)
     const { definition } = await this.#named(name, options)
     return buildCellIndex(this.#build(definition, options), undefined)
   }
 
   /** Compares what each row has in the index with its cells. */
   async check(name: string, options: CellBuildOptions = {}): Promise<CellIndexReport> {
-    checkUpkeep('check', name, options)
+    checkUpkeep('cellIndexes.check', name, options, cellBuildRules)
     const { definition } = await this.#named(name, options)
     return compareCellIndex(this.#build(definition, options))
   }
@@ -267,8 +270,7 @@ export class ClientCellIndexes {
    * gone on with by another call; rejects with `not-found` when there is none of the name.
    */
   async drop(name: string, options: BuildOptions = {}): Promise<void> {
-    checkText('cellIndexes.drop', 'the name of an index', name)
-    checkOptions('cellIndexes.drop', options, buildRules)
+    checkUpkeep('cellIndexes.drop', name, options, buildRules)
     const { graceMs, onProgress, signal } = options
     const { datastore } = this
     let asked: DropIndex = { kind: 'drop-index', datastore, name }

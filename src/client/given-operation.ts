@@ -2,6 +2,7 @@
 import {
   checkArgument,
   flag,
+  givenMember,
   number,
   oneOf,
   text,
@@ -64,12 +65,13 @@ const kind = oneOf(...known)
 /** Throws `invalid`. */
 export function checkOperation(call: string, given: unknown, options: unknown): void {
   if (!isObject(given)) throw wrongArgument(call, 'the operation', given, 'an operation on cells')
-  const name: unknown = Reflect.get(given, 'kind')
+  const memberOf = (one: string): unknown => givenMember(`${call}: the operation`, given, one)
+  const name = memberOf('kind')
   checkArgument(call, 'kind', name, kind)
-  checkArgument(call, 'datastore', Reflect.get(given, 'datastore'), text)
+  checkArgument(call, 'datastore', memberOf('datastore'), text)
   const found = Object.entries(kinds).find(([one]) => one === name)
   for (const [member, rule] of Object.entries(found?.[1] ?? {})) {
-    checkArgument(call, member, Reflect.get(given, member), rule)
+    checkArgument(call, member, memberOf(member), rule)
   }
   if (!isObject(options)) {
     throw wrongArgument(call, 'the options', options, 'an object of timeoutMs, signal')
