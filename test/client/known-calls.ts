@@ -198,7 +198,7 @@ export const knownCalls: readonly KnownCall[] = [
     ...{ ...log, after: isNotNegative, since: isMoment },
   }),
   // An item that is none is answered by itself.
-  on('cells.batchShardLog', cells, [[place], {}], [isBatch], log),
+  on('cells.batchShardLog', cells, [[place], {}], [isFilled], log),
   on('cells.tail', cells, [{}], [], {
     ...{
       shards: isShards,
