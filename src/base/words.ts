@@ -1,4 +1,5 @@
 /** Values from outside in messages. */
+// oxlint-disable-next-line no-restricted-imports -- it asks the engine what a value is, and does no I/O
 import { types } from 'node:util'
 import { isDetached, isReadable, isView, prototypeOf } from './readable.ts'
 

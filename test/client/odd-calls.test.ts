@@ -23,7 +23,7 @@ function isTaken(takes: (value: unknown) => boolean, value: unknown): boolean {
 /** No options. */
 function isNothing(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
-  return isPlain(value) && isTaken((one) => Reflect.ownKeys(Object(one)).length === 0, value)
+  return isPlain(value) && isTaken(() => Reflect.ownKeys(value).length === 0, value)
 }
 
 /** An object that its maker has revoked. */

@@ -50,8 +50,8 @@ function throwing(): never {
 }
 
 /** Its one member cannot be read. */
-function unreadable<Of>(name: string): Of {
-  return typed(Object.defineProperty({}, name, { enumerable: true, get: throwing }))
+function unreadable(name: string): never {
+  return typed<never>(Object.defineProperty({}, name, { enumerable: true, get: throwing }))
 }
 
 /** As a match of a regular expression is. */
