@@ -1,6 +1,4 @@
 /** Values from outside in messages. */
-// oxlint-disable-next-line no-restricted-imports -- it asks the engine what a value is, and does no I/O
-import { types } from 'node:util'
 import { isDetached, isReadable, isView, prototypeOf } from './readable.ts'
 
 const shownCharsMax = 40
@@ -28,9 +26,18 @@ export function wordsFor(value: unknown): string {
   }
 }
 
+/** Nothing of a proxy that will not be asked. */
+function tagOf(value: object): string {
+  try {
+    return Object.prototype.toString.call(value)
+  } catch {
+    return ''
+  }
+}
+
 function wordsForFunction(value: object): string {
   if (!isReadable(value)) return 'a proxy that was revoked'
-  if (types.isGeneratorFunction(value)) return 'a generator function'
+  if (tagOf(value).endsWith('GeneratorFunction]')) return 'a generator function'
   // That of a class stays as it is, and of a function that may be called it can be changed.
   const made = Object.getOwnPropertyDescriptor(value, 'prototype')
   return made?.writable === false ? 'a class' : 'a function'
@@ -58,9 +65,16 @@ function classOf(value: object): string {
   return name === '' ? 'that inherits from another one' : `of the class ${name}`
 }
 
-/** Asked of the engine: an object may call itself a date and be none, and a date of a sandbox is one too. */
+/** Asked of the object itself: in this folder there is no clock, and a date of a sandbox is one too. */
 export function isDate(value: unknown): value is Date {
-  return types.isDate(value)
+  if (typeof value !== 'object' || value === null || !isReadable(value)) return false
+  try {
+    // A date has no tag, also none that it inherits; what calls itself one has.
+    if (Symbol.toStringTag in value) return false
+    return Object.prototype.toString.call(value) === '[object Date]'
+  } catch {
+    return false
+  }
 }
 
 /** An object of members, and of no class. */
