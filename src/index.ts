@@ -3,16 +3,16 @@
 // A client, and what it gives.
 export { connect, type ConnectOptions } from './client/connect.ts'
 export type { Client } from './client/client.ts'
-export type { ClientCells } from './client/cells.ts'
+export type { Cells as ClientCells } from './client/cells.ts'
 export type {
   CellIndexEntry,
   CellIndexPage,
-  ClientCellIndex,
-  ClientCellIndexes,
+  CellIndex as ClientCellIndex,
+  CellIndexAdmin as ClientCellIndexes,
   IndexQueryOptions,
 } from './client/cell-indexes.ts'
 export type { GivenIndexValue, IndexWhere } from './client/filters.ts'
-export type { ClientIndexes, GlobalIndexState } from './client/indexes.ts'
+export type { IndexAdmin as ClientIndexes, GlobalIndexState } from './client/indexes.ts'
 export type {
   GivenPlace,
   LogOptions,
@@ -66,10 +66,10 @@ export type { SendOptions } from './queues/send.ts'
 export {
   batchMessagesMax,
   delayMsMax,
-  handleDefaults,
+  consumeDefaults,
   messageBytesMax,
   sentMessagesMax,
-  type HandleOptions,
+  type ConsumeOptions,
 } from './queues/bounds.ts'
 
 // Cells.
@@ -78,7 +78,7 @@ export type { RejectedPut } from './client/rejected.ts'
 export type { Json } from './cells/body.ts'
 export type { GetItem, LogPlace } from './cells/operation.ts'
 export type { Outcome, Problem } from './base/problem.ts'
-export type { ReadLevel } from './group/replica-port.ts'
+export type { ReplicaReadLevel as ReadLevel } from './group/replica-port.ts'
 export { shardCount } from './cells/shard.ts'
 export { shardOf } from './client/row-shard.ts'
 

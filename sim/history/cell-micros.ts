@@ -101,7 +101,7 @@ export function namesOf(datastore: string, columns: KnownColumns = new KnownColu
       const { refKey: version } = name
       return [{ kind: 'get', key: keyOf(name), version, isPresent: false }]
     },
-    row(rowKey, from = '', { cells, next }) {
+    row(rowKey, from = '', { items: cells, cursor: next }) {
       const shown = cells.flatMap((cell) => latest(cell, cell))
       const seen = new Set(cells.map(({ column }) => column))
       const absent = [...columns.of(rowKey)].filter(
@@ -109,14 +109,14 @@ export function namesOf(datastore: string, columns: KnownColumns = new KnownColu
       )
       return [...shown, ...absent.flatMap((column) => latest({ rowKey, column }, undefined))]
     },
-    versions(name, range, { cells, next }) {
+    versions(name, range, { items: cells, cursor: next }) {
       for (const cell of cells) columns.add(cell)
       const versions = cells.map((cell) => ({ version: cell.refKey, value: hashOf(cell) }))
       const key = keyOf(name)
       return [{ kind: 'range', key, versions, ...stretchOf(range, next) }, ...cells.map(place)]
     },
     page(page, options) {
-      for (const cell of page.cells) columns.add(cell)
+      for (const cell of page.items) columns.add(cell)
       const view = stretchOfLog(page, options)
       return view === undefined ? [] : [{ kind: 'read', key: list(page.shard), ...view }]
     },
@@ -137,7 +137,7 @@ function stretchOf(
 }
 
 function stretchOfLog(
-  { cells, asOf }: LogPage,
+  { items: cells, asOf }: LogPage,
   { after, limit = pageItemsMax, waitMs = 0 }: LogPlaceOptions,
 ): Pick<MicroOperation & { readonly kind: 'read' }, 'elements' | 'after' | 'isEnd'> | undefined {
   const [first] = cells

@@ -50,7 +50,7 @@ export function recordCells(cells: CellCalls, datastore: string, sink: Sink): Ce
       // A cell that is there already was found in the replica asked, which may be behind in the
       // rest: true, since a cell stays, but no current read of its shard.
       if (written.created) open.ok(names.writes(cell, written.addedId))
-      else open.ok(names.found(told), { level: 'any' })
+      else open.ok(names.found(told), { level: 'snapshot' })
       return written
     },
 
@@ -63,9 +63,9 @@ export function recordCells(cells: CellCalls, datastore: string, sink: Sink): Ce
     },
 
     async latest(rowKey, column, options): Promise<Cell | undefined> {
-      if (isPurged(shardOf(rowKey))) return cells.latest(rowKey, column, options)
+      if (isPurged(shardOf(rowKey))) return cells.get({ rowKey, column }, options)
       const open = begin([], shardOf(rowKey), levelOf(options))
-      const cell = await recorded(open, () => cells.latest(rowKey, column, options))
+      const cell = await recorded(open, () => cells.get({ rowKey, column }, options))
       open.ok(names.latest({ rowKey, column }, cell))
       return cell
     },
@@ -74,7 +74,7 @@ export function recordCells(cells: CellCalls, datastore: string, sink: Sink): Ce
       if (isPurged(shardOf(rowKey))) return cells.latestAll(rowKey, options)
       const open = begin([], shardOf(rowKey), levelOf(options))
       const page = await recorded(open, () => cells.latestAll(rowKey, options))
-      open.ok(names.row(rowKey, options.from, page))
+      open.ok(names.row(rowKey, options.cursor, page))
       return page
     },
 

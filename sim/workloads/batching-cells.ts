@@ -24,11 +24,11 @@ export class BatchingCells implements CellCalls {
     this.#cells = cells
     this.#puts = new Batch(clock, (items) => {
       if (items.length > 1) coverage.count('gateway: batch of puts')
-      return cells.batchPut(items)
+      return cells.putMany(items)
     })
     this.#gets = new Batch(clock, (items) => {
       if (items.length > 1) coverage.count('gateway: batch of gets')
-      return cells.batchGet(items)
+      return cells.getMany(items)
     })
   }
 
@@ -37,11 +37,11 @@ export class BatchingCells implements CellCalls {
   }
 
   get(name: CellName, options?: ReadOptions): Promise<Cell | undefined> {
-    return options?.read === 'any' ? this.#cells.get(name, options) : this.#gets.add(name)
+    return options?.read === 'snapshot' ? this.#cells.get(name, options) : this.#gets.add(name)
   }
 
   latest(rowKey: string, column: string, options?: ReadOptions): Promise<Cell | undefined> {
-    if (options?.read === 'any') return this.#cells.latest(rowKey, column, options)
+    if (options?.read === 'snapshot') return this.#cells.get({ rowKey, column }, options)
     return this.#gets.add({ rowKey, column })
   }
 
@@ -57,14 +57,12 @@ export class BatchingCells implements CellCalls {
     return this.#cells.shardLog(...asked)
   }
 
-  batchGet(...asked: Parameters<CellCalls['batchGet']>): ReturnType<CellCalls['batchGet']> {
-    return this.#cells.batchGet(...asked)
+  getMany(...asked: Parameters<CellCalls['getMany']>): ReturnType<CellCalls['getMany']> {
+    return this.#cells.getMany(...asked)
   }
 
-  batchShardLog(
-    ...asked: Parameters<CellCalls['batchShardLog']>
-  ): ReturnType<CellCalls['batchShardLog']> {
-    return this.#cells.batchShardLog(...asked)
+  shardLogs(...asked: Parameters<CellCalls['shardLogs']>): ReturnType<CellCalls['shardLogs']> {
+    return this.#cells.shardLogs(...asked)
   }
 
   purgeShard(...asked: Parameters<CellCalls['purgeShard']>): Promise<PurgedPage> {

@@ -112,10 +112,10 @@ export class HttpCells implements CellCalls {
     rowKey: string,
     options: Parameters<CellCalls['latestAll']>[1] = {},
   ): Promise<Page<string>> {
-    const { from, limit } = options
+    const { cursor: from, limit } = options
     const query = { ...(from !== undefined && { from }), ...(limit !== undefined && { limit }) }
     const text = await this.#orNothing(rowKey, `/cells/${rowKey}`, options, query)
-    return text === undefined ? { cells: [] } : pageOf<string>(text)
+    return text === undefined ? { items: [] } : pageOf<string>(text)
   }
 
   async versions(
@@ -123,7 +123,7 @@ export class HttpCells implements CellCalls {
     column: string,
     options: Parameters<CellCalls['versions']>[2] = {},
   ): Promise<Page<number>> {
-    const { from = 0, limit = 1000, reverse = false } = options
+    const { cursor: from = 0, limit = 1000, reverse = false } = options
     const query = { all: true, from, limit, reverse }
     const shard = hotShardOf(rowKey)
     const told = await this.#read(`/cells/${rowKey}/${column}`, shard, options, query)
@@ -171,7 +171,7 @@ export class HttpCells implements CellCalls {
   }
 
   /** One without a ref key is its column's latest. */
-  async batchGet(
+  async getMany(
     cells: readonly {
       readonly rowKey: string
       readonly column: string
@@ -187,7 +187,7 @@ export class HttpCells implements CellCalls {
     )
   }
 
-  async batchShardLog(
+  async shardLogs(
     places: readonly GivenPlace[],
     { read = 'current', limit = 1000 }: LogOptions = {},
   ): Promise<readonly Outcome<LogPage>[]> {
@@ -297,11 +297,11 @@ function cellOf({ createdAt, ...cell }: CellJson): Cell {
 
 function pageOf<Next>(text: string): Page<Next> {
   const { cells, next }: PageJson & { readonly next?: Next } = JSON.parse(text)
-  return { cells: cells.map(cellOf), ...(next !== undefined && { next }) }
+  return { items: cells.map(cellOf), ...(next !== undefined && { cursor: next }) }
 }
 
 function logPageOf({ shard, next, cells }: LogJson): LogPage {
-  return { shard, next, cells: cells.map(cellOf) }
+  return { shard, cursor: next, items: cells.map(cellOf) }
 }
 
 function timeOf(text: string): number {

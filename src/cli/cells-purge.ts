@@ -1,7 +1,7 @@
 /** `trilithon cells purge`: old cells of a datastore out for good, shard by shard. */
 import { Option, type Command } from 'commander'
 import { shardCount } from '../cells/shard.ts'
-import type { ClientCells } from '../client/cells.ts'
+import type { Cells } from '../client/cells.ts'
 import type { PurgedPage, PurgeOptions } from '../client/options.ts'
 import { allShards } from '../client/tail.ts'
 import { checkSignal } from '../txn/signalled.ts'
@@ -72,7 +72,7 @@ export interface Purge {
 
 /** Page by page: what was asked for is answered before this ends. Rejects with `closed` when the signal ended it. */
 export async function purgeShards(
-  cells: Pick<ClientCells, 'purgeShard'>,
+  cells: Pick<Cells, 'purgeShard'>,
   { shards = allShards(), asked, signal, tell }: Purge,
 ): Promise<void> {
   for (const shard of shards) {
@@ -82,7 +82,7 @@ export async function purgeShards(
         checkSignal(signal)
         const page: PurgedPage = await cells.purgeShard(shard, { ...asked, after })
         purged += page.purged
-        after = page.next
+        after = page.cursor
       }
     } finally {
       if (purged > 0) tell({ shard, purged })

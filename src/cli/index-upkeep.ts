@@ -79,7 +79,7 @@ async function drop(name: string, options: Options): Promise<void> {
   await withProgress<unknown>('drop', options, (client, upkeep) => {
     const given = { ...upkeep, ...grace }
     if ('schema' in place) return client.indexes(place.schema).drop(name, given)
-    return client.cellIndexes(place.datastore).drop(name, given)
+    return client.cells(place.datastore).indexes.drop(name, given)
   })
   if (options['json'] === true) return printJson({ index: name, dropped: true })
   print(`${name}: dropped`)
@@ -96,7 +96,7 @@ async function build(name: string, options: Options): Promise<void> {
     const given = { ...upkeep, ...grace }
     const place = placeOf(options)
     if ('schema' in place) return client.indexes(place.schema).build(name, given)
-    return client.cellIndexes(place.datastore).build(name, given)
+    return client.cells(place.datastore).indexes.build(name, given)
   }
   const report = await withProgress('build', options, work)
   if (options['json'] === true) return printJson({ index: name, ...report })
@@ -108,7 +108,7 @@ async function rebuild(name: string, options: Options): Promise<void> {
   const work = async (client: Client, upkeep: Upkeep): Promise<Filled> => {
     const place = placeOf(options)
     if ('schema' in place) return client.indexes(place.schema).rebuild(name, upkeep)
-    return client.cellIndexes(place.datastore).rebuild(name, upkeep)
+    return client.cells(place.datastore).indexes.rebuild(name, upkeep)
   }
   const report = await withProgress('rebuild', options, work)
   if (options['json'] === true) return printJson({ index: name, ...report })
@@ -136,7 +136,7 @@ async function check(name: string, options: Options): Promise<void> {
   ): Promise<GlobalIndexReport | CellIndexReport> => {
     const place = placeOf(options)
     if ('schema' in place) return client.indexes(place.schema).check(name, upkeep)
-    return client.cellIndexes(place.datastore).check(name, upkeep)
+    return client.cells(place.datastore).indexes.check(name, upkeep)
   }
   const report = await withProgress('check', options, work)
   if (options['json'] === true) printJson({ index: name, ...report })

@@ -34,7 +34,7 @@ import { checkSignal, signalled } from '../txn/signalled.ts'
 import { pause } from '../time/moments.ts'
 import { notAnAnswer } from './call.ts'
 import { checkDates, filtersOf, type IndexWhere } from './filters.ts'
-import type { ClientGroups } from './groups.ts'
+import type { Groups } from './groups.ts'
 import { checkedPage } from './indexes.ts'
 import type { BuildOptions, CellBuildOptions, IndexQueryOptions, WriteOptions } from './options.ts'
 import {
@@ -61,7 +61,7 @@ export interface CellIndexEntry {
 }
 
 export interface CellIndexPage {
-  readonly entries: readonly CellIndexEntry[]
+  readonly items: readonly CellIndexEntry[]
   /** There may be more; a page may have fewer entries than its limit. */
   readonly cursor?: string
 }
@@ -71,7 +71,7 @@ export interface CellIndexParts {
   readonly timeoutMs: number
 }
 
-export class ClientCellIndex {
+export class CellIndex {
   readonly datastore: string
   readonly name: string
   readonly #parts: CellIndexParts
@@ -119,7 +119,9 @@ export class ClientCellIndex {
       )
       return cells === undefined ? { rowKey, fields } : { rowKey, fields, cells: byColumn(cells) }
     })
-    return answer.cursor === undefined ? { entries } : { entries, cursor: answer.cursor }
+    return answer.cursor === undefined
+      ? { items: entries }
+      : { items: entries, cursor: answer.cursor }
   }
 }
 
@@ -156,7 +158,7 @@ function byColumn(cells: readonly StoredCell[]): Readonly<Record<string, Cell>> 
 
 function ofOther(datastore: string, definition: IndexDefinition): StoreError {
   const { name, datastore: other } = definition
-  const message = `cellIndexes.apply: index ${name} is defined over datastore ${other}, and these are the indexes of ${datastore}; apply it by client.cellIndexes('${other}')`
+  const message = `cells.indexes.apply: index ${name} is defined over datastore ${other}, and these are the indexes of ${datastore}; apply it by client.cellIndexes('${other}')`
   return new StoreError('invalid', message)
 }
 
@@ -176,7 +178,7 @@ function checkKept(known: readonly KnownIndex[], definition: NumberedIndex): voi
 export interface CellIndexesParts {
   readonly service: CellService
   readonly tables: Tables
-  readonly groups: ClientGroups
+  readonly groups: Groups
   readonly clock: Clock
   readonly random: Random
   readonly intents: IntentSource
@@ -192,7 +194,7 @@ function coversAll(shards: readonly number[] | undefined): boolean {
 
 const allShards: readonly number[] = Array.from({ length: shardCount }, (_, shard) => shard)
 
-export class ClientCellIndexes {
+export class CellIndexAdmin {
   readonly datastore: string
   readonly #parts: CellIndexesParts
 
@@ -203,13 +205,13 @@ export class ClientCellIndexes {
 
   async list(options: WriteOptions = {}): Promise<readonly KnownIndex[]> {
     checkDatastore(this.datastore)
-    checkOptions('cellIndexes.list', options, writeRules)
+    checkOptions('cells.indexes.list', options, writeRules)
     return readIndexes(this.#parts.tables, this.datastore, options)
   }
 
   /** Declares an index, as YAML of it reads; `build` makes it one that can be asked. */
   async apply(given: unknown, options: WriteOptions = {}): Promise<'new' | 'same'> {
-    checkOptions('cellIndexes.apply', options, writeRules)
+    checkOptions('cells.indexes.apply', options, writeRules)
     const checked = checkDefinition(given)
     if (!checked.ok) {
       const [problem] = checked.problems
@@ -231,7 +233,7 @@ export class ClientCellIndexes {
     name: string,
     options: CellBuildOptions = {},
   ): Promise<{ shards: number; rows: number }> {
-    checkUpkeep('cellIndexes.build', name, options, cellBuildRules)
+    checkUpkeep('cells.indexes.build', name, options, cellBuildRules)
     // Nothing is waited for before all replica sets have heard of it.
     await this.#spread(options)
     const { definition, declaredAt, isBuilding, isKnown } = await this.#named(name, options)
@@ -253,14 +255,14 @@ export class ClientCellIndexes {
     name: string,
     options: CellBuildOptions = {},
   ): Promise<{ shards: number; rows: number }> {
-    checkUpkeep('cellIndexes.rebuild', name, options, cellBuildRules)
+    checkUpkeep('cells.indexes.rebuild', name, options, cellBuildRules)
     const { definition } = await this.#named(name, options)
     return buildCellIndex(this.#build(definition, options), undefined)
   }
 
   /** Compares what each row has in the index with its cells. */
   async check(name: string, options: CellBuildOptions = {}): Promise<CellIndexReport> {
-    checkUpkeep('cellIndexes.check', name, options, cellBuildRules)
+    checkUpkeep('cells.indexes.check', name, options, cellBuildRules)
     const { definition } = await this.#named(name, options)
     return compareCellIndex(this.#build(definition, options))
   }
@@ -270,7 +272,7 @@ export class ClientCellIndexes {
    * gone on with by another call; rejects with `not-found` when there is none of the name.
    */
   async drop(name: string, options: BuildOptions = {}): Promise<void> {
-    checkUpkeep('cellIndexes.drop', name, options, buildRules)
+    checkUpkeep('cells.indexes.drop', name, options, buildRules)
     const { graceMs, onProgress, signal } = options
     const { datastore } = this
     let asked: DropIndex = { kind: 'drop-index', datastore, name }

@@ -38,7 +38,7 @@ import { shardOf } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { notAnAnswer } from './call.ts'
-import { ClientCellIndex } from './cell-indexes.ts'
+import { CellIndex } from './cell-indexes.ts'
 import type { SeenPositions } from './seen-positions.ts'
 import type {
   GivenPlace,
@@ -69,7 +69,7 @@ import {
 } from './rules.ts'
 import { allShards, tail, type LoggedCell, type TailOptions } from './tail.ts'
 
-export interface ClientCellsParts {
+export interface CellsParts {
   readonly service: CellService
   readonly seen: SeenPositions
   readonly clock: Clock
@@ -79,11 +79,11 @@ export interface ClientCellsParts {
   readonly checkOpen?: () => void
 }
 
-export class ClientCells {
+export class Cells {
   readonly datastore: string
-  readonly #parts: ClientCellsParts
+  readonly #parts: CellsParts
 
-  constructor(parts: ClientCellsParts, datastore: string) {
+  constructor(parts: CellsParts, datastore: string) {
     this.#parts = parts
     this.datastore = datastore
   }
@@ -97,12 +97,12 @@ export class ClientCells {
   }
 
   /** Cells that succeed and fail one by one; the outcomes are in the order of the cells. */
-  async batchPut(
+  async putMany(
     cells: readonly NewCell[],
     options: WriteOptions = {},
   ): Promise<readonly Outcome<Written>[]> {
-    const given = batchOf('cells.batchPut', 'the cells', cells, itemsLimit)
-    checkOptions('cells.batchPut', options, writeRules)
+    const given = batchOf('cells.putMany', 'the cells', cells, itemsLimit)
+    checkOptions('cells.putMany', options, writeRules)
     const packed = packCells(given, (cell) => readCell(cell, 'needed'))
     const { items } = packed
     // An empty batch is sent too, for its problem.
@@ -122,7 +122,7 @@ export class ClientCells {
   /** The cell with the column's highest ref key. */
   latest(rowKey: string, column: string, options: ReadOptions = {}): Promise<Cell | undefined> {
     return asPromise(() => {
-      checkOptions('cells.latest', options, readRules)
+      checkOptions('cells.get', options, readRules)
       return this.#getOne({ rowKey, column }, 'optional', options)
     })
   }
@@ -145,12 +145,12 @@ export class ClientCells {
   }
 
   /** Several cells; one without a ref key is its column's latest. */
-  async batchGet(
+  async getMany(
     given: readonly GetItem[],
     options: ReadOptions = {},
   ): Promise<readonly Outcome<Cell | undefined>[]> {
-    const items = batchOf('cells.batchGet', 'the items', given, itemsLimit)
-    checkOptions('cells.batchGet', options, readRules)
+    const items = batchOf('cells.getMany', 'the items', given, itemsLimit)
+    checkOptions('cells.getMany', options, readRules)
     const { datastore } = this
     return oneByOne(items, readItem, async (good) => {
       const read = this.#readFrom(options, good)
@@ -163,7 +163,7 @@ export class ClientCells {
   async latestAll(rowKey: string, options: PageOptions<string> = {}): Promise<Page<string>> {
     checkOptions('cells.latestAll', options, columnPageRules)
     checkName({ rowKey })
-    const { from, limit = pageItemsMax } = options
+    const { cursor: from, limit = pageItemsMax } = options
     const { datastore } = this
     const read = this.#readFrom(options, [{ rowKey }])
     const first = from === undefined ? {} : { from }
@@ -180,7 +180,7 @@ export class ClientCells {
   ): Promise<Page<number>> {
     checkOptions('cells.versions', options, versionRules)
     checkName({ rowKey, column })
-    const { from, limit = pageItemsMax, reverse = false } = options
+    const { cursor: from, limit = pageItemsMax, reverse = false } = options
     const { datastore } = this
     const read = this.#readFrom(options, [{ rowKey }])
     const range = { limit, reverse, ...(from !== undefined && { from }) }
@@ -208,13 +208,13 @@ export class ClientCells {
   }
 
   /** Logs of several shards; waits, when asked to, until there is a cell in one of them. */
-  async batchShardLog(
+  async shardLogs(
     places: readonly GivenPlace[],
     options: LogOptions = {},
   ): Promise<readonly Outcome<LogPage>[]> {
-    const items = batchOf('cells.batchShardLog', 'the places', places, placesLimit)
-    checkOptions('cells.batchShardLog', options, logRules)
-    const read = (place: GivenPlace): LogPlace => placeOf('cells.batchShardLog', place)
+    const items = batchOf('cells.shardLogs', 'the places', places, placesLimit)
+    checkOptions('cells.shardLogs', options, logRules)
+    const read = (place: GivenPlace): LogPlace => placeOf('cells.shardLogs', place)
     return oneByOne(items, read, (good) => this.#log(good, options))
   }
 
@@ -235,9 +235,9 @@ export class ClientCells {
   }
 
   /** An index over these cells, to be asked. */
-  index(name: string): ClientCellIndex {
+  index(name: string): CellIndex {
     const { service, timeoutMs } = this.#parts
-    return new ClientCellIndex({ service, timeoutMs }, this.datastore, name)
+    return new CellIndex({ service, timeoutMs }, this.datastore, name)
   }
 
   /** All cells of the shards (default: all shards) from a place on, and new ones as they come. */
@@ -258,7 +258,7 @@ export class ClientCells {
     const range = { after, limit, ...(column !== undefined && { column }) }
     const operation = { kind: 'purge', datastore, shard, before, keepLatest, ...range } as const
     const { purged, next } = expected(await this.#ask(operation, options), 'purge')
-    return next === undefined ? { purged } : { purged, next }
+    return next === undefined ? { purged } : { purged, cursor: next }
   }
 
   /** The same for all shards, or some, to their ends; gives what was removed of each that lost cells. */
@@ -275,7 +275,7 @@ export class ClientCells {
       while (after !== undefined) {
         const page: PurgedPage = await this.purgeShard(shard, { ...rest, after })
         purged += page.purged
-        after = page.next
+        after = page.cursor
       }
       if (purged > 0) yield { shard, purged }
     }
@@ -283,7 +283,7 @@ export class ClientCells {
 
   #readFrom(options: ReadOptions, rows: readonly { readonly rowKey: string }[]): ReadFrom {
     // A current read sees all: which shards these are need not be known.
-    const isAny = options.read === 'any'
+    const isAny = options.read === 'snapshot'
     return this.#readShards(options, isAny ? rowShards(rows) : [])
   }
 
@@ -379,11 +379,11 @@ function cellOutcome(outcome: Outcome<StoredCell | undefined>): Outcome<Cell | u
 
 function pageOf<Next>(page: CellPage<Next>): Page<Next> {
   const cells = page.cells.map((cell) => valueOf(cellOf(cell)))
-  return page.next === undefined ? { cells } : { cells, next: page.next }
+  return page.next === undefined ? { items: cells } : { items: cells, cursor: page.next }
 }
 
 function logPageOutcome(outcome: Outcome<StoredLogPage>): Outcome<LogPage> {
   if (outcome.kind === 'problem') return outcome
   const cells = outcome.value.cells.map((cell) => valueOf(cellOf(cell)))
-  return { kind: 'ok', value: { ...outcome.value, cells } }
+  return { kind: 'ok', value: { ...outcome.value, items: cells } }
 }

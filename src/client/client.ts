@@ -44,25 +44,25 @@ import { notAnAnswer, PutCall, ReadCall, type Call } from './call.ts'
 import { RequestSender, type ClientPorts } from './request-sender.ts'
 import { closed } from './in-flight.ts'
 import { applicationCallsMax, defaultClientLimits, type ClientLimits } from './client-limits.ts'
-import { checkDatastore, ClientCellIndexes } from './cell-indexes.ts'
-import { ClientCells } from './cells.ts'
+import { checkDatastore, CellIndexAdmin } from './cell-indexes.ts'
+import { Cells } from './cells.ts'
 import { CommitCall } from './commit-call.ts'
 import { groupOperationProblem } from './group-check.ts'
 import { checkOperation } from './given-operation.ts'
 import { checkDefined, checkSchemaName, modelOf } from './given-schema.ts'
-import { ClientGroups } from './groups.ts'
-import { ClientIndexes } from './indexes.ts'
+import { Groups } from './groups.ts'
+import { IndexAdmin } from './indexes.ts'
 import type { WriteOptions } from './options.ts'
 import { checkText, writeRules } from './rules.ts'
-import { ClientQueues } from './queues.ts'
+import { Queues } from './queues.ts'
 import { rejectedPuts, type RejectedPut } from './rejected.ts'
 import { SeenPositions } from './seen-positions.ts'
 
 export class Client implements CellService {
   /** Entity groups as bytes; `openTables` gives them rows and types. */
-  readonly groups: ClientGroups
+  readonly groups: Groups
   /** Messages from group to group, as bytes; `openTables` gives them types. */
-  readonly queues: ClientQueues
+  readonly queues: Queues
   readonly #ports: ClientPorts
   readonly #limits: ClientLimits
   readonly #sessions: Sessions
@@ -90,12 +90,12 @@ export class Client implements CellService {
     this.#limits = { ...defaultClientLimits, callsMax: applicationCallsMax, ...limits }
     this.#sessions = new Sessions(ports.clock, ports.random)
     this.#caller = new RequestSender(ports, this.#limits)
-    this.groups = new ClientGroups(
+    this.groups = new Groups(
       (operation, ms, signal) => this.#askGroup(operation, ms, signal),
       this.#seen,
       this.#checkOpen,
     )
-    this.queues = new ClientQueues({
+    this.queues = new Queues({
       ask: (...asked) => this.#askWorklist(...asked),
       groups: this.groups,
       clock: ports.clock,
@@ -106,12 +106,12 @@ export class Client implements CellService {
   }
 
   /** The cells of a datastore. */
-  cells(datastore: string): ClientCells {
+  cells(datastore: string): Cells {
     const { clock, random } = this.#ports
     const { timeoutMs } = this.#limits
     const checkOpen = this.#checkOpen
     const parts = { service: this.#cells, seen: this.#seen, clock, random, timeoutMs, checkOpen }
-    return new ClientCells(parts, datastore)
+    return new Cells(parts, datastore)
   }
 
   /** Buffered cells that their shards would not have, of a datastore or of all. */
@@ -200,11 +200,11 @@ export class Client implements CellService {
   }
 
   /** The global indexes of a schema, to be looked after. */
-  indexes(schema: string): ClientIndexes {
+  indexes(schema: string): IndexAdmin {
     checkSchemaName('client.indexes', schema)
     const { clock, random } = this.#ports
     const { timeoutMs } = this.#limits
-    return new ClientIndexes(schema, {
+    return new IndexAdmin(schema, {
       groups: this.groups,
       clock,
       random,
@@ -215,7 +215,7 @@ export class Client implements CellService {
   }
 
   /** The indexes over the cells of a datastore, to be looked after. */
-  cellIndexes(datastore: string): ClientCellIndexes {
+  cellIndexes(datastore: string): CellIndexAdmin {
     const { clock, random } = this.#ports
     const { timeoutMs, schemaTrustMs: trustMs } = this.#limits
     const tables = openCellTables(this.groups, { clock, random })
@@ -228,7 +228,7 @@ export class Client implements CellService {
       timeoutMs,
       trustMs,
     }
-    return new ClientCellIndexes({ ...parts, intents: this.#sessions }, datastore)
+    return new CellIndexAdmin({ ...parts, intents: this.#sessions }, datastore)
   }
 
   /** What the node that is asked at present says of itself. */

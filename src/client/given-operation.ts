@@ -18,7 +18,7 @@ const read: Rule = {
   accepts: (value) => hasLevel(value) && isList(Reflect.get(value, 'atLeast')),
   words: 'an object of level and atLeast',
 }
-const levels = oneOf('current', 'any')
+const levels = oneOf('current', 'snapshot')
 
 function hasLevel(value: unknown): value is object {
   return isObject(value) && levels.accepts(Reflect.get(value, 'level'))

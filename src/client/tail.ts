@@ -52,7 +52,7 @@ export async function* tail(
     throw new StoreError('invalid', message)
   }
   const { waitMs = waitMsDefault } = options
-  let read: 'current' | 'any' = 'current'
+  let read: 'current' | 'snapshot' = 'current'
   for (;;) {
     const pages = await poll(source, ports, [...places.values()], {
       limit: pageLimitDefault,
@@ -60,8 +60,8 @@ export async function* tail(
       read,
       ...(options.signal && { signal: options.signal }),
     })
-    read = pages.some(hasCells) ? 'any' : 'current'
-    for (const { shard, cells, next, asOf } of pages) {
+    read = pages.some(hasCells) ? 'snapshot' : 'current'
+    for (const { shard, items: cells, cursor: next, asOf } of pages) {
       for (const cell of cells) yield { ...cell, shard }
       const place = { kind: 'after', shard, addedId: next } as const
       places.set(shard, asOf === undefined ? place : { ...place, asOf })
@@ -69,7 +69,7 @@ export async function* tail(
   }
 }
 
-function hasCells({ cells }: LogPage): boolean {
+function hasCells({ items: cells }: LogPage): boolean {
   return cells.length > 0
 }
 

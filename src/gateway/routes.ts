@@ -9,7 +9,7 @@ import { batchPut, purgeShard, putCell } from './write-routes.ts'
 
 const read: Parameter = {
   what: 'current: sees all that was acknowledged. any: what the replica that is asked has.',
-  schema: { type: 'string', enum: ['current', 'any'], default: 'current' },
+  schema: { type: 'string', enum: ['current', 'snapshot'], default: 'current' },
 }
 const limit: Parameter = { what: 'Cells of one page.', schema: limitSchema }
 const flag = { type: 'boolean', default: false }

@@ -75,14 +75,14 @@ const base = { rowKey: rowKey(1), column: 'BASE', refKey: 0 }
 test('a client puts and reads over real sockets, large cells too, and goes on when a node goes', async () => {
   const log = new MemoryLog()
   const nodes = [await startNode(log, 'n1'), await startNode(log, 'n2')]
-  const client = await connect({ nodes: nodes.map(({ url }) => url), timeoutMs: 5_000 })
+  const client = await connect({ endpoints: nodes.map(({ url }) => url), timeoutMs: 5_000 })
   cleanups.push(() => client.close())
   const cells = client.cells('trips')
   expect(await cells.put({ ...base, body: { fare: 12.5 } })).toMatchObject({ addedId: 1 })
   const large = 'x'.repeat(cellBytesMax - 2)
   const many = [1, 2, 3, 4, 5, 6].map((refKey) => cells.put({ ...base, refKey, body: large }))
   expect((await Promise.all(many)).every(({ created }) => created)).toBe(true)
-  expect((await cells.versions(base.rowKey, 'BASE', { from: 1 })).cells).toHaveLength(3)
+  expect((await cells.versions(base.rowKey, 'BASE', { cursor: 1 })).items).toHaveLength(3)
   const status = JSON.stringify(await client.status())
   await nodes[status.includes('n1') ? 0 : 1]?.stop()
   expect(await cells.get(base)).toMatchObject({ body: { fare: 12.5 } })
@@ -96,12 +96,12 @@ test('a client of another secret hears so at once, as forbidden, and of which ad
     ['a sécret of this cluster', 'has U+00E9 as its character 4, and is to be printable ASCII'],
     ['a secret of this cluster\n', 'has a line break as its character 25'],
   ] as const) {
-    await expect(connect({ nodes: [url], secret })).rejects.toMatchObject({
+    await expect(connect({ endpoints: [url], secret })).rejects.toMatchObject({
       ...{ code: 'invalid', message: expect.stringContaining(said) },
     })
   }
   const client = await connect({
-    nodes: [url],
+    endpoints: [url],
     secret: 'another secret than that',
     timeoutMs: 60_000,
   })
@@ -119,19 +119,19 @@ test('a signal that is aborted makes no client, and one that is aborted later cl
   const { url } = await startNode(new MemoryLog(), 'n1')
   const nodes = [url]
   const gone = new Error('the page was left')
-  const early = connect({ nodes, signal: AbortSignal.abort(gone) })
+  const early = connect({ endpoints: nodes, signal: AbortSignal.abort(gone) })
   await expect(early).rejects.toMatchObject({ code: 'closed', cause: gone })
   const controller = new AbortController()
-  const client = await connect({ nodes, signal: controller.signal, timeoutMs: 5_000 })
+  const client = await connect({ endpoints: nodes, signal: controller.signal, timeoutMs: 5_000 })
   cleanups.push(() => client.close())
   expect(await client.cells('trips').put({ ...base, body: 1 })).toMatchObject({ created: true })
-  const waiting = client.cells('trips').batchShardLog([{ kind: 'after', shard: 1, addedId: 0 }], {
+  const waiting = client.cells('trips').shardLogs([{ kind: 'after', shard: 1, addedId: 0 }], {
     waitMs: 60_000,
   })
   controller.abort(gone)
   await expect(waiting).rejects.toMatchObject({ code: 'closed' })
   await expect(client.cells('trips').get(base)).rejects.toMatchObject({ code: 'closed' })
-  await expect(connect({ nodes, signal: typed('now') })).rejects.toMatchObject({
+  await expect(connect({ endpoints: nodes, signal: typed('now') })).rejects.toMatchObject({
     ...{ code: 'invalid', message: 'connect: signal is "now"; expected an AbortSignal' },
   })
 })
@@ -139,7 +139,7 @@ test('a signal that is aborted makes no client, and one that is aborted later cl
 test('when no node listens, the client says so when its time is up', async () => {
   const node = await startNode(new MemoryLog(), 'n1')
   await node.stop()
-  const client = await connect({ nodes: [node.url], timeoutMs: 300 })
+  const client = await connect({ endpoints: [node.url], timeoutMs: 300 })
   cleanups.push(() => client.close())
   await expect(client.cells('trips').get(base)).rejects.toMatchObject({
     ...{ code: 'unavailable', message: expect.stringContaining('no node could be reached') },
@@ -149,6 +149,6 @@ test('when no node listens, the client says so when its time is up', async () =>
 test.each([[[]], [['localhost:4700']], [['ftp://x']], [['']]])(
   'addresses that are none are refused: %j',
   async (nodes) => {
-    await expect(connect({ nodes })).rejects.toThrow(StoreError)
+    await expect(connect({ endpoints: nodes })).rejects.toThrow(StoreError)
   },
 )

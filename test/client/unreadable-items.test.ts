@@ -53,14 +53,14 @@ test.each(odd)(
     const { cells, run } = bench()
     await run(cells.put({ ...base, body: 7 }))
     const items = [base, typed<GetItem>(item), { ...base, refKey: 1 }]
-    const [good, bad, absent] = await run(cells.batchGet(items))
+    const [good, bad, absent] = await run(cells.getMany(items))
     expect(good).toMatchObject({ kind: 'ok', value: { body: 7 } })
     expect(bad).toMatchObject({
       ...{ kind: 'problem', problem: { code: 'invalid' } },
       problem: { message: expect.stringContaining(words.slice(0, 30)) },
     })
     expect(absent).toEqual({ kind: 'ok', value: undefined })
-    expect(await run(cells.batchGet([typed<GetItem>(item)]))).toMatchObject([{ kind: 'problem' }])
+    expect(await run(cells.getMany([typed<GetItem>(item)]))).toMatchObject([{ kind: 'problem' }])
   },
 )
 
@@ -69,12 +69,12 @@ test.each(odd)(
   async (_, item) => {
     const { cells, run } = bench()
     const cell = typed<NewCell>(Object.defineProperties({ body: 1 }, own(item)))
-    const outcomes = await run(cells.batchPut([cell, { ...base, refKey: 5, body: 8 }]))
+    const outcomes = await run(cells.putMany([cell, { ...base, refKey: 5, body: 8 }]))
     expect(outcomes).toMatchObject([
       { kind: 'problem', problem: { code: 'invalid' } },
       { kind: 'ok', value: { created: true } },
     ])
-    expect(await run(cells.batchPut([cell]))).toMatchObject([{ kind: 'problem' }])
+    expect(await run(cells.putMany([cell]))).toMatchObject([{ kind: 'problem' }])
     await expect(run(cells.put(cell))).rejects.toBeInstanceOf(StoreError)
   },
 )
@@ -96,10 +96,10 @@ test('batchShardLog answers a place that cannot be read by itself, and the other
     { kind: 'after', shard: 2, addedId: 0, [symbol]: 1 },
     { kind: 'since', shard: 3, timestamp: 5 },
   ]
-  const outcomes = await run(cells.batchShardLog(typed<readonly GivenPlace[]>(places)))
+  const outcomes = await run(cells.shardLogs(typed<readonly GivenPlace[]>(places)))
   expect(outcomes).toMatchObject([
     { kind: 'ok', value: { shard: 1 } },
-    { problem: { message: 'cells.batchShardLog: a place cannot be read: Error: boom' } },
+    { problem: { message: 'cells.shardLogs: a place cannot be read: Error: boom' } },
     { problem: { message: expect.stringContaining('a place has a member that a symbol names') } },
     { kind: 'ok', value: { shard: 3 } },
   ])
@@ -108,9 +108,9 @@ test('batchShardLog answers a place that cannot be read by itself, and the other
 test('a list with more than its elements is no batch', async () => {
   const { cells, run } = bench()
   const items = Object.assign([base], { more: 1 })
-  await expect(run(cells.batchGet(items))).rejects.toMatchObject({
+  await expect(run(cells.getMany(items))).rejects.toMatchObject({
     ...{ code: 'invalid' },
-    message: 'cells.batchGet: the items: the list has a member beside its elements; leave it out',
+    message: 'cells.getMany: the items: the list has a member beside its elements; leave it out',
   })
 })
 
@@ -157,7 +157,7 @@ test.each<[string, object, string]>([
   ],
 ])('the definition of an index with %s is refused in words', async (_, given, words) => {
   const { client, run } = bench()
-  await expect(run(client.cellIndexes('trips').apply(given))).rejects.toMatchObject({
+  await expect(run(client.cells('trips').indexes.apply(given))).rejects.toMatchObject({
     ...{ code: 'invalid', message: expect.stringContaining(words) },
   })
 })

@@ -206,14 +206,14 @@ test.runIf(isPresent)(
     const building = trilithon('index', 'build', 'by_zone', '-d', 'taxi', '--grace', '12')
     expect(await load(second)).toMatchObject({ code: 0 })
     expect(await building).toMatchObject({ code: 0 })
-    const client = await connect({ nodes: cluster.urls })
+    const client = await connect({ endpoints: cluster.urls })
     const index = client.cells('taxi').index('by_zone')
     await eventually('all is relayed', async () => {
       const page = await index.query({ pickup_location_id: trips.at(-1)?.pickup_location_id ?? '' })
       const zone = trips.filter(
         (one) => one.pickup_location_id === trips.at(-1)?.pickup_location_id,
       )
-      return page.entries.length === Math.min(zone.length, 1000) ? true : undefined
+      return page.items.length === Math.min(zone.length, 1000) ? true : undefined
     })
     const [from, to] = ['2018-10-01 08:00:00', '2018-10-01 20:00:00']
     for (const zone of new Set(trips.map((one) => one.pickup_location_id))) {
@@ -228,7 +228,7 @@ test.runIf(isPresent)(
           limit: 300,
           ...(cursor !== undefined && { cursor }),
         })
-        for (const { fields } of page.entries) {
+        for (const { fields } of page.items) {
           found.push(`${String(fields['pickup_datetime'])} ${String(fields['total_amount'])}`)
         }
         cursor = page.cursor
