@@ -22,7 +22,7 @@ type Open = readonly (OpenOperation | undefined)[]
 export function recordBatches(
   cells: CellCalls,
   { sink, names, begin }: Recorder,
-): Pick<CellCalls, 'batchGet' | 'batchShardLog'> {
+): Pick<CellCalls, 'getMany' | 'shardLogs'> {
   const { isPurged = () => false, isSession = true, hasBatchSession = isSession } = sink
   const beginAll = (shards: readonly number[], options: ReadOptions): Open =>
     shards.map((shard) =>

@@ -7,7 +7,8 @@ import { pageItemsMax } from '../../src/base/limits.ts'
 import { canonicalJson } from '../../src/cells/body.ts'
 import type { Cell, CellName, NewCell } from '../../src/cells/cell.ts'
 import { shardOf } from '../../src/cells/shard.ts'
-import type { LogPage, Page, ReadOptions } from '../../src/client/options.ts'
+import type { Page } from '../../src/base/page.ts'
+import type { LogPage, ReadOptions } from '../../src/client/options.ts'
 import type { Level, MicroOperation } from './operation.ts'
 
 /** A page with more bytes than this may have been cut for its size. */
@@ -27,7 +28,7 @@ interface LogPlaceOptions {
 }
 
 interface VersionRange {
-  readonly from?: number
+  readonly cursor?: number | undefined
   readonly reverse?: boolean
 }
 
@@ -58,8 +59,12 @@ export interface Names {
   got(name: CellName, cell: Cell | undefined): readonly MicroOperation[]
   latest(name: ColumnName, cell: Cell | undefined): readonly MicroOperation[]
   /** The columns of a row from one on. */
-  row(rowKey: string, from: string | undefined, page: Page<string>): readonly MicroOperation[]
-  versions(name: ColumnName, range: VersionRange, page: Page<number>): readonly MicroOperation[]
+  row(rowKey: string, from: string | undefined, page: Page<Cell>): readonly MicroOperation[]
+  versions(
+    name: ColumnName,
+    range: VersionRange,
+    page: Page<Cell, number>,
+  ): readonly MicroOperation[]
   page(page: LogPage, options: LogPlaceOptions): readonly MicroOperation[]
 }
 
@@ -129,7 +134,7 @@ export function levelOf(options: ReadOptions | undefined): Level {
 
 /** What a page covers: up to where the next one begins. */
 function stretchOf(
-  { from, reverse = false }: VersionRange,
+  { cursor: from, reverse = false }: VersionRange,
   next: number | undefined,
 ): { readonly from: number; readonly to?: number } {
   if (!reverse) return { from: from ?? 0, ...(next !== undefined && { to: next - 1 }) }

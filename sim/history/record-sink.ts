@@ -11,15 +11,7 @@ import type { Level, MicroOperation } from './operation.ts'
 /** The calls that an application makes. */
 export type CellCalls = Pick<
   Cells,
-  | 'put'
-  | 'get'
-  | 'latest'
-  | 'latestAll'
-  | 'versions'
-  | 'shardLog'
-  | 'batchGet'
-  | 'batchShardLog'
-  | 'purgeShard'
+  'put' | 'get' | 'latestAll' | 'versions' | 'shardLog' | 'getMany' | 'shardLogs' | 'purgeShard'
 >
 
 export interface Sink {

@@ -7,7 +7,7 @@ import { StoreError } from '../../src/base/errors.ts'
 import { errorOf } from '../../src/base/problem.ts'
 import type { KnownIndex } from '../../src/cells/index-registry.ts'
 import type { Answer, DropIndex } from '../../src/cells/operation.ts'
-import type { Client } from '../../src/client/client.ts'
+import { cellServiceOf, type Client } from '../../src/client/client.ts'
 import type { CellIndexAdmin } from '../../src/client/cell-indexes.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { buildOverFew } from './build-index.ts'
@@ -201,7 +201,7 @@ export class CellIndexLife {
 }
 
 async function execute(client: Client, operation: DropIndex): Promise<Answer> {
-  const { answer } = await client.execute(operation, { timeoutMs: markTimeoutMs })
+  const { answer } = await cellServiceOf(client).execute(operation, { timeoutMs: markTimeoutMs })
   if (answer.kind === 'problem') throw errorOf(answer.problem)
   return answer
 }

@@ -110,7 +110,7 @@ export class CellReads {
     const { cells } = this.#parts
     const sized = limit === undefined ? {} : { limit }
     return this.#pages<string>(isCurrent, async (from, options, info) => {
-      const place = from === undefined ? {} : { from }
+      const place = from === undefined ? {} : { cursor: from }
       const { items: found, cursor: next } = await cells.latestAll(row, {
         ...place,
         ...sized,

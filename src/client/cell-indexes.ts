@@ -1,4 +1,5 @@
 /** Indexes over the cells of a datastore: asked by `ClientCellIndex`, looked after by `ClientCellIndexes`. */
+import type { Page } from '../base/page.ts'
 import { errorOf } from '../base/problem.ts'
 import { checkOptions } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
@@ -60,12 +61,6 @@ export interface CellIndexEntry {
   readonly cells?: Readonly<Record<string, Cell>>
 }
 
-export interface CellIndexPage {
-  readonly items: readonly CellIndexEntry[]
-  /** There may be more; a page may have fewer entries than its limit. */
-  readonly cursor?: string
-}
-
 export interface CellIndexParts {
   readonly service: CellService
   readonly timeoutMs: number
@@ -83,7 +78,7 @@ export class CellIndex {
   }
 
   /** Entries with this value of the shard field, and whatever else is asked of them. */
-  async query(where: IndexWhere, options: IndexQueryOptions = {}): Promise<CellIndexPage> {
+  async query(where: IndexWhere, options: IndexQueryOptions = {}): Promise<Page<CellIndexEntry>> {
     const call = `index ${wordsOfName(this.name)}`
     checkText('index.query', 'the name of the index', this.name)
     checkOptions(`${call}: query`, options, queryRules)
@@ -158,7 +153,7 @@ function byColumn(cells: readonly StoredCell[]): Readonly<Record<string, Cell>> 
 
 function ofOther(datastore: string, definition: IndexDefinition): StoreError {
   const { name, datastore: other } = definition
-  const message = `cells.indexes.apply: index ${name} is defined over datastore ${other}, and these are the indexes of ${datastore}; apply it by client.cellIndexes('${other}')`
+  const message = `cells.indexes.apply: index ${name} is defined over datastore ${other}, and these are the indexes of ${datastore}; apply it by client.cells('${other}').indexes`
   return new StoreError('invalid', message)
 }
 

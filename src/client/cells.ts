@@ -14,7 +14,6 @@ import { unpackBody } from '../cells/body.ts'
 import {
   nameProblem,
   type Cell,
-  type CellName,
   type NewCell,
   type StoredCell,
   type Written,
@@ -38,13 +37,13 @@ import { shardOf } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { notAnAnswer } from './call.ts'
-import { CellIndex } from './cell-indexes.ts'
+import { CellIndex, type CellIndexAdmin } from './cell-indexes.ts'
 import type { SeenPositions } from './seen-positions.ts'
+import type { Page } from '../base/page.ts'
 import type {
   GivenPlace,
   LogOptions,
   LogPage,
-  Page,
   PageOptions,
   PurgedPage,
   PurgePageOptions,
@@ -77,6 +76,8 @@ export interface CellsParts {
   readonly timeoutMs: number
   /** Throws when the client is closed. */
   readonly checkOpen?: () => void
+  /** Makes what looks after the indexes of the datastore. */
+  indexes(): CellIndexAdmin
 }
 
 export class Cells {
@@ -112,30 +113,19 @@ export class Cells {
     return packed.outcomes(expected(answer, 'put').items)
   }
 
-  get(name: CellName, options: ReadOptions = {}): Promise<Cell | undefined> {
+  /** A cell; without a ref key, the one with the highest ref key of its column. */
+  get(name: GetItem, options: ReadOptions = {}): Promise<Cell | undefined> {
     return asPromise(() => {
       checkOptions('cells.get', options, readRules)
-      return this.#getOne(name, 'needed', options)
-    })
-  }
-
-  /** The cell with the column's highest ref key. */
-  latest(rowKey: string, column: string, options: ReadOptions = {}): Promise<Cell | undefined> {
-    return asPromise(() => {
-      checkOptions('cells.get', options, readRules)
-      return this.#getOne({ rowKey, column }, 'optional', options)
+      return this.#getOne(name, options)
     })
   }
 
   /** What a batch of one would give; by two promises, and not by one of each step. */
-  #getOne(
-    given: GetItem,
-    refKey: 'needed' | 'optional',
-    options: ReadOptions,
-  ): Promise<Cell | undefined> {
+  #getOne(given: GetItem, options: ReadOptions): Promise<Cell | undefined> {
     const { datastore } = this
     const { service, timeoutMs } = this.#parts
-    const items = [readCell(given, refKey)]
+    const items = [readCell(given, 'optional')]
     const read = this.#readFrom(options, items)
     const operation = { kind: 'get', datastore, read, items } as const
     const { signal } = options
@@ -160,7 +150,7 @@ export class Cells {
   }
 
   /** The latest cell of each column of a row, by column name. */
-  async latestAll(rowKey: string, options: PageOptions<string> = {}): Promise<Page<string>> {
+  async latestAll(rowKey: string, options: PageOptions<string> = {}): Promise<Page<Cell>> {
     checkOptions('cells.latestAll', options, columnPageRules)
     checkName({ rowKey })
     const { cursor: from, limit = pageItemsMax } = options
@@ -177,7 +167,7 @@ export class Cells {
     rowKey: string,
     column: string,
     options: VersionOptions = {},
-  ): Promise<Page<number>> {
+  ): Promise<Page<Cell, number>> {
     checkOptions('cells.versions', options, versionRules)
     checkName({ rowKey, column })
     const { cursor: from, limit = pageItemsMax, reverse = false } = options
@@ -232,6 +222,11 @@ export class Cells {
     const { signal } = options
     const answer = await this.#ask(operation, { timeoutMs, ...(signal && { signal }) })
     return expected(answer, 'log').items.map(logPageOutcome)
+  }
+
+  /** The indexes over these cells, to be declared, built, compared and dropped. */
+  get indexes(): CellIndexAdmin {
+    return this.#parts.indexes()
   }
 
   /** An index over these cells, to be asked. */
@@ -377,13 +372,15 @@ function cellOutcome(outcome: Outcome<StoredCell | undefined>): Outcome<Cell | u
   return outcome.value === undefined ? { kind: 'ok', value: undefined } : cellOf(outcome.value)
 }
 
-function pageOf<Next>(page: CellPage<Next>): Page<Next> {
-  const cells = page.cells.map((cell) => valueOf(cellOf(cell)))
-  return page.next === undefined ? { items: cells } : { items: cells, cursor: page.next }
+function pageOf<Next>(page: CellPage<Next>): Page<Cell, Next> {
+  const items = page.cells.map((cell) => valueOf(cellOf(cell)))
+  return page.next === undefined ? { items } : { items, cursor: page.next }
 }
 
 function logPageOutcome(outcome: Outcome<StoredLogPage>): Outcome<LogPage> {
   if (outcome.kind === 'problem') return outcome
-  const cells = outcome.value.cells.map((cell) => valueOf(cellOf(cell)))
-  return { kind: 'ok', value: { ...outcome.value, items: cells } }
+  const { shard, cells, next, asOf } = outcome.value
+  const items = cells.map((cell) => valueOf(cellOf(cell)))
+  const page = { shard, items, cursor: next }
+  return { kind: 'ok', value: asOf === undefined ? page : { ...page, asOf } }
 }

@@ -64,12 +64,6 @@ export interface VersionOptions extends PageOptions<number> {
   readonly reverse?: boolean
 }
 
-export interface Page<Next> {
-  readonly items: readonly Cell[]
-  /** Where the next page begins; absent at the end. */
-  readonly cursor?: Next
-}
-
 export interface LogOptions extends ReadOptions {
   /** Cells of one shard; default and maximum 1000. */
   readonly limit?: number

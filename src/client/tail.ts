@@ -30,12 +30,9 @@ export interface LoggedCell extends Cell {
   readonly shard: number
 }
 
-/** What a tail needs of `ClientCells`. */
+/** What a tail needs of `Cells`. */
 export interface LogSource {
-  batchShardLog(
-    places: readonly LogPlace[],
-    options: LogOptions,
-  ): Promise<readonly Outcome<LogPage>[]>
+  shardLogs(places: readonly LogPlace[], options: LogOptions): Promise<readonly Outcome<LogPage>[]>
 }
 
 export async function* tail(
@@ -61,16 +58,16 @@ export async function* tail(
       ...(options.signal && { signal: options.signal }),
     })
     read = pages.some(hasCells) ? 'snapshot' : 'current'
-    for (const { shard, items: cells, cursor: next, asOf } of pages) {
-      for (const cell of cells) yield { ...cell, shard }
+    for (const { shard, items, cursor: next, asOf } of pages) {
+      for (const cell of items) yield { ...cell, shard }
       const place = { kind: 'after', shard, addedId: next } as const
       places.set(shard, asOf === undefined ? place : { ...place, asOf })
     }
   }
 }
 
-function hasCells({ items: cells }: LogPage): boolean {
-  return cells.length > 0
+function hasCells({ items }: LogPage): boolean {
+  return items.length > 0
 }
 
 export function allShards(): number[] {
@@ -95,7 +92,7 @@ async function poll(
   const pages: LogPage[] = []
   let failure: StoreError | undefined
   try {
-    for (const outcome of await source.batchShardLog(places, options)) {
+    for (const outcome of await source.shardLogs(places, options)) {
       if (outcome.kind === 'problem') failure ??= errorOf(outcome.problem)
       else pages.push(outcome.value)
     }

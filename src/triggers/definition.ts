@@ -46,9 +46,9 @@ export interface TriggerContext {
  * Called at least once for each cell of the column, in the order of each shard. It may be called again
  * for a cell that it has handled: let it find its work done. When it throws, it is called again later.
  */
-export type Handler<Cells = Cells> = (
+export type Handler<Of = Cells> = (
   cell: TriggerCell,
-  context: Omit<TriggerContext, 'cells'> & { readonly cells: Cells },
+  context: Omit<TriggerContext, 'cells'> & { readonly cells: Of },
 ) => Promise<void> | void
 
 export interface TriggerOptions {

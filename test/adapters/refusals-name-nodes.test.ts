@@ -48,7 +48,7 @@ async function startListener(clientsMax: number): Promise<string> {
   return url
 }
 
-test.each<readonly [string, Omit<ConnectOptions, 'nodes'>, number, RegExp]>([
+test.each<readonly [string, Omit<ConnectOptions, 'endpoints'>, number, RegExp]>([
   [
     'of another secret',
     { secret: 'a guess that is long enough' },

@@ -8,7 +8,8 @@ import {
 import { openCellTables, shardGroupOf } from '../../src/cells/cell-table.ts'
 import { buildCellIndex, compareCellIndex } from '../../src/cells/index-build.ts'
 import { applyIndex, markIndexBuilt } from '../../src/cells/index-registry.ts'
-import { CellIndex, type CellIndexPage } from '../../src/client/cell-indexes.ts'
+import type { Page } from '../../src/base/page.ts'
+import { CellIndex, type CellIndexEntry } from '../../src/client/cell-indexes.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import { upkeepBounds } from '../../src/tables/bounds.ts'
@@ -76,7 +77,7 @@ function bench() {
 
 const [ann, bob] = [rowKey(1001), rowKey(1002)]
 
-function shown({ items: entries }: CellIndexPage): unknown[] {
+function shown({ items: entries }: Page<CellIndexEntry>): unknown[] {
   return entries.map(({ fields }) => Object.values(fields))
 }
 
@@ -171,11 +172,11 @@ test.each([false, true])(
     }
     for (let row = 1; row <= 6; row++) await put(row, 10 * row)
     await rest()
-    const page = (cursor?: string): Promise<CellIndexPage> => {
+    const page = (cursor?: string): Promise<Page<CellIndexEntry>> => {
       const from = cursor === undefined ? {} : { cursor }
       return run(index.query({ driver: ann }, { order: 'fare.total', reverse, limit: 2, ...from }))
     }
-    const totals = ({ items: entries }: CellIndexPage): unknown =>
+    const totals = ({ items: entries }: Page<CellIndexEntry>): unknown =>
       entries.map(({ fields }) => fields['fare.total'])
     const first = await page()
     expect(totals(first)).toEqual(reverse ? [60, 50] : [10, 20])
@@ -219,7 +220,7 @@ test('a query whose filters leave most out reads more at a time, and its pages j
   expect(found).toEqual(wanted)
   const seldom = replica.currentReads
   expect(await run(index.query({ driver: ann, 'fare.total': 2 }, { limit: 1 }))).toEqual({
-    entries: [],
+    items: [],
   })
   expect(replica.currentReads - seldom).toBeLessThan(10)
   expect(seldom - before).toBeGreaterThan(0)
@@ -227,7 +228,7 @@ test('a query whose filters leave most out reads more at a time, and its pages j
 
 /** All pages of a query, by the entries that each has. */
 async function pagesOf(
-  query: (cursor: { readonly cursor?: string }) => Promise<CellIndexPage>,
+  query: (cursor: { readonly cursor?: string }) => Promise<Page<CellIndexEntry>>,
 ): Promise<(readonly string[])[]> {
   const pages: (readonly string[])[] = []
   for (let cursor: string | undefined; ;) {
@@ -479,10 +480,10 @@ test('dates of each year from 1 to 9999 are found, sorted and told; others are n
     await write(row, 'BASE', 0, { driver: ann, at })
   }
   await rest()
-  const asked = (where: object): Promise<CellIndexPage> =>
+  const asked = (where: object): Promise<Page<CellIndexEntry>> =>
     run(index.query({ driver: ann, ...where }, { select: ['at'] }))
   const micros = dates.map((text) => BigInt(Date.parse(text)) * 1000n)
-  const told = (page: CellIndexPage): unknown[] =>
+  const told = (page: Page<CellIndexEntry>): unknown[] =>
     page.items.flatMap(({ fields: { at } }) => (at === null ? [null] : [BigInt(Number(at ?? 0))]))
   expect(told(await asked({}))).toEqual([null, null, ...micros])
   expect(told(await asked({ at: { gte: '2016-01-01' } }))).toEqual(micros.slice(3))

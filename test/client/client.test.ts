@@ -31,13 +31,12 @@ test('a client reads back the cell it has put, through the frames of the wire', 
   const cell = await settled(world, cells.get(base))
   const { addedId, createdAt } = written
   expect(cell).toStrictEqual({ ...base, addedId, createdAt, body: { fare: 12.5 } })
-  expect(await settled(world, cells.get({ rowKey: base.rowKey, column: 'BASE' }))).toStrictEqual(
-    cell,
-  )
-  expect(await settled(world, cells.versions(base.rowKey, 'BASE'))).toStrictEqual({ cells: [cell] })
-  expect(await settled(world, cells.latestAll(base.rowKey))).toStrictEqual({ cells: [cell] })
+  const { rowKey: row } = base
+  expect(await settled(world, cells.get({ rowKey: row, column: 'BASE' }))).toStrictEqual(cell)
+  expect(await settled(world, cells.versions(base.rowKey, 'BASE'))).toStrictEqual({ items: [cell] })
+  expect(await settled(world, cells.latestAll(base.rowKey))).toStrictEqual({ items: [cell] })
   expect(await settled(world, cells.shardLog(written.shard))).toStrictEqual({
-    ...{ shard: written.shard, cells: [cell], next: 1, asOf: 1 },
+    ...{ shard: written.shard, items: [cell], cursor: 1, asOf: 1 },
   })
   expect(await settled(world, cells.get({ ...base, refKey: 1 }))).toBeUndefined()
   expect(await settled(world, cells.get({ rowKey: rowKey(2), column: 'BASE' }))).toBeUndefined()

@@ -188,11 +188,10 @@ export const knownCalls: readonly KnownCall[] = [
   on('cells.put', cells, [cell, {}], [no], write),
   on('cells.putMany', cells, [[cell], {}], [isFilled], write),
   on('cells.get', cells, [name, {}], [no], read),
-  on('cells.get', cells, [rowKey, 'B', {}], [no, isColumn], read),
   on('cells.getMany', cells, [[name], {}], [isFilled], read),
-  on('cells.latestAll', cells, [rowKey, {}], [no], { ...read, limit: isPage, from: isColumn }),
+  on('cells.latestAll', cells, [rowKey, {}], [no], { ...read, limit: isPage, cursor: isColumn }),
   on('cells.versions', cells, [rowKey, 'B', {}], [no, isColumn], {
-    ...{ ...read, limit: isPage, from: isNotNegative, reverse: isFlag },
+    ...{ ...read, limit: isPage, cursor: isNotNegative, reverse: isFlag },
   }),
   on('cells.shardLog', cells, [1, {}], [(one) => isWhole(one, 0, 4_095)], {
     ...{ ...log, after: isNotNegative, since: isMoment },
@@ -257,7 +256,7 @@ export const knownCalls: readonly KnownCall[] = [
   on('db.index', db, [Photo, 'PhotosByName', { name: 'a' }, {}], [no, no, isEmpty], globalScan),
   on('db.group', db, [user], [no]),
   on('db.of', db, [user], [no]),
-  on('db.handle', db, [jobs, run, {}], [no, isFunction], handle),
+  on('db.consume', db, [jobs, run, {}], [no, isFunction], handle),
   on('group.transaction', ofUser, [run, {}], [isFunction], transaction),
   on('group.read', ofUser, ['current', run, {}], [no, isFunction], call),
   on('group.checkIndexes', ofUser, [{}], [], call),

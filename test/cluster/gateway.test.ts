@@ -301,10 +301,10 @@ test('the lines of curl in the documentation do what is said of them', () => {
     { shard: 2602, created: true },
     { created: true },
     { refKey: 1, body: body(4.3) },
-    { cells: [{ refKey: 1 }], next: 0 },
+    { items: [{ refKey: 1 }], cursor: 0 },
     { items: [{ cell: { refKey: 1 } }, { cell: null }] },
-    { shard: 2602, cells: [{ refKey: 0, body: body(4.2) }, { refKey: 1 }], next: 2 },
-    { items: [{ cells: { length: 2 } }, { shard: 7, cells: [] }] },
+    { shard: 2602, items: [{ refKey: 0, body: body(4.2) }, { refKey: 1 }], cursor: 2 },
+    { items: [{ items: { length: 2 } }, { shard: 7, items: [] }] },
   ])
   expect(lines).toContain('ready')
 })
@@ -327,7 +327,7 @@ test('cells are purged from the command line, through a gateway too', async () =
     expect((await cells.versions(rowKey, 'BASE')).items.map(({ refKey }) => refKey)).toEqual([2])
     const all = await runProgram([...asked, '--yes', '--all-versions', '--json'])
     expect(JSON.parse(all.stdout)).toEqual({ shard, purged: 1 })
-    expect(await cells.shardLog(shard)).toMatchObject({ cells: [], next: 0 })
+    expect(await cells.shardLog(shard)).toMatchObject({ items: [], cursor: 0 })
     await expect(
       cells.put({ rowKey, column: 'BASE', refKey: 1, body: 'new' }),
     ).rejects.toMatchObject({

@@ -94,10 +94,10 @@ test('an index is declared from YAML, filled, asked over HTTP, and compared', as
       rowKey: `00000000-0000-0000-0000-00000000000${2 - i}`,
       fields: { at },
     }))
-    return JSON.stringify(page) === JSON.stringify({ entries, cursor: null }) ? true : undefined
+    return JSON.stringify(page) === JSON.stringify({ items: entries }) ? true : undefined
   })
   expect(await ask('zone=7&at.gte=2026-01-02&columns=BASE&limit=1')).toMatchObject({
-    entries: [{ cells: { BASE: { body: { zone: 7 } } } }],
+    items: [{ cells: { BASE: { body: { zone: 7 } } } }],
   })
   expect(await ask('zone=eight')).toMatchObject({ code: 'invalid', status: 400 })
   expect(await ask('at.gte=2026-01-02')).toMatchObject({ code: 'invalid' })

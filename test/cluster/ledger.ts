@@ -94,7 +94,7 @@ export async function contentsAt(url: string, name: string = datastore): Promise
   }
 }
 
-type ShardReader = Pick<ReturnType<Awaited<ReturnType<typeof connect>>['cells']>, 'batchShardLog'>
+type ShardReader = Pick<ReturnType<Awaited<ReturnType<typeof connect>>['cells']>, 'shardLogs'>
 
 interface Place {
   readonly shard: number

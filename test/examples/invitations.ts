@@ -43,7 +43,7 @@ const calendars = defineSchema('Calendars', [Calendar, Event])
 type CalendarTables = Tables<typeof calendars.tables>
 
 export async function openCalendars(client: Client): Promise<CalendarTables> {
-  await client.applySchema(calendars.model)
+  await client.applySchema(calendars)
   return await client.tables(calendars)
 }
 

@@ -81,13 +81,13 @@ test('a client of gateways reads and writes cells as one of nodes, on every path
   expect(written).toMatchObject({ created: true, addedId: 1 })
   const cell = await settled(world, cells.get(base))
   expect(cell).toMatchObject({ ...base, body: { fare: 1 } })
-  expect(await settled(world, cells.latestAll(base.rowKey))).toEqual({ cells: [cell] })
-  expect(await settled(world, cells.versions(base.rowKey, 'BASE'))).toEqual({ cells: [cell] })
+  expect(await settled(world, cells.latestAll(base.rowKey))).toEqual({ items: [cell] })
+  expect(await settled(world, cells.versions(base.rowKey, 'BASE'))).toEqual({ items: [cell] })
   const shard = shardOf(base.rowKey)
   expect(await settled(world, cells.shardLog(shard))).toMatchObject({
     shard,
-    cells: [cell],
-    next: 1,
+    items: [cell],
+    cursor: 1,
   })
   expect(await settled(world, cells.get(base, { read: 'snapshot' }))).toEqual(cell)
   await expect(settled(world, cells.put({ ...base, body: 2 }))).rejects.toMatchObject({
@@ -201,7 +201,7 @@ test('a gateway that stops ends waits, refuses what comes, and its clients go to
   expect(await settled(world, cells.put({ ...base, body: 1 }))).toMatchObject({ created: true })
   expect(world.nowMicros - startMicros).toBeLessThan(100_000)
   expect(second?.relay.calls).toBeGreaterThan(0)
-  expect((await settled(world, Promise.all(waits)))[0]).toMatchObject({ cells: { length: 1 } })
+  expect((await settled(world, Promise.all(waits)))[0]).toMatchObject({ items: { length: 1 } })
 })
 
 test('GATE-2: nothing is kept of a wait for new cells that is over', async () => {

@@ -14,6 +14,6 @@ test('a node that never answers shows no log, not an empty one', async () => {
 
 test('a node whose log is empty says so', async () => {
   const shardLog = (shard: number): Promise<LogPage> =>
-    Promise.resolve({ shard, cells: [], next: 0 })
+    Promise.resolve({ shard, items: [], cursor: 0 })
   expect(await readUntil({ shardLog }, 0, wanted, past)).toBe(0)
 })

@@ -94,14 +94,14 @@ function answering(answers: Partial<CellCalls>): { cells: CellCalls; log: Histor
   const never = (): never => {
     throw new Error('nobody asks for this here')
   }
-  const others = { put: never, get: never, latest: never, latestAll: never, versions: never }
-  const batches = { shardLog: never, batchGet: never, batchShardLog: never, purgeShard: never }
+  const others = { put: never, get: never, latestAll: never, versions: never }
+  const batches = { shardLog: never, getMany: never, shardLogs: never, purgeShard: never }
   const calls = { ...others, ...batches, ...answers }
   return { cells: recordCells(calls, 'd', { client: 'a', log }), log }
 }
 
 test('LEASE-4: a page of versions is written down as what it covers', async () => {
-  const page = { cells: [cell('A', 5, 2), cell('A', 3, 1)], next: 2 }
+  const page = { items: [cell('A', 5, 2), cell('A', 3, 1)], cursor: 2 }
   const { cells, log } = answering({ versions: () => Promise.resolve(page) })
   await cells.versions(rowKey, 'A', { cursor: 6, limit: 2, reverse: true, read: 'snapshot' })
   const [micro] = log.history()[0]?.micro ?? []
@@ -113,7 +113,7 @@ test('LEASE-4: a row without a column that was there before is a step back', asy
   let shown = [cell('A', 1, 1), cell('B', 4, 2)]
   const put = (): ReturnType<CellCalls['put']> =>
     Promise.resolve({ shard, addedId: 2, createdAt: 2, created: true })
-  const { cells, log } = answering({ put, latestAll: () => Promise.resolve({ cells: shown }) })
+  const { cells, log } = answering({ put, latestAll: () => Promise.resolve({ items: shown }) })
   await cells.put(cell('B', 4, 2))
   await cells.latestAll(rowKey, { read: 'snapshot' })
   expect(namesOf(log.history()).filter((name) => name !== 'unwritten')).toEqual([])
@@ -123,29 +123,29 @@ test('LEASE-4: a row without a column that was there before is a step back', asy
 })
 
 test('LEASE-4: a page of a row can miss only columns before the next page', async () => {
-  let next: string | undefined = 'B'
+  let cursor: string | undefined = 'B'
   const latestAll = (): ReturnType<CellCalls['latestAll']> =>
-    Promise.resolve({ cells: [cell('A', 1, 1)], ...(next !== undefined && { next }) })
+    Promise.resolve({ items: [cell('A', 1, 1)], ...(cursor !== undefined && { cursor }) })
   const get = (): ReturnType<CellCalls['get']> => Promise.resolve(cell('B', 4, 2))
   const { cells, log } = answering({ latestAll, get })
   await cells.get({ rowKey, column: 'B', refKey: 4 }, { read: 'snapshot' })
   await cells.latestAll(rowKey, { limit: 1, read: 'snapshot' })
   expect(namesOf(log.history())).not.toContain('session-backwards')
-  next = undefined
+  cursor = undefined
   await cells.latestAll(rowKey, { limit: 1, read: 'snapshot' })
   expect(namesOf(log.history())).toContain('session-backwards')
 })
 
 test('LEASE-4: each log of a batch is a read of its shard, which goes on from where it was', async () => {
-  const full = { shard, cells: [cell('A', 1, 1), cell('A', 2, 2)], next: 2, asOf: 9 }
-  let page: { shard: number; cells: Cell[]; next: number; asOf?: number } = full
+  const full = { shard, items: [cell('A', 1, 1), cell('A', 2, 2)], cursor: 2, asOf: 9 }
+  let page: { shard: number; items: Cell[]; cursor: number; asOf?: number } = full
   const { cells, log } = answering({
     shardLogs: (places) => Promise.resolve(places.map(() => ({ kind: 'ok', value: page }))),
   })
   const places = [{ kind: 'after', shard, addedId: 0 }] as const
   await cells.shardLogs(places, { read: 'snapshot' })
   // It may have been cut for its size.
-  page = { shard, cells: [cell('A', 1, 1)], next: 1 }
+  page = { shard, items: [cell('A', 1, 1)], cursor: 1 }
   await cells.shardLogs(places, { read: 'snapshot' })
   expect(namesOf(log.history())).not.toContain('session-backwards')
   page = { ...page, asOf: 8 }
