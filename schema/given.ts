@@ -12,7 +12,7 @@ export function checkNothing(subject: string, given: readonly unknown[]): void {
   throw wrong(subject, `it takes nothing, and is given ${wordsFor(given[0])}`)
 }
 
-/** What a check finds; what a getter, or the handler of a proxy, throws there is told in words. */
+/** What a check finds; an error of a getter, or of a proxy's handler, becomes words. */
 function reading<Value>(subject: string, check: () => Value): Value {
   try {
     return check()

@@ -69,7 +69,7 @@ function classOf(value: object): string {
 export function isDate(value: unknown): value is Date {
   if (typeof value !== 'object' || value === null || !isReadable(value)) return false
   try {
-    // A date has no tag, also none that it inherits; what calls itself one has.
+    // A date has no tag, also none that it inherits. An object that calls itself a date has one.
     if (Symbol.toStringTag in value) return false
     return Object.prototype.toString.call(value) === '[object Date]'
   } catch {

@@ -187,7 +187,7 @@ function complainOfOthers(
   }
 }
 
-/** Each member is read once. What copying would lose, and what cannot be read, is complained of. */
+/** Each member is read once. It complains of members that copying would lose, and of those that it cannot read. */
 function recordOf(
   value: unknown,
   at: readonly (string | number)[],

@@ -70,7 +70,7 @@ export interface Purge {
   readonly tell: (one: ShardPurged) => void
 }
 
-/** Page by page: what was asked for is answered before this ends. Rejects with `closed` when the signal ended it. */
+/** Page by page: the node answers each request before this ends. Rejects with `closed` when the signal ended it. */
 export async function purgeShards(
   cells: Pick<Cells, 'purgeShard'>,
   { shards = allShards(), asked, signal, tell }: Purge,

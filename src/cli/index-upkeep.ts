@@ -156,7 +156,7 @@ async function check(name: string, options: Options): Promise<void> {
   }
 }
 
-/** A bar on stderr where that is a terminal. A signal ends the work, and what was done by then is said. */
+/** A bar on stderr where that is a terminal. A signal ends the work; the command then reports how far it came. */
 async function withProgress<Value>(
   verb: string,
   options: Options,

@@ -1,4 +1,4 @@
-/** Long work of a command that the first signal ends in order: what was done is said then, and how to go on. */
+/** Long work of a command that the first signal ends in order: the command then reports how far it came, and how to go on. */
 import { StoreError } from '../base/errors.ts'
 import { CliError, complain, exitFailure } from './exit.ts'
 import { say } from './output.ts'

@@ -301,7 +301,7 @@ function readItem(item: GetItem): GetItem {
   return readCell(item, 'optional')
 }
 
-/** What `read` throws of one item is the outcome of that item, and the others are asked for; in their order. */
+/** What `read` throws of one item is the outcome of that item, and the node gets the others; in their order. */
 async function oneByOne<Given, Item, Value>(
   given: readonly Given[],
   read: (one: Given) => Item,

@@ -77,7 +77,7 @@ export class Client {
   readonly #caller: RequestSender
   readonly #signal: AbortSignal | undefined
   #isClosed = false
-  /** What closing meets is told to whoever closes it; here nobody waits. */
+  /** An error of closing belongs to the caller of `close`; the signal has none. */
   readonly #onAbort = (): void => void this.close().catch(() => undefined)
   readonly #checkOpen = (): void => {
     if (this.#isClosed) throw errorOf(closed)

@@ -20,7 +20,7 @@ export type IndexWhere = Readonly<
 const comparisonWords = indexComparisons.join(', ')
 const valueWords = 'a string, a number, true or false, or in a program a bigint or a Date'
 
-/** What is asked, each part read once. */
+/** The filters, each part read once. */
 export interface AskedFilters {
   readonly filters: readonly IndexFilter[]
   /** The fields that are compared to a Date. */

@@ -45,7 +45,7 @@ export interface NodeOptions extends DriverOptions, BackgroundOptions {
   readonly beforeStart?: () => Promise<void>
   /** Of each error of the program itself that ends no more than what met it; absent: it ends the node. */
   readonly onBug?: (bug: Bug) => void
-  /** Of each index over cells whose stored definition cannot be read, once: what it is, and what to do. */
+  /** Of each index over cells whose stored definition cannot be read, once: its name, and advice. */
   readonly onDamagedIndex?: (error: StoreError) => void
 }
 

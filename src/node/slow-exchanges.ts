@@ -110,7 +110,7 @@ export class SlowExchanges {
     }
   }
 
-  /** Who listens hears why. Nobody may: then the connection ends at the next sweep. */
+  /** A listener hears why. Without one, the connection ends at the next sweep. */
   #endBody({ socket, response }: Body): void {
     if (response.headersSent || !socket.writable) return void socket.destroy()
     this.#told.add(socket)

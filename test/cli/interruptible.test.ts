@@ -1,4 +1,4 @@
-/** A signal ends long work of a command in order, and what was done is said. */
+/** A signal ends long work of a command in order, and the command reports how far it came. */
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import { purgeShards, type ShardPurged } from '../../src/cli/cells-purge.ts'
@@ -23,7 +23,7 @@ function quiet(): { readonly said: () => string } {
 }
 
 test.each(signals)(
-  '%s ends work, which is told with what was done and how to go on',
+  '%s ends work, and the command reports how far it came and how to go on',
   async (name) => {
     const { said } = quiet()
     const ended = interruptible(work, async (signal) => {
@@ -59,7 +59,7 @@ test('a purge that is ended in the middle of a shard tells what that shard lost'
     purgeShard: async (shard: number, { after }: { readonly after?: number }) => {
       pages.push([shard, after])
       if (pages.length === 3) abort.abort()
-      return shard === 1 ? { purged: 2 } : { purged: 2, next: (after ?? 0) + 10 }
+      return shard === 1 ? { purged: 2 } : { purged: 2, cursor: (after ?? 0) + 10 }
     },
   }
   const asked = { before: 5, keepLatest: true }

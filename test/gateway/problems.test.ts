@@ -16,7 +16,7 @@ test('an answer to a request that may be sent again says when', () => {
   expect(safe.filter((code) => !told.includes(code))).toEqual([])
 })
 
-test('what says when to ask again does not say never', async () => {
+test('an answer with a time to ask again does not say never', async () => {
   const answers = codes.map((code) => problemResponse(problem(code, 'in words'), '/v1'))
   const bodies = await Promise.all(answers.map((answer) => answer.json()))
   const told = bodies.filter((_, place) => answers[place]?.headers.has('retry-after'))
