@@ -70,7 +70,7 @@ export {
   messageBytesMax,
   sentMessagesMax,
   type HandleOptions,
-} from './queues/bounds.ts'
+} from './queues/limits.ts'
 
 // Cells.
 export type { Added, Buffered, Cell, CellName, NewCell, Written } from './cells/cell.ts'
@@ -99,6 +99,6 @@ export {
   pageItemsMax,
   tailWaitSecondsMax,
 } from './base/limits.ts'
-export { batchBytesMax } from './cells/bounds.ts'
-export { answerBytesMax, callTimeoutMsMax } from './txn/bounds.ts'
+export { batchBytesMax } from './cells/limits.ts'
+export { answerBytesMax, callTimeoutMsMax } from './txn/limits.ts'
 export { bodyDepthMax } from './cells/body.ts'

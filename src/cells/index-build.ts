@@ -7,7 +7,7 @@ import { equalBytes } from '../base/bytes.ts'
 import type { Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { schemaGraceMs, upkeepBounds } from '../tables/bounds.ts'
+import { schemaGraceMs, upkeepBounds } from '../tables/limits.ts'
 import { indexAgenda } from '../tables/index-agenda.ts'
 import { waitForGrace } from '../tables/index-grace.ts'
 import type { Progress } from '../tables/index-upkeep.ts'
@@ -17,7 +17,7 @@ import type { GroupReader } from '../tables/types.ts'
 import { runTransaction } from '../txn/run.ts'
 import type { IntentSource } from '../txn/session.ts'
 import type { GroupPort } from '../group/group-port.ts'
-import { indexShardsAtOnceMax } from './bounds.ts'
+import { indexShardsAtOnceMax } from './limits.ts'
 import {
   getIndexed,
   hasCells,

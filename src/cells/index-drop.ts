@@ -8,9 +8,9 @@
 import { assert, present } from '../base/assert.ts'
 import type { GroupId } from '../base/ids.ts'
 import { errorOf, outcomeOf, type Outcome } from '../base/problem.ts'
-import { schemaGraceMs } from '../tables/bounds.ts'
+import { schemaGraceMs } from '../tables/limits.ts'
 import { remainingOrTimeout } from '../time/moments.ts'
-import { clearedRowsMax, clearedShardsAtOnceMax, dropStepMs } from './bounds.ts'
+import { clearedRowsMax, clearedShardsAtOnceMax, dropStepMs } from './limits.ts'
 import {
   putIndexed,
   scanIndexed,

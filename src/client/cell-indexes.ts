@@ -27,7 +27,7 @@ import type { Answer, CellService, DropIndex, SpreadIndexes } from '../cells/ope
 import { shardCount } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { upkeepBounds } from '../tables/bounds.ts'
+import { upkeepBounds } from '../tables/limits.ts'
 import type { Tables } from '../tables/tables.ts'
 import type { IntentSource } from '../txn/session.ts'
 import { checkSignal, signalled } from '../txn/signalled.ts'

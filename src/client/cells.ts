@@ -19,7 +19,7 @@ import {
   type StoredCell,
   type Written,
 } from '../cells/cell.ts'
-import { purgeItemsMax } from '../cells/bounds.ts'
+import { purgeItemsMax } from '../cells/limits.ts'
 import { itemsLimit, placesLimit } from '../cells/operation-check.ts'
 import { packCells } from '../cells/new-cells.ts'
 import type {

@@ -1,6 +1,6 @@
 /** Reading cells over HTTP: one, a column's versions, a row, shard logs, batches. */
 import { pageItemsMax } from '../base/limits.ts'
-import { batchBytesMax } from '../cells/bounds.ts'
+import { batchBytesMax } from '../cells/limits.ts'
 import { nameProblem } from '../cells/cell.ts'
 import { operationProblem, placeProblem } from '../cells/operation-check.ts'
 import type { CellOperation, LogPlace, StoredLogPage } from '../cells/operation.ts'

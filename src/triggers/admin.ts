@@ -31,7 +31,7 @@ import { isShard, shardCount } from '../cells/shard.ts'
 import type { ClientCells } from '../client/cells.ts'
 import type { Tables } from '../tables/tables.ts'
 import { decodeHoldings, shardsOf } from './assignment.ts'
-import { markedPageMax } from './bounds.ts'
+import { markedPageMax } from './limits.ts'
 import { OffsetStore } from './offset-store.ts'
 import { ServiceStore } from './service-store.ts'
 

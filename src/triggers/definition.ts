@@ -27,7 +27,7 @@ import {
   retryMaxMsDefault,
   retryMsDefault,
   triggersMax,
-} from './bounds.ts'
+} from './limits.ts'
 
 export interface TriggerCell extends Cell {
   readonly shard: number

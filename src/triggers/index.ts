@@ -31,4 +31,4 @@ export type { MarkedCell } from '../cells/offset-table.ts'
 export type { TriggerRow, TriggerState } from '../cells/service-table.ts'
 
 // Limits.
-export { defaultTriggerLimits, type TriggerLimits } from './bounds.ts'
+export { defaultTriggerLimits, type TriggerLimits } from './limits.ts'

@@ -21,7 +21,7 @@ import {
 } from '../cells/offset-table.ts'
 import type { CallOptions, Tables } from '../tables/tables.ts'
 import type { GroupReader, GroupTransaction } from '../tables/types.ts'
-import { markedPageMax } from './bounds.ts'
+import { markedPageMax } from './limits.ts'
 
 /** What a worker holds a shard by. */
 export interface Claim {

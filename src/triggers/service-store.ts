@@ -28,7 +28,7 @@ import { shardCount } from '../cells/shard.ts'
 import type { CallOptions, GroupTables, Tables } from '../tables/tables.ts'
 import type { GroupReader, GroupTransaction } from '../tables/types.ts'
 import { encodeHoldings, type Holdings } from './assignment.ts'
-import { triggersMax, workersMax } from './bounds.ts'
+import { triggersMax, workersMax } from './limits.ts'
 import type { Trigger } from './definition.ts'
 
 /** The group at one moment. */

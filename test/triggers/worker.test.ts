@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import { putMarked } from '../../src/cells/offset-table.ts'
-import { markedPageMax } from '../../src/triggers/bounds.ts'
+import { markedPageMax } from '../../src/triggers/limits.ts'
 import type { TriggerCell, TriggerOptions } from '../../src/triggers/definition.ts'
 import { shards, TriggerBench } from './kit.ts'
 
