@@ -10,6 +10,7 @@ import { storeTime } from '../base/given-time.ts'
 import { checkSignal, signalled } from '../txn/signalled.ts'
 import { isWrite } from '../wire/client/client-message.ts'
 import { pageItemsMax } from '../base/limits.ts'
+import { missingItem, withRefused } from '../cells/batch.ts'
 import { unpackBody } from '../cells/body.ts'
 import {
   nameProblem,
@@ -92,7 +93,7 @@ export class ClientCells {
   async put(cell: NewCell, options: WriteOptions = {}): Promise<Written> {
     checkOptions('cells.put', options, writeRules)
     const [outcome] = await this.#put([cell], options)
-    return valueOf(only(outcome))
+    return valueOf(outcome ?? missingItem)
   }
 
   /** Cells that succeed and fail one by one; the outcomes are in the order of the cells. */
@@ -164,12 +165,11 @@ export class ClientCells {
       return wrong && { kind: 'problem', problem: wrong }
     })
     const good = items.filter((_, i) => refused[i] === undefined)
-    if (good.length === 0 && items.length > 0) return refused.map(only)
+    if (good.length === 0 && items.length > 0) return withRefused(refused, [])
     const { datastore } = this
     const read = this.#readFrom(options, good)
     const answer = await this.#ask({ kind: 'get', datastore, read, items: good }, options)
-    const answered = [...expected(answer, 'get').items]
-    return refused.map((outcome) => outcome ?? cellOutcome(only(answered.shift())))
+    return withRefused(refused, expected(answer, 'get').items.map(cellOutcome))
   }
 
   /** The latest cell of each column of a row, by column name. */
@@ -217,7 +217,7 @@ export class ClientCells {
         ? { kind: 'after', shard, addedId: after ?? 0 }
         : { kind: 'since', shard, timestamp: storeTime(since, 'cells.shardLog: since') }
     const [outcome] = await this.#log('cells.shardLog', [place], rest)
-    return valueOf(only(outcome))
+    return valueOf(outcome ?? missingItem)
   }
 
   /** Logs of several shards; waits, when asked to, until there is a cell in one of them. */
@@ -333,7 +333,7 @@ function checkName(name: { readonly rowKey: string; readonly column?: string }):
 }
 
 function onlyCell({ answer }: Answered): Cell | undefined {
-  const stored = valueOf(only(expected(answer, 'get').items[0]))
+  const stored = valueOf(expected(answer, 'get').items[0] ?? missingItem)
   return stored && valueOf(cellOf(stored))
 }
 
@@ -352,11 +352,6 @@ function isKind<Kind extends Answer['kind']>(
   kind: Kind,
 ): answer is Answer & { readonly kind: Kind } {
   return answer.kind === kind
-}
-
-function only<Value>(value: Value | undefined): Value {
-  if (value !== undefined) return value
-  throw new StoreError('corrupt', 'the node answered fewer items than it was asked for')
 }
 
 /** The shards of rows; none for a row key that is not one, which is refused later. */
