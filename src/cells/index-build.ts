@@ -4,6 +4,7 @@
  * are looked at: a node that is asked which there are may be behind.
  */
 import { equalBytes } from '../base/bytes.ts'
+import { mapConcurrently } from '../base/concurrency.ts'
 import type { Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -30,7 +31,6 @@ import {
 import type { ShardName } from './cell.ts'
 import { storedName, type NumberedIndex } from './index-definition.ts'
 import { indexRowsOf, putIndexRows } from './index-keep.ts'
-import { mapBounded } from './pool.ts'
 
 export interface CellBuildParts {
   readonly tables: Tables
@@ -172,7 +172,7 @@ async function forEachShard(
 ): Promise<void> {
   const { datastore } = definition
   let done = 0
-  await mapBounded(shards, atOnceMax, async (shard) => {
+  await mapConcurrently(shards, atOnceMax, async (shard) => {
     await work({ datastore, shard })
     done += 1
     onProgress({ phase, done, total: shards.length })

@@ -3,6 +3,7 @@
  * (SPEC.md "Global indexes"). All of it changes an index in the one way there is: by putting entries on
  * the agenda of the group of their row, in a transaction that has read the row.
  */
+import { mapConcurrently } from '../base/concurrency.ts'
 import { StoreError } from '../base/errors.ts'
 import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
 import { listedGroupsMax } from '../base/limits.ts'
@@ -108,9 +109,7 @@ export async function forEachGroup(
   for (let after: GroupId | undefined; ;) {
     await checkWanted?.()
     const names = await list(prefix, after, listedGroupsMax)
-    for (let at = 0; at < names.length; at += upkeepBounds.groupsAtOnceMax) {
-      await Promise.all(names.slice(at, at + upkeepBounds.groupsAtOnceMax).map(work))
-    }
+    await mapConcurrently(names, upkeepBounds.groupsAtOnceMax, work)
     after = names.at(-1)
     if (after === undefined || names.length < listedGroupsMax) return
   }

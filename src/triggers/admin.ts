@@ -12,6 +12,7 @@ import {
   type Rule,
   type Rules,
 } from '../base/arguments.ts'
+import { chunksOf, mapConcurrently } from '../base/concurrency.ts'
 import { StoreError } from '../base/errors.ts'
 import { storeTime, type GivenTime } from '../base/given-time.ts'
 import { wordsFor } from '../base/words.ts'
@@ -25,7 +26,6 @@ import {
   type Offset,
 } from '../cells/offset-table.ts'
 import type { LogPlace } from '../cells/operation.ts'
-import { mapBounded } from '../cells/pool.ts'
 import type { TriggerRow } from '../cells/service-table.ts'
 import { isShard, shardCount } from '../cells/shard.ts'
 import type { ClientCells } from '../client/cells.ts'
@@ -337,7 +337,7 @@ export class TriggerAdmin {
     const { timeoutMs, signal } = this.#ports
     const cells = this.#ports.cells(datastore)
     const places = shards.map((shard): LogPlace => ({ kind: 'since', shard, timestamp }))
-    const outcomes = await mapBounded(partsOf(places, placesAtOnce), callsAtOnce, (some) =>
+    const outcomes = await mapConcurrently(chunksOf(places, placesAtOnce), callsAtOnce, (some) =>
       cells.batchShardLog(some, { limit: 1, timeoutMs, ...(signal && { signal }) }),
     )
     return outcomes
@@ -348,11 +348,6 @@ export class TriggerAdmin {
         next: first === undefined ? next : first.addedId - 1,
       }))
   }
-}
-
-function partsOf<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
-  const count = Math.ceil(items.length / size)
-  return Array.from({ length: count }, (_, i) => items.slice(i * size, (i + 1) * size))
 }
 
 function allShards(): readonly number[] {

@@ -22,7 +22,7 @@ import type { TriggerLimits } from './limits.ts'
 import type { Trigger } from './definition.ts'
 import type { TriggerEvent } from './event.ts'
 import type { Changed, Claim, OffsetStore } from './offset-store.ts'
-import type { Slots } from './slots.ts'
+import type { Slots } from '../base/concurrency.ts'
 
 export interface ShardRunParts {
   readonly trigger: Trigger

@@ -12,7 +12,7 @@ import type { TriggerEvent } from './event.ts'
 import { isOutage } from './member.ts'
 import type { OffsetStore } from './offset-store.ts'
 import { ShardRun } from './shard-run.ts'
-import { Slots } from './slots.ts'
+import { Slots } from '../base/concurrency.ts'
 import { Tail } from './tail.ts'
 
 export interface TriggerRunParts {

@@ -11,7 +11,7 @@ import { defineTriggers } from '../../src/triggers/definition.ts'
 import type { TriggerEvent } from '../../src/triggers/event.ts'
 import { OffsetStore, type Changed } from '../../src/triggers/offset-store.ts'
 import { ShardRun, type ShardRunParts } from '../../src/triggers/shard-run.ts'
-import { Slots } from '../../src/triggers/slots.ts'
+import { Slots } from '../../src/base/concurrency.ts'
 import { exactClock } from '../cells/kit.ts'
 import { datastore, quick, service, shards, TriggerBench } from './kit.ts'
 
