@@ -3,7 +3,7 @@
  */
 import { chunksOf, mapConcurrently } from '../../src/base/concurrency.ts'
 import { errorOf } from '../../src/base/problem.ts'
-import { shardCount } from '../../src/cells/shard.ts'
+import { allShards } from '../../src/cells/shard.ts'
 import type { Client } from '../../src/client/client.ts'
 import { connect } from '../../src/client/connect.ts'
 import type { IndexWhere } from '../../src/client/cell-indexes.ts'
@@ -22,7 +22,7 @@ export async function logsAt(url: string, read: ReadLevel): Promise<Logs> {
   const client = await connect({ nodes: [url], timeoutMs: readTimeoutMs })
   try {
     const logs: Map<number, readonly SeenCell[]> = new Map()
-    let places = Array.from({ length: shardCount }, (_, shard) => ({ shard, addedId: 0 }))
+    let places: readonly Place[] = allShards.map((shard) => ({ shard, addedId: 0 }))
     while (places.length > 0) {
       const next = await mapConcurrently(chunksOf(places, shardsAtOnce), batchesAtOnce, (some) =>
         readPages(client, some, read, logs),

@@ -5,7 +5,7 @@
 import { bufferOf, sha256 } from '../base/bytes.ts'
 import { chunksOf, mapConcurrently } from '../base/concurrency.ts'
 import { canonicalJson, type Json } from '../cells/body.ts'
-import { shardCount } from '../cells/shard.ts'
+import { allShards } from '../cells/shard.ts'
 import type { ClientCells } from '../client/cells.ts'
 import type { CellSink, LoadCell } from './cells-load-run.ts'
 import { presentCells } from './cells-tail.ts'
@@ -66,8 +66,7 @@ export interface LogDigest {
 export async function digestLogs(cells: ClientCells): Promise<LogDigest> {
   const parts: string[] = []
   const found = new Set<number>()
-  const shards = Array.from({ length: shardCount }, (_, i) => i)
-  const wanted = { shards, after: undefined, since: undefined }
+  const wanted = { shards: allShards, after: undefined, since: undefined }
   for await (const { shard, cell } of presentCells(cells, wanted, 'any')) {
     const { addedId, createdAt, rowKey, column, refKey, body } = cell
     found.add(shard)

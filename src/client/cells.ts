@@ -35,7 +35,7 @@ import type {
   StoredLogPage,
 } from '../cells/operation.ts'
 import { errorOf, problem, valueOf, type Outcome, type Problem } from '../base/problem.ts'
-import { shardOf } from '../cells/shard.ts'
+import { allShards, shardOf } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { notAnAnswer } from './call.ts'
@@ -68,7 +68,7 @@ import {
   versionRules,
   writeRules,
 } from './rules.ts'
-import { allShards, tail, type LoggedCell, type TailOptions } from './tail.ts'
+import { tail, type LoggedCell, type TailOptions } from './tail.ts'
 
 export interface ClientCellsParts {
   readonly service: CellService
@@ -282,7 +282,7 @@ export class ClientCells {
     const call = 'cells.purge'
     checkOptions(call, needed(call, options), purgeShardsRules)
     this.#parts.checkOpen?.()
-    const { shards = allShards(), ...rest } = options
+    const { shards = allShards, ...rest } = options
     for (const shard of shards) {
       let purged = 0
       let after: number | undefined = 0

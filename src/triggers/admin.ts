@@ -27,7 +27,7 @@ import {
 } from '../cells/offset-table.ts'
 import type { LogPlace } from '../cells/operation.ts'
 import type { TriggerRow } from '../cells/service-table.ts'
-import { isShard, shardCount } from '../cells/shard.ts'
+import { allShards, isShard, shardCount } from '../cells/shard.ts'
 import type { ClientCells } from '../client/cells.ts'
 import type { Tables } from '../tables/tables.ts'
 import { decodeHoldings, shardsOf } from './assignment.ts'
@@ -324,7 +324,7 @@ export class TriggerAdmin {
   async #lastIds(
     datastore: string,
   ): Promise<readonly { readonly shard: number; readonly last: number }[]> {
-    const places = await this.#places(datastore, allShards(), Number.MAX_SAFE_INTEGER)
+    const places = await this.#places(datastore, allShards, Number.MAX_SAFE_INTEGER)
     return places.flatMap(({ shard, next }) => (next > 0 ? [{ shard, last: next }] : []))
   }
 
@@ -348,10 +348,6 @@ export class TriggerAdmin {
         next: first === undefined ? next : first.addedId - 1,
       }))
   }
-}
-
-function allShards(): readonly number[] {
-  return Array.from({ length: shardCount }, (_, shard) => shard)
 }
 
 const shardRule: Rule = {
