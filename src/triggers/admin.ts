@@ -18,15 +18,9 @@ import { storeTime, type GivenTime } from '../base/given-time.ts'
 import { wordsFor } from '../base/words.ts'
 import { valueOf } from '../base/problem.ts'
 import type { Cell } from '../cells/cell.ts'
-import {
-  deleteMarked,
-  putMarked,
-  scanMarked,
-  type MarkedCell,
-  type Offset,
-} from '../cells/offset-table.ts'
+import { deleteMarked, putMarked, scanMarked, type MarkedCell, type Offset } from './offset-rows.ts'
 import type { LogPlace } from '../cells/operation.ts'
-import type { TriggerRow } from '../cells/service-table.ts'
+import type { TriggerRow } from './service-rows.ts'
 import { allShards, isShard, shardCount } from '../cells/shard.ts'
 import type { ClientCells } from '../client/cells.ts'
 import type { Tables } from '../tables/tables.ts'
@@ -121,7 +115,7 @@ export class TriggerAdmin {
     const row = await this.#row(trigger)
     const offsets = this.#offsets(row)
     const lasts = await this.#lastIds(row.datastore)
-    const found = await mapBounded(lasts, shardsAtOnce, async ({ shard, last }) => {
+    const found = await mapConcurrently(lasts, shardsAtOnce, async ({ shard, last }) => {
       const offset = await offsets.current(shard)
       const { after = 0, marked = 0, owner = '', generation = 0 } = offset ?? {}
       return { shard, last, after, marked, owner, generation }
@@ -158,7 +152,7 @@ export class TriggerAdmin {
     const row = await this.#row(trigger)
     const offsets = this.#offsets(row)
     const goals = await this.#goals(row.datastore, from)
-    const moved = await mapBounded(goals, shardsAtOnce, async ({ shard, after }) => {
+    const moved = await mapConcurrently(goals, shardsAtOnce, async ({ shard, after }) => {
       const offset = await this.#goBack(row, offsets, shard, after)
       if (offset !== undefined) await this.#store.report(trigger, shard, offset.marked)
       return offset === undefined ? [] : [shard]

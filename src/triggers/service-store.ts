@@ -23,7 +23,7 @@ import {
   type ServiceRow,
   type TriggerRow,
   type WorkerRow,
-} from '../cells/service-table.ts'
+} from './service-rows.ts'
 import { shardCount } from '../cells/shard.ts'
 import type { CallOptions, GroupTables, Tables } from '../tables/tables.ts'
 import type { GroupReader, GroupTransaction } from '../tables/types.ts'

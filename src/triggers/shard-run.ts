@@ -10,7 +10,7 @@
  */
 import { assert } from '../base/assert.ts'
 import type { Cell } from '../cells/cell.ts'
-import type { MarkedCell, Offset } from '../cells/offset-table.ts'
+import type { MarkedCell, Offset } from './offset-rows.ts'
 import type { LogPlace } from '../cells/operation.ts'
 import type { ClientCells } from '../client/cells.ts'
 import type { LogPage } from '../client/options.ts'

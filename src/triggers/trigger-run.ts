@@ -2,7 +2,7 @@
  * One trigger in one process: the shards that it has been given, whether it runs, and how many cells
  * it has marked.
  */
-import type { TriggerRow } from '../cells/service-table.ts'
+import type { TriggerRow } from './service-rows.ts'
 import type { ClientCells } from '../client/cells.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
