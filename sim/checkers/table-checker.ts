@@ -121,7 +121,7 @@ export class TableChecker {
 
   onEffect({ group, position, timestamp, transaction }: ModelEffect): void {
     const store = this.#storeByGroup.get(group)
-    if (store === undefined || transaction.mutations.every(isOfAgenda)) return
+    if (store === undefined || transaction.mutations.every(isOfWorklist)) return
     const texts = transaction.mutations.map(({ value }) =>
       mark.exec(latin1(value ?? new Uint8Array())),
     )
@@ -229,7 +229,7 @@ export class TableChecker {
 }
 
 /** Of no session: a relay takes changes off, or a build puts them on. */
-function isOfAgenda({ key }: { readonly key: Uint8Array }): boolean {
+function isOfWorklist({ key }: { readonly key: Uint8Array }): boolean {
   return topicTextOf(latin1(key)) !== undefined
 }
 

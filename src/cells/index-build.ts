@@ -9,7 +9,7 @@ import type { Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { schemaGraceMs, upkeepBounds } from '../tables/limits.ts'
-import { indexAgenda } from '../tables/index-agenda.ts'
+import { indexWorklist } from '../tables/index-worklist.ts'
 import { waitForGrace } from '../tables/index-grace.ts'
 import type { Progress } from '../tables/index-upkeep.ts'
 import { untilRelayedFrom } from '../tables/index-wait.ts'
@@ -91,7 +91,7 @@ export async function buildCellIndex(
     atOnceMax: upkeepBounds.groupsAtOnceMax,
   }
   await forEachShard(parts, 'relaying', rest, async (of) => {
-    await untilRelayedFrom(port, shardGroupOf(of), indexAgenda, { clock })
+    await untilRelayedFrom(port, shardGroupOf(of), indexWorklist, { clock })
   })
   return { shards: filled.length, rows }
 }

@@ -257,7 +257,7 @@ export function indexNamed(
   throw errorOf(problem('not-found', `datastore ${datastore}: there is no index ${name}; ${what}`))
 }
 
-interface Kept {
+interface CacheEntry {
   readonly indexes: readonly KnownIndex[]
   /** When they were asked for. */
   readonly askedAt: Moment
@@ -276,8 +276,8 @@ export interface KeptIndexesParts {
 /** The indexes of the datastores that a node, or a program, works on. */
 export class KeptIndexes {
   readonly #parts: KeptIndexesParts
-  readonly #kept = new Map<string, Kept>()
-  readonly #looks = new Map<string, Promise<Kept>>()
+  readonly #kept = new Map<string, CacheEntry>()
+  readonly #looks = new Map<string, Promise<CacheEntry>>()
   readonly #noted = new Set<string>()
 
   constructor(parts: KeptIndexesParts) {
@@ -307,7 +307,7 @@ export class KeptIndexes {
     this.#kept.delete(datastore)
   }
 
-  #look(datastore: string): Promise<Kept> {
+  #look(datastore: string): Promise<CacheEntry> {
     const under = this.#looks.get(datastore)
     if (under !== undefined) return under
     const look = this.#lookOnce(datastore).finally(() => this.#looks.delete(datastore))
@@ -315,7 +315,7 @@ export class KeptIndexes {
     return look
   }
 
-  async #lookOnce(datastore: string): Promise<Kept> {
+  async #lookOnce(datastore: string): Promise<CacheEntry> {
     const { tables, clock, copyOf } = this.#parts
     const askedAt = momentOf(clock)
     const copy = copyOf?.(datastore) ?? datastore

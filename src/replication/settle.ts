@@ -28,15 +28,15 @@ export function giveUp(log: GroupLog, pending: Pending): void {
 
 function promote(log: GroupLog, [next, ...others]: readonly Pending[]): void {
   if (next === undefined) return
-  assert(!log.queue.has(next.intent), 'TXN-5: an attempt takes the place of one that waits')
+  assert(!log.waiting.has(next.intent), 'TXN-5: an attempt takes the place of one that waits')
   next.rivals.push(...others)
-  log.queue.set(next.intent, next)
+  log.waiting.set(next.intent, next)
 }
 
 function forget(log: GroupLog, pending: Pending): void {
-  log.queue.delete(pending.intent)
-  log.away.delete(pending.intent)
-  log.forwarded.delete(pending.forwardId)
+  log.waiting.delete(pending.intent)
+  log.forwarded.delete(pending.intent)
+  log.forwardIds.delete(pending.forwardId)
   log.waitingBytes -= pending.roomBytes
   assert(log.waitingBytes >= 0, 'queue: more room is given back than was taken')
 }

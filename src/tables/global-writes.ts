@@ -1,11 +1,11 @@
 /**
- * What the change of a row brings onto the agenda of its group for global indexes: entries that it
+ * What the change of a row brings onto the worklist of its group for global indexes: entries that it
  * takes away, and those that it makes or makes anew.
  */
 import type { CompiledGlobal, CompiledTable } from './compiled.ts'
 import { entriesOf, isSameEntry, noEntries, tooLong, type Entry } from './entries.ts'
 import { groupOfEntry } from './global-entries.ts'
-import { agendaRowOf, globalEntryBytesMax, type AgendaRow } from './index-agenda.ts'
+import { worklistRowOf, globalEntryBytesMax, type WorklistRow } from './index-worklist.ts'
 import type { Values } from './row-check.ts'
 import { decodeRow, fieldOf } from './row-value.ts'
 
@@ -19,7 +19,7 @@ export function globalChangesOf(
   table: CompiledTable,
   before: WholeRow | undefined,
   after: WholeRow | undefined,
-): readonly AgendaRow[] {
+): readonly WorklistRow[] {
   if (table.globals.length === 0) return []
   const [old, now] = [before && newestRow(table, before), after && newestRow(table, after)]
   return table.globals.flatMap((index) => changesOf(table.newest ?? table, index, old, now))
@@ -40,10 +40,10 @@ function changesOf(
   index: CompiledGlobal,
   before: Values | undefined,
   after: Values | undefined,
-): readonly AgendaRow[] {
+): readonly WorklistRow[] {
   const old = before === undefined ? noEntries : entriesOf(table, index, before)
   const now = after === undefined ? noEntries : entriesOf(table, index, after)
-  const rows: AgendaRow[] = []
+  const rows: WorklistRow[] = []
   for (const [key, entry] of old) {
     // A row of before the index may have values that are too long for it: of these there is no entry.
     if (before === undefined || now.has(key) || !fitsIndex(entry)) continue
@@ -57,9 +57,14 @@ function changesOf(
   return rows
 }
 
-function goneOf(table: CompiledTable, index: CompiledGlobal, row: Values, entry: Entry): AgendaRow {
+function goneOf(
+  table: CompiledTable,
+  index: CompiledGlobal,
+  row: Values,
+  entry: Entry,
+): WorklistRow {
   const target = groupOfEntry(table, index, row, entry)
-  return agendaRowOf({ target, key: entry.key, value: undefined })
+  return worklistRowOf({ target, key: entry.key, value: undefined })
 }
 
 /** An entry that is there, whether or not it was before. */
@@ -68,12 +73,12 @@ export function madeOf(
   index: CompiledGlobal,
   row: Values,
   entry: Entry,
-): AgendaRow {
+): WorklistRow {
   if (!fitsIndex(entry)) {
     throw tooLong(entry.key, `an entry of index ${index.name}`, globalEntryBytesMax)
   }
   const target = groupOfEntry(table, index, row, entry)
-  return agendaRowOf({ target, key: entry.key, value: entry.value }, entry.slots)
+  return worklistRowOf({ target, key: entry.key, value: entry.value }, entry.slots)
 }
 
 export function fitsIndex({ key }: Entry): boolean {

@@ -1,7 +1,7 @@
 /**
  * Building a global index on rows that are there, comparing it with them, and making it right again
  * (SPEC.md "Global indexes"). All of it changes an index in the one way there is: by putting entries on
- * the agenda of the group of their row, in a transaction that has read the row.
+ * the worklist of the group of their row, in a transaction that has read the row.
  */
 import { mapConcurrently } from '../base/concurrency.ts'
 import { StoreError } from '../base/errors.ts'
@@ -18,7 +18,7 @@ import type { CompiledGlobal, CompiledSchema, CompiledTable } from './compiled.t
 import { entriesOf, entryWriter, type Entry } from './entries.ts'
 import { fitsIndex, madeOf } from './global-writes.ts'
 import { rootOfGroup, type GroupContext } from './group-context.ts'
-import { changesUnder } from './index-agenda.ts'
+import { changesUnder } from './index-worklist.ts'
 import type { MisfitRows } from './index-misfits.ts'
 import { waitForGrace } from './index-grace.ts'
 import { untilRelayedFrom } from './index-wait.ts'
@@ -63,7 +63,7 @@ export interface FoundRow {
 
 /**
  * Waits until nobody writes who does not keep the index (`declaredAt` and the grace), and puts the
- * entries of all rows on agendas. Resolves when they are relayed. What is of no row stays.
+ * entries of all rows on worklists. Resolves when they are relayed. What is of no row stays.
  */
 export async function buildIndex(
   parts: UpkeepParts,
@@ -86,7 +86,7 @@ export async function buildIndex(
   return { groups, rows }
 }
 
-/** Resolves when what is on agendas now is in the index, or what took its place there. */
+/** Resolves when what is on worklists now is in the index, or what took its place there. */
 export async function untilRelayed(parts: UpkeepParts, total: number): Promise<void> {
   const { port, index, options } = parts
   const changes = changesUnder(entryWriter(index).bytes)
@@ -124,7 +124,7 @@ export async function countGroups(parts: UpkeepParts): Promise<number> {
   return count
 }
 
-/** Puts the entries of all of the group's rows on its agenda; resolves with how many rows. */
+/** Puts the entries of all of the group's rows on its worklist; resolves with how many rows. */
 async function fillFrom(parts: UpkeepParts, group: GroupId): Promise<number> {
   const context = contextOf(parts, group)
   if (context === undefined) return 0

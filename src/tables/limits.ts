@@ -11,7 +11,7 @@ export const inlineEntriesMax = 10_000
 
 /** Of the relay of global indexes. */
 export const relayBounds = {
-  /** Rows of one group's agenda looked at together. */
+  /** Rows of one group's worklist looked at together. */
   changesLookedAtMax: 1_000,
   /** Changes in one transaction on a group of an index, unless one group alone brings more. */
   changesAtOnceMax: 2_000,
@@ -27,7 +27,7 @@ export const relayBounds = {
 
 /** Bytes of changes in one transaction of the relay, unless one alone has more; there is room for what goes with them. */
 export const relayBytesAtOnceMax: number = transactionBytesMax / 2
-/** Bytes of one group's agenda looked at together, and the row that makes them more. */
+/** Bytes of one group's worklist looked at together, and the row that makes them more. */
 export const relayPageBytesMax: number = transactionBytesMax
 
 /** Entries of a global index in one page: each of its groups may be asked for as many. */
@@ -47,12 +47,12 @@ export const schemaGraceMs: number =
 /** Of building and comparing global indexes. */
 export const upkeepBounds = {
   groupsAtOnceMax: 16,
-  /** Rows whose entries one transaction puts on an agenda, if it can hold these; each may have many. */
+  /** Rows whose entries one transaction puts on a worklist, if it can hold these; each may have many. */
   rowsAtOnceMax: 50,
   changesAtOnceMax: 1_000,
   /** Of one row that has more entries than a transaction holds. */
   entriesAtOnceMax: 1_000,
-  /** Between two looks at an agenda, and two steps of a long wait. */
+  /** Between two looks at a worklist, and two steps of a long wait. */
   lookMs: 50,
   waitStepMs: 1_000,
   /** What is wrong is looked at again so often, while changes are on their way. */
