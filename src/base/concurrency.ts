@@ -1,6 +1,6 @@
 /** Work on many things, a bounded number of them at once. */
 
-/** So many at a time; the others wait, first come, first served. */
+/** A number of places for work; work that finds none free waits, first come, first served. */
 export class Slots {
   #free: number
   readonly #waiting: (() => void)[] = []
@@ -36,7 +36,7 @@ export class Slots {
 
 /**
  * The results in the items' order, of work that begins in that order, on `most` items at once. Rejects with the
- * first rejection, at once; nothing more is begun then, and what is under way goes on to its end.
+ * first rejection, at once; then no more work begins, and work under way goes on to its end.
  */
 export async function mapConcurrently<Item, Result>(
   items: readonly Item[],

@@ -1,6 +1,6 @@
 /**
  * A batch in parts, each for one service or node, and the answers of the parts as one answer. Pure. Each item
- * that was asked for has one outcome, also where a node answers too few items, or too many.
+ * of the batch has one outcome, also where a node answers too few items, or too many.
  */
 import { assert, unreachable } from '../base/assert.ts'
 import { problem, type Outcome } from '../base/problem.ts'
@@ -32,8 +32,8 @@ export interface PartLimit<Item> {
 const unlimited: PartLimit<unknown> = { bytesOf: () => 0, bytesMax: 0 }
 
 /**
- * The parts in the order of their first items. `toOf` says where an item goes; what it gives no answer for is
- * in no part.
+ * The parts in the order of their first items. `toOf` says where an item goes; undefined: the item is in no
+ * part.
  */
 export function splitBatch<Item, To>(
   items: readonly Item[],
@@ -74,7 +74,7 @@ export function batchOfPart<Of extends { readonly items: readonly unknown[] }>(
   return { ...batch, items: pick(batch.items, places) }
 }
 
-/** What the parts came to, in the order of the batch; cells for which one answer has no room are told so. */
+/** What the parts came to, in the order of the batch; a cell for which one answer has no room is `too-large`. */
 export function mergeAnswers(
   kind: Batch['kind'],
   parts: readonly Part<unknown>[],
@@ -148,7 +148,7 @@ export function withRefused<Value>(
   return refused.map((one) => one ?? rest.next().value ?? missingItem)
 }
 
-/** What an item comes to that was asked for and not answered. */
+/** The outcome of an item that the answer lacks. */
 export const missingItem: Outcome<never> = {
   kind: 'problem',
   problem: problem('corrupt', 'the node answered fewer items than it was asked for'),

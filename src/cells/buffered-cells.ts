@@ -149,7 +149,7 @@ function withCreators(operation: PutCells, { intents }: CallOptions): PutCells {
   return { ...operation, items }
 }
 
-/** The shard of a cell that its own set may not have; undefined where that set has answered. */
+/** The shard of a cell whose set is silent; undefined where that set has answered. */
 function silentShard(item: PutItem, atHome: Outcome<Written> | undefined): number | undefined {
   const isSilent = atHome?.kind === 'problem' && isSilence.has(atHome.problem.code)
   return isSilent && nameProblem(item) === undefined ? shardOf(item.rowKey) : undefined

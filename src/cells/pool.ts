@@ -40,7 +40,7 @@ export async function mapPaced<Item, Result>(
   return results
 }
 
-/** For so many at once. */
+/** Room for a number of items at once. */
 class Room {
   readonly #most: number
   #inside = 0

@@ -1,6 +1,6 @@
 /**
  * Cells of several replica sets as one service: each operation goes to the set that holds its shard,
- * a batch in parts. Whoever asks need not know where a shard is.
+ * a batch in parts. A caller need not know where a shard is.
  */
 import { present } from '../base/assert.ts'
 import { problemOf, type Outcome, type Problem } from '../base/problem.ts'
@@ -40,7 +40,7 @@ export interface RoutedCellsParts {
 /** Sets are waited for so long at a time: what nobody waits for any more goes on for no longer. */
 const waitSliceMs = 2_000
 
-/** What one set is asked of a batch. */
+/** Items of a batch, and the service of the set that holds them. */
 type SetPart = Part<CellService>
 
 export class RoutedCells implements CellService {
@@ -90,7 +90,7 @@ export class RoutedCells implements CellService {
     return this.#serviceOf(datastore, shardOfRow(rowKey))
   }
 
-  /** What is no shard is refused wherever it is asked for. */
+  /** Any set refuses a shard that is none. */
   #serviceOf(datastore: string, shard: number): CellService {
     const { services, setOf } = this.#parts
     const set = setOf(datastore, isShard(shard) ? shard : 0)

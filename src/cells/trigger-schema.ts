@@ -7,10 +7,10 @@
  *   MarkedCell     (datastore, shard, service, trigger, added_id)   cells that it has put aside
  *
  * In a group of the service:
- *   TriggerService (service)                    who leads, and who has which shards
- *   TriggerWorker  (service, worker)            who is there
+ *   TriggerService (service)                    its leader, and the shards of each worker
+ *   TriggerWorker  (service, worker)            the workers that run
  *   Trigger        (service, trigger)           its state
- *   TriggerMarks   (service, trigger, shard)    cells put aside, as was last reported
+ *   TriggerMarks   (service, trigger, shard)    cells put aside, by the last report
  */
 import type { Declared } from '../../schema/declared.ts'
 import { t } from '../../schema/property.ts'
@@ -75,7 +75,7 @@ export const offsetTable: TableOf<
   owner: t.string(),
   after: t.integer(),
   marked: t.integer(),
-  // Counts changes by hand, which whoever owns the shard has to take up.
+  // Counts changes by hand, which the owner of the shard has to take up.
   revision: t.integer(),
 })
   .key('datastore', 'shard', 'service', 'trigger')

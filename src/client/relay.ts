@@ -163,7 +163,7 @@ export class Relay implements CellService {
     return replied
   }
 
-  /** A batch at the nodes that its items are best asked of, all at once. */
+  /** Sends a batch in parts, each to the node that is best asked for it, all at once. */
   async #inParts(batch: Batch, ask: (part: NodePart) => Promise<Replied>): Promise<Replied> {
     if (batch.items.length === 1) return ask({ to: anyNode, places: [0] })
     const parts = this.#split(batch)
@@ -172,16 +172,16 @@ export class Relay implements CellService {
     const replies = await Promise.all(parts.map(ask))
     const [first] = replies
     const isRefused = replies.every(({ answer }) => answer.kind === 'problem')
-    // What all nodes refuse is refused as a whole.
+    // A problem that all nodes met is one of the whole.
     if (isRefused && first !== undefined) return first
     return mergeAnswers(batch.kind, parts, replies.map(ofCells))
   }
 
-  /** The cells of a shard stay together, so that what is read of it is of one moment. */
+  /** The cells of a shard stay together, so that a read of it is of one moment. */
   #split(batch: Batch): readonly NodePart[] {
     const nodes = new Map<number, Endpoint>()
     return splitBatch<PutItem | GetItem, Endpoint>(batch.items, (item) => {
-      // What is no row key is refused by the node that gets it.
+      // The node refuses an item whose row key is none.
       const shard = isRowKey(item.rowKey) ? shardOf(item.rowKey) : -1
       const node = nodes.get(shard) ?? this.#caller.placeOf(ofOne(batch, item)) ?? anyNode
       nodes.set(shard, node)

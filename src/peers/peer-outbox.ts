@@ -1,6 +1,6 @@
 /**
- * What waits for one peer at the end of a turn, as frames (`base/frame-queue.ts`): one is far below what a
- * receiver takes. The names of groups that one renewal revokes are not weighed, and would have to be some
+ * Messages for one peer at the end of a turn, as frames (`base/frame-queue.ts`): one is far below the bound
+ * of a receiver. The names of groups that one renewal revokes are not weighed, and would have to be some
  * ten thousand long ones to matter.
  */
 import { FrameQueue } from '../base/frame-queue.ts'

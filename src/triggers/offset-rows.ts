@@ -1,5 +1,5 @@
 /**
- * What triggers keep in a shard's own group: how far each has come, and the cells it has put aside. Rows of
+ * Rows of triggers in a shard's own group: how far each has come, and the cells it has put aside. They are of
  * the schema of cells (`../cells/trigger-schema.ts`), beside them, so that they change in one transaction.
  */
 import type { Row } from '../../schema/infer.ts'

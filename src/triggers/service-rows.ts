@@ -1,6 +1,6 @@
 /**
- * What the workers of a service keep in its group: who is there, who leads, who has which shards, and the
- * state of each trigger. Rows of the schema of cells (`../cells/trigger-schema.ts`), in a group of their own.
+ * Rows of the workers of a service in its group: the workers, their leader, their shards, and the state of
+ * each trigger. They are of the schema of cells (`../cells/trigger-schema.ts`), in a group of their own.
  */
 import type { Row } from '../../schema/infer.ts'
 import type { JsonValue } from '../../schema/values.ts'

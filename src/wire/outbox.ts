@@ -7,7 +7,7 @@ import { FrameQueue, type WeighedFrame } from '../base/frame-queue.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Endpoint } from '../ports/transport.ts'
 
-/** What its messages weigh in one frame; a single message may be larger. */
+/** The weight of one frame's messages; a single message may be larger. */
 export const frameBodiesBytesMax: number = 4 * 1024 * 1024
 /** Messages of one frame. */
 export const frameMessagesMax = 1000

@@ -57,7 +57,7 @@ test('an empty list has no results, and a list of one has one', async () => {
 })
 
 test.each([1, 2, 10])(
-  'the first failure is told at once, and nothing is begun after it, %i at a time',
+  'the first failure rejects at once, and no work begins after it, %i at a time',
   async (most) => {
     const { begun, work } = stepper()
     const all = mapConcurrently([1, 2, 3, 4], most, work)

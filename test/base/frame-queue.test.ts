@@ -34,7 +34,7 @@ test('a frame holds no more messages than it may, however little they weigh', ()
   expect(framesOf([0, 0], 2)).toEqual([[0, 0]])
 })
 
-test('all messages can be taken at once, and what comes after them is a frame of its own', () => {
+test('takeAll takes all messages at once, and later ones are in another frame', () => {
   const queue = new FrameQueue<string>({ bytesMax: 10, messagesMax: 100 })
   for (const message of ['a', 'b', 'c']) queue.add(message, 8)
   expect(queue.takeFrame()).toEqual({ messages: ['a'], bytes: 8 })

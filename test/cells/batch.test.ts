@@ -86,7 +86,7 @@ test('an item that its part does not answer is corrupt, and the others keep thei
   expect(missingItem).toMatchObject({ problem: { code: 'corrupt' } })
 })
 
-test('what a part answers beyond its items is in no place of the batch', () => {
+test('outcomes beyond the items of a part are in no place of the batch', () => {
   const merged = mergeAnswers('put', parts, [putAnswer(10, 13, 99), putAnswer(11, 12, 98)])
   expect(merged.answer).toEqual({ kind: 'put', items: [10, 11, 12, 13].map(written) })
 })
@@ -103,7 +103,7 @@ test('the problem of a part is one of each of its items, and an answer of anothe
   })
 })
 
-test('cells that one answer has no room for are told so', () => {
+test('a cell that finds no room in the answer comes to too-large', () => {
   const body = packed('x'.repeat(cellBytesMax - 2))
   const cell = (row: number): Outcome<StoredCell> => {
     const name = { rowKey: rowKey(row), column: 'A', refKey: 1 }
@@ -119,13 +119,13 @@ test('cells that one answer has no room for are told so', () => {
   expect(items).toEqual([1, 2, 3, 'too-large'])
 })
 
-test('an answer has as many outcomes as were asked for, whatever it holds', () => {
+test('an answer gives one outcome for each item, whatever it holds', () => {
   expect(outcomesOf(putAnswer(1, 2, 3).answer, putItems, 2)).toEqual([1, 2].map(written))
   expect(outcomesOf(putAnswer(1).answer, putItems, 2)).toEqual([written(1), missingItem])
   expect(outcomesOf(down.answer, putItems, 2)).toEqual([down.answer, down.answer])
 })
 
-test('what was refused before it was sent keeps its place among what was answered', () => {
+test('an item that the client refused keeps its place among the answered ones', () => {
   const wrong: Outcome<Written> = { kind: 'problem', problem: problem('invalid', 'no cell') }
   const refused = [undefined, wrong, undefined, undefined]
   expect(withRefused(refused, [1, 2].map(written))).toEqual([

@@ -1,4 +1,4 @@
-/** What waits for one peer, by its weight. */
+/** Messages for one peer, by their weight. */
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId } from '../../src/base/ids.ts'
 import { PeerOutbox } from '../../src/peers/peer-outbox.ts'
@@ -12,7 +12,7 @@ function accept(position: number, bytes: number): Accept {
   return { kind: 'accept', ...envelope, position, ballot, value: Buffer.alloc(bytes) }
 }
 
-test('what waits for a peer is cut into frames of 8 MiB of bodies, in order', () => {
+test('an outbox cuts its messages into frames of 8 MiB of bodies, in order', () => {
   const outbox = new PeerOutbox()
   const messages = [1, 2, 3, 4, 5].map((position) => accept(position, 3 * mebibyte))
   for (const message of messages) outbox.add(message)
