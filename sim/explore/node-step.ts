@@ -486,9 +486,8 @@ function isOfLeases(message: SentMessage): message is LeaseMessage {
 }
 
 function ballotOf(proposal: Proposal | undefined): Ballot | undefined {
-  return proposal === undefined || proposal.phase.kind === 'backing-off'
-    ? undefined
-    : proposal.phase.ballot
+  if (proposal === undefined || proposal.phase.kind === 'backing-off') return undefined
+  return proposal.phase.ballot
 }
 
 function highestOf(answers: readonly (BallotValue | undefined)[]): BallotValue | undefined {

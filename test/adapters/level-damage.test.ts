@@ -40,14 +40,17 @@ class Opener {
     this.#lines ??= createInterface({ input: child.stdout })[Symbol.asyncIterator]()
     child.stdin.write(`${JSON.stringify(request)}\n`)
     const { value, done } = await this.#lines.next()
-    if (done !== true) return JSON.parse(value)
+    if (done !== true) {
+      const answer: string[] | null = JSON.parse(value)
+      return answer
+    }
     const [code, signal] =
       child.exitCode === null && child.signalCode === null
         ? await once(child, 'exit')
         : [child.exitCode, child.signalCode]
     this.#child = this.#lines = undefined
-    expect([code, signal]).toEqual([null, expect.stringMatching(/^SIG(ABRT|SEGV|BUS)$/)])
-    return 'ended'
+    if (/^SIG(ABRT|SEGV|BUS)$/.test(String(signal))) return 'ended'
+    throw new Error(`the program that opens stores has ended: ${code ?? signal}`)
   }
 
   stop(): void {
