@@ -12,7 +12,7 @@ export const frameBodiesBytesMax: number = 4 * 1024 * 1024
 /** Messages of one frame. */
 export const frameMessagesMax = 1000
 
-/** What one turn sends, about: what is left goes in the next ones. */
+/** About the bytes that one turn sends; the next turns send the rest. */
 export const sentInTurnBytesMax: number = 4 * 1024 * 1024
 
 export interface OutboxPorts<Message> {
@@ -25,7 +25,7 @@ export interface OutboxPorts<Message> {
   readonly onDropped: (to: Endpoint, messages: readonly Message[]) => void
   /** False: nothing more is sent there until `resume`; absent: there is room always. */
   readonly hasRoom?: (to: Endpoint) => boolean
-  /** What waits there weighs so much more, or less. */
+  /** The weight of the messages that wait there has changed by `bytes`. */
   readonly onWeight?: (to: Endpoint, bytes: number) => void
 }
 
