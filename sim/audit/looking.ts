@@ -7,7 +7,7 @@ import { allShards } from '../../src/cells/shard.ts'
 import type { Client } from '../../src/client/client.ts'
 import { connect } from '../../src/client/connect.ts'
 import type { IndexWhere } from '../../src/client/cell-indexes.ts'
-import type { ReadLevel } from '../../src/group/replica-port.ts'
+import type { ReplicaReadLevel } from '../../src/group/replica-port.ts'
 import { triggerAdmin } from '../../src/triggers/run.ts'
 import type { Logs, SeenCell, SeenEntry, Span } from './reckoning.ts'
 import { datastore, indexName, tripColumn } from './trips.ts'
@@ -17,9 +17,9 @@ const shardsAtOnce = 64
 const batchesAtOnce = 4
 const zonesAtOnce = 8
 
-/** The logs of all shards through one node; with `any`, as it alone has them. */
-export async function logsAt(url: string, read: ReadLevel): Promise<Logs> {
-  const client = await connect({ nodes: [url], timeoutMs: readTimeoutMs })
+/** The logs of all shards through one node; with `snapshot`, as it alone has them. */
+export async function logsAt(url: string, read: ReplicaReadLevel): Promise<Logs> {
+  const client = await connect({ endpoints: [url], timeoutMs: readTimeoutMs })
   try {
     const logs: Map<number, readonly SeenCell[]> = new Map()
     let places: readonly Place[] = allShards.map((shard) => ({ shard, addedId: 0 }))
@@ -44,15 +44,15 @@ interface Place {
 async function readPages(
   client: Client,
   places: readonly Place[],
-  read: ReadLevel,
+  read: ReplicaReadLevel,
   logs: Map<number, readonly SeenCell[]>,
 ): Promise<Place[]> {
   const asked = places.map((place) => ({ kind: 'after', ...place }) as const)
-  const pages = await client.cells(datastore).batchShardLog(asked, { read })
+  const pages = await client.cells(datastore).shardLogs(asked, { read })
   return pages.flatMap((outcome, i) => {
     const { shard = -1 } = places[i] ?? {}
     if (outcome.kind === 'problem') throw errorOf(outcome.problem)
-    const { cells, next, asOf } = outcome.value
+    const { items: cells, cursor: next, asOf } = outcome.value
     if (cells.length > 0) {
       logs.set(shard, [...(logs.get(shard) ?? []), ...cells.map((cell) => ({ ...cell, shard }))])
     }
@@ -78,7 +78,7 @@ async function query(client: Client, where: IndexWhere): Promise<readonly SeenEn
   const entries: SeenEntry[] = []
   for (let cursor: string | undefined; ;) {
     const page = await index.query(where, cursor === undefined ? {} : { cursor })
-    for (const { rowKey, fields } of page.entries) {
+    for (const { rowKey, fields } of page.items) {
       entries.push({ rowKey, at: Number(fields['at']), total: Number(fields['total']) })
     }
     cursor = page.cursor

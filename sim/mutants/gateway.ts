@@ -166,7 +166,7 @@ export const gatewayMutants: readonly Mutant[] = [
       {
         file: 'src/gateway/exchange.ts',
         find: '  return { level, atLeast }\n',
-        replace: "  return { level: level === 'current' ? 'any' : level, atLeast }\n",
+        replace: "  return { level: level === 'current' ? 'snapshot' : level, atLeast }\n",
       },
     ],
   },

@@ -99,7 +99,7 @@ export const indexMutants: readonly Mutant[] = [
       {
         file: 'src/tables/index-lane.ts',
         find: "await this.#parts.replica.read(source, 'current', relayBounds.sourceMs)",
-        replace: "await this.#parts.replica.read(source, 'any', relayBounds.sourceMs)",
+        replace: "await this.#parts.replica.read(source, 'snapshot', relayBounds.sourceMs)",
       },
     ],
   },

@@ -35,7 +35,7 @@ export async function answerQuery(
   const { datastore, name, read, columns } = operation
   const { definition } = await indexes.toAsk(datastore, name)
   const leftMs = (): number => remainingOrTimeout(clock, call.deadlineMs)
-  const level = read.level === 'any' ? 'snapshot' : 'current'
+  const level = read.level === 'snapshot' ? 'snapshot' : 'current'
   const { pace } = call
   const query = (limit: number): Promise<FoundPage> =>
     queryIndex({ tables, definition, level, leftMs, pace }, { ...operation, limit })

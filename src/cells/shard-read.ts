@@ -25,7 +25,7 @@ export interface ShardView {
   readonly rows: GroupReader
 }
 
-export interface ReadResult<Value> {
+export interface ShardReadResult<Value> {
   readonly value: Value
   /** Absent when nothing was read. */
   readonly view: View | undefined
@@ -41,8 +41,8 @@ export async function readShard<Value>(
   read: ReadFrom,
   deadlineMs: number,
   work: (view: ShardView) => Promise<Value>,
-): Promise<ReadResult<Value>> {
-  const level = read.level === 'any' ? 'snapshot' : 'current'
+): Promise<ShardReadResult<Value>> {
+  const level = read.level === 'snapshot' ? 'snapshot' : 'current'
   const atLeast = positionOf(read.atLeast, of.shard) ?? 0
   for (let rerun = 0; ; rerun++) {
     const timeoutMs = remainingOrTimeout(clock, deadlineMs)

@@ -88,7 +88,7 @@ export class ShardWaits {
     const here = replica.positionHere(group)
     if (here === undefined) {
       return replica
-        .read(group, 'any', 1)
+        .read(group, 'snapshot', 1)
         .then((point) => this.#check(record, position, point.position))
     }
     this.#check(record, position, here)

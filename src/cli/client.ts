@@ -37,7 +37,10 @@ export async function withClient<T>(
   const secret = await secretOf(options)
   const timeoutMs = 1000 * numberOf('--timeout', options['timeout'], 0.001, callTimeoutMsMax / 1000)
   const nodes = urlsOf(options)
-  const client = dial({ nodes, ...(secret !== undefined && { secret }), timeoutMs }, limits)
+  const client = dial(
+    { endpoints: nodes, ...(secret !== undefined && { secret }), timeoutMs },
+    limits,
+  )
   try {
     return await use(client)
   } finally {

@@ -1,12 +1,12 @@
 /**
- * Do the replicas agree? Each is asked alone, without the others (`read=any`), for every cell that
+ * Do the replicas agree? Each is asked alone, without the others (`read=snapshot`), for every cell that
  * was written and for the log of every shard.
  */
 import { bufferOf, sha256 } from '../base/bytes.ts'
 import { chunksOf, mapConcurrently } from '../base/concurrency.ts'
 import { canonicalJson, type Json } from '../cells/body.ts'
 import { allShards } from '../cells/shard.ts'
-import type { ClientCells } from '../client/cells.ts'
+import type { Cells } from '../client/cells.ts'
 import type { CellSink, LoadCell } from './cells-load-run.ts'
 import { presentCells } from './cells-tail.ts'
 
@@ -38,7 +38,7 @@ const requestsInFlight = 4
 
 /** How many of the expected cells this replica has, with the body they were written with. */
 export async function countFound(
-  cells: ClientCells,
+  cells: Cells,
   column: string,
   expected: Expected,
 ): Promise<number> {
@@ -46,7 +46,7 @@ export async function countFound(
   let found = 0
   await mapConcurrently(chunksOf(rowKeys, cellsPerRequest), requestsInFlight, async (some) => {
     const items = some.map((rowKey) => ({ rowKey, column, refKey: 0 }))
-    for (const outcome of await cells.batchGet(items, { read: 'any' })) {
+    for (const outcome of await cells.getMany(items, { read: 'snapshot' })) {
       const cell = outcome.kind === 'ok' ? outcome.value : undefined
       if (cell !== undefined && bodyHash(cell.body) === expected.get(cell.rowKey)) found += 1
     }
@@ -63,11 +63,11 @@ export interface LogDigest {
   readonly hash: string
 }
 
-export async function digestLogs(cells: ClientCells): Promise<LogDigest> {
+export async function digestLogs(cells: Cells): Promise<LogDigest> {
   const parts: string[] = []
   const found = new Set<number>()
   const wanted = { shards: allShards, after: undefined, since: undefined }
-  for await (const { shard, cell } of presentCells(cells, wanted, 'any')) {
+  for await (const { shard, cell } of presentCells(cells, wanted, 'snapshot')) {
     const { addedId, createdAt, rowKey, column, refKey, body } = cell
     found.add(shard)
     parts.push([shard, addedId, createdAt, rowKey, column, refKey, bodyHash(body)].join(' '))

@@ -15,7 +15,6 @@ import { unpackBody } from '../cells/body.ts'
 import {
   nameProblem,
   type Cell,
-  type CellName,
   type NewCell,
   type StoredCell,
   type Written,
@@ -39,13 +38,13 @@ import { allShards, shardOf } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { notAnAnswer } from './call.ts'
-import { ClientCellIndex } from './cell-indexes.ts'
+import { CellIndex, type CellIndexAdmin } from './cell-indexes.ts'
 import type { SeenPositions } from './seen-positions.ts'
+import type { Page } from '../base/page.ts'
 import type {
   GivenPlace,
   LogOptions,
   LogPage,
-  Page,
   PageOptions,
   PurgedPage,
   PurgePageOptions,
@@ -70,7 +69,7 @@ import {
 } from './rules.ts'
 import { tail, type LoggedCell, type TailOptions } from './tail.ts'
 
-export interface ClientCellsParts {
+export interface CellsParts {
   readonly service: CellService
   readonly seen: SeenPositions
   readonly clock: Clock
@@ -78,13 +77,15 @@ export interface ClientCellsParts {
   readonly timeoutMs: number
   /** Throws when the client is closed. */
   readonly checkOpen?: () => void
+  /** Makes what looks after the indexes of the datastore. */
+  indexes(): CellIndexAdmin
 }
 
-export class ClientCells {
+export class Cells {
   readonly datastore: string
-  readonly #parts: ClientCellsParts
+  readonly #parts: CellsParts
 
-  constructor(parts: ClientCellsParts, datastore: string) {
+  constructor(parts: CellsParts, datastore: string) {
     this.#parts = parts
     this.datastore = datastore
   }
@@ -97,12 +98,12 @@ export class ClientCells {
   }
 
   /** Cells that succeed and fail one by one; the outcomes are in the order of the cells. */
-  async batchPut(
+  async putMany(
     cells: readonly NewCell[],
     options: WriteOptions = {},
   ): Promise<readonly Outcome<Written>[]> {
-    const items = batchOf('cells.batchPut', 'the cells', cells, itemsLimit)
-    checkOptions('cells.batchPut', options, writeRules)
+    const items = batchOf('cells.putMany', 'the cells', cells, itemsLimit)
+    checkOptions('cells.putMany', options, writeRules)
     return this.#put(items, options)
   }
 
@@ -119,28 +120,17 @@ export class ClientCells {
     return packed.outcomes(expected(answer, 'put').items)
   }
 
-  get(name: CellName, options: ReadOptions = {}): Promise<Cell | undefined> {
+  /** A cell; without a ref key, the one with the highest ref key of its column. */
+  get(name: GetItem, options: ReadOptions = {}): Promise<Cell | undefined> {
     return asPromise(() => {
       checkOptions('cells.get', options, readRules)
-      return this.#getOne(name, 'needed', options)
-    })
-  }
-
-  /** The cell with the column's highest ref key. */
-  latest(rowKey: string, column: string, options: ReadOptions = {}): Promise<Cell | undefined> {
-    return asPromise(() => {
-      checkOptions('cells.latest', options, readRules)
-      return this.#getOne({ rowKey, column }, 'optional', options)
+      return this.#getOne(name, options)
     })
   }
 
   /** What a batch of one would give; by two promises, and not by one of each step. */
-  #getOne(
-    item: GetItem,
-    refKey: 'needed' | 'optional',
-    options: ReadOptions,
-  ): Promise<Cell | undefined> {
-    const wrong = cellProblem(item, refKey)
+  #getOne(item: GetItem, options: ReadOptions): Promise<Cell | undefined> {
+    const wrong = cellProblem(item, 'optional')
     if (wrong !== undefined) throw errorOf(wrong)
     const { datastore } = this
     const { service, timeoutMs } = this.#parts
@@ -154,12 +144,12 @@ export class ClientCells {
   }
 
   /** Several cells; one without a ref key is its column's latest. */
-  async batchGet(
+  async getMany(
     given: readonly GetItem[],
     options: ReadOptions = {},
   ): Promise<readonly Outcome<Cell | undefined>[]> {
-    const items = batchOf('cells.batchGet', 'the items', given, itemsLimit)
-    checkOptions('cells.batchGet', options, readRules)
+    const items = batchOf('cells.getMany', 'the items', given, itemsLimit)
+    checkOptions('cells.getMany', options, readRules)
     const refused = items.map((item): Outcome<Cell | undefined> | undefined => {
       const wrong = cellProblem(item, 'optional')
       return wrong && { kind: 'problem', problem: wrong }
@@ -173,10 +163,10 @@ export class ClientCells {
   }
 
   /** The latest cell of each column of a row, by column name. */
-  async latestAll(rowKey: string, options: PageOptions<string> = {}): Promise<Page<string>> {
+  async latestAll(rowKey: string, options: PageOptions<string> = {}): Promise<Page<Cell>> {
     checkOptions('cells.latestAll', options, columnPageRules)
     checkName({ rowKey })
-    const { from, limit = pageItemsMax } = options
+    const { cursor: from, limit = pageItemsMax } = options
     const { datastore } = this
     const read = this.#readFrom(options, [{ rowKey }])
     const first = from === undefined ? {} : { from }
@@ -190,10 +180,10 @@ export class ClientCells {
     rowKey: string,
     column: string,
     options: VersionOptions = {},
-  ): Promise<Page<number>> {
+  ): Promise<Page<Cell, number>> {
     checkOptions('cells.versions', options, versionRules)
     checkName({ rowKey, column })
-    const { from, limit = pageItemsMax, reverse = false } = options
+    const { cursor: from, limit = pageItemsMax, reverse = false } = options
     const { datastore } = this
     const read = this.#readFrom(options, [{ rowKey }])
     const range = { limit, reverse, ...(from !== undefined && { from }) }
@@ -221,13 +211,13 @@ export class ClientCells {
   }
 
   /** Logs of several shards; waits, when asked to, until there is a cell in one of them. */
-  async batchShardLog(
+  async shardLogs(
     places: readonly GivenPlace[],
     options: LogOptions = {},
   ): Promise<readonly Outcome<LogPage>[]> {
-    const items = batchOf('cells.batchShardLog', 'the places', places, placesLimit)
-    checkOptions('cells.batchShardLog', options, logRules)
-    return this.#log('cells.batchShardLog', items, options)
+    const items = batchOf('cells.shardLogs', 'the places', places, placesLimit)
+    checkOptions('cells.shardLogs', options, logRules)
+    return this.#log('cells.shardLogs', items, options)
   }
 
   async #log(
@@ -248,10 +238,15 @@ export class ClientCells {
     return expected(answer, 'log').items.map(logPageOutcome)
   }
 
+  /** The indexes over these cells, to be declared, built, compared and dropped. */
+  get indexes(): CellIndexAdmin {
+    return this.#parts.indexes()
+  }
+
   /** An index over these cells, to be asked. */
-  index(name: string): ClientCellIndex {
+  index(name: string): CellIndex {
     const { service, timeoutMs } = this.#parts
-    return new ClientCellIndex({ service, timeoutMs }, this.datastore, name)
+    return new CellIndex({ service, timeoutMs }, this.datastore, name)
   }
 
   /** All cells of the shards (default: all shards) from a place on, and new ones as they come. */
@@ -272,7 +267,7 @@ export class ClientCells {
     const range = { after, limit, ...(column !== undefined && { column }) }
     const operation = { kind: 'purge', datastore, shard, before, keepLatest, ...range } as const
     const { purged, next } = expected(await this.#ask(operation, options), 'purge')
-    return next === undefined ? { purged } : { purged, next }
+    return next === undefined ? { purged } : { purged, cursor: next }
   }
 
   /** The same for all shards, or some, to their ends; gives what was removed of each that lost cells. */
@@ -289,7 +284,7 @@ export class ClientCells {
       while (after !== undefined) {
         const page: PurgedPage = await this.purgeShard(shard, { ...rest, after })
         purged += page.purged
-        after = page.next
+        after = page.cursor
       }
       if (purged > 0) yield { shard, purged }
     }
@@ -297,7 +292,7 @@ export class ClientCells {
 
   #readFrom(options: ReadOptions, rows: readonly { readonly rowKey: string }[]): ReadFrom {
     // A current read sees all: which shards these are need not be known.
-    const isAny = options.read === 'any'
+    const isAny = options.read === 'snapshot'
     return this.#readShards(options, isAny ? rowShards(rows) : [])
   }
 
@@ -373,13 +368,15 @@ function cellOutcome(outcome: Outcome<StoredCell | undefined>): Outcome<Cell | u
   return outcome.value === undefined ? { kind: 'ok', value: undefined } : cellOf(outcome.value)
 }
 
-function pageOf<Next>(page: CellPage<Next>): Page<Next> {
-  const cells = page.cells.map((cell) => valueOf(cellOf(cell)))
-  return page.next === undefined ? { cells } : { cells, next: page.next }
+function pageOf<Next>(page: CellPage<Next>): Page<Cell, Next> {
+  const items = page.cells.map((cell) => valueOf(cellOf(cell)))
+  return page.next === undefined ? { items } : { items, cursor: page.next }
 }
 
 function logPageOutcome(outcome: Outcome<StoredLogPage>): Outcome<LogPage> {
   if (outcome.kind === 'problem') return outcome
-  const cells = outcome.value.cells.map((cell) => valueOf(cellOf(cell)))
-  return { kind: 'ok', value: { ...outcome.value, cells } }
+  const { shard, cells, next, asOf } = outcome.value
+  const items = cells.map((cell) => valueOf(cellOf(cell)))
+  const page = { shard, items, cursor: next }
+  return { kind: 'ok', value: asOf === undefined ? page : { ...page, asOf } }
 }

@@ -25,12 +25,12 @@ import {
   type SchemaView,
 } from '../tables/registry.ts'
 import type { IntentSource } from '../txn/session.ts'
-import type { ClientGroups } from './groups.ts'
+import type { Groups } from './groups.ts'
 import type { BuildOptions, WriteOptions } from './options.ts'
 import { buildRules, checkText, writeRules } from './rules.ts'
 
 export interface ClientIndexParts {
-  readonly groups: ClientGroups
+  readonly groups: Groups
   readonly clock: Clock
   readonly random: Random
   readonly intents: IntentSource
@@ -52,7 +52,7 @@ export type { BuildOptions } from './options.ts'
 
 export type BuildReport = Made
 
-export class ClientIndexes {
+export class IndexAdmin {
   readonly schema: string
   readonly #parts: ClientIndexParts
 

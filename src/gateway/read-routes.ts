@@ -44,7 +44,7 @@ export async function getColumn(exchange: Exchange): Promise<Response> {
   const rowKey = rowKeyOf(segment(exchange, 'rowKey'))
   const column = columnOf(segment(exchange, 'column'))
   if (query.flag('all')) return versions(exchange, { rowKey, column })
-  const idle = ['from', 'limit', 'reverse'].find((name) => query.has(name))
+  const idle = ['cursor', 'limit', 'reverse'].find((name) => query.has(name))
   if (idle !== undefined) return refuse(`${idle} is for versions: it goes with all=true`)
   return oneCell(exchange, { rowKey, column })
 }
@@ -54,7 +54,7 @@ async function versions(
   name: { readonly rowKey: string; readonly column: string },
 ): Promise<Response> {
   const { query } = exchange
-  const from = query.number('from')
+  const from = query.number('cursor')
   const { answer, headers } = await ask(exchange, {
     kind: 'versions',
     datastore: segment(exchange, 'datastore'),
@@ -69,7 +69,7 @@ async function versions(
 
 export async function getRow(exchange: Exchange): Promise<Response> {
   const { query } = exchange
-  const from = query.text('from')
+  const from = query.text('cursor')
   const { answer, headers } = await ask(exchange, {
     kind: 'row',
     datastore: segment(exchange, 'datastore'),

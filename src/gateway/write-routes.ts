@@ -42,7 +42,7 @@ export async function purgeShard(exchange: Exchange): Promise<Response> {
   const datastore = segment(exchange, 'datastore')
   const { answer, headers } = await ask(exchange, { kind: 'purge', datastore, shard, ...asked })
   const { purged, next } = answer
-  return json({ shard, purged, ...(next !== undefined && { next }) }, 200, headers)
+  return json({ shard, purged, ...(next !== undefined && { cursor: next }) }, 200, headers)
 }
 
 export async function batchPut(exchange: Exchange): Promise<Response> {

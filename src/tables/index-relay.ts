@@ -96,7 +96,7 @@ export class IndexRelay {
 
   async #serve(group: GroupId): Promise<Served> {
     const { replica } = this.#parts
-    const { position } = await replica.read(group, 'any', relayBounds.callMs)
+    const { position } = await replica.read(group, 'snapshot', relayBounds.callMs)
     const limit = relayBounds.changesLookedAtMax
     const page = { limit, bytesMax: relayPageBytesMax, ...indexWorklist }
     const rows = await replica.scan(group, page)

@@ -116,7 +116,7 @@ export interface Tables<Of extends readonly Table[] = readonly Table[]> {
    * Handles the messages of a queue in all groups, until it is stopped: the function is called in the
    * transaction that takes them, whose commit is the acknowledgement, and may be run more than once.
    */
-  handle<Root extends Table<TableShape, true>, Body>(
+  consume<Root extends Table<TableShape, true>, Body>(
     queue: Queue<Root, Body>,
     run: (tx: GroupTransaction<Of>, messages: readonly Message<Root, Body>[]) => Promise<void>,
     options?: QueueCallOptions,

@@ -22,7 +22,7 @@ import { deleteMarked, putMarked, scanMarked, type MarkedCell, type Offset } fro
 import type { LogPlace } from '../cells/operation.ts'
 import type { TriggerRow } from './service-rows.ts'
 import { allShards, isShard, shardCount } from '../cells/shard.ts'
-import type { ClientCells } from '../client/cells.ts'
+import type { Cells } from '../client/cells.ts'
 import type { Tables } from '../tables/tables.ts'
 import { decodeHoldings, shardsOf } from './assignment.ts'
 import { markedPageMax } from './limits.ts'
@@ -36,7 +36,7 @@ const placesAtOnce = 256
 const callsAtOnce = 4
 
 export interface AdminPorts {
-  cells(datastore: string): ClientCells
+  cells(datastore: string): Cells
   readonly tables: Tables
   readonly timeoutMs: number
   /** Gives up what is asked through it. */
@@ -224,9 +224,9 @@ export class TriggerAdmin {
     const cells = this.#ports.cells(row.datastore)
     for (let after = from; ;) {
       const page = await cells.shardLog(shard, { after, ...(signal && { signal }) })
-      const found = page.cells.find(({ column }) => column === row.column)
-      if (found !== undefined || page.cells.length === 0) return found
-      after = page.next
+      const found = page.items.find(({ column }) => column === row.column)
+      if (found !== undefined || page.items.length === 0) return found
+      after = page.cursor
     }
   }
 
@@ -332,12 +332,12 @@ export class TriggerAdmin {
     const cells = this.#ports.cells(datastore)
     const places = shards.map((shard): LogPlace => ({ kind: 'since', shard, timestamp }))
     const outcomes = await mapConcurrently(chunksOf(places, placesAtOnce), callsAtOnce, (some) =>
-      cells.batchShardLog(some, { limit: 1, timeoutMs, ...(signal && { signal }) }),
+      cells.shardLogs(some, { limit: 1, timeoutMs, ...(signal && { signal }) }),
     )
     return outcomes
       .flat()
       .map(valueOf)
-      .map(({ shard, cells: [first], next }) => ({
+      .map(({ shard, items: [first], cursor: next }) => ({
         shard,
         next: first === undefined ? next : first.addedId - 1,
       }))

@@ -3,7 +3,7 @@
  * it has marked.
  */
 import type { TriggerRow } from './service-rows.ts'
-import type { ClientCells } from '../client/cells.ts'
+import type { Cells } from '../client/cells.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { TriggerLimits } from './limits.ts'
@@ -19,7 +19,7 @@ export interface TriggerRunParts {
   readonly trigger: Trigger
   readonly worker: string
   readonly offsets: OffsetStore
-  readonly cells: ClientCells
+  readonly cells: Cells
   readonly clock: Clock
   readonly random: Random
   readonly limits: TriggerLimits

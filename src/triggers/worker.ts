@@ -14,7 +14,7 @@ import {
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import { allShards, isShard, shardCount } from '../cells/shard.ts'
-import type { ClientCells } from '../client/cells.ts'
+import type { Cells } from '../client/cells.ts'
 import type { Clock } from '../ports/clock.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
 import type { Tables } from '../tables/tables.ts'
@@ -32,7 +32,7 @@ import { TriggerRun } from './trigger-run.ts'
 
 export interface WorkerPorts {
   /** Cells and groups of the cluster. */
-  readonly cells: ClientCells
+  readonly cells: Cells
   readonly tables: Tables
   readonly clock: Clock
   readonly random: Random

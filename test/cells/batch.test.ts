@@ -41,7 +41,7 @@ test('a part holds no more bytes than it may, and an item that weighs more is al
 
 test('the batch of a part has its items, and all else of the batch', () => {
   const items = [1, 2, 3].map((row) => ({ rowKey: rowKey(row), column: 'A' }))
-  const read = { level: 'any', atLeast: [] } as const
+  const read = { level: 'snapshot', atLeast: [] } as const
   const batch: GetCells = { kind: 'get', datastore: 'd', read, items }
   const part = batchOfPart(batch, { to: undefined, places: [0, 2] })
   expect(part).toEqual({ ...batch, items: [items[0], items[2]] })

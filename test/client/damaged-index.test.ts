@@ -35,12 +35,12 @@ function bench() {
       }),
     )
   return {
-    ...{ bugs, client, run, damage, cells, indexes: client.cellIndexes(datastore) },
+    ...{ bugs, client, run, damage, cells, indexes: client.cells(datastore).indexes },
     rest: () => run(world.sleep(60_000_000)),
     put: (row: number, body: { readonly city: string }) =>
       run(cells.put({ rowKey: rowKey(row), column: 'BASE', refKey: 1, body: { ...body } })),
     found: async (name: string, city: string): Promise<readonly CellIndexEntry[]> =>
-      (await run(cells.index(name).query({ city }))).entries,
+      (await run(cells.index(name).query({ city }))).items,
   }
 }
 
@@ -124,8 +124,8 @@ test('an index of another datastore is not applied through a handle of this one'
     code: 'invalid',
     message: expect.stringMatching(/datastore other.*of trips.*cellIndexes\('other'\)/),
   })
-  expect(await run(client.cellIndexes('other').list())).toEqual([])
-  expect(await run(client.cellIndexes('other').apply(other))).toBe('new')
+  expect(await run(client.cells('other').indexes.list())).toEqual([])
+  expect(await run(client.cells('other').indexes.apply(other))).toBe('new')
 })
 
 test('a build of some shards leaves an index unready, and one of all shards makes it ready', async () => {

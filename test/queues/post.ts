@@ -73,7 +73,7 @@ export class Post {
     call: Partial<HandleCall> & Pick<HandleCall, 'handle'>,
     by: Client = this.client,
   ): QueueHandling {
-    return by.queues.handle({ queue: 'work', ...call })
+    return by.queues.consume({ queue: 'work', ...call })
   }
 
   settle<Value>(promise: Promise<Value>): Promise<Value> {

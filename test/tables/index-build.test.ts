@@ -161,7 +161,8 @@ test('IDX-6: an index answers once it holds all rows, also those that earlier pr
   expect((await run(compareIndex(parts))).entries).toBe(5)
   // A group without rows may get one that a single replica has accepted: a position is taken in it.
   const emptied = before.group({ table: 'Car', key: { car: 3 } })
-  const at = async (): Promise<number> => (await n1.replica.read(emptied, 'any', 1_000)).position
+  const at = async (): Promise<number> =>
+    (await n1.replica.read(emptied, 'snapshot', 1_000)).position
   const position = await run(at())
   await run(buildIndex(parts, undefined))
   expect(await run(at())).toBe(position + 1)
@@ -178,7 +179,7 @@ test('IDX-6: a build takes a position in a group whose rows have no entries', as
   await run(put(db, 1, 'Oslo'))
   const parts = await run(partsOf(n1, options, 'CarsBySeats'))
   const group = db.group({ table: 'Car', key: { car: 1 } })
-  const at = async (): Promise<number> => (await n1.replica.read(group, 'any', 1_000)).position
+  const at = async (): Promise<number> => (await n1.replica.read(group, 'snapshot', 1_000)).position
   const position = await run(at())
   await run(buildIndex(parts, undefined))
   expect(await run(at())).toBe(position + 1)
