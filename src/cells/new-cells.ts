@@ -1,5 +1,6 @@
 /** Cells as callers give them, made ready to be put: those that cannot be are not sent at all. */
-import { errorOf, outcomeNow, problem, type Outcome } from '../base/problem.ts'
+import { withRefused } from './batch.ts'
+import { errorOf, outcomeNow, type Outcome } from '../base/problem.ts'
 import { packBody } from './body.ts'
 import { nameProblem, type NewCell, type Written } from './cell.ts'
 import type { PutItem } from './operation.ts'
@@ -20,15 +21,10 @@ export function packCells(
   return {
     items: packed.flatMap((one) => (one.kind === 'ok' ? [one.value] : [])),
     outcomes: (ofItems) => {
-      const rest = ofItems.values()
-      return packed.map((one) => (one.kind === 'ok' ? (rest.next().value ?? missing) : one))
+      const refused = packed.map((one) => (one.kind === 'ok' ? undefined : one))
+      return withRefused(refused, ofItems)
     },
   }
-}
-
-const missing: Outcome<Written> = {
-  kind: 'problem',
-  problem: problem('corrupt', 'the node answered fewer items than it was asked for'),
 }
 
 /** Throws why it cannot be put. */

@@ -3,7 +3,7 @@ import { Option, type Command } from 'commander'
 import { shardCount } from '../cells/shard.ts'
 import type { Cells } from '../client/cells.ts'
 import type { PurgedPage, PurgeOptions } from '../client/options.ts'
-import { allShards } from '../client/tail.ts'
+import { allShards } from '../cells/shard.ts'
 import { checkSignal } from '../txn/signalled.ts'
 import { addCellFlags, countOf, datastoreOf, timeOf, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
@@ -73,7 +73,7 @@ export interface Purge {
 /** Page by page: the node answers each request before this ends. Rejects with `closed` when the signal ended it. */
 export async function purgeShards(
   cells: Pick<Cells, 'purgeShard'>,
-  { shards = allShards(), asked, signal, tell }: Purge,
+  { shards = allShards, asked, signal, tell }: Purge,
 ): Promise<void> {
   for (const shard of shards) {
     let purged = 0

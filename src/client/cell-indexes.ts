@@ -25,10 +25,10 @@ import {
 } from '../cells/index-registry.ts'
 import type { IndexValue } from '../cells/index-values.ts'
 import type { Answer, CellService, DropIndex, SpreadIndexes } from '../cells/operation.ts'
-import { shardCount } from '../cells/shard.ts'
+import { allShards, shardCount } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { upkeepBounds } from '../tables/bounds.ts'
+import { upkeepBounds } from '../tables/limits.ts'
 import type { Tables } from '../tables/tables.ts'
 import type { IntentSource } from '../txn/session.ts'
 import { checkSignal, signalled } from '../txn/signalled.ts'
@@ -186,8 +186,6 @@ export interface CellIndexesParts {
 function coversAll(shards: readonly number[] | undefined): boolean {
   return shards === undefined || new Set(shards).size === shardCount
 }
-
-const allShards: readonly number[] = Array.from({ length: shardCount }, (_, shard) => shard)
 
 export class CellIndexAdmin {
   readonly datastore: string

@@ -10,6 +10,7 @@ import { storeTime } from '../base/given-time.ts'
 import { checkSignal, signalled } from '../txn/signalled.ts'
 import { isWrite } from '../wire/client/client-message.ts'
 import { pageItemsMax } from '../base/limits.ts'
+import { missingItem, withRefused } from '../cells/batch.ts'
 import { unpackBody } from '../cells/body.ts'
 import {
   nameProblem,
@@ -18,7 +19,7 @@ import {
   type StoredCell,
   type Written,
 } from '../cells/cell.ts'
-import { purgeItemsMax } from '../cells/bounds.ts'
+import { purgeItemsMax } from '../cells/limits.ts'
 import { itemsLimit, placesLimit } from '../cells/operation-check.ts'
 import { packCell, packCells } from '../cells/new-cells.ts'
 import type {
@@ -33,7 +34,7 @@ import type {
   StoredLogPage,
 } from '../cells/operation.ts'
 import { errorOf, outcomeNow, problem, valueOf, type Outcome } from '../base/problem.ts'
-import { shardOf } from '../cells/shard.ts'
+import { allShards, shardOf } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { notAnAnswer } from './call.ts'
@@ -66,7 +67,7 @@ import {
   versionRules,
   writeRules,
 } from './rules.ts'
-import { allShards, tail, type LoggedCell, type TailOptions } from './tail.ts'
+import { tail, type LoggedCell, type TailOptions } from './tail.ts'
 
 export interface CellsParts {
   readonly service: CellService
@@ -94,7 +95,7 @@ export class Cells {
     checkOptions('cells.put', options, writeRules)
     const items = [packCell(readCell(cell, 'needed'))]
     const answer = await this.#ask({ kind: 'put', datastore: this.datastore, items }, options)
-    return valueOf(only(expected(answer, 'put').items[0]))
+    return valueOf(expected(answer, 'put').items[0] ?? missingItem)
   }
 
   /** Cells that succeed and fail one by one; the outcomes are in the order of the cells. */
@@ -194,7 +195,7 @@ export class Cells {
         ? { kind: 'after', shard, addedId: after ?? 0 }
         : { kind: 'since', shard, timestamp: storeTime(since, 'cells.shardLog: since') }
     const [outcome] = await this.#log([placeOf('cells.shardLog', place)], rest)
-    return valueOf(only(outcome))
+    return valueOf(outcome ?? missingItem)
   }
 
   /** Logs of several shards; waits, when asked to, until there is a cell in one of them. */
@@ -263,7 +264,7 @@ export class Cells {
     const call = 'cells.purge'
     checkOptions(call, needed(call, options), purgeShardsRules)
     this.#parts.checkOpen?.()
-    const { shards = allShards(), ...rest } = options
+    const { shards = allShards, ...rest } = options
     for (const shard of shards) {
       let purged = 0
       let after: number | undefined = 0
@@ -311,8 +312,10 @@ async function oneByOne<Given, Item, Value>(
   const good = items.flatMap((one) => (one.kind === 'ok' ? [one.value] : []))
   // An empty batch is sent too, for its problem.
   const asked = good.length > 0 || given.length === 0 ? await ask(good) : []
-  const rest = asked.values()
-  return items.map((one) => (one.kind === 'ok' ? only(rest.next().value) : one))
+  return withRefused(
+    items.map((one) => (one.kind === 'ok' ? undefined : one)),
+    asked,
+  )
 }
 
 /** Options that a call cannot do without. */
@@ -327,7 +330,7 @@ function checkName(name: { readonly rowKey: string; readonly column?: string }):
 }
 
 function onlyCell({ answer }: Answered): Cell | undefined {
-  const stored = valueOf(only(expected(answer, 'get').items[0]))
+  const stored = valueOf(expected(answer, 'get').items[0] ?? missingItem)
   return stored && valueOf(cellOf(stored))
 }
 
@@ -346,11 +349,6 @@ function isKind<Kind extends Answer['kind']>(
   kind: Kind,
 ): answer is Answer & { readonly kind: Kind } {
   return answer.kind === kind
-}
-
-function only<Value>(value: Value | undefined): Value {
-  if (value !== undefined) return value
-  throw new StoreError('corrupt', 'the node answered fewer items than it was asked for')
 }
 
 /** The shards of rows; none for a row key that is not one, which is refused later. */

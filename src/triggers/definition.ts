@@ -29,7 +29,7 @@ import {
   retryMaxMsDefault,
   retryMsDefault,
   triggersMax,
-} from './bounds.ts'
+} from './limits.ts'
 
 export interface TriggerCell extends Cell {
   readonly shard: number
