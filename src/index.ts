@@ -52,7 +52,7 @@ export type { SendOptions } from './queues/send.ts'
 export type { DeadLetter, DeadLetters } from './queues/dead-letters.ts'
 export type { QueueSum } from './queues/queue-sum.ts'
 export type { WaitingMessage } from './queues/inspect.ts'
-export { consumeDefaults, type ConsumeOptions } from './queues/bounds.ts'
+export { consumeDefaults, type ConsumeOptions } from './queues/limits.ts'
 
 // Cells.
 export type { Cells } from './client/cells.ts'

@@ -1,9 +1,9 @@
 /** What calls of the library may hold, for programs that cut their work to it. */
 import * as base from './base/limits.ts'
-import * as cells from './cells/bounds.ts'
+import * as cells from './cells/limits.ts'
 import { bodyDepthMax } from './cells/body.ts'
-import * as queues from './queues/bounds.ts'
-import * as txn from './txn/bounds.ts'
+import * as queues from './queues/limits.ts'
+import * as txn from './txn/limits.ts'
 
 export interface LibraryLimits {
   /** Of a cell's body, as JSON in UTF-8. */

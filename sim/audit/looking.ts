@@ -1,9 +1,9 @@
 /**
  * The state at the end, read for the reckoning: logs, entries of the index, offsets of triggers.
  */
+import { chunksOf, mapConcurrently } from '../../src/base/concurrency.ts'
 import { errorOf } from '../../src/base/problem.ts'
-import { shardCount } from '../../src/cells/shard.ts'
-import { mapBounded } from '../../src/cells/pool.ts'
+import { allShards } from '../../src/cells/shard.ts'
 import type { Client } from '../../src/client/client.ts'
 import { connect } from '../../src/client/connect.ts'
 import type { IndexWhere } from '../../src/client/cell-indexes.ts'
@@ -22,12 +22,9 @@ export async function logsAt(url: string, read: ReplicaReadLevel): Promise<Logs>
   const client = await connect({ endpoints: [url], timeoutMs: readTimeoutMs })
   try {
     const logs: Map<number, readonly SeenCell[]> = new Map()
-    let places = Array.from({ length: shardCount }, (_, shard) => ({ shard, addedId: 0 }))
+    let places: readonly Place[] = allShards.map((shard) => ({ shard, addedId: 0 }))
     while (places.length > 0) {
-      const batches = Array.from({ length: Math.ceil(places.length / shardsAtOnce) }, (_, i) =>
-        places.slice(i * shardsAtOnce, (i + 1) * shardsAtOnce),
-      )
-      const next = await mapBounded(batches, batchesAtOnce, (some) =>
+      const next = await mapConcurrently(chunksOf(places, shardsAtOnce), batchesAtOnce, (some) =>
         readPages(client, some, read, logs),
       )
       places = next.flat()
@@ -68,7 +65,7 @@ export async function entriesOf(
   client: Client,
   zones: readonly number[],
 ): Promise<ReadonlyMap<number, readonly SeenEntry[]>> {
-  const found = await mapBounded(zones, zonesAtOnce, (zone) => query(client, { zone }))
+  const found = await mapConcurrently(zones, zonesAtOnce, (zone) => query(client, { zone }))
   return new Map(zones.map((zone, i) => [zone, found[i] ?? []]))
 }
 

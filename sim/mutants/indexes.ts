@@ -86,7 +86,7 @@ export const indexMutants: readonly Mutant[] = [
         replace: '    rest = undefined\n',
       },
       {
-        file: 'src/tables/bounds.ts',
+        file: 'src/tables/limits.ts',
         find: '  rowsAtOnceMax: 50,\n',
         replace: '  rowsAtOnceMax: 5,\n',
       },

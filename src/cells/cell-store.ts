@@ -10,7 +10,7 @@ import { errorOf, outcomeOf, type Outcome, type Problem } from '../base/problem.
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { LocalReplica } from '../group/replica-port.ts'
-import { schemaTrustMs } from '../tables/bounds.ts'
+import { schemaTrustMs } from '../tables/limits.ts'
 import type { GroupTables } from '../tables/tables.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { intentsProblem, timeoutProblem, type Intents } from '../txn/intents.ts'
@@ -25,7 +25,7 @@ import {
   checkedBytesPerWork,
   putWork,
   shardReadWork,
-} from './bounds.ts'
+} from './limits.ts'
 import { getCells, openCellTables, shardKey } from './cell-table.ts'
 import { nameProblem, type StoredCell, type Written } from './cell.ts'
 import { getNow } from './get-now.ts'
@@ -69,11 +69,10 @@ export interface CellPorts {
   readonly hasIndexes?: boolean
   /** So long a node goes by definitions of indexes that it has read; as usual when absent. */
   readonly indexTrustMs?: number
-  /**
-   * Of a bug that one item of a batch met: it is answered with this. Absent: the whole operation throws it.
-   * Also of an index whose stored definition cannot be read.
-   */
+  /** Of a bug that one item of a batch met: it is answered with this. Absent: the whole operation throws it. */
   noteBug?(thrown: unknown): Problem
+  /** Of each index whose stored definition cannot be read, once: its message names the index, and says what to do. */
+  readonly onDamagedIndex?: ((error: StoreError) => void) | undefined
   /** Names of the groups that begin so, of all sets; those of the replica, when it is absent. */
   listGroups?(
     prefix: GroupId,
@@ -103,7 +102,7 @@ export class CellStore implements CellService {
       clock,
       trustMs,
       sets,
-      noteDamaged: (error) => void ports.noteBug?.(error),
+      noteDamaged: (error) => ports.onDamagedIndex?.(error),
       list: (prefix, after, limit, timeoutMs) =>
         ports.listGroups?.(prefix, after, limit, timeoutMs) ??
         replica.groups(prefix, after, limit, timeoutMs),

@@ -11,7 +11,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Tables } from '../tables/tables.ts'
 import type { GroupTransaction } from '../tables/types.ts'
 import { momentOf, msSince, type Moment } from '../time/moments.ts'
-import { indexesMax } from './bounds.ts'
+import { indexesMax } from './limits.ts'
 import {
   datastoreKey,
   putDefinitions,

@@ -8,7 +8,7 @@ import type { Clock } from '../ports/clock.ts'
 import { gone, type Pace } from '../ports/pace.ts'
 import type { LocalReplica } from '../group/replica-port.ts'
 import { AnswerRoom } from './answer-room.ts'
-import { logsAtOnceMax, packedPartWork, shardReadWork } from './bounds.ts'
+import { logsAtOnceMax, packedPartWork, shardReadWork } from './limits.ts'
 import { placeProblem } from './operation-check.ts'
 import {
   positionOf,

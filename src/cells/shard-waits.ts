@@ -11,7 +11,7 @@ import type { GroupId, Position } from '../base/ids.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import { gone, type Pace } from '../ports/pace.ts'
 import type { LocalReplica } from '../group/replica-port.ts'
-import { watchedShardsMax } from './bounds.ts'
+import { watchedShardsMax } from './limits.ts'
 import { shardGroup } from './shard.ts'
 
 /** A place of a call, and the position of its shard as of which nothing is behind it. */

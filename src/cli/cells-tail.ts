@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander'
 import { StoreError } from '../base/errors.ts'
 import type { Cell } from '../cells/cell.ts'
-import { shardCount } from '../cells/shard.ts'
+import { allShards, shardCount } from '../cells/shard.ts'
 import type { Cells } from '../client/cells.ts'
 import { addCellFlags, countOf, datastoreOf, timeOf, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
@@ -52,10 +52,7 @@ async function tailCells(options: Options, command: Command): Promise<void> {
 
 function wantedOf(options: Options): Wanted {
   const { shard, after, since } = options
-  const shards =
-    shard === undefined
-      ? Array.from({ length: shardCount }, (_, i) => i)
-      : [countOf('--shard', shard, 0, shardCount - 1)]
+  const shards = shard === undefined ? allShards : [countOf('--shard', shard, 0, shardCount - 1)]
   if (after !== undefined && shard === undefined) {
     throw new CliError('--after wants --shard: added ids count within a shard', exitUsage)
   }

@@ -12,7 +12,7 @@ import type {
   RowRange,
   Submission,
 } from '../group/replica-port.ts'
-import { pageRowsMax } from '../txn/bounds.ts'
+import { pageRowsMax } from '../txn/limits.ts'
 import type { GroupAnswer, GroupOperation, ReadGroup } from '../txn/group-operation.ts'
 import type {
   FirstAsked,

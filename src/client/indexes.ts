@@ -4,7 +4,7 @@ import { StoreError } from '../base/errors.ts'
 import { unknownWord } from '../base/suggest.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { upkeepBounds } from '../tables/bounds.ts'
+import { upkeepBounds } from '../tables/limits.ts'
 import { compileSchema } from '../tables/compile.ts'
 import type { CompiledSchema } from '../tables/compiled.ts'
 import {
@@ -27,7 +27,7 @@ import {
 import type { IntentSource } from '../txn/session.ts'
 import type { Groups } from './groups.ts'
 import type { BuildOptions, WriteOptions } from './options.ts'
-import { buildRules, checkText, writeRules } from './rules.ts'
+import { buildRules, checkUpkeep, writeRules } from './rules.ts'
 
 export interface ClientIndexParts {
   readonly groups: Groups
@@ -80,7 +80,7 @@ export class IndexAdmin {
    * that has all rows already, nothing is done: `rebuild` makes it anew.
    */
   async build(index: string, options: BuildOptions = {}): Promise<BuildReport> {
-    checkUpkeep('build', index, options)
+    checkUpkeep('indexes.build', index, options, buildRules)
     const { parts, view } = await this.#upkeep(index, options)
     const since = view.building.get(index)
     // Somebody else was quicker.
@@ -92,7 +92,7 @@ export class IndexAdmin {
 
   /** Puts all rows into the index again, and takes out what is of no row; it goes on being asked. */
   async rebuild(index: string, options: BuildOptions = {}): Promise<BuildReport> {
-    checkUpkeep('rebuild', index, options)
+    checkUpkeep('indexes.rebuild', index, options, buildRules)
     const { parts, view } = await this.#upkeep(index, options)
     if (view.building.has(index)) throw notBuilt(index)
     return makeIndex(parts, undefined)
@@ -100,7 +100,7 @@ export class IndexAdmin {
 
   /** Compares the index with the rows of its table. */
   async check(index: string, options: BuildOptions = {}): Promise<GlobalIndexReport> {
-    checkUpkeep('check', index, options)
+    checkUpkeep('indexes.check', index, options, buildRules)
     const { parts, view } = await this.#upkeep(index, options)
     if (view.building.has(index)) throw notBuilt(index)
     return compareIndex(parts)
@@ -111,7 +111,7 @@ export class IndexAdmin {
    * `invalid` when the index is ready: programs may ask it.
    */
   async drop(name: string, options: BuildOptions = {}): Promise<{ readonly cleared: number }> {
-    checkUpkeep('drop', name, options)
+    checkUpkeep('indexes.drop', name, options, buildRules)
     const { compiled, view } = await this.#schema(options)
     const { groups, clock, timeoutMs } = this.#parts
     const index = compiled.globals.get(name)
@@ -178,11 +178,6 @@ export class IndexAdmin {
       list: (prefix, after, limit) => until.list(prefix, after, limit, timeoutMs),
     }
   }
-}
-
-function checkUpkeep(verb: string, index: unknown, options: unknown): void {
-  checkText(`indexes.${verb}`, 'the name of an index', index)
-  checkOptions(`indexes.${verb}`, options, buildRules)
 }
 
 /** Throws `invalid` for a number of rows that no step looks at. */

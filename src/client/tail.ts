@@ -12,7 +12,7 @@ import type { Cell } from '../cells/cell.ts'
 import type { LogPlace } from '../cells/operation.ts'
 import type { Outcome } from '../base/problem.ts'
 import { errorOf } from '../base/problem.ts'
-import { shardCount } from '../cells/shard.ts'
+import { allShards } from '../cells/shard.ts'
 import { pause } from '../time/moments.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -42,7 +42,7 @@ export async function* tail(
 ): AsyncGenerator<LoggedCell, never, undefined> {
   checkOptions('cells.tail', options, tailRules)
   const places = new Map<number, LogPlace>()
-  for (const shard of options.shards ?? allShards()) places.set(shard, firstPlace(shard, options))
+  for (const shard of options.shards ?? allShards) places.set(shard, firstPlace(shard, options))
   for (const shard of options.after?.keys() ?? []) {
     if (places.has(shard)) continue
     const message = `cells.tail: after names shard ${shard}, and shards does not; name it there, or leave its place out`
@@ -68,10 +68,6 @@ export async function* tail(
 
 function hasCells({ items }: LogPage): boolean {
   return items.length > 0
-}
-
-export function allShards(): number[] {
-  return Array.from({ length: shardCount }, (_, shard) => shard)
 }
 
 function firstPlace(shard: number, options: TailOptions): LogPlace {

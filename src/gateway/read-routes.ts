@@ -1,6 +1,7 @@
 /** Reading cells over HTTP: one, a column's versions, a row, shard logs, batches. */
 import { pageItemsMax } from '../base/limits.ts'
-import { batchBytesMax } from '../cells/bounds.ts'
+import { withRefused } from '../cells/batch.ts'
+import { batchBytesMax } from '../cells/limits.ts'
 import { nameProblem } from '../cells/cell.ts'
 import { operationProblem, placeProblem } from '../cells/operation-check.ts'
 import type { CellOperation, LogPlace, StoredLogPage } from '../cells/operation.ts'
@@ -136,16 +137,13 @@ async function askFitting<Item, Value>(
 ): Promise<readonly Outcome<Value>[]> {
   const wrong = operationProblem(operation)
   if (wrong !== undefined) throw errorOf(wrong)
-  const refused = operation.items.map(problemOf)
-  const good = operation.items.filter((_, i) => refused[i] === undefined)
-  const answered = good.length === 0 ? [] : [...(await askFor(good))]
-  return refused.map((one) => {
-    if (one !== undefined) return { kind: 'problem', problem: one }
-    return answered.shift() ?? { kind: 'problem', problem: tooFew }
+  const refused = operation.items.map((item): Outcome<Value> | undefined => {
+    const one = problemOf(item)
+    return one && { kind: 'problem', problem: one }
   })
+  const good = operation.items.filter((_, i) => refused[i] === undefined)
+  return withRefused(refused, good.length === 0 ? [] : await askFor(good))
 }
-
-const tooFew = problem('corrupt', 'the node answered fewer items than it was asked for')
 
 export async function batchLog(exchange: Exchange): Promise<Response> {
   requireJson(exchange.context.req.raw)

@@ -1,6 +1,6 @@
 /** Every route of cells: what it takes, what it answers, and who carries it out. */
 import { tailWaitSecondsMax } from '../base/limits.ts'
-import { graceMsMax } from '../cells/bounds.ts'
+import { graceMsMax } from '../cells/limits.ts'
 import { batchGet, batchLog, getCell, getColumn, getLog, getRow } from './read-routes.ts'
 import type { Parameter, Route } from './route.ts'
 import { addedIdSchema, columnSchema, limitSchema, refKeySchema, timeSchema } from './schemas.ts'

@@ -6,7 +6,7 @@ import {
   tailWaitSecondsMax,
 } from '../base/limits.ts'
 import { retryByCode } from '../base/errors.ts'
-import { purgeItemsMax } from '../cells/bounds.ts'
+import { purgeItemsMax } from '../cells/limits.ts'
 import { dropPhases } from '../cells/index-drop.ts'
 import { shardCount } from '../cells/shard.ts'
 

@@ -1,7 +1,7 @@
 /** Putting cells over HTTP, one or a batch whose items succeed and fail on their own; and purging. */
 import { cellBytesMax } from '../base/limits.ts'
 import { packBody } from '../cells/body.ts'
-import { batchBytesMax, requestBytesMax } from '../cells/bounds.ts'
+import { batchBytesMax, requestBytesMax } from '../cells/limits.ts'
 import type { Written } from '../cells/cell.ts'
 import { packCells } from '../cells/new-cells.ts'
 import { errorOf, type Outcome } from '../base/problem.ts'

@@ -1,7 +1,7 @@
 /** How a handler is started: by whoever knows nodes to ask, a client library or a test. */
 import type { GroupId } from '../base/ids.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
-import type { ConsumeOptions } from './bounds.ts'
+import type { ConsumeOptions } from './limits.ts'
 import type { HandledCounts } from './handler.ts'
 import type { Taken } from './take.ts'
 

@@ -17,7 +17,7 @@ import {
   type WorklistBounds,
   type Served,
 } from '../worklist/worklist-worker.ts'
-import { callTimeoutMsMax } from '../txn/bounds.ts'
+import { callTimeoutMsMax } from '../txn/limits.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import { runTransaction, type Committed } from '../txn/run.ts'
@@ -29,7 +29,7 @@ import {
   retryMsMax,
   type HandleBounds,
   type ConsumeOptions,
-} from './bounds.ts'
+} from './limits.ts'
 import { noteFailure } from './failing.ts'
 import { queueTopic } from './names.ts'
 import { take, type Batch, type Taken } from './take.ts'

@@ -5,7 +5,7 @@
 import { bufferOf, latin1 } from '../base/bytes.ts'
 import { prefixRange } from '../txn/key-range.ts'
 import type { Reads, StoredRow } from '../txn/reads.ts'
-import { scanRowsDefault } from './bounds.ts'
+import { scanRowsDefault } from './limits.ts'
 import type { CompiledIndex } from './compiled.ts'
 import { entriesOf, type Entry } from './entries.ts'
 import { EntryBook, readDistinct } from './entry-book.ts'

@@ -5,13 +5,14 @@
 import { checkPlaces } from '../base/arguments.ts'
 import { present } from '../base/assert.ts'
 import { compareBytes, latin1 } from '../base/bytes.ts'
+import { mapConcurrently } from '../base/concurrency.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import { wordsFor } from '../base/words.ts'
 import { type KeyRange } from '../group/outcome.ts'
 import { keyAfter } from '../txn/key-range.ts'
 import type { StoredRow } from '../txn/reads.ts'
-import { globalEntriesMax, groupsReadAtOnceMax, scanRowsDefault } from './bounds.ts'
+import { globalEntriesMax, groupsReadAtOnceMax, scanRowsDefault } from './limits.ts'
 import type { CompiledGlobal, CompiledSchema, CompiledTable } from './compiled.ts'
 import { cursorAt, keyAt, type Scanned } from './cursor.ts'
 import { decodeEntry, entryWriter } from './entries.ts'
@@ -19,7 +20,7 @@ import { EntryBook, readDistinct } from './entry-book.ts'
 import { decodeGlobalKey, groupsOfValue, indexGroups } from './global-entries.ts'
 import { groupContext, type GroupContext } from './group-context.ts'
 import { stampBytes, stampedEntry } from './index-lane.ts'
-import { checkIndexed, memberOf } from './key-check.ts'
+import { checkIndexed, readMembers } from './key-check.ts'
 import { isBounds, rangeOfQuery } from './key-query.ts'
 import type { Page } from '../base/page.ts'
 import type { ScanOptions } from './read-rows.ts'
@@ -112,12 +113,14 @@ export class GlobalIndexReads {
     checkLimit(limit)
     const table = this.#table
     const index = this.#index
-    const place = { writer: entryWriter(index), where: `index ${index.name}` }
-    const { range } = rangeOfQuery(undefined, table, index, query, place)
+    const where = `index ${index.name}`
+    const asked = readMembers(query, index.queryNames, () => where)
+    const place = { writer: entryWriter(index), where }
+    const { range } = rangeOfQuery(undefined, table, index, asked, place)
     const { schema, number } = index
     const scanned = { what: `index of ${schema}`, number, range, reverse, group: '' }
     const rest = cursor === undefined ? range : restAfter(scanned, cursor)
-    const pages = await inTurns(this.#groupsFor(query), (group) =>
+    const pages = await inTurns(this.#groupsFor(asked), (group) =>
       this.#reads.scan(group, rest, reverse, limit),
     )
     const merged = merge(pages, reverse)
@@ -131,11 +134,11 @@ export class GlobalIndexReads {
   }
 
   /** One, or those that a value is spread over, when the query names it; all of them otherwise. */
-  #groupsFor(query: unknown): readonly GroupId[] {
+  #groupsFor(query: Readonly<Record<string, unknown>>): readonly GroupId[] {
     const index = this.#index
     const part = index.parts[index.shardPlace]
-    if (part === undefined || typeof query !== 'object' || query === null) return indexGroups(index)
-    const value = memberOf(query, part.name)
+    if (part === undefined) return indexGroups(index)
+    const value = query[part.name]
     if (value === undefined || isBounds(value)) return indexGroups(index)
     // Entries lie by values as they are stored: one that is given may be another of the same meaning.
     return groupsOfValue(index, checkIndexed(part, value, `index ${index.name}`))
@@ -199,15 +202,11 @@ export function rootContext(
 }
 
 /** Some at a time, in their order. */
-export async function inTurns<From, To>(
+export function inTurns<From, To>(
   items: readonly From[],
   work: (item: From) => Promise<To>,
 ): Promise<readonly To[]> {
-  const done: To[] = []
-  for (let at = 0; at < items.length; at += groupsReadAtOnceMax) {
-    done.push(...(await Promise.all(items.slice(at, at + groupsReadAtOnceMax).map(work))))
-  }
-  return done
+  return mapConcurrently(items, groupsReadAtOnceMax, work)
 }
 
 function merge(pages: readonly (readonly StoredRow[])[], reverse: boolean): readonly StoredRow[] {

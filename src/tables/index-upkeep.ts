@@ -3,6 +3,7 @@
  * (SPEC.md "Global indexes"). All of it changes an index in the one way there is: by putting entries on
  * the worklist of the group of their row, in a transaction that has read the row.
  */
+import { mapConcurrently } from '../base/concurrency.ts'
 import { StoreError } from '../base/errors.ts'
 import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
 import { listedGroupsMax } from '../base/limits.ts'
@@ -12,7 +13,7 @@ import type { GroupPort } from '../group/group-port.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import { runTransaction, type Committed, type TransactionOptions } from '../txn/run.ts'
 import type { ScanRange, StoredRow } from '../txn/reads.ts'
-import { schemaGraceMs, upkeepBounds } from './bounds.ts'
+import { schemaGraceMs, upkeepBounds } from './limits.ts'
 import type { CompiledGlobal, CompiledSchema, CompiledTable } from './compiled.ts'
 import { entriesOf, entryWriter, type Entry } from './entries.ts'
 import { fitsIndex, madeOf } from './global-writes.ts'
@@ -108,9 +109,7 @@ export async function forEachGroup(
   for (let after: GroupId | undefined; ;) {
     await checkWanted?.()
     const names = await list(prefix, after, listedGroupsMax)
-    for (let at = 0; at < names.length; at += upkeepBounds.groupsAtOnceMax) {
-      await Promise.all(names.slice(at, at + upkeepBounds.groupsAtOnceMax).map(work))
-    }
+    await mapConcurrently(names, upkeepBounds.groupsAtOnceMax, work)
     after = names.at(-1)
     if (after === undefined || names.length < listedGroupsMax) return
   }

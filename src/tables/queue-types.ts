@@ -6,7 +6,7 @@ import { StoreError } from '../base/errors.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
 import type { ReadKey, TableShape } from '../../schema/infer.ts'
 import type { Table } from '../../schema/table.ts'
-import type { ConsumeOptions } from '../queues/bounds.ts'
+import type { ConsumeOptions } from '../queues/limits.ts'
 import { checkQueueName } from '../queues/names.ts'
 import { tableName } from './given.ts'
 

@@ -10,7 +10,7 @@
  */
 import { assert } from '../base/assert.ts'
 import type { Cell } from '../cells/cell.ts'
-import type { MarkedCell, Offset } from '../cells/offset-table.ts'
+import type { MarkedCell, Offset } from './offset-rows.ts'
 import type { LogPlace } from '../cells/operation.ts'
 import type { Cells } from '../client/cells.ts'
 import type { LogPage } from '../client/options.ts'
@@ -18,11 +18,11 @@ import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { pause } from '../time/moments.ts'
 import { attempt, untilDone, type Failure } from './attempt.ts'
-import type { TriggerLimits } from './bounds.ts'
+import type { TriggerLimits } from './limits.ts'
 import type { Trigger } from './definition.ts'
 import type { TriggerEvent } from './event.ts'
 import type { Changed, Claim, OffsetStore } from './offset-store.ts'
-import type { Slots } from './slots.ts'
+import type { Slots } from '../base/concurrency.ts'
 
 export interface ShardRunParts {
   readonly trigger: Trigger

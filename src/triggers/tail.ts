@@ -9,7 +9,7 @@ import type { Cells } from '../client/cells.ts'
 import type { LogPage } from '../client/options.ts'
 import type { Clock } from '../ports/clock.ts'
 import { pause } from '../time/moments.ts'
-import type { TriggerLimits } from './bounds.ts'
+import type { TriggerLimits } from './limits.ts'
 import { isOutage } from './member.ts'
 import type { ShardRun } from './shard-run.ts'
 

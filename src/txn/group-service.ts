@@ -16,7 +16,7 @@ import {
   type Row,
   type Submission,
 } from '../group/replica-port.ts'
-import { answerBytesMax } from './bounds.ts'
+import { answerBytesMax } from './limits.ts'
 import {
   groupOf,
   type CommitGroup,

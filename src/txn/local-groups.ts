@@ -9,7 +9,7 @@ import {
   type RowRange,
   type Submission,
 } from '../group/replica-port.ts'
-import { answerBytesMax, pageRowsMax } from './bounds.ts'
+import { answerBytesMax, pageRowsMax } from './limits.ts'
 import type { GroupPort, ReadFrom, RowPage, View } from '../group/group-port.ts'
 
 export class LocalGroups implements GroupPort {

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { StoreError } from '../../src/base/errors.ts'
 import { errorOf } from '../../src/base/problem.ts'
 import { connect } from '../../src/client/connect.ts'
-import { shardCount } from '../../src/cells/shard.ts'
+import { allShards } from '../../src/cells/shard.ts'
 
 export const datastore = 'ledger'
 
@@ -79,7 +79,7 @@ export async function contentsAt(url: string, name: string = datastore): Promise
   const contents: Contents = { bodies: new Map(), logs: new Map() }
   const untilMs = performance.now() + readMsMax
   try {
-    let places = Array.from({ length: shardCount }, (_, shard) => ({ shard, addedId: 0 }))
+    let places = allShards.map((shard) => ({ shard, addedId: 0 }))
     while (places.length > 0) {
       const next: typeof places = []
       for (let from = 0; from < places.length; from += shardsAtOnce) {

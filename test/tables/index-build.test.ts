@@ -11,7 +11,7 @@ import { buildIndex, type UpkeepParts } from '../../src/tables/index-upkeep.ts'
 import { MisfitRows } from '../../src/tables/index-misfits.ts'
 import { indexGroups } from '../../src/tables/global-entries.ts'
 import { openTables } from '../../src/tables/open.ts'
-import { defaultTransactionLimits } from '../../src/txn/bounds.ts'
+import { defaultTransactionLimits } from '../../src/txn/limits.ts'
 import {
   applySchema,
   markBuilt,

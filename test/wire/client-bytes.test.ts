@@ -10,7 +10,7 @@ import {
 } from '../../src/base/limits.ts'
 import { problem } from '../../src/base/problem.ts'
 import { topicsMax } from '../../src/worklist/worklist-operation.ts'
-import { pageRowsMax } from '../../src/txn/bounds.ts'
+import { pageRowsMax } from '../../src/txn/limits.ts'
 import { replyBytes, requestBytes } from '../../src/wire/client/client-bytes.ts'
 import { encodeClientFrame } from '../../src/wire/client/client-codec.ts'
 import type { Operation, Reply, Response } from '../../src/wire/client/client-message.ts'

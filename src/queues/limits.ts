@@ -1,4 +1,4 @@
-/** Bounds and delays of queues. Options of delivery and of handlers may be smaller. */
+/** Limits and delays of queues. Options of delivery and of handlers may be smaller. */
 import { assert } from '../base/assert.ts'
 import { transactionBytesMax } from '../base/limits.ts'
 import { worklistBounds, type WorklistBounds } from '../worklist/worklist-worker.ts'

@@ -1,6 +1,6 @@
-/** Bounds of reading tables and of indexes. What a transaction may hold is in `../txn/bounds.ts`. */
+/** Limits of reading tables and of indexes. What a transaction may hold is in `../txn/limits.ts`. */
 import { clockDriftPpmMax, transactionBytesMax } from '../base/limits.ts'
-import { intentLifetimeMsMax } from '../txn/bounds.ts'
+import { intentLifetimeMsMax } from '../txn/limits.ts'
 
 /** Rows or entries in one page, when no limit is given. */
 export const scanRowsDefault = 1000
