@@ -8,8 +8,9 @@ export interface ByteBound {
 }
 
 /**
- * Calls `onExcess` once, when more than `bytesMax` have come in since. Listens after whoever reads the
- * connection already: who is released by what a chunk says may have more in the same chunk.
+ * Calls `onExcess` once, when more than `bytesMax` have come in since. Its listener runs after the existing
+ * reader of the connection. A chunk may prove a sender, and the reader then calls `release`; the same chunk
+ * may hold more bytes.
  */
 export function boundBytes(raw: Socket, bytesMax: number, onExcess: () => void): ByteBound {
   let bytes = 0

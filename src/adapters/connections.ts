@@ -1,9 +1,10 @@
 /**
- * The connections of a listener, and who may have one more. Whoever connects is a stranger, until a
- * link or a request has proven to be a client's or a peer's. Strangers have a part of the room, and the
- * newest of them comes in: for it one of the address with most of them is ended, the one for which nothing
- * has been done for longest. So whoever holds connections without a proof holds them only as long as nobody
- * wants the room, and whoever uses them is not pushed out by others of its address who do not.
+ * The connections of a listener, and the bounds on their numbers. A connection is a stranger's until a link
+ * or a request on it has proven to be a client's or a peer's. Strangers have a part of the room, and the
+ * newest of them always comes in. Where it finds no room, the listener ends a connection of the address with
+ * the most strangers: the one it has served nothing for longest. So a sender without a proof keeps its
+ * connections only until another one wants the room. Idle connections of an address never push out a
+ * connection that is in use.
  *
  * DOOR-1  Strangers never take the room of those who have proven themselves, nor the other way about.
  * DOOR-2  A peer always has room: there are as many as the cluster has nodes.
@@ -99,8 +100,8 @@ export class Connections {
   }
 
   /**
-   * Says that a connection is of somebody who has proven so. The reason, where it may not stay as such:
-   * then it is a stranger's as before.
+   * Says that a connection has proven to be a client's or a peer's. Returns the reason where it may not stay
+   * as such: then it is a stranger's as before.
    */
   prove(connection: Connection, as: 'client' | 'peer'): string | undefined {
     const held = this.#find(connection)
@@ -120,7 +121,7 @@ export class Connections {
     return undefined
   }
 
-  /** Something has been done for a stranger just now: health was asked. */
+  /** The listener has just served a stranger, with the health of the node. */
   touch(connection: Connection): void {
     const held = this.#find(connection)
     if (held === undefined) return
@@ -129,7 +130,7 @@ export class Connections {
     if (strangers?.delete(held) === true) strangers.add(held)
   }
 
-  /** Ends strangers that nothing has been done for in so long. */
+  /** Ends strangers that the listener has served nothing for `idleMs` milliseconds. */
   endIdle(idleMs: number): void {
     const before = this.#clock.monotonicMs() - idleMs
     for (const strangers of this.#strangers.values()) {
@@ -210,7 +211,7 @@ export class Connections {
   }
 }
 
-/** Both ends: what TLS makes of a connection is another object, with the same ends. */
+/** The key names both ends: TLS makes another object of a connection, with the same ends. */
 function keyOf({ remoteAddress, remotePort, localAddress }: Connection): string | undefined {
   if (remoteAddress === undefined) return undefined
   return `${remoteAddress} ${remotePort ?? 0} ${localAddress ?? ''}`

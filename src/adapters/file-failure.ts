@@ -1,4 +1,4 @@
-/** A system error in words; the code stays, for whoever wants to look it up. */
+/** A system error in words; the code stays, for readers who want to look it up. */
 export function fileFailure(error: unknown): string {
   const code = codeOf(error)
   if (Object.hasOwn(words, code)) return `${words[code]} (${code})`
@@ -24,7 +24,7 @@ const words: Readonly<Record<string, string>> = {
   ETXTBSY: 'it is a program that runs',
 }
 
-/** Whether the system refused something about a file, which is nobody's bug. */
+/** Whether the system refused something about a file, which is no bug of this program. */
 export function isFileFailure(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && Object.hasOwn(words, codeOf(error))
 }

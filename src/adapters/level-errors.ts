@@ -1,6 +1,6 @@
 /**
- * What LevelDB says when it cannot, in one sentence with what to do. It has no codes for most of it:
- * its words are looked at here and nowhere else, and never the path among them.
+ * LevelDB's errors, each as one sentence that says what to do. LevelDB has no codes for most of them: this
+ * module alone looks at its words, and never at the path among them.
  */
 import { StoreError } from '../base/errors.ts'
 

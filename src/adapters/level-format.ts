@@ -1,6 +1,6 @@
 /**
- * The parts of LevelDB's files as bytes: numbers, blocks, a table's footer. Nothing here trusts what
- * it reads: whatever does not decode is `undefined`.
+ * The parts of LevelDB's files as bytes: numbers, blocks, a table's footer. Nothing here trusts what it
+ * reads: bytes that do not decode give `undefined`.
  *
  * Written from LevelDB's documents of its formats (table_format, log_format) and Snappy's.
  */

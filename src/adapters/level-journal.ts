@@ -80,9 +80,9 @@ function damaged(records: number, offset: number): Journal {
 }
 
 /**
- * Called in order with every record of a damaged journal, whole or as it is: undefined for one or more that cannot
- * be made out. A checksum that fails says nothing of the length beside it, which mostly is right:
- * what is in the record is for whoever knows it to judge. `isNewest`: its end may be torn.
+ * Called in order with every record of a damaged journal, whole or as it is: undefined for one or more that
+ * cannot be made out. A checksum that fails says nothing of the length beside it, which mostly is right. The
+ * caller, which knows the form of records, judges what is in one. `isNewest`: its end may be torn.
  */
 export async function salvageJournal(
   file: PacedFile,
@@ -141,7 +141,7 @@ class Reassembly {
     this.#pieces = []
   }
 
-  /** What is broken at the end of the newest journal was never whole, as far as anybody can tell here. */
+  /** What is broken at the end of the newest journal was never whole, as far as the journal shows. */
   end(isNewest: boolean): void {
     if (this.#pieces.length > 0) this.#isBroken = true
     if (!isNewest) this.#tellBroken()

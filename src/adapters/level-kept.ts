@@ -1,7 +1,7 @@
 /**
- * The tables of a store as they were when it was opened, under a second name each, until all of them
- * was read. LevelDB compacts tables that nobody has checked yet, without looking at their checksums: what
- * damage hides there is missing from the new table, whose checksums match, and the old one is deleted.
+ * The tables of a store as they were when it was opened, under a second name each, until all of them was
+ * read. LevelDB compacts tables that the store has not checked yet, without looking at their checksums. Rows
+ * that damage hides are missing from the new table, whose checksums match, and LevelDB deletes the old one.
  *
  * A second name takes no room while the table has its first one. Names that a run leaves behind are of
  * tables which it has not read to the end: the next one reads them still.

@@ -1,6 +1,6 @@
 /**
- * LevelDB's list of its tables: a journal of edits, replayed. What it does not name is left over
- * from something that a crash cut short; LevelDB deletes it, whatever it looks like.
+ * LevelDB's list of its tables: a journal of edits, replayed. A file that the list does not name is left over
+ * from work that a crash cut short; LevelDB deletes it, whatever it looks like.
  */
 import { Cursor } from './level-format.ts'
 import { userKey, type Extent } from './level-spans.ts'

@@ -1,10 +1,11 @@
 /**
- * What is left of a damaged journal. LevelDB passes over a record that does not match its checksum, over the rest of
- * its block, and moves what it has read into a table; afterwards nothing tells of it. So before it opens the
- * folder, the journals are copied beside it, and whoever owns the store is told of all that can be made out there.
+ * Salvages the rest of a damaged journal. LevelDB passes over a record that does not match its checksum, and
+ * over the rest of its block. It moves the other records into a table; afterwards nothing shows the loss. So
+ * this module copies the journals beside the folder before LevelDB opens it. It reports to the owner of the
+ * store all that it can make out there.
  *
- * The copies are told of at each open until their owner has said that all of it is put back: a crash in
- * between loses nothing. They stay for inspection until there is other damage.
+ * It reports the copies at each open until the owner has said that all of it is put back: a crash in between
+ * loses nothing. They stay for inspection until there is other damage.
  */
 import { copyFile, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -26,7 +27,7 @@ const mendedName = 'mended'
 const batchHeaderBytes = 12
 const tags = { deletion: 0, value: 1 } as const
 
-/** What an earlier open found, and nobody has put back. */
+/** Damage that an earlier open found, and that the owner has not put back. */
 export async function damageBefore(path: string): Promise<JournalDamage | undefined> {
   const aside = asideOf(path)
   const what = await readFile(join(aside, pendingName), 'utf8').catch(() => undefined)

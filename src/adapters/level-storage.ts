@@ -1,8 +1,8 @@
 /**
  * An ordered store on LevelDB (classic-level). Every write is one synced, chained batch.
  *
- * A write that failed fences the store: after a failed fsync nobody knows what the disk holds, so
- * nothing is written to it any more and its owner stops.
+ * A write that failed fences the store: after a failed fsync the contents of the disk are unknown, so nothing
+ * is written to it any more and its owner stops.
  */
 import { readdir } from 'node:fs/promises'
 import { ClassicLevel, type Iterator } from 'classic-level'
@@ -50,7 +50,10 @@ export interface LevelOptions {
   readonly compresses?: boolean
   /** Reads all of the store first and refuses it when a checksum does not match. Absent: it does. */
   readonly checkTables?: boolean
-  /** Where all of the store is not read first: what is damaged in its journals is told as `damage`. Absent: it is not. */
+  /**
+   * Where all of the store is not read first: reports damage of its journals as `damage`. Absent: it does
+   * not.
+   */
   readonly tellsDamage?: boolean
   /** Of the tables it then reads only what may hold such keys, and how long the others are. */
   readonly checkedSpans?: readonly KeySpan[]
@@ -111,7 +114,7 @@ export async function openLevelStore(
   return new LevelStore(path, level, { damage, checkedSpans: options.checkedSpans })
 }
 
-/** Reads what nobody may rely on unread. */
+/** Reads the parts of the store that its owner must not rely on unread. */
 async function checkBefore(path: string, options: LevelOptions): Promise<void> {
   const { onCheckProgress, checkedSpans, readsAll } = options
   const isKept = checkedSpans !== undefined && (await keepUnchecked(path))
@@ -125,7 +128,7 @@ async function checkBefore(path: string, options: LevelOptions): Promise<void> {
   await checkTables(path, { spans, ...progress })
 }
 
-/** What LevelDB is about to pass over, or has, and nobody has put back. */
+/** Records that LevelDB is about to pass over, or has, and that the owner has not put back. */
 async function journalDamage(path: string): Promise<JournalDamage | undefined> {
   const before = await damageBefore(path)
   if (before !== undefined) return before
@@ -206,7 +209,7 @@ class LevelStore implements OrderedStore {
   }
 
   scan(range: Range): AsyncIterable<readonly KeyValue[]> {
-    // Made now, not when the first row is asked for: an iterator shows the store as it is here.
+    // Made now, not at the first read of a row: an iterator shows the store as it is here.
     const iterator = this.#isClosed
       ? undefined
       : this.#level.iterator({ ...tightened(range), highWaterMarkBytes })

@@ -28,8 +28,8 @@ export interface Damage {
 }
 
 /**
- * The first damage found in a table of `sizeExpected` bytes. `spans`: what says where blocks are, and
- * blocks that may hold such keys; none: only how long it is.
+ * The first damage found in a table of `sizeExpected` bytes. `spans`: it checks the index blocks, and the
+ * blocks that may hold such keys. An empty list: it checks only the length of the table.
  */
 export async function checkTable(
   file: PacedFile,
@@ -47,7 +47,7 @@ export async function checkTable(
   return (await checkIndexes(file, footer)) ?? checkBlocks(file, footer, spans)
 }
 
-/** The two blocks before the footer: what says where the others are must be sound first. */
+/** Checks the two blocks before the footer: these say where the others are, so they must be sound first. */
 async function checkIndexes(
   file: PacedFile,
   { metaIndex, index }: Footer,

@@ -39,7 +39,7 @@ export interface CheckOptions {
 }
 
 export interface ScrubOptions extends CheckOptions {
-  /** At most so many bytes are read in a second. */
+  /** The most bytes that a check reads in a second. */
   readonly bytesPerSecond: number
   /** Ends it early. */
   readonly signal?: AbortSignal
@@ -102,8 +102,8 @@ export async function checkSpans(
 }
 
 /**
- * Keeps the tables of a store that is about to be opened until `checkSpans` has read all of them. False
- * where the file system cannot: whoever opens the store has to read everything first.
+ * Keeps the tables of a store that is about to be opened until `checkSpans` has read all of them. False where
+ * the file system cannot: the opener of the store then has to read everything first.
  */
 export async function keepUnchecked(path: string): Promise<boolean> {
   try {

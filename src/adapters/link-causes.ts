@@ -1,7 +1,7 @@
 /** Why a link to an address did not come up, in words that say what to do about it. */
 import type { Unreached } from '../ports/transport.ts'
 
-/** Nobody here can say that the certificate is one: no authority that this process trusts has signed it. */
+/** This process cannot verify the certificate: no authority that this process trusts has signed it. */
 const untrusted = new Set([
   'CERT_SIGNATURE_FAILURE',
   'CERT_UNTRUSTED',

@@ -1,8 +1,8 @@
 /**
- * Which requests a listener takes by what browsers say of them. A page from anywhere may send requests
- * to this machine, and by a name of its own that it has led here (DNS rebinding): where a cluster has
- * no secret it could read and write. So the name that was asked for must be one of this listener's, and
- * a page that asks must be of this listener or allowed by name. Programs send no `Origin`.
+ * Which requests a listener takes by what browsers say of them. A page from anywhere may send requests to
+ * this machine, and by a name of its own that it has led here (DNS rebinding): where a cluster has no secret
+ * it could read and write. So the host name in a request must be one of this listener's, and the page that
+ * sends it must be of this listener or allowed by name. Programs send no `Origin`.
  */
 import { isIP } from 'node:net'
 
@@ -92,7 +92,7 @@ export function isLoopbackName(name: string): boolean {
 
 function isOwnHost(name: string | undefined, hosts: ReadonlySet<string>, asked: Asked): boolean {
   if (name === undefined) return false
-  // An address that was connected to is no name that somebody else can have led here.
+  // The client connected to this address; it is no name that an attacker could have led here.
   return isLoopbackName(name) || hosts.has(name) || name === plainHost(asked.localAddress ?? '')
 }
 

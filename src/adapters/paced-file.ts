@@ -1,6 +1,6 @@
 /**
- * A file read from front to back in chunks, all files of one check through one buffer and at one
- * pace. Every chunk is a turn of the event loop, so whoever reads holds it for one chunk at most.
+ * A file read from front to back in chunks, all files of one check through one buffer and at one pace. Every
+ * chunk is a turn of the event loop, so a reader holds the loop for one chunk at most.
  */
 import { open, type FileHandle } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -12,7 +12,7 @@ import type { CheckPace } from '../ports/storage.ts'
 export const chunkBytes: number = 512 * 1024
 
 export interface PaceOptions {
-  /** At most so many bytes are read in a second, on average from the start. */
+  /** The most bytes read in a second, on average from the start. */
   readonly bytesPerSecond?: number
   /** Ends a wait. */
   readonly signal?: AbortSignal
@@ -66,7 +66,7 @@ export class Pace {
     this.checkWanted()
   }
 
-  /** Throws `closed` when nobody wants the check any more. */
+  /** Throws `closed` when the caller does not want the check any more. */
   checkWanted(): void {
     if (this.#options.pace?.isOver() !== true) return
     throw new StoreError('closed', 'nobody waits for this check any more')
@@ -74,7 +74,7 @@ export class Pace {
 }
 
 export class PacedFile {
-  /** As it was when it was opened: what is appended later is not read. */
+  /** The size when the file was opened: bytes appended later are not read. */
   readonly size: number
   readonly #handle: FileHandle
   readonly #pace: Pace

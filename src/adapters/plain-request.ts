@@ -1,7 +1,8 @@
 /**
- * Which requests leave HTTP. Node.js hands every request with an `Upgrade` header to whoever listens for upgrades, and
- * passes over its body; yet the header is an offer that a server may decline (RFC 9110 7.8), and some clients make it
- * with every request: Java's offers `h2c`. Only WebSockets are taken here; all others are requests like any other.
+ * Decides which requests leave HTTP. Node.js hands every request with an `Upgrade` header to the listener for
+ * upgrades, and passes over its body; yet the header is an offer that a server may decline (RFC 9110 7.8),
+ * and some clients make it with every request: Java's offers `h2c`. Only WebSockets are taken here; all
+ * others are requests like any other.
  *
  * Node.js decides by the member `upgrade` of the request, which this class answers. (The option `shouldUpgradeCallback`
  * came with version 24.) The parser of Node.js drops what a client sends behind such a request before it has the answer.

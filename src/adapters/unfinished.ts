@@ -9,7 +9,7 @@ import { assert } from '../base/assert.ts'
 
 /** A connection as this sees it. */
 export interface Unfinished {
-  /** The message is whole: what comes from now on is of the next one. */
+  /** The message is whole: bytes that come from now on are of the next one. */
   finished(): void
   /** The connection is over. */
   release(): void
@@ -43,8 +43,9 @@ export class UnfinishedMessages {
   }
 
   /**
-   * Counts what comes over a connection. Listens after whoever reads it: a chunk that ends a message
-   * is not counted, though it may begin another one. `end` must lead to `release` before it returns.
+   * Counts the bytes that come over a connection. Its listener runs after the reader of the connection: a
+   * chunk that ends a message is not counted, though it may begin another one. `end` must lead to `release`
+   * before it returns.
    */
   watch(raw: Chunks, end: () => void): Unfinished {
     const held: Held = { bytes: 0, end }

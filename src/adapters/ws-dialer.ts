@@ -65,7 +65,8 @@ export class WsDialer<Frame> {
       handshakeTimeout: redialMaxMs * 2,
       generateMask: noMask,
     })
-    // Before the link listens: it is told why it will not come up before it hears that it has closed.
+    // Registered before the link listens: so the link learns why it will not come up before it hears that it
+    // has closed.
     let isOpen = false
     socket.once('open', () => (isOpen = true))
     socket.once('error', (error) => {

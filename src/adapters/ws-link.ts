@@ -1,6 +1,6 @@
 /**
- * One WebSocket from its opening to its end: the handshake, then frames both ways. Whatever is
- * wrong with the other side ends this one link with a reason; nothing here throws at its owner.
+ * One WebSocket from its opening to its end: the handshake, then frames both ways. Any fault of the other
+ * side ends this one link with a reason; nothing here throws at its owner.
  */
 import type { Socket } from 'node:net'
 import { WebSocket, type RawData } from 'ws'
@@ -118,12 +118,12 @@ export interface LinkParts<Frame> {
 const handshakeTimeoutMs = 2_000
 /** Of what the other side calls itself, in words about it. */
 const nodeCharsMax = 64
-/** A link on which no byte came for so many ticks, pings notwithstanding, is dead. */
+/** After this many ticks without a byte, pings notwithstanding, a link is dead. */
 const silentTicksMax = 3
 const tickMs = 2_000
-/** A link whose queue gets no shorter for so many ticks is dead as well, whatever the other side sends. */
+/** A link whose queue gets no shorter for this many ticks is dead as well, whatever the other side sends. */
 const stuckTicksMax = 5
-/** A queue below this is on its way; of one above it is told when it gets shorter. */
+/** A queue below this counts as on its way. When one above it gets shorter, `onDrained` is called. */
 const passingBytesMax = 64 * 1024
 /** Between a close and the end of a socket whose other side does not answer it. */
 const closeGraceMs = 500
@@ -148,7 +148,7 @@ export class WsLink<Frame> {
     if (this.isUp) this.#parts.onDrained?.()
   }
   #theirs: Hello | undefined
-  /** The node on the other side: who is expected there, or who it says it is. */
+  /** The node on the other side: the one that this side expects, or the one that it says it is. */
   #theirNode: string
   /** Bounds what comes before the other side's proof. */
   #bound: ByteBound | undefined
@@ -255,7 +255,7 @@ export class WsLink<Frame> {
     this.#end()
   }
 
-  /** Whoever dials speaks first. */
+  /** The dialer speaks first. */
   #begin(): void {
     this.#context.counters.connects += 1
     const raw = this.#parts.raw()
@@ -280,13 +280,16 @@ export class WsLink<Frame> {
     this.#onHandshake(message)
   }
 
-  /** Both sides may refuse at once: each is told the other's reason, too. */
+  /** Both sides may refuse at once: each learns the other's reason, too. */
   #onLateMessage(data: RawData): void {
     const message = Buffer.isBuffer(data) ? decodeHandshake(data) : undefined
     if (message?.kind === 'refuse') this.#onRefused(message.reason)
   }
 
-  /** Whoever has not proven to be of the cluster is not believed: it could end this node. */
+  /**
+   * This side does not believe a refusal from a side that has not proven to be of the cluster: it could end
+   * this node.
+   */
   #onRefused(reason: string): void {
     this.#log('refused by the other side', { reason })
     // What this side has found wrong itself says more than a stranger's answer to it.

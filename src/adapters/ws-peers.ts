@@ -32,12 +32,12 @@ export interface PeerTransportOptions<Frame> extends Omit<LinkContext<Frame>, 'c
   readonly connections?: Pick<Connections, 'prove'>
 }
 
-/** What links have in common, whoever dialled. */
+/** The parts that links have in common, whichever side dialled. */
 type CommonParts<Frame> = Omit<LinkParts<Frame>, 'socket' | 'raw' | 'side'>
 
 /**
- * Links at once, those included whose handshake has not ended: no cluster has so many nodes. Where the
- * listener counts its connections, it is the one to bound them: strangers must not keep peers out.
+ * Links at once, those included whose handshake has not ended: no cluster has this many nodes. Where the
+ * listener counts its connections, the listener bounds them: strangers must not keep peers out.
  */
 const acceptedMax = 1_000
 
@@ -150,7 +150,7 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
     const peer = theirs.node
     this.#troubles.delete(peer)
     const older = this.#links.get(peer)
-    // Its end is told by way of `onDown`, before the new link's beginning.
+    // `onDown` reports its end, before the new link's beginning.
     void older?.close('replaced')
     this.#links.set(peer, link)
     this.#peers.set(link, peer)

@@ -54,7 +54,7 @@ function install(server: Server, routes: ReadonlyMap<string, Accept>): void {
     clientTracking: false,
   })
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    // A socket that breaks during its upgrade is nobody's business but its own.
+    // A socket that breaks during its upgrade concerns only itself.
     socket.on('error', () => socket.destroy())
     const refusal = guards.get(server)?.(request)
     if (refusal !== undefined) return answerRaw(socket, refusal)
@@ -62,7 +62,7 @@ function install(server: Server, routes: ReadonlyMap<string, Accept>): void {
     const accept = routes.get(path)
     if (accept === undefined) return answerRaw(socket, notFound(path))
     sockets.handleUpgrade(request, socket, head, (opened) => {
-      // One that is not taken may still tell of a broken frame, and nobody else listens.
+      // A socket that is not taken may still report a broken frame, and no one else listens.
       opened.on('error', () => undefined)
       const { socket: raw } = request
       accept(opened, raw.remoteAddress ?? 'unknown', raw)
@@ -75,7 +75,10 @@ function install(server: Server, routes: ReadonlyMap<string, Accept>): void {
 
 export const problemContentType = 'application/problem+json'
 
-/** As nodes and gateways answer: who dials can tell one that is stopping from a server that is neither. */
+/**
+ * Nodes and gateways answer like this. So a dialer can tell one that is stopping from a server that is
+ * neither.
+ */
 function notFound(path: string): UpgradeRefusal {
   const target = JSON.stringify(path.slice(0, 200))
   const text = `no WebSocket is taken at ${target} now; clients dial ${clientPath}, and nodes ${peerPath}`

@@ -1,7 +1,7 @@
 /**
- * What programs give to calls of the library, looked at before anything is done. Types tell TypeScript what
- * may be given; programs in JavaScript hear of it here. What a call does not understand it refuses: passed
- * over, it would be another question that is answered.
+ * Checks the arguments of calls of the library before anything is done. Types show TypeScript programs what a
+ * call takes; programs in JavaScript learn it here. A call refuses an argument that it does not understand:
+ * if it passed over it, it would answer another question.
  */
 import { errorText } from './error-text.ts'
 import { StoreError, type StoreErrorDetail } from './errors.ts'

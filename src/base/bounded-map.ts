@@ -1,4 +1,4 @@
-/** A Map of so many keys: of those that are there, the one that was set first goes first. */
+/** A Map with a bounded number of keys: for a new one, the key that was set first goes. */
 export class BoundedMap<Key, Value> {
   readonly #max: number
   readonly #map = new Map<Key, Value>()

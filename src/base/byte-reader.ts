@@ -86,7 +86,7 @@ export class ByteReader {
     return this.#bytes.subarray(start, start + length)
   }
 
-  /** How many follow: so many bytes at least are left for each. */
+  /** Reads how many elements follow; throws unless `bytesMin` bytes are left for each. */
   length(bytesMin: number): number {
     const length = this.count()
     if (length * bytesMin > this.#bytes.length - this.#at) {

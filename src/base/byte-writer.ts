@@ -1,6 +1,6 @@
 /**
  * Bytes put together field by field, for what is written too often for MessagePack: one buffer, shared by
- * all, that grows; what was written is copied out of it at the end. Not to be used twice at a time.
+ * all, that grows. The written bytes are copied out of it at the end. Not to be used twice at a time.
  */
 import { varBytesMax, writeCount, writeVar } from './bytes.ts'
 

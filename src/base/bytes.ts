@@ -14,8 +14,8 @@ export function bufferOf(bytes: Uint8Array): Buffer {
 const heapBytesMax = 64
 
 /**
- * The bytes in memory of their own, or beside other small copies: what is larger than `heapBytesMax`
- * would be asked of the system's allocator, which takes five times as long as copying.
+ * A copy of the bytes in memory of its own, or beside other small copies. For a typed array above
+ * `heapBytesMax` V8 calls the system's allocator, which takes five times as long as copying.
  */
 export function copyOf(bytes: Uint8Array): Uint8Array {
   if (bytes.length <= heapBytesMax) return new Uint8Array(bytes)

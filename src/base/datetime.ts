@@ -69,7 +69,7 @@ export function isMicros(value: unknown): value is Micros {
   return typeof value === 'bigint' && value >= least && value <= most && narrowed(value) === value
 }
 
-/** Of the day. What was not matched is not there. */
+/** Of the day. A part that was not matched is undefined. */
 function secondsOf(found: readonly string[]): number | undefined {
   const [hour = 0, minute = 0, second = 0] = found.slice(4, 7).map((part) => Number(part ?? 0))
   const isTime = hour <= 23 && minute <= 59 && second <= 59
@@ -109,7 +109,7 @@ function daysBeforeYear(year: number): number {
 
 const leapsBefore1970 = 477
 
-/** The date so many days after the first of January 1970. */
+/** The date `days` days after the first of January 1970. */
 function dateOf(days: number): string {
   // The mean year is 365.2425 days long: this is the year, or one beside it.
   let year = 1970 + Math.floor(days / 365.2425)

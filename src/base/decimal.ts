@@ -58,12 +58,13 @@ export function wholeOf(text: string): bigint | undefined {
 const exactBelow = 2 ** 53
 
 /**
- * Whether a double does not say any more what the decimal text says. A fraction is rounded by every program that reads
- * it; a whole number that changes is an id that was lost, and a number that becomes zero is lost altogether. What a
- * program prints for the double, with so many digits as the text has, says the double: `6.0221407599999999e+23`.
+ * Whether a double does not say any more what the decimal text says. A fraction is rounded by every program
+ * that reads it; a whole number that changes is an id that was lost, and a number that becomes zero is lost
+ * altogether. A text that equals the double printed with as many digits as the text has loses nothing:
+ * `6.0221407599999999e+23`.
  */
 export function losesDigits(text: string): boolean {
-  // So few digits fit always, unless an exponent moves them.
+  // Up to 15 digits fit always, unless an exponent moves them.
   if (text.length < 16 && !/e/i.test(text)) return false
   const value = Number(text)
   if (!Number.isFinite(value)) return true

@@ -1,6 +1,6 @@
 /**
- * Numbers that a node draws for what it asks others: rising, and never those of an earlier life. An answer to a
- * question of before a restart, or a copy of one, answers nothing that is asked now.
+ * Numbers that a node draws for its questions to other nodes: rising, and never those of an earlier life. So
+ * an answer to a question from before a restart, or a copy of one, never answers a question of now.
  */
 
 /** Draws of one life, at most: more than a node can make. */

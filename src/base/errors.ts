@@ -61,19 +61,19 @@ export const retryOverHttp: Readonly<Record<StoreErrorCode, Retry>> = {
 export interface StoreErrorDetail {
   /** The entity group concerned. */
   readonly group?: GroupId
-  /** The limit that was hit, by its name in `limits.ts`, and what was given. */
+  /** The limit that was hit, by its name in `limits.ts`, its value and the given value. */
   readonly limit?: string
   readonly limitValue?: number
   readonly actual?: number
   /** Which store of a node is damaged: the log, or what is derived from it. */
   readonly store?: 'log' | 'data'
-  /** The index asked is not whole yet: no node has an answer before somebody has built it. */
+  /** The index of the query is not whole yet: no node has an answer before an operator has built it. */
   readonly index?: 'building'
   /** Of `overloaded`: asked sooner than this it would be refused again, as it seems. */
   readonly retryAfterMs?: number
   /** How often it was tried before this was said. */
   readonly attempts?: number
-  /** Of a transaction whose outcome is not known: what to ask for it by (`groups.outcome`). */
+  /** The intent of a transaction whose outcome is not known; `groups.outcome` finds the outcome by it. */
   readonly intent?: {
     readonly session: string
     readonly sequence: number

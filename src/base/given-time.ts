@@ -1,7 +1,7 @@
 /**
- * Moments as programs give them: a Date, or microseconds since 1970 as a number or a bigint. Most clocks count
- * milliseconds or seconds, and what they say is a moment of January 1970 in microseconds: where that cannot
- * be meant it is refused, and not taken for another time.
+ * Moments as programs give them: a Date, or microseconds since 1970 as a number or a bigint. Most clocks
+ * count milliseconds or seconds; taken as microseconds their numbers are moments of January 1970. Where the
+ * program cannot mean such a moment, the library refuses it and does not take it for another time.
  */
 import { StoreError } from './errors.ts'
 import type { Timestamp } from './ids.ts'

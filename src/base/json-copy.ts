@@ -125,7 +125,10 @@ class Copier {
   }
 }
 
-/** What a getter, or the handler of a proxy, throws there is told with its place. */
+/**
+ * Reads a part of a value. An error that a getter or a proxy's handler throws there becomes a refusal with
+ * its place.
+ */
 function reading<Value>(part: unknown, path: string, read: () => Value): Value {
   try {
     return read()

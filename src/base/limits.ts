@@ -7,7 +7,7 @@ import { assert } from './assert.ts'
 export const keyBytesMax = 1024
 /** The key that comes right after the longest one has a byte more. */
 export const rangeEndBytesMax: number = keyBytesMax + 1
-/** A session's name, which is drawn by whoever opens it. */
+/** A session's name, which the client that opens it draws. */
 export const sessionCharsMax = 256
 export const cellBytesMax: number = 1024 * 1024
 export const columnNameCharsMax = 64
@@ -16,7 +16,7 @@ export const transactionBytesMax: number = 4 * 1024 * 1024
 /** Rows that a transaction writes, and numbers that it draws. */
 export const transactionMutationsMax = 10_000
 /**
- * The same with all that it takes away: what was written under one set of indexes can be deleted under another,
+ * The same with all that it takes away: a row written under one set of indexes can be deleted under another,
  * larger one.
  */
 export const submissionMutationsMax = 50_000
@@ -68,9 +68,9 @@ export interface Limits {
   readonly rowCacheBytesMax: number
   /** One batch of the applier. */
   readonly applierBatchBytesMax: number
-  /** How long the applier gathers what one batch may hold, when nobody waits for it. */
+  /** How long the applier gathers work for one batch, when no request waits for it. */
   readonly applierDelayMs: number
-  /** How long a superseded version of a row stays readable: a group's horizon trails by so much. */
+  /** How long a superseded version of a row stays readable: a group's horizon trails by this time. */
   readonly historyMs: number
   /** How long an open snapshot that is not read holds on, at its node, to what the horizon passed. */
   readonly snapshotHoldMs: number
@@ -81,19 +81,22 @@ export interface Limits {
   /** Entries sent in one catch-up answer. */
   readonly catchUpEntriesMax: number
   readonly catchUpBytesMax: number
-  /** Groups named in one digest answer. A peer of whose groups so many are still lacking is not asked for more. */
+  /**
+   * Groups named in one digest answer. A node that still lacks this many of a peer's groups asks that peer
+   * for no more.
+   */
   readonly digestGroupsMax: number
   /** Groups whose entries a peer may ask for before it is answered. */
   readonly questionsMax: number
   /** Groups whose entries this node asks a peer for at once; the others wait until those have come. */
   readonly fetchesMax: number
-  /** What nobody waits for takes no more of one turn: time, pieces of work, bytes. */
+  /** The most that background work takes of one turn: time, pieces of work, bytes. */
   readonly sliceMs: number
   readonly slicePiecesMax: number
   readonly sliceBytesMax: number
-  /** So many times as long as a slice took, the next one waits while others are at work. */
+  /** While others are at work, the next slice waits this many times as long as the last one took. */
   readonly sliceRests: number
-  /** So much of a node's stores is scrubbed in a second; an eighth of it while others are at work. */
+  /** How much of its stores a node scrubs in a second; an eighth of it while others are at work. */
   readonly scrubBytesPerSecond: number
   /** Between the end of a scrub and the next one. */
   readonly scrubPauseMs: number
@@ -104,7 +107,10 @@ export interface Limits {
   readonly phaseTimeoutMs: number
   /** A read that waits for a position asks a peer for it after this, and proposes after twice this. */
   readonly settleMs: number
-  /** An accepted position that stays undecided this long is asked for, and then finished. */
+  /**
+   * When an accepted position stays undecided this long, the replica asks its peers for it, and then finishes
+   * it.
+   */
   readonly sweepMs: number
   /** A transaction forwarded to a leader is sent again after this. */
   readonly forwardMs: number
@@ -116,9 +122,9 @@ export interface Limits {
   readonly clockLeadMsMax: number
   /** Groups that this node holds a lease for, and that each peer may hold one for here. */
   readonly leaseGroupsMax: number
-  /** A group that is not read for so long is taken out of the lease. */
+  /** A group without a read for this long is taken out of the lease. */
   readonly leaseIdleMs: number
-  /** A lease holder that has not accepted is told of a position so long after a majority has. */
+  /** How long after a majority has accepted a position an invalidation goes to a lease holder that has not. */
   readonly invalidateMs: number
   /** A peer whose frames stop for this long is suspected. */
   readonly suspectMs: number
@@ -189,12 +195,12 @@ export const clockDriftPpmMax = 200_000
 /** Less than messages take makes every clock look ahead. */
 export const clockLeadMsMin = 100
 
-/** A machine that stands still for so long, its monotonic clock with it, may not notice. */
+/** A machine that stands still for this long, its monotonic clock with it, may not notice. */
 export const suspensionMs = 50
 
 /**
- * How long a holder counts on a lease. What it does not notice of a suspension is taken off, and what its
- * two clocks may drift: the one that it counts by, and the one that tells of the suspension.
+ * How long a holder counts on a lease. The function takes off the longest suspension that the holder may not
+ * notice, and the drift of its two clocks: the one that it counts by, and the one that shows the suspension.
  */
 export function heldMs(leaseMs: number, clockDriftPpm: number): number {
   return leaseMs * (1 - (2 * clockDriftPpm) / 1_000_000) - suspensionMs

@@ -1,6 +1,7 @@
 /**
- * Where packed values end, without unpacking them: what comes in is divided before any of it is made into
- * objects, which take many times its bytes. Of a value, and of each list in it, the parts are counted.
+ * Finds where packed values end, without unpacking them. So the node divides incoming bytes before it makes
+ * objects of them, which take many times the memory. Of a value, and of each list in it, the parts are
+ * counted.
  */
 
 /** The bytes that follow a first byte from `0xc0` on: of the value itself, or of its length. */
@@ -55,7 +56,7 @@ export class PackScan {
     return this.#at <= this.#bytes.length
   }
 
-  /** Goes behind a value, but for what it holds: so many values follow. */
+  /** Goes behind the head of a value; returns how many values it holds, which follow. */
   #head(): number | undefined {
     const first = this.#bytes[this.#at]
     if (first === undefined) return undefined

@@ -1,6 +1,6 @@
 /**
- * What a secret may be. It travels in a header of HTTP, which has one form for printable ASCII alone:
- * whoever has another letter in it would be let in by one protocol and refused by the other.
+ * What a secret may be. It travels in a header of HTTP, which has one form for printable ASCII alone: a
+ * client whose secret has another letter would be admitted by one protocol and refused by the other.
  */
 
 /** A shorter secret can be guessed from a recorded handshake. */

@@ -1,4 +1,4 @@
-/** Bytes of a file as text: malformed UTF-8 is told with its place, never replaced. */
+/** Bytes of a file as text: malformed UTF-8 is reported with its place, never replaced. */
 
 /** Both count from 1; a column is a character. */
 export interface TextPlace {

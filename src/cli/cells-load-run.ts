@@ -29,7 +29,7 @@ export interface CellLoadOptions extends Omit<LoadOptions, 'blank'> {
 /** Rejects when the file cannot be opened or has no usable header; else reports, however it ended. */
 export function loadCells(options: CellLoadOptions, sink: CellSink): Promise<LoadReport> {
   const { dataset, keyField } = options
-  // A body has the text of each field: what was loaded stays equal to what is loaded again.
+  // A body has the text of each field, so a cell stays equal to the same one loaded again.
   const asText = { ...options, blank: '' } as const
   return loadRows(asText, (body, line) => cellOf(body, line, dataset, keyField), sink)
 }

@@ -15,7 +15,7 @@ const batchesInFlight = 4
  * sent to another node as well.
  */
 const loadLimits = { tryTimeoutMs: 15_000 }
-/** Tried for so long by default: outages of nodes are shorter. */
+/** How long a load tries by default: outages of nodes are shorter. */
 const loadTimeoutSeconds = 60
 
 export function addLoadCommand(cells: Command): void {

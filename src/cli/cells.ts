@@ -132,7 +132,7 @@ async function printAll(cells: AsyncIterable<Cell>, options: Options): Promise<v
   if (count === 0) throw absent('no such cells')
 }
 
-/** The body is the data; where the cell stands is talk, unless JSON is asked for. */
+/** The body is the data and goes to stdout. The cell's place goes to stderr, unless the user wants JSON. */
 function printCell(cell: Cell, options: Options): void {
   if (options['json'] === true) return printJson(timed(cell))
   const { column, refKey, addedId, createdAt } = cell

@@ -17,8 +17,8 @@ import { version } from './version.ts'
 type AddVerb = (program: Command) => void
 
 /**
- * What adds each verb, in the order of the help. A file is loaded when its verb is asked for: all of
- * them, with all that a node is made of, take twice as long as the one for cells.
+ * The function that adds each verb, in the order of the help. The command loads a verb's file when the user
+ * calls the verb. Loading all of them, with all parts of a node, takes twice as long as the one for cells.
  */
 const verbs: ReadonlyMap<string, () => Promise<AddVerb>> = new Map([
   ['demo', async () => (await import('./demo.ts')).addDemoCommand],
@@ -77,7 +77,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // A command that has failed with its last words says so with its own code.
   setImmediate(() => process.exit())
 })
-// Talk that nobody can hear ends nothing.
+// Messages to a closed stderr end nothing.
 process.stderr.on('error', () => undefined)
 
 try {

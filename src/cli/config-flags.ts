@@ -10,7 +10,7 @@ import type { Options } from './options.ts'
 
 type Loaded<Config> = LoadResult<Config> & { readonly ok: true }
 
-/** A process that is configured: its settings, and what makes a configuration of them. */
+/** A process that is configured: its settings, and the function that makes a configuration of them. */
 export interface Configured<Config> {
   readonly settings: readonly Setting[]
   build(sources: ConfigSources): BuildResult<Config>

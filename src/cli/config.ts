@@ -78,7 +78,7 @@ async function validateGatewayConfig(options: Options): Promise<void> {
   print(`ok: gateway ${name}, which asks ${nodes.join(', ')}`)
 }
 
-/** Programs are told what is wrong as they are told what is right. */
+/** With `--json` programs read problems in the same form as results. */
 async function isRefusedAsJson<Config extends FileNames>(
   options: Options,
   what: Configured<Config>,

@@ -32,7 +32,7 @@ export class DemoCluster {
   readonly logFile: string
   readonly #data: string
   readonly #logger: Logger
-  /** Only they know it: nobody else becomes a node of the demonstration. */
+  /** Only the nodes of the demonstration know it, so no other process becomes one. */
   readonly #peerSecret = randomBytes(32).toString('hex')
   readonly #daemons = new Map<NodeId, Daemon>()
 

@@ -1,6 +1,6 @@
 /**
- * Do the replicas agree? Each is asked alone, without the others (`read=snapshot`), for every cell that
- * was written and for the log of every shard.
+ * Do the replicas agree? The demonstration reads each one alone, without the others (`read=snapshot`), for
+ * every cell that was written and for the log of every shard.
  */
 import { bufferOf, sha256 } from '../base/bytes.ts'
 import { chunksOf, mapConcurrently } from '../base/concurrency.ts'

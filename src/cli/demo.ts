@@ -175,7 +175,10 @@ async function loadFrom(
   return report
 }
 
-/** Each replica catches up within moments; it is asked again until it has, or it is too late. */
+/**
+ * Each replica catches up within moments; the demonstration reads it again until it has, or until the time is
+ * up.
+ */
 async function readBack(stage: Stage): Promise<void> {
   const { expected, replicas, tell } = stage
   const figures: Record<string, number> = {}

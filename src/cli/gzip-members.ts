@@ -1,8 +1,8 @@
 /**
- * How much of a .gz is sound (RFC 1952). Of what was damaged most decompresses without complaint, to other bytes
- * than were written; only the checksum at the end of a member says so. What is loaded is kept for good, so a file
- * is read through before any of it is acted on: its whole members are taken, and of a file that just ends early
- * what comes before its end.
+ * How much of a .gz is sound (RFC 1952). Most damaged data decompresses without complaint, to other bytes
+ * than were written; only the checksum at the end of a member shows it. A loaded row stays for good, so the
+ * loader reads a file through before it acts on any of it. It takes the whole members, and of a file that
+ * just ends early the part before its end.
  */
 import { createReadStream } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { crc32, createInflateRaw } from 'node:zlib'
 import { UnusableFile } from './unusable-file.ts'
 
 export interface SoundPart {
-  /** So many bytes of the file hold what may be relied on. */
+  /** How many bytes from the start of the file are reliable. */
   readonly through: number
   /** Why that is not all; undefined: the file is whole, or only ends early. */
   readonly damage: string | undefined

@@ -92,8 +92,8 @@ export async function runLoad(
 }
 
 /**
- * The first SIGINT (Ctrl-C), SIGTERM or SIGHUP ends the load in order: what was sent is answered. A second one ends it
- * at once, with what is known by then.
+ * The first SIGINT (Ctrl-C), SIGTERM or SIGHUP ends the load in order: rows already sent get their answers. A
+ * second one ends it at once, with the answers known by then.
  */
 function abortOnSignals(rowsDone: () => number): AbortSignal {
   const abort = new AbortController()

@@ -13,7 +13,7 @@ import { headerOf, refuseFirstLine } from './load-csv-header.ts'
 import { nulInside, rejected, secondMark, type Row, type RowParser } from './load-rows.ts'
 import { UnusableFile } from './unusable-file.ts'
 
-/** A quoted field may run over so many lines. */
+/** The most lines that a quoted field may run over. */
 export const recordLinesMax = 200
 const recordCharsMax = lineBytesMax
 
@@ -53,7 +53,7 @@ export class CsvRows implements RowParser {
     throw new UnusableFile('it is empty: a CSV starts with a header')
   }
 
-  /** A line that is not looked at, and what was open before it. */
+  /** Refuses a line without looking at it, and the record that was open before it. */
   #refuse(number: number, reason: string): readonly Row[] {
     const rows = this.#giveUpAll()
     if (this.#header === undefined) throw new UnusableFile(`the header (line ${number}): ${reason}`)

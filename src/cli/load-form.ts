@@ -4,7 +4,7 @@
  */
 import { UnusableFile } from './unusable-file.ts'
 
-/** So many bytes tell every form below. */
+/** The first bytes of a file, enough to recognise every form below. */
 const headBytes = 512
 
 const toUtf8 = (from: string): string => `(iconv -f ${from} -t UTF-8 makes it UTF-8)`
@@ -47,7 +47,7 @@ function refuseForm(head: Buffer): void {
   }
 }
 
-/** The same pieces, once their beginning is found to be text. What came before a damage is passed on. */
+/** The same pieces, once their beginning is found to be text. The pieces before a damage are passed on. */
 export async function* textOnly(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let head: Buffer | undefined = Buffer.alloc(0)
   try {

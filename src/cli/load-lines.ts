@@ -70,13 +70,16 @@ export async function* gunzipChunks(chunks: AsyncIterable<Buffer>): AsyncGenerat
     await finished
     yield* out.splice(0)
   } finally {
-    // Whoever has read enough does not come back.
+    // A reader that has read enough does not come back.
     gunzip.destroy()
   }
   if (failure !== undefined) throw new DamagedFile(gzipFailure(failure), { cause: failure })
 }
 
-/** Of a .gz what is sound, and then the damage: what comes out of a damaged member is not what went in. */
+/**
+ * Yields the sound part of a .gz, then throws the damage: the bytes that come out of a damaged member are not
+ * those that went in.
+ */
 export async function* gunzipSound(
   path: string,
   chunks: AsyncIterable<Buffer>,

@@ -15,7 +15,7 @@ export interface Unfound {
   readonly names: readonly string[]
 }
 
-/** So many names of fields are kept, to name what may be meant. */
+/** The most names of fields that are kept, to suggest one that may be meant. */
 const namesMax = 100
 
 /**
@@ -43,7 +43,7 @@ export async function unfoundSources(
       if (missing.size === 0 || file.format === 'csv') break
     }
   } catch (error) {
-    // Whoever loads it tells.
+    // The load itself reports the damage.
     if (error instanceof DamagedFile) return []
     throw error
   }

@@ -1,6 +1,6 @@
 /**
- * Loads a file's rows: bounded batches in flight, every row accounted for. Who takes them knows a row
- * that is there already, so an interrupted load is continued by running it again.
+ * Loads a file's rows: bounded batches in flight, every row accounted for. The sink recognises a row that is
+ * there already, so a user continues an interrupted load by running it again.
  */
 import { DamagedFile, gunzipSound, readChunks, splitLines, type Line } from './load-lines.ts'
 import type { Json } from '../cells/body.ts'
@@ -17,7 +17,7 @@ export type PutAnswer =
   /** Durable, and on its way to its shard. */
   | { readonly kind: 'buffered' }
   | { readonly kind: 'rejected'; readonly reason: string }
-  /** Nobody could take it, or say whether it was taken: ends the load. */
+  /** No node could take it, or say whether it was taken: ends the load. */
   | { readonly kind: 'failed'; readonly error: Error }
 
 /** Where rows go: a client, or a map in tests. A rejection of the promise ends the load. */
@@ -82,7 +82,7 @@ export type Stopped =
   | { readonly kind: 'damaged'; readonly reason: string; readonly lastLine: number }
   | { readonly kind: 'failed'; readonly error: unknown }
 
-/** Kept well under a frame; a batch also ends when its rows make up so many characters. */
+/** A batch also ends when its rows make up this many characters, well under a frame. */
 const batchCharsMax: number = 1024 * 1024
 
 const countOf = {

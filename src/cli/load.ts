@@ -19,9 +19,9 @@ const batchRows = 200
 const batchesInFlight = 4
 /** A batch is given long before it is sent to another node as well: a load is in no hurry. */
 const loadLimits = { tryTimeoutMs: 15_000 }
-/** Tried for so long by default: outages of nodes are shorter. */
+/** How long a load tries by default: outages of nodes are shorter. */
 const loadTimeoutSeconds = 60
-/** Fields that no property takes: so many are named. */
+/** How many of the fields that no property takes the report names. */
 const ignoredNamedMax = 10
 
 export function addTableLoadCommand(program: Command): void {

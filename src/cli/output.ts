@@ -13,12 +13,12 @@ export function print(text: string): void {
 /** Resolves when all that was printed is written, or has failed and been told of by the stream's `error`. */
 export function writtenOut(): Promise<void> {
   return new Promise((resolve) => {
-    // The error of a write is told a moment after it.
+    // The stream reports the error of a write a moment after it.
     process.stdout.write('', () => setImmediate(resolve))
   })
 }
 
-/** A bigint is printed as text: what reads JSON takes numbers for doubles. */
+/** A bigint is printed as text: readers of JSON take numbers for doubles. */
 export function printJson(value: unknown): void {
   print(
     JSON.stringify(value, (_name, one: unknown) => (typeof one === 'bigint' ? String(one) : one)),

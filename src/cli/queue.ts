@@ -1,4 +1,4 @@
-/** `trilithon queue`: what waits in queues, what is dead, and how it is brought back. */
+/** `trilithon queue`: shows the messages that wait in queues and the dead ones, and brings dead ones back. */
 import type { Command } from 'commander'
 import { StoreError } from '../base/errors.ts'
 import { bytesOfGroup, groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'

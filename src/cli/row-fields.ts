@@ -63,7 +63,7 @@ function propertyOf(
   const place = `${where}: ${name}`
   if (presence !== 'repeated') return valueOf(type, value, place, reading)
   const { list, format } = listOf(value, reading.format)
-  // That it is one text in brackets, and no list that was meant with other elements, nobody can know.
+  // It may be one text in brackets, or a list meant with other elements: the loader cannot know which.
   const wrong = type.kind === 'string' ? list.findIndex((one) => typeof one !== 'string') : -1
   if (wrong >= 0 && typeof value === 'string') {
     const words = `${name}[${wrong}] is ${wordsFor(list[wrong])}; expected a string`

@@ -183,7 +183,7 @@ async function putOne(
     return undefined
   } catch (error) {
     const answer = answerOf(error)
-    // What is too large may be the transaction; what was written of the row cannot be taken back then.
+    // Perhaps the transaction is too large, not the row. Then it cannot take back the writes of the row.
     const isTooLarge = error instanceof StoreError && error.code === 'too-large'
     if (answer.kind !== 'rejected' || isTooLarge) throw error
     return answer

@@ -1,7 +1,7 @@
 /**
- * Values of files in the form that their type has in a row: JSON has no bigints, bytes or times, and CSV only texts.
- * What has none of the forms of its type is left as it is, for the check of the row to name; what would change on the
- * way is refused here, where the text is still known.
+ * Values of files in the form that their type has in a row: JSON has no bigints, bytes or times, and CSV only
+ * texts. A value without any form of its type is left as it is, and the check of the row names it. A value
+ * that would change on the way is refused here, where the text is still known.
  */
 import type { Json } from '../cells/body.ts'
 import { parseJsonText } from '../base/json-text.ts'
@@ -64,7 +64,7 @@ export function scalarOf(kind: ScalarKind, value: Json, where: string, format: R
   }
 }
 
-/** A text that has no form of the type is told of in the words of files: rows of programs have other forms. */
+/** Reports a text that has no form of the type in the words of files: rows of programs have other forms. */
 function formed(value: Json, form: unknown, where: string, words: string): unknown {
   if (typeof value !== 'string' || form !== value) return form
   throw new StoreError('invalid', `${where} is ${shown(value)}; expected ${words}`)

@@ -120,8 +120,8 @@ function isList(value: Json): value is readonly Json[] {
 }
 
 /**
- * Values and ranges of values, in the forms that the properties have; other names are left as they are. Null asks an
- * index for rows without a value: where that is no question, the call that is asked refuses it.
+ * Values and ranges of values, in the forms that the properties have; other names are left as they are. Null
+ * asks an index for rows without a value; where that is not possible, the client's call refuses it.
  */
 export function queryOf(
   table: Table,

@@ -1,6 +1,6 @@
 /**
  * `trilithon schema check` and `schema print`: looks at a schema in a file, as text or as the JSON that
- * `schema print --json` gives. Nothing is asked of a cluster; `schema-cluster.ts` does that.
+ * `schema print --json` gives. They send no request to a cluster; `schema-cluster.ts` does that.
  */
 import type { Command } from 'commander'
 import type { SchemaResult } from '../../schema/check.ts'
@@ -99,7 +99,7 @@ async function readSchema(path: string): Promise<Read> {
   return { source: { file, text }, result: parseSchema(text) }
 }
 
-/** The schema; when there is none, what is wrong goes to stderr, unless it was told as JSON. */
+/** The schema. When there is none, its problems go to stderr, unless the command has printed them as JSON. */
 function schemaOf({ result, source }: Read, { isTold }: { readonly isTold: boolean }): Schema {
   if (result.ok) return result.schema
   if (!isTold) say(reportProblems(result.problems, source))

@@ -6,7 +6,7 @@ const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
 export interface StopListeners {
   /** At the first signal that asks for an end. */
   readonly stop: (signal: NodeJS.Signals) => void
-  /** Somebody asks once more, and does not want to wait. */
+  /** The user sends a second signal, and does not want to wait. */
   readonly stopNow?: (signal: NodeJS.Signals) => void
 }
 
@@ -26,15 +26,18 @@ export function onStopSignals({ stop, stopNow }: StopListeners): void {
   listenNoMore()
 }
 
-/** Ends the process as the system does where nobody listens: also one whose threads wait for something. */
+/**
+ * Ends the process as the system does when no listener is registered: also one whose threads wait for
+ * something.
+ */
 export function endBy(signal: NodeJS.Signals): void {
   process.removeAllListeners(signal)
   process.kill(process.pid, signal)
 }
 
 /**
- * Node.js answers SIGUSR1 with a debugger's port, by which whoever reaches it runs code of his own in this
- * process; SIGUSR2 would end it. Where somebody listens to them, neither happens.
+ * Node.js answers SIGUSR1 with a debugger's port, through which any program that reaches it can run code in
+ * this process. SIGUSR2 would end the process. With listeners for them, neither happens.
  */
 export function ignoreUserSignals(say: (text: string, signal: NodeJS.Signals) => void): void {
   process.on('SIGUSR1', (signal) => {

@@ -1,6 +1,6 @@
 /**
- * `trilithon trigger run FILE --workers N`: starts workers, each a process, and starts one that ends
- * by itself again after a while. Ends with them when it is told to.
+ * `trilithon trigger run FILE --workers N`: starts workers, each a process, and restarts a worker that ends
+ * by itself after a while. On a stop signal it ends with them.
  */
 import { fork, type ChildProcess } from 'node:child_process'
 import type { Command } from 'commander'
@@ -20,7 +20,7 @@ const workersMax = 256
 /** A worker that ended by itself is started again after this; longer when it does so again. */
 const againMs = 500
 const againMaxMs = 30_000
-/** A worker that lived so long has not failed at its start. */
+/** A worker that lived this long has not failed at its start. */
 const soundMs = 10_000
 const statusMs = 2_000
 

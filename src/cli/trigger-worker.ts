@@ -12,7 +12,7 @@ import type { Options } from './options.ts'
 import { ignoreUserSignals, onStopSignals } from './signals.ts'
 import { loadService } from './trigger-file.ts'
 
-/** What a worker has done since it last said so, and what there is to be said. */
+/** What a worker has done since its last report, and its messages for the user. */
 export interface WorkerReport {
   readonly kind: 'trilithon worker'
   readonly worker: string
@@ -66,7 +66,7 @@ async function runWorker(path: string, options: Options): Promise<void> {
     onStopSignals({ stop })
     ignoreUserSignals((text) => says.push(text))
     process.on('disconnect', stop)
-    // The parent may have gone before anybody listened. Whoever has no `send` was run by hand.
+    // The parent may have gone before this worker listened. A worker without `send` was run by hand.
     if (process.send !== undefined && !process.connected) stop()
     try {
       await running.ended

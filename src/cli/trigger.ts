@@ -1,4 +1,4 @@
-/** `trilithon trigger`: workers of a service, and what people see and do of its triggers. */
+/** `trilithon trigger`: runs workers of a service, and shows and manages its triggers for operators. */
 import type { Command } from 'commander'
 import { shardCount } from '../cells/shard.ts'
 import type { ReplayFrom, ServiceStatus, TriggerAdmin } from '../triggers/admin.ts'

@@ -66,7 +66,10 @@ export function complaints(
   }
 }
 
-/** Whoever listens beyond this machine has TLS and secrets, or insists. `lacking`: more that is wanted. */
+/**
+ * A process that listens beyond this machine needs TLS and secrets, or the setting that allows it without.
+ * `lacking`: further settings that it lacks.
+ */
 export function checkListener(
   config: ListenerConfig,
   origins: ReadonlyMap<string, Origin>,

@@ -49,7 +49,7 @@ export type ConfigResult = BuildResult<NodeConfig>
 const listenDefault: Listen = { host: '127.0.0.1', port: 4700 }
 export const drainTimeoutDefaultMs = 10_000
 export const drainTimeoutMaxMs = 3_600_000
-/** Timers of Node.js take no more; nobody needs a larger count either. */
+/** Timers of Node.js take no more; no count needs to be larger either. */
 export const numberMax: number = 2 ** 31 - 1
 
 /** A cell has a mebibyte at most, a batch eight: enough for dozens at once. */

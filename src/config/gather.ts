@@ -1,6 +1,6 @@
 /**
- * What the sources of a configuration give for a set of settings, one value each: flag > environment >
- * file. Every value keeps its origin; what is wrong is gathered, not thrown.
+ * What the sources of a configuration give for a set of settings, one value each: flag > environment > file.
+ * Every value keeps its origin; problems are gathered, not thrown.
  */
 import { dirname, resolve } from 'node:path'
 import {
@@ -54,7 +54,7 @@ export interface SettingReaders {
   readonly path: (name: string) => string | undefined
 }
 
-/** Readers of what was given; what is wrong is added to `problems`. */
+/** Readers of the given values; they add each problem to `problems`. */
 export function settingReaders(
   given: ReadonlyMap<string, Located>,
   sources: ConfigSources,

@@ -1,4 +1,7 @@
-/** Settings of every process that listens, nodes and gateways alike: who may ask, and how much of it. */
+/**
+ * Settings of every process that listens, nodes and gateways alike: which callers it serves, and how much of
+ * its room they get.
+ */
 import type { ConnectionLimits } from '../adapters/connections.ts'
 import { frameBytesMax } from '../base/limits.ts'
 import { settingsInForce, type EffectiveSetting, type Take } from './gather.ts'

@@ -146,8 +146,8 @@ async function withFiles<Config extends FileNames>(
 const authoritiesVariable = 'NODE_EXTRA_CA_CERTS'
 
 /**
- * Whom Node.js is to trust besides: it goes on without them when the file is none, and then a link over
- * TLS may not come about. A process that calls nobody over TLS needs none of them.
+ * Checks the further authorities that Node.js is to trust. Node.js goes on without them when the file holds
+ * none, and then a link over TLS may fail. A process that makes no calls over TLS needs none of them.
  */
 async function authoritiesProblems(
   environment: LoadOptions['environment'],
@@ -202,7 +202,8 @@ const fileBytesMax: number = 8 * 1024 * 1024
 async function readNamed(path: string): Promise<FileRead> {
   try {
     const found = await stat(path)
-    // One into which nobody writes is waited for without end. What a shell hands over lies below these.
+    // Reading a pipe without a writer would wait without end. The pipes that a shell passes lie below these
+    // folders.
     if (found.isFIFO() && !/^\/(?:dev|proc)\//.test(path)) {
       return { ok: false, reason: 'it is a pipe; name a file' }
     }

@@ -1,7 +1,7 @@
 /**
- * Every setting of a node by name: what it is, its flag and its variable of the environment.
- * Names are those of the file; `--secret-file` and `TRILITHON_SECRET_FILE` follow from
- * `secret_file`, `--tls-cert-file` from `tls.cert_file`.
+ * Every setting of a node by name: its meaning, its flag and its variable of the environment. Names are those
+ * of the file; `--secret-file` and `TRILITHON_SECRET_FILE` follow from `secret_file`, `--tls-cert-file` from
+ * `tls.cert_file`.
  *
  * A variable that is no setting is warned of, and else left alone: container systems add some of their own
  * under any prefix. An unknown field of the file or an unknown flag is an error.

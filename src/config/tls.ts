@@ -88,7 +88,10 @@ export function tlsWarnings(
   return warnings.map((text) => ({ setting: 'tls.cert_file', text }))
 }
 
-/** What is wrong with further authorities that Node.js is told to trust; without this it passes over them. */
+/**
+ * The problem with the further authorities that Node.js is configured to trust; without this check it passes
+ * over them.
+ */
 export function authoritiesFault(file: string, bytes: Buffer): string | undefined {
   const pems = pemsOf(bytes)
   if (pems.length === 0) return `${file} holds no certificate`

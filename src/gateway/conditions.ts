@@ -1,6 +1,7 @@
 /**
- * Headers of writes that ask for what is not done here. Who sends a precondition counts on it: a write that passes over
- * it would be done where its sender has forbidden it (RFC 9110 13.1). Part of a body would be taken for all of it (14.5).
+ * Refuses headers of writes that the gateway does not implement. A client that sends a precondition counts on
+ * it: a gateway that passed over it would do a write that the client has forbidden (RFC 9110 13.1). It would
+ * also take a part of a body for all of it (14.5).
  */
 import { refuse } from './problems.ts'
 

@@ -214,7 +214,7 @@ function takeNumbers(take: Take): Numbers {
     taken[field] = value ?? defaults[field]
     if (value !== undefined) given.add(field)
   }
-  // What nobody asked for gives way to what somebody did.
+  // A default gives way to a value that the operator set.
   if (!given.has('tryTimeoutMs')) lower(taken, 'tryTimeoutMs', taken.timeoutMs)
   if (!given.has('breakerOpenMs')) lower(taken, 'breakerOpenMs', taken.breakerOpenMaxMs)
   return taken
@@ -301,7 +301,7 @@ export const gatewayConfigured: {
   readonly build: (sources: ConfigSources) => BuildResult<GatewayConfig>
 } = { settings: gatewaySettings, build: buildGatewayConfig }
 
-/** How the nodes are asked. */
+/** The limits of the gateway's client, which sends requests to the nodes. */
 export function clientLimitsOf(config: GatewayConfig): ClientLimits {
   return {
     ...defaultClientLimits,

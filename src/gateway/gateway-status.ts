@@ -1,4 +1,4 @@
-/** What a gateway says of itself: ready or not, its nodes and their breakers, and what is wrong. */
+/** The status that a gateway reports: ready or not, its nodes and their breakers, and its problems. */
 import type { HoldingFigures } from '../client/holding.ts'
 import type { LinkView } from '../client/links.ts'
 import type { Figure } from '../node/metrics.ts'

@@ -1,6 +1,6 @@
 /**
- * What stands in a URL, checked: path segments and query parameters. A parameter that is not known,
- * given twice, or not of its form is an error: ignoring it would answer another question.
+ * Checks the parts of a URL: path segments and query parameters. A parameter that is not known, given twice,
+ * or not of its form is an error: ignoring it would answer another question.
  */
 import { isColumn, isRowKey, nameProblem } from '../cells/cell.ts'
 import { problem } from '../base/problem.ts'

@@ -65,7 +65,7 @@ export interface ProblemDetails {
   readonly attempts?: number
   /** Of `overloaded`: asked sooner it would be refused again, as it seems; `Retry-After` says it in whole seconds. */
   readonly retryAfterMs?: number
-  /** The index asked is not built yet: asking again helps when somebody has. */
+  /** The index of the query is not built yet: a retry helps once an operator has built it. */
   readonly index?: 'building'
 }
 

@@ -5,7 +5,7 @@ import { parseJsonText } from '../base/json-text.ts'
 import { problem } from '../base/problem.ts'
 import { HttpProblem, refuse } from './problems.ts'
 
-/** So much more is read and thrown away: many senders listen for no answer while they send. */
+/** How many more bytes are read and thrown away: many senders listen for no answer while they send. */
 const discardBytesMax: number = 16 * 1024 * 1024
 
 export interface BodyLimit {
@@ -45,7 +45,7 @@ export class BodyRoom {
 }
 
 export interface BodyShare {
-  /** Throws `overloaded` when there is no room for so many bytes more. */
+  /** Throws `overloaded` when there is no room for that many more bytes. */
   take(bytes: number): void
   /** Gives back what was taken. */
   close(): void
@@ -112,7 +112,7 @@ async function nextChunk(
   try {
     return (await reader.read()).value
   } catch {
-    // The sender broke off; nobody is left to read the answer, but the request must end.
+    // The sender broke off and reads no answer, but the request must end.
     return refuse('the body ended before it was complete')
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A route and its description: what it takes and answers, told once. Requests are checked by it and
- * the OpenAPI document is made from it.
+ * A route and its description: its parameters, bodies and answers, stated once. The server checks requests by
+ * it, and the OpenAPI document is made from it.
  */
 import type { StoreErrorCode } from '../base/errors.ts'
 import type { Handler } from './exchange.ts'

@@ -1,4 +1,4 @@
-/** Every route of cells: what it takes, what it answers, and who carries it out. */
+/** Every route of cells: its parameters, its answers, and the handler that carries it out. */
 import { tailWaitSecondsMax } from '../base/limits.ts'
 import { graceMsMax } from '../cells/limits.ts'
 import { batchGet, batchLog, getCell, getColumn, getLog, getRow } from './read-routes.ts'

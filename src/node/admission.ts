@@ -1,8 +1,9 @@
 /**
- * What begins at this node, and when. All of a node is one loop: requests that are begun as they come make
- * its turns long, and then everything waits for everything, the messages of its peers among it, without
- * which nothing ends. So a turn begins a bounded part of what has come, the rest waits in lanes for a
- * bounded time, and what cannot be served in its time is refused at once, without work.
+ * Decides which requests begin at this node, and when. All of a node runs in one event loop. If every request
+ * began as it came, the turns of the loop would grow long. Everything would then wait for everything else:
+ * also for messages of peers, without which no request ends. So a turn begins a bounded part of the requests
+ * that have come; the others wait in lanes for a bounded time. The node refuses at once, without work, each
+ * request that it cannot serve in time.
  *
  *   reads    wait for a turn.
  *   writes   wait for a turn, and for room among the writes at work: their number follows how long they take.
@@ -17,7 +18,7 @@ import { defaultWorkLimits, WorkLimit, type WorkEnd, type WorkLimits } from './w
 
 export interface AdmissionLimits extends LaneLimits {
   readonly work: WorkLimits
-  /** A turn of the loop begins so many at most, and none when it has lasted so long. */
+  /** The most requests that one turn of the loop begins. A turn that has lasted `turnMs` begins no more. */
   readonly turnBeginsMax: number
   readonly turnMs: number
   /** What refusals name lies between these. */
@@ -48,7 +49,7 @@ export interface Entrant {
   readonly sinceMs?: number
   /** Its time, from when it came. */
   readonly timeoutMs: number
-  /** Its turn has come; what is left of its time. False: that was all, at once and without waiting. */
+  /** Its turn has come, with the rest of its time. False: it ended at once, without waiting. */
   begin(leftMs: number): boolean
   refuse(why: Problem): void
 }
@@ -57,7 +58,7 @@ interface Queued extends Waiting {
   readonly entrant: Entrant
 }
 
-/** What has been at work and is told here when it ends. */
+/** Work that has begun; its owner reports here how it ended. */
 export interface Pass {
   leave(end: WorkEnd): void
 }
@@ -106,12 +107,15 @@ export class Admission {
     }
   }
 
-  /** Of its clock, for whoever counts what is left of a request's time. */
+  /** The time of its clock, for callers that compute how much of a request's time is left. */
   get nowMs(): number {
     return this.#clock.monotonicMs()
   }
 
-  /** Begins now, or in its turn, or is refused: the entrant is told which. True: it waits for its turn. */
+  /**
+   * Begins the entrant now, queues it for its turn, or refuses it; calls `begin` or `refuse` of the entrant.
+   * True: it waits for its turn.
+   */
   enter(entrant: Entrant): boolean {
     const nowMs = this.#clock.monotonicMs()
     this.#openTurn(nowMs)
@@ -171,14 +175,14 @@ export class Admission {
     return this.overloaded()
   }
 
-  /** What whoever is refused is told. */
+  /** The problem that answers a refused request. */
   overloaded(message: string = tooMuch): Problem {
     return problem('overloaded', message, { retryAfterMs: this.retryAfterMs() })
   }
 
   /**
-   * When it may be worth another try: what waits takes so long to be gone, and the more are refused for each
-   * that is served, the fewer of them should come again by then.
+   * After how long a client may try again: about the time that the waiting requests need to leave the lanes.
+   * The more requests the node refuses for each one it serves, the longer clients should wait.
    */
   retryAfterMs(): number {
     const { retryAfterMsMin, retryAfterMsMax, targetMs } = this.#limits
@@ -191,7 +195,7 @@ export class Admission {
     return Math.min(retryAfterMsMax, Math.max(retryAfterMsMin, afterMs))
   }
 
-  /** The node stops: whoever waits is told so. */
+  /** The node stops: it refuses each waiting request with this reason. */
   refuseAll(why: Problem): void {
     for (const lane of Object.values(this.#lanes)) lane.clear(({ entrant }) => entrant.refuse(why))
   }
@@ -239,7 +243,7 @@ export class Admission {
     this.#shed(nowMs)
     const { reads, writes } = this.#lanes
     if (reads.length === 0 && (writes.length === 0 || !this.#work.hasRoom)) return
-    // What begins here is of the turn that comes: so whoever comes in it finds less of it left.
+    // Requests that begin here count for the coming turn, so later arrivals find less of it left.
     this.#openTurn(nowMs)
     this.#beginWaiting()
   }
@@ -278,7 +282,7 @@ export class Admission {
     }
   }
 
-  /** Nothing may end for long: who waits is told in time all the same. */
+  /** Perhaps no work ends for a long time. A timer then refuses waiting requests when their time is over. */
   #watch(atMs: number): void {
     if (atMs >= this.#timerMs) return
     this.#timer?.cancel()

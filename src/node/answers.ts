@@ -1,7 +1,8 @@
 /**
- * Answers on their way to clients. What waits is counted in bytes, of each client and of all: here, and in
- * the queue of a link whose client does not read as fast as it asks. While that is above its bound nothing
- * more is done for the client; who reads all it is sent does not notice.
+ * Answers on their way to clients. The node counts the bytes of waiting answers, for each client and for all
+ * of them. They wait here, or in the queue of a link whose client reads more slowly than it asks. While the
+ * count is above its bound, the node does no more work for that client. A client that reads all its answers
+ * does not notice.
  *
  * COST-3  Answers that wait to be sent are bounded in bytes, for each client and for the node: above that the
  *         work that makes more of them pauses.
@@ -74,7 +75,7 @@ export class Answers {
     assert(waiting.bytes === 0, 'COST-4: answers wait for a client that is gone')
   }
 
-  /** Nobody is there to hear it: it is not kept. */
+  /** The client has gone, so its answer is not kept. */
   add(client: Endpoint, response: Response): void {
     if (this.#waiting.has(client)) this.#outbox.add(client, response)
   }
@@ -92,7 +93,7 @@ export class Answers {
     const waiting = this.#waiting.get(client)
     if (waiting === undefined) return
     waiting.bytes += bytes
-    // What has just left is in the link's queue now.
+    // The bytes that have just left are in the link's queue now.
     if (bytes < 0) this.#look(client, waiting)
     else if (waiting.bytes > clientAnswerBytesMax) waiting.line.hold()
   }
@@ -111,8 +112,9 @@ export class Answers {
 }
 
 /**
- * What no frame holds is not sent: whoever asked would wait for it, and then ask the next node for the same.
- * Answers are weighed as more than they are, so only what seems too large is looked at.
+ * An answer too large for a frame is not sent. Its client would wait for it, and then ask the next node for
+ * the same. The estimate of an answer's size is never too small, so only answers that seem too large are
+ * measured.
  */
 function inFrame(response: Response): Response {
   const { id } = response

@@ -1,5 +1,5 @@
 /**
- * Who may use the cells over HTTP: where the cluster has a secret, whoever sends it as
+ * Authorization of requests for cells over HTTP. Where the cluster has a secret, callers send it as
  * `Authorization: Bearer SECRET`. Health and figures stay open; they hold no data.
  */
 import { timingSafeEqual } from 'node:crypto'

@@ -64,7 +64,8 @@ export class Background {
     this.#parts = parts
     const { replica, placement, cells, groups, clock, random, trace } = parts
     const common = { replica, groups, clock, random }
-    // Whatever failed is tried again after a while; what the world did not do is a bug, and is told.
+    // Failed work is tried again after a while. A failure that the environment did not cause is a bug, and
+    // `noteBug` reports it.
     const noting = (place: BugPlace) => (error: unknown) => {
       if (!(error instanceof StoreError)) parts.noteBug(place, error)
     }

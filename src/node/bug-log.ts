@@ -1,4 +1,4 @@
-/** Bugs in a process's log, where whoever was told an id finds the rest. */
+/** Bugs in a process's log, where a reader who has the id from an answer finds the details. */
 import type { Logger } from 'pino'
 import { errorText } from '../base/error-text.ts'
 import type { Bug } from './bugs.ts'

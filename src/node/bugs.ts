@@ -1,8 +1,9 @@
 /**
- * Errors that this program should not have met: in serving one request, one message of a peer, one group in the
- * background. Each ends that, is told to whoever waits for it as `internal` with an id, is logged under the id
- * and counted, and ends nothing else: were it the node that ended, one request sent again would end all of them.
- * What fails inside a step of the core, or in a write, is no such error: a node in doubt of its own state stops.
+ * Errors that this program should not have met: in serving one request, one message of a peer, one group in
+ * the background. An error ends the work that met it, and nothing else. The caller gets `internal` with an
+ * id; the process logs the error under the id and counts it. If the error ended the node, a client that sends
+ * the request again would end all nodes. A failure inside a step of the core, or in a write, is no such
+ * error: a node in doubt of its own state stops.
  */
 import { problem, type Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -23,11 +24,14 @@ export interface Bug {
 export interface BugParts {
   readonly clock: Clock
   readonly random: Random
-  /** Of each, after the call that met it: whoever is told may end the process. Must not throw. */
+  /**
+   * Reports each bug after the call that met it has returned, so this function may end the process. Must not
+   * throw.
+   */
   tell(bug: Bug): void
 }
 
-/** Notes what was thrown; whoever waits is told what it returns. */
+/** Notes a thrown error; returns the problem that answers the caller. */
 export type NoteBug = (place: BugPlace, thrown: unknown) => Problem
 
 export class Bugs {

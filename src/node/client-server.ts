@@ -1,7 +1,8 @@
 /**
- * The node's end of client links: takes requests, has cells and groups carry them out, and answers
- * with one frame a client and turn. When a request begins is for `admission.ts` to say; what waits and is at
- * work is bounded for each client and in all, and above that refused with `overloaded` at once.
+ * The node's end of client links: takes requests, has cells and groups carry them out, and answers with one
+ * frame a client and turn. `admission.ts` decides when a request begins. Requests that wait or are at work
+ * are bounded, for each client and in all; above the bound the node refuses a request with `overloaded` at
+ * once.
  */
 import { assert } from '../base/assert.ts'
 import { pack } from '../base/pack.ts'
@@ -77,7 +78,7 @@ export interface ClientServerPorts {
   readonly isReturning?: () => boolean
   /** What the node says of itself when a client asks. */
   readonly status: () => Json
-  /** Of what is thrown and is no StoreError: whoever asked is told what it returns. */
+  /** For a thrown error that is no StoreError: returns the problem that answers the client. */
   readonly noteBug: NoteBug
 }
 
@@ -105,7 +106,7 @@ interface Asked {
   readonly request: Request
   readonly operation: Work
   readonly bytes: number
-  /** Nobody waits for it any more; it has ended. */
+  /** The client does not wait for it any more; it has ended. */
   isGone: boolean
 }
 
@@ -201,7 +202,7 @@ export class ClientServer {
     this.#answers.open(client, line)
   }
 
-  /** What the client had asked for ends: nobody is there to hear it. */
+  /** Ends the requests of a client that has gone: their answers have no reader. */
   #onDown(client: Endpoint): void {
     const linked = this.#linked.get(client)
     this.#linked.delete(client)
@@ -240,7 +241,7 @@ export class ClientServer {
     this.#answers.add(client, { id, answer: { kind: 'problem', problem: refused }, positions: [] })
   }
 
-  /** Nobody sends the request to the next node after this answer: it would meet the same there. */
+  /** After this answer no client sends the request to the next node: it would meet the same error there. */
   #onBug(client: Endpoint, { id }: Request, error: unknown): void {
     this.#tell(client, id, this.#ports.noteBug('request', error))
   }
@@ -259,7 +260,7 @@ export class ClientServer {
     const { bytes } = costOf(operation)
     const asked: Asked = { client, linked, request, operation, bytes, isGone: false }
     this.#count(linked, 1, bytes)
-    // Who asks to wait is not refused for having waited; what is left of its time is less.
+    // A request that asks to wait is not refused because it has waited; it has less of its time left.
     const waitedMs = isWait(operation) ? this.#admission.nowMs - sinceMs : 0
     const isWaiting = this.#admission.enter({
       lane: laneOf(operation),
@@ -280,7 +281,10 @@ export class ClientServer {
     this.#answers.add(client, { id, answer: { kind: 'problem', problem: why }, positions: [] })
   }
 
-  /** True when it is at work; false when that was all. Nothing is begun that nobody waits for. */
+  /**
+   * True when it is at work; false when that was all. A request whose client has stopped waiting does not
+   * begin.
+   */
   #begin(asked: Asked, leftMs: number): boolean {
     if (asked.isGone) return false
     asked.linked.waiting.delete(asked.request.id)

@@ -34,9 +34,9 @@ export interface NodePorts extends DriverPorts {
 }
 
 export interface NodeOptions extends DriverOptions, BackgroundOptions {
-  /** False: nobody declares indexes over cells, and no put asks for them. */
+  /** False: the cluster declares no indexes over cells, and no put looks for them. */
   readonly hasCellIndexes?: boolean
-  /** So long it goes by definitions of these that it has read; as usual when absent. */
+  /** How long the node uses the definitions of these indexes after it has read them. Absent: the default. */
   readonly cellIndexTrustMs?: number
   /** What one turn does for clients; as usual when absent, and so is what they may ask at once. */
   readonly slices?: SliceLimits
@@ -78,9 +78,9 @@ export class Node {
   #isDraining = false
 
   /**
-   * Opens the stores, takes up what the log holds and joins the others. Rejects with `corrupt` or
-   * `invalid` when the stores must not be used; they are closed by whoever opened them.
-   * `onFailure`: the node must stop, since its disk refused or its peers will not have its store.
+   * Opens the stores, takes up what the log holds and joins the others. Rejects with `corrupt` or `invalid`
+   * when the stores must not be used; the caller, which opened them, closes them. `onFailure`: the node must
+   * stop, since its disk refused or its peers will not have its store.
    */
   static async open(
     ports: NodePorts,
@@ -175,7 +175,7 @@ export class Node {
     }
   }
 
-  /** For metrics: what clients ask of it. */
+  /** Figures for metrics about the requests of clients. */
   figures(): readonly Figure[] {
     return [
       ...costFigures(this.#server, this.slices),
@@ -194,7 +194,7 @@ export class Node {
   }
 
   async stop(): Promise<void> {
-    // What is under way in the background waits for what is ended here.
+    // Work in the background waits for the services that are closed here.
     void this.#end()
     await this.#ports.clients.close()
     await this.#routing.close()

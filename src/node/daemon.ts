@@ -110,7 +110,7 @@ export class Daemon {
     } catch (error) {
       if (!first.#isDataDamaged) throw error
     }
-    // What is derived was found damaged while it was taken up, and is put aside by now.
+    // The node found its derived store damaged while it took it up, and has put it aside by now.
     const second = new Daemon(options)
     await second.#openOrClose()
     return second
@@ -344,7 +344,7 @@ export class Daemon {
     const reason = this.#isDataDamaged ? damagedData(cause) : cause
     this.#failure = reason
     this.#state = 'failed'
-    // Of a bug, whoever reads this needs to know where.
+    // The reader of this line needs the stack of a bug, to find its place.
     const stack = cause instanceof StoreError ? {} : { stack: cause.stack }
     this.#options.logger.fatal(
       { cause: cause.message, reason: reason.message, ...stack },
@@ -418,7 +418,7 @@ function tellingOperator(trace: Trace, logger: Logger): Trace {
   return {
     emit: (event) => {
       trace.emit(event)
-      // A start that reads all of a long log takes a while: whoever waits for it sees how far it is.
+      // A start that reads all of a long log takes a while: the operator sees its progress here.
       if (event.kind === 'folding') logger.info(fieldsOf(event), 'reading the log')
       if (event.kind === 'log-damage') {
         const { isRenewed, ...fields } = event

@@ -1,6 +1,6 @@
 /**
- * How much of the disk each store of a node takes: what its files are long together, asked of the file
- * system now and then. Nobody waits for it: whoever asks gets what was found last.
+ * How much of the disk each store of a node takes: the sum of the lengths of its files, read from the file
+ * system now and then. No caller waits for a reading: each gets the last result.
  *
  * A store may have a hundred thousand files. They are looked at a few at a time, so that no turn is
  * long, and the pause grows with the time that it took: one part in a hundred of a node's life.

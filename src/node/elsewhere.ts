@@ -1,6 +1,7 @@
 /**
  * Whether a client that is sent to another node has one to ask. A client avoids a node that has sent it away
- * (`../client/breaker.ts`), unless that is the only one it knows: who comes back meanwhile is served.
+ * (`../client/breaker.ts`), unless it knows no other node. So a client that comes back soon knows no other,
+ * and this node serves it.
  */
 import type { Clock } from '../ports/clock.ts'
 

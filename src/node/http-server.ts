@@ -1,9 +1,9 @@
 /**
- * The one listener of a node: HTTP, and ws by upgrade. It listens before the stores are opened, so
- * that a busy port is told before anything is touched and health can be asked from the first moment.
+ * The one listener of a node: HTTP, and ws by upgrade. It listens before the stores are opened, so that a
+ * busy port is an error before anything is touched, and health answers from the first moment.
  *
- * Whoever may connect is a stranger at first: what it may hold of connections, bytes and time is bounded
- * here, and pages of other origins are refused.
+ * Each connection is a stranger's at first. This server bounds the connections, bytes and time that strangers
+ * hold, and refuses pages of other origins.
  */
 import {
   createServer,
@@ -57,9 +57,9 @@ export interface ListenerTimes {
   readonly headMs: number
   /** For all of a request. */
   readonly requestMs: number
-  /** A connection on which no request is waited for is kept so long. */
+  /** How long a connection without a request is kept. */
   readonly keepAliveMs: number
-  /** A stranger for whom nothing has been done in so long is ended. */
+  /** After this long without a served request the connection of a stranger is ended. */
   readonly strangerIdleMs: number
   /** How often that is looked at. */
   readonly sweepMs: number

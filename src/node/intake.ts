@@ -1,10 +1,10 @@
 /**
  * Requests of client links on their way to be taken up: in the order in which they came, several in one turn
- * or, where they are many or much is under way, over several turns. What waits is kept as it came, in bytes;
- * a link of which too much waits is not read from until that is less.
+ * or, where they are many or much is under way, over several turns. Waiting requests are kept as the bytes
+ * that came. The node does not read from a link of which too many bytes wait, until fewer do.
  *
- * COST-2  Of each client requests are taken up in their order, each once, and what waits is bounded: when
- *         there is too much the link is not read, and its client waits.
+ * COST-2  The node takes up the requests of each client in their order, each once. The bytes that wait are
+ *         bounded: above the bound the node does not read the link, and its client waits.
  */
 import { assert } from '../base/assert.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -35,16 +35,16 @@ export interface IntakePorts {
   readonly clock: Pick<Clock, 'monotonicMs'>
   /** `sinceMs`: when it came. */
   take(client: Endpoint, request: Request, sinceMs: number): void
-  /** At once: what is to end must not wait for it. */
+  /** Called at once: a cancellation must not wait behind other requests. */
   cancel(client: Endpoint, request: CancelRequest): void
   refuse(client: Endpoint, malformed: MalformedRequest): void
-  /** A bug: what is behind it is taken up all the same. */
+  /** Reports a bug; the requests behind this one are taken up all the same. */
   onBug(client: Endpoint, request: Request, error: unknown): void
   /** Stops reading from a link, and goes on; absent: it cannot be done. */
   hold?(client: Endpoint, isHeld: boolean): void
 }
 
-/** A frame that is unpacked already holds about so much for each of its requests. */
+/** About how many bytes an unpacked frame holds for each of its requests. */
 const unpackedRequestBytes = 512
 
 /** A frame that waits, and since when. */
@@ -91,7 +91,7 @@ export class Intake {
     this.#arrivals.set(client, { client, line, ...own })
   }
 
-  /** The link is down: what waits is not taken up. */
+  /** The link is down: its waiting requests are not taken up. */
   close(client: Endpoint): void {
     const arrivals = this.#arrivals.get(client)
     if (arrivals === undefined) return

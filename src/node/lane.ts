@@ -3,12 +3,12 @@
  * time is an argument.
  *
  * As in CoDel ("Controlling Queue Delay", Nichols and Jacobson) a queue is judged by how long those at its
- * head have waited. One that is empty now and then takes up a burst: `intervalMs` of waiting is let pass.
- * One whose head has waited for longer than `targetMs` for a whole interval stands: what waits in it gains
- * nobody anything. Then nothing waits for longer than the target, and what would is refused as it comes.
+ * head have waited. One that is empty now and then takes up a burst: `intervalMs` of waiting is let pass. A
+ * queue whose head has waited for longer than `targetMs` for a whole interval stands: waiting in it helps no
+ * client. Then no request waits for longer than the target, and a request that would is refused as it comes.
  *
- * The last `fewMax` are no queue, however long they wait: their node has stood still for a moment, or is slow. They
- * cost nobody anything, and wait while their time lasts.
+ * The last `fewMax` are no queue, however long they wait: their node has stood still for a moment, or is
+ * slow. They delay no other request, and wait while their time lasts.
  *
  * LOAD-1  Nothing begins that has waited for longer than `intervalMs`, but for the last few.
  * LOAD-2  Nothing begins whose deadline has passed.
@@ -20,12 +20,12 @@ export interface LaneLimits {
   readonly intervalMs: number
   /** Requests. */
   readonly waitingMax: number
-  /** So many are not refused for how long they wait. */
+  /** Up to this many requests are not refused for how long they wait. */
   readonly fewMax: number
 }
 
 export interface Waiting {
-  /** When it came to this node, and when nobody waits for its answer any more. */
+  /** When the request came to this node, and when its client stops waiting for the answer. */
   readonly sinceMs: number
   readonly deadlineMs: number
 }
@@ -33,7 +33,7 @@ export interface Waiting {
 /** `isCalm`: its time is over, and few waited: that is not for load. */
 export type OnLate<One> = (one: One, isCalm: boolean) => void
 
-/** Places in front that are empty are given back when there are so many. */
+/** How many empty places in front are kept before they are given back. */
 const compactAt = 1_024
 
 export class Lane<One extends Waiting> {
@@ -66,7 +66,7 @@ export class Lane<One extends Waiting> {
     return this.length <= this.#limits.fewMax
   }
 
-  /** Until when the first in line may wait, or, of few, any of them; `Infinity` when nobody does. */
+  /** Until when the first in line may wait, or, of few, any of them; `Infinity` when the lane is empty. */
   get dueMs(): number {
     if (this.length === 0) return Number.POSITIVE_INFINITY
     if (this.isCalm) {
@@ -100,7 +100,7 @@ export class Lane<One extends Waiting> {
     return true
   }
 
-  /** The next to begin; those before it that have waited for too long are told so. */
+  /** The next request to begin. Calls `onLate` for those before it that have waited for too long. */
   next(nowMs: number, onLate: OnLate<One>): One | undefined {
     this.shed(nowMs, onLate)
     const { isCalm } = this

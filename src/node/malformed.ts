@@ -37,7 +37,7 @@ export function headRefusal({
   if (hosts.length === 0 && httpVersion === '1.1') {
     return invalid(`${hostIsWanted}, and this one has none`)
   }
-  // The authority of a tunnel; nobody opens one here.
+  // The authority of a tunnel; this server opens none.
   if (url.startsWith('/') || method === 'CONNECT') return undefined
   const authority = /^https?:\/\/([^/?#]*)/i.exec(url)?.[1]
   const target = JSON.stringify(url.slice(0, 200))
@@ -54,7 +54,10 @@ function invalid(text: string): Refusal {
   return { status: 400, code: 'invalid', text }
 }
 
-/** Answers what the parser of Node.js refuses, and what it waits for in vain. `count` is called for each. */
+/**
+ * Answers requests that the parser of Node.js refuses, and those whose rest does not come in time. `count` is
+ * called for each.
+ */
 export function answerMalformed(
   server: Server,
   headBytesMax: number,
@@ -63,7 +66,7 @@ export function answerMalformed(
   const atWork = new WeakMap<Duplex, Exchange>()
   const ending = new WeakSet<Duplex>()
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    // Errors of the network, and handshakes of TLS that fail, come here too: there is nobody to answer.
+    // Errors of the network, and handshakes of TLS that fail, come here too: they have no request to answer.
     const isOfHttp = /^(?:HPE_|ERR_HTTP_)/.test(error.code ?? '')
     if (!isOfHttp || !socket.writable) return void socket.destroy()
     const exchange = atWork.get(socket)
@@ -111,7 +114,10 @@ function isAnswered(exchange: Exchange | undefined): exchange is Exchange {
   return exchange.request.complete || exchange.response.headersSent
 }
 
-/** The request that is at work gets its own answer, and the connection ends after that: what follows is no request. */
+/**
+ * The request that is at work gets its own answer, and the connection ends after that: the bytes behind it
+ * are no request.
+ */
 function endAfter({ response }: Exchange, socket: Duplex): void {
   // A socket that is destroyed with bytes unread resets its connection, and the answer may be lost with it.
   response.once('close', () => socket.end())

@@ -1,6 +1,6 @@
 /**
- * What each replica set answers of its own, as one answer of all. A set that does not answer is not
- * left out in silence: its problem is the answer, unless a part was asked for.
+ * Merges the answers of all replica sets into one. A set that does not answer is not left out in silence: its
+ * problem is the answer, unless the caller accepts a part.
  */
 import { compareText } from '../base/bytes.ts'
 import { listedGroupsMax } from '../base/limits.ts'
@@ -9,8 +9,8 @@ import type { WorklistAnswer, ListWorklist, TopicSum } from '../worklist/worklis
 import type { GroupAnswer, ListGroups } from '../txn/group-operation.ts'
 
 /**
- * The sets have no group in common. Each names so many at most, whatever was asked for: of all sets more
- * would have gaps behind the last one of a set that was cut off.
+ * The sets have no group in common. Each set bounds the names it lists, whatever the caller wants. A longer
+ * merged list would have gaps behind the last name of a set that was cut off.
  */
 export async function mergedGroups(
   { limit }: ListGroups,

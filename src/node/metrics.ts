@@ -15,7 +15,7 @@ export interface NodeMetrics {
   readonly trace: Trace
   /** Counts a request of the HTTP interface. */
   countRequest(request: CountedRequest): void
-  /** Counts a turn of the loop in which nobody was answered for so long. */
+  /** Counts a turn of the loop that answered no client for `ms` milliseconds. */
   countStall(ms: number): void
   /** The whole page, and its content type. */
   page(figures: readonly Figure[]): Promise<{ readonly text: string; readonly contentType: string }>
@@ -28,7 +28,7 @@ export interface CountedRequest {
   readonly seconds: number
 }
 
-/** A figure read when the page is asked for. */
+/** A figure, read when a caller requests the page. */
 export interface Figure {
   /** That of a counter, which never falls, ends with `_total`; any other is a gauge. */
   readonly name: string

@@ -73,8 +73,8 @@ export interface Self {
 }
 
 /**
- * Pages that take a while to make, and that anybody may ask for as often as they like: one is shown for
- * `agesPerMaking` times as long as it took, so that making them takes no more than that part of all time.
+ * Pages that take a while to make, and that a caller may request at any rate. Each is shown for
+ * `agesPerMaking` times as long as it took to make. So making pages takes no more than that part of all time.
  */
 const agesPerMaking = 20
 

@@ -1,7 +1,8 @@
 /**
- * Answers that say that there was no room, by whichever part of the node: each tells when to come again.
+ * Answers that say that there was no room, from any part of the node. Each says when the client may try
+ * again.
  *
- * LOAD-5  Whoever is refused for load is told so, and when it may be worth another try.
+ * LOAD-5  A refusal for load says that load is the reason, and after how long the client may try again.
  */
 import type { Outcome, Problem } from '../base/problem.ts'
 import { noRoom } from '../txn/no-room.ts'

@@ -13,13 +13,13 @@ import type { ConfigFiles } from '../config/load.ts'
 import { fileFailure } from '../adapters/file-failure.ts'
 import type { NodeConfig } from '../config/node-config.ts'
 
-/** Of a node whose configuration names no file; `warn` is told where it keeps nobody out. */
+/** Of a node whose configuration names no file; calls `warn` where the secret keeps no stranger out. */
 export async function peerSecretWithoutFile(
   { nodes, listen }: Pick<NodeConfig, 'nodes' | 'listen'>,
   { secret }: Pick<ConfigFiles, 'secret'>,
   warn: (text: string) => void,
 ): Promise<string> {
-  // It has no peers, and nobody is to pass for one.
+  // The node has no peers, and no stranger must pass for one.
   if (nodes.length === 1) return randomBytes(32).toString('hex')
   if (isLoopback(listen.host)) {
     const found = await userSecret(stateFolder(process.env))
@@ -72,7 +72,7 @@ async function readSecret(path: string): Promise<string | undefined> {
   return (await readFile(path, 'utf8')).trim()
 }
 
-/** Whoever links first has made it: the others read that one. */
+/** The process that links the file first has made the secret; the others read that file. */
 async function makeSecret(folder: string, path: string): Promise<string> {
   await makeFolder(folder, 0o700)
   await chmod(folder, 0o700)

@@ -1,4 +1,4 @@
-/** A status as plain JSON: what is undefined is left out. */
+/** A status as plain JSON, without its undefined fields. */
 
 type Json = null | boolean | number | string | readonly Json[] | PlainObject
 

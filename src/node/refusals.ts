@@ -2,7 +2,7 @@
 import { retryOverHttp, type StoreErrorCode } from '../base/errors.ts'
 import type { NodeState } from './status.ts'
 
-/** To whoever asks while nothing is served; `what` is this process. */
+/** The answer while the process serves no requests; `what` names the process. */
 export function notServing(state: NodeState, what: string): Response {
   const isStarting = state === 'starting'
   const detail = isStarting

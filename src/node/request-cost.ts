@@ -5,8 +5,8 @@
  * COST-6  Every kind of request has a cost.
  *
  * `begin` is done in one turn, the one that takes the request up, in the units of `ports/slices.ts`; `bytes`
- * are held until it is answered. What comes after the beginning is done in steps, each of which is paid for
- * when it is done (`Pace`), so that only what it is bounded by stands here.
+ * are held until it is answered. After the beginning a request goes on in steps. It pays for each step when
+ * it does it (`Pace`), so this table has only the bounds of those steps.
  */
 import { assert } from '../base/assert.ts'
 import { packedPartWork } from '../cells/limits.ts'
@@ -25,11 +25,14 @@ type Costs = {
 
 /** A request with its answer's place, its promises and its timers. */
 const requestOwnBytes = 1024
-/** One place of a log that is waited for: as it was asked, its page so far, its record among the waits. */
+/**
+ * One place of a log that a client waits for: the request for it, its page so far, its record among the
+ * waits.
+ */
 const waitingPlaceBytes = 256
 /** A read of one shard, row or group that is looked up at once. */
 const readWork = 4
-/** A proposal, and what is packed and compared for it. */
+/** A proposal, with the packing and comparing that it needs. */
 const proposalWork = 10
 const bytesPerWork = 4 * 1024
 
@@ -77,14 +80,14 @@ const costs: Costs = {
     bytes: requestOwnBytes + requestBytes(operation),
   }),
   'outcome-group': () => ({ begin: readWork, bytes: requestOwnBytes }),
-  // Who waits holds a timer.
+  // Each waiting request holds a timer.
   'lock-group': () => ({ begin: 1, bytes: requestOwnBytes }),
   'unlock-group': () => ({ begin: 1, bytes: requestOwnBytes }),
   // One scan of names, `listedGroupsMax` at most.
   'list-groups': () => ({ begin: readWork, bytes: requestOwnBytes }),
   // Each group is looked at, which is a step.
   'list-worklist': () => ({ begin: readWork, bytes: requestOwnBytes }),
-  // Who waits holds a timer; what it is told of is a step.
+  // Each waiting request holds a timer; reading a change for it is a step.
   'watch-worklist': () => ({ begin: 1, bytes: requestOwnBytes }),
   // Each group is a step, and each page of its rows.
   'sum-worklist': () => ({ begin: readWork, bytes: requestOwnBytes }),
@@ -102,21 +105,21 @@ export function costOf<Of extends Kind>(
   return cost
 }
 
-/** Those that may wait in a lane once they are taken up: what they begin is counted there. */
+/** Kinds that may wait in a lane once they are taken up. The lane counts the work that they begin. */
 const laneKinds: ReadonlySet<Kind> = new Set<Kind>(['put', 'get', 'commit-group'])
 /** To look at one, and to have it wait or refuse it. */
 const lookWork = 1
 
 /**
- * What it takes to take it up. One proposal, or a read of one cell, is paid for when it begins (`admission.ts`):
- * if each took its part of a turn here, those that are to be refused would wait for that as long as the others.
+ * The work of taking a request up. One proposal, or a read of one cell, pays when it begins (`admission.ts`).
+ * If it paid here with its part of a turn, requests to be refused would wait as long as the others.
  */
 export function intakeWorkOf(operation: Operation): number {
   const { begin } = costOf(operation)
   return begin <= 2 * proposalWork && laneKinds.has(operation.kind) ? lookWork : begin
 }
 
-/** Unpacking and looking at so many parts. */
+/** The work of unpacking `count` parts and looking at them. */
 function listWork(count: number): number {
   return 1 + count * packedPartWork
 }

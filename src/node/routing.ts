@@ -1,6 +1,7 @@
 /**
- * Cells and groups of all replica sets as this node gives them: its own set's from its own replica,
- * others' by asking their nodes. What is passed on says that it is of one set, and so goes no further.
+ * Cells and groups of all replica sets as this node gives them: its own set's from its own replica, others'
+ * by asking their nodes. A request that this node passes on names the one set it is for, so the next node
+ * does not pass it on again.
  */
 import { present } from '../base/assert.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
@@ -26,7 +27,7 @@ import { LocalGroups } from '../txn/local-groups.ts'
 import type { ClientFrame } from '../wire/client/client-message.ts'
 import { mergedGroups, mergedListing, mergedSums } from './merged-sets.ts'
 
-/** Carries out what is asked of groups, and of their worklists: a node's own services. */
+/** Carries out requests about groups and their worklists: a node's own services. */
 export interface Executor<Operation, Answer> {
   execute(operation: Operation, timeoutMs: number, pace?: Pace): Promise<Answer>
   /** The answer, where it can be given in this call; undefined: `execute` finds it. */
@@ -115,7 +116,7 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
   }
 
-  /** Ends what other sets are asked. */
+  /** Ends the requests to other sets. */
   async close(): Promise<void> {
     await Promise.all(this.#others.map((set) => set.close()))
   }

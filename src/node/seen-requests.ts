@@ -8,7 +8,7 @@
  * TXN-5  What was refused has not taken effect, and will not.
  */
 
-/** A request that so many later ones have overtaken is taken for a copy: its client asks again. */
+/** A request that this many later ones have overtaken is taken for a copy; its client sends it again. */
 export const requestsOutOfOrderMax = 1_024
 
 export class SeenRequests {

@@ -1,6 +1,6 @@
 /**
- * Turns of the event loop that take too long: while one runs, this node answers nobody. Seen from a timer
- * that comes late; the trace says what ran meanwhile (`Trace.begin`).
+ * Turns of the event loop that take too long: while one runs, this node answers no client. A late timer shows
+ * a stall; the trace says what ran meanwhile (`Trace.begin`).
  *
  * One a process: three nodes in one process each see the turns of all of them.
  */
@@ -11,7 +11,7 @@ import type { Trace } from '../ports/trace.ts'
 export const stallMs = 50
 /** How often the loop is looked at. */
 const lookMs = 20
-/** At most one line of the log in so long. */
+/** The least time between two lines of the log. */
 const tellMs = 10_000
 
 export interface Stall {
@@ -19,9 +19,12 @@ export interface Stall {
   readonly ms: number
   /** What the trace says of it, the longest first: milliseconds by the name of the work. */
   readonly work: Readonly<Record<string, number>>
-  /** Of the processor: much less than `ms` says that it was somebody else's, or that the machine slept. */
+  /**
+   * Processor time that this process had. Much less than `ms` means that other processes had the processor,
+   * or that the machine slept.
+   */
   readonly cpuMs: number
-  /** Stalls since the last one that was told of. */
+  /** Stalls since the last one that was logged. */
   readonly untold: number
 }
 

@@ -46,7 +46,7 @@ export interface StatusParts {
 /** The answer of `/status`. */
 export interface StatusReport {
   readonly node: string
-  /** The replica set that the node is in; what follows is about its nodes. */
+  /** The replica set that the node is in; the fields below are about its nodes. */
   readonly set: string
   readonly cluster: string
   readonly version: string

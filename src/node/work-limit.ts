@@ -1,7 +1,7 @@
 /**
- * How much may be at work at once, by how long it takes. Nobody knows what a node can do before it does
- * it: the limit grows while it is reached and work is fast, and shrinks when work takes longer than its
- * target. Pure: time is an argument.
+ * How much may be at work at once, by how long it takes. No one can know a node's capacity beforehand. So the
+ * limit grows while it is reached and work is fast, and shrinks when work takes longer than its target. Pure:
+ * time is an argument.
  *
  * "Fast" is measured against what the same work takes when there is little of it: replicas that are far
  * apart make commits long, and nothing is gained by beginning fewer of them.
@@ -18,7 +18,7 @@ export interface WorkLimits {
   /** Half of what ends in a window may take longer than this, or than `slowFactor` of the usual. */
   readonly targetMs: number
   readonly slowFactor: number
-  /** But never more than so long: calls have no more time. */
+  /** The target never exceeds this: calls have no more time. */
   readonly targetMsMax: number
   /** How often the limit is looked at. */
   readonly windowMs: number
@@ -35,8 +35,8 @@ export const defaultWorkLimits: WorkLimits = {
 }
 
 /**
- * How work ended: `refused` at once, for want of room elsewhere, which tells nothing of how long it takes;
- * `failed`: nobody could do it in its time.
+ * How work ended. `refused`: at once, because another part had no room, so its duration means nothing.
+ * `failed`: the cluster could not do it in its time.
  */
 export type WorkEnd = 'done' | 'failed' | 'refused'
 
@@ -44,12 +44,15 @@ export type WorkEnd = 'done' | 'failed' | 'refused'
 const samplesMin = 8
 /** More are not kept: half of them tell as much. */
 const samplesMax = 512
-/** At most so much is taken off in one window. */
+/** The least factor by which one window shrinks the limit. */
 const shrinkMin = 0.7
-/** In a window, one part of so many more; while work takes less than half of its target, one of fewer. */
+/**
+ * In a window the limit grows by one part in `growthParts`. While work takes less than half of its target, it
+ * grows by one part in `fastGrowthParts`.
+ */
 const growthParts = 8
 const fastGrowthParts = 2
-/** The usual time moves by so much of what it is off. */
+/** One new sample moves the usual time by one part in `usualParts` of its difference. */
 const usualParts = 16
 
 export class WorkLimit {
@@ -89,7 +92,8 @@ export class WorkLimit {
   end(nowMs: number, fromMs: number, end: WorkEnd): void {
     this.#atWork -= 1
     assert(this.#atWork >= 0, 'LOAD-3: more work has ended than began')
-    // What began before the limit was changed tells of the time before: by it the limit would be changed twice.
+    // Work that began before the last change of the limit measures the old limit. Counting it would change
+    // the limit twice.
     const isOfWindow = fromMs >= this.#windowFromMs && end !== 'refused'
     if (isOfWindow && this.#tookMs.length < samplesMax) this.#tookMs.push(nowMs - fromMs)
     const isOver = nowMs - this.#windowFromMs >= this.#limits.windowMs

@@ -1,7 +1,8 @@
 /**
- * How a node's turns are shared. All of a node is one loop: while a request works nobody else is heard. So
- * what takes long goes on in slices: a request says what its next step costs, and goes on at once or in a
- * later turn. One budget is for all requests of the node, and who waits for it is served client by client.
+ * How a node's turns are shared. All of a node runs in one event loop: while one request works, the node
+ * hears no other client. So a request does long work in slices: it says what its next step costs, and goes on
+ * at once or in a later turn. All requests of the node share one budget, and the node serves those that wait
+ * client by client.
  *
  * Work is counted, in units of about 10 µs, and timed: the count ends a slice also where a clock stands still.
  *
@@ -21,7 +22,10 @@ export class Slices extends TurnBudget {
   }
 }
 
-/** What is under way for one client: what waits for a turn goes on in the order in which it was begun. */
+/**
+ * The work under way for one client. Steps that wait for a turn go on in the order in which their requests
+ * began.
+ */
 export class Line implements Queue {
   readonly #slices: TurnBudget
   readonly #going: Waiter[] = []
@@ -71,7 +75,7 @@ export class Line implements Queue {
     return this.#going.length === 0 && this.#beginning !== undefined && !this.#hasRoom
   }
 
-  /** Whoever has nothing under way may begin something, however much the others have. */
+  /** A client with nothing under way may begin a request, however much the others have. */
   get #hasRoom(): boolean {
     if (this.#steps === 0) return true
     const { clientStepsMax, stepsMax } = this.#slices.limits
@@ -136,7 +140,7 @@ export class Line implements Queue {
       this.#servedIn = slices.turn
       return this.#going.splice(at, 1)[0]
     }
-    // What went on in this turn may not have come to its next step yet.
+    // A request that went on in this turn may not have reached its next step yet.
     if (this.#going.length > 0 || this.#servedIn === slices.turn) return undefined
     if (!this.#hasRoom) return undefined
     const beginning = this.#beginning
@@ -156,7 +160,7 @@ export class Line implements Queue {
     if (this.isWaiting) this.#queue()
   }
 
-  /** Nobody waits for the request any more: what of it waits ends. */
+  /** The client does not wait for the request any more: its waiting steps end. */
   end(task: Task): void {
     const ended = this.#going.filter((waiter) => waiter.task === task)
     const left = this.#going.filter((waiter) => waiter.task !== task)
@@ -164,7 +168,7 @@ export class Line implements Queue {
     for (const { reject } of ended) reject(gone())
   }
 
-  /** The client is gone: what waits ends. */
+  /** The client is gone: its waiting steps and requests end. */
   close(): void {
     this.#isClosed = true
     this.#slices.unqueue(this)
@@ -230,7 +234,10 @@ export class Task implements Pace, Holder {
     }
   }
 
-  /** Whoever asked does not wait any more, and goes on with other requests: as if gone, for this one. */
+  /**
+   * The client does not wait for this request any more, but goes on with others. For this one it counts as
+   * gone.
+   */
   cancel(): void {
     if (this.#isOver || this.isGone) return
     this.#isCancelled = true
@@ -239,13 +246,13 @@ export class Task implements Pace, Holder {
   }
 
   take(bytes: number): void {
-    // What is still under way when its request has ended holds nothing for it.
+    // A step that is still under way after its request has ended holds nothing for it.
     if (this.#isOver) return
     this.#bytes += bytes
     this.#slices.hold(bytes, this)
   }
 
-  /** Its answer is made, or there is none: what it holds is somebody else's from now on. */
+  /** Its answer is made, or there is none. From now on the sender of the answer holds the bytes. */
   end(): void {
     this.#isOver = true
     this.#slices.letGo(this, this.#bytes)

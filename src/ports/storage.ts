@@ -17,7 +17,7 @@ export interface Range {
   readonly gt?: Uint8Array
   readonly lt?: Uint8Array
   readonly reverse?: boolean
-  /** At most so many rows; absent: all of them. */
+  /** The most rows to read; absent: all of them. */
   readonly limit?: number
 }
 
@@ -27,8 +27,8 @@ export interface KeyValue {
 }
 
 /**
- * What is left of batches that were durable, where a store was found damaged as it was opened, and may
- * have passed over some of them. Whoever knows what values look like puts back what is sound.
+ * The rest of batches that were durable. The store was found damaged at its opening, and may have passed over
+ * some of them. The owner of the store, which knows its values, puts back the sound ones.
  */
 export interface JournalDamage {
   /** Which files, where and how, in words. */
@@ -49,7 +49,7 @@ export interface KeySpan {
 export interface CheckPace {
   /** As of the call. */
   bytesPerSecond(): number
-  /** Nobody wants it any more: it rejects with `closed`. */
+  /** The caller does not want the result any more: it rejects with `closed`. */
   isOver(): boolean
   /** What was read so far in this check, and which part of all that is to be read, 0 to 1. */
   onProgress(bytesRead: number, part: number): void

@@ -1,6 +1,6 @@
 /**
- * What a replica says of itself to whoever watches: the simulator's checkers, metrics, the log.
- * Observers must not change what happens; a production node counts and drops most of it.
+ * Events that a replica reports to its observers: the simulator's checkers, metrics, the log. Observers must
+ * not change what happens; a production node counts and drops most of it.
  */
 export interface TraceEvent {
   /** A word for what happened, such as `promised`, `accepted`, `chosen`, `applied`. */
@@ -13,8 +13,8 @@ export interface Trace {
   /** Counts a reached branch worth knowing about; a campaign that never reaches it fails. */
   mark(name: string): void
   /**
-   * What this turn does from here on, and that it is done: for whoever measures turns. Work in work is
-   * counted as what is inside. Absent: nobody does.
+   * `begin` names the work that this turn does from here on, and `end` ends it. For observers that measure
+   * turns. Nested work is counted under its inner name. Absent: no observer measures.
    */
   begin?(work: string): void
   end?(): void

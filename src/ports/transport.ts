@@ -40,7 +40,7 @@ export interface Unreached {
 export interface TransportHandlers<Frame> {
   /** What this side tells of itself in a handshake that begins now. */
   self(): LinkInfo
-  /** Checks a peer that wants a link: undefined to go on, else the reason it is told. */
+  /** Checks a peer that wants a link: undefined to go on, else the reason to send to it. */
   admit(peer: Endpoint, info: LinkInfo): string | undefined
   /**
    * The peer would not have us, for the reason it gave (such as `stale-disk`). `node`: its id, where its

@@ -1,13 +1,13 @@
 /**
- * The budget of a node's turns (`slices.ts`): how much has been done in this one, what is held of answers, and
- * who goes on in the next.
+ * The budget of a node's turns (`slices.ts`): the work done in this turn, the bytes held for answers, and the
+ * clients that go on in the next turn.
  */
 import { assert } from '../base/assert.ts'
 import type { StoreError } from '../base/errors.ts'
 import type { Clock } from './clock.ts'
 
 export interface SliceLimits {
-  /** A turn goes on with nothing more when it has done so much, or lasted so long. */
+  /** A turn that has done `turnWorkMax` or lasted `turnMs` does no further step. */
   readonly turnWorkMax: number
   readonly turnMs: number
   /** Bytes of answers that are being made or wait to be sent; above it `growingMax` requests go on. */
@@ -190,7 +190,7 @@ export class TurnBudget {
   }
 
   #endTurn(): void {
-    // Sums of parts are rounded: what is a hair below the limit may come to it with the last step.
+    // Sums of parts are rounded: a sum a hair below the limit may reach it with the last step.
     const isBounded = this.#work <= this.limits.turnWorkMax + Math.max(1, this.#largestStep)
     assert(isBounded, 'COST-1: a turn has done more than it may')
     this.#isOpen = false
