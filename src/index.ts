@@ -12,7 +12,7 @@ export type {
   IndexQueryOptions,
 } from './client/cell-indexes.ts'
 export type { GivenIndexValue, IndexWhere } from './client/filters.ts'
-export type { ClientIndexes, GlobalIndexState } from './client/indexes.ts'
+export type { ClientIndexes, TableIndexState } from './client/indexes.ts'
 export type {
   GivenPlace,
   LogOptions,

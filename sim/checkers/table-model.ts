@@ -48,7 +48,11 @@ const indexes: Readonly<Record<string, Index>> = {
   ShelvesByLabel: { table: 'Shelf', parts: [{ name: 'label' }], storing: [], isUnique: true },
   VisitsByWho: { table: 'Visit', parts: [{ name: 'who' }], storing: [] },
   ReviewsByText: { table: 'Review', parts: [{ name: 'text' }], storing: [] },
+  ItemsByNote: { table: 'Item', parts: [{ name: 'note' }], storing: ['price', 'origin'] },
 }
+
+/** The local index that comes when there are rows. */
+export const laterLocal = 'ItemsByNote'
 
 /** What programs of the first version know nothing of. */
 const secondTables: readonly string[] = ['Review']
@@ -224,9 +228,10 @@ function isWithin(value: unknown, { gte, lt }: Bounds): boolean {
   )
 }
 
-/** All texts are ASCII, so that the order of their letters is that of their bytes. */
+/** All texts are ASCII, so that the order of their letters is that of their bytes. Absent comes first. */
 function compare(a: unknown, b: unknown): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b
+  if (a === undefined || b === undefined) return Number(a !== undefined) - Number(b !== undefined)
   return String(a) < String(b) ? -1 : a === b ? 0 : 1
 }
 

@@ -48,6 +48,10 @@ export const retryByCode: Readonly<Record<StoreErrorCode, Retry>> = {
   internal: 'check-first',
 }
 
+/** The states of an index in which it is not asked (`../indexes/state.ts`). */
+export const unreadyIndexes = ['declared', 'known', 'building', 'dropping'] as const
+export type UnreadyIndex = (typeof unreadyIndexes)[number]
+
 /** What is known besides the code. All of it is plain data and may be sent over a wire. */
 export interface StoreErrorDetail {
   /** The entity group concerned. */
@@ -58,8 +62,8 @@ export interface StoreErrorDetail {
   readonly actual?: number
   /** Which store of a node is damaged: the log, or what is derived from it. */
   readonly store?: 'log' | 'data'
-  /** The index asked is not whole yet: no node has an answer before somebody has built it. */
-  readonly index?: 'building'
+  /** The state of the index asked: no node has an answer before somebody has built it. */
+  readonly index?: UnreadyIndex
   /** Of `overloaded`: asked sooner than this it would be refused again, as it seems. */
   readonly retryAfterMs?: number
   /** How often it was tried before this was said. */

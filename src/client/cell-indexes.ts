@@ -15,9 +15,9 @@ import {
 import {
   applyIndex,
   damagedIndex,
-  droppedMeanwhile,
   indexNamed,
   KeptIndexes,
+  markIndexBuilding,
   markIndexBuilt,
   readIndexes,
   type KnownIndex,
@@ -27,7 +27,10 @@ import type { Answer, CellService, DropIndex, SpreadIndexes } from '../cells/ope
 import { shardCount } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { upkeepBounds } from '../tables/bounds.ts'
+import { schemaGraceMs, upkeepBounds } from '../indexes/bounds.ts'
+import { waitForGrace } from '../indexes/grace.ts'
+import { notRight } from '../indexes/report.ts'
+import { droppedMeanwhile, notAsked } from '../indexes/state.ts'
 import type { Tables } from '../tables/tables.ts'
 import type { IntentSource } from '../txn/session.ts'
 import { checkSignal, signalled } from '../txn/signalled.ts'
@@ -165,7 +168,7 @@ function declaredMeanwhile(name: string): StoreError {
 function checkKept(known: readonly KnownIndex[], definition: NumberedIndex): void {
   const { name, number } = definition
   const isKept = known.some((one) => {
-    return one.definition.name === name && one.definition.number === number && !one.isDropping
+    return one.definition.name === name && one.definition.number === number && one.state !== 'dropping'
   })
   if (!isKept) throw droppedMeanwhile(name)
 }
@@ -231,18 +234,23 @@ export class ClientCellIndexes {
     checkUpkeep('build', name, options)
     // Nothing is waited for before all replica sets have heard of it.
     await this.#spread(options)
-    const { definition, declaredAt, isBuilding, isKnown } = await this.#named(name, options)
-    if (!isBuilding) return { shards: 0, rows: 0 }
-    if (!isKnown) throw declaredMeanwhile(name)
-    const built = await buildCellIndex(
-      this.#build(definition, options),
-      declaredAt,
-      options.graceMs,
-    )
-    if (!coversAll(options.shards)) return built
-    await markIndexBuilt(this.#parts.tables, definition)
+    const { definition, declaredAt, state } = await this.#named(name, options)
+    if (state === 'ready') return { shards: 0, rows: 0 }
+    if (state === 'declared') throw declaredMeanwhile(name)
+    const { tables } = this.#parts
+    const parts = this.#build(definition, options)
+    if (state === 'known') await waitForGrace(parts, declaredAt, options.graceMs ?? schemaGraceMs)
+    await markIndexBuilding(tables, definition)
     await this.#spread(options)
-    return built
+    const { filled, rows } = await buildCellIndex(parts)
+    const { faults } = await compareCellIndex({ ...parts, shards: filled })
+    const place = { name, flags: `--datastore ${this.datastore}` }
+    if (faults.length > 0) throw notRight(place, faults)
+    if (coversAll(options.shards)) {
+      await markIndexBuilt(tables, definition)
+      await this.#spread(options)
+    }
+    return { shards: filled.length, rows }
   }
 
   /** Makes what each row has in the index anew; it goes on being asked. */
@@ -252,7 +260,8 @@ export class ClientCellIndexes {
   ): Promise<{ shards: number; rows: number }> {
     checkUpkeep('rebuild', name, options)
     const { definition } = await this.#named(name, options)
-    return buildCellIndex(this.#build(definition, options), undefined)
+    const { filled, rows } = await buildCellIndex(this.#build(definition, options))
+    return { shards: filled.length, rows }
   }
 
   /** Compares what each row has in the index with its cells. */
@@ -295,7 +304,9 @@ export class ClientCellIndexes {
       this.datastore,
       name,
     )
-    if (known.isDropping) throw new StoreError('not-found', `index ${name} is being dropped`)
+    if (known.state === 'dropping') {
+      throw notAsked({ name, flags: `--datastore ${this.datastore}` }, known.state)
+    }
     if (known.isDamaged) throw damagedIndex(known.definition)
     return known
   }

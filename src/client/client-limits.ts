@@ -1,5 +1,5 @@
 /** The bounds of a client. */
-import { schemaTrustMs } from '../tables/bounds.ts'
+import { schemaTrustMs } from '../indexes/bounds.ts'
 import type { QueueLimits } from './call-queue.ts'
 import type { RetryLimits } from './retry-budget.ts'
 import type { WindowLimits } from './window.ts'

@@ -25,7 +25,7 @@ import { batchProblem, placeProblem, type BatchLimit } from '../cells/operation-
 import type { LogPlace } from '../cells/operation.ts'
 import { isShard, shardCount } from '../cells/shard.ts'
 import type { Submission } from '../group/replica-port.ts'
-import { upkeepBounds } from '../tables/bounds.ts'
+import { upkeepBounds } from '../indexes/bounds.ts'
 import { timeoutRule } from '../txn/intents.ts'
 import { signalRule } from '../txn/signalled.ts'
 import type {

@@ -1,22 +1,19 @@
 /**
  * What a build of an index waits for first: the end of whatever was begun by those who did not know the
- * index yet, which is so a grace after it was declared (SPEC.md "Global indexes").
+ * index yet, which is so a grace after it was declared (`../tables/SPEC.md` "The life of an index").
  */
 import type { Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import { checkSignal } from '../txn/signalled.ts'
 import { pause } from '../time/moments.ts'
 import { upkeepBounds } from './bounds.ts'
+import type { Progress } from './report.ts'
 
 export interface GraceParts {
   readonly clock: Clock
   readonly signal?: AbortSignal | undefined
   /** In seconds; called after each step. */
-  onProgress(progress: {
-    readonly phase: 'waiting'
-    readonly done: number
-    readonly total: number
-  }): void
+  onProgress(progress: Progress): void
 }
 
 /** To be begun by who has read that the index is declared; `declaredAt` is by anybody's wall clock. */
