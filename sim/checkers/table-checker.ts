@@ -203,7 +203,13 @@ export class TableChecker {
       const step = run.steps[index]
       if (step === undefined || !isRead(step)) continue
       const broken = level === 'at' ? 'MVCC-1' : 'LEASE-4'
-      this.#compare(step, modelRead(state, step, run.version), result, indexRule(step) ?? broken, where)
+      this.#compare(
+        step,
+        modelRead(state, step, run.version),
+        result,
+        indexRule(step) ?? broken,
+        where,
+      )
     }
   }
 

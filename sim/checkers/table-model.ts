@@ -214,11 +214,12 @@ function nameOf(table: string, key: Named): string {
 
 function fits(row: Named, query: Named): boolean {
   return Object.entries(query).every(([name, asked]) =>
-    isBounds(asked) ? isWithin(row[name], asked) : row[name] === asked,
+    isBounds(asked) ? isWithin(row[name], asked) : (row[name] ?? null) === asked,
   )
 }
 
 function isBounds(value: unknown): value is Bounds {
+  // Null asks for rows without a value.
   return typeof value === 'object' && value !== null
 }
 

@@ -115,7 +115,8 @@ export const buildMutants: readonly Mutant[] = [
       {
         file: 'src/tables/index-build.ts',
         find: "else if (life.state === 'known') await graceFrom(parts, life.since, graceMs)\n",
-        replace: "else if (life.state === 'known') await graceFrom(parts, life.since, graceMs * 0)\n",
+        replace:
+          "else if (life.state === 'known') await graceFrom(parts, life.since, graceMs * 0)\n",
       },
     ],
   },

@@ -162,9 +162,10 @@ export class TableSession {
   async #lookGlobally(opened: Opened): Promise<void> {
     const { db, version } = opened
     const { globals, changesSchema } = this.#parts
-    if (globals === undefined || !globals.random.chance(200_000)) return
+    if (globals === undefined) return
+    if (version === 2 && globals.random.chance(300_000)) await this.#lookLater(opened, globals)
+    if (!globals.random.chance(200_000)) return
     await this.#told(() => globals.look(db), 'global read')
-    if (version === 2) await this.#lookLater(opened, globals)
     if (version === 1 || !changesSchema || globals.isBuilding) return
     if (!globals.random.chance(500_000)) return
     await this.#told(() => globals.build(db, this.#graceMs), 'build')
@@ -174,7 +175,8 @@ export class TableSession {
   async #lookLater(opened: Opened, globals: TableGlobals): Promise<void> {
     const { checker } = this.#parts
     const [store, level] = [this.#pickStore(), globals.random.pick(levels)]
-    const at = globals.random.pick(checker.momentsOf(store).slice(-momentsBackMax)) ?? 0
+    const moments = checker.momentsOf(store).slice(-momentsBackMax)
+    const at = moments.length === 0 ? 0 : globals.random.pick(moments)
     const told = this.#floorOf(store)
     const own = level === 'current' ? told : (this.#seenAt.get(store) ?? 0)
     const atLeast = level === 'at' ? Math.min(at, told) : own

@@ -168,7 +168,9 @@ function declaredMeanwhile(name: string): StoreError {
 function checkKept(known: readonly KnownIndex[], definition: NumberedIndex): void {
   const { name, number } = definition
   const isKept = known.some((one) => {
-    return one.definition.name === name && one.definition.number === number && one.state !== 'dropping'
+    return (
+      one.definition.name === name && one.definition.number === number && one.state !== 'dropping'
+    )
   })
   if (!isKept) throw droppedMeanwhile(name)
 }

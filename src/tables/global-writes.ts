@@ -3,7 +3,12 @@
  * ones: entries that it takes away, and those that it makes or makes anew.
  */
 import { keyBytesMax } from '../base/limits.ts'
-import { isGlobal, type CompiledGlobal, type CompiledIndex, type CompiledTable } from './compiled.ts'
+import {
+  isGlobal,
+  type CompiledGlobal,
+  type CompiledIndex,
+  type CompiledTable,
+} from './compiled.ts'
 import { entriesOf, isSameEntry, noEntries, tooLong, type Entry } from './entries.ts'
 import { groupOfEntry } from './global-entries.ts'
 import { agendaRowOf, globalEntryBytesMax, type AgendaRow } from './index-agenda.ts'

@@ -88,7 +88,8 @@ export function livesIn(rows: readonly (StoredRow | undefined)[]): IndexLives {
   const byName = new Map<string, IndexLife>()
   const gone: Withdrawn[] = []
   for (const [name, since, to] of building) {
-    if (typeof name === 'string' && typeof since === 'number') byName.set(name, earlyLife(since, to))
+    if (typeof name === 'string' && typeof since === 'number')
+      byName.set(name, earlyLife(since, to))
   }
   for (const [name, since] of built) {
     if (typeof name === 'string' && typeof since === 'number')
@@ -138,7 +139,11 @@ function rowsOf(lives: IndexLives, numbers: Readonly<Record<string, number>>): r
     if (state === 'ready') built.push([name, since])
     else if (state === 'dropping') dropping.push([name, numbers[name] ?? 0, since, 0])
     else if (state === 'building') {
-      building.push([name, since, filledTo === undefined ? Buffer.alloc(0) : bytesOfGroup(filledTo)])
+      building.push([
+        name,
+        since,
+        filledTo === undefined ? Buffer.alloc(0) : bytesOfGroup(filledTo),
+      ])
     } else building.push([name, since])
   }
   for (const { name, number, version } of lives.withdrawn) dropping.push([name, number, 0, version])

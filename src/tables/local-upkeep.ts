@@ -21,7 +21,10 @@ import { contextOf, fittingEntries, rowIn, rowRange, type UpkeepParts } from './
 import { decodeEntryKey, filledKey, keyInWords } from './row-key.ts'
 
 /** Says that the group is filled: see `index-gate.ts`. */
-export async function markFilled({ port, index, options }: UpkeepParts, group: GroupId): Promise<void> {
+export async function markFilled(
+  { port, index, options }: UpkeepParts,
+  group: GroupId,
+): Promise<void> {
   await runTransaction(port, group, options, async (transaction) => {
     transaction.put(filledKey(index), Uint8Array.of(1))
   })

@@ -57,9 +57,7 @@ test.each([
     'an index on a table that is there',
     'CREATE LOCAL INDEX BySize',
     'CREATE UNIQUE LOCAL INDEX ByTime ON Photo(at); CREATE LOCAL INDEX BySize',
-    [
-      'index ByTime on Photo is new; trilithon index build ByTime makes it ready to be asked',
-    ],
+    ['index ByTime on Photo is new; trilithon index build ByTime makes it ready to be asked'],
   ],
   [
     'an optional property',

@@ -162,7 +162,10 @@ test('IDX-6: a local index comes when there are rows, and programs of before kee
   const after = await run(opened(life, second))
   const refused = { code: 'unavailable', detail: { index: 'known' } }
   await expect(run(found(after, 1))).rejects.toMatchObject(refused)
-  const inside = after.transaction(rootOf(1), async (tx) => void (await tx.index(Trip, 'TripsByTo', {})))
+  const inside = after.transaction(
+    rootOf(1),
+    async (tx) => void (await tx.index(Trip, 'TripsByTo', {})),
+  )
   await expect(run(inside)).rejects.toMatchObject(refused)
   // What is not ready is nobody's fault.
   expect((await run(after.checkIndexes(rootOf(1)))).faults).toEqual([])
@@ -173,7 +176,9 @@ test('IDX-6: a local index comes when there are rows, and programs of before kee
   await run(bench.world.sleep(1_500_000))
   // From now on it keeps the index, and what it does not know of the row is in the entry.
   await run(put(after, 2, 5, 'Kiel', { note: 'kept' }))
-  await run(before.transaction(rootOf(2), (tx) => tx.update(Trip, { car: 2, trip: 5 }, { to: 'Ulm' })))
+  await run(
+    before.transaction(rootOf(2), (tx) => tx.update(Trip, { car: 2, trip: 5 }, { to: 'Ulm' })),
+  )
   const parts = await run(partsOf(life, 'TripsByTo'))
   const faults = (await run(compareIndex(parts))).report.faults.map(({ kind }) => kind)
   expect(faults.toSorted()).toEqual(['left-over', 'missing', 'missing', 'missing', 'missing'])
@@ -207,7 +212,10 @@ test('IDX-14: a later index is asked as of moments at which its group was filled
   const known = await run(lifeIn(life, 'TripsByTo'))
   const db = await run(opened(life, second))
   await run(buildIndex(parts, known, 0))
-  const notThen = { code: 'unavailable', message: expect.stringContaining('not ready yet at the moment') }
+  const notThen = {
+    code: 'unavailable',
+    message: expect.stringContaining('not ready yet at the moment'),
+  }
   await expect(run(found(db, 1, { at: early }))).rejects.toMatchObject(notThen)
   expect(await run(found(db, 1, 'snapshot'))).toHaveLength(1)
   expect(await run(found(db, 1))).toHaveLength(1)
@@ -228,7 +236,7 @@ test('IDX-6: an inline index and one over a list are filled, and show in their r
   const before = await run(opened(life, first))
   await run(before.transaction(rootOf(1), (tx) => tx.put(Car, { car: 1, city: 'Oslo' })))
   await run(put(before, 1, 1, 'Rome', { tag: ['a', 'b', 'a'] }))
-  const more = `CREATE INLINE INDEX CarTrips ON Trip(car, to) INTO Car;
+  const more = `CREATE INLINE INDEX CarTrips ON Trip(car, to), IN TABLE Car;
 CREATE LOCAL INDEX TripsByTag ON Trip(car, tag);`
   const later = schemaOf(more)
   await run(applySchema(node.groups, later, options))
