@@ -232,7 +232,8 @@ function isWithin(value: unknown, { gte, lt }: Bounds): boolean {
 /** All texts are ASCII, so that the order of their letters is that of their bytes. Absent comes first. */
 function compare(a: unknown, b: unknown): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b
-  if (a === undefined || b === undefined) return Number(a !== undefined) - Number(b !== undefined)
+  const isThere = Number(a !== undefined) - Number(b !== undefined)
+  if (isThere !== 0) return isThere
   return String(a) < String(b) ? -1 : a === b ? 0 : 1
 }
 

@@ -1,4 +1,5 @@
 /** Planted bugs in the build of an index on existing rows: its reads, its puts, and its waits. */
+import { withLaterIndex } from './indexes.ts'
 import type { Mutant } from './mutant.ts'
 
 export const buildMutants: readonly Mutant[] = [
@@ -112,6 +113,7 @@ export const buildMutants: readonly Mutant[] = [
     id: 'X15',
     title: 'a build of a later index begins while programs that do not know it may still write',
     edits: [
+      ...withLaterIndex,
       {
         file: 'src/tables/index-build.ts',
         find: "else if (life.state === 'known') await graceFrom(parts, life.since, graceMs)\n",
@@ -124,6 +126,7 @@ export const buildMutants: readonly Mutant[] = [
     id: 'X16',
     title: 'a later index is ready before its rows are filled in',
     edits: [
+      ...withLaterIndex,
       {
         file: 'src/tables/index-build.ts',
         find: '  const made = await makeIndex(parts, {\n',
@@ -136,6 +139,7 @@ export const buildMutants: readonly Mutant[] = [
     id: 'X17',
     title: 'a later local index is asked as of moments before it was filled',
     edits: [
+      ...withLaterIndex,
       {
         file: 'src/tables/index-gate.ts',
         find: '  if (asOf === undefined || asOf >= watch.lifeOf(index.name).since) return\n',
@@ -147,6 +151,7 @@ export const buildMutants: readonly Mutant[] = [
     id: 'X18',
     title: 'a program of before does not keep a later local index',
     edits: [
+      ...withLaterIndex,
       {
         file: 'src/tables/compile.ts',
         find: '    newest: later,\n',

@@ -2,7 +2,7 @@
 import type { Edit, Mutant } from './mutant.ts'
 
 /** Every seed has programs that go by the schema of before for long. */
-const withLaterIndex: readonly Edit[] = [
+export const withLaterIndex: readonly Edit[] = [
   {
     file: 'sim/swarm.ts',
     find: 'tableSessionCount: random.pick([0, 2, 3, 4]),',

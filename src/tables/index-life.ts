@@ -86,30 +86,31 @@ export const lifeKeys: readonly Uint8Array[] = [keyBuilding, keyBuilt, keyDroppi
 export function livesIn(rows: readonly (StoredRow | undefined)[]): IndexLives {
   const [building = [], built = [], dropping = []] = rows.map((row) => listsIn(row?.value))
   const byName = new Map<string, IndexLife>()
+  for (const [name, since, to] of building) addLife(byName, name, earlyLife(since, to))
+  for (const [name, since] of built) addLife(byName, name, lifeSince('ready', since))
   const gone: Withdrawn[] = []
-  for (const [name, since, to] of building) {
-    if (typeof name === 'string' && typeof since === 'number')
-      byName.set(name, earlyLife(since, to))
-  }
-  for (const [name, since] of built) {
-    if (typeof name === 'string' && typeof since === 'number')
-      byName.set(name, { state: 'ready', since })
-  }
   for (const [name, number, since, version] of dropping) {
-    if (typeof name !== 'string' || typeof number !== 'number') continue
-    if (typeof since !== 'number' || typeof version !== 'number') continue
-    if (version === 0) byName.set(name, { state: 'dropping', since })
-    else gone.push({ name, number, version })
+    if (version === 0) addLife(byName, name, lifeSince('dropping', since))
+    else if (typeof name !== 'string') continue
+    else if (typeof number === 'number' && typeof version === 'number')
+      gone.push({ name, number, version })
   }
   return { byName, withdrawn: gone }
 }
 
-function earlyLife(since: number, filledTo: unknown): IndexLife {
-  if (filledTo instanceof Uint8Array) {
-    const to = filledTo.length === 0 ? undefined : groupOfBytes(filledTo)
-    return { state: 'building', since, filledTo: to }
-  }
-  return { state: since === notKnownYet ? 'declared' : 'known', since }
+function addLife(byName: Map<string, IndexLife>, name: unknown, life: IndexLife | undefined): void {
+  if (typeof name === 'string' && life !== undefined) byName.set(name, life)
+}
+
+function lifeSince(state: IndexState, since: unknown): IndexLife | undefined {
+  return typeof since === 'number' ? { state, since } : undefined
+}
+
+function earlyLife(since: unknown, filledTo: unknown): IndexLife | undefined {
+  const life = lifeSince(since === notKnownYet ? 'declared' : 'known', since)
+  if (life === undefined || !(filledTo instanceof Uint8Array)) return life
+  const to = filledTo.length === 0 ? undefined : groupOfBytes(filledTo)
+  return { ...life, state: 'building', filledTo: to }
 }
 
 function listsIn(bytes: Uint8Array | undefined): readonly (readonly unknown[])[] {

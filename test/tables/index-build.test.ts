@@ -490,10 +490,8 @@ test('IDX-6: a build of an index that is dropped meanwhile ends', async () => {
   const bench = globalBench()
   const { node, run } = bench
   const n1 = node('n1')
-  n1.relay.start()
   const options = optionsOf(n1, bench)
-  await run(applySchema(n1.groups, first, options))
-  await run(applySchema(n1.groups, second, options))
+  for (const schema of [first, second]) await run(applySchema(n1.groups, schema, options))
   const parts = await run(partsOf(n1, options, 'CarsByCity'))
   const checkWanted = (): Promise<void> => Promise.reject(new Error('dropped'))
   await expect(run(fillIndex({ ...parts, checkWanted }))).rejects.toThrow('dropped')
