@@ -210,7 +210,7 @@ function move(
     const row = rows.find((one) => isRowOf(one, index))
     if (row === undefined || row.is_dropping === true) throw droppedMeanwhile(index.name)
     const state = stateOf(row)
-    // Somebody else was quicker.
+    // Another program was quicker.
     if (state === to || state === 'ready') return { value: undefined }
     checkMove(state, to)
     return { rows: replaced(rows, { ...row, ...changed, version }), value: undefined }

@@ -38,7 +38,7 @@ export interface TableIndexState {
   /** Of a global one: groups that it has, and over how many the entries of one value are spread. */
   readonly shards?: number
   readonly spread?: number
-  /** It is asked when it is `ready`. */
+  /** Queries are answered when it is `ready`. */
   readonly state: IndexState
 }
 

@@ -2,11 +2,11 @@
 import { clockDriftPpmMax } from '../base/limits.ts'
 import { intentLifetimeMsMax } from '../txn/bounds.ts'
 
-/** So long a program goes by a schema that it has read, before it looks again. */
+/** For this time a program goes by a schema that it has read, before it looks again. */
 export const schemaTrustMs = 10_000
 /**
- * So long after an index was declared nothing that a program without it has begun takes effect: it has
- * looked again, and what it sent before has ended.
+ * The time after which no transaction of a program that ignores a known index takes effect: the program
+ * has looked at the schema again, and its earlier transactions have ended.
  */
 export const schemaGraceMs: number =
   schemaTrustMs * (1 + clockDriftPpmMax / 1_000_000) + intentLifetimeMsMax
@@ -22,6 +22,6 @@ export const upkeepBounds = {
   /** Between two looks at an agenda, and two steps of a long wait. */
   lookMs: 50,
   waitStepMs: 1_000,
-  /** What is wrong is looked at again so often, while changes are on their way. */
+  /** Looks at an entry that seems wrong, while changes of it are on their way. */
   looksMax: 100,
 } as const

@@ -19,7 +19,7 @@ export interface Progress {
   readonly total?: number
 }
 
-/** Faults listed; a report of more helps nobody. */
+/** Faults listed; a longer report is of no help. */
 export const indexFaultsMax = 1000
 
 /** An entry that is not what its row says. */

@@ -1,8 +1,9 @@
 /**
- * What a program has read of a registry, and goes by for a known time before it looks again. Within
- * that time after a change every program knows it. In between, nothing is asked.
+ * A value that a program has read from a registry, and goes by for a known time before it looks again.
+ * Within that time after a change every program knows the change. In between, the program sends no
+ * request.
  *
- * Trust counts from when a look began: what the registry said was true at some moment after that.
+ * Trust counts from when a look began: the value was true at some moment after that.
  */
 import type { Clock } from '../ports/clock.ts'
 import { momentOf, msSince, type Moment } from '../time/moments.ts'
@@ -15,7 +16,7 @@ export interface TrustedParts<Value> {
 
 export interface Seen<Value> {
   readonly value: Value
-  /** When it was asked for. */
+  /** When the program sent its request. */
   readonly askedAt: Moment
 }
 
@@ -37,7 +38,7 @@ export class Trusted<Value> {
     if (seen !== undefined && ageMs < trustMs / 2) return seen.value
     const looking = this.now()
     if (seen === undefined || ageMs >= trustMs) return looking
-    // Nobody waits for it yet, and whoever does later hears what went wrong.
+    // No caller waits for this look yet; one that joins it later hears of an error.
     looking.catch(() => undefined)
     return seen.value
   }

@@ -72,8 +72,8 @@ export interface CompiledTable {
   /** Rows may have what the program does not declare: who replaces one keeps it. */
   readonly keepsUnknown: boolean
   /**
-   * The table of the newest version that is known here, when it is a later one than this. Whoever changes
-   * a row keeps the indexes of that one, which knows what they are over.
+   * The table of the newest version that is known here, when it is a later one than this. A change of a
+   * row keeps the indexes of that one, which knows the properties that they are over.
    */
   readonly newest: CompiledTable | undefined
 }

@@ -1,7 +1,7 @@
 /**
  * An index of tables from its declaration until it is ready, and from then until it is gone
- * (`../indexes/state.ts`): which step of its life comes when. All of it may be ended at any time, and be
- * gone on with by anybody.
+ * (`../indexes/state.ts`): which step of its life comes when. A build or a drop may end at any
+ * time, and another one goes on with it.
  *
  * IDX-6   It is ready when every writer keeps it, all rows are in it, and a comparison has shown so.
  * IDX-13  It is kept until no program asks it any more, and cleared when none keeps it.

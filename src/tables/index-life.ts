@@ -15,7 +15,7 @@ import { checkMove, type IndexState } from '../indexes/state.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import type { StoredRow } from '../txn/reads.ts'
 
-/** In time to come by any clock: what waits for a declared index waits for the whole grace. */
+/** In time to come by any clock: a build of a declared index waits for the whole grace. */
 const notKnownYet: Timestamp = Number.MAX_SAFE_INTEGER
 
 export interface IndexLife {
@@ -82,7 +82,7 @@ const keyBuilt = encodeTuple(['built'])
 const keyDropping = encodeTuple(['dropping'])
 export const lifeKeys: readonly Uint8Array[] = [keyBuilding, keyBuilt, keyDropping]
 
-/** `rows`: those of `lifeKeys`. What is in no form that is known here is passed over. */
+/** `rows`: those of `lifeKeys`. Items of an unknown form are left out. */
 export function livesIn(rows: readonly (StoredRow | undefined)[]): IndexLives {
   const [building = [], built = [], dropping = []] = rows.map((row) => listsIn(row?.value))
   const byName = new Map<string, IndexLife>()

@@ -23,8 +23,8 @@ export interface Made extends Filled {
 }
 
 /**
- * Puts all rows into an index, and takes out what is of no row: of one that was declared when rows were
- * there, within the grace one program keeps it, and another one, which does not know it yet, removes the row.
+ * Puts all rows into an index, and takes out entries of no row. These come up within the grace: one program
+ * puts the entry of a row, and another one, which does not know the index yet, removes the row.
  */
 export async function makeIndex(parts: UpkeepParts, pass?: Pass): Promise<Made> {
   const filled = await fillIndex(parts, pass)
@@ -59,7 +59,7 @@ export async function compareIndex(parts: UpkeepParts): Promise<ComparedIndex> {
   return { report: { groups, rows, entries, faults, misfits: parts.misfits.all }, asOf }
 }
 
-/** Takes all entries out. Nobody keeps the index any more. */
+/** Takes all entries out. No program keeps the index any more. */
 export async function clearIndex(parts: UpkeepParts): Promise<number> {
   const total = await countGroups(parts)
   if (isOfGlobal(parts)) return clearGlobal(parts, total)

@@ -50,7 +50,7 @@ export function isOfGlobal(parts: UpkeepParts): parts is GlobalUpkeep {
   return isGlobal(parts.index)
 }
 
-/** Where a pass over the groups begins, and who is told how far it has come. */
+/** Where a pass over the groups begins, and a callback that hears how far it has come. */
 export interface Pass {
   /** Behind this group. */
   readonly after?: GroupId | undefined
@@ -99,7 +99,7 @@ export async function countGroups(parts: UpkeepParts, { after }: Pass = {}): Pro
   return count
 }
 
-/** The entries that the row has in the index; what is too long for it is told. */
+/** The entries that the row has in the index; a value that is too long for it goes to `misfits`. */
 export function fittingEntries(parts: UpkeepParts, row: FoundRow): readonly Entry[] {
   const { table, index, misfits } = parts
   const all = [...entriesOf(table, index, row.values).values()]

@@ -1,6 +1,6 @@
 /**
  * The steps of an index's life, each a transaction on the registry of its schema
- * (`../indexes/state.ts`). A step that somebody else has taken already changes nothing. One on an index
+ * (`../indexes/state.ts`). A step that another program has taken already changes nothing. One on an index
  * that was dropped meanwhile, maybe declared anew since, rejects with `not-found`.
  */
 import type { GroupId, Timestamp } from '../base/ids.ts'
@@ -48,8 +48,8 @@ async function change<Value>(
 }
 
 /**
- * A declaration may take effect long after it was made, when who proposed it was cut off meanwhile.
- * So an index is known from when somebody has found it declared.
+ * A declaration may take effect long after it was made, when its proposer was cut off meanwhile.
+ * So an index is known from when a program has found it declared.
  */
 export async function noteKnown(
   port: GroupPort,
@@ -82,7 +82,7 @@ export function noteBuilding(
   })
 }
 
-/** All rows are in the index: from now on it is asked (IDX-6). `since`: see `IndexLife`. */
+/** All rows are in the index: from now on queries are answered (IDX-6). `since`: see `IndexLife`. */
 export async function markReady(
   port: GroupPort,
   schema: string,
@@ -96,8 +96,8 @@ export async function markReady(
 }
 
 /**
- * Nobody asks the index any more who looks. One that nobody can have asked leaves the schema at once;
- * of another one `withdrawIndex` takes it out later. Resolves with the state that it had.
+ * From now on a program that looks asks the index no more. An index that was never ready leaves the
+ * schema at once; `withdrawIndex` takes another one out later. Resolves with the state that it had.
  */
 export function beginDrop(
   port: GroupPort,
@@ -114,7 +114,7 @@ export function beginDrop(
   })
 }
 
-/** Nobody keeps it any more who looks: the schema has one version more, and the number stays given. */
+/** A program that looks keeps it no more: the schema has one version more, and the number stays given. */
 export async function withdrawIndex(
   port: GroupPort,
   schema: string,

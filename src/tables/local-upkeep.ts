@@ -110,7 +110,7 @@ export async function compareInGroup(parts: UpkeepParts, group: GroupId): Promis
   const rows = await forEachPage(parts, group, rowRange, async (reads, page) => {
     const found = page.rows.filter((stored) => {
       const row = rowIn(table, context, stored)
-      // What is too long for it is told.
+      // Too long values go to the report.
       if (row !== undefined) fittingEntries(parts, row)
       return row !== undefined
     })

@@ -57,7 +57,7 @@ export class SchemaWatch {
   }
 
   /**
-   * To be awaited before an index is asked that the opened version has; undefined when it may be.
+   * To be awaited before a query of an index that the opened version has; undefined when it may begin.
    * Rejects with `unavailable` while it is not ready, and with `not-found` when it is dropped.
    */
   asked(index: string): Promise<void> | undefined {

@@ -26,7 +26,7 @@ test('IDX-12: an index goes through its states in order, and can be dropped in a
   expect(() => checkMove('dropping', 'ready')).toThrow('IDX-12')
 })
 
-test('IDX-12: only a ready index is asked, and a refusal names the state and the command', () => {
+test('IDX-12: only a ready index answers queries, and a refusal names the state and the command', () => {
   expect(indexStates.filter(isAsked)).toEqual(['ready'])
   const place = { name: 'ByCity', flags: '--schema Fleet' }
   for (const state of ['declared', 'known', 'building'] as const) {

@@ -59,7 +59,7 @@ test('callers at the same time share one look, and a failed one is no answer', a
   expect(await trusted.fresh()).toBe(looks())
 })
 
-test('a value that was read before counts from when it was asked for', () => {
+test('a value that was read before counts from the beginning of that read', () => {
   const clock = new TestClock()
   const askedAt = momentOf(clock)
   clock.nowMs += 400

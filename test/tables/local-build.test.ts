@@ -199,7 +199,7 @@ test('IDX-6: a local index comes when there are rows, and programs of before kee
   expect(await run(after.checkIndexes(rootOf(1)))).toMatchObject({ faults: [], entries: 3 })
 })
 
-test('IDX-14: a later index is asked as of moments at which its group was filled, and of no other', async () => {
+test('IDX-14: a later index answers as of moments at which its group was filled, and of no other', async () => {
   const life = await begin()
   const { bench, node, options } = life
   const { run } = bench
@@ -236,7 +236,7 @@ test('IDX-6: an inline index and one over a list are filled, and show in their r
   const before = await run(opened(life, first))
   await run(before.transaction(rootOf(1), (tx) => tx.put(Car, { car: 1, city: 'Oslo' })))
   await run(put(before, 1, 1, 'Rome', { tag: ['a', 'b', 'a'] }))
-  const more = `CREATE INLINE INDEX CarTrips ON Trip(car, to), IN TABLE Car;
+  const more = `CREATE INLINE INDEX CarTrips ON Trip(car, to) IN TABLE Car;
 CREATE LOCAL INDEX TripsByTag ON Trip(car, tag);`
   const later = schemaOf(more)
   await run(applySchema(node.groups, later, options))
@@ -279,7 +279,7 @@ test('IDX-6: a unique index is not ready while two rows have one value', async (
   await expect(run(put(before, 1, 3, 'Rome'))).rejects.toMatchObject({ code: 'already-exists' })
 })
 
-test('IDX-6: values that are too long for a later index are told, and their rows can be changed', async () => {
+test('IDX-6: a build names values that are too long for its index, and their rows can be changed', async () => {
   const life = await begin()
   const { bench, node, options } = life
   const { run } = bench
@@ -299,7 +299,7 @@ test('IDX-6: values that are too long for a later index are told, and their rows
   await expect(run(put(db, 1, 3, long))).rejects.toMatchObject({ code: 'too-large' })
 })
 
-test('IDX-6: a build goes on behind the groups that are filled, and what is not right is not ready', async () => {
+test('IDX-6: a build goes on behind the groups that are filled, and a wrong index is not ready', async () => {
   const life = await begin()
   const { bench, node, options } = life
   const { run } = bench

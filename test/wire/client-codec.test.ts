@@ -85,7 +85,10 @@ const problems: fc.Arbitrary<Problem> = fc.oneof(
       code: fc.constantFrom(...codes.filter((code) => !ofTransactions.some((of) => of === code))),
       message: text,
       // An index that is being built is of no damaged store.
-      detail: fc.oneof(details, fc.record({ index: fc.constantFrom(...unreadyIndexes) })),
+      detail: fc.oneof(
+        details,
+        fc.constantFrom(...unreadyIndexes).map((index) => ({ index })),
+      ),
     },
     { noNullPrototype: true },
   ),
