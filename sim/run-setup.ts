@@ -2,7 +2,7 @@
 import type { ClientFrame } from '../src/wire/client/client-message.ts'
 import { deliveryBounds } from '../src/queues/bounds.ts'
 import { relayBounds } from '../src/tables/bounds.ts'
-import { agendaBounds } from '../src/worklist/worklist-worker.ts'
+import { worklistBounds } from '../src/worklist/worklist-worker.ts'
 import type { Bug } from '../src/node/bugs.ts'
 import { Node } from '../src/node/compose.ts'
 import { endOf } from '../src/node/overloaded.ts'
@@ -108,7 +108,7 @@ export function makeCluster(
     clocksOf: ({ replica }) => replica.clocks,
     open: (ports, nodeOptions, fail) => {
       const { groupsAtOnceMax } = relayBounds
-      const relay = { ...agendaBounds, groupsAtOnceMax, ...options.relay }
+      const relay = { ...worklistBounds, groupsAtOnceMax, ...options.relay }
       const { heavy } = options.workload
       const slices = heavy === undefined ? {} : { slices: heavy.slices }
       const onBug = (bug: Bug): void => fail(ownError(bug))

@@ -3,7 +3,7 @@
  * fault off, since rare things meet more often where others do not happen at all.
  */
 import { checkLimits, defaultLimits, leaseMsMin, type Limits } from '../src/base/limits.ts'
-import { agendaBounds, type AgendaBounds } from '../src/worklist/worklist-worker.ts'
+import { worklistBounds, type WorklistBounds } from '../src/worklist/worklist-worker.ts'
 import type { ClockSkew } from './world/clock.ts'
 import { coreOf, drawBehind } from './faults/behind-draw.ts'
 import { drawPriorities, type PriorityOptions } from './world/priorities.ts'
@@ -126,7 +126,7 @@ export interface SwarmOptions {
   readonly faultRates: FaultRates
   readonly healing: HealingOptions
   /** How soon another node takes over what a relay of indexes leaves lying; absent: as usual. */
-  readonly relay?: Pick<AgendaBounds, 'lookMs' | 'patienceMs'>
+  readonly relay?: Pick<WorklistBounds, 'lookMs' | 'patienceMs'>
   /** One per node, in their order. */
   readonly skews: readonly ClockSkew[]
   readonly limits: Limits
@@ -325,8 +325,8 @@ function drawPast(
 }
 
 /** Where others take over at once, two serve a group as a rule. */
-function drawRelay(random: SeededRandom): Pick<AgendaBounds, 'lookMs' | 'patienceMs'> {
-  const { lookMs, patienceMs } = agendaBounds
+function drawRelay(random: SeededRandom): Pick<WorklistBounds, 'lookMs' | 'patienceMs'> {
+  const { lookMs, patienceMs } = worklistBounds
   return random.pick([
     { lookMs, patienceMs },
     { lookMs: 50, patienceMs: 0 },

@@ -1,5 +1,5 @@
 /**
- * What global indexes hold, worked out from plain rows of all stores: no keys, no agendas, no
+ * What global indexes hold, worked out from plain rows of all stores: no keys, no worklists, no
  * relay.
  */
 import type { Named } from '../workloads/table-step.ts'

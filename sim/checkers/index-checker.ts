@@ -6,11 +6,11 @@
  *        else.
  * IDX-3  A reported lag is the time since the change, of one that the index has.
  * IDX-4  An older change never follows a newer one.
- * IDX-5  A change is taken off its agenda when the index has it, or a newer one.
+ * IDX-5  A change is taken off its worklist when the index has it, or a newer one.
  */
-import { agendaPrefix } from '../../src/group/worklist-key.ts'
+import { worklistPrefix } from '../../src/group/worklist-key.ts'
 import { bufferOf, equalBytes, fromLatin1, latin1, readCount } from '../../src/base/bytes.ts'
-import { entryStateOf, indexTopic } from '../../src/tables/index-agenda.ts'
+import { entryStateOf, indexTopic } from '../../src/tables/index-worklist.ts'
 import { stampBytes } from '../../src/tables/index-lane.ts'
 import type { TraceEvent } from '../../src/ports/trace.ts'
 import type { Coverage } from '../coverage.ts'
@@ -33,7 +33,7 @@ interface EntryHistory {
   /** The entry in the index's group: the change that made it, and its value. */
   hasOf: number
   has: Uint8Array | undefined
-  isOnAgenda: boolean
+  isOnWorklist: boolean
 }
 
 /** An entry as the index's group has it: its key, and its value without the stamp. */
@@ -46,7 +46,7 @@ export interface StandingEntry {
 /** Clocks are read in steps; beyond that a lag is exact. */
 const lagMicrosMax = 2_000
 
-const opening = latin1(agendaPrefix(indexTopic))
+const opening = latin1(worklistPrefix(indexTopic))
 
 export class IndexChecker {
   readonly #referee: Referee
@@ -55,7 +55,7 @@ export class IndexChecker {
   readonly #entries = new Map<string, EntryHistory>()
   readonly #bySource = new Map<string, EntryHistory>()
   readonly #targets = new Set<string>()
-  #onAgendas = 0
+  #onWorklists = 0
   #writes = 0
 
   constructor(referee: Referee, coverage: Coverage) {
@@ -63,9 +63,9 @@ export class IndexChecker {
     this.#coverage = coverage
   }
 
-  /** Changes that are on agendas now. */
+  /** Changes that are on worklists now. */
   get pending(): number {
-    return this.#onAgendas
+    return this.#onWorklists
   }
 
   /** Now, as the number of the last write that was seen. */
@@ -83,11 +83,11 @@ export class IndexChecker {
 
   onWrite(write: RowWrite): void {
     this.#writes += 1
-    if (write.key.startsWith(opening)) this.#onAgenda(write)
+    if (write.key.startsWith(opening)) this.#onWorklist(write)
     else if (this.#targets.has(write.group)) this.#onEntry(write)
   }
 
-  #onAgenda({ group, key, value, timestamp }: RowWrite): void {
+  #onWorklist({ group, key, value, timestamp }: RowWrite): void {
     const entryKey = key.slice(opening.length)
     const place = placeOf(group, entryKey)
     if (value === undefined) return this.#onTakenOff(place)
@@ -98,32 +98,32 @@ export class IndexChecker {
     if (history.said.at(-1)?.at === timestamp) history.said.pop()
     history.said.push({ at: timestamp, value: state.value })
     history.changedBy = this.#writes
-    this.#setOnAgenda(history, true)
+    this.#setOnWorklist(history, true)
     this.#coverage.count(state.value === undefined ? 'index: an entry goes' : 'index: an entry')
   }
 
   #begin(place: string, target: string, entryKey: string): EntryHistory {
     const history: EntryHistory = {
       ...{ target, key: entryKey, changedBy: this.#writes },
-      ...{ said: [], hasOf: 0, has: undefined, isOnAgenda: false },
+      ...{ said: [], hasOf: 0, has: undefined, isOnWorklist: false },
     }
     this.#bySource.set(place, history)
     this.#entries.set(placeOf(target, entryKey), history)
     return history
   }
 
-  #setOnAgenda(history: EntryHistory, isOn: boolean): void {
-    if (history.isOnAgenda !== isOn) this.#onAgendas += isOn ? 1 : -1
-    history.isOnAgenda = isOn
+  #setOnWorklist(history: EntryHistory, isOn: boolean): void {
+    if (history.isOnWorklist !== isOn) this.#onWorklists += isOn ? 1 : -1
+    history.isOnWorklist = isOn
   }
 
   #onTakenOff(place: string): void {
     const history = this.#bySource.get(place)
-    if (history === undefined || !history.isOnAgenda) return
-    this.#setOnAgenda(history, false)
+    if (history === undefined || !history.isOnWorklist) return
+    this.#setOnWorklist(history, false)
     const last = history.said.at(-1)
     const isThere = last !== undefined && isSame(last.value, history.has)
-    const sentence = 'A change was taken off its agenda, and the index does not have it.'
+    const sentence = 'A change was taken off its worklist, and the index does not have it.'
     this.#check(isThere, 'IDX-5', sentence, { place: hex(place), last, has: history.has })
   }
 

@@ -11,7 +11,7 @@ import type { Coverage } from '../coverage.ts'
 import type { Narrator } from '../cluster/narrator.ts'
 import type { TimeOptions } from '../world/turn-costs.ts'
 import { AcceptorChecker } from './acceptor-checker.ts'
-import { AgendaChecker } from './agenda-checker.ts'
+import { WorklistChecker } from './worklist-checker.ts'
 import { CellChecker } from './cell-checker.ts'
 import { ClockChecker } from './clock-checker.ts'
 import { DataDisks } from './data-disks.ts'
@@ -43,7 +43,7 @@ export class Judge {
   readonly log: LogChecker
   readonly cells: CellChecker
   readonly disks: DataDisks
-  readonly agendas: AgendaChecker
+  readonly worklists: WorklistChecker
   readonly indexes: IndexChecker
   readonly clocks: ClockChecker
   readonly turns: TurnChecker
@@ -78,7 +78,7 @@ export class Judge {
     this.#digests = new DigestChecker({ referee, positionOf: durablePosition, isForgotten })
     this.#pace = new PaceChecker(limits, referee)
     this.cells = new CellChecker(referee)
-    this.agendas = new AgendaChecker(referee)
+    this.worklists = new WorklistChecker(referee)
     this.indexes = new IndexChecker(referee, coverage)
     this.clocks = new ClockChecker(book, referee, coverage)
     this.turns = new TurnChecker(referee, times)
@@ -98,7 +98,7 @@ export class Judge {
   onDataReplaced(node: string, puts: readonly Put[]): void {
     this.#narrator?.note(node, 'has another data disk')
     this.disks.replace(node, puts)
-    this.agendas.replace(node, puts)
+    this.worklists.replace(node, puts)
     this.#digests.onReplaced(node)
   }
 
@@ -156,7 +156,7 @@ export class Judge {
 
   /** A write of a node's data disk became durable. */
   onDataDurable(node: string, puts: readonly Put[]): void {
-    this.agendas.onDurable(node, puts)
+    this.worklists.onDurable(node, puts)
     this.#digests.onDataDurable(node, puts)
     for (const changed of this.disks.onDurable(node, puts)) {
       const { group, position, stateHash } = changed

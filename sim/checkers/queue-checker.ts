@@ -7,7 +7,7 @@
  * QUE-2  It is handled once, or dead, and the handled ones add up.
  * QUE-3  Those of one sender to one queue of one group, equally delayed, are handled in their
  *        order.
- * QUE-4  Once sessions stop, all are handled, and nothing is left on any agenda.
+ * QUE-4  Once sessions stop, all are handled, and nothing is left on any worklist.
  * QUE-6  It is dead only when its handler has failed often enough, since it was brought back if it
  *        was dead before.
  * QUE-7  It is handled no sooner than its delay after the commit that sent it.
@@ -114,7 +114,7 @@ export class QueueChecker {
       if (key.startsWith(handledMark)) handledCount += this.#onHandled(group, key, mutation, where)
       if (key === totalKey) total = Number(textOf(mutation))
       const topic = topicOf(topicTextOf(key) ?? '')
-      if (topic !== undefined) this.#onAgenda(topic, mutation, where)
+      if (topic !== undefined) this.#onWorklist(topic, mutation, where)
     }
     if (total === undefined) return
     const sum = (this.#totals.get(group) ?? 0) + handledCount
@@ -179,7 +179,7 @@ export class QueueChecker {
     if (failures > 0) this.#coverage.count('queues: handled after failures')
   }
 
-  #onAgenda(topic: string, mutation: Mutation, where: object): void {
+  #onWorklist(topic: string, mutation: Mutation, where: object): void {
     if (!topic.startsWith('dead/') || mutation.value === undefined) return
     const [name = ''] = messageName.exec(latin1(mutation.value)) ?? []
     const known = this.#messages.get(name)
@@ -205,7 +205,7 @@ export class QueueChecker {
     this.#check(left.length === 0, 'QUE-4', sentence, { count: left.length, names })
     for (const group of this.#groups) {
       const topics = [...model.of(group).rows.keys()].flatMap((key) => topicTextOf(key) ?? [])
-      const rest = 'Rows are left on the agenda of a group that has nothing to do.'
+      const rest = 'Rows are left on the worklist of a group that has nothing to do.'
       this.#check(topics.length === 0, 'QUE-4', rest, { group, topics: topics.slice(0, 5) })
     }
   }

@@ -243,7 +243,7 @@ export class TableChecker {
 }
 
 /**
- * Of no session, which writes a row: a relay takes changes of entries off agendas, or a build puts them
+ * Of no session, which writes a row: a relay takes changes of entries off worklists, or a build puts them
  * there, or puts entries of a local index into the group.
  */
 function isOfIndex({ key }: { readonly key: Uint8Array }): boolean {

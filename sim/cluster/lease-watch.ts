@@ -5,7 +5,7 @@
 import { present } from '../../src/base/assert.ts'
 import { fromLatin1 } from '../../src/base/bytes.ts'
 import { groupOfBytes, nodeId, type NodeId } from '../../src/base/ids.ts'
-import type { Reading } from '../../src/lease/reading.ts'
+import type { ClockReading } from '../../src/lease/clock-reading.ts'
 import type { ObservedLeases } from '../../src/replica/replica.ts'
 import type { LogChecker } from '../checkers/log-checker.ts'
 import type { Coverage } from '../coverage.ts'
@@ -25,7 +25,7 @@ export interface LeaseWatchParts<P extends Program> {
 interface Seen {
   readonly id: NodeId
   readonly leases: ObservedLeases
-  readonly reading: Reading
+  readonly reading: ClockReading
 }
 
 export class LeaseWatch<P extends Program> {

@@ -15,7 +15,7 @@ import { Grants, type GrantsState, type Registering } from '../../src/lease/gran
 import { HeldLeases, type HeldState } from '../../src/lease/holder.ts'
 import { Leases } from '../../src/lease/leases.ts'
 import type { LeaseHolder, LeaseMessage, Term } from '../../src/lease/message.ts'
-import type { Reading } from '../../src/lease/reading.ts'
+import type { ClockReading } from '../../src/lease/clock-reading.ts'
 import type { Setting } from './setting.ts'
 
 /** A request for a lease, as its grantor's clock stood when it came. */
@@ -120,7 +120,7 @@ export function mayLapse({ held, now }: Borrowed, ticks: number): boolean {
 /** The grantor's clock may move as far as this pair alone can say. */
 export function mayExpire({ grants, now }: Lent): boolean {
   return [...grants.peers.values()].some(
-    ({ grant, heldBlindMs }) => heldBlindMs > now || (grant !== undefined && grant.untilMs > now),
+    ({ grant, blindUntilMs }) => blindUntilMs > now || (grant !== undefined && grant.untilMs > now),
   )
 }
 
@@ -267,6 +267,6 @@ type LeaseToldRenew = ReturnType<Leases['ask']>[number]
 /**
  * The wall clock stands still: it could only end leases earlier, and no rule may rest on it here.
  */
-function readingAt(now: number): Reading {
+function readingAt(now: number): ClockReading {
   return { now, wall: 0 }
 }

@@ -6,7 +6,7 @@
 import { assert } from '../../src/base/assert.ts'
 import type { NodeId, Position } from '../../src/base/ids.ts'
 import type { Effect, LogRecord } from '../../src/replication/effect.ts'
-import { never, nextDeadline, restoreLog, type GroupLog } from '../../src/replication/log.ts'
+import { noDeadline, nextDeadline, restoreLog, type GroupLog } from '../../src/replication/log.ts'
 import { emptyState } from '../../src/replication/state.ts'
 import { ValidationWindow, type EntryWriteSets } from '../../src/replication/window.ts'
 import { canonicalText } from './canonical.ts'
@@ -86,14 +86,14 @@ export const nowMs = 0
 
 export function setTimers(log: GroupLog): readonly TimerName[] {
   const names: TimerName[] = []
-  if (log.proposal !== undefined && log.proposal.deadline !== never) {
-    names.push(log.proposal.waiting === undefined ? 'proposal' : 'urge')
+  if (log.proposal !== undefined && log.proposal.deadline !== noDeadline) {
+    names.push(log.proposal.awaiting === undefined ? 'proposal' : 'holders')
   }
-  if (log.readRound !== undefined && log.readRound.deadline !== never) names.push('read')
-  if (log.chase !== undefined && log.chase.deadline !== never) names.push('chase')
-  if (log.retryDeadline !== never) names.push('retry')
-  if (log.sweepDeadline !== never) names.push('sweep')
-  if (log.idleDeadline !== never) names.push('idle')
+  if (log.readRound !== undefined && log.readRound.deadline !== noDeadline) names.push('read')
+  if (log.catchUp !== undefined && log.catchUp.deadline !== noDeadline) names.push('catch-up')
+  if (log.retryDeadline !== noDeadline) names.push('retry')
+  if (log.sweepDeadline !== noDeadline) names.push('sweep')
+  if (log.idleDeadline !== noDeadline) names.push('idle')
   return names
 }
 
@@ -104,11 +104,11 @@ export function expire(log: GroupLog, timer: TimerName): void {
 }
 
 function setDeadline(log: GroupLog, timer: TimerName, at: number): void {
-  const { proposal, readRound, chase } = log
-  const isProposal = timer === 'proposal' || timer === 'urge'
+  const { proposal, readRound, catchUp } = log
+  const isProposal = timer === 'proposal' || timer === 'holders'
   if (isProposal && proposal !== undefined) proposal.deadline = at
   if (timer === 'read' && readRound !== undefined) readRound.deadline = at
-  if (timer === 'chase' && chase !== undefined) chase.deadline = at
+  if (timer === 'catch-up' && catchUp !== undefined) catchUp.deadline = at
   if (timer === 'retry') log.retryDeadline = at
   if (timer === 'sweep') log.sweepDeadline = at
   if (timer === 'idle') log.idleDeadline = at
@@ -122,13 +122,13 @@ export function forgetDurations(log: GroupLog): void {
   forgetUrges(log)
   log.wakes.length = 0
   const next = nextDeadline(log)
-  assert(next === set || next === never, 'explore: a deadline of a kind unknown here')
+  assert(next === set || next === noDeadline, 'explore: a deadline of a kind unknown here')
 }
 
 /** Beyond the first, and a time of its own, nothing depends on them. */
 function forgetUrges({ proposal, lease }: GroupLog): void {
-  if (proposal?.waiting !== undefined) {
-    proposal.waiting.urges = Math.min(proposal.waiting.urges, 1)
+  if (proposal?.awaiting !== undefined) {
+    proposal.awaiting.retries = Math.min(proposal.awaiting.retries, 1)
   }
   if (lease !== undefined) lease.usedMs = nowMs
 }

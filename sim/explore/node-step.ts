@@ -14,9 +14,9 @@ import type { LeaseMessage } from '../../src/lease/message.ts'
 import type { BallotValue } from '../../src/paxos/acceptor.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
-import { spread, type Context, type Effect, type LogRecord } from '../../src/replication/effect.ts'
+import { jitter, type Context, type Effect, type LogRecord } from '../../src/replication/effect.ts'
 import { stepGroup, type GroupEvent } from '../../src/replication/group.ts'
-import { takeUp } from '../../src/replication/learn.ts'
+import { resume } from '../../src/replication/learn.ts'
 import {
   highestKnown,
   restoreLog,
@@ -208,7 +208,7 @@ class NodeStep {
 
   /** What a current read here would have to see if the registrations were enough. */
   get seen(): Position {
-    return Math.max(highestKnown(this.#log), this.#log.floor)
+    return Math.max(highestKnown(this.#log), this.#log.minReadPosition)
   }
 
   /** Peers that this node counts as holders who may lack a position, for each one from 0. */
@@ -301,8 +301,8 @@ class NodeStep {
         this.#observations.push({ kind: 'served', read, position })
         return undefined
       }
-      case 'supply':
-        return this.#supply(effect)
+      case 'send-entries':
+        return this.#sendEntries(effect)
       case 'renew':
         return this.#tell(this.#leases.ask(effect.to))
       case 'wake':
@@ -333,7 +333,7 @@ class NodeStep {
     this.#pending[at] = { ...last, after: [...last.after, ...after] }
   }
 
-  #supply({ to, group, epoch, from, through, committed }: Effect & { kind: 'supply' }): void {
+  #sendEntries({ to, group, epoch, from, through, committed }: Effect & { kind: 'send-entries' }): void {
     const records = this.#pending.flatMap((write) => write.records)
     const view = written(this.#disk, records)
     const entries: ChosenEntry[] = []
@@ -401,9 +401,9 @@ class NodeStep {
   /** What the table of groups does with a group that it has just fetched. */
   #open(): void {
     const context = this.#context()
-    takeUp(this.#log, context)
+    resume(this.#log, context)
     if (highestKnown(this.#log) <= this.#log.state.position) return
-    const delay = spread(context, context.limits.sweepMs, this.#log.state.position, 0)
+    const delay = jitter(context, context.limits.sweepMs, this.#log.state.position, 0)
     this.#log.sweepDeadline = context.now + delay
   }
 

@@ -2,11 +2,11 @@
  * Scopes: how much may happen in a search. Three acceptors, one group; each submission, read,
  * time-out, crash and duplicate may come at any moment, or never; every message may be lost.
  */
-export type TimerName = 'proposal' | 'read' | 'chase' | 'retry' | 'sweep' | 'urge' | 'idle'
+export type TimerName = 'proposal' | 'read' | 'catch-up' | 'retry' | 'sweep' | 'holders' | 'idle'
 
-/** `urge`: a proposal's, while a chosen value waits for lease holders. */
+/** `holders`: a proposal's, while a chosen value waits for lease holders. */
 export const timerNames: readonly TimerName[] = [
-  ...(['proposal', 'read', 'chase', 'retry', 'sweep', 'urge', 'idle'] as const),
+  ...(['proposal', 'read', 'catch-up', 'retry', 'sweep', 'holders', 'idle'] as const),
 ]
 
 /** A transaction that a client may hand to a node. Nodes count from 0, the leader of position 1. */
@@ -97,7 +97,7 @@ const bothGrantors: ScopeLeases['pairs'] = [
   [1, 2],
 ]
 const ofReaders: ScopeLeases['pairs'] = [...bothGrantors, [0, 1], [2, 1]]
-const ofHolders: readonly TimerName[] = ['urge']
+const ofHolders: readonly TimerName[] = ['holders']
 const leased = { ...nothing, submissions: [submission(0, 'a')], reads: [2], timers: ofHolders }
 
 /** Small ones first. */
@@ -125,7 +125,7 @@ export const scopes: readonly Scope[] = [
     submissions: [submission(0, 'a')],
     reads: [1],
     timeouts: 3,
-    timers: ['chase'],
+    timers: ['catch-up'],
   },
   {
     ...nothing,
@@ -150,7 +150,7 @@ export const scopes: readonly Scope[] = [
   },
   {
     ...leased,
-    name: 'lease-urged',
+    name: 'lease-retried',
     title: 'holders are told, then revoked',
     leases: { ...oneGrantor, renewals: 1 },
     timeouts: 2,
@@ -298,7 +298,7 @@ export const scopes: readonly Scope[] = [
     leases: oneGrantor,
     reads: [2, 2],
     timeouts: 2,
-    timers: ['idle', 'urge'],
+    timers: ['idle', 'holders'],
   },
   {
     ...leased,
@@ -333,7 +333,7 @@ export const scopes: readonly Scope[] = [
     submissions: [submission(0, 'a')],
     reads: [1, 2],
     timeouts: 3,
-    timers: ['chase'],
+    timers: ['catch-up'],
   },
   {
     ...nothing,
@@ -396,7 +396,7 @@ export const scopes: readonly Scope[] = [
     reads: [2, 1, 2],
     positions: 2,
     timeouts: 3,
-    timers: ['urge', 'proposal', 'chase', 'idle'],
+    timers: ['holders', 'proposal', 'catch-up', 'idle'],
     crashes: 1,
     duplicates: 1,
   },

@@ -1,4 +1,4 @@
-/** Planted bugs in global indexes: in what writers put on agendas, and in the relay. */
+/** Planted bugs in global indexes: in what writers put on worklists, and in the relay. */
 import type { Edit, Mutant } from './mutant.ts'
 
 /** Every seed has programs that go by the schema of before for long. */
@@ -54,12 +54,12 @@ export const indexMutants: readonly Mutant[] = [
   },
   {
     id: 'I02',
-    title: 'a change is taken off its agenda though another one has replaced it',
+    title: 'a change is taken off its worklist though another one has replaced it',
     edits: [
       {
         file: 'src/tables/index-relay.ts',
-        find: 'if (rows[place]?.timestamp === madeAt) transaction.delete(agendaKey)',
-        replace: 'if (madeAt > 0 && rows[place] !== undefined) transaction.delete(agendaKey)',
+        find: 'if (rows[place]?.timestamp === madeAt) transaction.delete(worklistKey)',
+        replace: 'if (madeAt > 0 && rows[place] !== undefined) transaction.delete(worklistKey)',
       },
     ],
   },

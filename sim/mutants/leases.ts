@@ -15,13 +15,13 @@ export const leaseMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/lease/holder.ts',
-        find: '{ asked, leaseMs }: Renewed, { now }: Reading',
-        replace: '{ asked, leaseMs }: Renewed, { now, wall }: Reading',
+        find: '{ asked, leaseMs }: Renewed, { now }: ClockReading',
+        replace: '{ asked, leaseMs }: Renewed, { now, wall }: ClockReading',
       },
       {
         file: 'src/lease/holder.ts',
-        find: '    const sentMs = asked.sentAt / 1000\n',
-        replace: '    const sentMs = Math.max(asked.sentAt / 1000, now)\n',
+        find: '    const sentAtMs = asked.sentAt / 1000\n',
+        replace: '    const sentAtMs = Math.max(asked.sentAt / 1000, now)\n',
       },
       {
         file: 'src/lease/holder.ts',
@@ -33,13 +33,13 @@ export const leaseMutants: readonly Mutant[] = [
   {
     id: 'G06',
     title: 'an invalidation is heeded by who serves alone already, and not by who is about to',
-    scopes: ['lease-urged'],
+    scopes: ['lease-retried'],
     edits: [
       {
         file: 'src/replication/read-lease.ts',
-        find: '  log.floor = Math.max(log.floor, position)\n  chase(log, context, position, from)\n',
+        find: '  log.minReadPosition = Math.max(log.minReadPosition, position)\n  catchUpTo(log, context, position, from)\n',
         replace:
-          '  if (isLeased(log, context)) log.floor = Math.max(log.floor, position)\n  chase(log, context, position, from)\n',
+          '  if (isLeased(log, context)) log.minReadPosition = Math.max(log.minReadPosition, position)\n  catchUpTo(log, context, position, from)\n',
       },
     ],
   },
@@ -60,8 +60,8 @@ export const leaseMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/lease/grantor.ts',
-        find: '    const heldBlindMs = this.#endOf(startedMs, longestLeaseMs)\n',
-        replace: '    const heldBlindMs = this.#endOf(startedMs, 0)\n',
+        find: '    const blindUntilMs = this.#endOf(startedMs, longestLeaseMs)\n',
+        replace: '    const blindUntilMs = this.#endOf(startedMs, 0)\n',
       },
     ],
   },
@@ -129,8 +129,8 @@ export const leaseMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/read-lease.ts',
-        find: '  return Math.max(highestKnown(log), log.floor)\n',
-        replace: '  return Math.max(highestKnown(log) * 0 + log.state.position, log.floor)\n',
+        find: '  return Math.max(highestKnown(log), log.minReadPosition)\n',
+        replace: '  return Math.max(highestKnown(log) * 0 + log.state.position, log.minReadPosition)\n',
       },
     ],
   },
@@ -151,8 +151,8 @@ export const leaseMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/read-lease.ts',
-        find: '  log.floor = Math.max(log.floor, position)\n  lease.grants',
-        replace: '  log.floor = Math.max(log.floor, 0 * position)\n  lease.grants',
+        find: '  log.minReadPosition = Math.max(log.minReadPosition, position)\n  lease.grants',
+        replace: '  log.minReadPosition = Math.max(log.minReadPosition, 0 * position)\n  lease.grants',
       },
     ],
   },
@@ -210,8 +210,8 @@ export const leaseMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/lease/grantor.ts',
-        find: '    if (message.grantor === this.#incarnation) peer.heldBlindMs = 0\n',
-        replace: '    if (message.grantor >= 0) peer.heldBlindMs = 0\n',
+        find: '    if (message.grantor === this.#incarnation) peer.blindUntilMs = 0\n',
+        replace: '    if (message.grantor >= 0) peer.blindUntilMs = 0\n',
       },
     ],
   },
@@ -280,8 +280,8 @@ export const leaseMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/read-lease.ts',
-        find: '  log.floor = Math.max(log.floor, position)\n  chase(log, context, position, from)\n',
-        replace: '  log.chase ??= undefined\n',
+        find: '  log.minReadPosition = Math.max(log.minReadPosition, position)\n  catchUpTo(log, context, position, from)\n',
+        replace: '  log.catchUp ??= undefined\n',
       },
     ],
   },

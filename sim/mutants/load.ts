@@ -7,7 +7,7 @@ export const loadMutants: readonly Mutant[] = [
     title: 'caller: what waits at a node is given up before its time, and sent to the next one',
     edits: [
       {
-        file: 'src/client/caller.ts',
+        file: 'src/client/request-sender.ts',
         find: '      const isLate = lostAtMs <= nowMs\n',
         replace: '      const isLate = lostAtMs - 1_000 <= nowMs\n',
       },

@@ -37,20 +37,20 @@ const clientRules = ['CELL-1', 'CELL-2', 'CELL-3', 'CELL-8', 'LEASE-3', 'LOG-3']
 const readOfAnUnchosenValue: readonly Edit[] = [
   {
     file: 'src/replication/read.ts',
-    find: "import { chase, endClaims } from './catch-up.ts'\n",
+    find: "import { catchUpTo, refuseFalseClaims } from './catch-up.ts'\n",
     replace:
-      "import { chase, endClaims } from './catch-up.ts'\nimport { decide } from './learn.ts'\n",
+      "import { catchUpTo, refuseFalseClaims } from './catch-up.ts'\nimport { decide } from './learn.ts'\n",
   },
   {
     file: 'src/replication/read.ts',
-    find: '  chase(log, context, target, informer)\n',
+    find: '  catchUpTo(log, context, target, informer)\n',
     replace:
       '  for (let at = log.state.position + 1; at <= target; at++) {\n' +
       '    const record = log.records.get(at)\n' +
       "    const seen = record?.kind === 'present' ? record.acceptor.accepted : undefined\n" +
       '    if (seen !== undefined) decide(log, context, at, seen.ballot, seen.value)\n' +
       '  }\n' +
-      '  chase(log, context, target, informer)\n',
+      '  catchUpTo(log, context, target, informer)\n',
   },
 ]
 

@@ -117,7 +117,7 @@ export const nodeMutants: readonly Mutant[] = [
     title: 'a list of groups: the node asks nobody for those that it has not heard of',
     edits: [
       {
-        file: 'src/peers/roll-call.ts',
+        file: 'src/peers/group-discovery.ts',
         find: 'if (others.length === 0) return',
         replace: 'if (others.length >= 0) return',
       },
@@ -139,7 +139,7 @@ export const nodeMutants: readonly Mutant[] = [
     title: 'digests: what one names is not asked for again after a start, known here or not',
     edits: [
       {
-        file: 'src/peers/digest-mark.ts',
+        file: 'src/peers/peer-digest-cursor.ts',
         find: '      if (this.#log.highest(group) < position) return false\n',
         replace: '',
       },
@@ -150,8 +150,8 @@ export const nodeMutants: readonly Mutant[] = [
     title: 'digests: what is known here counts before the log has it durably',
     edits: [
       {
-        file: 'src/peers/digest-mark.ts',
-        find: '    if (this.#log.durableFlush < this.#older.knownIn) return false\n',
+        file: 'src/peers/peer-digest-cursor.ts',
+        find: '    if (this.#log.durableFlush < this.#older.coveredByFlush) return false\n',
         replace: '',
       },
     ],
@@ -162,8 +162,8 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/catch-up.ts',
-        find: 'log.chase.through <= log.state.position) log.chase = undefined',
-        replace: 'log.chase.through < log.state.position) log.chase = undefined',
+        find: 'log.catchUp.through <= log.state.position) log.catchUp = undefined',
+        replace: 'log.catchUp.through < log.state.position) log.catchUp = undefined',
       },
     ],
   },

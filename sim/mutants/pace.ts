@@ -7,7 +7,7 @@ import type { Mutant } from './mutant.ts'
 const slices = 'src/peers/slices.ts'
 const learn = 'src/replication/learn.ts'
 const fetches = 'src/peers/fetches.ts'
-const supply = 'src/peers/supply.ts'
+const supply = 'src/peers/replies.ts'
 const driver = 'src/replica/driver.ts'
 
 export const paceMutants: readonly Mutant[] = [

@@ -1,4 +1,4 @@
-/** Planted bugs in queues, from the agenda that lists groups to the handlers' transactions. */
+/** Planted bugs in queues, from the worklist that lists groups to the handlers' transactions. */
 import type { Mutant } from './mutant.ts'
 
 export const queueMutants: readonly Mutant[] = [
@@ -104,7 +104,7 @@ export const queueMutants: readonly Mutant[] = [
   },
   {
     id: 'Q08',
-    title: 'which groups have something on their agenda is known in memory only',
+    title: 'which groups have something on their worklist is known in memory only',
     edits: [
       {
         file: 'src/store/worklist-index.ts',

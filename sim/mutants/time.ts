@@ -99,7 +99,7 @@ export const timeMutants: readonly Mutant[] = [
     rules: ['LIVE-6'],
     edits: [
       {
-        file: 'src/peers/supply.ts',
+        file: 'src/peers/replies.ts',
         find: '      if (entries.length >= entriesMax) break\n',
         replace:
           '      for (let at = from; at < position; at++) log.chosen(group, at)\n' +

@@ -1,14 +1,14 @@
 /**
  * Cells that wait for their shard's replica set, as rows of groups on other sets. Rows are on the
- * agenda of their group under `bufferTopic` until they are in their shards; those that their shards
+ * worklist of their group under `bufferTopic` until they are in their shards; those that their shards
  * would not have stay under `rejectedTopic`, with the reason.
  *
  *   group: a tuple ('buffer', datastore, shard, salt)        the salt puts it on the set wanted
- *   row:   agenda key, then a tuple (row key, column, ref key, hash of the body)
+ *   row:   worklist key, then a tuple (row key, column, ref key, hash of the body)
  *
  * A cell that is buffered again, with an equal body, is the same row.
  */
-import { afterAgenda, agendaPrefix } from '../group/worklist-key.ts'
+import { afterWorklist, worklistPrefix } from '../group/worklist-key.ts'
 import { AssertionError } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
@@ -72,18 +72,18 @@ export function bufferRange(topic: BufferTopic): {
   readonly gte: Uint8Array
   readonly lt: Uint8Array
 } {
-  return { gte: agendaPrefix(topic), lt: afterAgenda(topic) }
+  return { gte: worklistPrefix(topic), lt: afterWorklist(topic) }
 }
 
 export function bufferKey(topic: BufferTopic, name: CellName, bodyHash: Uint8Array): Uint8Array {
   const { rowKey, column, refKey } = name
   const tuple = encodeTuple([rowKey.toLowerCase(), column, refKey, bodyHash])
-  return Buffer.concat([agendaPrefix(topic), tuple])
+  return Buffer.concat([worklistPrefix(topic), tuple])
 }
 
 /** The same row under another topic. */
 export function underTopic(key: Uint8Array, from: BufferTopic, to: BufferTopic): Uint8Array {
-  return Buffer.concat([agendaPrefix(to), key.subarray(agendaPrefix(from).length)])
+  return Buffer.concat([worklistPrefix(to), key.subarray(worklistPrefix(from).length)])
 }
 
 export function encodeBuffered(cell: Omit<BufferedCell, keyof CellName>): Uint8Array {
@@ -126,7 +126,7 @@ function unreadable(): StoreError {
 }
 
 function nameOf(key: Uint8Array, topic: BufferTopic): CellName {
-  const parts = decodeTuple(key.subarray(agendaPrefix(topic).length)) ?? []
+  const parts = decodeTuple(key.subarray(worklistPrefix(topic).length)) ?? []
   const [rowKey, column, refKey] = parts
   if (typeof rowKey !== 'string' || typeof column !== 'string') throw unreadable()
   if (typeof refKey !== 'number') throw unreadable()

@@ -54,7 +54,7 @@ import { purgePage } from './shard-purge.ts'
 import { answerFull, latestCell, rowOf, versionsOf, type ShardView } from './shard-read.ts'
 import { ShardReader, type Call } from './shard-reader.ts'
 import { ByShard, shardOf } from './shard.ts'
-import { Sightings } from './sightings.ts'
+import { ObservedPositions } from './observed-positions.ts'
 
 /** What cells are made of: a replica, time and chance. */
 export interface CellPorts {
@@ -116,7 +116,7 @@ export class CellStore implements CellService {
   }
 
   async execute(operation: CellOperation, options: CallOptions): Promise<Answered> {
-    const seen = new Sightings()
+    const seen = new ObservedPositions()
     const outcome = await outcomeOf(() => this.#execute(operation, options, seen))
     const answer: Answer = outcome.kind === 'ok' ? outcome.value : outcome
     const leaders = seen.leaders()
@@ -136,7 +136,7 @@ export class CellStore implements CellService {
     this.#logs.stop()
   }
 
-  #execute(operation: CellOperation, options: CallOptions, seen: Sightings): Promise<Answer> {
+  #execute(operation: CellOperation, options: CallOptions, seen: ObservedPositions): Promise<Answer> {
     if (this.#isStopped) throw new StoreError('closed', 'this node is stopping; ask another one')
     const refused = operationProblem(operation) ?? timeoutProblem(options.timeoutMs)
     if (refused !== undefined) throw errorOf(refused)

@@ -8,7 +8,7 @@ import type { Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { upkeepBounds } from '../indexes/bounds.ts'
-import { indexAgenda } from '../tables/index-agenda.ts'
+import { indexWorklist } from '../tables/index-worklist.ts'
 import { indexFaultsMax, type IndexFault, type Progress } from '../indexes/report.ts'
 import { untilRelayedFrom } from '../tables/index-wait.ts'
 import type { Tables } from '../tables/tables.ts'
@@ -88,7 +88,7 @@ export async function buildCellIndex(parts: CellBuildParts): Promise<CellsFilled
     atOnceMax: upkeepBounds.groupsAtOnceMax,
   }
   await forEachShard(parts, 'relaying', rest, async (of) => {
-    await untilRelayedFrom(port, shardGroupOf(of), indexAgenda, { clock })
+    await untilRelayedFrom(port, shardGroupOf(of), indexWorklist, { clock })
   })
   return { filled: rest.shards, rows }
 }

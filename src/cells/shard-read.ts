@@ -25,7 +25,7 @@ export interface ShardView {
   readonly rows: GroupReader
 }
 
-export interface Looked<Value> {
+export interface ReadResult<Value> {
   readonly value: Value
   /** Absent when nothing was read. */
   readonly view: View | undefined
@@ -41,7 +41,7 @@ export async function readShard<Value>(
   read: ReadFrom,
   deadlineMs: number,
   work: (view: ShardView) => Promise<Value>,
-): Promise<Looked<Value>> {
+): Promise<ReadResult<Value>> {
   const level = read.level === 'any' ? 'snapshot' : 'current'
   const atLeast = positionOf(read.atLeast, of.shard) ?? 0
   for (let rerun = 0; ; rerun++) {
@@ -71,7 +71,7 @@ export async function latestCell(
 const firstChunkRows = 4
 const chunkRowsMax = 256
 
-export interface Filled {
+export interface FilledPage {
   readonly cells: readonly StoredCell[]
   /** The first one that there is no room for. */
   readonly over?: StoredCell
@@ -87,7 +87,7 @@ export async function fill(
   limit: number,
   share: AnswerShare,
   next: (from: number, count: number) => Promise<readonly CellRow[]>,
-): Promise<Filled> {
+): Promise<FilledPage> {
   const cells: StoredCell[] = []
   while (cells.length < limit) {
     const most = cells.length === 0 ? firstChunkRows : chunkRowsMax

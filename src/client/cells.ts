@@ -5,7 +5,7 @@
  */
 import { StoreError } from '../base/errors.ts'
 import { checkOptions, wrongArgument } from '../base/arguments.ts'
-import { begun } from '../base/begun.ts'
+import { asPromise } from '../base/as-promise.ts'
 import { storeTime } from '../base/given-time.ts'
 import { checkSignal, signalled } from '../txn/signalled.ts'
 import { isWrite } from '../wire/client/client-message.ts'
@@ -119,7 +119,7 @@ export class ClientCells {
   }
 
   get(name: CellName, options: ReadOptions = {}): Promise<Cell | undefined> {
-    return begun(() => {
+    return asPromise(() => {
       checkOptions('cells.get', options, readRules)
       return this.#getOne(name, 'needed', options)
     })
@@ -127,7 +127,7 @@ export class ClientCells {
 
   /** The cell with the column's highest ref key. */
   latest(rowKey: string, column: string, options: ReadOptions = {}): Promise<Cell | undefined> {
-    return begun(() => {
+    return asPromise(() => {
       checkOptions('cells.latest', options, readRules)
       return this.#getOne({ rowKey, column }, 'optional', options)
     })

@@ -1,6 +1,6 @@
 /** The client: cells and entity groups of a cluster, through whichever of its nodes answers. */
 import { checkOptions } from '../base/arguments.ts'
-import { begun } from '../base/begun.ts'
+import { asPromise } from '../base/as-promise.ts'
 import { StoreError } from '../base/errors.ts'
 import { errorOf, type Problem } from '../base/problem.ts'
 import { unpackBody, type Json } from '../cells/body.ts'
@@ -23,9 +23,9 @@ import { noLives } from '../tables/index-life.ts'
 import { openTables } from '../tables/open.ts'
 import type { Tables } from '../tables/tables.ts'
 import {
-  isAgendaOperation,
-  type AgendaAnswer,
-  type AskAgenda,
+  isWorklistOperation,
+  type WorklistAnswer,
+  type AskWorklist,
 } from '../worklist/worklist-operation.ts'
 import {
   applySchema,
@@ -42,8 +42,8 @@ import { checkSignal, goneBy, signalRules, type SignalOptions } from '../txn/sig
 import { momentOf } from '../time/moments.ts'
 import type { Replied, Reply } from '../wire/client/client-message.ts'
 import { notAnAnswer, PutCall, ReadCall, type Call } from './call.ts'
-import { Caller, type ClientPorts } from './caller.ts'
-import { closed } from './calling.ts'
+import { RequestSender, type ClientPorts } from './request-sender.ts'
+import { closed } from './in-flight.ts'
 import { applicationCallsMax, defaultClientLimits, type ClientLimits } from './client-limits.ts'
 import { checkDatastore, ClientCellIndexes } from './cell-indexes.ts'
 import { ClientCells } from './cells.ts'
@@ -68,7 +68,7 @@ export class Client implements CellService {
   readonly #limits: ClientLimits
   readonly #sessions: Sessions
   readonly #seen = new SeenPositions()
-  readonly #caller: Caller
+  readonly #caller: RequestSender
   #isClosed = false
   readonly #checkOpen = (): void => {
     if (this.#isClosed) throw errorOf(closed)
@@ -84,14 +84,14 @@ export class Client implements CellService {
     this.#ports = ports
     this.#limits = { ...defaultClientLimits, callsMax: applicationCallsMax, ...limits }
     this.#sessions = new Sessions(ports.clock, ports.random)
-    this.#caller = new Caller(ports, this.#limits)
+    this.#caller = new RequestSender(ports, this.#limits)
     this.groups = new ClientGroups(
       (operation, ms, signal) => this.#askGroup(operation, ms, signal),
       this.#seen,
       this.#checkOpen,
     )
     this.queues = new ClientQueues({
-      ask: (...asked) => this.#askAgenda(...asked),
+      ask: (...asked) => this.#askWorklist(...asked),
       groups: this.groups,
       clock: ports.clock,
       random: ports.random,
@@ -120,7 +120,7 @@ export class Client implements CellService {
     }
     checkOptions('client.rejected', options, signalRules)
     const { signal } = options
-    const ask: AskAgenda = (operation, ms) => this.#askAgenda(operation, ms, signal)
+    const ask: AskWorklist = (operation, ms) => this.#askWorklist(operation, ms, signal)
     const { timeoutMs } = this.#limits
     const groups = signal === undefined ? this.groups : this.groups.until(signal)
     return rejectedPuts({ ask, groups, timeoutMs, signal }, datastore)
@@ -243,7 +243,7 @@ export class Client implements CellService {
   }
 
   execute(operation: CellOperation, options: CallOptions): Promise<Answered> {
-    return begun(() => {
+    return asPromise(() => {
       checkOperation('client.execute', operation, options)
       return this.#execute(operation, options)
     })
@@ -279,14 +279,14 @@ export class Client implements CellService {
     return new PutCall(operation, this.#sessions.openMany(operation.items.length))
   }
 
-  async #askAgenda(
-    ...[operation, timeoutMs, signal]: Parameters<AskAgenda>
-  ): Promise<AgendaAnswer> {
+  async #askWorklist(
+    ...[operation, timeoutMs, signal]: Parameters<AskWorklist>
+  ): Promise<WorklistAnswer> {
     const refused = timeoutProblem(timeoutMs)
     if (refused !== undefined) return { kind: 'problem', problem: refused }
     const call = new ReadCall(operation)
     const { answer } = await this.#caller.carryOut(operation, call, timeoutMs, goneBy(signal))
-    const isFair = answer.kind === 'problem' || isAgendaOperation(answer)
+    const isFair = answer.kind === 'problem' || isWorklistOperation(answer)
     return isFair ? answer : { kind: 'problem', problem: notAnAnswer }
   }
 
@@ -315,7 +315,7 @@ function ofCells({ answer, positions }: Replied): Answered {
 
 function isOfCells(answer: Reply): answer is Answer {
   if (answer.kind === 'problem') return true
-  return answer.kind !== 'status' && !isOfGroup(answer) && !isAgendaOperation(answer)
+  return answer.kind !== 'status' && !isOfGroup(answer) && !isWorklistOperation(answer)
 }
 
 function ofGroup({ answer }: Replied): GroupAnswer {

@@ -8,9 +8,9 @@ import type { Ending } from './links.ts'
 const tellingTryMs = 20
 
 export function endingOf(result: Try, tryMs: number): Ending {
-  if (result.kind === 'unsent') return 'untold'
-  if (result.kind === 'lost') return tryMs < tellingTryMs ? 'untold' : 'lost'
-  return isUseless(result.answered) ? 'useless' : 'answered'
+  if (result.kind === 'unsent') return 'inconclusive'
+  if (result.kind === 'lost') return tryMs < tellingTryMs ? 'inconclusive' : 'lost'
+  return isFailed(result.answered) ? 'failed' : 'answered'
 }
 
 /** The node would not hear of it. Where that does not end the call, another one may know more. */
@@ -19,7 +19,7 @@ export function isRefused(result: Try): boolean {
 }
 
 /** The node cannot answer: it is cut off from the others, or stopping. */
-function isUseless(replied: Replied): boolean {
+function isFailed(replied: Replied): boolean {
   const { answer } = replied
   if (answer.kind === 'commit-group') return answer.outcome.kind === 'unknown'
   return isAll(replied, isOutage)

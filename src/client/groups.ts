@@ -1,7 +1,7 @@
 /** Entity groups over the network: what transactions of an application stand on. */
 import type { GroupId, Position } from '../base/ids.ts'
 import { checkOptions } from '../base/arguments.ts'
-import { begun } from '../base/begun.ts'
+import { asPromise } from '../base/as-promise.ts'
 import { StoreError } from '../base/errors.ts'
 import { errorOf } from '../base/problem.ts'
 import type {
@@ -94,7 +94,7 @@ export class ClientGroups implements GroupPort, LockSource {
     timeoutMs: number,
     atLeast: Position = 0,
   ): Promise<FirstRead> {
-    return begun(() => {
+    return asPromise(() => {
       checkGroup('groups.begin', group)
       checkFrom('groups.begin', from)
       checkAsked('groups.begin', asked)

@@ -5,19 +5,19 @@
  */
 import type { Clock } from '../ports/clock.ts'
 import { CallQueue, type QueueLimits } from './call-queue.ts'
-import { heldMsMax, heldMsMin, type Calling, type Lane } from './calling.ts'
+import { heldMsMax, heldMsMin, type InFlight, type Lane } from './in-flight.ts'
 import { TimeOut } from '../time/time-out.ts'
 
 export interface HoldingPorts {
   readonly clock: Clock
   /** Sends it; false: no window has room for it. */
-  send(one: Calling, nowMs: number): boolean
+  send(one: InFlight, nowMs: number): boolean
   /** Before this time no window has room, whatever is answered. */
   roomAtMs(lane: Lane, nowMs: number): number
   /** Requests that are at nodes. */
   inFlight(lane: Lane): number
   /** It has waited for too long. `isLoaded`: a node has refused for load. */
-  onLate(one: Calling, isLoaded: boolean): void
+  onLate(one: InFlight, isLoaded: boolean): void
 }
 
 export interface HoldingFigures {
@@ -30,7 +30,7 @@ const lanes: readonly Lane[] = ['writes', 'reads']
 
 export class Holding {
   readonly #ports: HoldingPorts
-  readonly #queues: Readonly<Record<Lane, CallQueue<Calling>>>
+  readonly #queues: Readonly<Record<Lane, CallQueue<InFlight>>>
   readonly #refused: Record<Lane, number> = { writes: 0, reads: 0 }
   readonly #deadlines: TimeOut
   readonly #rooms: TimeOut
@@ -51,7 +51,7 @@ export class Holding {
   }
 
   /** Undefined: it is sent, or waits. Else it is neither: when it may be worth another try, in milliseconds. */
-  enter(one: Calling, nowMs: number): number | undefined {
+  enter(one: InFlight, nowMs: number): number | undefined {
     const { lane } = one
     if (lane === undefined) return void this.#ports.send(one, nowMs)
     const queue = this.#queues[lane]
@@ -70,7 +70,7 @@ export class Holding {
   }
 
   /** One that has been under way: before those that have not. */
-  enterAgain(one: Calling, nowMs: number): void {
+  enterAgain(one: InFlight, nowMs: number): void {
     const { lane } = one
     if (lane === undefined) return void this.#ports.send(one, nowMs)
     const queue = this.#queues[lane]
@@ -85,7 +85,7 @@ export class Holding {
   }
 
   /** Of one that a node has refused: whether it may wait for another try, which begins at `atMs`. */
-  mayWait(one: Calling, lane: Lane, nowMs: number, atMs: number): boolean {
+  mayWait(one: InFlight, lane: Lane, nowMs: number, atMs: number): boolean {
     const queue = this.#queues[lane]
     queue.hold(one, nowMs, this.#ports.inFlight(lane))
     queue.onRefusal(one, nowMs)
@@ -116,7 +116,7 @@ export class Holding {
   }
 
   /** Takes all out. */
-  stop(): readonly Calling[] {
+  stop(): readonly InFlight[] {
     this.#deadlines.stop()
     this.#rooms.stop()
     return lanes.flatMap((lane) => this.#queues[lane].drop(() => true, 0))
@@ -156,7 +156,7 @@ export class Holding {
     let nextMs = Number.POSITIVE_INFINITY
     for (const lane of lanes) {
       const queue = this.#queues[lane]
-      const isLate = (one: Calling): boolean => {
+      const isLate = (one: InFlight): boolean => {
         if (queue.isLate(one, nowMs)) return true
         nextMs = Math.min(nextMs, queue.dueMs(one, nowMs))
         return false

@@ -11,12 +11,12 @@ import type { Clock } from '../ports/clock.ts'
 import { problem, type Problem } from '../base/problem.ts'
 import type { Endpoint, Unreached } from '../ports/transport.ts'
 import { Breaker, type BreakerLimits, type BreakerState } from './breaker.ts'
-import type { Lane } from './calling.ts'
+import type { Lane } from './in-flight.ts'
 import { UnreachedAddresses } from './unreached.ts'
 import { Window, type WindowLimits } from './window.ts'
 
 /** How a try at a node ended, as far as it tells of the node. */
-export type Ending = 'answered' | 'useless' | 'lost' | 'untold'
+export type Ending = 'answered' | 'failed' | 'lost' | 'inconclusive'
 
 /** What is known of a node that was linked once. */
 export interface LinkView {
@@ -94,7 +94,7 @@ export class Links {
   }
 
   #newPlace(endpoint: Endpoint, node: string): Place {
-    const tries = { answered: 0, useless: 0, lost: 0, untold: 0 }
+    const tries = { answered: 0, failed: 0, lost: 0, inconclusive: 0 }
     const breaker = new Breaker(this.#limits)
     const windows = { writes: new Window(this.#limits), reads: new Window(this.#limits) }
     return { endpoint, node, isUp: false, breaker, windows, tries }
@@ -148,7 +148,7 @@ export class Links {
     if (lane !== undefined) place.windows[lane].end()
     place.tries[ending] += 1
     if (ending === 'answered') place.breaker.succeed()
-    else if (ending === 'untold') place.breaker.forget()
+    else if (ending === 'inconclusive') place.breaker.forget()
     else place.breaker.fail(this.#clock.monotonicMs())
   }
 

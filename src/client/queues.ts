@@ -10,13 +10,13 @@ import { errorOf } from '../base/problem.ts'
 import { isReadable } from '../base/readable.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { AskAgenda } from '../worklist/worklist-operation.ts'
+import type { AskWorklist } from '../worklist/worklist-operation.ts'
 import { DeadLetters } from '../queues/dead-letters.ts'
 import type { HandleCall, QueueSource } from '../queues/handle-call.ts'
-import { listWaiting, type WaitingMessage } from '../queues/look.ts'
+import { listWaiting, type WaitingMessage } from '../queues/inspect.ts'
 import { QueueHandler } from '../queues/handler.ts'
 import { sumsOf, type QueueSum } from '../queues/queue-sum.ts'
-import { RemoteAgenda } from '../worklist/remote-worklist.ts'
+import { RemoteWorklist } from '../worklist/remote-worklist.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import type { IntentSource } from '../txn/session.ts'
 import {
@@ -27,7 +27,7 @@ import {
   type SignalOptions,
 } from '../txn/signalled.ts'
 import { notAnAnswer } from './call.ts'
-import { closed } from './calling.ts'
+import { closed } from './in-flight.ts'
 import { limitProblem } from './group-check.ts'
 import { checkText } from './rules.ts'
 
@@ -51,7 +51,7 @@ function checkHandleCall(given: unknown): void {
 }
 
 export interface ClientQueuesParts {
-  readonly ask: AskAgenda
+  readonly ask: AskWorklist
   readonly groups: GroupPort
   readonly clock: Clock
   readonly random: Random
@@ -83,10 +83,10 @@ export class ClientQueues implements QueueSource {
     const { onFailed = () => undefined, ...options } = rest
     checkSignal(signal)
     // It lists all groups every second: those of a set that is away must not keep it from the others.
-    const agenda = new RemoteAgenda({ ask, clock, random, isPartial: true })
+    const worklist = new RemoteWorklist({ ask, clock, random, isPartial: true })
     const parts = {
       queue,
-      agenda,
+      worklist,
       groups,
       clock,
       random,
@@ -110,10 +110,10 @@ export class ClientQueues implements QueueSource {
     checkOptions('queues.list', options, signalRules)
     const { signal } = options
     const { ask, timeoutMs } = this.#parts
-    const operation = { kind: 'sum-agenda', prefix: '' } as const
+    const operation = { kind: 'sum-worklist', prefix: '' } as const
     const answer = await signalled(signal, () => ask(operation, timeoutMs, signal))
     checkSignal(signal)
-    if (answer.kind === 'sum-agenda') return sumsOf(answer.topics)
+    if (answer.kind === 'sum-worklist') return sumsOf(answer.topics)
     throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
   }
 
@@ -129,15 +129,15 @@ export class ClientQueues implements QueueSource {
     checkOptions('queues.waiting', options, signalRules)
     const { signal } = options
     const { ask, groups, clock, random, timeoutMs } = this.#parts
-    const agenda = new RemoteAgenda({ ask, clock, random })
-    return listWaiting({ agenda, groups, clock, timeoutMs, signal }, queue, limit)
+    const worklist = new RemoteWorklist({ ask, clock, random })
+    return listWaiting({ worklist, groups, clock, timeoutMs, signal }, queue, limit)
   }
 
   /** Messages that were given up, of one queue in all groups. */
   deadLetters(queue: string): DeadLetters {
     checkText('queues.deadLetters', 'the queue', queue)
     const { ask, groups, clock, random, intents, timeoutMs } = this.#parts
-    const agenda = new RemoteAgenda({ ask, clock, random })
-    return new DeadLetters({ queue, agenda, groups, clock, random, intents, timeoutMs })
+    const worklist = new RemoteWorklist({ ask, clock, random })
+    return new DeadLetters({ queue, worklist, groups, clock, random, intents, timeoutMs })
   }
 }

@@ -13,7 +13,7 @@ import type { CellName } from '../cells/cell.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
 import { listedGroupsMax } from '../base/limits.ts'
 import { errorOf, type Problem } from '../base/problem.ts'
-import type { AskAgenda } from '../worklist/worklist-operation.ts'
+import type { AskWorklist } from '../worklist/worklist-operation.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { keyAfter } from '../txn/key-range.ts'
 import { signalled } from '../txn/signalled.ts'
@@ -30,7 +30,7 @@ export interface RejectedPut extends CellName {
 }
 
 export interface RejectedParts {
-  readonly ask: AskAgenda
+  readonly ask: AskWorklist
   readonly groups: GroupPort
   readonly timeoutMs: number
   readonly signal: AbortSignal | undefined
@@ -62,9 +62,9 @@ async function listed(
   after: GroupId | undefined,
 ): Promise<readonly GroupId[]> {
   const from = after === undefined ? {} : { after }
-  const operation = { kind: 'list-agenda', topic: rejectedTopic, limit: listedGroupsMax } as const
+  const operation = { kind: 'list-worklist', topic: rejectedTopic, limit: listedGroupsMax } as const
   const answer = await ask({ ...operation, ...from }, timeoutMs)
-  if (answer.kind === 'list-agenda') return answer.groups.map(({ group }) => group)
+  if (answer.kind === 'list-worklist') return answer.groups.map(({ group }) => group)
   throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
 }
 

@@ -19,7 +19,7 @@ import type {
   PutCells,
 } from '../cells/operation.ts'
 import { notAnAnswer, PutCall, ReadCall } from './call.ts'
-import { Caller } from './caller.ts'
+import { RequestSender } from './request-sender.ts'
 import { type ClientLimits } from './client-limits.ts'
 import { CommitCall } from './commit-call.ts'
 import type { HoldingFigures } from './holding.ts'
@@ -29,9 +29,9 @@ import type { Random } from '../ports/random.ts'
 import type { Pace } from '../ports/pace.ts'
 import type { Transport } from '../ports/transport.ts'
 import {
-  isAgendaOperation,
-  type AgendaAnswer,
-  type AgendaOperation,
+  isWorklistOperation,
+  type WorklistAnswer,
+  type WorklistOperation,
 } from '../worklist/worklist-operation.ts'
 import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import { timeoutProblem, type Intents } from '../txn/intents.ts'
@@ -50,11 +50,11 @@ export class Relay implements CellService {
   readonly groups: {
     execute(operation: GroupOperation, timeoutMs: number, pace?: Pace): Promise<GroupAnswer>
   }
-  readonly agendas: {
-    execute(operation: AgendaOperation, timeoutMs: number, pace?: Pace): Promise<AgendaAnswer>
+  readonly worklists: {
+    execute(operation: WorklistOperation, timeoutMs: number, pace?: Pace): Promise<WorklistAnswer>
   }
   readonly #callsMax: number
-  readonly #caller: Caller
+  readonly #caller: RequestSender
   readonly #sessions: Sessions
   /** End the calls that wait for new cells. */
   readonly #waits = new Set<() => void>()
@@ -62,10 +62,10 @@ export class Relay implements CellService {
 
   constructor(ports: RelayPorts, limits: ClientLimits) {
     this.#callsMax = limits.callsMax
-    this.#caller = new Caller(ports, limits)
+    this.#caller = new RequestSender(ports, limits)
     this.#sessions = new Sessions(ports.clock, ports.random)
     this.groups = { execute: (...asked) => this.#executeGroup(...asked) }
-    this.agendas = { execute: (...asked) => this.#executeAgenda(...asked) }
+    this.worklists = { execute: (...asked) => this.#executeWorklist(...asked) }
   }
 
   /** Calls under way at the nodes. */
@@ -162,17 +162,17 @@ export class Relay implements CellService {
     return merged(batch.kind, parts, await Promise.all(parts.map(ask)))
   }
 
-  async #executeAgenda(
-    operation: AgendaOperation,
+  async #executeWorklist(
+    operation: WorklistOperation,
     timeoutMs: number,
     pace?: Pace,
-  ): Promise<AgendaAnswer> {
+  ): Promise<WorklistAnswer> {
     const refused = timeoutProblem(timeoutMs) ?? (this.#isStopping ? stopping : undefined)
     if (refused !== undefined) return { kind: 'problem', problem: refused }
     const call = new ReadCall(operation)
     const { answer } = await this.#caller.carryOut(operation, call, timeoutMs, pace)
-    const isOfAgenda = answer.kind === 'problem' || isAgendaOperation(answer)
-    return isOfAgenda ? answer : { kind: 'problem', problem: notAnAnswer }
+    const isOfWorklist = answer.kind === 'problem' || isWorklistOperation(answer)
+    return isOfWorklist ? answer : { kind: 'problem', problem: notAnAnswer }
   }
 
   async #executeGroup(

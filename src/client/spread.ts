@@ -7,7 +7,7 @@ import type { GroupId } from '../base/ids.ts'
 import { isRowKey } from '../cells/cell.ts'
 import { isIndexOperation, type IndexOperation } from '../cells/operation.ts'
 import { shardGroup, shardOf } from '../cells/shard.ts'
-import { isAgendaOperation, type AgendaOperation } from '../worklist/worklist-operation.ts'
+import { isWorklistOperation, type WorklistOperation } from '../worklist/worklist-operation.ts'
 import { groupOf, isGroupOperation } from '../txn/group-operation.ts'
 import type { Operation } from '../wire/client/client-message.ts'
 
@@ -26,7 +26,7 @@ export function groupLed(operation: Operation): GroupId | undefined {
 /** Row keys are random, so their digits spread calls over the nodes; equal ones go to the same. */
 export function spreadOf(operation: Operation): number {
   if (isGroupOperation(operation)) return spreadOfText(groupOf(operation))
-  if (isAgendaOperation(operation)) return spreadOfTopic(operation)
+  if (isWorklistOperation(operation)) return spreadOfTopic(operation)
   if (isIndexOperation(operation)) return spreadOfIndex(operation)
   switch (operation.kind) {
     case 'put':
@@ -52,8 +52,8 @@ function spreadOfIndex(operation: IndexOperation): number {
   return spreadOfText(`${operation.name} ${String(operation.where[0]?.value)}`)
 }
 
-function spreadOfTopic(operation: AgendaOperation): number {
-  return operation.kind === 'watch-agenda' ? spreadOfText(operation.topic) : (operation.turn ?? 0)
+function spreadOfTopic(operation: WorklistOperation): number {
+  return operation.kind === 'watch-worklist' ? spreadOfText(operation.topic) : (operation.turn ?? 0)
 }
 
 function spreadOfText(text: string): number {

@@ -90,7 +90,7 @@ function isGood({ isUp, breaker }: GatewayNode): boolean {
 }
 
 function nodesOf({ nodes, links }: GatewayParts): readonly GatewayNode[] {
-  const none = { answered: 0, useless: 0, lost: 0, untold: 0 }
+  const none = { answered: 0, failed: 0, lost: 0, inconclusive: 0 }
   return nodes.map((url) => {
     const link = links.find(({ endpoint }) => endpoint === url)
     if (link === undefined) {

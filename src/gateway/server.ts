@@ -205,7 +205,7 @@ export class GatewayServer {
         transport: this.#clients,
         cells: this.#relay,
         groups: this.#relay.groups,
-        agendas: this.#relay.agendas,
+        worklists: this.#relay.worklists,
         clock: systemClock,
         slices: this.#slices,
         admission: this.#admission,

@@ -110,7 +110,7 @@ export function bytesOf({ key, value }: Pick<Row, 'key' | 'value'>): number {
   return key.length + value.length
 }
 
-/** A group with something under a topic on its agenda. */
+/** A group with something under a topic on its worklist. */
 export interface ListedGroup {
   readonly group: GroupId
   /** Of the newest row that was put there, as far as is known here. */
@@ -118,20 +118,20 @@ export interface ListedGroup {
 }
 
 /** Who has something to be acted on: rows under a topic (`group/worklist-key.ts`) applied at this node. */
-export interface Agenda {
+export interface Worklist {
   /**
    * At most `limit` groups, and `listedGroupsMax`, in the order of their names, those behind `after`.
-   * Some may have nothing any more: a worker that finds nothing there calls `delist`.
+   * Some may have nothing any more: a worker that finds nothing there calls `unlist`.
    */
   list(topic: string, after: GroupId | undefined, limit: number): Promise<readonly ListedGroup[]>
   /** At `position` the group had nothing under the topic. */
-  delist(topic: string, group: GroupId, position: Position): void
+  unlist(topic: string, group: GroupId, position: Position): void
   /** Calls `wake` whenever a row under the topic was applied here; returns a canceller. */
   watch(topic: string, wake: (listed: ListedGroup) => void): () => void
   /** Whether this node is, as far as it knows, the first one alive of those that hold the group. */
   isOurs(group: GroupId): boolean
-  /** The same agenda for listings that the signal gives up. Absent: a listing goes on to its end. */
-  until?(signal: AbortSignal): Agenda
+  /** The same worklist for listings that the signal gives up. Absent: a listing goes on to its end. */
+  until?(signal: AbortSignal): Worklist
 }
 
 /** Rows of a topic that were put, and that were taken away, as applied at this node since it started. */
@@ -140,7 +140,7 @@ export interface TopicCounts {
   readonly gone: number
 }
 
-export interface LocalAgendas extends Agenda {
+export interface LocalWorklists extends Worklist {
   /** Topics that groups are listed under, in the order of their names; at most `limit`. */
   topics(limit: number): Promise<readonly string[]>
   counts(): Readonly<Record<string, TopicCounts>>
@@ -229,5 +229,5 @@ export interface LocalReplica {
     limit: number,
     timeoutMs: number,
   ): Promise<readonly GroupId[]>
-  readonly agenda: LocalAgendas
+  readonly worklist: LocalWorklists
 }

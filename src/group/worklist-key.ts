@@ -1,5 +1,5 @@
 /**
- * Keys of a group's agenda: rows that a worker has to act on, and then take away (messages on their
+ * Keys of a group's worklist: rows that a worker has to act on, and then take away (messages on their
  * way, entries of an index elsewhere). Each is under a topic, and every node lists the groups that
  * have rows under it (`store/worklist-index.ts`), so that who serves a topic need not know the groups.
  *
@@ -12,8 +12,8 @@ import { fromLatin1 } from '../base/bytes.ts'
 import { afterPrefix, decodeTuple, encodeTuple, isWholeText } from '../base/tuple.ts'
 
 export const topicBytesMax = 256
-const agendaByte = 0xff
-const agendaText = '\u00ff'
+const worklistByte = 0xff
+const worklistText = '\u00ff'
 /** A tuple of one text ends so; inside, 00 is followed by ff. */
 const endOfTopic = '\u0000\u0001'
 
@@ -24,17 +24,17 @@ export function isTopic(name: string): boolean {
 }
 
 /** Opens the keys of all rows under a topic. */
-export function agendaPrefix(topic: string): Uint8Array {
-  assert(topic.length >= 1, 'agenda: a topic has a name')
+export function worklistPrefix(topic: string): Uint8Array {
+  assert(topic.length >= 1, 'worklist: a topic has a name')
   const named = encodeTuple([topic])
-  assert(named.length <= topicBytesMax, 'agenda: the name of a topic is too long')
-  return Buffer.concat([Uint8Array.of(agendaByte), named])
+  assert(named.length <= topicBytesMax, 'worklist: the name of a topic is too long')
+  return Buffer.concat([Uint8Array.of(worklistByte), named])
 }
 
 /** The first key beyond all rows under the topic. */
-export function afterAgenda(topic: string): Uint8Array {
-  const end = afterPrefix(agendaPrefix(topic))
-  assert(end !== undefined, 'agenda: something comes after every topic')
+export function afterWorklist(topic: string): Uint8Array {
+  const end = afterPrefix(worklistPrefix(topic))
+  assert(end !== undefined, 'worklist: something comes after every topic')
   return end
 }
 
@@ -45,11 +45,11 @@ export function topicOf(prefix: string): string | undefined {
 }
 
 /**
- * The topic's prefix of a row's key, both as latin1; undefined when the row is on no agenda. Keys are
+ * The topic's prefix of a row's key, both as latin1; undefined when the row is on no worklist. Keys are
  * whatever clients write: there may be no topic that has this prefix, and then no worker serves the row.
  */
 export function topicTextOf(key: string): string | undefined {
-  if (!key.startsWith(agendaText)) return undefined
+  if (!key.startsWith(worklistText)) return undefined
   const end = key.indexOf(endOfTopic)
   return end < 0 ? undefined : key.slice(0, end + endOfTopic.length)
 }

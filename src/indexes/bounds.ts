@@ -19,7 +19,7 @@ export const upkeepBounds = {
   changesAtOnceMax: 1_000,
   /** Of one row that has more entries than a transaction holds. */
   entriesAtOnceMax: 1_000,
-  /** Between two looks at an agenda, and two steps of a long wait. */
+  /** Between two looks at a worklist, and two steps of a long wait. */
   lookMs: 50,
   waitStepMs: 1_000,
   /** Looks at an entry that seems wrong, while changes of it are on their way. */

@@ -19,7 +19,7 @@ import {
   type Renewed,
   type Term,
 } from './message.ts'
-import type { LeaseLimits } from './reading.ts'
+import type { LeaseLimits } from './clock-reading.ts'
 
 interface Revocation {
   readonly serial: number
@@ -59,9 +59,9 @@ interface Peer {
   readonly node: NodeId
   grant: Grant | undefined
   /** Until then it may hold what an earlier incarnation of this node has granted. */
-  heldBlindMs: number
+  blindUntilMs: number
   /** Found slow: nothing is granted to it before then. */
-  refusedMs: number
+  refusedUntilMs: number
 }
 
 const nobody: readonly LeaseHolder[] = []
@@ -90,9 +90,9 @@ export class Grants {
     assert(heldMs(leaseMs, clockDriftPpm) <= leaseMs, 'LEASE-2: a holder outlives its grantor')
     this.#incarnation = incarnation
     this.#limits = limits
-    const heldBlindMs = this.#endOf(startedMs, longestLeaseMs)
+    const blindUntilMs = this.#endOf(startedMs, longestLeaseMs)
     this.#peers = new Map(
-      peers.map((node) => [node, { node, grant: undefined, heldBlindMs, refusedMs: 0 }]),
+      peers.map((node) => [node, { node, grant: undefined, blindUntilMs, refusedUntilMs: 0 }]),
     )
   }
 
@@ -116,13 +116,13 @@ export class Grants {
     const peer = this.#peers.get(from)
     if (peer === undefined || this.#limits.leaseMs === 0) return undefined
     // It knows this incarnation, so it counts on nothing of an earlier one.
-    if (message.grantor === this.#incarnation) peer.heldBlindMs = 0
+    if (message.grantor === this.#incarnation) peer.blindUntilMs = 0
     const { asked, term } = message
     if (asked.incarnation < (peer.grant?.incarnation ?? 0)) return undefined
     if (peer.grant !== undefined && term !== undefined && isSameTerm(term, peer.grant.term)) {
       acknowledge(peer.grant, message.serial)
     }
-    if (now < peer.refusedMs) return undefined
+    if (now < peer.refusedUntilMs) return undefined
     const grant = this.#grantFor(peer, asked, now)
     grant.untilMs = Math.max(grant.untilMs, this.#endOf(now, this.#limits.leaseMs))
     // Its holder counts no more than `leaseMs` from a moment before this one.
@@ -182,7 +182,7 @@ export class Grants {
   /** Notes that `from` will serve the group; the term it is noted under, or undefined when it is not. */
   register({ group, from, attempt, position, now }: Registering): Term | undefined {
     const grant = this.#live(from, now)
-    if (grant === undefined || now < (this.#peers.get(from)?.refusedMs ?? 0)) return undefined
+    if (grant === undefined || now < (this.#peers.get(from)?.refusedUntilMs ?? 0)) return undefined
     // A new registration cancels no revocation: what the holder is to drop, it may not hold anew.
     if (grant.revocations.has(group)) return undefined
     const before = grant.groups.get(group)
@@ -228,7 +228,7 @@ export class Grants {
   }
 
   #isHolder(peer: Peer, group: GroupId, position: Position, now: number): boolean {
-    if (now < peer.heldBlindMs) return true
+    if (now < peer.blindUntilMs) return true
     const { grant } = peer
     const registration = grant?.groups.get(group)
     if (grant === undefined || registration === undefined || now >= grant.untilMs) return false
@@ -243,7 +243,7 @@ export class Grants {
     const peer = this.#peers.get(holder)
     if (peer === undefined || !this.#isHolder(peer, group, position, now)) return true
     const { grant } = peer
-    assert(now < peer.heldBlindMs || grant !== undefined, 'LEASE-1: a holder without a grant')
+    assert(now < peer.blindUntilMs || grant !== undefined, 'LEASE-1: a holder without a grant')
     if (grant?.groups.has(group) === true && !grant.revocations.has(group)) {
       grant.serial += 1
       grant.revocations.set(group, { serial: grant.serial, endsMs: grant.untilMs })
@@ -254,7 +254,7 @@ export class Grants {
   /** It made writers wait too often: its lease runs out, and it gets none for `ms`. */
   refuse(holder: NodeId, now: number, ms: number): void {
     const peer = this.#peers.get(holder)
-    if (peer !== undefined) peer.refusedMs = Math.max(peer.refusedMs, now + ms)
+    if (peer !== undefined) peer.refusedUntilMs = Math.max(peer.refusedUntilMs, now + ms)
   }
 
   /** Registrations by peers, live or not. */

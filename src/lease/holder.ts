@@ -13,7 +13,7 @@ import { assert } from '../base/assert.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
 import { heldMs, suspensionMs } from '../base/limits.ts'
 import { isSameTerm, type HandBack, type Renew, type Renewed, type Term } from './message.ts'
-import type { LeaseLimits, Reading } from './reading.ts'
+import type { LeaseLimits, ClockReading } from './clock-reading.ts'
 
 interface Held {
   /** The grantor's highest incarnation heard of: terms of older ones are dropped. */
@@ -23,7 +23,7 @@ interface Held {
   givenUp: Term | undefined
   untilMs: number
   /** When the request left that the lease counts from, on both clocks. */
-  sentMs: number
+  sentAtMs: number
   sentWall: number
   /** The highest revocation of the term that is carried out. */
   serial: number
@@ -55,13 +55,13 @@ export class HeldLeases {
   }
 
   /** Whether this node may count on what is registered under this term of the peer's, now. */
-  isHeld(peer: NodeId, term: Term, reading: Reading): boolean {
+  isHeld(peer: NodeId, term: Term, reading: ClockReading): boolean {
     const held = this.#held.get(peer)
     return isOf(held, term) && this.#isLive(held, reading)
   }
 
   /** Whether there is a term of the peer's at all under which something could be registered. */
-  isLive(peer: NodeId, reading: Reading): boolean {
+  isLive(peer: NodeId, reading: ClockReading): boolean {
     const held = this.#held.get(peer)
     return held?.term !== undefined && this.#isLive(held, reading)
   }
@@ -70,12 +70,12 @@ export class HeldLeases {
    * What `isHeld` would say, for those who look at all nodes: their look ends nothing, not even what
    * this node will drop when it finds that it was suspended.
    */
-  wouldHold(peer: NodeId, term: Term, reading: Reading): boolean {
+  wouldHold(peer: NodeId, term: Term, reading: ClockReading): boolean {
     const held = this.#held.get(peer)
     return isOf(held, term) && reading.now < held.untilMs && !this.#hasStoodStill(held, reading)
   }
 
-  #isLive(held: Held, reading: Reading): boolean {
+  #isLive(held: Held, reading: ClockReading): boolean {
     if (reading.now >= held.untilMs) return false
     if (!this.#hasStoodStill(held, reading)) return true
     for (const one of this.#held.values()) one.term = undefined
@@ -83,8 +83,8 @@ export class HeldLeases {
   }
 
   /** Whether the wall clock has outrun the monotonic one by more than drift explains. */
-  #hasStoodStill({ sentMs, sentWall }: Held, { now, wall }: Reading): boolean {
-    const passedMicros = (now - sentMs) * 1000
+  #hasStoodStill({ sentAtMs, sentWall }: Held, { now, wall }: ClockReading): boolean {
+    const passedMicros = (now - sentAtMs) * 1000
     const drift = (passedMicros * this.#limits.clockDriftPpm) / 1_000_000
     return wall - sentWall > passedMicros + drift + suspensionMs * 1000
   }
@@ -110,7 +110,7 @@ export class HeldLeases {
   }
 
   /** Asks for a term, or for more of it; undefined when it asked a moment ago. */
-  renewal(peer: NodeId, { now, wall }: Reading, pauseMs = 0): Renew | undefined {
+  renewal(peer: NodeId, { now, wall }: ClockReading, pauseMs = 0): Renew | undefined {
     const held = this.#held.get(peer)
     if (held === undefined || now - held.askedMs < pauseMs) return undefined
     assert(now >= held.askedMs, 'LEASE-2: the clock of a lease goes back')
@@ -129,7 +129,7 @@ export class HeldLeases {
   onRenewed(
     peer: NodeId,
     message: Renewed,
-    reading: Reading,
+    reading: ClockReading,
     drop: (group: GroupId) => void,
   ): boolean {
     const held = this.#held.get(peer)
@@ -145,14 +145,14 @@ export class HeldLeases {
     return hasNews && message.revoked.length > 0
   }
 
-  #extend(held: Held, { asked, leaseMs }: Renewed, { now }: Reading): void {
-    const sentMs = asked.sentAt / 1000
-    const untilMs = sentMs + heldMs(leaseMs, this.#limits.clockDriftPpm)
-    if (sentMs > now || untilMs <= held.untilMs) return
-    assert(untilMs <= sentMs + leaseMs, 'LEASE-2: a lease is held for longer than it was granted')
+  #extend(held: Held, { asked, leaseMs }: Renewed, { now }: ClockReading): void {
+    const sentAtMs = asked.sentAt / 1000
+    const untilMs = sentAtMs + heldMs(leaseMs, this.#limits.clockDriftPpm)
+    if (sentAtMs > now || untilMs <= held.untilMs) return
+    assert(untilMs <= sentAtMs + leaseMs, 'LEASE-2: a lease is held for longer than it was granted')
     assert(held.term !== undefined, 'LEASE-2: a lease without a term is extended')
     held.untilMs = untilMs
-    held.sentMs = sentMs
+    held.sentAtMs = sentAtMs
     held.sentWall = asked.sentWall
   }
 
@@ -175,7 +175,7 @@ function nothing(): Held {
     term: undefined,
     givenUp: undefined,
     untilMs: 0,
-    sentMs: 0,
+    sentAtMs: 0,
     sentWall: 0,
     serial: 0,
     askedMs: Number.NEGATIVE_INFINITY,

@@ -8,7 +8,7 @@ import type { Limits } from '../base/limits.ts'
 import { Grants, type Registering } from './grantor.ts'
 import { HeldLeases } from './holder.ts'
 import type { HandBack, LeaseHolder, LeaseMessage, Renew, Renewed, Slow, Term } from './message.ts'
-import type { Reading } from './reading.ts'
+import type { ClockReading } from './clock-reading.ts'
 
 export interface LeasesOptions {
   readonly node: NodeId
@@ -22,7 +22,7 @@ export interface LeasesOptions {
 }
 
 /** How often a holder that does not answer is looked after in one lease time. */
-export const urgesPerLease = 16
+export const retriesPerLease = 16
 
 /** Holders that delay writers `slowCount` times within `slowWindowMs` get no leases for `slowPauseMs`. */
 const slowCount = 3
@@ -31,7 +31,7 @@ const slowWindowMs = 10_000
 const slowSpacingMs = 200
 const slowPauseMs = 30_000
 
-export type Told = readonly [to: NodeId, message: Renew | Renewed | Slow | HandBack]
+export type OutgoingMessage = readonly [to: NodeId, message: Renew | Renewed | Slow | HandBack]
 
 /** What a group's step may ask of this node's leases. */
 export class Leases {
@@ -43,7 +43,7 @@ export class Leases {
   readonly #peers: readonly NodeId[]
   readonly #held: HeldLeases
   readonly #grants: Grants
-  /** When this node last urged each holder that has not acknowledged a revocation. */
+  /** When this node last asked each holder again that has not acknowledged a revocation. */
   readonly #hurried = new Map<NodeId, number>()
   /** When holders were found slow, the last times of each. */
   readonly #slow = new Map<NodeId, number[]>()
@@ -89,16 +89,16 @@ export class Leases {
     assert(wasIn, 'LEASE-1: a group leaves a lease that it is not in')
   }
 
-  isHeld(peer: NodeId, term: Term, reading: Reading): boolean {
+  isHeld(peer: NodeId, term: Term, reading: ClockReading): boolean {
     return this.#held.isHeld(peer, term, reading)
   }
 
-  isLive(peer: NodeId, reading: Reading): boolean {
+  isLive(peer: NodeId, reading: ClockReading): boolean {
     return this.#held.isLive(peer, reading)
   }
 
   /** `isHeld`, for those who look at all nodes. */
-  wouldHold(peer: NodeId, term: Term, reading: Reading): boolean {
+  wouldHold(peer: NodeId, term: Term, reading: ClockReading): boolean {
     return this.#held.wouldHold(peer, term, reading)
   }
 
@@ -127,7 +127,7 @@ export class Leases {
   /** At once; then once in a sixteenth of a lease, while the holder says nothing: it names all groups. */
   #hurry(holder: NodeId, now: number): void {
     const last = this.#hurried.get(holder) ?? Number.NEGATIVE_INFINITY
-    if (now - last < this.#options.limits.leaseMs / urgesPerLease) return
+    if (now - last < this.#options.limits.leaseMs / retriesPerLease) return
     const message = this.#grants.answerAgain(holder, now)
     if (message === undefined) return
     this.#hurried.set(holder, now)
@@ -146,12 +146,12 @@ export class Leases {
   }
 
   /** Asks a peer for a term, unless it was asked just now. */
-  ask(peer: NodeId, reading: Reading): readonly Told[] {
+  ask(peer: NodeId, reading: ClockReading): readonly OutgoingMessage[] {
     return this.#renewal(peer, reading, this.#pauseMs)
   }
 
   /** Called a few times in each lease. A node that serves no group by itself lets its leases end. */
-  renewals(reading: Reading): readonly Told[] {
+  renewals(reading: ClockReading): readonly OutgoingMessage[] {
     if (this.#groups.size === 0) return []
     return this.#peers.flatMap((peer) => this.#renewal(peer, reading, this.#pauseMs))
   }
@@ -161,7 +161,7 @@ export class Leases {
     return this.#options.limits.leaseMs / 8
   }
 
-  #renewal(peer: NodeId, reading: Reading, pauseMs: number): readonly Told[] {
+  #renewal(peer: NodeId, reading: ClockReading, pauseMs: number): readonly OutgoingMessage[] {
     const renewal = this.#held.renewal(peer, reading, pauseMs)
     if (renewal === undefined) return []
     const handBack = this.#held.handBackTo(peer)
@@ -172,7 +172,7 @@ export class Leases {
    * A link came up, and with it another term begins. What is said at once tells a peer that has restarted
    * that nothing older is counted on, and one that has not to forget what is registered with it.
    */
-  onLink(peer: NodeId, incarnation: number, reading: Reading): readonly Told[] {
+  onLink(peer: NodeId, incarnation: number, reading: ClockReading): readonly OutgoingMessage[] {
     if (this.#options.limits.leaseMs === 0) return []
     this.#held.onLink(peer, incarnation)
     return this.#renewal(peer, reading, 0)
@@ -182,9 +182,9 @@ export class Leases {
   onMessage(
     from: NodeId,
     message: LeaseMessage,
-    reading: Reading,
+    reading: ClockReading,
     drop: (group: GroupId) => void,
-  ): readonly Told[] {
+  ): readonly OutgoingMessage[] {
     switch (message.kind) {
       case 'renew': {
         const answer = this.#grants.onRenew(from, message, reading.now)
@@ -205,7 +205,7 @@ export class Leases {
   }
 
   /** This node stops: it counts on nothing any more, and says so. */
-  handBack(): readonly Told[] {
+  handBack(): readonly OutgoingMessage[] {
     return this.#held.handBack()
   }
 }

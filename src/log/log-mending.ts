@@ -66,9 +66,9 @@ export async function mendLog(store: OrderedStore, owner: Owner, trace: Trace): 
   assert(!isOld && !left.mayEndEarly, 'LOG-13: a log is used that may be older than it was')
   await store.write([...left.puts.values(), damagesPut(damages)])
   await damage.done()
-  trace.mark('a damaged journal mended')
-  if (isMemoryLost) trace.mark('a memory of peers lost with the journal')
-  if (lostFlushes.length > 0) trace.mark('a flush lost with the journal')
+  trace.mark('damaged_journal_mended')
+  if (isMemoryLost) trace.mark('peer_memory_lost_with_journal')
+  if (lostFlushes.length > 0) trace.mark('flush_lost_with_journal')
 }
 
 const lostMemory: Put = { key: memoryKey, value: encodeLostMemory() }

@@ -176,7 +176,7 @@ function foldFlush(
     const group = index.fold(record, piece === undefined ? undefined : place, number)
     ledger.add(number, group, record.position, record.kind !== 'promise')
     if (isSound) continue
-    trace.mark('a damaged value found at start')
+    trace.mark('damaged_value_found_at_start')
     trace.emit({ kind: 'faulty', group: record.group, position: record.position })
   }
 }

@@ -37,7 +37,7 @@ const carriedGroupsMax = 1_000
 
 export class LogSettling {
   /** A start takes the log up: what is not applied yet is about to be, and nothing is carried over. */
-  isTakingUp = false
+  isReplaying = false
   /** Positions of a group through here stay open, and hold the mark up. Called with each batch. */
   onHeldUp: (group: GroupId, through: Position) => void = () => undefined
   readonly #parts: SettlingParts
@@ -57,7 +57,7 @@ export class LogSettling {
   }
 
   /** What is carried over, which may be thousands of positions; before all else. */
-  async takeUp(clock: Pick<Clock, 'defer'>): Promise<void> {
+  async loadCarried(clock: Pick<Clock, 'defer'>): Promise<void> {
     const { index, rows } = this.#parts
     const applied = new Map<GroupId, Position>()
     for await (const some of inTurns(rows.carried(), clock)) {
@@ -135,7 +135,7 @@ export class LogSettling {
   }
 
   #mayCarry({ group }: GroupPositions, isOld: boolean, through: Position): boolean {
-    if (this.isTakingUp || !isOld) return false
+    if (this.isReplaying || !isOld) return false
     if (this.#carried.has(group) || this.#carried.size < carriedGroupsMax) return true
     this.onHeldUp(group, through)
     return false

@@ -25,7 +25,7 @@ import { ChosenPlaces } from './chosen-places.ts'
 import { encodeFlush, flushKey, valueOf } from './flush.ts'
 import { FlushLedger, type Written, type WrittenSince } from './flush-ledger.ts'
 import { FlushReader } from './flush-reader.ts'
-import { bytesOf, gathering, hasRoom, type Gathering } from './gathering.ts'
+import { bytesOf, newFlush, hasRoom, type PendingFlush } from './pending-flush.ts'
 import { LogIndex, type PositionHeader } from './log-index.ts'
 import { metaPuts, type Identity, type LogMeta } from './log-meta.ts'
 import { openMeta, readMemory, recoverFlushes, settledEnd } from './log-recovery.ts'
@@ -85,7 +85,7 @@ export class LogStore {
   readonly #reader: FlushReader
   readonly #places = new ChosenPlaces()
   /** Not durable yet, in order; the first one may be in flight. */
-  readonly #queue: Gathering[] = []
+  readonly #queue: PendingFlush[] = []
   #queueBytes = 0
   /** Records that were appended or noted since it was opened, counted call by call. */
   #changes = 0
@@ -121,7 +121,7 @@ export class LogStore {
     const index = new LogIndex(rows)
     const ledger = new FlushLedger(meta.firstFlush, from.number)
     const settling = new LogSettling({ index, ledger, rows, carryAfterFlushes })
-    await settling.takeUp(options.clock)
+    await settling.loadCarried(options.clock)
     const end = await recoverFlushes(store, meta, from, index, ledger, trace)
     const memory = new PeerMemory(readMemory(store, end.number))
     const damages = tellDamages(store, trace)
@@ -159,8 +159,8 @@ export class LogStore {
   }
 
   /** Whether a start takes the log up: nothing that is not applied is carried over then. */
-  set isTakingUp(isTakingUp: boolean) {
-    this.#settling.isTakingUp = isTakingUp
+  set isReplaying(isReplaying: boolean) {
+    this.#settling.isReplaying = isReplaying
   }
 
   /** Called with a group whose open positions, through the one named, keep the log from being settled. */
@@ -241,11 +241,11 @@ export class LogStore {
     return true
   }
 
-  #lastForced(): Gathering | undefined {
+  #lastForced(): PendingFlush | undefined {
     return this.#queue.findLast((flush) => flush.isForced)
   }
 
-  #gather(records: readonly LogRecord[]): Gathering {
+  #gather(records: readonly LogRecord[]): PendingFlush {
     this.#changes += 1
     let bytes = 0
     for (const record of records) bytes += bytesOf(record)
@@ -264,11 +264,11 @@ export class LogStore {
     return flush
   }
 
-  #gatheringFor(count: number, bytes: number): Gathering {
+  #gatheringFor(count: number, bytes: number): PendingFlush {
     const last = this.#queue.at(-1)
     const { flushBytesMax } = this.#options
     if (last !== undefined && hasRoom(last, count, bytes, flushBytesMax)) return last
-    const next = gathering(this.#lastFlush + 1)
+    const next = newFlush(this.#lastFlush + 1)
     this.#lastFlush = next.number
     this.#ledger.open(next.number)
     this.#queue.push(next)
@@ -283,7 +283,7 @@ export class LogStore {
     this.#options.clock.defer(() => this.#write())
   }
 
-  /** Notes alone wait for company, except before a full gathering and at the end. */
+  /** Notes alone wait for company, except before a full flush and at the end. */
   get #isFlushDue(): boolean {
     const first = this.#queue[0]
     if (first === undefined) return false
@@ -335,7 +335,7 @@ export class LogStore {
     if (this.#queue.length === 0 && !this.#isRemembering) this.#onStopped()
   }
 
-  #onWritten(flush: Gathering): void {
+  #onWritten(flush: PendingFlush): void {
     this.#durableFlush = flush.number
     this.memory.onWritten()
     this.#queueBytes -= flush.bytes
@@ -415,7 +415,7 @@ export class LogStore {
 
   #noteDamage(group: GroupId, position: Position): void {
     this.#index.damage(group, position)
-    this.#options.trace.mark('a damaged value found by a read')
+    this.#options.trace.mark('damaged_value_found_by_read')
     this.#options.trace.emit({ kind: 'faulty', group, position })
   }
 
@@ -459,7 +459,7 @@ export class LogStore {
   #writtenIn(number: number): readonly Written[] | undefined {
     const records = this.#reader.records(number)
     if (records === undefined) {
-      this.#options.trace.mark('a damaged flush found by a digest')
+      this.#options.trace.mark('damaged_flush_found_by_digest')
       this.#options.trace.emit({ kind: 'unreadable', flush: number })
     }
     return records

@@ -103,7 +103,7 @@ export class Scrubber {
     if (this.#isStopped || store.check === undefined) return
     void this.#run('all', async () => {
       this.#data.passes += 1
-      trace.mark('a scrub has read everything')
+      trace.mark('scrub_done')
       await this.#passLog()
       if (this.#isStopped) return
       this.#timer = clock.setTimer(limits.scrubPauseMs, () => this.#pass())
@@ -117,16 +117,16 @@ export class Scrubber {
       await log.check?.('all', { ...this.#paceOf(this.#log), onDamage })
       if (this.#isStopped) return
       this.#log.passes += 1
-      trace.mark('a scrub has read the log')
+      trace.mark('scrub_of_log_done')
     } catch {
       // Something keeps it from reading that may be gone at the next pass, such as no file left to open.
-      if (!this.#isStopped) trace.mark('a scrub could not read the log')
+      if (!this.#isStopped) trace.mark('scrub_cannot_read_log')
     }
   }
 
   #onLogDamage(what: string): void {
     if (this.#isStopped) return
-    this.#ports.trace.mark('a scrub found damage in the log')
+    this.#ports.trace.mark('scrub_found_damage_in_log')
     this.#ports.onLogDamaged(what)
   }
 
@@ -137,7 +137,7 @@ export class Scrubber {
       if (!this.#isStopped) await then()
     } catch (error) {
       if (this.#isStopped) return
-      trace.mark('a scrub found damage')
+      trace.mark('scrub_found_damage')
       onFailed(error)
     }
   }

@@ -1,5 +1,5 @@
 /**
- * What a node does by itself, for what is on the agendas of the groups that it holds: delivers
+ * What a node does by itself, for what is on the worklists of the groups that it holds: delivers
  * messages, carries changes to global indexes, brings buffered cells home.
  */
 import { bufferCopiesDefault } from '../config/node-config.ts'
@@ -13,7 +13,7 @@ import { deliveryBounds, type DeliveryBounds } from '../queues/bounds.ts'
 import { Delivery, type DeliveryCounts } from '../queues/delivery.ts'
 import type { LocalReplica, TopicCounts } from '../group/replica-port.ts'
 import { IndexRelay, type RelayFigures } from '../tables/index-relay.ts'
-import type { AgendaBounds } from '../worklist/worklist-worker.ts'
+import type { WorklistBounds } from '../worklist/worklist-worker.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import type { BugPlace, NoteBug } from './bugs.ts'
 import { Buffering, type BufferCounts } from './buffering.ts'
@@ -24,7 +24,7 @@ export interface BackgroundOptions {
   /** How messages are delivered; the default bounds when absent. */
   readonly delivery?: DeliveryBounds
   /** How groups with changes of indexes are served; as usual when absent. */
-  readonly relay?: AgendaBounds
+  readonly relay?: WorklistBounds
 }
 
 export interface BackgroundParts extends BackgroundOptions {
@@ -86,7 +86,7 @@ export class Background {
 
   get status(): BackgroundStatus {
     const { counts, busyGroups } = this.#delivery
-    const topics = this.#parts.replica.agenda.counts()
+    const topics = this.#parts.replica.worklist.counts()
     return {
       buffer: this.#buffering.counts,
       queues: { ...counts, busyGroups, topics },

@@ -1,5 +1,5 @@
 /** Buffered writes at a node: takes cells whose shard's set is silent, and moves those that wait here. */
-import { agendaBounds, AgendaWorker } from '../worklist/worklist-worker.ts'
+import { worklistBounds, WorklistWorker } from '../worklist/worklist-worker.ts'
 import { BufferDrain } from '../cells/buffer-drain.ts'
 import { bufferTopic } from '../cells/buffer-rows.ts'
 import { BufferedCells } from '../cells/buffered-cells.ts'
@@ -36,7 +36,7 @@ export interface BufferCounts {
 export class Buffering {
   /** What takes operations on cells. */
   readonly cells: CellService
-  readonly #worker: AgendaWorker
+  readonly #worker: WorklistWorker
   #counts: BufferCounts = { buffered: 0, moved: 0, rejected: 0 }
 
   constructor(parts: BufferingParts) {
@@ -55,12 +55,12 @@ export class Buffering {
       onDrained: (moved, rejected) => this.#count(0, moved, rejected),
       ...common,
     })
-    this.#worker = new AgendaWorker({
+    this.#worker = new WorklistWorker({
       topic: bufferTopic,
-      agenda: replica.agenda,
+      worklist: replica.worklist,
       clock,
       random,
-      bounds: agendaBounds,
+      bounds: worklistBounds,
       serve: (group) => drain.serve(group),
       onFailed: (_group, error) => parts.onFailed(error),
     })

@@ -14,9 +14,9 @@ import { Slices, type Line, type Task } from '../ports/slices.ts'
 import type { Endpoint, Transport } from '../ports/transport.ts'
 import { callTimeoutMsMax } from '../txn/bounds.ts'
 import {
-  isAgendaOperation,
-  type AgendaAnswer,
-  type AgendaOperation,
+  isWorklistOperation,
+  type WorklistAnswer,
+  type WorklistOperation,
 } from '../worklist/worklist-operation.ts'
 import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import {
@@ -65,8 +65,8 @@ export interface ClientServerPorts {
     execute(operation: GroupOperation, timeoutMs: number, pace: Pace): Promise<GroupAnswer>
     answerNow?(operation: GroupOperation): GroupAnswer | undefined
   }
-  readonly agendas: {
-    execute(operation: AgendaOperation, timeoutMs: number, pace: Pace): Promise<AgendaAnswer>
+  readonly worklists: {
+    execute(operation: WorklistOperation, timeoutMs: number, pace: Pace): Promise<WorklistAnswer>
   }
   readonly clock: Clock
   /** Of the process; absent: its own. */
@@ -376,8 +376,8 @@ export class ClientServer {
     if (isGroupOperation(operation)) {
       return { answer: await this.#ports.groups.execute(operation, timeoutMs, pace), positions: [] }
     }
-    if (isAgendaOperation(operation)) {
-      const answer = await this.#ports.agendas.execute(operation, timeoutMs, pace)
+    if (isWorklistOperation(operation)) {
+      const answer = await this.#ports.worklists.execute(operation, timeoutMs, pace)
       return { answer, positions: [] }
     }
     const options = intents === undefined ? { timeoutMs, pace } : { timeoutMs, intents, pace }

@@ -13,7 +13,7 @@ import type { DriverOptions, DriverPorts } from '../replica/driver-ports.ts'
 import { heldClock } from '../peers/peer-clocks.ts'
 import type { LocalReplica } from '../group/replica-port.ts'
 import type { ReplicaStatus } from '../replica/replica-status.ts'
-import { AgendaService } from '../worklist/worklist-service.ts'
+import { WorklistService } from '../worklist/worklist-service.ts'
 import { GroupService } from '../txn/group-service.ts'
 import type { ClientFrame } from '../wire/client/client-message.ts'
 import { Admission, type AdmissionFigures } from './admission.ts'
@@ -66,7 +66,7 @@ export class Node {
   readonly #driver: Driver
   readonly #store: CellStore
   readonly #groups: GroupService
-  readonly #agendas: AgendaService
+  readonly #worklists: WorklistService
   readonly #routing: Routing
   readonly #background: Background
   readonly #server: ClientServer
@@ -111,8 +111,8 @@ export class Node {
     const noteBug = this.bugs.note
     const common = { replica: driver, clock, random }
     this.#groups = new GroupService(common)
-    this.#agendas = new AgendaService({ node, ...common })
-    const own = { groups: this.#groups, agendas: this.#agendas }
+    this.#worklists = new WorklistService({ node, ...common })
+    const own = { groups: this.#groups, worklists: this.#worklists }
     this.#routing = new Routing({ node, placement, elsewhere, ...common, ...own })
     const { groups } = this.#routing
     const { hasCellIndexes: hasIndexes = true } = options
@@ -134,7 +134,7 @@ export class Node {
     driver.onBug = (error) => void noteBug('message', error)
     this.#background = new Background({ groups, cells, trace, noteBug, ...common, ...options })
     const status = (): PlainObject => plain(this.status())
-    const services = { cells: this.cells, groups: this.#routing, agendas: this.#routing.agendas }
+    const services = { cells: this.cells, groups: this.#routing, worklists: this.#routing.worklists }
     const { slices: sliceLimits = defaultSliceLimits } = options
     const slices = new Slices(clock, sliceLimits)
     this.slices = slices
@@ -197,7 +197,7 @@ export class Node {
   #end(): Promise<void> {
     this.#store.stop()
     this.#groups.stop()
-    this.#agendas.stop()
+    this.#worklists.stop()
     return this.#background.stop()
   }
 }

@@ -5,7 +5,7 @@
 import { compareText } from '../base/bytes.ts'
 import { listedGroupsMax } from '../base/limits.ts'
 import { mayBeRetried } from '../client/call.ts'
-import type { AgendaAnswer, ListAgenda, TopicSum } from '../worklist/worklist-operation.ts'
+import type { WorklistAnswer, ListWorklist, TopicSum } from '../worklist/worklist-operation.ts'
 import type { GroupAnswer, ListGroups } from '../txn/group-operation.ts'
 
 /**
@@ -26,22 +26,22 @@ export async function mergedGroups(
 
 /** `own` is that of the node's set: without it there is no part either. */
 export async function mergedListing(
-  { limit, isPartial }: ListAgenda,
-  own: Promise<AgendaAnswer>,
-  others: readonly Promise<AgendaAnswer>[],
-): Promise<AgendaAnswer> {
-  const found: (AgendaAnswer & { readonly kind: 'list-agenda' })['groups'][number][] = []
+  { limit, isPartial }: ListWorklist,
+  own: Promise<WorklistAnswer>,
+  others: readonly Promise<WorklistAnswer>[],
+): Promise<WorklistAnswer> {
+  const found: (WorklistAnswer & { readonly kind: 'list-worklist' })['groups'][number][] = []
   const [first, ...rest] = await Promise.all([own, ...others])
   const heard = isPartial === true ? rest.filter((answer) => !isOutage(answer)) : rest
   for (const answer of [first, ...heard]) {
-    if (answer.kind !== 'list-agenda') return answer
+    if (answer.kind !== 'list-worklist') return answer
     found.push(...answer.groups)
   }
   const groups = found.sort((a, b) => compareText(a.group, b.group)).slice(0, ofOnePage(limit))
-  return { kind: 'list-agenda', groups }
+  return { kind: 'list-worklist', groups }
 }
 
-function isOutage(answer: AgendaAnswer): boolean {
+function isOutage(answer: WorklistAnswer): boolean {
   return answer.kind === 'problem' && mayBeRetried(answer.problem)
 }
 
@@ -50,15 +50,15 @@ function ofOnePage(limit: number): number {
 }
 
 /** `node` is the first one's: whose own answer this is. */
-export async function mergedSums(asked: readonly Promise<AgendaAnswer>[]): Promise<AgendaAnswer> {
+export async function mergedSums(asked: readonly Promise<WorklistAnswer>[]): Promise<WorklistAnswer> {
   const sums = new Map<string, TopicSum>()
   const answers = await Promise.all(asked)
   for (const answer of answers) {
-    if (answer.kind !== 'sum-agenda') return answer
+    if (answer.kind !== 'sum-worklist') return answer
     for (const sum of answer.topics) sums.set(sum.topic, added(sums.get(sum.topic), sum))
   }
   const [first] = answers
-  if (first?.kind !== 'sum-agenda') throw new RangeError('node: nobody was asked')
+  if (first?.kind !== 'sum-worklist') throw new RangeError('node: nobody was asked')
   const topics = [...sums.values()].sort((a, b) => compareText(a.topic, b.topic))
   return { ...first, topics }
 }

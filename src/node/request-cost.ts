@@ -83,11 +83,11 @@ const costs: Costs = {
   // One scan of names, `listedGroupsMax` at most.
   'list-groups': () => ({ begin: readWork, bytes: requestOwnBytes }),
   // Each group is looked at, which is a step.
-  'list-agenda': () => ({ begin: readWork, bytes: requestOwnBytes }),
+  'list-worklist': () => ({ begin: readWork, bytes: requestOwnBytes }),
   // Who waits holds a timer; what it is told of is a step.
-  'watch-agenda': () => ({ begin: 1, bytes: requestOwnBytes }),
+  'watch-worklist': () => ({ begin: 1, bytes: requestOwnBytes }),
   // Each group is a step, and each page of its rows.
-  'sum-agenda': () => ({ begin: readWork, bytes: requestOwnBytes }),
+  'sum-worklist': () => ({ begin: readWork, bytes: requestOwnBytes }),
   cancel: () => ({ begin: 1, bytes: requestOwnBytes }),
   // All figures of the node, packed.
   status: () => ({ begin: 100, bytes: requestOwnBytes }),

@@ -18,7 +18,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Pace } from '../ports/pace.ts'
 import type { Transport } from '../ports/transport.ts'
-import type { AgendaAnswer, AgendaOperation } from '../worklist/worklist-operation.ts'
+import type { WorklistAnswer, WorklistOperation } from '../worklist/worklist-operation.ts'
 import type { LocalReplica } from '../group/replica-port.ts'
 import { groupOf, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import type { GroupPort } from '../group/group-port.ts'
@@ -26,7 +26,7 @@ import { LocalGroups } from '../txn/local-groups.ts'
 import type { ClientFrame } from '../wire/client/client-message.ts'
 import { mergedGroups, mergedListing, mergedSums } from './merged-sets.ts'
 
-/** Carries out what is asked of groups, and of their agendas: a node's own services. */
+/** Carries out what is asked of groups, and of their worklists: a node's own services. */
 export interface Executor<Operation, Answer> {
   execute(operation: Operation, timeoutMs: number, pace?: Pace): Promise<Answer>
   /** The answer, where it can be given in this call; undefined: `execute` finds it. */
@@ -39,7 +39,7 @@ export interface RoutingParts {
   readonly replica: LocalReplica
   /** Of this node's set. */
   readonly groups: Executor<GroupOperation, GroupAnswer>
-  readonly agendas: Executor<AgendaOperation, AgendaAnswer>
+  readonly worklists: Executor<WorklistOperation, WorklistAnswer>
   /** Links to the nodes of each other set, by its number. */
   readonly elsewhere: ReadonlyMap<number, Transport<ClientFrame>>
   readonly clock: Clock
@@ -49,7 +49,7 @@ export interface RoutingParts {
 export class Routing implements Executor<GroupOperation, GroupAnswer> {
   /** As transactions need them. */
   readonly groups: GroupPort
-  readonly agendas: Executor<AgendaOperation, AgendaAnswer>
+  readonly worklists: Executor<WorklistOperation, WorklistAnswer>
   readonly #parts: RoutingParts
   readonly #elsewhere: ReadonlyMap<number, Relay>
 
@@ -65,7 +65,7 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
       placement.setCount === 1
         ? new LocalGroups(replica)
         : new ClientGroups((one, ms) => this.execute(one, ms), new SeenPositions())
-    this.agendas = { execute: (...asked) => this.#askAgendas(...asked) }
+    this.worklists = { execute: (...asked) => this.#askWorklists(...asked) }
   }
 
   execute(operation: GroupOperation, timeoutMs: number, pace?: Pace): Promise<GroupAnswer> {
@@ -121,14 +121,14 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
   }
 
   /** Who waits for a topic hears of this set's groups; lists are of all sets. */
-  #askAgendas(operation: AgendaOperation, timeoutMs: number, pace?: Pace): Promise<AgendaAnswer> {
-    const { agendas } = this.#parts
-    const isLocal = operation.kind === 'watch-agenda' || operation.isOfSet === true
-    if (this.#isOne || isLocal) return agendas.execute(operation, timeoutMs, pace)
+  #askWorklists(operation: WorklistOperation, timeoutMs: number, pace?: Pace): Promise<WorklistAnswer> {
+    const { worklists } = this.#parts
+    const isLocal = operation.kind === 'watch-worklist' || operation.isOfSet === true
+    if (this.#isOne || isLocal) return worklists.execute(operation, timeoutMs, pace)
     const ofSet = { ...operation, isOfSet: true } as const
-    const asked = this.#others.map((set) => set.agendas.execute(ofSet, timeoutMs))
-    const own = agendas.execute(ofSet, timeoutMs, pace)
-    return operation.kind === 'list-agenda'
+    const asked = this.#others.map((set) => set.worklists.execute(ofSet, timeoutMs))
+    const own = worklists.execute(ofSet, timeoutMs, pace)
+    return operation.kind === 'list-worklist'
       ? mergedListing(operation, own, asked)
       : mergedSums([own, ...asked])
   }

@@ -19,7 +19,7 @@ interface Span {
 
 /**
  * `known`: nodes whose lines are counted by themselves, so that strangers do not take theirs. A line `…: more
- * of these` with the count `untold` ends a span in which there were too many.
+ * of these` with the count `inconclusive` ends a span in which there were too many.
  */
 export function sparingLog(
   clock: Pick<Clock, 'setTimer'>,

@@ -311,7 +311,7 @@ function queueFigures(queues: QueuesStatus | undefined): readonly Figure[] {
   })
   for (const [topic, { put, gone }] of Object.entries(topics)) {
     const labels = { topic }
-    const name = 'trilithon_agenda_rows'
+    const name = 'trilithon_worklist_rows'
     const [came, went] = ['Rows put under a topic', 'Rows taken away from under a topic']
     const help = 'as applied at this node since it started.'
     figures.push({ name: `${name}_put_total`, help: `${came}, ${help}`, value: put, labels })

@@ -64,7 +64,7 @@ export class Admission {
     // Who is alone has nobody to forget.
     const others = nodes.length - 1
     if (count > 0 || others === 0) memory.restore(others, others)
-    else trace.mark('a log without its memory of peers')
+    else trace.mark('peer_memory_missing')
   }
 
   /** Why this peer may not have a link, or undefined when it may. */
@@ -96,7 +96,7 @@ export class Admission {
     for (const one of vouchers.flatMap(([, { known = [] }]) => known)) {
       if (one.node !== node && nodes.includes(one.node) && areCredible(one)) memory.learn(one)
     }
-    trace.mark('a memory of peers is whole again')
+    trace.mark('peer_memory_restored')
     memory.restore(vouchers.length, others)
     remember()
   }

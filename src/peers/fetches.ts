@@ -107,7 +107,7 @@ export class Fetches {
     for (const [peer, { waiting, inFlight }] of this.#asking) {
       const message = waiting.get(group) ?? inFlight.get(group)?.message
       if (message === undefined || message.isAwaited || !this.#parts.isAwaited(group)) continue
-      this.#parts.trace.mark('entries on their way are awaited')
+      this.#parts.trace.mark('entry_request_joined')
       this.ask(peer, { ...message, isAwaited: true })
     }
   }
@@ -183,7 +183,7 @@ export class Fetches {
         this.#send(peer, asking, message)
       }
     }
-    if (awaited.size + waiting.size > 0) this.#parts.trace.mark('entries are asked for later')
+    if (awaited.size + waiting.size > 0) this.#parts.trace.mark('entry_request_deferred')
   }
 
   #send(peer: NodeId, asking: Asking, message: Fetch): void {
@@ -218,7 +218,7 @@ export class Fetches {
       if (nowMs - sinceMs < limits.phaseTimeoutMs) return
       const patienceMs = limits.phaseTimeoutMs * (heardMs > sinceMs ? answeringPatience : 1)
       if (nowMs - sinceMs < patienceMs) continue
-      trace.mark('a question for entries lost')
+      trace.mark('entry_request_lost')
       land(asking, group)
     }
   }

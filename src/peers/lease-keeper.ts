@@ -4,9 +4,9 @@
  */
 import type { GroupId, NodeId } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
-import { Leases, type Told } from '../lease/leases.ts'
+import { Leases, type OutgoingMessage } from '../lease/leases.ts'
 import type { LeaseMessage } from '../lease/message.ts'
-import type { Reading } from '../lease/reading.ts'
+import type { ClockReading } from '../lease/clock-reading.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Message } from '../replication/message.ts'
 
@@ -83,11 +83,11 @@ export class LeaseKeeper {
     this.#tell(this.leases.handBack())
   }
 
-  #tell(told: readonly Told[]): void {
+  #tell(told: readonly OutgoingMessage[]): void {
     for (const [to, message] of told) this.#parts.send(to, message)
   }
 
-  #reading(): Reading {
+  #reading(): ClockReading {
     const { clock } = this.#parts
     return { now: clock.monotonicMs(), wall: clock.wallMicros() }
   }

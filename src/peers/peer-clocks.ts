@@ -20,7 +20,7 @@
 import { assert } from '../base/assert.ts'
 import type { NodeId, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
-import type { Reading } from '../lease/reading.ts'
+import type { ClockReading } from '../lease/clock-reading.ts'
 import { majorityOf } from '../placement/placement.ts'
 import type { Clock } from '../ports/clock.ts'
 
@@ -93,7 +93,7 @@ export class PeerClocks {
   }
 
   /** The wall clock, held to those of a majority where it is too far from them: what entries are stamped by. */
-  held({ wall, now }: Reading): Timestamp {
+  held({ wall, now }: ClockReading): Timestamp {
     const latest = Math.floor(now * 1_000 + this.#highest + this.#leadMicrosMax)
     const earliest = Math.ceil(now * 1_000 + this.#lowest - this.#leadMicrosMax)
     const held = Math.max(Math.min(wall, latest), earliest)
@@ -105,12 +105,12 @@ export class PeerClocks {
   }
 
   /** By how much a majority's clocks are behind at least; 0: they are not, or nobody knows. */
-  leadMs({ wall, now }: Reading): number {
+  leadMs({ wall, now }: ClockReading): number {
     return Math.max(0, Math.round((wall - now * 1_000 - this.#highest) / 1_000))
   }
 
   /** By how much they are ahead at least. */
-  lagMs({ wall, now }: Reading): number {
+  lagMs({ wall, now }: ClockReading): number {
     return Math.max(0, Math.round((now * 1_000 + this.#lowest - wall) / 1_000))
   }
 
@@ -120,7 +120,7 @@ export class PeerClocks {
   }
 
   /** For status: whether that is too much is as `look` found it last. */
-  status(reading: Reading): ClockStatus {
+  status(reading: ClockReading): ClockStatus {
     return {
       clockLeadMs: this.leadMs(reading),
       clockLagMs: this.lagMs(reading),
@@ -134,7 +134,7 @@ export class PeerClocks {
    * Whether the clock has come to be too far off, or to be right again; undefined: neither. Somebody must have
    * said so for a while: after a suspension, or a pause, what was heard before says nothing.
    */
-  look(reading: Reading): ClockFault | 'right' | undefined {
+  look(reading: ClockReading): ClockFault | 'right' | undefined {
     const beyond = this.#beyondNow(reading)
     const isSame = beyond !== undefined && beyond === this.#beyond?.fault
     if (!isSame) this.#beyond = beyond && { fault: beyond, sinceMs: reading.now }
@@ -146,7 +146,7 @@ export class PeerClocks {
   }
 
   /** A clock that was too far off is right once it is within half of what it may be. */
-  #beyondNow(reading: Reading): ClockFault | undefined {
+  #beyondNow(reading: ClockReading): ClockFault | undefined {
     const mostOf = (fault: ClockFault): number =>
       this.#fault === fault ? this.#leadMicrosMax / 2 : this.#leadMicrosMax
     if (this.leadMs(reading) * 1_000 > mostOf('ahead')) return 'ahead'

@@ -10,22 +10,22 @@ import type { Trace } from '../ports/trace.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { Entries, Message } from '../replication/message.ts'
 import { Fetches } from './fetches.ts'
-import type { Headroom } from './headroom.ts'
+import type { Backpressure } from './backpressure.ts'
 import { Scrubber } from '../log/scrubber.ts'
 import { Returning } from './returning.ts'
 import { Slices } from './slices.ts'
-import { Supply, type SupplyLog } from './supply.ts'
+import { CatchUpReplies, type ReadableLog } from './replies.ts'
 
 export interface PeerWorkParts {
   readonly limits: Limits
   readonly clock: Clock
   readonly trace: Trace
-  readonly log: SupplyLog
+  readonly log: ReadableLog
   /** The two that are scrubbed. */
   readonly stores: { readonly data: OrderedStore; readonly log: OrderedStore }
   onPositionsSound(): void
   onLogDamaged(what: string): void
-  readonly headroom: Pick<Headroom, 'mayFetch' | 'mayTake'>
+  readonly backpressure: Pick<Backpressure, 'mayFetch' | 'admits'>
   send(to: NodeId, message: Message): void
   hasRoomFor(to: NodeId): boolean
   /** How far the group is applied, if it is in memory. */
@@ -41,7 +41,7 @@ export interface PeerWorkParts {
 export class PeerWork {
   readonly slices: Slices
   readonly fetches: Fetches
-  readonly supply: Supply
+  readonly replies: CatchUpReplies
   readonly scrubber: Scrubber
   readonly returning: Returning
   readonly #parts: PeerWorkParts
@@ -49,20 +49,20 @@ export class PeerWork {
 
   constructor(parts: PeerWorkParts) {
     this.#parts = parts
-    const { limits, clock, trace, log, headroom, send, hasRoomFor, step } = parts
+    const { limits, clock, trace, log, backpressure, send, hasRoomFor, step } = parts
     const { applied, isAwaited } = parts
     const foreground = (): number => this.#foreground
     this.slices = new Slices({ clock, trace, limits, foreground, onFailed: parts.onFailed })
     const { slices } = this
     this.fetches = new Fetches({
       ...{ limits, clock, trace, slices, send, applied, isAwaited },
-      hasRoom: () => headroom.mayFetch,
+      hasRoom: () => backpressure.mayFetch,
       onTurn: (group, position, informer) => step(group, { kind: 'exists', position, informer }),
     })
     const { areOthersEnough } = parts
     const lacking = (): number => this.fetches.lacking
     this.returning = new Returning({ clock, trace, limits, lacking, areOthersEnough })
-    this.supply = new Supply({ log, limits, trace, slices, send, hasRoomFor })
+    this.replies = new CatchUpReplies({ log, limits, trace, slices, send, hasRoomFor })
     const { stores, onPositionsSound, onLogDamaged, onFailed } = parts
     this.scrubber = new Scrubber({
       ...{ store: stores.data, log: stores.log, clock, trace, limits, foreground },
@@ -85,18 +85,18 @@ export class PeerWork {
     }
     const lane = `entries of ${from}`
     if (this.slices.waiting(lane) >= 3 * limits.fetchesMax) {
-      return trace.mark('entries that nobody asked for')
+      return trace.mark('unrequested_entries')
     }
     const pieces = this.#take(from, message)
     this.slices.add(lane, { name: 'entries', pieces }, isAwaited(message.group))
   }
 
   *#take(from: NodeId, message: Entries): Generator<number, void> {
-    const { headroom, trace, step } = this.#parts
+    const { backpressure, trace, step } = this.#parts
     const { group, entries } = message
     // First: what the group asks for next waits for its turn.
     this.fetches.answered(from, group)
-    if (!headroom.mayTake(message)) return trace.mark('no room to take more')
+    if (!backpressure.admits(message)) return trace.mark('no_room_to_take_more')
     step(group, { kind: 'message', from, message })
     let bytes = 0
     for (const { value } of entries) bytes += value.length

@@ -19,11 +19,11 @@ import type {
   PeerFrame,
 } from '../replication/message.ts'
 import { Admission, areCredible, type MetaStore } from './admission.ts'
-import { DigestMark, type OwnLog } from './digest-mark.ts'
+import { PeerDigestCursor, type OwnLog } from './peer-digest-cursor.ts'
 import { PeerClocks, clockAnswerMsMax, clockTellMs } from './peer-clocks.ts'
 import type { PeerMemory } from '../log/peer-memory.ts'
 import { PeerOutbox } from './peer-outbox.ts'
-import type { Digested } from './roll-call.ts'
+import type { Digested } from './group-discovery.ts'
 import type { Work } from './slices.ts'
 
 export interface PeersOptions {
@@ -68,9 +68,9 @@ interface Peer {
   digestedThrough: number
   /** The same of all of its flushes through here: none of them was damaged when it was asked. */
   knownThrough: number
-  readonly mark: DigestMark
+  readonly mark: PeerDigestCursor
   /** A digest is to be asked for when enough of what the last ones named has come. */
-  isPutOff: boolean
+  isThrottled: boolean
   /** It has let this node's store in since the start, and remembers it. */
   hasAdmitted: boolean
   /** The highest durable flush number heard of it. */
@@ -116,7 +116,7 @@ export class Peers {
     const known = unpack(meta.meta(`digest/${node}`) ?? new Uint8Array())
     const mark: readonly unknown[] = Array.isArray(known) ? known : []
     const digestedThrough = markOf(mark, log, ownStore)
-    if (digestedThrough > 0) trace.mark('digests go on where they were')
+    if (digestedThrough > 0) trace.mark('digests_resumed')
     return {
       node,
       outbox: new PeerOutbox(),
@@ -130,8 +130,8 @@ export class Peers {
       knownThrough: digestedThrough,
       // One that is refused goes with the next batch: the log may come to be as long as it was.
       isUnsaved: mark.length > 0 && digestedThrough === 0,
-      mark: new DigestMark(log, digestedThrough),
-      isPutOff: false,
+      mark: new PeerDigestCursor(log, digestedThrough),
+      isThrottled: false,
       durableFlush: memory.of(node)?.durableFlush ?? 0,
       ...{ link: 0, isJoined: false, held: [] },
     }
@@ -211,10 +211,10 @@ export class Peers {
   #sendFrame(peer: Peer, messages: readonly Message[]): void {
     const { transport, clock, trace } = this.#options
     // Nothing leaves for a store that this node could forget to have let in.
-    if (!peer.isJoined) return trace.mark('frame dropped')
+    if (!peer.isJoined) return trace.mark('frame_dropped')
     peer.lastSentMs = clock.monotonicMs()
     const frame = { durableFlush: this.#options.log.durableFlush, messages }
-    if (!transport.send(peer.node, frame) && messages.length > 0) trace.mark('frame dropped')
+    if (!transport.send(peer.node, frame) && messages.length > 0) trace.mark('frame_dropped')
   }
 
   /** Why this peer may not have a link, or undefined when it may. */
@@ -266,7 +266,7 @@ export class Peers {
       const { node, mark } = peer
       if (!peer.isUnsaved) continue
       peer.isUnsaved = false
-      meta.setMeta(`digest/${node}`, pack([ownStore, mark.knownIn, mark.through]))
+      meta.setMeta(`digest/${node}`, pack([ownStore, mark.coveredByFlush, mark.through]))
     }
   }
 
@@ -279,7 +279,7 @@ export class Peers {
     if (peer === undefined) return undefined
     if (!peer.isJoined) {
       if (peer.held.length < heldFramesMax) peer.held.push(frame)
-      else this.#options.trace.mark('frame dropped')
+      else this.#options.trace.mark('frame_dropped')
       return undefined
     }
     // A peer says nothing before this node's store stands in its log.
@@ -315,7 +315,7 @@ export class Peers {
       if (now - peer.clockAskedMs >= clockTellMs) this.#askClock(peer)
       else if (now - peer.lastSentMs >= limits.heartbeatMs) this.#sendFrame(peer, [])
       if (now - peer.lastHeardMs >= limits.suspectMs) this.#setSuspected(peer, true)
-      if (peer.isPutOff) this.#request(peer)
+      if (peer.isThrottled) this.#request(peer)
     }
   }
 
@@ -388,9 +388,9 @@ export class Peers {
   #request(peer: Peer): number {
     const { limits, trace } = this.#options
     const asked = (this.#asked += 1)
-    peer.isPutOff = peer.mark.isFull(limits.digestGroupsMax)
-    if (peer.isPutOff) {
-      trace.mark('a digest put off')
+    peer.isThrottled = peer.mark.isFull(limits.digestGroupsMax)
+    if (peer.isThrottled) {
+      trace.mark('digest_throttled')
       return asked
     }
     const message: DigestRequest = { kind: 'digest-request', after: peer.digestedThrough, asked }
@@ -426,7 +426,7 @@ export class Peers {
     for (const [group, position] of coming) onNamed(group, position, peer.node)
     peer.digestedThrough = through
     // What was not named, nobody else knows of, perhaps: from there on this peer counts for no list of groups.
-    if (!isWhole) trace.mark('a digest that is not whole')
+    if (!isWhole) trace.mark('digest_incomplete')
     else if (peer.knownThrough === after) peer.knownThrough = through
     if (through > after) this.askDigest(peer.node)
   }
@@ -434,10 +434,10 @@ export class Peers {
 
 /** How far digests need not be asked for: what another log knew, or a longer one, this one does not. */
 function markOf(
-  [inStore, knownIn, through]: readonly unknown[],
+  [inStore, coveredByFlush, through]: readonly unknown[],
   log: OwnLog,
   ownStore: string,
 ): number {
-  const isOfThisLog = inStore === ownStore && Number(knownIn) <= log.durableFlush
+  const isOfThisLog = inStore === ownStore && Number(coveredByFlush) <= log.durableFlush
   return isOfThisLog && typeof through === 'number' ? through : 0
 }

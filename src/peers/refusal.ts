@@ -38,11 +38,11 @@ export class Refusals {
   }
 
   hear(peer: string, reason: string): void {
-    this.#trace.mark('refused by a peer')
+    this.#trace.mark('refused_by_peer')
     const claim = claimIn(reason, this.#own)
     if (claim === 'refuted') {
       this.falseClaims += 1
-      this.#trace.mark('a false claim about this log')
+      this.#trace.mark('false_claim_about_log')
       this.#trace.emit({ kind: 'false-claim', peer, reason })
     }
     if (claim !== 'fatal') return

@@ -48,7 +48,7 @@ export class Returning {
     const isUnderWay = clock.monotonicMs() - sinceMs < holdMs && areOthersEnough()
     if (!isUnderWay) return false
     assert(areOthersEnough(), 'LIVE-8: clients are sent away, and there is no majority to ask')
-    trace.mark('clients are sent to other nodes')
+    trace.mark('clients_sent_elsewhere')
     return true
   }
 

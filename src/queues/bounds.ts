@@ -1,7 +1,7 @@
 /** Bounds and delays of queues. Options of delivery and of handlers may be smaller. */
 import { assert } from '../base/assert.ts'
 import { transactionBytesMax } from '../base/limits.ts'
-import { agendaBounds, type AgendaBounds } from '../worklist/worklist-worker.ts'
+import { worklistBounds, type WorklistBounds } from '../worklist/worklist-worker.ts'
 
 /** Letters, digits and `_ . -`. */
 export const queueNameCharsMax = 128
@@ -24,7 +24,7 @@ export const deadLettersMax = 1_000
 
 /** How a node delivers. */
 export interface DeliveryBounds {
-  readonly agenda: AgendaBounds
+  readonly worklist: WorklistBounds
   /** Rows of an outbox read at once. */
   readonly pageRows: number
   /** Receivers of one page that are served side by side. */
@@ -37,7 +37,7 @@ export interface DeliveryBounds {
 }
 
 export const deliveryBounds: DeliveryBounds = {
-  agenda: agendaBounds,
+  worklist: worklistBounds,
   pageRows: 1_000,
   receiversAtOnce: 128,
   receivedMax: 1_000,

@@ -18,12 +18,12 @@ import { runTransaction } from '../txn/run.ts'
 import type { IntentSource } from '../txn/session.ts'
 import { signalRules, type SignalOptions } from '../txn/signalled.ts'
 import { batchBytesMax, deadLettersMax } from './bounds.ts'
-import { groupsUnder, rowsUnder, type LookParts } from './look.ts'
+import { groupsUnder, rowsUnder, type InspectParts } from './inspect.ts'
 import { decodeDead, type DeadMessage } from './message.ts'
 import { deadKey, deadTopic, numberOf } from './names.ts'
 import { putNew } from './send.ts'
 
-export interface DeadLettersParts extends LookParts {
+export interface DeadLettersParts extends InspectParts {
   readonly queue: string
   readonly random: Random
   readonly intents: IntentSource

@@ -4,12 +4,12 @@
  * same at the same time; what is received is received once (`receive.ts`).
  */
 import { assert } from '../base/assert.ts'
-import { afterAgenda, agendaPrefix } from '../group/worklist-key.ts'
+import { afterWorklist, worklistPrefix } from '../group/worklist-key.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { LocalReplica, Row } from '../group/replica-port.ts'
-import { AgendaWorker, type Served } from '../worklist/worklist-worker.ts'
+import { WorklistWorker, type Served } from '../worklist/worklist-worker.ts'
 import type { GroupPort, View } from '../group/group-port.ts'
 import { keyAfter } from '../txn/key-range.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
@@ -50,7 +50,7 @@ export class Delivery {
   readonly #bounds: DeliveryBounds
   readonly #groups: GroupPort
   readonly #intents: Sessions
-  readonly #worker: AgendaWorker
+  readonly #worker: WorklistWorker
   #isStopping = false
 
   /** `onFailed`: told of what is no StoreError, and so a bug. */
@@ -60,12 +60,12 @@ export class Delivery {
     this.#bounds = bounds
     this.#groups = ports.groups ?? new LocalGroups(replica)
     this.#intents = new Sessions(clock, random)
-    this.#worker = new AgendaWorker({
+    this.#worker = new WorklistWorker({
       topic: outboxTopic,
-      agenda: replica.agenda,
+      worklist: replica.worklist,
       clock,
       random,
-      bounds: bounds.agenda,
+      bounds: bounds.worklist,
       serve: (group) => this.#serve(group),
       onFailed: (_group, error) => {
         this.counts.failures += 1
@@ -93,7 +93,7 @@ export class Delivery {
   async #serve(sender: GroupId): Promise<Served> {
     const view = await this.#groups.view(sender, { kind: 'snapshot' }, this.#bounds.timeoutMs)
     const failed = new Map<GroupId, unknown>()
-    let from = agendaPrefix(outboxTopic)
+    let from = worklistPrefix(outboxTopic)
     let count = 0
     let delivered = 0
     for (let isEnd = false; !isEnd && !this.#isStopping;) {
@@ -117,7 +117,7 @@ export class Delivery {
     view: View,
     gte: Uint8Array,
   ): Promise<{ readonly rows: readonly Row[]; readonly isWhole: boolean }> {
-    const range = { gte, lt: afterAgenda(outboxTopic), limit: this.#bounds.pageRows }
+    const range = { gte, lt: afterWorklist(outboxTopic), limit: this.#bounds.pageRows }
     return this.#groups.scan(sender, view, range, this.#bounds.timeoutMs)
   }
 

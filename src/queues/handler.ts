@@ -10,11 +10,11 @@ import { wordsFor } from '../base/words.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { Agenda } from '../group/replica-port.ts'
+import type { Worklist } from '../group/replica-port.ts'
 import {
-  agendaBounds,
-  AgendaWorker,
-  type AgendaBounds,
+  worklistBounds,
+  WorklistWorker,
+  type WorklistBounds,
   type Served,
 } from '../worklist/worklist-worker.ts'
 import { callTimeoutMsMax } from '../txn/bounds.ts'
@@ -36,7 +36,7 @@ import { take, type Batch, type Taken } from './take.ts'
 
 export interface QueueHandlerParts {
   readonly queue: string
-  readonly agenda: Agenda
+  readonly worklist: Worklist
   readonly groups: GroupPort
   readonly clock: Clock
   readonly random: Random
@@ -44,7 +44,7 @@ export interface QueueHandlerParts {
   readonly options?: HandleOptions
   /** Stops it. */
   readonly signal?: AbortSignal
-  readonly agendaBounds?: Partial<AgendaBounds>
+  readonly worklistBounds?: Partial<WorklistBounds>
   /** Awaited before each taking of messages; when it fails, none of them has. */
   prepare?(): Promise<void> | undefined
   /** In the transaction that takes the messages; it may be called again for the same ones. */
@@ -90,25 +90,25 @@ export class QueueHandler {
   readonly counts: HandledCounts = { handled: 0, failures: 0, dead: 0 }
   readonly #parts: QueueHandlerParts
   readonly #bounds: HandleBounds
-  readonly #worker: AgendaWorker
+  readonly #worker: WorklistWorker
   /** What came out of the handler: it may say the same of other groups as its transaction of this one. */
   readonly #thrown = new WeakSet<StoreError>()
   #isStopping = false
   readonly #onAbort = (): void => void this.stop()
 
   constructor(parts: QueueHandlerParts) {
-    const { queue, agenda, clock, random, options = {} } = parts
+    const { queue, worklist, clock, random, options = {} } = parts
     this.#parts = parts
     this.#bounds = checkedBounds(options)
-    this.#worker = new AgendaWorker({
+    this.#worker = new WorklistWorker({
       topic: queueTopic(queue),
-      agenda,
+      worklist,
       clock,
       random,
       bounds: {
-        ...agendaBounds,
+        ...worklistBounds,
         pageGroups: groupsListedAtOnce,
-        ...parts.agendaBounds,
+        ...parts.worklistBounds,
         groupsAtOnceMax: this.#bounds.concurrency,
       },
       serve: (group) => this.#serve(group),

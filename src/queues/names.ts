@@ -1,9 +1,9 @@
 /**
  * Names of queues, and the keys of their rows. All but the highest numbers are under a topic on the
- * agenda of their group.
+ * worklist of their group.
  */
 import { assert } from '../base/assert.ts'
-import { agendaPrefix } from '../group/worklist-key.ts'
+import { worklistPrefix } from '../group/worklist-key.ts'
 import { readCount, sha256, writeCount } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import { bytesOfGroup, type GroupId, type Timestamp } from '../base/ids.ts'
@@ -59,7 +59,7 @@ export interface NumberedKey {
 }
 
 export function outboxKey(): NumberedKey {
-  return numbered(agendaPrefix(outboxTopic))
+  return numbered(worklistPrefix(outboxTopic))
 }
 
 /** `due`: of a message that is delayed. */
@@ -79,7 +79,7 @@ export function delayedPrefix(queue: string): Uint8Array {
 
 /** A dead letter keeps the number that it had in the inbox. */
 export function deadKey(queue: string, id: number): Uint8Array {
-  return Buffer.concat([agendaPrefix(deadTopic(queue)), countOf(id)])
+  return Buffer.concat([worklistPrefix(deadTopic(queue)), countOf(id)])
 }
 
 /** The number that ends a key. */
@@ -102,7 +102,7 @@ export function highestKey(sender: GroupId, queue: string): Uint8Array {
 }
 
 function lanePrefix(queue: string, lane: number): Uint8Array {
-  return Buffer.concat([agendaPrefix(queueTopic(queue)), Uint8Array.of(lane)])
+  return Buffer.concat([worklistPrefix(queueTopic(queue)), Uint8Array.of(lane)])
 }
 
 function numbered(prefix: Uint8Array): NumberedKey {

@@ -11,17 +11,17 @@ import type { LinkInfo } from '../ports/transport.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { Message, PeerFrame } from '../replication/message.ts'
 import { encodeTransaction, intentOf } from '../group/transaction.ts'
-import { LocalAgenda } from '../store/worklist.ts'
-import { Arrivals } from './arrivals.ts'
-import { CarryOut } from './effect-runner.ts'
+import { LocalWorklist } from '../store/worklist.ts'
+import { SubmitBatcher } from './submit-batcher.ts'
+import { EffectRunner } from './effect-runner.ts'
 import { errorOf } from '../store/damage.ts'
 import { DataStore } from '../store/data-store.ts'
 import type { DriverOptions, DriverPorts } from './driver-ports.ts'
 import { Deadlines } from '../time/deadlines.ts'
 import { listGroups } from './group-list.ts'
-import { Headroom } from '../peers/headroom.ts'
+import { Backpressure } from '../peers/backpressure.ts'
 import type {
-  LocalAgendas,
+  LocalWorklists,
   IntentName,
   IntentOutcome,
   LocalReplica,
@@ -43,20 +43,20 @@ import { Refusals, selfOf } from '../peers/refusal.ts'
 import { Replica, type ObservedLeases, type Reading } from './replica.ts'
 import { statusOf, type ReplicaStatus } from './replica-status.ts'
 import { Requests } from './requests.ts'
-import { RollCall } from '../peers/roll-call.ts'
+import { GroupDiscovery } from '../peers/group-discovery.ts'
 import { Rounds } from '../time/rounds.ts'
 import { SettledRows } from '../log/settled.ts'
 import { checkCarried, checkFolded, checkVotes } from '../log/start-check.ts'
 import { Steps } from './steps.ts'
 import { excessOf, transactionOf } from './submission-size.ts'
-import { takeUpLog } from './log-replay.ts'
+import { replayLog } from './log-replay.ts'
 
 export class Driver implements LocalReplica {
   /** The node must stop: its disk refused, a peer says that it is stale, or it found a bug. Called once. */
   onFailure: (reason: Error) => void = () => undefined
   /** A message of a peer met a bug, and nothing came of it. */
   onBug: (error: unknown) => void = (error) => this.#fail(errorOf(error))
-  readonly agenda: LocalAgendas
+  readonly worklist: LocalWorklists
   readonly groups: LocalReplica['groups']
   readonly #ports: DriverPorts
   readonly #options: DriverOptions
@@ -67,7 +67,7 @@ export class Driver implements LocalReplica {
   readonly #replica: Replica
   readonly #peers: Peers
   readonly #work: PeerWork
-  readonly #rollCall: RollCall
+  readonly #discovery: GroupDiscovery
   readonly #keeper: LeaseKeeper
   readonly #requests: Requests
   readonly #reads: Reads
@@ -81,11 +81,11 @@ export class Driver implements LocalReplica {
     onFailed: (error) => this.#fail(errorOf(error)),
     onDone: () => this.#effects.tellApplied(),
   })
-  readonly #arrivals: Arrivals = new Arrivals((group, arrived) =>
+  readonly #submitBatcher: SubmitBatcher = new SubmitBatcher((group, arrived) =>
     this.#guarded(() => this.#step(group, { kind: 'submit', arrived })),
   )
-  readonly #headroom: Headroom
-  readonly #effects: CarryOut
+  readonly #backpressure: Backpressure
+  readonly #effects: EffectRunner
   readonly #refusals: Refusals
   #failure: Error | undefined
   #isStopped = false
@@ -126,10 +126,10 @@ export class Driver implements LocalReplica {
       ...{ node: options.node, nodes, incarnation },
       ...{ limits: options.limits, clock, longestLeaseMs: log.longestLeaseMs },
     })
-    this.#headroom = new Headroom({ limits: options.limits, log, data, held: () => this.#replica })
+    this.#backpressure = new Backpressure({ limits: options.limits, log, data, held: () => this.#replica })
     const { leases } = this.#keeper
     this.#work = this.#peerWork()
-    const { fetches, slices, supply } = this.#work
+    const { fetches, slices, replies: supply } = this.#work
     const fetchPatienceMs = fetches.patienceMs.bind(fetches)
     const held = { source, leases, fetchPatienceMs }
     this.#replica = new Replica({ incarnation, trace, ...held, ...options })
@@ -154,10 +154,10 @@ export class Driver implements LocalReplica {
       isHeld: (group) => this.#isHeld(group),
       onNamed: fetches.name.bind(fetches),
       later: slices.add.bind(slices),
-      onDigested: (peer, digested) => this.#rollCall.onDigest(peer, digested),
+      onDigested: (peer, digested) => this.#discovery.onDigest(peer, digested),
     })
-    this.#effects = new CarryOut({
-      ...{ node: options.node, clock, trace, log, data, replica: this.#replica, fetches, supply },
+    this.#effects = new EffectRunner({
+      ...{ node: options.node, clock, trace, log, data, replica: this.#replica, fetches, replies: supply },
       ...{ peers: this.#peers, keeper: this.#keeper, requests: this.#requests, wakes: this.#wakes },
       deliver: (message) =>
         this.#step(message.group, { kind: 'message', from: options.node, message }),
@@ -165,17 +165,17 @@ export class Driver implements LocalReplica {
     const others = nodes.filter((node) => node !== options.node)
     // What is passed on to a node before there is a link is lost, and would be waited for.
     for (const node of others) this.#replica.suspect(node, true)
-    const rollCall = new RollCall({
+    const discovery = new GroupDiscovery({
       ask: (node) => this.#peers.requestDigest(node),
       ...{ clock, againMs: options.limits.heartbeatMs, others },
     })
-    this.#rollCall = rollCall
+    this.#discovery = discovery
     const known = (): GroupId[] => [...this.#replica.known(), ...fetches.named()]
-    const listing = { rollCall, data, known, isOver: () => this.#isOver }
+    const listing = { discovery, data, known, isOver: () => this.#isOver }
     this.groups = (...asked) => listGroups(listing, ...asked)
     this.#refusals = new Refusals(log, trace, (error) => this.#fail(error))
     this.#watchStores()
-    this.agenda = new LocalAgenda(data.listing, clock, (group) =>
+    this.worklist = new LocalWorklist(data.listing, clock, (group) =>
       this.#holdings.isFirst(group, (one) => this.#peers.isAlive(one)),
     )
   }
@@ -183,7 +183,7 @@ export class Driver implements LocalReplica {
   #peerWork(): PeerWork {
     const { clock, trace } = this.#ports
     return new PeerWork({
-      ...{ limits: this.#options.limits, clock, trace, log: this.#log, headroom: this.#headroom },
+      ...{ limits: this.#options.limits, clock, trace, log: this.#log, backpressure: this.#backpressure },
       send: (to, message) => this.#peers.send(to, message),
       hasRoomFor: (to) => this.#peers.hasRoomFor(to),
       stores: this.#ports,
@@ -225,14 +225,14 @@ export class Driver implements LocalReplica {
 
   /** Takes up what the log holds beyond the data store, then joins the others. */
   async start(): Promise<void> {
-    await takeUpLog({
+    await replayLog({
       ...{ limits: this.#options.limits, clock: this.#ports.clock },
       ...{ log: this.#log, data: this.#data, source: this.#source, replica: this.#replica },
       wake: (group) => this.#step(group, { kind: 'wake' }),
     })
     if (this.#log.settledFlush < this.#log.durableFlush) this.#data.wantBatch()
     if (this.#isStopped) return
-    assert(!this.#log.isTakingUp, 'LOG-7: a node joins before its log is replayed')
+    assert(!this.#log.isReplaying, 'LOG-7: a node joins before its log is replayed')
     this.#work.scrubber.start()
     this.#join()
   }
@@ -287,7 +287,7 @@ export class Driver implements LocalReplica {
     const submitted = { transaction, bytes, readPosition, reads, ranges }
     return this.#requests.submission(
       timeoutMs,
-      (request) => this.#arrivals.add(group, { request, submitted }),
+      (request) => this.#submitBatcher.add(group, { request, submitted }),
       (request) =>
         this.#step(group, { kind: 'cancel-submit', intent: intentOf(transaction), request }),
     )
@@ -373,7 +373,7 @@ export class Driver implements LocalReplica {
     this.#wakes.stop()
     this.#requests.stop()
     assert(this.#requests.count === 0, 'LIVE-1: a request waits at a node that has stopped')
-    this.#rollCall.stop()
+    this.#discovery.stop()
     this.#keeper.stop()
     this.#work.slices.stop()
     this.#peers.flush()
@@ -417,7 +417,7 @@ export class Driver implements LocalReplica {
   #onMessage(from: NodeId, message: Message): void {
     switch (message.kind) {
       case 'digest-request':
-        return this.#apart(() => this.#work.supply.askDigest(from, message))
+        return this.#apart(() => this.#work.replies.askDigest(from, message))
       case 'digest':
         return this.#apart(() => this.#peers.onDigest(from, message))
       case 'clock':
@@ -436,7 +436,7 @@ export class Driver implements LocalReplica {
       default:
         if (!this.#isHeld(message.group)) return
         this.#work.noteForeground()
-        if (!this.#headroom.mayTake(message)) return this.#ports.trace.mark('no room to take more')
+        if (!this.#backpressure.admits(message)) return this.#ports.trace.mark('no_room_to_take_more')
         return this.#step(message.group, { kind: 'message', from, message })
     }
   }
@@ -444,7 +444,7 @@ export class Driver implements LocalReplica {
   /** A peer with another configuration: what is not held here is neither voted on nor fetched here. */
   #isHeld(group: GroupId): boolean {
     const isHeld = this.holds(group)
-    if (!isHeld) this.#ports.trace.mark('a group of other nodes')
+    if (!isHeld) this.#ports.trace.mark('group_of_other_nodes')
     return isHeld
   }
 
@@ -469,7 +469,7 @@ export class Driver implements LocalReplica {
 
   #reading(): Reading {
     const { clock } = this.#ports
-    const { mayPropose } = this.#headroom
+    const { mayPropose } = this.#backpressure
     const { isAdmitted, clocks } = this.#peers
     const wall = clock.wallMicros()
     const now = clock.monotonicMs()

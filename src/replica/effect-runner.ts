@@ -19,9 +19,9 @@ import type { LogStore } from '../log/log-store.ts'
 import type { Peers } from '../peers/peers.ts'
 import type { Replica } from './replica.ts'
 import type { Requests } from './requests.ts'
-import type { Supply } from '../peers/supply.ts'
+import type { CatchUpReplies } from '../peers/replies.ts'
 
-export interface CarryOutParts {
+export interface EffectRunnerParts {
   readonly node: NodeId
   readonly clock: Clock
   readonly trace: Trace
@@ -30,7 +30,7 @@ export interface CarryOutParts {
   readonly replica: Replica
   readonly peers: Peers
   readonly fetches: Fetches
-  readonly supply: Supply
+  readonly replies: CatchUpReplies
   readonly keeper: LeaseKeeper
   readonly requests: Requests
   readonly wakes: Deadlines<GroupId>
@@ -38,11 +38,11 @@ export interface CarryOutParts {
   deliver(message: GroupMessage): void
 }
 
-export class CarryOut {
-  readonly #parts: CarryOutParts
+export class EffectRunner {
+  readonly #parts: EffectRunnerParts
   #applied: { readonly group: GroupId; readonly position: Position }[] = []
 
-  constructor(parts: CarryOutParts) {
+  constructor(parts: EffectRunnerParts) {
     this.#parts = parts
   }
 
@@ -87,8 +87,8 @@ export class CarryOut {
       }
       case 'wake':
         return wakes.add(effect.group, effect.at)
-      case 'supply':
-        return this.#parts.supply.ask(effect)
+      case 'send-entries':
+        return this.#parts.replies.ask(effect)
       default:
         return unreachable(effect)
     }

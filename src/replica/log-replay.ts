@@ -14,7 +14,7 @@ import type { LogStore } from '../log/log-store.ts'
 import type { StoredRecords } from './record-source.ts'
 import type { Replica } from './replica.ts'
 
-export interface TakeUpParts {
+export interface ReplayParts {
   readonly log: LogStore
   readonly data: DataStore
   readonly source: StoredRecords
@@ -24,24 +24,24 @@ export interface TakeUpParts {
   wake(group: GroupId): void
 }
 
-export async function takeUpLog(parts: TakeUpParts): Promise<void> {
+export async function replayLog(parts: ReplayParts): Promise<void> {
   const { log, data, source, limits, clock } = parts
   const turn = new Turn(clock, limits.sliceMs)
   assert(source.partMax === undefined, 'LOG-7: the log is replayed twice at once')
   source.partMax = { entries: limits.catchUpEntriesMax, bytes: limits.catchUpBytesMax }
-  log.isTakingUp = true
+  log.isReplaying = true
   // What was folded last had its share of this one.
   await turn.end()
   for (const group of [...log.groupsWithUnsettled()]) {
-    await takeUpGroup(parts, group, turn)
+    await replayGroup(parts, group, turn)
     if (data.overlayBytes > limits.overlayBytesMax / 2) await data.drain()
     if (turn.isOver) await turn.end()
   }
   source.partMax = undefined
-  log.isTakingUp = false
+  log.isReplaying = false
 }
 
-async function takeUpGroup(parts: TakeUpParts, group: GroupId, turn: Turn): Promise<void> {
+async function replayGroup(parts: ReplayParts, group: GroupId, turn: Turn): Promise<void> {
   const { data, source, replica, wake } = parts
   for (;;) {
     for (const _ of source.readAhead(group)) if (turn.isOver) await turn.end()

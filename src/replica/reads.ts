@@ -8,7 +8,7 @@ import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
-import type { Reading as LeaseReading } from '../lease/reading.ts'
+import type { ClockReading as LeaseReading } from '../lease/clock-reading.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import { isCount } from '../group/transaction.ts'
@@ -134,7 +134,7 @@ export class Reads {
   /** LIVE-6: what the rows are to be of is known by its timestamp, whenever they are looked at. */
   async #inSlices(work: Iterable<undefined>): Promise<void> {
     const { clock, limits, trace } = this.#parts
-    trace.mark('a scan waits for the keys to be in order')
+    trace.mark('scan_waits_for_key_order')
     let [sinceMs, pieces] = [clock.monotonicMs(), 0]
     for (const _ of work) {
       pieces += 1
@@ -184,7 +184,7 @@ export class Reads {
     const point = replica.leased(group, this.#reading())
     if (point === undefined || !replica.isStillLeased(group, this.#reading())) return undefined
     const { position, timestamp } = point
-    trace.mark('read under a lease')
+    trace.mark('leased_read')
     trace.emit({ kind: 'serve', group, level: 'current', position, isLeased: true })
     return { position, timestamp }
   }
@@ -218,11 +218,11 @@ export class Reads {
     const nowMs = clock.monotonicMs()
     const isPinned = data.pins.isPinned(group, at, nowMs)
     if (at < horizon && !isPinned) {
-      trace.mark('snapshot too old')
+      trace.mark('snapshot_too_old')
       const message = `the group's state at ${at} is gone; the oldest that can be read is the one at ${horizon}`
       throw new StoreError('snapshot-too-old', message, { group })
     }
-    if (at < horizon) trace.mark('snapshot held beyond the horizon')
+    if (at < horizon) trace.mark('snapshot_held_beyond_horizon')
     if (mayBePassed(at, timestamp, limits)) data.pins.pin(group, at, nowMs)
     return { isNewest: at === timestamp }
   }

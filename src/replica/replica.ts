@@ -11,26 +11,26 @@ import { numbersFrom } from '../base/drawn-numbers.ts'
 import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Leases } from '../lease/leases.ts'
-import type { Reading as LeaseReading } from '../lease/reading.ts'
+import type { ClockReading as LeaseReading } from '../lease/clock-reading.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { Trace } from '../ports/trace.ts'
-import { spread, type Context, type Effect } from '../replication/effect.ts'
+import { jitter, type Context, type Effect } from '../replication/effect.ts'
 import { stepGroup, type GroupEvent } from '../replication/group.ts'
 import { acceptedAsItLeaves } from '../replication/acceptance.ts'
 import type { Accepted } from '../replication/message.ts'
-import { takeUp } from '../replication/learn.ts'
+import { resume } from '../replication/learn.ts'
 import {
   highestKnown,
   isAwaited,
   isQuiescent,
-  never,
+  noDeadline,
   nextDeadline,
   restoreLog,
   takeWakes,
   type GroupLog,
 } from '../replication/log.ts'
 import { leaderOf } from '../replication/propose.ts'
-import { isLeased, leasedPosition, mustSee } from '../replication/read-lease.ts'
+import { isLeased, leasedPosition, readBarrier } from '../replication/read-lease.ts'
 import type { GroupState } from '../replication/state.ts'
 import type { RecordSource } from './group-record.ts'
 import { recordedOf } from './intent-outcome.ts'
@@ -141,7 +141,7 @@ export class Replica {
     this.#evict()
     const log = this.#open(group, context)
     if (event.kind === 'message' && event.message.epoch !== log.set.epoch) {
-      context.trace.mark('message of another epoch')
+      context.trace.mark('message_of_other_epoch')
       return this.#effects
     }
     stepGroup(log, context, event, (position) => this.#options.source.lookup(group, position))
@@ -152,7 +152,7 @@ export class Replica {
   /** A wake-up of the group has come. False when nothing waits for time any more. */
   isAwaitingTime(group: GroupId, now: number): boolean {
     const log = this.#groups.get(group)?.log
-    return log !== undefined && takeWakes(log, now) && nextDeadline(log) !== never
+    return log !== undefined && takeWakes(log, now) && nextDeadline(log) !== noDeadline
   }
 
   /** A peer's frames stopped or came back. Returns the groups that have to act on it. */
@@ -163,7 +163,7 @@ export class Replica {
       return []
     }
     this.#suspected.add(peer)
-    const waiting = [...this.#groups.values()].filter(({ log }) => log.away.size > 0)
+    const waiting = [...this.#groups.values()].filter(({ log }) => log.forwarded.size > 0)
     return waiting.map(({ log }) => log.group)
   }
 
@@ -192,7 +192,7 @@ export class Replica {
     if (held === undefined || lease === undefined) return undefined
     const { position, timestamp, horizon } = held.log.state
     if (leasedPosition(held.log, this.#at(reading)) !== position) return undefined
-    assert(position >= held.log.floor, 'LEASE-5: served alone below what an answer told of')
+    assert(position >= held.log.minReadPosition, 'LEASE-5: served alone below what an answer told of')
     assert(position >= highestKnown(held.log), 'LEASE-3: served alone below what is accepted here')
     held.isUsed = true
     lease.usedMs = reading.now
@@ -210,7 +210,7 @@ export class Replica {
     const { node, leases } = this.#options
     const log = this.#groups.get(group)?.log
     const judge = { ...reading, node, leases: { isHeld: leases.wouldHold.bind(leases) } }
-    return log !== undefined && isLeased(log, judge) ? mustSee(log) : undefined
+    return log !== undefined && isLeased(log, judge) ? readBarrier(log) : undefined
   }
 
   #at({ now, wall }: LeaseReading): Context {
@@ -233,7 +233,7 @@ export class Replica {
       const log = this.#groups.get(group)?.log
       const term = log?.lease?.grants.get(grantor)
       if (log === undefined || term === undefined) continue
-      if (leases.wouldHold(grantor, term, reading)) visit(group, mustSee(log) + 1)
+      if (leases.wouldHold(grantor, term, reading)) visit(group, readBarrier(log) + 1)
     }
   }
 
@@ -260,7 +260,7 @@ export class Replica {
   known(): readonly GroupId[] {
     const found: GroupId[] = []
     for (const [group, { log }] of this.#groups) {
-      if (log.chase !== undefined || highestKnown(log) > 0) found.push(group)
+      if (log.catchUp !== undefined || highestKnown(log) > 0) found.push(group)
     }
     return found
   }
@@ -285,14 +285,14 @@ export class Replica {
   /** Whether more of the group is decided than its last step has applied. */
   isApplying(group: GroupId): boolean {
     const log = this.#groups.get(group)?.log
-    return log !== undefined && log.applyDeadline !== never
+    return log !== undefined && log.applyDeadline !== noDeadline
   }
 
   /** That part is applied and durable: the next step reads on from there. */
   forgetPart(group: GroupId): void {
     assert(this.holdsPart(group), 'LOG-7: a group is forgotten that was read whole')
     const log = this.#groups.get(group)?.log
-    const isAwaited = log !== undefined && (log.queue.size > 0 || log.lease !== undefined)
+    const isAwaited = log !== undefined && (log.waiting.size > 0 || log.lease !== undefined)
     assert(!isAwaited, 'LOG-1: a group was asked for before its log was read')
     this.#groups.delete(group)
   }
@@ -310,9 +310,9 @@ export class Replica {
     const log = restoreLog(group, set, state, records, limits)
     for (const [position, decision] of decisions) log.decisions.set(position, decision)
     this.#groups.set(group, { log, isPart, isUsed: true })
-    takeUp(log, context)
+    resume(log, context)
     if (highestKnown(log) > log.state.position) {
-      log.sweepDeadline = context.now + spread(context, limits.sweepMs, log.state.position, 0)
+      log.sweepDeadline = context.now + jitter(context, limits.sweepMs, log.state.position, 0)
     }
     return log
   }
@@ -321,8 +321,8 @@ export class Replica {
     const at = nextDeadline(log)
     // Those asked for before still come, and nothing takes one back: asked for again each time that an
     // earlier one has come, what a group waits long for would be asked for without end.
-    if (at >= (log.wakes.at(-1) ?? never)) return
-    assert(at < never, 'LIVE-1: a group asks to be woken at no time')
+    if (at >= (log.wakes.at(-1) ?? noDeadline)) return
+    assert(at < noDeadline, 'LIVE-1: a group asks to be woken at no time')
     log.wakes.push(at)
     context.emit({ kind: 'wake', group: log.group, at })
   }

@@ -8,8 +8,8 @@ import { decideAccept, decidePrepare, freshAcceptor, type Acceptor } from '../pa
 import type { Ballot } from '../paxos/ballot.ts'
 import type { Leases } from '../lease/leases.ts'
 import type { Context, Effect, LogRecord, ReadyMessage } from './effect.ts'
-import { spread } from './effect.ts'
-import { never, type GroupLog } from './log.ts'
+import { jitter } from './effect.ts'
+import { noDeadline, type GroupLog } from './log.ts'
 import type { Accept, Accepted, Fetch, Prepare } from './message.ts'
 
 /** What a position's log record says when it may already be applied and out of memory. */
@@ -102,8 +102,8 @@ export function onAccept(
       'PAX-3: another value is kept than was accepted',
     )
     keep(log, position, decision.next)
-    if (position > log.state.position && log.sweepDeadline === never) {
-      log.sweepDeadline = context.now + spread(context, context.limits.sweepMs, position, 0)
+    if (position > log.state.position && log.sweepDeadline === noDeadline) {
+      log.sweepDeadline = context.now + jitter(context, context.limits.sweepMs, position, 0)
     }
   }
   const record: LogRecord = { kind: 'accept', group, position, ballot, value }
@@ -137,7 +137,7 @@ function checkLeader(log: GroupLog, position: Position, ballot: Ballot): void {
 /** No vote of its own before others have vouched for this log; the proposer sends its request again. */
 function mayVoteFor(context: Context, proposer: NodeId): boolean {
   if (proposer !== context.node || context.isAdmitted) return true
-  context.trace.mark('no vote of its own yet')
+  context.trace.mark('own_vote_not_admitted')
   return false
 }
 
@@ -155,7 +155,7 @@ function votingRecord(
   const record = position > applied ? log.records.get(position) : lookup(position)
   if (record?.kind === 'faulty') {
     // A damaged record counts neither as a vote nor as "nothing accepted".
-    context.trace.mark('faulty record asked for a vote')
+    context.trace.mark('vote_asked_of_faulty_record')
     const { group, set } = log
     context.emit(
       reply(context, from, { kind: 'faulty', group, epoch: set.epoch, position, ballot }),
@@ -164,13 +164,13 @@ function votingRecord(
   }
   if (position <= applied && record?.kind === 'present' && 'chosen' in record && record.chosen) {
     // Decided long ago: the proposer is behind. Teach it instead of voting again.
-    context.trace.mark('vote asked at an applied position')
-    supply(log, context, from, { from: position, through: applied, isAwaited: true })
+    context.trace.mark('vote_asked_at_applied_position')
+    sendEntries(log, context, from, { from: position, through: applied, isAwaited: true })
     return undefined
   }
   if (position > applied && log.records.size >= context.limits.openPositionsMax) {
     const known = log.records.has(position)
-    context.trace.mark('too many open positions')
+    context.trace.mark('too_many_open_positions')
     if (!known) return undefined
   }
   return record?.kind === 'present' ? record.acceptor : freshAcceptor
@@ -192,7 +192,7 @@ function refuse(
 }
 
 /** Sends committed entries from the log. */
-export function supply(
+export function sendEntries(
   log: GroupLog,
   context: Context,
   to: NodeId,
@@ -203,7 +203,7 @@ export function supply(
   const { epoch } = set
   const { from, through, isAwaited } = asked
   const committed = state.position
-  context.emit({ kind: 'supply', to, group, epoch, from, through, committed, isAwaited })
+  context.emit({ kind: 'send-entries', to, group, epoch, from, through, committed, isAwaited })
 }
 
 function keep(log: GroupLog, position: Position, acceptor: Acceptor): void {

@@ -10,16 +10,16 @@
  */
 import { assert } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
-import { supply } from './acceptance.ts'
-import { spread, type Context } from './effect.ts'
+import { sendEntries } from './acceptance.ts'
+import { jitter, type Context } from './effect.ts'
 import { decide, decideAll, giveUp, settle } from './learn.ts'
-import { highestKnown, isAwaited, never, type Chase, type GroupLog } from './log.ts'
+import { highestKnown, isAwaited, noDeadline, type CatchUp, type GroupLog } from './log.ts'
 import type { Committed, Entries, Fetch } from './message.ts'
 import { startPrepare } from './propose.ts'
 
 /** Makes sure that everything `through` gets here. `informer` said so and gets the first request. */
-export function chase(log: GroupLog, context: Context, through: Position, informer?: NodeId): void {
-  const current = chaseClaimed(log, context, through)
+export function catchUpTo(log: GroupLog, context: Context, through: Position, informer?: NodeId): void {
+  const current = catchUpToClaim(log, context, through)
   if (current === undefined) return
   current.known = Math.max(current.known, through)
   if (informer !== undefined && informer !== context.node && current.asking === undefined) {
@@ -28,20 +28,20 @@ export function chase(log: GroupLog, context: Context, through: Position, inform
 }
 
 /** The same of a position that a session says it has seen. */
-export function chaseClaimed(
+export function catchUpToClaim(
   log: GroupLog,
   context: Context,
   through: Position,
-): Chase | undefined {
+): CatchUp | undefined {
   if (through <= log.state.position) return undefined
   const { settleMs } = context.limits
-  const deadline = context.now + spread(context, settleMs, log.state.position, 0, log.group)
-  log.chase ??= { through, known: 0, asking: undefined, stage: 0, deadline }
-  log.chase.through = Math.max(log.chase.through, through)
-  return log.chase
+  const deadline = context.now + jitter(context, settleMs, log.state.position, 0, log.group)
+  log.catchUp ??= { through, known: 0, asking: undefined, stage: 0, deadline }
+  log.catchUp.through = Math.max(log.catchUp.through, through)
+  return log.catchUp
 }
 
-function ask(log: GroupLog, context: Context, current: Chase, peer: NodeId): void {
+function ask(log: GroupLog, context: Context, current: CatchUp, peer: NodeId): void {
   const { group, set, state } = log
   assert(peer !== context.node, 'LOG-1: a node asks itself for what it lacks')
   assert(current.through > state.position, 'LOG-1: what is applied is asked for')
@@ -55,27 +55,27 @@ function ask(log: GroupLog, context: Context, current: Chase, peer: NodeId): voi
 
 export function onFetch(log: GroupLog, context: Context, from: NodeId, message: Fetch): void {
   const through = Math.min(message.through, log.state.position)
-  supply(log, context, from, { ...message, through })
+  sendEntries(log, context, from, { ...message, through })
 }
 
 export function onEntries(log: GroupLog, context: Context, from: NodeId, message: Entries): void {
   const before = log.state.position
   decideAll(log, context, message.entries)
-  if (log.chase?.asking === from) log.chase.asking = undefined
+  if (log.catchUp?.asking === from) log.catchUp.asking = undefined
   const last = message.entries.at(-1)
   if (last === undefined || last.position <= before) return
-  context.trace.mark('caught up from a peer')
+  context.trace.mark('caught_up_from_peer')
   // Entries that no client waits for: the next digest tells of them, and the peer reads them along with their neighbours.
-  if (last.position < message.committed && isAwaited(log)) chase(log, context, message.committed)
+  if (last.position < message.committed && isAwaited(log)) catchUpTo(log, context, message.committed)
 }
 
 /** Asks the peer that just sent entries for the next ones, as long as that gets us on. */
 export function goOn(log: GroupLog, context: Context, from: NodeId, message: Entries): void {
-  const { chase: current } = log
+  const { catchUp: current } = log
   if (current === undefined || current.asking !== undefined) return
   if (message.entries.at(-1)?.position !== log.state.position) return
   // What is behind is here, and not applied yet.
-  if (log.applyDeadline !== never) return
+  if (log.applyDeadline !== noDeadline) return
   if (current.through > log.state.position) ask(log, context, current, from)
 }
 
@@ -88,27 +88,27 @@ export function onCommitted(
   decide(log, context, message.position, message.ballot)
   const open = log.state.position + 1
   const waits = log.decisions.size > 0 && log.decisions.get(open)?.value === undefined
-  if (waits) chase(log, context, message.position, from)
+  if (waits) catchUpTo(log, context, message.position, from)
 }
 
-/** Ends a chase that has arrived. */
-export function endChase(log: GroupLog): void {
-  if (log.chase !== undefined && log.chase.through <= log.state.position) log.chase = undefined
+/** Ends a catch-up that has arrived. */
+export function endCatchUp(log: GroupLog): void {
+  if (log.catchUp !== undefined && log.catchUp.through <= log.state.position) log.catchUp = undefined
 }
 
 /** Time to look elsewhere: every peer in turn, then the proposer. */
-export function onChaseDeadline(log: GroupLog, context: Context, current: Chase): void {
+export function onCatchUpDeadline(log: GroupLog, context: Context, current: CatchUp): void {
   const { limits, now } = context
-  if (log.applyDeadline !== never) {
+  if (log.applyDeadline !== noDeadline) {
     // Neither peers nor a prepare have more of it: it is here.
-    current.deadline = now + spread(context, limits.settleMs, log.state.position, 0, log.group)
+    current.deadline = now + jitter(context, limits.settleMs, log.state.position, 0, log.group)
     return
   }
   const patienceMs = context.fetchPatienceMs(log.group)
   if (patienceMs > 0) {
     // A second request, here or elsewhere, would double the work of a peer that has much to answer.
-    current.deadline = now + spread(context, patienceMs, 0, 0, log.group)
-    return context.trace.mark('entries on their way are waited for')
+    current.deadline = now + jitter(context, patienceMs, 0, 0, log.group)
+    return context.trace.mark('catch_up_waits_for_entries')
   }
   const peers = log.set.voters.filter((voter) => voter !== context.node)
   current.stage += 1
@@ -119,14 +119,14 @@ export function onChaseDeadline(log: GroupLog, context: Context, current: Chase)
   const attempt = Math.min(current.stage, 6)
   const waitMs = delay * Math.max(1, attempt - peers.length)
   // Apart from other groups' deadlines: a peer that gets all requests at once answers a few.
-  current.deadline = now + spread(context, waitMs, 0, attempt, log.group)
+  current.deadline = now + jitter(context, waitMs, 0, attempt, log.group)
   if (isPeersTurn) return ask(log, context, current, peer)
   if (current.stage % (peers.length + 1) === 0 && peer !== undefined) {
     ask(log, context, current, peer)
   }
-  if (current.through > current.known) log.isHighestAsked = true
+  if (current.through > current.known) log.mustAskMajority = true
   if (log.proposal !== undefined || current.known <= log.state.position) return
-  context.trace.mark('undecided position settled by a prepare')
+  context.trace.mark('undecided_position_prepared')
   startPrepare(log, context, 0)
 }
 
@@ -134,25 +134,25 @@ export function onChaseDeadline(log: GroupLog, context: Context, current: Chase)
  * A majority, asked in `round`, has accepted no more than `highest`. A position that a session has
  * seen was chosen before, so a session that came before the round and says more has not seen it.
  */
-export function endClaims(log: GroupLog, context: Context, round: number, highest: Position): void {
+export function refuseFalseClaims(log: GroupLog, context: Context, round: number, highest: Position): void {
   const verdict = { kind: 'conflict', position: log.state.position } as const
-  for (const pending of log.queue.values()) {
+  for (const pending of log.waiting.values()) {
     if (pending.forwardId > round || pending.readPosition <= highest) continue
-    context.trace.mark('read at a position that does not exist')
+    context.trace.mark('read_beyond_log')
     if (pending.forwards > 0) giveUp(log, pending)
     else settle(log, context, pending, verdict)
   }
-  if (log.chase === undefined) return
-  log.chase.through = Math.max(log.chase.known, highest)
-  assert(log.chase.known <= log.chase.through, 'LOG-5: a chase knows of more than it goes after')
-  endChase(log)
+  if (log.catchUp === undefined) return
+  log.catchUp.through = Math.max(log.catchUp.known, highest)
+  assert(log.catchUp.known <= log.catchUp.through, 'LOG-5: a catch-up knows of more than it goes after')
+  endCatchUp(log)
 }
 
 /** An accepted position stayed undecided for long: its proposer is gone, or its notice was lost. */
 export function onSweepDeadline(log: GroupLog, context: Context): void {
-  log.sweepDeadline = never
+  log.sweepDeadline = noDeadline
   const highest = highestKnown(log)
   if (highest <= log.state.position) return
   context.trace.mark('swept')
-  chase(log, context, highest)
+  catchUpTo(log, context, highest)
 }

@@ -7,7 +7,7 @@
  */
 import { assert } from '../base/assert.ts'
 import type { NodeId } from '../base/ids.ts'
-import { urgesPerLease } from '../lease/leases.ts'
+import { retriesPerLease } from '../lease/leases.ts'
 import { isWon, type Accepting } from '../paxos/proposer.ts'
 import { acceptMessage, reply } from './acceptance.ts'
 import type { Context } from './effect.ts'
@@ -16,12 +16,12 @@ import { decide } from './learn.ts'
 import type { GroupLog, Proposal } from './log.ts'
 import type { Invalidated, Revoked } from './message.ts'
 
-/** Holders have this many times as long as the majority took before the proposer urges them. */
+/** Holders have this many times as long as the majority took before the proposer asks them again. */
 const holderPatience = 4
 /** The same for suspected holders: voters tell the holder and hear from it, and then tell the proposer. */
 const voterPatience = 2
 /** Every fourth look sends the value again to voters that have not accepted it. */
-const urgesPerAccept = 4
+const retriesPerAccept = 4
 
 /** A lease holder shows nothing below the position any more. */
 export function onInvalidated(
@@ -34,7 +34,7 @@ export function onInvalidated(
   if (proposal?.position !== position || proposal.phase.kind !== 'accepting') return
   noteAcknowledged(proposal.holders, from, incarnation)
   noteSlow(context, proposal, from)
-  commitIfNobodyIsAwaited(log, context, proposal, proposal.phase)
+  maybeCommit(log, context, proposal, proposal.phase)
 }
 
 /** A voter that listed a holder has ended its registration. */
@@ -48,11 +48,11 @@ export function onRevoked(
   if (proposal?.position !== position || proposal.phase.kind !== 'accepting') return
   noteRevoked(proposal.holders, from, holder)
   noteSlow(context, proposal, holder)
-  commitIfNobodyIsAwaited(log, context, proposal, proposal.phase)
+  maybeCommit(log, context, proposal, proposal.phase)
 }
 
 /** A majority has accepted: chosen. Committed, and shown, when no lease holder can miss it. */
-export function commitIfNobodyIsAwaited(
+export function maybeCommit(
   log: GroupLog,
   context: Context,
   proposal: Proposal,
@@ -76,11 +76,11 @@ function waitForHolders(
   proposal: Proposal,
   awaited: readonly NodeId[],
 ): void {
-  if (proposal.waiting !== undefined) return
+  if (proposal.awaiting !== undefined) return
   assert(!awaited.includes(context.node), 'LEASE-1: a proposer waits for itself')
-  context.trace.mark('a chosen value waits for a lease holder')
+  context.trace.mark('commit_waits_for_lease_holder')
   const { now, limits } = context
-  proposal.waiting = { urges: 0 }
+  proposal.awaiting = { retries: 0 }
   const gone = awaited.filter((holder) => context.isSuspected(holder))
   const patience = gone.length === awaited.length ? voterPatience : holderPatience
   const usualMs = Math.min(patience * (now - proposal.phaseStart), limits.leaseMs / 4)
@@ -89,12 +89,12 @@ function waitForHolders(
 }
 
 /** Tells late holders of the position first, and then has voters end their registrations. */
-export function urgeHolders(
+export function retryHolders(
   log: GroupLog,
   context: Context,
   proposal: Proposal,
   phase: Accepting,
-  waiting: NonNullable<Proposal['waiting']>,
+  waiting: NonNullable<Proposal['awaiting']>,
 ): void {
   assert(isWon(phase, log.set.voters), 'LEASE-1: holders are told of a value that is not chosen')
   const awaited = awaitedHolders(proposal.holders, phase, log.set.voters, context.node)
@@ -105,13 +105,13 @@ export function urgeHolders(
     context.emit({ kind: 'send', to: holder, message })
   }
   // The voters of a suspected holder hear of it at once, and once more now.
-  const isEnding = (holder: NodeId): boolean => waiting.urges > 0 || context.isSuspected(holder)
+  const isEnding = (holder: NodeId): boolean => waiting.retries > 0 || context.isSuspected(holder)
   revokeAt(log, context, proposal, awaited.filter(isEnding))
   // One more voter without the holder may be what is missing, and may not have heard of the value.
-  if (waiting.urges % urgesPerAccept === 1) sendAgain(log, context, proposal, phase)
-  waiting.urges += 1
+  if (waiting.retries % retriesPerAccept === 1) sendAgain(log, context, proposal, phase)
+  waiting.retries += 1
   const { leaseMs, invalidateMs } = context.limits
-  proposal.deadline = context.now + Math.max(invalidateMs, leaseMs / urgesPerLease)
+  proposal.deadline = context.now + Math.max(invalidateMs, leaseMs / retriesPerLease)
 }
 
 function sendAgain(
@@ -126,11 +126,11 @@ function sendAgain(
   }
 }
 
-/** It is alive, and had to be urged: too much of that, and all voters hear of it. */
-function noteSlow(context: Context, { waiting }: Proposal, holder: NodeId): void {
-  if (waiting === undefined || waiting.urges === 0 || context.isSuspected(holder)) return
+/** It is alive, and had to be asked again: too much of that, and all voters hear of it. */
+function noteSlow(context: Context, { awaiting: waiting }: Proposal, holder: NodeId): void {
+  if (waiting === undefined || waiting.retries === 0 || context.isSuspected(holder)) return
   if (!context.leases.noteSlow(holder, context.now)) return
-  context.trace.mark('a lease holder is too slow')
+  context.trace.mark('lease_holder_too_slow')
   context.emit({ kind: 'slow', holder })
 }
 

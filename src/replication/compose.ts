@@ -13,7 +13,7 @@ import { encodeEntry, entryHeadBytesMax, transactionHeadBytesMax } from './entry
 import { horizonFor } from './horizon.ts'
 import { EntryWrites } from './entry-writes.ts'
 import { giveUp, settle } from './learn.ts'
-import { never, type GroupLog, type Pending } from './log.ts'
+import { noDeadline, type GroupLog, type Pending } from './log.ts'
 import type { Verdict } from '../group/outcome.ts'
 import { nextLeaderFor } from './writers.ts'
 
@@ -47,14 +47,14 @@ export function composeEntry(
   options: { readonly orNoOp: boolean } = { orNoOp: false },
 ): Uint8Array | undefined {
   const { state } = log
-  if (context.stamp < context.wall) context.trace.mark('stamped by the clocks of others')
-  if (context.stamp > context.wall) context.trace.mark('stamped ahead of its own clock')
+  if (context.stamp < context.wall) context.trace.mark('stamped_by_clocks_of_others')
+  if (context.stamp > context.wall) context.trace.mark('stamped_ahead_of_own_clock')
   const draft = newDraft(Math.max(state.timestamp + 1, context.stamp))
   if (context.mayPropose) selectCompatible(log, context, draft)
   const { timestamp, chosen, makesRoom } = draft
   if (chosen.length === 0 && !options.orNoOp && makesRoom !== true) return undefined
-  if (chosen.length === 0) context.trace.mark('no-op proposed')
-  if (chosen.length > 1) context.trace.mark('transactions combined')
+  if (chosen.length === 0) context.trace.mark('noop_proposed')
+  if (chosen.length > 1) context.trace.mark('transactions_combined')
   return encodeEntry({
     position: state.position + 1,
     timestamp,
@@ -79,7 +79,7 @@ function newDraft(timestamp: Timestamp): Draft {
 function selectCompatible(log: GroupLog, context: Context, draft: Draft): void {
   const { limits } = context
   const { chosen, floors, writes } = draft
-  for (const pending of log.queue.values()) {
+  for (const pending of log.waiting.values()) {
     if (chosen.length >= limits.entryTransactionsMax) break
     const bytes = transactionHeadBytesMax + pending.bytes.length
     if (chosen.length > 0 && draft.bytes + bytes > limits.entryBytesMax) break
@@ -147,9 +147,9 @@ function findRoom(
     if (draft.makesRoom) return { kind: 'later' }
   }
   if (pending.forwards === 0) return { kind: 'final', verdict: { kind: 'overloaded' } }
-  if (pending.roomDeadline === never) pending.roomDeadline = context.now + roomWaitMs
+  if (pending.roomDeadline === noDeadline) pending.roomDeadline = context.now + roomWaitMs
   if (context.now < pending.roomDeadline) return { kind: 'later' }
-  context.trace.mark('gave up waiting for room')
+  context.trace.mark('session_room_wait_expired')
   return { kind: 'given up' }
 }
 
@@ -173,6 +173,6 @@ export function outcomeOf(log: GroupLog, session: string, sequence: number): Ver
 /** The highest position that a waiting transaction was read at: this replica may be behind it. */
 export function readAhead(log: GroupLog): Position {
   let highest = log.state.position
-  for (const pending of log.queue.values()) highest = Math.max(highest, pending.readPosition)
+  for (const pending of log.waiting.values()) highest = Math.max(highest, pending.readPosition)
   return highest
 }

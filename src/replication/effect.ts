@@ -94,7 +94,7 @@ export type Effect =
   | { readonly kind: 'slow'; readonly holder: NodeId }
   /** Answers a peer with committed entries from the log, as many as the bounds allow. */
   | {
-      readonly kind: 'supply'
+      readonly kind: 'send-entries'
       readonly to: NodeId
       readonly group: GroupId
       readonly epoch: number
@@ -143,7 +143,7 @@ export interface Context {
  * A delay between `ms` and twice that, different from node to node and try to try, without a draw.
  * With a group, different from group to group, too: for what begins in many of them at once.
  */
-export function spread(
+export function jitter(
   context: Context,
   ms: number,
   position: Position,

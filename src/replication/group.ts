@@ -9,10 +9,10 @@ import { onAccept, onPrepare, type RecordLookup } from './acceptance.ts'
 import * as catchUp from './catch-up.ts'
 import * as commit from './commit.ts'
 import { readAhead } from './compose.ts'
-import { spread, type Context } from './effect.ts'
+import { jitter, type Context } from './effect.ts'
 import { checkLog } from './invariants.ts'
 import { advance } from './learn.ts'
-import { never, noStride, type GroupLog } from './log.ts'
+import { noDeadline, noStride, type GroupLog } from './log.ts'
 import type { Accept, Committed, Forward, GroupLeaseMessage, GroupMessage } from './message.ts'
 import * as propose from './propose.ts'
 import * as readLease from './read-lease.ts'
@@ -75,7 +75,7 @@ function handle(log: GroupLog, context: Context, event: GroupEvent, lookup: Reco
     case 'cancel-read':
       return read.cancelRead(log, event.read)
     case 'exists':
-      return catchUp.chase(log, context, event.position, event.informer)
+      return catchUp.catchUpTo(log, context, event.position, event.informer)
     case 'revoked':
       return readLease.dropGrant(log, event.peer)
     case 'suspect':
@@ -107,7 +107,7 @@ function onMessage(
       return propose.onRefused(log, context, from, message)
     case 'faulty':
       // Neither a vote nor a refusal: the phase goes on with the others' answers.
-      return context.trace.mark('a peer answered faulty')
+      return context.trace.mark('peer_answered_faulty')
     case 'committed':
       return catchUp.onCommitted(log, context, from, message)
     case 'fetch':
@@ -122,7 +122,7 @@ function onMessage(
       return onForward(log, context, from, message)
     case 'forward-reply': {
       const position = submission.onForwardReply(log, context, from, message)
-      return position === undefined ? undefined : catchUp.chase(log, context, position, from)
+      return position === undefined ? undefined : catchUp.catchUpTo(log, context, position, from)
     }
     default:
       return onLeaseMessage(log, context, from, message)
@@ -176,7 +176,7 @@ function onSubmit(log: GroupLog, context: Context, arrived: readonly Arrived[]):
 
 function onForward(log: GroupLog, context: Context, from: NodeId, message: Forward): void {
   const transaction = decodeTransaction(message.transaction)
-  if (transaction === undefined) return context.trace.mark('malformed transaction forwarded')
+  if (transaction === undefined) return context.trace.mark('malformed_transaction_forwarded')
   const { readPosition, reads, ranges, request, incarnation, hops } = message
   const submitted = { transaction, bytes: message.transaction, readPosition, reads, ranges }
   submission.submit(log, context, submitted, { node: from, incarnation, request, hops })
@@ -190,8 +190,8 @@ function onWake(log: GroupLog, context: Context): void {
   if (log.readRound !== undefined && log.readRound.deadline <= now) {
     read.onReadDeadline(log, context, log.readRound)
   }
-  if (log.chase !== undefined && log.chase.deadline <= now) {
-    catchUp.onChaseDeadline(log, context, log.chase)
+  if (log.catchUp !== undefined && log.catchUp.deadline <= now) {
+    catchUp.onCatchUpDeadline(log, context, log.catchUp)
   }
   if (log.retryDeadline <= now) submission.onRetryDeadline(log, context)
   if (log.sweepDeadline <= now) catchUp.onSweepDeadline(log, context)
@@ -201,7 +201,7 @@ function onWake(log: GroupLog, context: Context): void {
 /** Does what has become possible. */
 function pump(log: GroupLog, context: Context, lookup: RecordLookup): void {
   advance(log, context)
-  catchUp.endChase(log)
+  catchUp.endCatchUp(log)
   read.serveReads(log, context)
   proposeNext(log, context, lookup)
   announce(log, context)
@@ -211,16 +211,16 @@ function pump(log: GroupLog, context: Context, lookup: RecordLookup): void {
 }
 
 function proposeNext(log: GroupLog, context: Context, lookup: RecordLookup): void {
-  if (log.proposal !== undefined || log.queue.size === 0) return
+  if (log.proposal !== undefined || log.waiting.size === 0) return
   submission.forwardPending(log, context)
-  if (log.queue.size === 0) return
+  if (log.waiting.size === 0) return
   if (log.decisions.has(log.state.position + 1)) return
   propose.proposePending(log, context, lookup)
-  if (log.proposal !== undefined || log.queue.size === 0) return
+  if (log.proposal !== undefined || log.waiting.size === 0) return
   // Nothing here fits the open position: it was read ahead of this replica, or there is no room.
-  catchUp.chaseClaimed(log, context, readAhead(log))
-  if (log.retryDeadline !== never) return
-  log.retryDeadline = context.now + spread(context, context.limits.settleMs, log.state.position, 0)
+  catchUp.catchUpToClaim(log, context, readAhead(log))
+  if (log.retryDeadline !== noDeadline) return
+  log.retryDeadline = context.now + jitter(context, context.limits.settleMs, log.state.position, 0)
 }
 
 /** Tells the others what this node has just committed, unless the next entry on its way says so. */

@@ -1,7 +1,7 @@
 /** What must hold of a group's log after every step, in one place. Cheap enough to run always. */
 import { assert } from '../base/assert.ts'
 import type { Context } from './effect.ts'
-import { never, type GroupLog } from './log.ts'
+import { noDeadline, type GroupLog } from './log.ts'
 
 export function checkLog(log: GroupLog, context: Context): void {
   const applied = log.state.position
@@ -10,14 +10,14 @@ export function checkLog(log: GroupLog, context: Context): void {
   }
   for (const [position, decision] of log.decisions) {
     assert(position > applied, 'LOG-1: a decision outlives its application')
-    const mayWait = position > applied + 1 || log.applyDeadline !== never
+    const mayWait = position > applied + 1 || log.applyDeadline !== noDeadline
     assert(mayWait || decision.value === undefined, 'LOG-1: a decision waits in vain')
   }
   const { entries } = log.stride
   assert(entries <= context.limits.catchUpEntriesMax, 'LIVE-7: a step applies beyond its bound')
-  assert(log.chase === undefined || log.chase.through > applied, 'LOG-5: a chase has no end')
+  assert(log.catchUp === undefined || log.catchUp.through > applied, 'LOG-5: a catch-up has no end')
   assert(
-    log.waitingBytes > 0 === log.queue.size + log.away.size > 0,
+    log.waitingBytes > 0 === log.waiting.size + log.forwarded.size > 0,
     'queue: the room that waiting transactions take is miscounted',
   )
   assert(log.replies.length === 0, 'queue: a verdict stays behind until the next step')
@@ -28,21 +28,21 @@ export function checkLog(log: GroupLog, context: Context): void {
 
 /** What is under way has an end: a deadline, or room to be counted in. */
 function checkWaits(log: GroupLog): void {
-  const { state, readRound, chase, window } = log
+  const { state, readRound, catchUp, window } = log
   assert(state.horizon <= state.timestamp, 'MVCC-1: the newest state is behind the horizon')
   assert(window.from <= state.position, 'TXN-1: the window begins beyond what is applied')
   assert(log.waitingBytes >= 0, 'queue: more room is given back than was taken')
-  assert(log.away.size <= log.forwarded.size, 'TXN-5: a forwarded transaction has no number')
+  assert(log.forwarded.size <= log.forwardIds.size, 'TXN-5: a forwarded transaction has no number')
   assert(log.unannounced === undefined, 'LOG-4: a commit of this node is told to nobody')
-  assert(readRound === undefined || readRound.deadline < never, 'LIVE-1: a round without an end')
-  assert(chase === undefined || chase.deadline < never, 'LIVE-1: a chase without a deadline')
+  assert(readRound === undefined || readRound.deadline < noDeadline, 'LIVE-1: a round without an end')
+  assert(catchUp === undefined || catchUp.deadline < noDeadline, 'LIVE-1: a catch-up without a deadline')
   assert(log.readsWaiting.length === 0 || readRound !== undefined, 'LIVE-1: a read waits in vain')
-  const [earliest, later] = [log.wakes.at(-1) ?? 0, log.wakes.at(-2) ?? never]
+  const [earliest, later] = [log.wakes.at(-1) ?? 0, log.wakes.at(-2) ?? noDeadline]
   assert(earliest <= later, 'LIVE-1: wake-ups are out of order')
 }
 
 function checkLease({ lease, set, idleDeadline }: GroupLog): void {
-  assert((lease === undefined) === (idleDeadline === never), 'LEASE-1: a lease without an end')
+  assert((lease === undefined) === (idleDeadline === noDeadline), 'LEASE-1: a lease without an end')
   if (lease === undefined) return
   assert(lease.grants.size <= set.voters.length, 'LEASE-1: more registrations than voters')
   for (const peer of lease.ignored) {
@@ -54,8 +54,8 @@ function checkProposal(log: GroupLog, context: Context): void {
   const { proposal, state } = log
   if (proposal === undefined) return
   assert(proposal.position === state.position + 1, 'PAX-5: a proposal beside the open position')
-  assert(proposal.deadline < never, 'LIVE-5: a proposal without a deadline')
-  const mayWait = proposal.waiting === undefined || proposal.phase.kind === 'accepting'
+  assert(proposal.deadline < noDeadline, 'LIVE-5: a proposal without a deadline')
+  const mayWait = proposal.awaiting === undefined || proposal.phase.kind === 'accepting'
   assert(mayWait, 'LEASE-1: holders are waited for without a chosen value')
   if (proposal.phase.kind === 'backing-off') return
   const { ballot } = proposal.phase

@@ -9,11 +9,11 @@ import { equalBytes } from '../base/bytes.ts'
 import type { NodeId, Position } from '../base/ids.ts'
 import { equalBallots, type Ballot } from '../paxos/ballot.ts'
 import { applyEntry, type Applied } from './apply.ts'
-import { spread, type Context, type LogRecord } from './effect.ts'
+import { jitter, type Context, type LogRecord } from './effect.ts'
 import { decodeEntry, type Entry } from './entry.ts'
 import {
   highestKnown,
-  never,
+  noDeadline,
   noStride,
   pendingOf,
   type Decision,
@@ -91,7 +91,7 @@ function acceptedValue(log: GroupLog, position: Position, ballot: Ballot): Uint8
 }
 
 /** What a group that was just read from the stores can apply; the step that follows goes on. */
-export function takeUp(log: GroupLog, context: Context): void {
+export function resume(log: GroupLog, context: Context): void {
   advance(log, context)
   log.stride = noStride
 }
@@ -102,14 +102,14 @@ export function takeUp(log: GroupLog, context: Context): void {
  */
 export function advance(log: GroupLog, context: Context): void {
   const before = log.state.position
-  log.applyDeadline = never
+  log.applyDeadline = noDeadline
   for (;;) {
     const position = log.state.position + 1
     const decision = log.decisions.get(position)
     if (decision?.value === undefined) break
     if (isStrideOver(log, context)) {
       log.applyDeadline = context.now
-      context.trace.mark('what is decided is applied in a later step')
+      context.trace.mark('apply_continues_in_next_step')
       break
     }
     const { entries, bytes } = log.stride
@@ -118,10 +118,10 @@ export function advance(log: GroupLog, context: Context): void {
   }
   if (log.state.position === before) return
   // Progress is no reason to begin anew with what only sessions speak of: it may go on for ever.
-  if (log.chase !== undefined && log.chase.through <= log.chase.known) log.chase.stage = 0
+  if (log.catchUp !== undefined && log.catchUp.through <= log.catchUp.known) log.catchUp.stage = 0
   const undecided = highestKnown(log) > log.state.position
-  const delay = spread(context, context.limits.sweepMs, log.state.position, 0)
-  log.sweepDeadline = undecided ? context.now + delay : never
+  const delay = jitter(context, context.limits.sweepMs, log.state.position, 0)
+  log.sweepDeadline = undecided ? context.now + delay : noDeadline
 }
 
 function isStrideOver({ stride }: GroupLog, { limits }: Context): boolean {
@@ -195,7 +195,7 @@ function answer(
   outcomes: readonly RecordedOutcome[],
 ): void {
   // A replica that only follows has no caller to answer.
-  if (log.queue.size === 0 && log.away.size === 0) return
+  if (log.waiting.size === 0 && log.forwarded.size === 0) return
   for (const [index, transaction] of entry.transactions.entries()) {
     const pending = pendingOf(log, intentOf(transaction))
     const outcome = outcomes[index]
@@ -226,15 +226,15 @@ export function giveUp(log: GroupLog, pending: Pending): void {
 
 function promote(log: GroupLog, [next, ...others]: readonly Pending[]): void {
   if (next === undefined) return
-  assert(!log.queue.has(next.intent), 'TXN-5: an attempt takes the place of one that waits')
+  assert(!log.waiting.has(next.intent), 'TXN-5: an attempt takes the place of one that waits')
   next.rivals.push(...others)
-  log.queue.set(next.intent, next)
+  log.waiting.set(next.intent, next)
 }
 
 function forget(log: GroupLog, pending: Pending): void {
-  log.queue.delete(pending.intent)
-  log.away.delete(pending.intent)
-  log.forwarded.delete(pending.forwardId)
+  log.waiting.delete(pending.intent)
+  log.forwarded.delete(pending.intent)
+  log.forwardIds.delete(pending.forwardId)
   log.waitingBytes -= pending.roomBytes
   assert(log.waitingBytes >= 0, 'queue: more room is given back than was taken')
 }

@@ -79,7 +79,7 @@ export interface Proposal {
   /** Whom the voters that accepted have listed. */
   readonly holders: HolderTable
   /** A majority has accepted, and lease holders are waited for. */
-  waiting: { urges: number } | undefined
+  awaiting: { retries: number } | undefined
 }
 
 /** A majority read on its way (one at a time per group; later reads share the next). */
@@ -111,7 +111,7 @@ export interface TargetedRead {
 }
 
 /** Going after positions this replica lacks: wait, ask peers in turn, then propose. */
-export interface Chase {
+export interface CatchUp {
   through: Position
   /** So far they exist, as a node said; the rest is the word of sessions. */
   known: Position
@@ -148,10 +148,10 @@ export interface GroupLog {
   /** Decided by this node's own proposal, and not told to the others yet. */
   unannounced: { readonly position: Position; readonly ballot: Ballot } | undefined
   /** Transactions to be proposed by this node, by intent, in order of arrival. */
-  readonly queue: Map<string, Pending>
+  readonly waiting: Map<string, Pending>
   /** Transactions forwarded to another node, by intent, and their intents by `forwardId`. */
-  readonly away: Map<string, Pending>
-  readonly forwarded: Map<number, string>
+  readonly forwarded: Map<string, Pending>
+  readonly forwardIds: Map<number, string>
   /** Verdicts for the nodes that forwarded transactions: they leave last in a step (`group.ts`). */
   readonly replies: Effect[]
   /** Of the transactions in `queue` and `away`. */
@@ -161,15 +161,15 @@ export interface GroupLog {
   readRound: ReadRound | undefined
   readsWaiting: number[]
   readsTargeted: TargetedRead[]
-  chase: Chase | undefined
-  /** A majority is to be asked how far the log goes: only sessions speak of what is chased. */
-  isHighestAsked: boolean
+  catchUp: CatchUp | undefined
+  /** A majority is to be asked how far the log goes: only sessions speak of what is caught up to. */
+  mustAskMajority: boolean
   /** What lets this replica serve current reads without asking. */
   lease: ReadLease | undefined
   /** When to see whether the group is still read. */
   idleDeadline: number
   /** Positions up to here exist, as a peer said: no current read shows less. */
-  floor: Position
+  minReadPosition: Position
   /** What was applied in this step so far. */
   stride: Stride
   /** When to go on with what is decided and has a value: one step applies a bounded part. */
@@ -180,7 +180,7 @@ export interface GroupLog {
   readonly wakes: number[]
 }
 
-export const never: number = Number.POSITIVE_INFINITY
+export const noDeadline: number = Number.POSITIVE_INFINITY
 
 /** A group's log as its record says: nothing under way. */
 export function restoreLog(
@@ -203,23 +203,23 @@ export function restoreLog(
     highestRound: 0,
     proposal: undefined,
     unannounced: undefined,
-    queue: new Map(),
-    away: new Map(),
+    waiting: new Map(),
     forwarded: new Map(),
+    forwardIds: new Map(),
     replies: [],
     waitingBytes: 0,
-    retryDeadline: never,
+    retryDeadline: noDeadline,
     readRound: undefined,
     readsWaiting: [],
     readsTargeted: [],
-    chase: undefined,
-    isHighestAsked: false,
+    catchUp: undefined,
+    mustAskMajority: false,
     lease: undefined,
-    idleDeadline: never,
-    floor: 0,
+    idleDeadline: noDeadline,
+    minReadPosition: 0,
     stride: noStride,
-    applyDeadline: never,
-    sweepDeadline: never,
+    applyDeadline: noDeadline,
+    sweepDeadline: noDeadline,
     wakes: [],
   }
 }
@@ -239,11 +239,11 @@ export function highestKnown(log: GroupLog): Position {
 
 /** A transaction without a verdict, wherever it is. */
 export function pendingOf(log: GroupLog, intent: string): Pending | undefined {
-  return log.queue.get(intent) ?? log.away.get(intent)
+  return log.waiting.get(intent) ?? log.forwarded.get(intent)
 }
 
 /** Whether a client waits for what this replica lacks. */
-export function isAwaited({ queue, readsTargeted, readsWaiting }: GroupLog): boolean {
+export function isAwaited({ waiting: queue, readsTargeted, readsWaiting }: GroupLog): boolean {
   return queue.size > 0 || readsTargeted.length > 0 || readsWaiting.length > 0
 }
 
@@ -251,12 +251,12 @@ export function isAwaited({ queue, readsTargeted, readsWaiting }: GroupLog): boo
 export function isQuiescent(log: GroupLog): boolean {
   return (
     log.proposal === undefined &&
-    log.queue.size === 0 &&
-    log.away.size === 0 &&
+    log.waiting.size === 0 &&
+    log.forwarded.size === 0 &&
     log.readRound === undefined &&
     log.readsWaiting.length === 0 &&
     log.readsTargeted.length === 0 &&
-    log.chase === undefined &&
+    log.catchUp === undefined &&
     log.lease === undefined &&
     log.decisions.size === 0 &&
     highestKnown(log) === log.state.position
@@ -277,9 +277,9 @@ export function takeWakes({ wakes }: GroupLog, now: number): boolean {
 /** When this group next wants to be woken; `never` while nothing waits for time. */
 export function nextDeadline(log: GroupLog): number {
   return Math.min(
-    log.proposal?.deadline ?? never,
-    log.readRound?.deadline ?? never,
-    log.chase?.deadline ?? never,
+    log.proposal?.deadline ?? noDeadline,
+    log.readRound?.deadline ?? noDeadline,
+    log.catchUp?.deadline ?? noDeadline,
     log.retryDeadline,
     log.applyDeadline,
     log.sweepDeadline,

@@ -10,9 +10,9 @@ import type { NodeId, Position } from '../base/ids.ts'
 import { equalBallots, type Ballot } from '../paxos/ballot.ts'
 import * as proposer from '../paxos/proposer.ts'
 import { acceptMessage, onAccept, reply, type RecordLookup } from './acceptance.ts'
-import { commitIfNobodyIsAwaited, urgeHolders } from './commit.ts'
+import { maybeCommit, retryHolders } from './commit.ts'
 import { composeEntry } from './compose.ts'
-import { spread, type Context, type Effect } from './effect.ts'
+import { jitter, type Context, type Effect } from './effect.ts'
 import type { Leader } from './entry.ts'
 import { noHolders, noteHolders } from './holders.ts'
 import type { GroupLog, Proposal } from './log.ts'
@@ -57,7 +57,7 @@ export function startPrepare(log: GroupLog, context: Context, attempt: number): 
     phaseStart: context.now,
     deadline: phaseDeadline(context, position, attempt),
     holders: noHolders(),
-    waiting: undefined,
+    awaiting: undefined,
   }
   context.trace.mark('prepare')
   sendPrepare(log, context, ballot, log.set.voters)
@@ -97,7 +97,7 @@ function startAccept(
     phaseStart: context.now,
     deadline: phaseDeadline(context, position, attempt),
     holders: noHolders(),
-    waiting: undefined,
+    awaiting: undefined,
   }
   const { group, set } = log
   context.trace.emit({ kind: 'propose', group, position, ballot, value })
@@ -161,7 +161,7 @@ export function onAccepted(log: GroupLog, context: Context, from: NodeId, messag
   noteHolders(proposal.holders, from, message.holders)
   const phase = proposer.countAcceptance(before, from)
   proposal.phase = phase
-  commitIfNobodyIsAwaited(log, context, proposal, phase)
+  maybeCommit(log, context, proposal, phase)
 }
 
 export function onRefused(log: GroupLog, context: Context, from: NodeId, message: Refused): void {
@@ -170,7 +170,7 @@ export function onRefused(log: GroupLog, context: Context, from: NodeId, message
   log.highestRound = Math.max(log.highestRound, message.promised.round)
   const { proposal } = current
   // Chosen is chosen: a proposer with a higher ballot will find this very value.
-  if (proposal.waiting !== undefined) return
+  if (proposal.awaiting !== undefined) return
   const phase = proposer.countRefusal(current.phase, from)
   proposal.phase = phase
   if (!proposer.isLost(phase, log.set.voters)) return
@@ -183,7 +183,7 @@ export function onRefused(log: GroupLog, context: Context, from: NodeId, message
  */
 function phaseDeadline(context: Context, position: Position, attempt: number): number {
   const patienceMs = context.limits.phaseTimeoutMs * 2 ** Math.min(attempt, phaseDoublingsMax)
-  return context.now + spread(context, patienceMs, position, attempt)
+  return context.now + jitter(context, patienceMs, position, attempt)
 }
 
 /**
@@ -191,26 +191,26 @@ function phaseDeadline(context: Context, position: Position, attempt: number): n
  * a phase, and is left alone for that time, whatever the limits say.
  */
 function backOff(log: GroupLog, context: Context, proposal: Proposal, answerMs: number): void {
-  context.trace.mark('proposer lost and backed off')
+  context.trace.mark('proposer_backed_off')
   const { limits, now } = context
   proposal.attempt += 1
   proposal.phase = { kind: 'backing-off' }
-  assert(proposal.waiting === undefined, 'LEASE-1: a chosen value is given up')
+  assert(proposal.awaiting === undefined, 'LEASE-1: a chosen value is given up')
   const growingMs = limits.backoffMs * 2 ** Math.min(proposal.attempt, 16)
   const delayMs = Math.max(Math.min(growingMs, limits.backoffMaxMs), 2 * answerMs)
-  proposal.deadline = now + spread(context, delayMs, log.state.position, proposal.attempt)
+  proposal.deadline = now + jitter(context, delayMs, log.state.position, proposal.attempt)
 }
 
 /** The phase took too long, or the back-off is over. */
 export function onProposalDeadline(log: GroupLog, context: Context, proposal: Proposal): void {
-  const { phase, attempt, waiting } = proposal
+  const { phase, attempt, awaiting: waiting } = proposal
   if (phase.kind === 'backing-off') return startPrepare(log, context, attempt)
   if (waiting !== undefined && phase.kind === 'accepting') {
-    return urgeHolders(log, context, proposal, phase, waiting)
+    return retryHolders(log, context, proposal, phase, waiting)
   }
   if (phase.refusals.size > 0) return backOff(log, context, proposal, 0)
   // Lost on the way, or the others are gone: the same ballot and value may be sent any number of times.
-  context.trace.mark('phase sent again')
+  context.trace.mark('phase_resent')
   proposal.attempt += 1
   proposal.deadline = phaseDeadline(context, proposal.position, proposal.attempt)
   const answered = phase.kind === 'preparing' ? phase.promises : phase.acceptances

@@ -8,9 +8,9 @@
  */
 import { assert } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
-import type { Reading } from '../lease/reading.ts'
-import { supply } from './acceptance.ts'
-import { chase } from './catch-up.ts'
+import type { ClockReading } from '../lease/clock-reading.ts'
+import { sendEntries } from './acceptance.ts'
+import { catchUpTo } from './catch-up.ts'
 import type { Context } from './effect.ts'
 import { highestKnown, type GroupLog } from './log.ts'
 import type { Highest, Invalidate, Release, Revoke } from './message.ts'
@@ -28,7 +28,7 @@ export function onAnswer(log: GroupLog, from: NodeId, { read, position, term }: 
   const { lease } = log
   if (lease?.attempt !== read || term === undefined || lease.ignored.has(from)) return
   assert(log.set.voters.includes(from), 'LEASE-1: a registration by a node that has no vote')
-  log.floor = Math.max(log.floor, position)
+  log.minReadPosition = Math.max(log.minReadPosition, position)
   lease.grants.set(from, term)
 }
 
@@ -37,18 +37,18 @@ export function onAnswer(log: GroupLog, from: NodeId, { read, position, term }: 
  * Accepted positions count, decided or not: writers do not wait for a holder that accepted (R6).
  */
 export function leasedPosition(log: GroupLog, context: Context): Position | undefined {
-  return isLeased(log, context) ? mustSee(log) : undefined
+  return isLeased(log, context) ? readBarrier(log) : undefined
 }
 
 /** The judge of whether a term is held: this node's leases, or an observer of all nodes. */
-export interface LeaseJudge extends Reading {
+export interface LeaseJudge extends ClockReading {
   readonly node: NodeId
   readonly leases: Pick<Context['leases'], 'isHeld'>
 }
 
 /** What a node that serves the group alone has to see. */
-export function mustSee(log: GroupLog): Position {
-  return Math.max(highestKnown(log), log.floor)
+export function readBarrier(log: GroupLog): Position {
+  return Math.max(highestKnown(log), log.minReadPosition)
 }
 
 /** Whether registrations of the last attempt hold at a majority now, this node's own among them. */
@@ -78,9 +78,9 @@ export function onInvalidate(
   from: NodeId,
   { position }: Invalidate,
 ): void {
-  context.trace.mark('told to show nothing below a position')
-  log.floor = Math.max(log.floor, position)
-  chase(log, context, position, from)
+  context.trace.mark('read_barrier_raised')
+  log.minReadPosition = Math.max(log.minReadPosition, position)
+  catchUpTo(log, context, position, from)
   const { group, set } = log
   const { incarnation } = context
   const message = { kind: 'invalidated', group, epoch: set.epoch, position, incarnation } as const
@@ -88,7 +88,7 @@ export function onInvalidate(
   if (log.lease !== undefined) return
   // It is waited for, and counts on nothing: a voter did not hear that the group was given up. The
   // number is above every attempt so far, and any registration to come is of a later one.
-  context.trace.mark('a lease that was given up is given up again')
+  context.trace.mark('lease_given_up_again')
   tellReleased(log, context, context.drawNumber())
 }
 
@@ -103,9 +103,9 @@ export function onRevoke(
   // A proposer has finished it, and waited for every holder then: no holder has to be waited for any more.
   const isCommitted = position <= log.state.position
   const asked = { from: position, through: position, isAwaited: true }
-  if (isCommitted) supply(log, context, from, asked)
+  if (isCommitted) sendEntries(log, context, from, asked)
   if (!isCommitted && !context.leases.revoke(group, position, holder, context.now)) {
-    return context.trace.mark('a registration is being revoked')
+    return context.trace.mark('lease_registration_being_revoked')
   }
   const message = { kind: 'revoked', group, epoch: set.epoch, position, holder } as const
   context.emit(

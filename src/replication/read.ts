@@ -9,8 +9,8 @@
 import { assert } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
 import { majorityOf } from '../placement/placement.ts'
-import { chase, endClaims } from './catch-up.ts'
-import { spread, type Context } from './effect.ts'
+import { catchUpTo, refuseFalseClaims } from './catch-up.ts'
+import { jitter, type Context } from './effect.ts'
 import { highestKnown, type GroupLog, type ReadRound } from './log.ts'
 import type { Highest, Query } from './message.ts'
 import { beginAttempt, leasedPosition, onAnswer } from './read-lease.ts'
@@ -21,10 +21,10 @@ export function beginRead(log: GroupLog, context: Context, read: number): void {
     log.readsWaiting.push(read)
     return
   }
-  context.trace.mark('a read under a lease waits for a position')
+  context.trace.mark('leased_read_waits_for_position')
   log.lease.usedMs = context.now
   log.readsTargeted.push({ read, position })
-  chase(log, context, position)
+  catchUpTo(log, context, position)
 }
 
 /**
@@ -42,14 +42,14 @@ export function cancelRead(log: GroupLog, read: number): void {
 
 export function startReadRound(log: GroupLog, context: Context): void {
   if (log.readRound !== undefined) return
-  if (log.readsWaiting.length === 0 && !log.isHighestAsked) return
+  if (log.readsWaiting.length === 0 && !log.mustAskMajority) return
   const round = context.drawNumber()
   assert(round > (log.lease?.attempt ?? 0), 'LEASE-2: attempts of a group fall')
-  const deadline = context.now + spread(context, context.limits.phaseTimeoutMs, round % 1024, 0)
-  const { readsWaiting: reads, isHighestAsked: isOfClaims } = log
+  const deadline = context.now + jitter(context, context.limits.phaseTimeoutMs, round % 1024, 0)
+  const { readsWaiting: reads, mustAskMajority: isOfClaims } = log
   log.readRound = { round, reads, isOfClaims, answers: new Map(), deadline }
   log.readsWaiting = []
-  log.isHighestAsked = false
+  log.mustAskMajority = false
   if (reads.length > 0) beginAttempt(log, context, round)
   sendQueries(log, context, log.readRound)
   countAnswer(log, context, log.readRound, context.node, highestKnown(log))
@@ -70,9 +70,9 @@ function sendQueries(log: GroupLog, context: Context, current: ReadRound): void 
 }
 
 export function onReadDeadline(log: GroupLog, context: Context, current: ReadRound): void {
-  context.trace.mark('read round sent again')
+  context.trace.mark('read_round_resent')
   current.deadline =
-    context.now + spread(context, context.limits.phaseTimeoutMs, current.round % 1024, 1)
+    context.now + jitter(context, context.limits.phaseTimeoutMs, current.round % 1024, 1)
   sendQueries(log, context, current)
 }
 
@@ -112,8 +112,8 @@ function countAnswer(
   log.readRound = undefined
   for (const read of current.reads) log.readsTargeted.push({ read, position: target })
   const informer = [...current.answers].find(([, highest]) => highest === target)?.[0]
-  chase(log, context, target, informer)
-  if (current.isOfClaims) endClaims(log, context, current.round, target)
+  catchUpTo(log, context, target, informer)
+  if (current.isOfClaims) refuseFalseClaims(log, context, current.round, target)
 }
 
 /** Serves every read whose target is applied. */

@@ -6,10 +6,10 @@ import { assert } from '../base/assert.ts'
 import { fromLatin1, latin1 } from '../base/bytes.ts'
 import type { NodeId, Position } from '../base/ids.ts'
 import { isOfOneCopy, outcomeOf } from './compose.ts'
-import { spread, type Context } from './effect.ts'
+import { jitter, type Context } from './effect.ts'
 import { orderRanges, rangeOfText } from './key-range.ts'
 import { giveUp, settle, tell } from './learn.ts'
-import { never, pendingOf, type GroupLog, type Pending, type Waiter } from './log.ts'
+import { noDeadline, pendingOf, type GroupLog, type Pending, type Waiter } from './log.ts'
 import type { KeyRange, Overloaded } from '../group/outcome.ts'
 import type { Forward, ForwardReply } from './message.ts'
 import { leaderOf } from './propose.ts'
@@ -50,8 +50,8 @@ export function submit(
     context.trace.mark('overloaded')
     return answer(overloaded)
   }
-  assert(!log.queue.has(intent) && !log.away.has(intent), 'TXN-5: an intent waits twice')
-  log.queue.set(intent, pending)
+  assert(!log.waiting.has(intent) && !log.forwarded.has(intent), 'TXN-5: an intent waits twice')
+  log.waiting.set(intent, pending)
   log.waitingBytes += pending.roomBytes
 }
 
@@ -82,12 +82,12 @@ function pendingFrom(submitted: Submitted, waiter: Waiter, forwardId: number): P
     forwards: 0,
     proposedAt: 0,
     forwardId,
-    roomDeadline: never,
+    roomDeadline: noDeadline,
   }
 }
 
 function hasRoomFor(log: GroupLog, { limits }: Context, { roomBytes }: Pending): boolean {
-  const count = log.queue.size + log.away.size
+  const count = log.waiting.size + log.forwarded.size
   if (count === 0) return true
   return count < limits.groupQueueMax && log.waitingBytes + roomBytes <= limits.groupQueueBytesMax
 }
@@ -103,9 +103,9 @@ function join(
   pending: Pending,
   { submitted, waiter }: { readonly submitted: Submitted; readonly waiter: Waiter },
 ): void {
-  const isBack = waiter.node === pending.sentTo && log.away.has(pending.intent)
+  const isBack = waiter.node === pending.sentTo && log.forwarded.has(pending.intent)
   if (isBack) {
-    context.trace.mark('a forwarded transaction came back')
+    context.trace.mark('forwarded_transaction_returned')
     pending.forwards = forwardsMax
     takeBack(log, pending)
   }
@@ -133,9 +133,9 @@ function addRival(
   const rival = pendingFrom(submitted, waiter, context.drawNumber())
   const bytes = log.waitingBytes + rival.roomBytes
   if (pending.rivals.length >= rivalsMax || bytes > context.limits.groupQueueBytesMax) {
-    return context.trace.mark('no room for another attempt')
+    return context.trace.mark('no_room_for_attempt')
   }
-  context.trace.mark('another attempt waits')
+  context.trace.mark('attempt_waits_for_rival')
   assert(rival.intent === pending.intent, 'TXN-5: an attempt waits beside another intent')
   pending.rivals.push(rival)
   log.waitingBytes += rival.roomBytes
@@ -159,7 +159,7 @@ export function cancelSubmission(
     if (at < 0) continue
     waiters.splice(at, 1)
     if (waiters.length > 0 || !isOnlyHere(log, pending)) continue
-    trace.mark('a transaction that nobody waits for is given up')
+    trace.mark('abandoned_transaction_dropped')
     if (pending === first) giveUp(log, first)
     else removeRival(log, first, pending)
   }
@@ -185,7 +185,7 @@ export function proposerFor(log: GroupLog, context: Context): NodeId {
 export function forwardPending(log: GroupLog, context: Context): void {
   const leader = proposerFor(log, context)
   if (leader === context.node) return
-  for (const pending of log.queue.values()) {
+  for (const pending of log.waiting.values()) {
     if (mayForward(pending)) sendForward(log, context, pending, leader)
   }
 }
@@ -202,8 +202,8 @@ function sendForward(log: GroupLog, context: Context, pending: Pending, to: Node
   assert(to !== context.node, 'TXN-5: a transaction is forwarded to its own node')
   pending.forwards += 1
   pending.sentTo = to
-  log.queue.delete(pending.intent)
-  log.away.set(pending.intent, pending)
+  log.waiting.delete(pending.intent)
+  log.forwarded.set(pending.intent, pending)
   const { group, set } = log
   const { bytes: transaction, readPosition, forwardId } = pending
   const reads = pending.reads.map(fromLatin1)
@@ -220,20 +220,20 @@ function sendForward(log: GroupLog, context: Context, pending: Pending, to: Node
     incarnation: context.incarnation,
     hops: hopsOf(pending) + 1,
   }
-  log.forwarded.set(forwardId, pending.intent)
+  log.forwardIds.set(forwardId, pending.intent)
   context.trace.mark('forwarded')
   context.emit({ kind: 'send', to, message })
-  if (log.retryDeadline === never) {
+  if (log.retryDeadline === noDeadline) {
     log.retryDeadline =
-      context.now + spread(context, context.limits.forwardMs, log.state.position, pending.forwards)
+      context.now + jitter(context, context.limits.forwardMs, log.state.position, pending.forwards)
   }
 }
 
 /** No answer came for long: forwards it to the leader of now, or proposes it here. */
 export function onRetryDeadline(log: GroupLog, context: Context): void {
-  log.retryDeadline = never
+  log.retryDeadline = noDeadline
   const leader = proposerFor(log, context)
-  for (const pending of log.away.values()) {
+  for (const pending of log.forwarded.values()) {
     if (leader === context.node || !mayForward(pending)) takeBack(log, pending)
     else sendForward(log, context, pending, leader)
   }
@@ -241,14 +241,14 @@ export function onRetryDeadline(log: GroupLog, context: Context): void {
 
 /** A peer is suspected: another node proposes what it was to propose, at once. */
 export function takeBackFrom(log: GroupLog, peer: NodeId): void {
-  for (const pending of log.away.values()) {
+  for (const pending of log.forwarded.values()) {
     if (pending.sentTo === peer) takeBack(log, pending)
   }
 }
 
 function takeBack(log: GroupLog, pending: Pending): void {
-  log.away.delete(pending.intent)
-  log.queue.set(pending.intent, pending)
+  log.forwarded.delete(pending.intent)
+  log.waiting.set(pending.intent, pending)
 }
 
 /**
@@ -262,18 +262,18 @@ export function onForwardReply(
   from: NodeId,
   message: ForwardReply,
 ): Position | undefined {
-  const pending = log.away.get(log.forwarded.get(message.request) ?? '')
+  const pending = log.forwarded.get(log.forwardIds.get(message.request) ?? '')
   if (pending === undefined) return undefined
   const { verdict } = message
   if (verdict.kind === 'committed') return verdict.position
   // There was no room for this copy. Another one may be on its way still, and find room.
   if (verdict.kind === 'overloaded') {
-    context.trace.mark('no room at the leader')
+    context.trace.mark('no_room_at_leader')
     return undefined
   }
   // The word of any other node is old: the transaction has been given to another proposer since.
   if (pending.sentTo !== from) return undefined
-  if (pending.forwards > 1 && isOfOneCopy(verdict)) context.trace.mark('too old for this proposer')
+  if (pending.forwards > 1 && isOfOneCopy(verdict)) context.trace.mark('read_position_below_window')
   else settle(log, context, pending, verdict)
   return undefined
 }

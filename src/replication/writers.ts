@@ -33,7 +33,7 @@ export function nextLeaderFor(log: GroupLog, context: Context): Leader {
     return { node, incarnation }
   }
   assert(writer.node !== node, 'PAX-6: a leader hands the lead to itself')
-  context.trace.mark('leadership follows the writers')
+  context.trace.mark('leader_follows_writers')
   return writer
 }
 

@@ -23,7 +23,7 @@ import { corruptData, dataFailure, unknownFormat } from './damage.ts'
 import { putGroup } from './group-batch.ts'
 import { groupNames } from './group-names.ts'
 import { HistorySweep } from './history-sweep.ts'
-import { Listing } from './worklist-index.ts'
+import { WorklistIndex } from './worklist-index.ts'
 import type { PageRange, Row } from '../group/replica-port.ts'
 import { mergeRows, storeRange } from './merge-rows.ts'
 import { Overlay, type Commit, type OverlayRow, type TakenGroup } from './overlay.ts'
@@ -73,8 +73,8 @@ export class DataStore {
   readonly pins: Pins
   readonly #sweep: HistorySweep
   readonly #snapshots: SnapshotReads
-  /** Groups with something on their agenda. */
-  readonly listing: Listing
+  /** Groups with something on their worklist. */
+  readonly listing: WorklistIndex
   /** Small values that no batch has taken yet, and those of the batch under way. */
   #names = new Map<string, Uint8Array>()
   #takenNames: ReadonlyMap<string, Uint8Array> = new Map()
@@ -118,7 +118,7 @@ export class DataStore {
       endOf: ({ key, value }) => this.#checked(key, value).stamp,
       onFailed: (error) => this.#failed(dataFailure(error)),
     })
-    this.listing = new Listing({
+    this.listing = new WorklistIndex({
       read: (key) => this.#read(key),
       scan: (range) => this.#scan(range, (rows) => rows),
       checked: (key, value) => this.#checked(key, value),
@@ -227,7 +227,7 @@ export class DataStore {
     const stored = decodeStored(key, value)
     if (stored === 'unknown format') throw this.#failed(unknownFormat('data store', value[4]))
     if (stored !== 'damaged') return stored
-    this.#options.trace.mark('a damaged row found')
+    this.#options.trace.mark('damaged_row_found')
     throw this.#failed(corruptData('a value does not match its checksum'))
   }
 
@@ -307,7 +307,7 @@ export class DataStore {
       return !isCut
     })
     isCut &&= this.#overlay.hasMore
-    if (isCut) trace.mark('a batch of the applier is cut')
+    if (isCut) trace.mark('applier_batch_cut')
     this.onBatch(groups)
     this.#takenNames = this.#names
     this.#names = new Map()

@@ -6,7 +6,7 @@
  *   g <group, escaped> 1 <key>  newest version of a row
  *   g <group, escaped> 2 …      a version that was superseded: key, escaped, then its start with
  *                               all bits turned over, so that of each row the newest comes first
- *   l <topic's prefix> <group>  the group has something under the topic on its agenda (`worklist-index.ts`)
+ *   l <topic's prefix> <group>  the group has something under the topic on its worklist (`worklist-index.ts`)
  *   b <slot>                    batch markers
  *   m <name>                    small values of the node's own
  *   m at/ <group> <position>    what the log says of a position (`../log/settled.ts`): the position in 7 bytes,

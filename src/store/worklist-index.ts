@@ -1,12 +1,12 @@
 /**
- * Which groups have something on their agenda, by topic: derived from their rows, and kept beside
+ * Which groups have something on their worklist, by topic: derived from their rows, and kept beside
  * them. A group is listed in the batch that makes its row durable, and in memory before that. It
  * stays listed until a worker looked and found nothing: a worker of a topic looks at some groups in
  * vain, and misses none.
  *
  * QUE-5  A group with a row under a topic is listed under it.
  */
-import { agendaPrefix, topicTextOf } from '../group/worklist-key.ts'
+import { worklistPrefix, topicTextOf } from '../group/worklist-key.ts'
 import { compareText, latin1 } from '../base/bytes.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import { listedGroupsMax } from '../base/limits.ts'
@@ -37,8 +37,8 @@ const nothing = new Uint8Array()
 /** Topics of which more is known in memory than what is listed; those met first. */
 const knownTopicsMax = 1_000
 
-export class Listing {
-  /** A row was put on an agenda; `topic` is the prefix of its key as text. */
+export class WorklistIndex {
+  /** A row was put on a worklist; `topic` is the prefix of its key as text. */
   onListed: (topic: string, group: GroupId, position: Position) => void = () => undefined
   readonly #ports: ListingPorts
   readonly #counts = new Map<string, { put: number; gone: number }>()
@@ -49,7 +49,7 @@ export class Listing {
   /** Topics of which nothing is stored: no worker looks for it until a group is listed. */
   readonly #bare = new Set<string>()
   readonly #texts = new Map<string, string>()
-  /** Rows that were put on agendas since the start. */
+  /** Rows that were put on worklists since the start. */
   #putRows = 0
 
   constructor(ports: ListingPorts) {
@@ -81,7 +81,7 @@ export class Listing {
   #textOf(topic: string): string {
     const known = this.#texts.get(topic)
     if (known !== undefined) return known
-    const text = latin1(agendaPrefix(topic))
+    const text = latin1(worklistPrefix(topic))
     if (this.#texts.size < knownTopicsMax) this.#texts.set(topic, text)
     return text
   }
@@ -96,7 +96,7 @@ export class Listing {
    * when one was put since; forgotten when the node ends before its next
    * batch, or when too many wait for that.
    */
-  delist(topic: string, group: GroupId, position: Position): void {
+  unlist(topic: string, group: GroupId, position: Position): void {
     const text = this.#textOf(topic)
     const pending = this.#pending.get(text)?.get(group) ?? 0
     const isFull = (this.#empty.get(text)?.size ?? 0) >= listedGroupsMax

@@ -1,19 +1,19 @@
-/** The agenda as it is served from this node's listing: see `Agenda`. */
-import { agendaPrefix, topicOf } from '../group/worklist-key.ts'
+/** The worklist as it is served from this node's listing: see `Worklist`. */
+import { worklistPrefix, topicOf } from '../group/worklist-key.ts'
 import { latin1 } from '../base/bytes.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Listing } from './worklist-index.ts'
-import type { ListedGroup, LocalAgendas, TopicCounts } from '../group/replica-port.ts'
+import type { WorklistIndex } from './worklist-index.ts'
+import type { ListedGroup, LocalWorklists, TopicCounts } from '../group/replica-port.ts'
 
 type Wake = (listed: ListedGroup) => void
 
-export class LocalAgenda implements LocalAgendas {
+export class LocalWorklist implements LocalWorklists {
   readonly isOurs: (group: GroupId) => boolean
-  readonly #listing: Listing
+  readonly #listing: WorklistIndex
   readonly #watches = new Map<string, Set<Wake>>()
 
-  constructor(listing: Listing, clock: Clock, isOurs: (group: GroupId) => boolean) {
+  constructor(listing: WorklistIndex, clock: Clock, isOurs: (group: GroupId) => boolean) {
     this.#listing = listing
     this.isOurs = isOurs
     listing.onListed = (topic, group, position) => {
@@ -43,12 +43,12 @@ export class LocalAgenda implements LocalAgendas {
     return Object.fromEntries(counts)
   }
 
-  delist(topic: string, group: GroupId, position: Position): void {
-    this.#listing.delist(topic, group, position)
+  unlist(topic: string, group: GroupId, position: Position): void {
+    this.#listing.unlist(topic, group, position)
   }
 
   watch(topic: string, wake: Wake): () => void {
-    const text = latin1(agendaPrefix(topic))
+    const text = latin1(worklistPrefix(topic))
     const watches = this.#watches.get(text) ?? new Set<Wake>()
     this.#watches.set(text, watches)
     // The same function may watch twice, and be cancelled once.

@@ -10,7 +10,7 @@ export const inlineEntriesMax = 10_000
 
 /** Of the relay of global indexes. */
 export const relayBounds = {
-  /** Rows of one group's agenda looked at together. */
+  /** Rows of one group's worklist looked at together. */
   changesLookedAtMax: 1_000,
   /** Changes in one transaction on a group of an index, unless one group alone brings more. */
   changesAtOnceMax: 2_000,
@@ -26,7 +26,7 @@ export const relayBounds = {
 
 /** Bytes of changes in one transaction of the relay, unless one alone has more; there is room for what goes with them. */
 export const relayBytesAtOnceMax: number = transactionBytesMax / 2
-/** Bytes of one group's agenda looked at together, and the row that makes them more. */
+/** Bytes of one group's worklist looked at together, and the row that makes them more. */
 export const relayPageBytesMax: number = transactionBytesMax
 
 /** Entries of a global index in one page: each of its groups may be asked for as many. */

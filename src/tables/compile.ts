@@ -23,7 +23,7 @@ import type {
   KeyPart,
 } from './compiled.ts'
 
-/** Numbers are two bytes in keys; those from ff00 on would be taken for agendas. */
+/** Numbers are two bytes in keys; those from ff00 on would be taken for worklists. */
 const storedNumberMax = 0xfeff
 
 const compiledVersions = new WeakMap<SchemaVersion, CompiledSchema>()
@@ -137,7 +137,7 @@ function compileTable(
 
 function storedNumber({ stored }: SchemaVersion['numbers'], name: string): number {
   const number = present(stored[name], 'TAB-2: tables and indexes have numbers')
-  assert(number <= storedNumberMax, 'TAB-2: a number fits its two bytes, and begins no agenda')
+  assert(number <= storedNumberMax, 'TAB-2: a number fits its two bytes, and begins no worklist')
   return number
 }
 

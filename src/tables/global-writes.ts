@@ -1,5 +1,5 @@
 /**
- * The indexes that a change of a row keeps, and what it brings onto the agenda of its group for global
+ * The indexes that a change of a row keeps, and what it brings onto the worklist of its group for global
  * ones: entries that it takes away, and those that it makes or makes anew.
  */
 import { keyBytesMax } from '../base/limits.ts'
@@ -11,7 +11,7 @@ import {
 } from './compiled.ts'
 import { entriesOf, isSameEntry, noEntries, tooLong, type Entry } from './entries.ts'
 import { groupOfEntry } from './global-entries.ts'
-import { agendaRowOf, globalEntryBytesMax, type AgendaRow } from './index-agenda.ts'
+import { worklistRowOf, globalEntryBytesMax, type WorklistRow } from './index-worklist.ts'
 import type { Values } from './row-check.ts'
 import { decodeRow, fieldOf } from './row-value.ts'
 
@@ -42,7 +42,7 @@ export function globalChangesOf(
   table: CompiledTable,
   before: Values | undefined,
   after: Values | undefined,
-): readonly AgendaRow[] {
+): readonly WorklistRow[] {
   if (table.globals.length === 0) return []
   return table.globals.flatMap((index) => changesOf(table, index, before, after))
 }
@@ -52,10 +52,10 @@ function changesOf(
   index: CompiledGlobal,
   before: Values | undefined,
   after: Values | undefined,
-): readonly AgendaRow[] {
+): readonly WorklistRow[] {
   const old = before === undefined ? noEntries : entriesOf(table, index, before)
   const now = after === undefined ? noEntries : entriesOf(table, index, after)
-  const rows: AgendaRow[] = []
+  const rows: WorklistRow[] = []
   for (const [key, entry] of old) {
     // A row of before the index may have values that are too long for it: of these there is no entry.
     if (before === undefined || now.has(key) || !fitsIndex(index, entry)) continue
@@ -69,9 +69,9 @@ function changesOf(
   return rows
 }
 
-function goneOf(table: CompiledTable, index: CompiledGlobal, row: Values, entry: Entry): AgendaRow {
+function goneOf(table: CompiledTable, index: CompiledGlobal, row: Values, entry: Entry): WorklistRow {
   const target = groupOfEntry(table, index, row, entry)
-  return agendaRowOf({ target, key: entry.key, value: undefined })
+  return worklistRowOf({ target, key: entry.key, value: undefined })
 }
 
 /** An entry that is there, whether or not it was before. */
@@ -80,15 +80,15 @@ export function madeOf(
   index: CompiledGlobal,
   row: Values,
   entry: Entry,
-): AgendaRow {
+): WorklistRow {
   if (!fitsIndex(index, entry)) {
     throw tooLong(entry.key, `an entry of index ${index.name}`, globalEntryBytesMax)
   }
   const target = groupOfEntry(table, index, row, entry)
-  return agendaRowOf({ target, key: entry.key, value: entry.value }, entry.slots)
+  return worklistRowOf({ target, key: entry.key, value: entry.value }, entry.slots)
 }
 
-/** An entry of a global index goes by an agenda, where its key is longer. */
+/** An entry of a global index goes by a worklist, where its key is longer. */
 export function fitsIndex(index: CompiledIndex, { key }: Entry): boolean {
   return key.length <= (isGlobal(index) ? globalEntryBytesMax : keyBytesMax)
 }

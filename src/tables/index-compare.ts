@@ -17,7 +17,7 @@ import { EntryBook, readDistinct } from './entry-book.ts'
 import { decodeGlobalKey, groupOfEntry, indexGroups } from './global-entries.ts'
 import { inTurns, rootContext } from './global-read.ts'
 import { madeOf } from './global-writes.ts'
-import { agendaRowOf } from './index-agenda.ts'
+import { worklistRowOf } from './index-worklist.ts'
 import type { Misfits } from '../indexes/misfits.ts'
 import { stampBytes } from './index-lane.ts'
 import {
@@ -79,7 +79,7 @@ export async function compareGlobal(parts: GlobalUpkeep): Promise<BuiltIndexRepo
   return { groups: groups - parts.index.shards, rows, entries, faults, misfits }
 }
 
-/** Takes entries that no row has out of the index, by the agendas of their groups; resolves with how many. */
+/** Takes entries that no row has out of the index, by the worklists of their groups; resolves with how many. */
 export async function removeLeftOvers(parts: GlobalUpkeep): Promise<number> {
   let removed = 0
   await inTurns(indexGroups(parts.index), (target) =>
@@ -165,11 +165,11 @@ function groupBy<Item>(
 
 /** What is wrong at a place, once nothing that concerns it is on its way. */
 async function faultAt(parts: GlobalUpkeep, place: Place): Promise<IndexFault | undefined> {
-  const agendaKey = agendaRowOf({ target: place.target, key: place.entryKey, value: undefined }).key
+  const worklistKey = worklistRowOf({ target: place.target, key: place.entryKey, value: undefined }).key
   for (let look = 0; look < upkeepBounds.looksMax; look++) {
-    const before = await readsOf(parts).getMany(place.source, [place.rowKey, agendaKey])
+    const before = await readsOf(parts).getMany(place.source, [place.rowKey, worklistKey])
     const [there] = await readsOf(parts).getMany(place.target, [place.entryKey])
-    const after = await readsOf(parts).getMany(place.source, [place.rowKey, agendaKey])
+    const after = await readsOf(parts).getMany(place.source, [place.rowKey, worklistKey])
     const isStill = before[0]?.timestamp === after[0]?.timestamp
     if (isStill && before[1] === undefined && after[1] === undefined) {
       return faultOf(parts, place, entryIn(parts, place, after[0]), there)
@@ -198,7 +198,7 @@ function faultOf(
   return kind && { kind, index: index.name, entry: words }
 }
 
-/** Puts on the agenda what the entry is by its row. */
+/** Puts on the worklist what the entry is by its row. */
 async function rightenEntry(parts: GlobalUpkeep, place: Place): Promise<void> {
   const { port, table, index, options } = parts
   await runTransaction(port, place.source, options, async (transaction) => {
@@ -207,7 +207,7 @@ async function rightenEntry(parts: GlobalUpkeep, place: Place): Promise<void> {
     const entry = row && entriesOf(table, index, row).get(latin1(place.entryKey))
     const change =
       row === undefined || entry === undefined
-        ? agendaRowOf({ target: place.target, key: place.entryKey, value: undefined })
+        ? worklistRowOf({ target: place.target, key: place.entryKey, value: undefined })
         : madeOf(table, index, row, entry)
     transaction.put(change.key, change.value)
   })

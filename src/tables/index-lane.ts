@@ -18,7 +18,7 @@ import type { Mutation } from '../group/transaction.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import type { Sessions } from '../txn/session.ts'
 import { relayBounds, relayBytesAtOnceMax } from './bounds.ts'
-import { entryStateOf, type EntryState } from './index-agenda.ts'
+import { entryStateOf, type EntryState } from './index-worklist.ts'
 import { inTurns } from '../ports/turns.ts'
 
 export interface LaneParts {
@@ -32,15 +32,15 @@ export interface LaneParts {
 
 /** A change that the index has now. */
 export interface Relayed {
-  /** Of the row on the agenda, and when that was written. */
-  readonly agendaKey: Uint8Array
+  /** Of the row on the worklist, and when that was written. */
+  readonly worklistKey: Uint8Array
   readonly madeAt: Timestamp
 }
 
-/** Rows on one group's agenda that go this way. */
+/** Rows on one group's worklist that go this way. */
 interface Member {
   readonly source: GroupId
-  readonly agendaKeys: readonly Uint8Array[]
+  readonly worklistKeys: readonly Uint8Array[]
   readonly resolve: (relayed: readonly Relayed[]) => void
   readonly reject: (reason: unknown) => void
 }
@@ -73,10 +73,10 @@ export class IndexLane {
     this.#onIdle = onIdle
   }
 
-  /** Resolves with what is in the index now: what was on the agenda under these keys, as it was then. */
-  relay(source: GroupId, agendaKeys: readonly Uint8Array[]): Promise<readonly Relayed[]> {
+  /** Resolves with what is in the index now: what was on the worklist under these keys, as it was then. */
+  relay(source: GroupId, worklistKeys: readonly Uint8Array[]): Promise<readonly Relayed[]> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ source, agendaKeys, resolve, reject })
+      this.#waiting.push({ source, worklistKeys, resolve, reject })
       if (this.#isBusy) return
       this.#isBusy = true
       // Those who come in the same turn go together.
@@ -92,8 +92,8 @@ export class IndexLane {
 
   #takeBatch(): readonly Member[] {
     let changes = 0
-    const over = this.#waiting.findIndex(({ agendaKeys }) => {
-      changes += agendaKeys.length
+    const over = this.#waiting.findIndex(({ worklistKeys }) => {
+      changes += worklistKeys.length
       return changes > relayBounds.changesAtOnceMax
     })
     return this.#waiting.splice(0, over < 0 ? this.#waiting.length : Math.max(1, over))
@@ -126,12 +126,12 @@ export class IndexLane {
     }
   }
 
-  /** What the agendas say now, and nothing older: whoever wrote to the index before saw no more. */
+  /** What the worklists say now, and nothing older: whoever wrote to the index before saw no more. */
   async #read(batch: readonly Member[]): Promise<readonly Change[]> {
     const areReadable = await Promise.all(batch.map((member) => this.#isReadable(member)))
     const asked = batch
       .filter((_, at) => areReadable[at])
-      .flatMap((member) => member.agendaKeys.map((agendaKey) => ({ member, agendaKey })))
+      .flatMap((member) => member.worklistKeys.map((worklistKey) => ({ member, worklistKey })))
     const changes: Change[] = []
     for await (const some of inTurns(asked, this.#parts.clock)) {
       for (const one of some) {
@@ -153,8 +153,8 @@ export class IndexLane {
     }
   }
 
-  #changeOf(asked: Pick<Change, 'member' | 'agendaKey'>): Change | undefined {
-    const row = this.#parts.replica.get(asked.member.source, asked.agendaKey)
+  #changeOf(asked: Pick<Change, 'member' | 'worklistKey'>): Change | undefined {
+    const row = this.#parts.replica.get(asked.member.source, asked.worklistKey)
     if (row === undefined) return undefined
     const state = entryStateOf(row)
     assert(state.target === this.#target, 'IDX-4: an entry has one place')
@@ -184,7 +184,7 @@ export class IndexLane {
   }
 }
 
-/** The first ones, as many as one transaction may hold; who has others on his agenda comes again. */
+/** The first ones, as many as one transaction may hold; who has others on his worklist comes again. */
 function withinBytes(changes: readonly Change[]): readonly Change[] {
   let bytes = 0
   const over = changes.findIndex(({ state: { key, value } }) => {

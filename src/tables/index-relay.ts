@@ -1,9 +1,9 @@
 /**
  * Carries changes of entries from the groups of their rows to the groups of global indexes, at each
- * node for the groups that it serves (`worklist/worklist-worker.ts`). Knows no schema: what is on the agenda
+ * node for the groups that it serves (`worklist/worklist-worker.ts`). Knows no schema: what is on the worklist
  * says itself where it belongs. At least once, and harmless when done again or by two.
  *
- * IDX-5  A change leaves the agenda when its index has it, and only if it is still the one.
+ * IDX-5  A change leaves the worklist when its index has it, and only if it is still the one.
  */
 import { latin1 } from '../base/bytes.ts'
 import type { GroupId } from '../base/ids.ts'
@@ -12,9 +12,9 @@ import type { Random } from '../ports/random.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LocalReplica, Row } from '../group/replica-port.ts'
 import {
-  AgendaWorker,
-  agendaBounds,
-  type AgendaBounds,
+  WorklistWorker,
+  worklistBounds,
+  type WorklistBounds,
   type Served,
 } from '../worklist/worklist-worker.ts'
 import type { GroupPort } from '../group/group-port.ts'
@@ -22,7 +22,7 @@ import { LocalGroups } from '../txn/local-groups.ts'
 import { runTransaction } from '../txn/run.ts'
 import { Sessions } from '../txn/session.ts'
 import { relayBounds, relayPageBytesMax } from './bounds.ts'
-import { entryStateOf, indexAgenda, indexTopic } from './index-agenda.ts'
+import { entryStateOf, indexWorklist, indexTopic } from './index-worklist.ts'
 import { IndexLag, type LagFigures } from './index-lag.ts'
 import { IndexLane, type Relayed } from './index-lane.ts'
 import { inTurns } from '../ports/turns.ts'
@@ -34,7 +34,7 @@ export interface IndexRelayParts {
   readonly clock: Clock
   readonly random: Random
   readonly trace: Trace
-  readonly bounds?: AgendaBounds | undefined
+  readonly bounds?: WorklistBounds | undefined
   /** Told of each failure. */
   readonly onFailed?: (error: unknown) => void
 }
@@ -48,13 +48,13 @@ export interface RelayFigures extends LagFigures {
 
 export class IndexRelay {
   readonly #parts: IndexRelayParts
-  readonly #worker: AgendaWorker
+  readonly #worker: WorklistWorker
   /** Made when there is something to write. */
   #sessions: Sessions | undefined
   readonly #groups: GroupPort
   readonly #lanes = new Map<GroupId, IndexLane>()
   readonly #lag = new IndexLag()
-  /** In their indexes, and still on the agendas of these groups: what takes them off did not work. */
+  /** In their indexes, and still on the worklists of these groups: what takes them off did not work. */
   readonly #leftOn = new Map<GroupId, readonly Relayed[]>()
   #failures = 0
 
@@ -62,13 +62,13 @@ export class IndexRelay {
     this.#parts = parts
     const { replica, clock, random } = parts
     const bounds = parts.bounds ?? {
-      ...agendaBounds,
+      ...worklistBounds,
       groupsAtOnceMax: relayBounds.groupsAtOnceMax,
     }
     this.#groups = parts.groups ?? new LocalGroups(replica)
-    this.#worker = new AgendaWorker({
+    this.#worker = new WorklistWorker({
       topic: indexTopic,
-      agenda: replica.agenda,
+      worklist: replica.worklist,
       clock,
       random,
       bounds,
@@ -98,14 +98,14 @@ export class IndexRelay {
     const { replica } = this.#parts
     const { position } = await replica.read(group, 'any', relayBounds.callMs)
     const limit = relayBounds.changesLookedAtMax
-    const page = { limit, bytesMax: relayPageBytesMax, ...indexAgenda }
+    const page = { limit, bytesMax: relayPageBytesMax, ...indexWorklist }
     const rows = await replica.scan(group, page)
     if (rows.length === 0) {
       this.#leftOn.delete(group)
       return { kind: 'empty', position }
     }
     const done = this.#doneBefore(group, rows)
-    const keysDone = new Set(done.map(({ agendaKey }) => latin1(agendaKey)))
+    const keysDone = new Set(done.map(({ worklistKey }) => latin1(worklistKey)))
     const open = rows.filter(({ key }) => !keysDone.has(latin1(key)))
     const ways = await Promise.allSettled(
       [...byTarget(open)].map(([target, keys]) => this.#lane(target).relay(group, keys)),
@@ -128,7 +128,7 @@ export class IndexRelay {
     const done = this.#leftOn.get(group)
     if (done === undefined) return []
     const madeAtByKey = new Map(rows.map(({ key, timestamp }) => [latin1(key), timestamp]))
-    return done.filter(({ agendaKey, madeAt }) => madeAtByKey.get(latin1(agendaKey)) === madeAt)
+    return done.filter(({ worklistKey, madeAt }) => madeAtByKey.get(latin1(worklistKey)) === madeAt)
   }
 
   #lane(target: GroupId): IndexLane {
@@ -154,9 +154,9 @@ export class IndexRelay {
     if (this.#leftOn.size < relayBounds.groupsLeftOnMax) this.#leftOn.set(group, relayed)
     await runTransaction(this.#groups, group, options, async (transaction) => {
       for await (const some of inTurns(relayed, clock)) {
-        const rows = await transaction.getMany(some.map(({ agendaKey }) => agendaKey))
-        for (const [place, { agendaKey, madeAt }] of some.entries()) {
-          if (rows[place]?.timestamp === madeAt) transaction.delete(agendaKey)
+        const rows = await transaction.getMany(some.map(({ worklistKey }) => worklistKey))
+        for (const [place, { worklistKey, madeAt }] of some.entries()) {
+          if (rows[place]?.timestamp === madeAt) transaction.delete(worklistKey)
         }
       }
     })
@@ -166,9 +166,9 @@ export class IndexRelay {
   #note(group: GroupId, relayed: readonly Relayed[]): void {
     const { clock, trace } = this.#parts
     const now = clock.wallMicros()
-    for (const { madeAt, agendaKey } of relayed) {
+    for (const { madeAt, worklistKey } of relayed) {
       const lagMicros = this.#lag.add(madeAt, now)
-      trace.emit({ kind: 'index-relayed', group, key: latin1(agendaKey), madeAt, lagMicros })
+      trace.emit({ kind: 'index-relayed', group, key: latin1(worklistKey), madeAt, lagMicros })
     }
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Filling an index from rows that are there, group by group (SPEC.md "The life of an index"). A
  * transaction that has read a row writes its entries: of a local or inline index into the group, of a
- * global one onto the group's agenda, which is the one way there is into such an index.
+ * global one onto the group's worklist, which is the one way there is into such an index.
  */
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
@@ -15,7 +15,7 @@ import { isGlobal } from './compiled.ts'
 import { entryWriter } from './entries.ts'
 import { madeOf } from './global-writes.ts'
 import type { GroupContext } from './group-context.ts'
-import { changesUnder } from './index-agenda.ts'
+import { changesUnder } from './index-worklist.ts'
 import {
   contextOf,
   countGroups,
@@ -59,7 +59,7 @@ export async function fillIndex(parts: UpkeepParts, pass: Pass = {}): Promise<Fi
   return { groups, rows, removed }
 }
 
-/** Resolves when what is on agendas now is in the index, or what took its place there. */
+/** Resolves when what is on worklists now is in the index, or what took its place there. */
 export async function untilRelayed(parts: UpkeepParts, total: number): Promise<void> {
   const { port, index, options } = parts
   const changes = changesUnder(entryWriter(index).bytes)

@@ -1,5 +1,5 @@
 /**
- * What a build of an index waits for last: that the index has what is on the agenda of a group
+ * What a build of an index waits for last: that the index has what is on the worklist of a group
  * (SPEC.md "Global indexes").
  */
 import { bufferOf, latin1, readCount } from '../base/bytes.ts'
@@ -12,18 +12,18 @@ import type { StoredRow } from '../txn/reads.ts'
 import { runRead } from '../txn/run-read.ts'
 import { pause } from '../time/moments.ts'
 import { upkeepBounds } from '../indexes/bounds.ts'
-import { entryStateOf } from './index-agenda.ts'
+import { entryStateOf } from './index-worklist.ts'
 
 interface WaitOptions {
   readonly clock: Clock
   readonly timeoutMs?: number | undefined
 }
 
-/** Changes on a group's agenda that are waited for, by their keys: when they were seen first. */
+/** Changes on a group's worklist that are waited for, by their keys: when they were seen first. */
 type Waited = ReadonlyMap<string, Timestamp>
 
 /**
- * Resolves when what is on the agenda now, of these changes, is in its index, or what took its place
+ * Resolves when what is on the worklist now, of these changes, is in its index, or what took its place
  * there. A change may be replaced before it is relayed, by a later one of its entry, and the row be
  * missing in the index still: so its key is waited for, whenever what stands there was written.
  */

@@ -1,7 +1,7 @@
 /** Transactions and reads in one group. */
 import { present } from '../base/assert.ts'
 import { checkOptions } from '../base/arguments.ts'
-import { begun } from '../base/begun.ts'
+import { asPromise } from '../base/as-promise.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Table } from '../../schema/table.ts'
 import { transactionTimeoutMs } from '../txn/bounds.ts'
@@ -51,7 +51,7 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
     run: (tx: GroupTransaction<Of>) => Promise<Value>,
     call: TransactionCallOptions = {},
   ): Promise<TransactionResult<Value>> {
-    return begun(() => {
+    return asPromise(() => {
       checkRun('db.transaction', run)
       checkOptions('db.transaction', call, transactionRules)
       const { scope, locks } = this.#options
@@ -71,7 +71,7 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
     run: (rows: GroupReader<Of>) => Promise<Value>,
     call: CallOptions = {},
   ): Promise<ReadResult<Value>> {
-    return begun(() => {
+    return asPromise(() => {
       checkRun('db.read', run)
       checkOptions('db.read', call, callRules)
       checkOutside(this.#options.scope, 'db.read')

@@ -1,6 +1,6 @@
 /** Opens the tables of a schema over many groups (`tables.ts`). */
 import { checkArgument, checkOptions, text } from '../base/arguments.ts'
-import { begun } from '../base/begun.ts'
+import { asPromise } from '../base/as-promise.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import { unknownWord } from '../base/suggest.ts'
@@ -74,7 +74,7 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
     run: (tx: GroupTransaction<Of>) => Promise<Value>,
     call?: TransactionCallOptions,
   ): Promise<TransactionResult<Value>> {
-    return begun(() => this.of(key).transaction(run, call))
+    return asPromise(() => this.of(key).transaction(run, call))
   }
 
   read<Value>(
@@ -83,11 +83,11 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
     run: (rows: GroupReader<Of>) => Promise<Value>,
     call?: CallOptions,
   ): Promise<ReadResult<Value>> {
-    return begun(() => this.of(key).read(level, run, call))
+    return asPromise(() => this.of(key).read(level, run, call))
   }
 
   checkIndexes(key: RootKey, call?: CallOptions): Promise<IndexReport> {
-    return begun(() => this.of(key).checkIndexes(call))
+    return asPromise(() => this.of(key).checkIndexes(call))
   }
 
   index<Among extends Of[number], Name extends IndexNames<Among>>(

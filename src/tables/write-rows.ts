@@ -11,7 +11,7 @@ import type { RawTransaction } from '../txn/raw-transaction.ts'
 import type { CompiledIndex, CompiledTable } from './compiled.ts'
 import { entriesOf, isSameEntry, noEntries, notUnique, tooLong, type Entry } from './entries.ts'
 import { fitsIndex, globalChangesOf, keptBy, rowFor, type WholeRow } from './global-writes.ts'
-import type { AgendaRow } from './index-agenda.ts'
+import type { WorklistRow } from './index-worklist.ts'
 import { checkOfGroup, checkRoot, type GroupContext } from './group-context.ts'
 import type { ComingNumber } from './key-writer.ts'
 import { encodeRowKey, keyInWords, writeRowKey } from './row-key.ts'
@@ -161,7 +161,7 @@ export class RowWrites {
     }
   }
 
-  #writeEntries(changes: readonly EntryChange[], globals: readonly AgendaRow[]): void {
+  #writeEntries(changes: readonly EntryChange[], globals: readonly WorklistRow[]): void {
     for (const { key, value, slots, isGone } of globals) {
       if (isGone) this.#transaction.putRemoval(key, value)
       else this.#transaction.put(key, value, slots)

@@ -2,7 +2,7 @@
  * The time in which a handle may be used: from when its function is called to when that function
  * ends. What is used later, or still under way then, was not awaited.
  */
-import { begun } from '../base/begun.ts'
+import { asPromise } from '../base/as-promise.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import { Watched } from './watched.ts'
@@ -47,7 +47,7 @@ export class Turn {
     const end = (): void => {
       this.#underWay -= 1
     }
-    const done = begun(run)
+    const done = asPromise(run)
     done.then(end, end)
     return done
   }
@@ -142,7 +142,7 @@ export function inTurnUntil<Value>(
 /** Ends the turn with the function, however that ends. */
 export function inTurn<Value>(turn: Turn, run: () => Promise<Value>): Promise<Value> {
   // Not every program that calls this was checked by a compiler: a function may give no promise.
-  return Promise.resolve(begun(run)).then(
+  return Promise.resolve(asPromise(run)).then(
     (value) => {
       turn.end()
       return value

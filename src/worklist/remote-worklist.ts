@@ -1,5 +1,5 @@
 /**
- * The agenda as it is seen by a process that is no node: nodes list groups and say what comes. Of the
+ * The worklist as it is seen by a process that is no node: nodes list groups and say what comes. Of the
  * processes that ask the same node, each takes the groups that hash to it.
  */
 import { sha256, compareBytes } from '../base/bytes.ts'
@@ -8,13 +8,13 @@ import type { GroupId } from '../base/ids.ts'
 import { errorOf, type Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
-import type { Agenda, ListedGroup } from '../group/replica-port.ts'
+import type { Worklist, ListedGroup } from '../group/replica-port.ts'
 import { signalled } from '../txn/signalled.ts'
 import { pause } from '../time/moments.ts'
-import type { AgendaAnswer, AskAgenda } from './worklist-operation.ts'
+import type { WorklistAnswer, AskWorklist } from './worklist-operation.ts'
 
-export interface RemoteAgendaParts {
-  readonly ask: AskAgenda
+export interface RemoteWorklistParts {
+  readonly ask: AskWorklist
   readonly clock: Clock
   readonly random: Random
   /**
@@ -32,15 +32,15 @@ const againMs = 200
 /** Groups listed at once after a gap. */
 const gapGroups = 500
 
-export class RemoteAgenda implements Agenda {
-  readonly #parts: RemoteAgendaParts
+export class RemoteWorklist implements Worklist {
+  readonly #parts: RemoteWorklistParts
   /** Names this process among those that share the work. */
   readonly #member: string
   #members: readonly string[]
   /** Pages of one listing are of one node. */
   #turn = 0
 
-  constructor(parts: RemoteAgendaParts) {
+  constructor(parts: RemoteWorklistParts) {
     this.#parts = parts
     this.#member = randomUuid(parts.random)
     this.#members = [this.#member]
@@ -50,31 +50,31 @@ export class RemoteAgenda implements Agenda {
     return this.#list([topic, after, limit])
   }
 
-  until(signal: AbortSignal): Agenda {
+  until(signal: AbortSignal): Worklist {
     return {
       list: (...asked) => signalled(signal, () => this.#list(asked, signal)),
-      delist: () => this.delist(),
+      unlist: () => this.unlist(),
       watch: (topic, wake) => this.watch(topic, wake),
       isOurs: (group) => this.isOurs(group),
     }
   }
 
   async #list(
-    [topic, after, limit]: Parameters<Agenda['list']>,
+    [topic, after, limit]: Parameters<Worklist['list']>,
     signal?: AbortSignal,
   ): Promise<readonly ListedGroup[]> {
     if (after === undefined) this.#turn += 1
     const behind = after === undefined ? {} : { after }
     const part = this.#parts.isPartial === true ? ({ isPartial: true } as const) : {}
     const asked = { topic, limit, turn: this.#turn, ...behind, ...part }
-    const operation = { kind: 'list-agenda', ...asked } as const
+    const operation = { kind: 'list-worklist', ...asked } as const
     const answer = await this.#parts.ask(operation, answerMs, signal)
-    if (answer.kind === 'list-agenda') return answer.groups
+    if (answer.kind === 'list-worklist') return answer.groups
     throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
   }
 
   /** Nodes look for themselves. */
-  delist(): void {
+  unlist(): void {
     // Whoever is listed in vain is found so when it is listed next.
   }
 
@@ -122,18 +122,18 @@ export class RemoteAgenda implements Agenda {
   /** The others need not wait to find out. */
   async #leave(topic: string): Promise<void> {
     const own = { topic, member: this.#member, waitMs: 0, isLeaving: true }
-    await this.#parts.ask({ kind: 'watch-agenda', ...own }, answerMs)
+    await this.#parts.ask({ kind: 'watch-worklist', ...own }, answerMs)
   }
 
   async #ask(
     topic: string,
     mark: string | undefined,
-  ): Promise<AgendaAnswer & { readonly kind: 'watch-agenda' }> {
+  ): Promise<WorklistAnswer & { readonly kind: 'watch-worklist' }> {
     const own = { topic, member: this.#member, waitMs: watchMs, isLeaving: false }
     const known = mark === undefined ? {} : { mark }
-    const operation = { kind: 'watch-agenda', ...own, ...known } as const
+    const operation = { kind: 'watch-worklist', ...own, ...known } as const
     const answer = await this.#parts.ask(operation, watchMs + answerMs)
-    if (answer.kind === 'watch-agenda') return answer
+    if (answer.kind === 'watch-worklist') return answer
     throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
   }
 }

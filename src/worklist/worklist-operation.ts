@@ -1,5 +1,5 @@
 /**
- * What can be asked of a node's agenda from outside, as plain data: who has something under a topic,
+ * What can be asked of a node's worklist from outside, as plain data: who has something under a topic,
  * who had something put there since, how much there is in all.
  */
 import type { GroupId, NodeId, Timestamp } from '../base/ids.ts'
@@ -7,8 +7,8 @@ import type { Problem } from '../base/problem.ts'
 import type { ListedGroup } from '../group/replica-port.ts'
 
 /** Groups that have something under the topic, as far as this node has applied, behind `after`. */
-export interface ListAgenda {
-  readonly kind: 'list-agenda'
+export interface ListWorklist {
+  readonly kind: 'list-worklist'
   readonly topic: string
   readonly after?: GroupId
   readonly limit: number
@@ -21,8 +21,8 @@ export interface ListAgenda {
 }
 
 /** Groups that had something put under the topic since `mark`; waits for the first one. */
-export interface WatchAgenda {
-  readonly kind: 'watch-agenda'
+export interface WatchWorklist {
+  readonly kind: 'watch-worklist'
   readonly topic: string
   /** Names who asks, among those who share the work. */
   readonly member: string
@@ -34,15 +34,15 @@ export interface WatchAgenda {
 }
 
 /** What is under the topics that begin so, counted group by group. */
-export interface SumAgenda {
-  readonly kind: 'sum-agenda'
+export interface SumWorklist {
+  readonly kind: 'sum-worklist'
   readonly prefix: string
   /** Of the replica set of the node that is asked alone; absent: of all sets. */
   readonly isOfSet?: true
   readonly turn?: number
 }
 
-export type AgendaOperation = ListAgenda | WatchAgenda | SumAgenda
+export type WorklistOperation = ListWorklist | WatchWorklist | SumWorklist
 
 export interface TopicSum {
   readonly topic: string
@@ -54,10 +54,10 @@ export interface TopicSum {
   readonly oldest?: Timestamp
 }
 
-export type AgendaAnswer =
-  | { readonly kind: 'list-agenda'; readonly groups: readonly ListedGroup[] }
+export type WorklistAnswer =
+  | { readonly kind: 'list-worklist'; readonly groups: readonly ListedGroup[] }
   | {
-      readonly kind: 'watch-agenda'
+      readonly kind: 'watch-worklist'
       readonly groups: readonly ListedGroup[]
       readonly mark: string
       /** Something may have been put before this answer and is not in it: list the groups. */
@@ -65,26 +65,26 @@ export type AgendaAnswer =
       /** All who asked lately, the one who asks too. */
       readonly members: readonly string[]
     }
-  | { readonly kind: 'sum-agenda'; readonly node: NodeId; readonly topics: readonly TopicSum[] }
+  | { readonly kind: 'sum-worklist'; readonly node: NodeId; readonly topics: readonly TopicSum[] }
   | { readonly kind: 'problem'; readonly problem: Problem }
 
 /** Sends a question to a node, or to another one, until there is an answer or the time is up. */
-export type AskAgenda = (
-  operation: AgendaOperation,
+export type AskWorklist = (
+  operation: WorklistOperation,
   timeoutMs: number,
   signal?: AbortSignal,
-) => Promise<AgendaAnswer>
+) => Promise<WorklistAnswer>
 
-export const agendaKinds: readonly AgendaOperation['kind'][] = [
-  'list-agenda',
-  'watch-agenda',
-  'sum-agenda',
+export const worklistKinds: readonly WorklistOperation['kind'][] = [
+  'list-worklist',
+  'watch-worklist',
+  'sum-worklist',
 ]
 
-export function isAgendaOperation(operation: {
+export function isWorklistOperation(operation: {
   readonly kind: string
-}): operation is AgendaOperation {
-  return agendaKinds.some((kind) => kind === operation.kind)
+}): operation is WorklistOperation {
+  return worklistKinds.some((kind) => kind === operation.kind)
 }
 
 /** Who asks at most, and the longest name. */
@@ -93,4 +93,4 @@ export const memberCharsMax = 64
 export const markCharsMax = 64
 /** Topics summed up in one answer. */
 export const topicsMax = 1_000
-export const agendaWaitMsMax = 60_000
+export const worklistWaitMsMax = 60_000

@@ -1,10 +1,10 @@
 /**
- * Answers what is asked of this node's agenda. Who waits for something under a topic is told by what is
+ * Answers what is asked of this node's worklist. Who waits for something under a topic is told by what is
  * applied here; of each topic that somebody waits for, a bounded number of the newest changes is kept,
  * so that nothing is missed between two questions, and who asked lately.
  */
 import { assert, unreachable } from '../base/assert.ts'
-import { afterAgenda, agendaPrefix, isTopic } from '../group/worklist-key.ts'
+import { afterWorklist, worklistPrefix, isTopic } from '../group/worklist-key.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, NodeId, Timestamp } from '../base/ids.ts'
 import { outcomeOf } from '../base/problem.ts'
@@ -13,19 +13,19 @@ import type { Pace } from '../ports/pace.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
 import { isAtEnd, type ListedGroup, type LocalReplica, type Row } from '../group/replica-port.ts'
 import {
-  agendaWaitMsMax,
+  worklistWaitMsMax,
   membersMax,
   topicsMax,
-  type AgendaAnswer,
-  type AgendaOperation,
-  type ListAgenda,
-  type SumAgenda,
+  type WorklistAnswer,
+  type WorklistOperation,
+  type ListWorklist,
+  type SumWorklist,
   type TopicSum,
-  type WatchAgenda,
+  type WatchWorklist,
 } from './worklist-operation.ts'
 import { Feed } from './worklist-feed.ts'
 
-export interface AgendaServicePorts {
+export interface WorklistServicePorts {
   readonly replica: LocalReplica
   readonly clock: Clock
   readonly random: Random
@@ -46,21 +46,21 @@ const groupWork = 8
 const pageWork = 100
 const watchWork = 10
 
-export class AgendaService {
-  readonly #ports: AgendaServicePorts
+export class WorklistService {
+  readonly #ports: WorklistServicePorts
   readonly #feeds = new Map<string, Feed>()
   /** Tells marks of this run of the node from those of others. */
   readonly #run: string
   #sweep: Timer | undefined
   #isStopped = false
 
-  constructor(ports: AgendaServicePorts) {
+  constructor(ports: WorklistServicePorts) {
     this.#ports = ports
     this.#run = randomUuid(ports.random)
   }
 
   /** Resolves with the answer; whatever goes wrong is a problem in it. */
-  async execute(operation: AgendaOperation, timeoutMs: number, pace?: Pace): Promise<AgendaAnswer> {
+  async execute(operation: WorklistOperation, timeoutMs: number, pace?: Pace): Promise<WorklistAnswer> {
     const answered = await outcomeOf(() => this.#execute(operation, timeoutMs, pace))
     return answered.kind === 'ok' ? answered.value : answered
   }
@@ -74,20 +74,20 @@ export class AgendaService {
   }
 
   async #execute(
-    operation: AgendaOperation,
+    operation: WorklistOperation,
     timeoutMs: number,
     pace: Pace | undefined,
-  ): Promise<AgendaAnswer> {
+  ): Promise<WorklistAnswer> {
     if (this.#isStopped) throw new StoreError('closed', 'this node is stopping; ask another one')
-    if (operation.kind !== 'sum-agenda') checkTopic(operation.topic)
+    if (operation.kind !== 'sum-worklist') checkTopic(operation.topic)
     switch (operation.kind) {
-      case 'list-agenda':
-        return { kind: 'list-agenda', groups: await this.#list(operation, pace) }
-      case 'watch-agenda':
+      case 'list-worklist':
+        return { kind: 'list-worklist', groups: await this.#list(operation, pace) }
+      case 'watch-worklist':
         return this.#watch(operation, timeoutMs, pace)
-      case 'sum-agenda':
+      case 'sum-worklist':
         return {
-          kind: 'sum-agenda',
+          kind: 'sum-worklist',
           node: this.#ports.node,
           topics: await this.#sum(operation, pace),
         }
@@ -98,13 +98,13 @@ export class AgendaService {
 
   /** Those that have nothing any more are looked at here, where it costs least, and left out. */
   async #list(
-    { topic, after, limit }: ListAgenda,
+    { topic, after, limit }: ListWorklist,
     pace: Pace | undefined,
   ): Promise<readonly ListedGroup[]> {
     const found: ListedGroup[] = []
-    const { agenda } = this.#ports.replica
+    const { worklist } = this.#ports.replica
     for (let from = after; found.length < limit;) {
-      const page = await agenda.list(topic, from, limit)
+      const page = await worklist.list(topic, from, limit)
       for (const listed of page) {
         await spend(pace, groupWork)
         if (found.length < limit && (await this.#hasRows(topic, listed.group))) found.push(listed)
@@ -119,21 +119,21 @@ export class AgendaService {
     const { replica } = this.#ports
     const { position } = await replica.read(group, 'any', readTimeoutMs)
     const rows = await replica.scan(group, { limit: 1, ...rangeOf(topic) })
-    if (rows.length === 0) replica.agenda.delist(topic, group, position)
+    if (rows.length === 0) replica.worklist.unlist(topic, group, position)
     return rows.length > 0
   }
 
   async #watch(
-    operation: WatchAgenda,
+    operation: WatchWorklist,
     timeoutMs: number,
     pace: Pace | undefined,
-  ): Promise<AgendaAnswer> {
+  ): Promise<WorklistAnswer> {
     const { topic, member, mark, waitMs, isLeaving } = operation
     const feed = this.#feedOf(topic)
     const since = this.#readMark(mark)
     if (isLeaving) feed.leave(member)
     else feed.see(member)
-    const longestMs = Math.min(waitMs, timeoutMs, agendaWaitMsMax)
+    const longestMs = Math.min(waitMs, timeoutMs, worklistWaitMsMax)
     if (since !== undefined && !feed.isLost(since)) await feed.wait(since, longestMs, pace)
     // All who wait are woken at once.
     await spend(pace, watchWork)
@@ -142,7 +142,7 @@ export class AgendaService {
     const groups = isGap ? [] : feed.since(since)
     feed.seeAgain(member)
     const members = feed.members()
-    return { kind: 'watch-agenda', groups, mark: `${this.#run}/${feed.last}`, isGap, members }
+    return { kind: 'watch-worklist', groups, mark: `${this.#run}/${feed.last}`, isGap, members }
   }
 
   #readMark(mark: string | undefined): number | undefined {
@@ -159,7 +159,7 @@ export class AgendaService {
       throw new StoreError('overloaded', message, { limit: 'feedsMax', limitValue: feedsMax })
     }
     const { replica, clock } = this.#ports
-    const feed = new Feed(clock, membersMax, (wake) => replica.agenda.watch(topic, wake))
+    const feed = new Feed(clock, membersMax, (wake) => replica.worklist.watch(topic, wake))
     this.#feeds.set(topic, feed)
     this.#sweep ??= clock.setTimer(feedIdleMs, () => this.#forgetIdle())
     return feed
@@ -176,8 +176,8 @@ export class AgendaService {
     this.#sweep = this.#ports.clock.setTimer(feedIdleMs, () => this.#forgetIdle())
   }
 
-  async #sum({ prefix }: SumAgenda, pace: Pace | undefined): Promise<readonly TopicSum[]> {
-    const topics = await this.#ports.replica.agenda.topics(topicsMax)
+  async #sum({ prefix }: SumWorklist, pace: Pace | undefined): Promise<readonly TopicSum[]> {
+    const topics = await this.#ports.replica.worklist.topics(topicsMax)
     const sums: TopicSum[] = []
     for (const topic of topics) {
       if (!topic.startsWith(prefix)) continue
@@ -188,7 +188,7 @@ export class AgendaService {
   }
 
   async #sumOf(topic: string, pace: Pace | undefined): Promise<TopicSum> {
-    const listed = await this.#list({ kind: 'list-agenda', topic, limit: countedGroupsMax }, pace)
+    const listed = await this.#list({ kind: 'list-worklist', topic, limit: countedGroupsMax }, pace)
     const sum = new RowCount()
     for (const { group } of listed) await this.#count(topic, group, sum, pace)
     const isWhole = sum.rows < countedRowsMax && listed.length < countedGroupsMax
@@ -212,7 +212,7 @@ export class AgendaService {
       const last = rows.at(-1)
       if (last === undefined || isAtEnd(rows, asked)) return
       assert(rows.length <= pageRows, 'queues: a page has no more rows than were asked for')
-      range = { gt: last.key, lt: afterAgenda(topic) }
+      range = { gt: last.key, lt: afterWorklist(topic) }
     }
   }
 }
@@ -242,5 +242,5 @@ class RowCount {
 }
 
 function rangeOf(topic: string): { readonly gte: Uint8Array; readonly lt: Uint8Array } {
-  return { gte: agendaPrefix(topic), lt: afterAgenda(topic) }
+  return { gte: worklistPrefix(topic), lt: afterWorklist(topic) }
 }

@@ -9,11 +9,11 @@ import type { GroupId, Position } from '../base/ids.ts'
 import { listedGroupsMax } from '../base/limits.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { Agenda, ListedGroup } from '../group/replica-port.ts'
+import type { Worklist, ListedGroup } from '../group/replica-port.ts'
 import { Dues } from '../time/group-timers.ts'
 import { ServeQueue, type ServeTurn } from './serve-queue.ts'
 
-/** How a look at a group's agenda ended. */
+/** How a look at a group's worklist ended. */
 export type Served =
   /** At `position` there was nothing under the topic. */
   | { readonly kind: 'empty'; readonly position: Position }
@@ -24,19 +24,19 @@ export type Served =
   /** Some of it could be done. The rest is tried again after a while, or soon after something new comes. */
   | { readonly kind: 'partly'; readonly error: unknown }
 
-export interface AgendaWorkerParts {
+export interface WorklistWorkerParts {
   readonly topic: string
-  readonly agenda: Agenda
+  readonly worklist: Worklist
   readonly clock: Clock
   readonly random: Random
-  readonly bounds: AgendaBounds
+  readonly bounds: WorklistBounds
   /** Does what is due of the group. When it rejects, it is called again after a while. */
   serve(group: GroupId): Promise<Served>
   /** It rejected, or did a part: to be counted, or told. Must not throw. */
   onFailed(group: GroupId, error: unknown): void
 }
 
-export interface AgendaBounds {
+export interface WorklistBounds {
   /** Groups served at once; of those whose last serve failed, half as many. */
   readonly groupsAtOnceMax: number
   /** Groups of the listing that are asked for at once; `listedGroupsMax` at most. */
@@ -52,7 +52,7 @@ export interface AgendaBounds {
   readonly backoffMaxMs: number
 }
 
-export const agendaBounds: AgendaBounds = {
+export const worklistBounds: WorklistBounds = {
   groupsAtOnceMax: 16,
   pageGroups: listedGroupsMax,
   groupsWaitingMax: 10_000,
@@ -88,8 +88,8 @@ interface Foreign {
   readonly sinceMs: number
 }
 
-export class AgendaWorker {
-  readonly #parts: AgendaWorkerParts
+export class WorklistWorker {
+  readonly #parts: WorklistWorkerParts
   readonly #known = new Map<GroupId, Known>()
   readonly #queue: ServeQueue
   readonly #dues: Dues
@@ -101,7 +101,7 @@ export class AgendaWorker {
   #isStopped = true
   #onIdle: (() => void)[] = []
 
-  constructor(parts: AgendaWorkerParts) {
+  constructor(parts: WorklistWorkerParts) {
     this.#parts = parts
     this.#queue = new ServeQueue(parts.bounds.groupsAtOnceMax)
     this.#dues = new Dues(parts.clock, (group) => this.#onDue(group))
@@ -115,9 +115,9 @@ export class AgendaWorker {
   start(): void {
     assert(this.#isStopped, 'txn: a worker is started once')
     this.#isStopped = false
-    const { agenda, topic } = this.#parts
-    this.#cancelWatch = agenda.watch(topic, ({ group }) => {
-      if (agenda.isOurs(group)) this.#onDirty(group)
+    const { worklist, topic } = this.#parts
+    this.#cancelWatch = worklist.watch(topic, ({ group }) => {
+      if (worklist.isOurs(group)) this.#onDirty(group)
     })
     void this.#look()
   }
@@ -134,12 +134,12 @@ export class AgendaWorker {
 
   /** One page of the listing; the next one soon, or the first one again after a while. */
   async #look(): Promise<void> {
-    const { agenda, topic, clock, bounds } = this.#parts
+    const { worklist, topic, clock, bounds } = this.#parts
     let isEnd = true
     let isFull = false
     try {
       const limit = Math.min(listedGroupsMax, bounds.pageGroups)
-      const page = await agenda.list(topic, this.#cursor, limit)
+      const page = await worklist.list(topic, this.#cursor, limit)
       const seen = this.#takeUp(page)
       isFull = seen < page.length
       isEnd = !isFull && page.length < limit
@@ -173,8 +173,8 @@ export class AgendaWorker {
 
   /** It is this one's, or another one has left it alone for too long. */
   #isToBeServed(group: GroupId, position: Position): boolean {
-    const { agenda, clock, bounds } = this.#parts
-    if (agenda.isOurs(group)) return true
+    const { worklist, clock, bounds } = this.#parts
+    if (worklist.isOurs(group)) return true
     const now = clock.monotonicMs()
     const before = this.#foreign.get(group)
     const sinceMs = before?.position === position ? before.sinceMs : now
@@ -246,11 +246,11 @@ export class AgendaWorker {
   }
 
   #onServed(group: GroupId, known: Known, served: Served): void {
-    const { agenda, topic } = this.#parts
+    const { worklist, topic } = this.#parts
     if (served.kind === 'partly') return this.#onFailed(group, known, served.error, true)
     known.failures = 0
     known.isPartly = false
-    if (served.kind === 'empty') agenda.delist(topic, group, served.position)
+    if (served.kind === 'empty') worklist.unlist(topic, group, served.position)
     if (this.#isStopped) return
     if (known.state === 'again' || served.kind === 'again') this.#enqueue(group, known)
     else if (served.kind === 'later') {

@@ -131,7 +131,7 @@ test.each([
 
 test('a gateway names a node that it has met by its id', () => {
   const endpoint = 'http://10.1.2.3:4700'
-  const tries = { answered: 1, useless: 0, lost: 0, untold: 0 }
+  const tries = { answered: 1, failed: 0, lost: 0, inconclusive: 0 }
   const link = { endpoint, node: 'n1', breaker: 'open', opened: 1, tries } as const
   const parts = {
     ...({ name: 'g', cluster: 'c', version: '0', url: '', state: 'running', uptimeMs: 0 } as const),

@@ -364,7 +364,7 @@ test('IDX-6: a build waits for no more than the grace, however far ahead the clo
   expect(clock.monotonicMs() - startedMs).toBeLessThan(10_000)
 })
 
-test('IDX-6: a build waits for agenda rows behind a page of newer changes', async () => {
+test('IDX-6: a build waits for worklist rows behind a page of newer changes', async () => {
   const { tables, clock, run, write, parts } = bench()
   await write(1, 'BASE', 1, { driver: ann })
   await run(applyIndex(tables, definition(), clock))
@@ -395,7 +395,7 @@ test('IDX-6: a build waits for entries of rows that changed again before they we
   const ends: number[] = []
   const changed = new Promise<unknown>((resolve) => {
     const later = { rowKey: rowKey(1), column: 'BASE', refKey: 2 }
-    // The row was put on its shard's agenda, and is changed before the first look there.
+    // The row was put on its shard's worklist, and is changed before the first look there.
     const onProgress = ({ phase }: { phase: string }): void => {
       if (phase === 'filling') resolve(put(store, later, { driver: ann, fare: { total: 2 } }))
     }

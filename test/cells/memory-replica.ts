@@ -3,7 +3,7 @@
  * the real `applyEntry`, so that numbers are drawn and intents remembered as they are in a cluster.
  * A replica can be held back; a submission can be made to go wrong once.
  */
-import { agendaPrefix, topicOf, topicTextOf } from '../../src/group/worklist-key.ts'
+import { worklistPrefix, topicOf, topicTextOf } from '../../src/group/worklist-key.ts'
 import { compareBytes, compareText, fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { StoreError } from '../../src/base/errors.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
@@ -20,7 +20,7 @@ import type {
   IntentName,
   IntentOutcome,
   ListedGroup,
-  LocalAgendas,
+  LocalWorklists,
   LocalReplica,
   Outcome,
   PageRange,
@@ -158,14 +158,14 @@ interface TopicWatch {
 }
 
 export class MemoryReplica implements LocalReplica {
-  readonly agenda: LocalAgendas = {
+  readonly worklist: LocalWorklists = {
     counts: () => ({}),
     topics: (limit) => Promise.resolve(this.#topics(limit)),
     list: (topic, after, limit) => Promise.resolve(this.#listed(topic, after, limit)),
-    delist: () => undefined,
+    unlist: () => undefined,
     isOurs: () => true,
     watch: (topic, wake) => {
-      const watch = { topic: latin1(agendaPrefix(topic)), wake }
+      const watch = { topic: latin1(worklistPrefix(topic)), wake }
       this.#topicWatches.add(watch)
       return () => this.#topicWatches.delete(watch)
     },
@@ -245,7 +245,7 @@ export class MemoryReplica implements LocalReplica {
   }
 
   #listed(topic: string, after: GroupId | undefined, limit: number): ListedGroup[] {
-    const prefix = latin1(agendaPrefix(topic))
+    const prefix = latin1(worklistPrefix(topic))
     return [...this.#groups]
       .filter(([group]) => after === undefined || group > after)
       .filter(([, { rows }]) => [...rows.keys()].some((key) => key.startsWith(prefix)))

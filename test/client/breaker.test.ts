@@ -60,7 +60,7 @@ test('BRK-1: the client picks a node as long as a link is up, in any state of th
       for (const one of events) {
         if (one.kind === 'pass') await passMs(world, one.ms)
         if (one.kind === 'end') {
-          const endings = ['answered', 'useless', 'lost', 'untold'] as const
+          const endings = ['answered', 'failed', 'lost', 'inconclusive'] as const
           links.end(`n${one.node}`, endings[one.ending] ?? 'lost')
         }
         if (one.kind === 'link') {
@@ -94,12 +94,12 @@ test('a node whose breaker is open is passed over, and asked when there is no ot
   links.onDown('x')
   expect(links.pick(0, nowMs)).toBe('y')
   links.onUp('x', 'a')
-  links.end('x', 'useless')
+  links.end('x', 'failed')
   // Both are open at one moment: not the one that was just asked.
   expect(links.pick(0, nowMs, undefined, 'y')).toBe('x')
   links.onUp('y', 'b')
   expect(links.views()).toMatchObject([
-    { endpoint: 'x', node: 'a', isUp: true, breaker: 'open', opened: 1, tries: { useless: 1 } },
+    { endpoint: 'x', node: 'a', isUp: true, breaker: 'open', opened: 1, tries: { failed: 1 } },
     { endpoint: 'y', node: 'b', isUp: true, breaker: 'closed', opened: 1, tries: { lost: 1 } },
   ])
 })

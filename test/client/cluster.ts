@@ -8,7 +8,7 @@ import type { ClientLimits } from '../../src/client/client-limits.ts'
 import { Client } from '../../src/client/client.ts'
 import type { Problem } from '../../src/base/problem.ts'
 import { nodeId } from '../../src/base/ids.ts'
-import { AgendaService } from '../../src/worklist/worklist-service.ts'
+import { WorklistService } from '../../src/worklist/worklist-service.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { GroupService } from '../../src/txn/group-service.ts'
 import { decodeClientFrame, encodeClientFrame } from '../../src/wire/client/client-codec.ts'
@@ -136,11 +136,11 @@ function createNode(
   const transport = network.attach(process, [])
   const cells = options.wrap?.(store, name) ?? store
   const groups = new GroupService({ replica, clock })
-  const agendas = new AgendaService({ replica, clock, random: bench.random, node: nodeId(name) })
+  const worklists = new WorklistService({ replica, clock, random: bench.random, node: nodeId(name) })
   const limits = { ...defaultClientServerLimits, ...options.serverLimits }
   const server = new ClientServer(
     {
-      ...{ transport, cells, groups, agendas, clock, status: () => ({ node: name }) },
+      ...{ transport, cells, groups, worklists, clock, status: () => ({ node: name }) },
       isReturning: () => options.returning?.has(name) === true,
       noteBug: note,
     },

@@ -10,7 +10,7 @@ import { ClientServer } from '../../src/node/client-server.ts'
 import { CellStore } from '../../src/cells/cell-store.ts'
 import type { ClientFrame } from '../../src/wire/client/client-message.ts'
 import { connect, StoreError } from '../../src/index.ts'
-import { AgendaService } from '../../src/worklist/worklist-service.ts'
+import { WorklistService } from '../../src/worklist/worklist-service.ts'
 import { GroupService } from '../../src/txn/group-service.ts'
 import { decodeClientFrame, encodeClientFrame } from '../../src/wire/client/client-codec.ts'
 import { noteBug } from '../bugs.ts'
@@ -41,9 +41,9 @@ async function startNode(log: MemoryLog, name: string, secret = ''): Promise<Rea
   const clock = systemClock
   const cells = new CellStore({ replica, clock, random: systemRandom })
   const groups = new GroupService({ replica, clock })
-  const agendas = new AgendaService({ replica, clock, random: systemRandom, node: nodeId(name) })
+  const worklists = new WorklistService({ replica, clock, random: systemRandom, node: nodeId(name) })
   const status = (): { readonly node: string } => ({ node: name })
-  new ClientServer({ transport, cells, groups, agendas, clock, status, noteBug }).start()
+  new ClientServer({ transport, cells, groups, worklists, clock, status, noteBug }).start()
   let isStopped = false
   const stop = async (): Promise<void> => {
     if (isStopped) return

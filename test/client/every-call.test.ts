@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import * as schema from '../../schema/index.ts'
 import * as protobuf from '../../schema/protobuf.ts'
-import { begun } from '../../src/base/begun.ts'
+import { asPromise } from '../../src/base/as-promise.ts'
 import { StoreError } from '../../src/base/errors.ts'
 import { wordsFor } from '../../src/base/words.ts'
 import * as library from '../../src/index.ts'
@@ -69,7 +69,7 @@ async function oddlyThrown(
   try {
     await settled(
       world,
-      begun(async () => {
+      asPromise(async () => {
         const made: unknown = await call()
         if (typeof made !== 'object' || made === null) return
         // What follows a log without end may wait for a cell.
@@ -242,7 +242,7 @@ test.each<[string, () => unknown, string]>([
   ['a datastore that cannot be', () => client.rejected('A b!'), 'datastore'],
   ['a secret that is empty', () => library.connect({ nodes: ['http://a:1'], secret: '' }), 'empty'],
 ])('%s is refused in words', async (_, call, words) => {
-  await expect(run(begun(async () => call()))).rejects.toMatchObject({
+  await expect(run(asPromise(async () => call()))).rejects.toMatchObject({
     code: 'invalid',
     message: expect.stringContaining(words),
   })
@@ -254,7 +254,7 @@ test('a lock of a transaction has a name of whole characters', async () => {
   const transaction: unknown = Reflect.get(tables, 'transaction')
   if (typeof transaction !== 'function') throw new Error('there is no transaction')
   const given = [photosUser, async () => 1, { lock: '\ud800' }]
-  const call = begun(async () => applied(transaction, tables, given))
+  const call = asPromise(async () => applied(transaction, tables, given))
   await expect(settled(cluster.bench.world, call)).rejects.toThrow(
     'lock is "\\ud800"; expected a string of whole characters',
   )
@@ -281,7 +281,7 @@ test.each<[string, object]>([
   ['indexes', { tables: [rows], indexes: holed }],
 ])('a schema that has holes in its %s is refused, and none is applied', async (_, members) => {
   const model = { format: 1, name: 'Holes', indexes: [], ...members }
-  const call = begun(async () => applied(client.applySchema, client, [model]))
+  const call = asPromise(async () => applied(client.applySchema, client, [model]))
   await expect(run(call)).rejects.toMatchObject({
     code: 'invalid',
     message: expect.stringContaining('this is no schema'),

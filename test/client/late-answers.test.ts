@@ -5,10 +5,10 @@ import { problem, type Outcome, type Problem } from '../../src/base/problem.ts'
 import type { Written } from '../../src/cells/cell.ts'
 import type { CellService, PutCells } from '../../src/cells/operation.ts'
 import { PutCall, ReadCall, type Call, type Try } from '../../src/client/call.ts'
-import { Caller } from '../../src/client/caller.ts'
+import { RequestSender } from '../../src/client/request-sender.ts'
 import { defaultClientLimits, type ClientLimits } from '../../src/client/client-limits.ts'
 import { CommitCall } from '../../src/client/commit-call.ts'
-import { LateTries } from '../../src/client/late-tries.ts'
+import { AbandonedAttempts } from '../../src/client/abandoned-attempts.ts'
 import type { Outcome as Verdict } from '../../src/group/replica-port.ts'
 import type { CommitGroup } from '../../src/txn/group-operation.ts'
 import type { Operation, Replied, Reply } from '../../src/wire/client/client-message.ts'
@@ -47,7 +47,7 @@ function callOf(operation: Operation): Call {
 
 interface Slow {
   readonly cluster: FakeCluster
-  readonly caller: Caller
+  readonly caller: RequestSender
   /** Requests that the client has sent. */
   requests(): number
   ask(operation: Operation, timeoutMs: number): Promise<Replied>
@@ -63,7 +63,7 @@ async function farAway(
   const { process, clock } = cluster.clockOf('client')
   const transport = cluster.network.attach(process, ['n1'])
   const ports = { transport, clock, random }
-  const caller = new Caller(ports, { ...defaultClientLimits, tryTimeoutMs: 300, ...limits })
+  const caller = new RequestSender(ports, { ...defaultClientLimits, tryTimeoutMs: 300, ...limits })
   await passMs(world, 100)
   cluster.weather.slow('n1', 400_000, Infinity)
   return {
@@ -97,7 +97,7 @@ test.each([
     expect(world.nowMicros - startMicros).toBeLessThan(850_000)
     expect(caller.calls).toBe(0)
     // The latest try has told nothing of the node, and its own answer is nobody's.
-    expect(caller.nodes()).toMatchObject([{ tries: { lost: 2, untold: 1, answered: 0 } }])
+    expect(caller.nodes()).toMatchObject([{ tries: { lost: 2, inconclusive: 1, answered: 0 } }])
     const sent = requests()
     await passMs(world, 10_000)
     expect([requests(), caller.calls]).toEqual([sent, 0])
@@ -139,7 +139,7 @@ test('CALL-1: a late answer that does not end a call begins no other try', async
 })
 
 test('CALL-1: a late answer counts once, from the node that got the try, while its call lasts', () => {
-  const tries = new LateTries<string>(2)
+  const tries = new AbandonedAttempts<string>(2)
   const sending = { operation: get }
   for (const id of [1, 2, 3]) tries.keep(id, { one: 'call', endpoint: 'n1', sending })
   expect(tries.take(1, 'n2')).toBeUndefined()

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { isPlain, wordsFor } from '../../src/base/words.ts'
 import { StoreError } from '../../src/base/errors.ts'
-import { begun } from '../../src/base/begun.ts'
+import { asPromise } from '../../src/base/as-promise.ts'
 import { settled } from '../cells/kit.ts'
 import { createCluster } from './cluster.ts'
 import { knownCalls, openPhotos, type KnownCall, type On } from './known-calls.ts'
@@ -60,7 +60,7 @@ function createCase() {
     try {
       await settled(
         world,
-        begun(async () => known.make(on, given)),
+        asPromise(async () => known.make(on, given)),
       )
       return 'done'
     } catch (error) {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
-import { begun } from '../../src/base/begun.ts'
+import { asPromise } from '../../src/base/as-promise.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'
 import { cellVersion } from '../../src/cells/cell-table.ts'
 import { queue } from '../../src/tables/queue-types.ts'
@@ -312,7 +312,7 @@ test('every call of a closed client fails, even one that would send no request',
     () => cells.purge({ before: 1, shards: [] }).next(),
     () => client.status(),
   ]) {
-    await expect(settled(world, begun<unknown>(call)), call.toString()).rejects.toMatchObject({
+    await expect(settled(world, asPromise<unknown>(call)), call.toString()).rejects.toMatchObject({
       code: 'closed',
       message: 'this client is closed',
     })

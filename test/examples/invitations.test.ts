@@ -76,7 +76,7 @@ test(
     for (const topic of ['queue/Calendars.invitations', 'queue/Calendars.answers']) {
       for (const way of ['put', 'gone']) {
         const line = new RegExp(
-          `^trilithon_agenda_rows_${way}_total\\{.*${topic}.*\\} (\\d+)$`,
+          `^trilithon_worklist_rows_${way}_total\\{.*${topic}.*\\} (\\d+)$`,
           'm',
         )
         expect(line.exec(metrics)?.[1], `${way} ${topic}`).toBe(String(guestCount))

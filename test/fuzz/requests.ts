@@ -125,15 +125,15 @@ function operationOf(random: SeededRandom): Operation {
     () => ({ kind: 'lock-group', group, name: filter, holdMs: 10, waitMs: 10 }),
     () => ({ kind: 'unlock-group', group, name: filter, token: random.int(0, 3) }),
     () => ({ kind: 'list-groups', group, limit }),
-    () => ({ kind: 'list-agenda', topic, limit }),
+    () => ({ kind: 'list-worklist', topic, limit }),
     () => ({
-      kind: 'watch-agenda',
+      kind: 'watch-worklist',
       topic,
       member: filter,
       waitMs: 1,
       isLeaving: random.chance(500_000),
     }),
-    () => ({ kind: 'sum-agenda', prefix: topic }),
+    () => ({ kind: 'sum-worklist', prefix: topic }),
     () => ({ kind: 'status' }),
   ]
   return random.pick(operations)()

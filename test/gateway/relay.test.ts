@@ -51,7 +51,7 @@ function createGateways(
     const front = cluster.clockOf(name)
     const server = new ClientServer({
       ...{ transport: network.attach(front.process, []), cells: relay, groups: relay.groups },
-      ...{ agendas: relay.agendas, clock: front.clock, status: () => ({ node: name }) },
+      ...{ worklists: relay.worklists, clock: front.clock, status: () => ({ node: name }) },
       noteBug,
     })
     server.start()

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
 import { HeldLeases } from '../../src/lease/holder.ts'
 import type { Renew, Renewed, Term } from '../../src/lease/message.ts'
-import type { Reading } from '../../src/lease/reading.ts'
+import type { ClockReading } from '../../src/lease/clock-reading.ts'
 
 const [p, q, stranger] = [nodeId('p'), nodeId('q'), nodeId('stranger')]
 const [g, h] = [groupOfBytes(Buffer.from('g')), groupOfBytes(Buffer.from('h'))]
@@ -17,7 +17,7 @@ const [first, second]: [Term, Term] = [
 const reborn: Term = { incarnation: 2, number: 1 }
 
 /** Both clocks; since the start the wall clock has gained `aheadMs` on the other. */
-const at = (now: number, aheadMs = 0): Reading => ({ now, wall: (5_000 + now + aheadMs) * 1000 })
+const at = (now: number, aheadMs = 0): ClockReading => ({ now, wall: (5_000 + now + aheadMs) * 1000 })
 const ignore = (): void => undefined
 
 interface Options {

@@ -2,14 +2,14 @@
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId, type GroupId, type NodeId } from '../../src/base/ids.ts'
 import { defaultLimits, type Limits } from '../../src/base/limits.ts'
-import { Leases, type Told } from '../../src/lease/leases.ts'
+import { Leases, type OutgoingMessage } from '../../src/lease/leases.ts'
 import type { Renewed, Term } from '../../src/lease/message.ts'
-import type { Reading } from '../../src/lease/reading.ts'
+import type { ClockReading } from '../../src/lease/clock-reading.ts'
 
 const [x, y, z] = [nodeId('x'), nodeId('y'), nodeId('z')]
 const groupNamed = (name: string): GroupId => groupOfBytes(Buffer.from(name))
 const [g, h, i] = [groupNamed('g'), groupNamed('h'), groupNamed('i')]
-const at = (now: number): Reading => ({ now, wall: (5_000 + now) * 1000 })
+const at = (now: number): ClockReading => ({ now, wall: (5_000 + now) * 1000 })
 const ignore = (): void => undefined
 
 function leasesOf(node: NodeId, limits: Partial<Limits> = {}): Leases {
@@ -17,10 +17,10 @@ function leasesOf(node: NodeId, limits: Partial<Limits> = {}): Leases {
   return new Leases({ ...options, limits: { ...defaultLimits, ...limits } })
 }
 
-const receivers = (told: readonly Told[]): readonly NodeId[] => told.map(([to]) => to)
+const receivers = (told: readonly OutgoingMessage[]): readonly NodeId[] => told.map(([to]) => to)
 
 /** Carries what one node says to the other, and what that one answers. */
-function carry(told: readonly Told[], from: NodeId, nodes: Map<NodeId, Leases>, now: number): void {
+function carry(told: readonly OutgoingMessage[], from: NodeId, nodes: Map<NodeId, Leases>, now: number): void {
   for (const [to, message] of told) {
     const answers = nodes.get(to)?.onMessage(from, message, at(now), ignore) ?? []
     carry(answers, to, nodes, now)

@@ -2,14 +2,14 @@
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId, type GroupId, type NodeId } from '../../src/base/ids.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
-import { Leases, type Told } from '../../src/lease/leases.ts'
+import { Leases, type OutgoingMessage } from '../../src/lease/leases.ts'
 import type { Term } from '../../src/lease/message.ts'
-import type { Reading } from '../../src/lease/reading.ts'
+import type { ClockReading } from '../../src/lease/clock-reading.ts'
 
 const [x, y] = [nodeId('x'), nodeId('y')]
 const groupNamed = (name: string): GroupId => groupOfBytes(Buffer.from(name))
 const [g, h] = [groupNamed('g'), groupNamed('h')]
-const at = (now: number): Reading => ({ now, wall: (5_000 + now) * 1000 })
+const at = (now: number): ClockReading => ({ now, wall: (5_000 + now) * 1000 })
 
 /** A holder x and its grantor y. */
 class Pair {
@@ -22,7 +22,7 @@ class Pair {
   }
 
   /** Carries what the holder says to the grantor, and the answers back. */
-  carry(told: readonly Told[], now: number): void {
+  carry(told: readonly OutgoingMessage[], now: number): void {
     for (const [, message] of told) {
       const answers = this.grantor.onMessage(x, message, at(now), () => undefined)
       for (const [, answer] of answers) this.holder.onMessage(y, answer, at(now), () => undefined)

@@ -6,9 +6,9 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId, type GroupId, type NodeId } from '../../src/base/ids.ts'
 import { defaultLimits, type Limits } from '../../src/base/limits.ts'
-import { Leases, type Told } from '../../src/lease/leases.ts'
+import { Leases, type OutgoingMessage } from '../../src/lease/leases.ts'
 import type { HandBack, Renew, Renewed, Slow, Term } from '../../src/lease/message.ts'
-import type { Reading } from '../../src/lease/reading.ts'
+import type { ClockReading } from '../../src/lease/clock-reading.ts'
 
 const [x, y, z] = [nodeId('x'), nodeId('y'), nodeId('z')]
 const groupNamed = (name: string): GroupId => groupOfBytes(Buffer.from(name))
@@ -120,7 +120,7 @@ class World {
     return leases
   }
 
-  get #reading(): Reading {
+  get #reading(): ClockReading {
     const wall = Math.round(this.#wallClock.read(this.#real) * 1000)
     return { now: this.#holderClock.read(this.#real), wall }
   }
@@ -219,11 +219,11 @@ class World {
     }
   }
 
-  get #grantorReading(): Reading {
+  get #grantorReading(): ClockReading {
     return { now: this.#grantorNow, wall: 0 }
   }
 
-  #tell(told: readonly Told[]): void {
+  #tell(told: readonly OutgoingMessage[]): void {
     for (const [to, message] of told) this.#send(to, message)
   }
 
@@ -251,9 +251,9 @@ class World {
     if (message.kind === 'query') {
       const { group, attempt } = message
       const term = this.#grantor.register({
-        group: group,
+        group,
         from: x,
-        attempt: attempt,
+        attempt,
         position: 0,
         now: this.#grantorNow,
       })

@@ -8,7 +8,7 @@ import { defaultLimits, leaseMsMin } from '../../src/base/limits.ts'
 import { Grants } from '../../src/lease/grantor.ts'
 import { HeldLeases } from '../../src/lease/holder.ts'
 import type { Term } from '../../src/lease/message.ts'
-import type { Reading } from '../../src/lease/reading.ts'
+import type { ClockReading } from '../../src/lease/clock-reading.ts'
 
 const [x, y] = [nodeId('x'), nodeId('y')]
 const group = groupOfBytes(Buffer.from('g'))
@@ -29,7 +29,7 @@ interface Case extends Gains {
 }
 
 /** The holder's clocks at a true time. */
-function readingOf({ holder, wall, suspendedAt, lengthMs }: Case, real: number): Reading {
+function readingOf({ holder, wall, suspendedAt, lengthMs }: Case, real: number): ClockReading {
   const stoodMs = Math.min(Math.max(real - suspendedAt, 0), lengthMs)
   const now = (real - stoodMs) * (1 + holder)
   return { now, wall: Math.round((5_000 + real * (1 + wall)) * 1000) }

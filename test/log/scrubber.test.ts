@@ -41,12 +41,12 @@ function scrub(store: OrderedStore, log: OrderedStore): Promise<string> {
     })
     let said = ''
     function mark(name: string): void {
-      if (name === 'a scrub has read everything') {
+      if (name === 'scrub_done') {
         const { scrubPasses, scrubbedPart, logScrubPasses } = scrubber.figures
         expect(logScrubPasses).toBe(0)
         said += `${scrubPasses} pass, ${scrubbedPart}, `
       }
-      if (name !== 'a scrub has read the log' && name !== 'a scrub could not read the log') return
+      if (name !== 'scrub_of_log_done' && name !== 'scrub_cannot_read_log') return
       scrubber.stop()
       const { logScrubPasses, logScrubbedPart } = scrubber.figures
       resolve(`${said}of the log ${logScrubPasses} pass, ${logScrubbedPart}`)

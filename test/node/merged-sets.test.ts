@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { StoreErrorCode } from '../../src/base/errors.ts'
 import { problem } from '../../src/base/problem.ts'
-import type { AgendaAnswer } from '../../src/worklist/worklist-operation.ts'
+import type { WorklistAnswer } from '../../src/worklist/worklist-operation.ts'
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
 import { listedGroupsMax } from '../../src/base/limits.ts'
 import { mergedGroups, mergedListing } from '../../src/node/merged-sets.ts'
@@ -46,34 +46,34 @@ test('LOG-8: pages of the groups of several sets join up, at any page size', asy
   expect(found).toEqual(sets.flat())
 })
 
-function pageOfAgenda(groups: readonly GroupId[], after?: GroupId): Promise<AgendaAnswer> {
+function pageOfWorklist(groups: readonly GroupId[], after?: GroupId): Promise<WorklistAnswer> {
   const page = pageOf(groups, after, limit).map((group) => ({ group, position: 1 }))
-  return Promise.resolve({ kind: 'list-agenda', groups: page })
+  return Promise.resolve({ kind: 'list-worklist', groups: page })
 }
 
-const listing = { kind: 'list-agenda', topic: 'outbox', limit } as const
+const listing = { kind: 'list-worklist', topic: 'outbox', limit } as const
 
-test('pages of an agenda of several sets join up, at any page size', async () => {
+test('pages of a worklist of several sets join up, at any page size', async () => {
   const found = await followed(async (after) => {
-    const [own, ...others] = sets.map((groups) => pageOfAgenda(groups, after))
+    const [own, ...others] = sets.map((groups) => pageOfWorklist(groups, after))
     const answer = await mergedListing(listing, own ?? expect.fail(), others)
-    return answer.kind === 'list-agenda' ? answer.groups.map(({ group }) => group) : []
+    return answer.kind === 'list-worklist' ? answer.groups.map(({ group }) => group) : []
   })
   expect(found).toEqual(sets.flat())
 })
 
-test('an agenda leaves out a set that does not answer only for a partial listing', async () => {
+test('a worklist leaves out a set that does not answer only for a partial listing', async () => {
   const [, west = []] = sets
   const away = Promise.resolve(refused('unavailable'))
   const wrong = Promise.resolve(refused('invalid'))
   const part = { ...listing, isPartial: true } as const
-  expect(await mergedListing(listing, pageOfAgenda(west), [away])).toEqual(await away)
-  expect(await mergedListing(part, pageOfAgenda(west), [away])).toEqual(await pageOfAgenda(west))
+  expect(await mergedListing(listing, pageOfWorklist(west), [away])).toEqual(await away)
+  expect(await mergedListing(part, pageOfWorklist(west), [away])).toEqual(await pageOfWorklist(west))
   // Another node knows what the own set has, and what is wrong with the question no set does.
-  expect(await mergedListing(part, away, [pageOfAgenda(west)])).toEqual(await away)
-  expect(await mergedListing(part, pageOfAgenda(west), [away, wrong])).toEqual(await wrong)
+  expect(await mergedListing(part, away, [pageOfWorklist(west)])).toEqual(await away)
+  expect(await mergedListing(part, pageOfWorklist(west), [away, wrong])).toEqual(await wrong)
 })
 
-function refused(code: StoreErrorCode): AgendaAnswer {
+function refused(code: StoreErrorCode): WorklistAnswer {
   return { kind: 'problem', problem: problem(code, 'no') }
 }

@@ -6,7 +6,7 @@ import type { Clock } from '../../src/ports/clock.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { Fetches } from '../../src/peers/fetches.ts'
 import { Slices } from '../../src/peers/slices.ts'
-import { Supply } from '../../src/peers/supply.ts'
+import { CatchUpReplies } from '../../src/peers/replies.ts'
 import type { Fetch } from '../../src/replication/message.ts'
 
 /** A clock that a test moves; turns and timers run when it says so. */
@@ -215,7 +215,7 @@ test('LIVE-6: a peer is supplied first with what a client waits for there, also 
   const [slices, clock] = slicesOf({ slicePiecesMax: 1 })
   const sent: string[] = []
   const value = new Uint8Array(1)
-  const supply = new Supply({
+  const supply = new CatchUpReplies({
     ...{ limits: defaultLimits, trace: silentTrace, slices },
     log: {
       chosen: () => ({ ballot: { round: 0, node: peer, incarnation: 1 }, value }),
@@ -229,7 +229,7 @@ test('LIVE-6: a peer is supplied first with what a client waits for there, also 
   })
   const ask = (name: string, isAwaited: boolean): void =>
     supply.ask({
-      ...{ kind: 'supply', to: peer, group: groupOf(name), epoch: 1 },
+      ...{ kind: 'send-entries', to: peer, group: groupOf(name), epoch: 1 },
       ...{ from: 1, through: 3, committed: 3, isAwaited },
     })
   for (const name of ['a', 'b', 'c', 'd']) ask(name, false)

@@ -101,7 +101,7 @@ test('QUE-6: after its attempts a message is dead, listed, and handled once when
   expect(await post.settle(letters.redriveAll())).toBe(0)
   await post.pass(5_000)
   expect(await done(post)).toBe('bad')
-  expect(await post.agendaRows(group('r'))).toBe(0)
+  expect(await post.worklistRows(group('r'))).toBe(0)
 })
 
 /** Twenty of one group, each as large as a message may be, and one of another group. */

@@ -94,8 +94,8 @@ export class Post {
     if (!isSo()) throw new Error('what was waited for never came')
   }
 
-  /** How many rows a group has on its agenda. */
-  async agendaRows(of: GroupId): Promise<number> {
+  /** How many rows a group has on its worklist. */
+  async worklistRows(of: GroupId): Promise<number> {
     const [node] = this.cluster.nodes.values()
     const rows = (await this.settle(node?.replica.scan(of, {}) ?? Promise.resolve([]))) ?? []
     return rows.filter(({ key }) => topicTextOf(latin1(key)) !== undefined).length

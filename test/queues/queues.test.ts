@@ -1,7 +1,7 @@
 /** Messages from group to group: sent with a commit, delivered and handled once, in order. */
 import { expect, test } from 'vitest'
 import { guardedPort } from '../../sim/cluster/guarded-port.ts'
-import { agendaPrefix } from '../../src/group/worklist-key.ts'
+import { worklistPrefix } from '../../src/group/worklist-key.ts'
 import type { GroupId } from '../../src/base/ids.ts'
 import { pack, type Packable } from '../../src/base/pack.ts'
 import { Delivery } from '../../src/queues/delivery.ts'
@@ -73,7 +73,7 @@ test('QUE-2, QUE-3, QUE-4: several nodes deliver, several processes handle: once
   }
   await post.pass(20_000)
   for (const receiver of receivers) expect(await rowsOf(receiver)).toBe(all.join(' '))
-  for (const one of ['a', 'x', 'y', 'z']) expect(await post.agendaRows(group(one))).toBe(0)
+  for (const one of ['a', 'x', 'y', 'z']) expect(await post.worklistRows(group(one))).toBe(0)
   const delivered = post.deliveries.map(({ counts }) => counts.delivered)
   expect(delivered.reduce((sum, count) => sum + count, 0)).toBe(120)
   expect(post.deliveries.reduce((sum, { counts }) => sum + counts.repeated, 0)).toBeGreaterThan(0)
@@ -87,7 +87,7 @@ test('QUE-2: a receiver passes over a message that arrives again, even much late
   const counts = (): number =>
     post.deliveries.reduce((sum, { counts: { delivered } }) => sum + delivered, 0)
   expect(counts()).toBe(1)
-  expect(await post.agendaRows(group('b'))).toBe(1)
+  expect(await post.worklistRows(group('b'))).toBe(1)
 })
 
 test('QUE-5: a delivery that is stopped before it has looked leaves its group listed', async () => {
@@ -95,8 +95,8 @@ test('QUE-5: a delivery that is stopped before it has looked leaves its group li
   for (const delivery of post.deliveries) await post.settle(delivery.stop())
   await post.send(group('a'), [{ to: group('b'), body: 'waits' }])
   const { replica } = post.cluster.node('n1')
-  const delisted: GroupId[] = []
-  const delist = (_topic: string, one: GroupId): void => void delisted.push(one)
+  const unlisted: GroupId[] = []
+  const unlist = (_topic: string, one: GroupId): void => void unlisted.push(one)
   const local = new LocalGroups(replica)
   let views = 0
   const view: GroupPort['view'] = async (...asked) => {
@@ -108,7 +108,7 @@ test('QUE-5: a delivery that is stopped before it has looked leaves its group li
   const delivery = new Delivery(
     {
       ...ports,
-      replica: Object.assign(replica, { agenda: { ...replica.agenda, delist } }),
+      replica: Object.assign(replica, { worklist: { ...replica.worklist, unlist } }),
       groups: Object.assign(new LocalGroups(replica), { view }),
     },
     deliveryBounds,
@@ -118,7 +118,7 @@ test('QUE-5: a delivery that is stopped before it has looked leaves its group li
   await post.pass(100)
   await post.settle(delivery.stop())
   expect(views).toBe(1)
-  expect(delisted).toEqual([])
+  expect(unlisted).toEqual([])
   expect(post.bugs).toEqual([])
 })
 
@@ -142,7 +142,7 @@ test('messages to groups that can be reached do not wait for those to one that c
     waits.push(post.clock.monotonicMs() - began)
   }
   expect(Math.max(...waits.slice(1))).toBeLessThan(500)
-  expect(await post.agendaRows(group('b'))).toBe(6)
+  expect(await post.worklistRows(group('b'))).toBe(6)
   await post.settle(delivery.stop())
 })
 
@@ -182,7 +182,7 @@ test('one transaction sends to a thousand groups', async () => {
   await post.until(() => kept.size === 1_000)
   for (const { to, body } of letters) expect(kept.get(to)).toEqual([body])
   await post.pass(2_000)
-  expect(await post.agendaRows(group('a'))).toBe(0)
+  expect(await post.worklistRows(group('a'))).toBe(0)
 }, 60_000)
 
 test('groups whose messages are due later, more than are listed at once, are not looked at before', async () => {
@@ -324,7 +324,7 @@ const strange: readonly (readonly [string, Uint8Array, Packable[]])[] = [
 test.each(strange)('a foreign outbox row %s does not end the node', async (_, key, fields) => {
   const post = new Post()
   const kept = keeper(post)
-  const whole = Buffer.concat([agendaPrefix(outboxTopic), key])
+  const whole = Buffer.concat([worklistPrefix(outboxTopic), key])
   await post.transact(group('a'), async (transaction) =>
     transaction.put(whole, pack([1, ...fields])),
   )

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
-import type { Reading } from '../../src/lease/reading.ts'
+import type { ClockReading } from '../../src/lease/clock-reading.ts'
 import { Pins } from '../../src/store/pins.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
@@ -28,7 +28,7 @@ function readsAt(
   data: Partial<ReadsParts['data']> = {},
   appliedNow: () => typeof applied = () => applied,
 ): Reads {
-  const covers = ({ now: at }: Reading): boolean => at < endsMs
+  const covers = ({ now: at }: ClockReading): boolean => at < endsMs
   return new Reads({
     clock,
     trace: silentTrace,

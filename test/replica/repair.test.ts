@@ -34,7 +34,7 @@ class Peer {
   inMemoryMax = 0
   /** All groups before this one were named. */
   named = 0
-  isSupplying = true
+  isAnswering = true
   /** It cannot read one of the first flushes. */
   hasDamage = false
   readonly #fetches = new Map<GroupId, Fetch>()
@@ -57,7 +57,7 @@ class Peer {
   }
 
   #supply(): readonly Message[] {
-    if (!this.isSupplying) return []
+    if (!this.isAnswering) return []
     const supplied = [...this.#fetches.values()].slice(0, suppliedAtOnce)
     for (const { group } of supplied) this.#fetches.delete(group)
     return supplied.map(entriesFor)
@@ -140,11 +140,11 @@ test('LIVE-3, LOG-8: a node that is fifty digests behind takes them up one after
 
 test('LIVE-3, LOG-8: a peer that supplies nothing names no more, and a lister is refused in time', () =>
   withNode(async (driver, peer) => {
-    peer.isSupplying = false
+    peer.isAnswering = false
     const unavailable = { code: 'unavailable' }
     await expect(list(driver, 300)).rejects.toMatchObject(unavailable)
     expect([driver.status().groupsInMemory, peer.named]).toEqual([perDigest, perDigest])
-    peer.isSupplying = true
+    peer.isAnswering = true
     expect(await list(driver, 30_000)).toEqual(groups)
   }))
 

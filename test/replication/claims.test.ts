@@ -1,6 +1,6 @@
 /** Read positions ahead of the proposer, which are the word of a session: true, or of nothing. */
 import { expect, test } from 'vitest'
-import { never } from '../../src/replication/log.ts'
+import { noDeadline } from '../../src/replication/log.ts'
 import { CoreCluster, type InFlight } from './core-cluster.ts'
 
 const between =
@@ -25,10 +25,10 @@ test.each([0, 1])('LOG-5: an unseen read position makes node %s write nothing', 
   cluster.settle()
   expect(cluster.at(index).verdicts.get(request)).toEqual({ kind: 'conflict', position: 2 })
   expect(cluster.at(index).verdicts.get(seen)).toMatchObject({ kind: 'committed', position: 2 })
-  expect(cluster.marks).not.toContain('no-op proposed')
+  expect(cluster.marks).not.toContain('noop_proposed')
   for (const { replica, rows } of cluster.nodes) {
     expect([...rows.keys()]).toEqual(['a', 'c'])
-    expect(replica.isAwaitingTime(cluster.group, never)).toBe(false)
+    expect(replica.isAwaitingTime(cluster.group, noDeadline)).toBe(false)
   }
   expect(cluster.inFlight).toEqual([])
 })
@@ -59,7 +59,7 @@ test('LOG-5: a new leader with just one unseen read position closes at most one 
   const request = cluster.submit(1, { key: 'b', readPosition: 1_000_000_000 })
   cluster.settle(between(cluster, 1, 2))
   expect(cluster.at(1).verdicts.get(request)).toEqual({ kind: 'conflict', position: 2 })
-  expect(cluster.at(1).replica.isAwaitingTime(cluster.group, never)).toBe(false)
+  expect(cluster.at(1).replica.isAwaitingTime(cluster.group, noDeadline)).toBe(false)
 })
 
 test('LOG-5: a node finishes a named read position that only a lost node has seen', () => {

@@ -13,6 +13,6 @@ test('LIVE-4, LOG-5: a position that was promised and forgotten is closed when a
   cluster.inFlight = []
   promiser.step({ kind: 'exists', position, informer: promiser.node })
   cluster.settle()
-  expect(cluster.marks).toContain('no-op proposed')
+  expect(cluster.marks).toContain('noop_proposed')
   for (const { replica } of cluster.nodes) expect(replica.applied(group).position).toBe(position)
 })

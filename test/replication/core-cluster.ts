@@ -5,7 +5,7 @@
  *
  * Nodes hold read leases where a test wants them (`hasLeases`). An observer may look on.
  */
-import { Leases, type Told } from '../../src/lease/leases.ts'
+import { Leases, type OutgoingMessage } from '../../src/lease/leases.ts'
 import type { LeaseMessage } from '../../src/lease/message.ts'
 import { defaultLimits, type Limits } from '../../src/base/limits.ts'
 import { groupOfBytes, nodeId, type GroupId, type NodeId } from '../../src/base/ids.ts'
@@ -168,7 +168,7 @@ export class CoreNode implements RecordSource {
     this.#cluster.observer?.sent(one)
   }
 
-  #tell(told: readonly Told[]): void {
+  #tell(told: readonly OutgoingMessage[]): void {
     for (const [to, message] of told) this.#send(to, message)
   }
 
@@ -195,8 +195,8 @@ export class CoreNode implements RecordSource {
       case 'serve':
         this.served.set(effect.read, effect.position)
         return
-      case 'supply':
-        return this.#supply(effect)
+      case 'send-entries':
+        return this.#sendEntries(effect)
       case 'wake':
         this.wakes.push(effect.at)
         return
@@ -233,7 +233,7 @@ export class CoreNode implements RecordSource {
     }
   }
 
-  #supply(effect: Effect & { kind: 'supply' }): void {
+  #sendEntries(effect: Effect & { kind: 'send-entries' }): void {
     const entries = []
     for (let position = effect.from; position <= effect.through; position++) {
       const chosen = this.durable.get(position)?.chosen

@@ -150,7 +150,7 @@ test('LOG-1: a replica that missed a position fetches it before it applies the n
   cluster.submit(0, { key: 'b', readPosition: 1 })
   cluster.deliver()
   expect(rowsOf(cluster, 2)).toEqual({ a: 'v', b: 'v' })
-  expect(cluster.marks).toContain('caught up from a peer')
+  expect(cluster.marks).toContain('caught_up_from_peer')
 })
 
 test('LOG-1: a notice names the ballot, and a replica never takes its own value for another', () => {
@@ -185,7 +185,7 @@ test('LOG-5: a position that only a lost proposer touched is closed by a no-op',
   cluster.hold(() => true)
   cluster.at(1).step({ kind: 'exists', position: 1, informer: cluster.at(0).node })
   cluster.settle(between(cluster, 1, 2))
-  expect(cluster.marks).toContain('no-op proposed')
+  expect(cluster.marks).toContain('noop_proposed')
   expect(cluster.at(1).replica.applied(cluster.group).position).toBe(1)
   // The old leader comes back: its transaction moves on to the next position (promotion).
   cluster.settle()
@@ -334,7 +334,7 @@ test('LOG-4: a leader without room is not believed while another copy of the wri
   const request = cluster.submit(1, { key: 'a' })
   const [copy] = cluster.inFlight
   cluster.deliver()
-  expect(cluster.marks).toContain('no room at the leader')
+  expect(cluster.marks).toContain('no_room_at_leader')
   expect(cluster.at(1).verdicts.has(request)).toBe(false)
   cluster.at(0).hasRoom = true
   if (copy !== undefined) cluster.inFlight.push(copy)
@@ -367,7 +367,7 @@ test('LOG-3: a proposer that remembers too little does not speak for a copy that
   cluster.deliver()
   cluster.at(2).crash()
   cluster.settle()
-  expect(cluster.marks).toContain('too old for this proposer')
+  expect(cluster.marks).toContain('read_position_below_window')
   cluster.redeliver(first)
   cluster.settle()
   expect(cluster.at(1).verdicts.get(request)?.kind).not.toBe('conflict')
@@ -465,7 +465,7 @@ test('LOG-3: an attempt that waits beside one which is refused is judged by what
   const stale = cluster.submit(0, { key: 'a', ...intent, attempt: 1, readPosition: 0 })
   const fresh = cluster.submit(1, { key: 'b', ...intent, attempt: 2, readPosition: 1 })
   cluster.deliver()
-  expect(cluster.marks).toContain('another attempt waits')
+  expect(cluster.marks).toContain('attempt_waits_for_rival')
   cluster.at(0).isHeld = false
   cluster.at(0).flush()
   cluster.settle()
@@ -482,7 +482,7 @@ test('LOG-3: every caller of an intent learns which attempt took effect', () => 
   const requests = [1, 2, 3, 4, 5].map((attempt) =>
     cluster.submit(0, { key: `a${attempt}`, ...intent, attempt }),
   )
-  expect(cluster.marks).toContain('no room for another attempt')
+  expect(cluster.marks).toContain('no_room_for_attempt')
   cluster.at(0).isHeld = false
   cluster.at(0).flush()
   cluster.settle()

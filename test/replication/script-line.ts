@@ -204,7 +204,7 @@ export function describeEffect(
     case 'wake':
     case 'renew':
     case 'slow':
-    case 'supply':
+    case 'send-entries':
       return undefined
     default:
       return unreachable(effect)

@@ -35,7 +35,7 @@ test('LIVE-1: expired sessions make room even if no other client writes to the g
   cluster.settle()
   const verdicts = requests.map((request, index) => cluster.at(index).verdicts.get(request))
   expect(verdicts.filter((verdict) => verdict?.kind === 'committed').length).toBe(2)
-  expect(cluster.marks).toContain('no-op proposed')
+  expect(cluster.marks).toContain('noop_proposed')
   for (const index of [1, 2]) expect(cluster.at(index).stateBytes).toEqual(cluster.at(0).stateBytes)
 })
 
@@ -58,8 +58,8 @@ test('LIVE-1: a forwarded transaction waits for room for a bounded time and ends
   const cluster = fullTable()
   const request = cluster.submit(1, { key: 'x', session: 'three', sequence: 1, attempt: 1 })
   cluster.settle()
-  expect(cluster.marks).toContain('no room at the leader')
-  expect(cluster.marks).toContain('gave up waiting for room')
+  expect(cluster.marks).toContain('no_room_at_leader')
+  expect(cluster.marks).toContain('session_room_wait_expired')
   expect(cluster.at(1).verdicts.has(request)).toBe(false)
   // Nothing of it is left that would be done behind anybody's back.
   cluster.settle()

@@ -48,7 +48,7 @@ test('LEASE-3: a read elsewhere sees what was acknowledged, in every order of ev
   expect(report.states).toBeGreaterThan(500)
 }, 120_000)
 
-test.each(['lease', 'lease-cold', 'lease-revoked', 'lease-urged', 'lease-grantors'])(
+test.each(['lease', 'lease-cold', 'lease-revoked', 'lease-retried', 'lease-grantors'])(
   'LEASE-1, LEASE-2: no order of events within the scope %s lets a node serve what is not current',
   (name) => {
     const report = explore({ scope: scope(name) })

@@ -9,12 +9,12 @@ import { checkNoneGone, checkWhole, standingIn } from '../../sim/checkers/whole-
 import { Coverage } from '../../sim/coverage.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import { bytesOfGroup, groupOfBytes } from '../../src/base/ids.ts'
-import { agendaRowOf } from '../../src/tables/index-agenda.ts'
+import { worklistRowOf } from '../../src/tables/index-worklist.ts'
 import { stampedEntry } from '../../src/tables/index-lane.ts'
 
 const target = groupOfBytes(Buffer.from('index'))
 const entryKey = Buffer.from('entry')
-const agendaKey = latin1(agendaRowOf({ target, key: entryKey, value: undefined }).key)
+const worklistKey = latin1(worklistRowOf({ target, key: entryKey, value: undefined }).key)
 const source = 'rows'
 
 class Court {
@@ -28,8 +28,8 @@ class Court {
   /** The group of the row says what its entry is from now on; without text it goes. */
   say(timestamp: number, text?: string): void {
     const value = text === undefined ? undefined : Buffer.from(text)
-    const row = agendaRowOf({ target, key: entryKey, value })
-    this.checker.onWrite({ group: source, key: agendaKey, value: row.value, timestamp })
+    const row = worklistRowOf({ target, key: entryKey, value })
+    this.checker.onWrite({ group: source, key: worklistKey, value: row.value, timestamp })
   }
 
   /** The index's group takes up what was said at that time. */
@@ -44,7 +44,7 @@ class Court {
   }
 
   tell(madeAt: number): void {
-    const event = { kind: 'index-relayed', group: source, key: agendaKey, madeAt, lagMicros: 5 }
+    const event = { kind: 'index-relayed', group: source, key: worklistKey, madeAt, lagMicros: 5 }
     this.checker.onRelayed('n1', event, madeAt + 5)
   }
 }

@@ -1,7 +1,7 @@
 /** Whoever counts on a lease is held against its grantor, at one moment and by both clocks. */
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId, type NodeId } from '../../src/base/ids.ts'
-import type { Reading } from '../../src/lease/reading.ts'
+import type { ClockReading } from '../../src/lease/clock-reading.ts'
 import type { ObservedLeases } from '../../src/replica/replica.ts'
 import { Coverage } from '../../sim/coverage.ts'
 import { LeaseWatch } from '../../sim/cluster/lease-watch.ts'
@@ -28,7 +28,7 @@ class Node implements ObservedLeases {
 
   readonly nowMicros: number = 0
 
-  readingAt(): Reading {
+  readingAt(): ClockReading {
     return this.reading
   }
 
@@ -36,12 +36,12 @@ class Node implements ObservedLeases {
     return this.isUp ? this : undefined
   }
 
-  leasedThrough(_group: string, { now }: Reading): number | undefined {
+  leasedThrough(_group: string, { now }: ClockReading): number | undefined {
     return now === this.reading.now ? this.through : undefined
   }
 
   eachCounted(
-    { now }: Reading,
+    { now }: ClockReading,
     ofGrantor: NodeId,
     visit: (of: typeof group, position: number) => void,
   ): void {

@@ -1,6 +1,6 @@
 /** The workload of messages from group to group reaches what it is for, and its checker finds each fault. */
 import { expect, test } from 'vitest'
-import { agendaPrefix } from '../../src/group/worklist-key.ts'
+import { worklistPrefix } from '../../src/group/worklist-key.ts'
 import type { Mutation, Transaction } from '../../src/group/transaction.ts'
 import { LogModel } from '../../sim/checkers/log-model.ts'
 import { QueueChecker, type SentMessage } from '../../sim/checkers/queue-checker.ts'
@@ -25,7 +25,7 @@ class Story {
 
   effect(group: string, rows: Readonly<Record<string, string>>): void {
     const mutations = Object.entries(rows).map(([key, value]): Mutation => ({
-      key: key.startsWith('dead/') ? Buffer.concat([agendaPrefix(key), bytes('1')]) : bytes(key),
+      key: key.startsWith('dead/') ? Buffer.concat([worklistPrefix(key), bytes('1')]) : bytes(key),
       value: bytes(value),
     }))
     const intent = { session: 's', sequence: 1, attempt: 1, floor: 1, expiresAt: 1 }

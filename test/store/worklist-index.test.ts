@@ -1,15 +1,15 @@
-/** Which groups are listed for what is on their agenda: at once, over batches and restarts, until nothing is there. */
+/** Which groups are listed for what is on their worklist: at once, over batches and restarts, until nothing is there. */
 import { describe, expect, test } from 'vitest'
 import { encodeTuple, type TupleElement } from '../../src/base/tuple.ts'
 import { systemClock } from '../../src/adapters/system-clock.ts'
-import { agendaPrefix, topicTextOf } from '../../src/group/worklist-key.ts'
+import { worklistPrefix, topicTextOf } from '../../src/group/worklist-key.ts'
 import { present } from '../../src/base/assert.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
 import type { GroupId, Position } from '../../src/base/ids.ts'
 import type { OrderedStore } from '../../src/ports/storage.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
-import { LocalAgenda } from '../../src/store/worklist.ts'
+import { LocalWorklist } from '../../src/store/worklist.ts'
 import { DataStore } from '../../src/store/data-store.ts'
 import type { RowWritten } from '../../src/replication/apply.ts'
 import { SeededRandom } from '../../sim/world/random.ts'
@@ -27,11 +27,11 @@ function openData(store: OrderedStore): Promise<DataStore> {
 }
 
 function put(topic: string, rest: string): RowWritten {
-  return written(Buffer.concat([agendaPrefix(topic), Buffer.from(rest)]), Buffer.from('body'))
+  return written(Buffer.concat([worklistPrefix(topic), Buffer.from(rest)]), Buffer.from('body'))
 }
 
 function gone(topic: string, rest: string): RowWritten {
-  return written(Buffer.concat([agendaPrefix(topic), Buffer.from(rest)]))
+  return written(Buffer.concat([worklistPrefix(topic), Buffer.from(rest)]))
 }
 
 function commit(data: DataStore, to: GroupId, position: Position, ...rows: RowWritten[]): void {
@@ -49,10 +49,10 @@ async function listed(data: DataStore, topic: string, limit = 10): Promise<strin
 test('a key shows its topic, and the prefix of a topic begins no key of another', () => {
   const topics = ['a', 'ab', 'a\0', 'a\0b', '\u00ff', 'übung']
   for (const topic of topics) {
-    const prefix = latin1(agendaPrefix(topic))
+    const prefix = latin1(worklistPrefix(topic))
     expect(topicTextOf(`${prefix}\0\u0001rest`)).toBe(prefix)
     const others = topics.filter((other) => other !== topic)
-    for (const other of others) expect(latin1(agendaPrefix(other)).startsWith(prefix)).toBe(false)
+    for (const other of others) expect(latin1(worklistPrefix(other)).startsWith(prefix)).toBe(false)
   }
   expect(topicTextOf('\u0000\u0007row')).toBeUndefined()
   expect(topicTextOf('\u00ffnot a topic')).toBeUndefined()
@@ -78,7 +78,7 @@ describe.each(disks)('on %s', (_, disk) => {
       expect(await again.listing.list('out', a, 10)).toEqual([{ group: b, position: 1 }])
     }))
 
-  test('QUE-5: a delist ends the listing of a group, but not of rows that came since', () =>
+  test('QUE-5: a unlist ends the listing of a group, but not of rows that came since', () =>
     onDisk(disk, async (on) => {
       const store = new GatedStore(await on.open())
       const data = await openData(store)
@@ -87,12 +87,12 @@ describe.each(disks)('on %s', (_, disk) => {
       await data.drain()
       commit(data, a, 2, gone('out', '1'))
       commit(data, b, 2, gone('out', '1'))
-      data.listing.delist('out', a, 2)
-      data.listing.delist('out', b, 2)
+      data.listing.unlist('out', a, 2)
+      data.listing.unlist('out', b, 2)
       expect(await listed(data, 'out')).toEqual([])
       commit(data, b, 3, put('out', '2'))
       expect(await listed(data, 'out')).toEqual([`${b}@3`])
-      data.listing.delist('out', b, 2)
+      data.listing.unlist('out', b, 2)
       await data.drain()
       expect(await listed(data, 'out')).toEqual([`${b}@3`])
       expect(await listed(await openData(await on.open()), 'out')).toEqual([`${b}@3`])
@@ -107,7 +107,7 @@ describe.each(disks)('on %s', (_, disk) => {
       commit(data, b, 1, put('out', '1'))
       const draining = data.drain()
       commit(data, a, 2, gone('out', '1'))
-      data.listing.delist('out', a, 2)
+      data.listing.unlist('out', a, 2)
       await draining
       // In a crash the row of group a would come back, and be listed until its end is applied again.
       const again = await openData(await on.open())
@@ -143,7 +143,7 @@ describe.each(disks)('on %s', (_, disk) => {
       await data.drain()
       expect(await looked()).toEqual([1, [`${a}@1`]])
       commit(data, a, 2, gone('out', '1'))
-      data.listing.delist('out', a, 2)
+      data.listing.unlist('out', a, 2)
       await data.drain()
       // A row comes while a worker looks, and the look was in vain.
       const looking = listed(data, 'out')
@@ -153,17 +153,17 @@ describe.each(disks)('on %s', (_, disk) => {
       expect(await listed(data, 'out')).toEqual([`${b}@1`])
     }))
 
-  test('the agenda lists topics by name, and counts rows as they come and go', () =>
+  test('the worklist lists topics by name, and counts rows as they come and go', () =>
     onDisk(disk, async (on) => {
       const data = await openData(await on.open())
-      const agenda = new LocalAgenda(data.listing, systemClock, () => true)
+      const worklist = new LocalWorklist(data.listing, systemClock, () => true)
       commit(data, a, 1, put('queue/b', '1'), put('outbox', '1'))
       await data.drain()
       commit(data, b, 1, put('queue/a', '1'), { ...put('queue/a', '2'), isNew: true })
-      expect(await agenda.topics(10)).toEqual(['outbox', 'queue/a', 'queue/b'])
-      expect(await agenda.topics(2)).toEqual(['outbox', 'queue/a'])
+      expect(await worklist.topics(10)).toEqual(['outbox', 'queue/a', 'queue/b'])
+      expect(await worklist.topics(2)).toEqual(['outbox', 'queue/a'])
       commit(data, b, 2, gone('queue/a', '2'))
-      expect(agenda.counts()).toMatchObject({ 'queue/a': { put: 1, gone: 1 } })
+      expect(worklist.counts()).toMatchObject({ 'queue/a': { put: 1, gone: 1 } })
     }))
 
   test('QUE-5: the listing misses no group with a row, through any writes, deletes and looks', () =>
@@ -204,7 +204,7 @@ class Walk {
   step(act: number, one: GroupId, name: string): void {
     const rows = this.#rows.get(one) ?? new Set()
     if (act === 7) {
-      if (rows.size === 0) this.data.listing.delist('out', one, this.#positions.get(one) ?? 0)
+      if (rows.size === 0) this.data.listing.unlist('out', one, this.#positions.get(one) ?? 0)
       return
     }
     if (act < 3) rows.add(name)
@@ -221,7 +221,7 @@ class Walk {
   empty(): void {
     for (const [one, rows] of this.#rows) {
       for (const name of rows) this.commit(one, gone('out', name))
-      this.data.listing.delist('out', one, this.#positions.get(one) ?? 0)
+      this.data.listing.unlist('out', one, this.#positions.get(one) ?? 0)
     }
   }
 }
@@ -229,7 +229,7 @@ class Walk {
 test('a row whose key has no topic, though it begins like one, is counted under none', () =>
   onDisk(present(disks[0], 'a disk')[1], async (on) => {
     const data = await openData(await on.open())
-    const agenda = new LocalAgenda(data.listing, systemClock, () => true)
+    const worklist = new LocalWorklist(data.listing, systemClock, () => true)
     const tuples: readonly TupleElement[][] = [
       [''],
       ['x'.repeat(300)],
@@ -245,8 +245,8 @@ test('a row whose key has no topic, though it begins like one, is counted under 
     }
     commit(data, a, keys.length + 1, put('out', '1'))
     const check = async (): Promise<void> => {
-      expect(await agenda.topics(100)).toEqual(['out'])
-      expect(Object.keys(agenda.counts())).toEqual(['out'])
+      expect(await worklist.topics(100)).toEqual(['out'])
+      expect(Object.keys(worklist.counts())).toEqual(['out'])
     }
     await check()
     await data.drain()
@@ -256,9 +256,9 @@ test('a row whose key has no topic, though it begins like one, is counted under 
 test('a watch of a topic wakes once a row under it is applied, until it is cancelled', () =>
   onDisk(present(disks[0], 'a disk')[1], async (on) => {
     const data = await openData(await on.open())
-    const agenda = new LocalAgenda(data.listing, systemClock, () => true)
+    const worklist = new LocalWorklist(data.listing, systemClock, () => true)
     const woken: string[] = []
-    const cancel = agenda.watch('out', ({ group: who, position }) =>
+    const cancel = worklist.watch('out', ({ group: who, position }) =>
       woken.push(`${who}@${position}`),
     )
     commit(data, a, 1, put('out', '1'), put('other', '1'))

@@ -3,7 +3,7 @@ import { createBench, settled } from '../cells/kit.ts'
 import type { MemoryReplica } from '../cells/memory-replica.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import type { Clock } from '../../src/ports/clock.ts'
-import { agendaBounds } from '../../src/worklist/worklist-worker.ts'
+import { worklistBounds } from '../../src/worklist/worklist-worker.ts'
 import { openTables } from '../../src/tables/open.ts'
 import type { Tables, TablesOptions } from '../../src/tables/tables.ts'
 import { IndexRelay } from '../../src/tables/index-relay.ts'
@@ -28,7 +28,7 @@ export interface GlobalBench {
     options?: Partial<TablesOptions>,
   ): Tables<Of>
   run<Value>(work: Promise<Value>): Promise<Value>
-  /** Until nothing is on any agenda: some time. */
+  /** Until nothing is on any worklist: some time. */
   rest(): Promise<void>
 }
 
@@ -41,7 +41,7 @@ export function globalBench(seed = 1): GlobalBench {
       const { replica } = bench.node(name)
       const clock = bench.clockOf(`${name} relay`)
       const own = random.fork(`${name} relay`)
-      const bounds = { ...agendaBounds, lookMs: 100 }
+      const bounds = { ...worklistBounds, lookMs: 100 }
       const relay = new IndexRelay({ replica, clock, random: own, trace: silentTrace, bounds })
       return { replica, relay, clock, groups: new LocalGroups(replica) }
     },

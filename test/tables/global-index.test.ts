@@ -5,7 +5,7 @@ import { t } from '../../schema/property.ts'
 import { desc, table } from '../../schema/table.ts'
 import { rootKey } from '../../src/tables/tables.ts'
 import { StoreError } from '../../src/base/errors.ts'
-import { entryStateOf, indexAgenda } from '../../src/tables/index-agenda.ts'
+import { entryStateOf, indexWorklist } from '../../src/tables/index-worklist.ts'
 import { globalBench, type RelayNode } from './global-bench.ts'
 
 const User = table('User', { user: t.integer(), name: t.string() }).key('user').root()
@@ -32,8 +32,8 @@ function of(user: number): ReturnType<typeof rootKey> {
   return rootKey(User, { user })
 }
 
-function agendaOf({ replica }: RelayNode, group: Parameters<typeof replica.scan>[0]) {
-  return replica.scan(group, indexAgenda)
+function worklistOf({ replica }: RelayNode, group: Parameters<typeof replica.scan>[0]) {
+  return replica.scan(group, indexWorklist)
 }
 
 test('IDX-1: entries of many groups come into one index, in its order, and follow every change', async () => {
@@ -88,7 +88,7 @@ test('IDX-1: entries of many groups come into one index, in its order, and follo
     [1, 2],
     [3, 1],
   ])
-  for (const user of [1, 2, 3]) expect(await agendaOf(n1, db.group(of(user)))).toEqual([])
+  for (const user of [1, 2, 3]) expect(await worklistOf(n1, db.group(of(user)))).toEqual([])
 })
 
 test('IDX-1: the last of several changes before a relay holds, and none leaves an entry', async () => {
@@ -183,8 +183,8 @@ test('IDX-4: a relay whose replica is behind with the rows, and not with the ind
   const db = open(photos, quick)
   const row = { user: 1, city: 'A', at: 1, tag: [] }
   await run(db.transaction(of(1), (tx) => tx.insert(Photo, row)))
-  const [change] = await agendaOf(quick, db.group(of(1)))
-  if (change === undefined) throw new Error('the entry is on the agenda')
+  const [change] = await worklistOf(quick, db.group(of(1)))
+  if (change === undefined) throw new Error('the entry is on the worklist')
   behind.replica.catchUp(db.group(of(1)))
   behind.replica.isBehind = true
   await run(db.transaction(of(1), (tx) => tx.delete(Photo, { user: 1, photo: 1 })))
@@ -246,21 +246,21 @@ test('a query that an index cannot answer is refused in words', async () => {
   ).rejects.toThrow('this cursor is of another scan')
 })
 
-test('IDX-5: a change that comes while the one before is relayed stays on the agenda', async () => {
+test('IDX-5: a change that comes while the one before is relayed stays on the worklist', async () => {
   const { node, open, run, rest } = globalBench()
   const n1 = node('n1')
   const db = open(photos, n1)
   const row = { user: 1, city: 'A', at: 1, tag: [] }
   await run(db.transaction(of(1), (tx) => tx.insert(Photo, row)))
-  const [change] = await agendaOf(n1, db.group(of(1)))
+  const [change] = await worklistOf(n1, db.group(of(1)))
   expect(change).toBeDefined()
-  // Between the look at the agenda and the reading of what it says, the entry goes.
+  // Between the look at the worklist and the reading of what it says, the entry goes.
   n1.replica.afterScan.push(() =>
     db.transaction(of(1), (tx) => tx.delete(Photo, { user: 1, photo: 1 })),
   )
   n1.relay.start()
   await rest()
-  expect(await agendaOf(n1, db.group(of(1)))).toEqual([])
+  expect(await worklistOf(n1, db.group(of(1)))).toEqual([])
   expect((await run(db.index(Photo, 'PhotosByCity', {}))).items).toEqual([])
 })
 
@@ -281,7 +281,7 @@ test('IDX-1: changes that are too large for one transaction together come into t
   await rest()
   const { relayed, failures } = n1.relay.figures
   expect({ relayed, failures }).toEqual({ relayed: 91, failures: 0 })
-  for (const user of [1, 2]) expect(await agendaOf(n1, db.group(of(user)))).toEqual([])
+  for (const user of [1, 2]) expect(await worklistOf(n1, db.group(of(user)))).toEqual([])
   const page = await run(db.index(Photo, 'PhotosByCity', { city: 'A' }))
   expect(page.items).toHaveLength(91)
 })
@@ -336,7 +336,7 @@ test('a row that clients have put where changes of indexes are is unreadable, an
   const value = Buffer.alloc(2_000)
   for (const groupBytes of [0, 1_025, 1_999]) {
     value.set([1, 1, groupBytes >> 8, groupBytes & 0xff])
-    expect(() => entryStateOf({ key: indexAgenda.gte, value })).toThrow(StoreError)
+    expect(() => entryStateOf({ key: indexWorklist.gte, value })).toThrow(StoreError)
   }
 })
 

@@ -154,7 +154,7 @@ test('IDX-6: an index answers once it holds all rows, also those that earlier pr
     { car: 2, city: 'Rome', seats: 4 },
     { car: 6, city: 'Rome' },
   ])
-  // The check finds a left-over entry, and the agenda of its row's group takes it out.
+  // The check finds a left-over entry, and the worklist of its row's group takes it out.
   const [group] = indexGroups(parts.index)
   expect(group).toBeDefined()
   await run(remove(before, 3))
@@ -224,7 +224,7 @@ test('IDX-6: a build waits for entries that changed again before they were relay
   const parts = await run(partsOf(n1, options, 'CarsByCity'))
   const ends: number[] = []
   const relaying = new Promise<void>((resolve) => {
-    // The row was put on its group's agenda, and is changed before the first look there.
+    // The row was put on its group's worklist, and is changed before the first look there.
     const onProgress = ({ phase }: { phase: string }): void => {
       if (phase === 'filling') resolve(put(db, 1, 'Oslo', 4).then(() => undefined))
     }

@@ -5,7 +5,7 @@ import { systemRandom } from '../../src/adapters/system-random.ts'
 import type { GroupId } from '../../src/base/ids.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Submission } from '../../src/group/replica-port.ts'
-import { agendaRowOf } from '../../src/tables/index-agenda.ts'
+import { worklistRowOf } from '../../src/tables/index-worklist.ts'
 import { IndexLane, type LaneParts } from '../../src/tables/index-lane.ts'
 import { keysATurn } from '../../src/ports/turns.ts'
 import { Sessions } from '../../src/txn/session.ts'
@@ -31,7 +31,7 @@ test('LIVE-6: two thousand changes of ten groups are looked up over many turns, 
       read: () => Promise.resolve({ position: 1, timestamp: 1 }),
       get: (_, key) => {
         looked.set(turn, (looked.get(turn) ?? 0) + 1)
-        const { value } = agendaRowOf({ target, key, value: Buffer.from('entry') })
+        const { value } = worklistRowOf({ target, key, value: Buffer.from('entry') })
         return { key, value, timestamp: 1 }
       },
     },
@@ -47,7 +47,7 @@ test('LIVE-6: two thousand changes of ten groups are looked up over many turns, 
   const keysOf = (source: number): Uint8Array[] =>
     Array.from({ length: 200 }, (_, at) => {
       const key = Buffer.from(`${source} ${at}`)
-      return agendaRowOf({ target, key, value: undefined }).key
+      return worklistRowOf({ target, key, value: undefined }).key
     })
   const sources = Array.from({ length: 10 }, (_, at): [GroupId, Uint8Array[]] => [
     group(`source ${at}`),

@@ -5,7 +5,7 @@ import { defineSchema } from '../../schema/define.ts'
 import { Photo, photoApp, User } from '../../schema/examples/photos.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
-import { indexAgenda } from '../../src/tables/index-agenda.ts'
+import { indexWorklist } from '../../src/tables/index-worklist.ts'
 import { openTables } from '../../src/tables/open.ts'
 import { rootKey, type Tables } from '../../src/tables/tables.ts'
 import { queue, type Message } from '../../src/tables/queue-types.ts'
@@ -123,6 +123,6 @@ test('IDX-6: a handler keeps an index that was declared after it began', async (
   await post.until(() => handled.length > 0)
   await post.pass(1_000)
   const receiver = db.group(rootKey(Car, { car: 2 }))
-  const changes = await post.settle(post.cluster.node('n1').replica.scan(receiver, indexAgenda))
+  const changes = await post.settle(post.cluster.node('n1').replica.scan(receiver, indexWorklist))
   expect(changes).toHaveLength(1)
 })

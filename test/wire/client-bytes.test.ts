@@ -73,15 +73,15 @@ const replies: readonly Reply[] = [
   { kind: 'commit-group', outcome: { kind: 'conflict', position: 2 ** 50, key, by } },
   { kind: 'outcome-group', outcome: committed },
   { kind: 'list-groups', groups: many(listedGroupsMax, long) },
-  { kind: 'list-agenda', groups: listed },
+  { kind: 'list-worklist', groups: listed },
   {
-    kind: 'watch-agenda',
+    kind: 'watch-worklist',
     groups: listed,
     mark: '',
     isGap: false,
     members: many(1_000, by.session),
   },
-  { kind: 'sum-agenda', node: nodeId('n1'), topics: many(topicsMax, sum) },
+  { kind: 'sum-worklist', node: nodeId('n1'), topics: many(topicsMax, sum) },
   { kind: 'status', status: Buffer.alloc(1_000_000) },
   {
     ...{ kind: 'index', fields: many(32, 'f'.repeat(64)), types: many(32, 'string') },

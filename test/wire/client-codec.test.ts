@@ -23,9 +23,9 @@ import type {
 } from '../../src/group/replica-port.ts'
 import type { Mutation } from '../../src/group/transaction.ts'
 import type {
-  AgendaAnswer,
-  AgendaOperation,
-  ListAgenda,
+  WorklistAnswer,
+  WorklistOperation,
+  ListWorklist,
   TopicSum,
 } from '../../src/worklist/worklist-operation.ts'
 import type {
@@ -241,17 +241,17 @@ const otherGroupOperations: fc.Arbitrary<GroupOperation> = fc.oneof(
   fc.record({ kind: fc.constant('unlock-group'), ...lock, token: id }, plain),
 )
 const listed = fc.array(fc.record({ group, position: count }, plain), { maxLength: 3 })
-const agendaOperations: fc.Arbitrary<AgendaOperation> = fc.oneof(
-  record<Omit<ListAgenda, 'turn'>>(
+const worklistOperations: fc.Arbitrary<WorklistOperation> = fc.oneof(
+  record<Omit<ListWorklist, 'turn'>>(
     {
-      ...{ kind: fc.constant('list-agenda'), topic: text, after: group, limit: id },
+      ...{ kind: fc.constant('list-worklist'), topic: text, after: group, limit: id },
       ...{ isOfSet: fc.constant(true), isPartial: fc.constant(true) },
     },
     ['kind', 'topic', 'limit'],
   ),
-  record<AgendaOperation & { readonly kind: 'watch-agenda' }>(
+  record<WorklistOperation & { readonly kind: 'watch-worklist' }>(
     {
-      kind: fc.constant('watch-agenda'),
+      kind: fc.constant('watch-worklist'),
       topic: text,
       member: text,
       mark: text,
@@ -260,31 +260,31 @@ const agendaOperations: fc.Arbitrary<AgendaOperation> = fc.oneof(
     },
     ['kind', 'topic', 'member', 'waitMs', 'isLeaving'],
   ),
-  fc.record({ kind: fc.constant('sum-agenda'), prefix: text }, plain),
+  fc.record({ kind: fc.constant('sum-worklist'), prefix: text }, plain),
 )
 const sums: fc.Arbitrary<TopicSum> = record<TopicSum>(
   { topic: text, groups: count, rows: count, isWhole: fc.boolean(), oldest: count },
   ['topic', 'groups', 'rows', 'isWhole'],
 )
-const agendaAnswers: fc.Arbitrary<AgendaAnswer> = fc.oneof(
-  fc.record({ kind: fc.constant('list-agenda'), groups: listed }, plain),
+const worklistAnswers: fc.Arbitrary<WorklistAnswer> = fc.oneof(
+  fc.record({ kind: fc.constant('list-worklist'), groups: listed }, plain),
   fc.record(
     {
-      ...{ kind: fc.constant('watch-agenda'), groups: listed, mark: text, isGap: fc.boolean() },
+      ...{ kind: fc.constant('watch-worklist'), groups: listed, mark: text, isGap: fc.boolean() },
       members: fc.array(text, { maxLength: 3 }),
     },
     plain,
   ),
   fc.record(
     {
-      ...{ kind: fc.constant('sum-agenda'), node: fc.constant(nodeId('n1')) },
+      ...{ kind: fc.constant('sum-worklist'), node: fc.constant(nodeId('n1')) },
       topics: fc.array(sums, { maxLength: 3 }),
     },
     plain,
   ),
 )
 const operations: fc.Arbitrary<Operation> = fc.oneof(
-  agendaOperations,
+  worklistOperations,
   readGroups,
   commits,
   otherGroupOperations,
@@ -347,7 +347,7 @@ const logPages: fc.Arbitrary<StoredLogPage> = fc.oneof(
 )
 const answers: fc.Arbitrary<Reply> = fc.oneof(
   groupAnswers,
-  agendaAnswers,
+  worklistAnswers,
   outcomes(written).map((items): Reply => ({ kind: 'put', items })),
   outcomes(fc.option(cells, { nil: undefined })).map((items): Reply => ({ kind: 'get', items })),
   fc.tuple(pages, text).map(([of, next]): Reply => ({ kind: 'row', page: { cells: of, next } })),

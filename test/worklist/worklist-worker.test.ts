@@ -1,8 +1,8 @@
 /** Who serves a topic: each listed group in its turn, its own at once, another node's when nobody else does. */
 import { expect, test } from 'vitest'
 import { groupOfBytes, type GroupId, type Position } from '../../src/base/ids.ts'
-import type { Agenda, ListedGroup } from '../../src/group/replica-port.ts'
-import { agendaBounds, AgendaWorker, type Served } from '../../src/worklist/worklist-worker.ts'
+import type { Worklist, ListedGroup } from '../../src/group/replica-port.ts'
+import { worklistBounds, WorklistWorker, type Served } from '../../src/worklist/worklist-worker.ts'
 import { createBench, exactClock, passMs } from '../cells/kit.ts'
 import { createClock } from '../../sim/world/clock.ts'
 import { SimProcess } from '../../sim/world/sim-process.ts'
@@ -12,7 +12,7 @@ function group(name: string): GroupId {
 }
 
 /** A listing to play with, and a worker on it that notes whom it serves. */
-class Desk implements Agenda {
+class Desk implements Worklist {
   readonly served: string[] = []
   readonly failed: string[] = []
   readonly listed = new Map<GroupId, Position>()
@@ -22,15 +22,15 @@ class Desk implements Agenda {
   mostUnderWay = 0
   answer: (group: GroupId) => Promise<Served> = () =>
     Promise.resolve({ kind: 'empty', position: 9 })
-  readonly worker: AgendaWorker
+  readonly worker: WorklistWorker
   readonly #bench = createBench(1)
   #wake: (listed: ListedGroup) => void = () => undefined
 
-  constructor(bounds = agendaBounds) {
+  constructor(bounds = worklistBounds) {
     const { world, random } = this.#bench
     const clock = createClock(new SimProcess(world, 'n1'), exactClock, random)
-    this.worker = new AgendaWorker({
-      ...{ topic: 'out', agenda: this, clock, random, bounds },
+    this.worker = new WorklistWorker({
+      ...{ topic: 'out', worklist: this, clock, random, bounds },
       serve: (one) => this.#serve(one),
       onFailed: (one) => this.failed.push(one),
     })
@@ -43,7 +43,7 @@ class Desk implements Agenda {
     return Promise.resolve(ordered.filter((one) => one.group > (after ?? '')).slice(0, limit))
   }
 
-  delist(_topic: string, one: GroupId, position: Position): void {
+  unlist(_topic: string, one: GroupId, position: Position): void {
     if ((this.listed.get(one) ?? 0) <= position) this.listed.delete(one)
   }
 
@@ -87,7 +87,7 @@ class Desk implements Agenda {
   }
 }
 
-test('the worker serves listed and new groups at once, and delists an empty one', async () => {
+test('the worker serves listed and new groups at once, and unlists an empty one', async () => {
   const desk = new Desk()
   desk.listed.set(group('a'), 1)
   desk.worker.start()
@@ -107,7 +107,7 @@ test('the worker serves listed and new groups at once, and delists an empty one'
 
 test('the worker serves a bounded number at once, pages through a long listing and skips no group', async () => {
   const desk = new Desk({
-    ...agendaBounds,
+    ...worklistBounds,
     groupsAtOnceMax: 3,
     pageGroups: 10,
     groupsWaitingMax: 10,
@@ -153,13 +153,13 @@ test('the worker reports a failure and retries after longer and longer waits', a
   expect(desk.failed.length).toBeGreaterThan(8)
   expect(desk.failed.length).toBeLessThan(25)
   isBroken = false
-  await desk.pass(agendaBounds.backoffMaxMs + 100)
+  await desk.pass(worklistBounds.backoffMaxMs + 100)
   expect([...desk.listed]).toEqual([])
   await desk.worker.stop()
 })
 
 test('groups that fail have half of the slots at most, and those that do not are not kept waiting', async () => {
-  const desk = new Desk({ ...agendaBounds, groupsAtOnceMax: 4, backoffMaxMs: 50 })
+  const desk = new Desk({ ...worklistBounds, groupsAtOnceMax: 4, backoffMaxMs: 50 })
   for (let i = 0; i < 20; i++) desk.listed.set(group(`silent${i}`), 1)
   const late: number[] = []
   const putAt = new Map<GroupId, number>()
@@ -201,7 +201,7 @@ test('a group of which a part could be done is looked at soon when something new
     const before = desk.failed.length
     for (let i = 1; i <= 10; i++) {
       desk.put('a', i)
-      await desk.pass(2 * agendaBounds.backoffMs)
+      await desk.pass(2 * worklistBounds.backoffMs)
     }
     return desk.failed.length - before
   }
@@ -237,7 +237,7 @@ test('the worker looks at a group due later at that time, or as soon as somethin
 })
 
 test('groups that are due later, more than a page, are not looked at before', async () => {
-  const desk = new Desk({ ...agendaBounds, pageGroups: 10 })
+  const desk = new Desk({ ...worklistBounds, pageGroups: 10 })
   for (let i = 0; i < 50; i++) desk.listed.set(group(`g${i}`), 1)
   desk.answer = () => Promise.resolve({ kind: 'later', delayMs: 60_000, position: 1 })
   desk.worker.start()
@@ -250,7 +250,7 @@ test('groups that are due later, more than a page, are not looked at before', as
 
 test('the worker looks at each postponed group in its turn, even beyond its memory', async () => {
   const bounds = { groupsAtOnceMax: 2, pageGroups: 10, groupsWaitingMax: 20 }
-  const desk = new Desk({ ...agendaBounds, ...bounds })
+  const desk = new Desk({ ...worklistBounds, ...bounds })
   const names = Array.from({ length: 50 }, (_name, i) => `g${String(i).padStart(2, '0')}`)
   for (const name of names) desk.listed.set(group(name), 1)
   const delayMs = 3_600_000
@@ -287,14 +287,14 @@ test('the worker finds rows of a postponed group that a process heard of and die
   await desk.pass(100)
   expect(desk.served).toHaveLength(1)
   desk.foreign.clear()
-  await desk.pass(2 * agendaBounds.lookMs)
+  await desk.pass(2 * worklistBounds.lookMs)
   expect(desk.served).toHaveLength(2)
   // The other one lives, but does nothing.
   desk.foreign.add(group('a'))
   desk.put('a', 3)
-  await desk.pass(agendaBounds.patienceMs - agendaBounds.lookMs)
+  await desk.pass(worklistBounds.patienceMs - worklistBounds.lookMs)
   expect(desk.served).toHaveLength(2)
-  await desk.pass(3 * agendaBounds.lookMs)
+  await desk.pass(3 * worklistBounds.lookMs)
   expect(desk.served).toHaveLength(3)
   await desk.pass(600_000)
   expect(desk.served).toHaveLength(3)

@@ -1,11 +1,11 @@
-/** Answers of nodes about their agendas: groups with rows, changes, and the sharers of the work. */
+/** Answers of nodes about their worklists: groups with rows, changes, and the sharers of the work. */
 import { expect, test } from 'vitest'
 import type { ListedGroup } from '../../src/group/replica-port.ts'
 import { Feed, memberMs } from '../../src/worklist/worklist-feed.ts'
-import type { AgendaAnswer, AgendaOperation } from '../../src/worklist/worklist-operation.ts'
-import { RemoteAgenda } from '../../src/worklist/remote-worklist.ts'
-import { agendaPrefix } from '../../src/group/worklist-key.ts'
-import { AgendaService } from '../../src/worklist/worklist-service.ts'
+import type { WorklistAnswer, WorklistOperation } from '../../src/worklist/worklist-operation.ts'
+import { RemoteWorklist } from '../../src/worklist/remote-worklist.ts'
+import { worklistPrefix } from '../../src/group/worklist-key.ts'
+import { WorklistService } from '../../src/worklist/worklist-service.ts'
 import { nodeId } from '../../src/base/ids.ts'
 import { createBench, passMs, settled } from '../cells/kit.ts'
 import { bytes, group, Post } from '../queues/post.ts'
@@ -78,24 +78,24 @@ test('recent askers share the work, up to a bound', async () => {
 test('each group belongs to one of the sharing processes, and most stay when one leaves', async () => {
   const bench = createBench(1)
   const members: string[] = []
-  const agendas = ['x', 'y', 'z'].map((name) => {
-    const ask = (operation: AgendaOperation): Promise<AgendaAnswer> => {
-      if (operation.kind !== 'watch-agenda') {
-        return Promise.resolve({ kind: 'list-agenda', groups: [] })
+  const worklists = ['x', 'y', 'z'].map((name) => {
+    const ask = (operation: WorklistOperation): Promise<WorklistAnswer> => {
+      if (operation.kind !== 'watch-worklist') {
+        return Promise.resolve({ kind: 'list-worklist', groups: [] })
       }
       if (!members.includes(operation.member)) members.push(operation.member)
       const answer = { groups: [], mark: '1', isGap: false, members: members.toSorted() }
-      return bench.world.sleep(100_000).then(() => ({ kind: 'watch-agenda', ...answer }))
+      return bench.world.sleep(100_000).then(() => ({ kind: 'watch-worklist', ...answer }))
     }
     const random = bench.random.fork(name)
-    return new RemoteAgenda({ ask, clock: bench.clockOf(name), random })
+    return new RemoteWorklist({ ask, clock: bench.clockOf(name), random })
   })
-  for (const agenda of agendas) agenda.watch('queue/q', () => undefined)
+  for (const worklist of worklists) worklist.watch('queue/q', () => undefined)
   await passMs(bench.world, 1_000)
   const groups = Array.from({ length: 300 }, (_, i) => group(i))
   const owners = (): number[] =>
     groups.map((one) => {
-      const own = agendas.flatMap((agenda, index) => (agenda.isOurs(one) ? [index] : []))
+      const own = worklists.flatMap((worklist, index) => (worklist.isOurs(one) ? [index] : []))
       expect(own).toHaveLength(1)
       return own[0] ?? -1
     })
@@ -108,36 +108,36 @@ test('each group belongs to one of the sharing processes, and most stay when one
 test('the service refuses a caller that asks for an invalid topic', async () => {
   const post = new Post()
   const { bench } = post.cluster
-  const service = new AgendaService({
+  const service = new WorklistService({
     ...{ clock: bench.clockOf('n1'), random: bench.random, node: nodeId('n1') },
     replica: post.cluster.node('n1').replica,
   })
-  const ask = (operation: AgendaOperation): Promise<AgendaAnswer> =>
+  const ask = (operation: WorklistOperation): Promise<WorklistAnswer> =>
     settled(bench.world, service.execute(operation, 1_000))
   for (const topic of ['', 'x'.repeat(254), 'é'.repeat(127), '\0'.repeat(127), '\ud800']) {
-    const listed = await ask({ kind: 'list-agenda', topic, limit: 10 })
+    const listed = await ask({ kind: 'list-worklist', topic, limit: 10 })
     const common = { member: 'x', waitMs: 0, isLeaving: false } as const
-    const watched = await ask({ kind: 'watch-agenda', topic, ...common })
+    const watched = await ask({ kind: 'watch-worklist', topic, ...common })
     for (const answer of [listed, watched]) {
       expect(answer).toMatchObject({ kind: 'problem', problem: { code: 'invalid' } })
     }
-    expect(await ask({ kind: 'sum-agenda', prefix: topic })).toMatchObject({ topics: [] })
+    expect(await ask({ kind: 'sum-worklist', prefix: topic })).toMatchObject({ topics: [] })
   }
-  const longest = await ask({ kind: 'list-agenda', topic: 'x'.repeat(253), limit: 10 })
-  expect(longest).toEqual({ kind: 'list-agenda', groups: [] })
+  const longest = await ask({ kind: 'list-worklist', topic: 'x'.repeat(253), limit: 10 })
+  expect(longest).toEqual({ kind: 'list-worklist', groups: [] })
   service.stop()
 })
 
 test('a listing says whether a part of it is enough', async () => {
   const bench = createBench(1)
   const ports = { clock: bench.clockOf('x'), random: bench.random }
-  const asked: AgendaOperation[] = []
-  const ask = (operation: AgendaOperation): Promise<AgendaAnswer> => {
+  const asked: WorklistOperation[] = []
+  const ask = (operation: WorklistOperation): Promise<WorklistAnswer> => {
     asked.push(operation)
-    return Promise.resolve({ kind: 'list-agenda', groups: [] })
+    return Promise.resolve({ kind: 'list-worklist', groups: [] })
   }
-  await new RemoteAgenda({ ask, ...ports }).list('queue/q', undefined, 10)
-  await new RemoteAgenda({ ask, ...ports, isPartial: true }).list('queue/q', undefined, 10)
+  await new RemoteWorklist({ ask, ...ports }).list('queue/q', undefined, 10)
+  await new RemoteWorklist({ ask, ...ports, isPartial: true }).list('queue/q', undefined, 10)
   expect(asked.map((one) => 'isPartial' in one)).toEqual([false, true])
 })
 
@@ -145,18 +145,18 @@ test('a watcher hears after a gap of groups that could not be listed at first', 
   const bench = createBench(1)
   const [mark, problem] = ['run/7', { code: 'unavailable', message: 'no', detail: {} } as const]
   let refusals = 2
-  const ask = async (operation: AgendaOperation): Promise<AgendaAnswer> => {
-    if (operation.kind !== 'watch-agenda') {
+  const ask = async (operation: WorklistOperation): Promise<WorklistAnswer> => {
+    if (operation.kind !== 'watch-worklist') {
       if ((refusals -= 1) >= 0) return { kind: 'problem', problem }
-      return { kind: 'list-agenda', groups: [{ group: group('a'), position: 1 }] }
+      return { kind: 'list-worklist', groups: [{ group: group('a'), position: 1 }] }
     }
     const isGap = operation.mark !== mark
     if (!isGap) await bench.world.sleep(operation.waitMs * 1_000)
-    return { kind: 'watch-agenda', groups: [], mark, isGap, members: [operation.member] }
+    return { kind: 'watch-worklist', groups: [], mark, isGap, members: [operation.member] }
   }
-  const agenda = new RemoteAgenda({ ask, clock: bench.clockOf('x'), random: bench.random })
+  const worklist = new RemoteWorklist({ ask, clock: bench.clockOf('x'), random: bench.random })
   const told: string[] = []
-  const cancel = agenda.watch('queue/q', (listed) => void told.push(listed.group))
+  const cancel = worklist.watch('queue/q', (listed) => void told.push(listed.group))
   await passMs(bench.world, 10_000)
   expect(told).toEqual([group('a')])
   cancel()
@@ -172,13 +172,13 @@ test('more changes at once than the feed remembers are a gap, also for a waiting
     wake = told
     return () => undefined
   }
-  const service = new AgendaService({
+  const service = new WorklistService({
     ...{ clock: bench.clockOf('n1'), random: bench.random, node: nodeId('n1') },
-    replica: Object.assign(replica, { agenda: { ...replica.agenda, watch } }),
+    replica: Object.assign(replica, { worklist: { ...replica.worklist, watch } }),
   })
-  const common = { kind: 'watch-agenda', topic: 'queue/q', member: 'x', isLeaving: false } as const
+  const common = { kind: 'watch-worklist', topic: 'queue/q', member: 'x', isLeaving: false } as const
   const first = await settled(bench.world, service.execute({ ...common, waitMs: 0 }, 1_000))
-  if (first.kind !== 'watch-agenda') throw new Error(first.kind)
+  if (first.kind !== 'watch-worklist') throw new Error(first.kind)
   const { mark } = first
   const waited = service.execute({ ...common, waitMs: 1_000, mark }, 1_000)
   await passMs(bench.world, 10)
@@ -193,25 +193,25 @@ test('a node lists who has rows, and ends the listing of who has none', async ()
   const { replica } = post.cluster.node('n1')
   const { bench } = post.cluster
   const gone: string[] = []
-  const agenda = {
-    ...replica.agenda,
+  const worklist = {
+    ...replica.worklist,
     list: () =>
       Promise.resolve([
         { group: group('full'), position: 1 },
         { group: group('empty'), position: 1 },
       ]),
-    delist: (_topic: string, one: string) => void gone.push(one),
+    unlist: (_topic: string, one: string) => void gone.push(one),
   }
-  const key = Buffer.concat([agendaPrefix('queue/q'), bytes('1')])
+  const key = Buffer.concat([worklistPrefix('queue/q'), bytes('1')])
   await post.transact(group('full'), async (transaction) => transaction.put(key, bytes('x')))
   await post.pass(100)
-  const service = new AgendaService({
+  const service = new WorklistService({
     ...{ clock: bench.clockOf('n1'), random: bench.random, node: nodeId('n1') },
-    replica: Object.assign(replica, { agenda }),
+    replica: Object.assign(replica, { worklist }),
   })
-  const operation = { kind: 'list-agenda', topic: 'queue/q', limit: 10 } as const
+  const operation = { kind: 'list-worklist', topic: 'queue/q', limit: 10 } as const
   const answer = await settled(bench.world, service.execute(operation, 1_000))
-  expect(answer).toEqual({ kind: 'list-agenda', groups: [{ group: group('full'), position: 1 }] })
+  expect(answer).toEqual({ kind: 'list-worklist', groups: [{ group: group('full'), position: 1 }] })
   expect(gone).toEqual([group('empty')])
   service.stop()
   const late = await service.execute(operation, 1_000)

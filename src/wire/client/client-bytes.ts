@@ -4,7 +4,7 @@
  */
 import type { Problem } from '../../base/problem.ts'
 import type { IndexedCells } from '../../cells/operation.ts'
-import type { AgendaAnswer } from '../../worklist/worklist-operation.ts'
+import type { WorklistAnswer } from '../../worklist/worklist-operation.ts'
 import type { IntentOutcome, Outcome, RowRange } from '../../group/replica-port.ts'
 import type { GroupAnswer } from '../../txn/group-operation.ts'
 import { writtenBytes, type Operation, type Replied, type Reply } from './client-message.ts'
@@ -64,18 +64,18 @@ function answerBytes(answer: Reply): number {
     case 'spread-indexes':
     case 'drop-index':
       return smallBytes
-    case 'list-agenda':
-    case 'watch-agenda':
-    case 'sum-agenda':
-      return agendaBytes(answer)
+    case 'list-worklist':
+    case 'watch-worklist':
+    case 'sum-worklist':
+      return worklistBytes(answer)
     default:
       return groupBytes(answer)
   }
 }
 
-function agendaBytes(answer: Exclude<AgendaAnswer, { kind: 'problem' }>): number {
-  if (answer.kind === 'sum-agenda') return sumOf(answer.topics, ({ topic }) => textBytes(topic))
-  const members = answer.kind === 'watch-agenda' ? answer.members : []
+function worklistBytes(answer: Exclude<WorklistAnswer, { kind: 'problem' }>): number {
+  if (answer.kind === 'sum-worklist') return sumOf(answer.topics, ({ topic }) => textBytes(topic))
+  const members = answer.kind === 'watch-worklist' ? answer.members : []
   return textsBytes(members) + sumOf(answer.groups, ({ group }) => textBytes(group))
 }
 

@@ -1,6 +1,6 @@
 /** What passes on the link of a client and a node: requests of all kinds, and their answers. */
 import type { Answer, Answered, CellOperation } from '../../cells/operation.ts'
-import type { AgendaAnswer, AgendaOperation } from '../../worklist/worklist-operation.ts'
+import type { WorklistAnswer, WorklistOperation } from '../../worklist/worklist-operation.ts'
 import type { GroupAnswer, GroupOperation } from '../../txn/group-operation.ts'
 import type { Intents } from '../../txn/intents.ts'
 
@@ -15,10 +15,10 @@ export interface CancelRequest {
   readonly request: number
 }
 
-export type Operation = CellOperation | GroupOperation | AgendaOperation | GetStatus | CancelRequest
+export type Operation = CellOperation | GroupOperation | WorklistOperation | GetStatus | CancelRequest
 
 export type Reply =
-  Answer | GroupAnswer | AgendaAnswer | { readonly kind: 'status'; readonly status: Uint8Array }
+  Answer | GroupAnswer | WorklistAnswer | { readonly kind: 'status'; readonly status: Uint8Array }
 
 export interface Request {
   /** Names the request among those of its link. */

@@ -6,8 +6,8 @@ import { creatorBytes } from '../../cells/cell-table.ts'
 import type { CellOperation, GetItem, LogPlace, PutItem, ReadFrom } from '../../cells/operation.ts'
 import { shardCount } from '../../cells/shard.ts'
 import type { Intents } from '../../txn/intents.ts'
-import { isAgendaOperation } from '../../worklist/worklist-operation.ts'
-import { agendaOperationKinds, packAgendaOperation, readAgendaOperation } from './worklist-codec.ts'
+import { isWorklistOperation } from '../../worklist/worklist-operation.ts'
+import { worklistOperationKinds, packWorklistOperation, readWorklistOperation } from './worklist-codec.ts'
 import * as part from './client-fields.ts'
 import type { CancelRequest, MalformedRequest, Operation, Request } from './client-message.ts'
 import { groupOperationKinds, packGroupOperation, readGroupOperation } from './group-codec.ts'
@@ -31,7 +31,7 @@ const kinds = {
   purge: 20,
   cancel: 30,
   ...groupOperationKinds,
-  ...agendaOperationKinds,
+  ...worklistOperationKinds,
   index: 21,
   ...indexChangeKinds,
 } as const satisfies Record<Operation['kind'], number>
@@ -124,7 +124,7 @@ function packOperation(operation: Operation): Packable[] {
     case 'drop-index':
       return packIndexChange(operation)
     default:
-      if (isAgendaOperation(operation)) return packAgendaOperation(operation)
+      if (isWorklistOperation(operation)) return packWorklistOperation(operation)
       return packGroupOperation(operation)
   }
 }
@@ -173,7 +173,7 @@ function readOther(kind: unknown, rest: readonly unknown[]): Operation {
   const operation =
     readCancel(kind, rest) ??
     readGroupOperation(kind, rest) ??
-    readAgendaOperation(kind, rest) ??
+    readWorklistOperation(kind, rest) ??
     readIndexChange(kind, rest)
   if (operation !== undefined) return operation
   throw new field.MalformedError('operation is of no known kind')

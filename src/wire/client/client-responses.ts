@@ -5,7 +5,7 @@ import type { Packable } from '../../base/pack.ts'
 import type { StoredCell, Written } from '../../cells/cell.ts'
 import type { CellPage, StoredLogPage } from '../../cells/operation.ts'
 import { shardCount } from '../../cells/shard.ts'
-import { agendaAnswerKinds, packAgendaAnswer, readAgendaAnswer } from './worklist-codec.ts'
+import { worklistAnswerKinds, packWorklistAnswer, readWorklistAnswer } from './worklist-codec.ts'
 import * as part from './client-fields.ts'
 import type { Reply, Response } from './client-message.ts'
 import { groupAnswerKinds, packGroupAnswer, readGroupAnswer } from './group-codec.ts'
@@ -31,7 +31,7 @@ const kinds = {
   problem: 7,
   purge: 20,
   ...groupAnswerKinds,
-  ...agendaAnswerKinds,
+  ...worklistAnswerKinds,
   index: 21,
   ...indexChangeKinds,
 } as const satisfies Record<Reply['kind'], number>
@@ -79,10 +79,10 @@ function packAnswer(answer: Reply): Packable[] {
       return [part.packProblem(answer.problem)]
     case 'purge':
       return [answer.purged, answer.next]
-    case 'list-agenda':
-    case 'watch-agenda':
-    case 'sum-agenda':
-      return packAgendaAnswer(answer)
+    case 'list-worklist':
+    case 'watch-worklist':
+    case 'sum-worklist':
+      return packWorklistAnswer(answer)
     default:
       return packGroupAnswer(answer)
   }
@@ -120,7 +120,7 @@ function readAnswer(value: unknown): Reply {
       return more === undefined ? { kind: 'purge', purged } : { kind: 'purge', purged, next: more }
     }
     default: {
-      const answer = readGroupAnswer(kind, rest) ?? readAgendaAnswer(kind, rest)
+      const answer = readGroupAnswer(kind, rest) ?? readWorklistAnswer(kind, rest)
       if (answer !== undefined) return answer
       throw new field.MalformedError('answer is of no known kind')
     }

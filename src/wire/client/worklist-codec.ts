@@ -1,4 +1,4 @@
-/** Questions to a node's agenda and their answers ⇄ positional arrays. */
+/** Questions to a node's worklist and their answers ⇄ positional arrays. */
 import { topicBytesMax } from '../../group/worklist-key.ts'
 import { listedGroupsMax } from '../../base/limits.ts'
 import type { Packable } from '../../base/pack.ts'
@@ -7,8 +7,8 @@ import {
   memberCharsMax,
   membersMax,
   topicsMax,
-  type AgendaAnswer,
-  type AgendaOperation,
+  type WorklistAnswer,
+  type WorklistOperation,
   type TopicSum,
 } from '../../worklist/worklist-operation.ts'
 import type { ListedGroup } from '../../group/replica-port.ts'
@@ -19,56 +19,56 @@ import * as field from '../fields.ts'
 const changesMax = 10_000
 
 /** Numbers on the wire: never reused, never renumbered. */
-export const agendaOperationKinds: Readonly<Record<AgendaOperation['kind'], number>> = {
-  'list-agenda': 12,
-  'watch-agenda': 13,
-  'sum-agenda': 14,
+export const worklistOperationKinds: Readonly<Record<WorklistOperation['kind'], number>> = {
+  'list-worklist': 12,
+  'watch-worklist': 13,
+  'sum-worklist': 14,
 }
 
-export const agendaAnswerKinds: Readonly<Record<AgendaOperation['kind'], number>> = {
-  'list-agenda': 13,
-  'watch-agenda': 14,
-  'sum-agenda': 15,
+export const worklistAnswerKinds: Readonly<Record<WorklistOperation['kind'], number>> = {
+  'list-worklist': 13,
+  'watch-worklist': 14,
+  'sum-worklist': 15,
 }
 
-export function packAgendaOperation(operation: AgendaOperation): Packable[] {
+export function packWorklistOperation(operation: WorklistOperation): Packable[] {
   switch (operation.kind) {
-    case 'list-agenda':
+    case 'list-worklist':
       return [
         ...[operation.topic, operation.after, operation.limit],
         ...[operation.isOfSet === true, operation.isPartial === true],
       ]
-    case 'watch-agenda':
+    case 'watch-worklist':
       return [
         ...[operation.topic, operation.member, operation.mark, operation.waitMs],
         operation.isLeaving,
       ]
-    case 'sum-agenda':
+    case 'sum-worklist':
       return [operation.prefix, operation.isOfSet === true]
   }
 }
 
 /** Undefined for a number that is of no such operation. */
-export function readAgendaOperation(
+export function readWorklistOperation(
   number: unknown,
   fields: readonly unknown[],
-): AgendaOperation | undefined {
+): WorklistOperation | undefined {
   switch (number) {
-    case agendaOperationKinds['list-agenda']: {
-      const [topic, after, limit, isOfSet, isPartial] = field.list(fields, 'list-agenda', 5)
+    case worklistOperationKinds['list-worklist']: {
+      const [topic, after, limit, isOfSet, isPartial] = field.list(fields, 'list-worklist', 5)
       const asked = {
         topic: readTopic(topic),
         limit: field.count(limit, 'limit', 1),
         ...(field.flag(isOfSet, 'of its set') && { isOfSet: true as const }),
         ...(field.flag(isPartial, 'partial') && { isPartial: true as const }),
       }
-      if (field.isAbsent(after)) return { kind: 'list-agenda', ...asked }
-      return { kind: 'list-agenda', ...asked, after: field.group(after) }
+      if (field.isAbsent(after)) return { kind: 'list-worklist', ...asked }
+      return { kind: 'list-worklist', ...asked, after: field.group(after) }
     }
-    case agendaOperationKinds['watch-agenda']: {
-      const [topic, member, mark, waitMs, isLeaving] = field.list(fields, 'watch-agenda', 5)
+    case worklistOperationKinds['watch-worklist']: {
+      const [topic, member, mark, waitMs, isLeaving] = field.list(fields, 'watch-worklist', 5)
       return {
-        kind: 'watch-agenda',
+        kind: 'watch-worklist',
         topic: readTopic(topic),
         member: field.text(member, 'member', memberCharsMax),
         ...(!field.isAbsent(mark) && { mark: field.text(mark, 'mark', markCharsMax) }),
@@ -76,42 +76,42 @@ export function readAgendaOperation(
         isLeaving: field.flag(isLeaving, 'leaving'),
       }
     }
-    case agendaOperationKinds['sum-agenda']: {
-      const [prefix, isOfSet] = field.list(fields, 'sum-agenda', 2)
+    case worklistOperationKinds['sum-worklist']: {
+      const [prefix, isOfSet] = field.list(fields, 'sum-worklist', 2)
       const isSet = field.flag(isOfSet, 'of its set')
-      return { kind: 'sum-agenda', prefix: readTopic(prefix), ...(isSet && { isOfSet: true }) }
+      return { kind: 'sum-worklist', prefix: readTopic(prefix), ...(isSet && { isOfSet: true }) }
     }
     default:
       return undefined
   }
 }
 
-export function packAgendaAnswer(answer: Exclude<AgendaAnswer, { kind: 'problem' }>): Packable[] {
+export function packWorklistAnswer(answer: Exclude<WorklistAnswer, { kind: 'problem' }>): Packable[] {
   switch (answer.kind) {
-    case 'list-agenda':
+    case 'list-worklist':
       return [answer.groups.map(packListed)]
-    case 'watch-agenda':
+    case 'watch-worklist':
       return [answer.groups.map(packListed), answer.mark, answer.isGap, answer.members]
-    case 'sum-agenda':
+    case 'sum-worklist':
       return [answer.node, answer.topics.map(packSum)]
   }
 }
 
 /** Undefined for a number that is of no such answer. */
-export function readAgendaAnswer(
+export function readWorklistAnswer(
   number: unknown,
   fields: readonly unknown[],
-): AgendaAnswer | undefined {
+): WorklistAnswer | undefined {
   switch (number) {
-    case agendaAnswerKinds['list-agenda']: {
-      const [groups] = field.list(fields, 'list-agenda', 1)
+    case worklistAnswerKinds['list-worklist']: {
+      const [groups] = field.list(fields, 'list-worklist', 1)
       const listed = part.some(groups, 'groups', listedGroupsMax).map(readListed)
-      return { kind: 'list-agenda', groups: listed }
+      return { kind: 'list-worklist', groups: listed }
     }
-    case agendaAnswerKinds['watch-agenda']: {
-      const [groups, mark, isGap, members] = field.list(fields, 'watch-agenda', 4)
+    case worklistAnswerKinds['watch-worklist']: {
+      const [groups, mark, isGap, members] = field.list(fields, 'watch-worklist', 4)
       return {
-        kind: 'watch-agenda',
+        kind: 'watch-worklist',
         groups: part.some(groups, 'groups', changesMax).map(readListed),
         mark: field.text(mark, 'mark', markCharsMax),
         isGap: field.flag(isGap, 'gap'),
@@ -120,10 +120,10 @@ export function readAgendaAnswer(
           .map((one) => field.text(one, 'member', memberCharsMax)),
       }
     }
-    case agendaAnswerKinds['sum-agenda']: {
-      const [node, topics] = field.list(fields, 'sum-agenda', 2)
+    case worklistAnswerKinds['sum-worklist']: {
+      const [node, topics] = field.list(fields, 'sum-worklist', 2)
       const sums = part.some(topics, 'topics', topicsMax).map(readSum)
-      return { kind: 'sum-agenda', node: field.node(node), topics: sums }
+      return { kind: 'sum-worklist', node: field.node(node), topics: sums }
     }
     default:
       return undefined

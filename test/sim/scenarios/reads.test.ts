@@ -19,7 +19,7 @@ test('R6 LEASE-3: a replica that accepted a write, and never heard that it was c
   expect(shownAt).toBeLessThan(800)
   const notice = { who: 'n2', verb: 'gets', kind: 'committed', position: 2 } as const
   expect(story.has({ ...notice, before: shownAt })).toBe(false)
-  expect(story.result.coverage['undecided position settled by a prepare']).toBeGreaterThan(0)
+  expect(story.result.coverage['undecided_position_prepared']).toBeGreaterThan(0)
 })
 
 test('R6 LEASE-3: a reader finishes a write that one acceptor holds after its proposer died', async () => {

@@ -20,7 +20,7 @@ test('R9 LOG-3: a write whose position was closed by a no-op takes effect at the
   const own = { who: 'n1', verb: 'disk', kind: 'accept', position: 2, ballot: '0.n1.1' } as const
   expect(story.when(own)).toBeLessThan(202)
   expect(story.entryAt('n1', 2).transactions).toEqual([])
-  expect(story.result.coverage['no-op proposed']).toBe(1)
+  expect(story.result.coverage['noop_proposed']).toBe(1)
   const [transaction, ...others] = story.entryAt('n1', 3).transactions
   expect(transaction?.mutations.length).toBeGreaterThan(0)
   expect(others).toEqual([])
@@ -84,7 +84,7 @@ test('R15 LOG-4: a proposer that asks for votes at a long-decided position learn
   expect(askedAt).toBeGreaterThan(
     story.when({ who: 'n1', verb: 'does', kind: 'apply', position: 3 }),
   )
-  expect(story.result.coverage['vote asked at an applied position']).toBeGreaterThan(0)
+  expect(story.result.coverage['vote_asked_at_applied_position']).toBeGreaterThan(0)
   expect(story.valueAt('n3', 2)).toEqual(story.valueAt('n1', 2))
   expect(story.valueAt('n3', 3)).toEqual(story.valueAt('n1', 3))
   expect(story.whenNoted('c3', 'BASE/3 is written')).toBeGreaterThan(1_950)

@@ -2,7 +2,7 @@
 import type { Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 
-export interface Reading {
+export interface ClockReading {
   /** The monotonic clock, milliseconds. */
   readonly now: number
   /** The wall clock, microseconds. */

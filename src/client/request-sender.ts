@@ -31,7 +31,7 @@ import type { Call, Try } from './call.ts'
 import {
   asItIs,
   backoffMsOf,
-  callingOf,
+  inFlightCall,
   closed,
   givenUpInWrite,
   heldBack,
@@ -43,17 +43,17 @@ import {
   tooMuchUnderWay,
   waitToTheEnd,
   whenGone,
-  type Calling,
+  type InFlight,
   type Lane,
   type Load,
-} from './calling.ts'
+} from './in-flight.ts'
 import type { ClientLimits } from './client-limits.ts'
 import { endingOf, isRefused } from './ending.ts'
 import { Holding, type HoldingFigures } from './holding.ts'
-import { LateTries } from './late-tries.ts'
+import { AbandonedAttempts } from './abandoned-attempts.ts'
 import { Leaders } from './leaders.ts'
 import { Links, type Ending, type LinkView } from './links.ts'
-import { Numbered } from './numbered.ts'
+import { RingTable } from './ring-table.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { groupLed, spreadOf } from './spread.ts'
 import { TimeOut } from '../time/time-out.ts'
@@ -66,15 +66,15 @@ export interface ClientPorts {
   readonly scope?: TransactionScope
 }
 
-export class Caller {
+export class RequestSender {
   readonly #ports: ClientPorts
   readonly #limits: ClientLimits
   readonly #links: Links
   readonly #leaders = new Leaders()
   readonly #outbox: Outbox<Request>
   /** Requests that have been sent and not answered. */
-  readonly #pending: Numbered<Calling>
-  readonly #late: LateTries<Calling>
+  readonly #pending: RingTable<InFlight>
+  readonly #late: AbandonedAttempts<InFlight>
   readonly #timeOut: TimeOut
   readonly #budget: RetryBudget
   readonly #holding: Holding
@@ -89,8 +89,8 @@ export class Caller {
     const breaker = { ...limits, openMs, openMaxMs: Math.max(openMs, avoidMaxMs) }
     this.#links = new Links(ports.clock, breaker, ports.transport.addresses)
     this.#budget = new RetryBudget(limits, ports.clock.monotonicMs())
-    this.#pending = new Numbered(limits.callsMax)
-    this.#late = new LateTries(limits.callsMax)
+    this.#pending = new RingTable(limits.callsMax)
+    this.#late = new AbandonedAttempts(limits.callsMax)
     this.#timeOut = new TimeOut(ports.clock, (nowMs) => this.#giveUp(nowMs))
     this.#holding = new Holding(
       {
@@ -182,19 +182,19 @@ export class Caller {
       this.#putBytes += bytes
       const nowMs = this.#ports.clock.monotonicMs()
       const end = (replied: Replied): void => resolve(conclude(replied, operation))
-      const one = callingOf({ call, operation, bytes, nowMs, timeoutMs, end, reject })
+      const one = inFlightCall({ call, operation, bytes, nowMs, timeoutMs, end, reject })
       const refusedMs = this.#holding.enter(one, nowMs)
       if (refusedMs !== undefined) this.#finish(one, heldBack(refusedMs))
       if (pace !== undefined) this.#watch(one, pace)
     })
   }
 
-  #watch(one: Calling, pace: Pick<Pace, 'onGone'>): void {
+  #watch(one: InFlight, pace: Pick<Pace, 'onGone'>): void {
     if (!one.isOver) one.forget = whenGone(pace, () => this.#abandon(one))
   }
 
   /** Nobody waits for it: its node need not go on. */
-  #abandon(one: Calling): void {
+  #abandon(one: InFlight): void {
     if (one.isOver) return
     const { id, endpoint, operation: asked, sending } = one
     const isUnderWay = this.#pending.get(id) === one
@@ -217,7 +217,7 @@ export class Caller {
     return tooMuchUnderWay('putBytesMax', putBytesMax, sum)
   }
 
-  #finish(one: Calling, why: Problem): void {
+  #finish(one: InFlight, why: Problem): void {
     this.#over(one)
     try {
       one.end(one.call.finish(why))
@@ -226,7 +226,7 @@ export class Caller {
     }
   }
 
-  #over(one: Calling): void {
+  #over(one: InFlight): void {
     assert(!one.isOver, 'CALL-1: a call ends twice')
     one.isOver = true
     one.forget?.()
@@ -236,14 +236,14 @@ export class Caller {
   }
 
   /** A bug of the call's: it ends all the same, and is not counted for good. */
-  #fail(one: Calling, error: unknown): void {
+  #fail(one: InFlight, error: unknown): void {
     this.#leave(one)
     if (!one.isOver) this.#over(one)
     one.reject(error)
   }
 
   /** To the node that it is best asked of, or to one that has room; false: none has. */
-  #sendIfRoom(one: Calling, nowMs: number): boolean {
+  #sendIfRoom(one: InFlight, nowMs: number): boolean {
     const { operation, lane, last } = one
     const picked = this.#pick(operation, nowMs, last)
     one.tryMs = Math.min(leftMs(one, nowMs), tryMsOf(one.tries + 1, this.#limits) + one.waitMs)
@@ -263,7 +263,7 @@ export class Caller {
   }
 
   /** A link has come up, or the time of the try is over. */
-  #tryLater(one: Calling): void {
+  #tryLater(one: InFlight): void {
     if (one.isOver) return
     const nowMs = this.#ports.clock.monotonicMs()
     const isUp = this.#pick(one.operation, nowMs, one.last) !== undefined
@@ -275,14 +275,14 @@ export class Caller {
   }
 
   /** Nothing that a call could wait for: it ends at once. */
-  #endHopeless(one: Calling): boolean {
+  #endHopeless(one: InFlight): boolean {
     const why = one.isUnsure ? undefined : this.#links.hopeless()
     if (why === undefined) return false
     this.#finish(one, why)
     return true
   }
 
-  #send(one: Calling, endpoint: Endpoint, nowMs: number): void {
+  #send(one: InFlight, endpoint: Endpoint, nowMs: number): void {
     assert(!one.isOver, 'CALL-1: a call that is over is sent again')
     const id = this.#pending.add(one)
     this.#links.begin(endpoint, nowMs, one.lane)
@@ -322,7 +322,7 @@ export class Caller {
   }
 
   /** The try of a call has ended: that was it, or there is another one. */
-  #onTried(one: Calling, result: Try): void {
+  #onTried(one: InFlight, result: Try): void {
     try {
       const ending = this.#noteEnding(one, result)
       if (result.kind !== 'lost' || result.isLinkDown === true) one.waitsUntilMs = 0
@@ -338,13 +338,13 @@ export class Caller {
     }
   }
 
-  #onRoom({ lane }: Calling): void {
+  #onRoom({ lane }: InFlight): void {
     if (lane !== undefined) this.#holding.onEnded(lane, this.#ports.clock.monotonicMs())
   }
 
-  #noteEnding(one: Calling, result: Try): Ending {
+  #noteEnding(one: InFlight, result: Try): Ending {
     const { endpoint, operation, lane, tryMs } = one
-    if (endpoint === undefined) return 'untold'
+    if (endpoint === undefined) return 'inconclusive'
     const ending = endingOf(result, tryMs)
     this.#links.end(endpoint, ending, lane)
     const load = loadOf(result)
@@ -355,7 +355,7 @@ export class Caller {
     return ending
   }
 
-  #noteLoad(one: Calling, endpoint: Endpoint, lane: Lane, result: Try, load?: Load): void {
+  #noteLoad(one: InFlight, endpoint: Endpoint, lane: Lane, result: Try, load?: Load): void {
     const nowMs = this.#ports.clock.monotonicMs()
     const sentAtMs = one.lostAtMs - one.tryMs
     if (load?.isOfNode === true) {
@@ -375,7 +375,7 @@ export class Caller {
     return this.#ports.random.int(Math.ceil(ms), Math.ceil(ms * 1.25))
   }
 
-  #tryAgain(one: Calling, result: Try): void {
+  #tryAgain(one: InFlight, result: Try): void {
     if (this.#isClosed) return this.#finish(one, closed)
     const nowMs = this.#ports.clock.monotonicMs()
     const load = loadOf(result)
@@ -393,7 +393,7 @@ export class Caller {
   }
 
   /** Refused for load: windows bound how often. */
-  #comeBack(one: Calling, { retryAfterMs }: Load, nowMs: number): void {
+  #comeBack(one: InFlight, { retryAfterMs }: Load, nowMs: number): void {
     const { lane } = one
     one.last = one.endpoint
     if (lane === undefined) return this.#tryAfter(one, this.#jittered(retryAfterMs), nowMs)
@@ -413,20 +413,20 @@ export class Caller {
     })
   }
 
-  #waitForBudget(one: Calling, result: Try, nowMs: number): void {
+  #waitForBudget(one: InFlight, result: Try, nowMs: number): void {
     const { backoffMaxMs } = this.#limits
     const delayMs = this.#ports.random.int(Math.ceil(backoffMaxMs / 2), backoffMaxMs)
     this.#after(one, delayMs, nowMs, () => this.#tryAgain(one, result))
   }
 
-  #tryAfter(one: Calling, delayMs: number, nowMs: number): void {
+  #tryAfter(one: InFlight, delayMs: number, nowMs: number): void {
     if (delayMs === 0 && nowMs < one.deadlineMs) return this.#holding.enterAgain(one, nowMs)
     this.#after(one, delayMs, nowMs, () =>
       this.#holding.enterAgain(one, this.#ports.clock.monotonicMs()),
     )
   }
 
-  #after(one: Calling, delayMs: number, nowMs: number, next: () => void): void {
+  #after(one: InFlight, delayMs: number, nowMs: number, next: () => void): void {
     if (nowMs + delayMs >= one.deadlineMs) return this.#finish(one, this.#links.noAnswer(one.tries))
     this.#ports.clock.setTimer(delayMs, () => {
       if (one.isOver) return
@@ -439,7 +439,7 @@ export class Caller {
     const led = groupLed(operation)
     const node = led && this.#leaders.of(led)
     // Who shares the work asks the same node, which knows all of them.
-    const isAlike = operation.kind === 'watch-agenda'
+    const isAlike = operation.kind === 'watch-worklist'
     return this.#links.pick(spreadOf(operation), nowMs, node, not, isAlike)
   }
 
@@ -489,11 +489,11 @@ export class Caller {
   }
 
   /** Nobody waits for the latest try any more: it says nothing of its node. */
-  #leave(one: Calling): void {
+  #leave(one: InFlight): void {
     const { id, endpoint, lane } = one
     const isUnderWay = this.#pending.take(id) !== undefined
     if (!isUnderWay || endpoint === undefined) return
-    this.#links.end(endpoint, 'untold', lane)
+    this.#links.end(endpoint, 'inconclusive', lane)
     this.#onRoom(one)
   }
 }

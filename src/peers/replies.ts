@@ -12,18 +12,18 @@ import type { ChosenEntry, DigestRequest, Entries, Message } from '../replicatio
 import type { WrittenSince } from '../log/flush-ledger.ts'
 import type { Slices } from './slices.ts'
 
-export type Question = Effect & { readonly kind: 'supply' }
+export type Question = Effect & { readonly kind: 'send-entries' }
 
 /** The log, as far as it is read here. */
-export interface SupplyLog {
+export interface ReadableLog {
   /** The entry that was chosen there; undefined where that is not known, or damaged. */
   chosen(group: GroupId, position: Position): Omit<ChosenEntry, 'position'> | undefined
   /** The groups written since a flush: see `FlushLedger.since`. */
   since(after: number, limit: number): Generator<number, WrittenSince>
 }
 
-export interface SupplyParts {
-  readonly log: SupplyLog
+export interface CatchUpRepliesParts {
+  readonly log: ReadableLog
   readonly limits: Pick<
     Limits,
     | 'catchUpEntriesMax'
@@ -59,11 +59,11 @@ interface Asked {
   isNaming: boolean
 }
 
-export class Supply {
-  readonly #parts: SupplyParts
+export class CatchUpReplies {
+  readonly #parts: CatchUpRepliesParts
   readonly #asked = new Map<NodeId, Asked>()
 
-  constructor(parts: SupplyParts) {
+  constructor(parts: CatchUpRepliesParts) {
     this.#parts = parts
   }
 
@@ -78,7 +78,7 @@ export class Supply {
       known === undefined &&
       usual.questions.size + awaited.questions.size >= limits.questionsMax
     ) {
-      return trace.mark('no room to supply a peer')
+      return trace.mark('no_room_to_answer_peer')
     }
     const isAwaited = question.isAwaited || known === awaited
     if (isAwaited) usual.questions.delete(group)
@@ -86,7 +86,7 @@ export class Supply {
     line.questions.set(group, question)
     if (line.isAnswering) return
     line.isAnswering = true
-    slices.add(`supply ${to}`, { name: 'supply', pieces: this.#answer(line) }, isAwaited)
+    slices.add(`supply ${to}`, { name: 'send-entries', pieces: this.#answer(line) }, isAwaited)
   }
 
   /** The peer asks which groups were written. */
@@ -112,7 +112,7 @@ export class Supply {
       const [question] = line.questions.values()
       if (question === undefined) break
       line.questions.delete(question.group)
-      this.#send(question.to, yield* this.#suppliedBy(question))
+      this.#send(question.to, yield* this.#entriesFor(question))
     }
     line.isAnswering = false
   }
@@ -125,11 +125,11 @@ export class Supply {
   #send(to: NodeId, answer: Entries): void {
     const { send, hasRoomFor, trace } = this.#parts
     if (hasRoomFor(to)) send(to, answer)
-    else trace.mark('no room to supply a peer')
+    else trace.mark('no_room_to_answer_peer')
   }
 
   /** Committed entries, contiguous from the first one asked for, as many as the bounds allow. */
-  *#suppliedBy(question: Question): Generator<number, Entries> {
+  *#entriesFor(question: Question): Generator<number, Entries> {
     const { log, limits } = this.#parts
     const { group, epoch, from, through, committed } = question
     const share = Math.ceil(limits.slicePiecesMax / answersPerSlice)

@@ -3,7 +3,7 @@ import type { NodeId } from '../base/ids.ts'
 import type { ShardLeader, ShardPosition } from './cell.ts'
 
 /** What is seen of the shards an answer is of: their highest positions, and leaders elsewhere. */
-export class Sightings {
+export class ObservedPositions {
   readonly #byShard = new Map<number, number>()
   #leaders: Map<number, NodeId> | undefined
 

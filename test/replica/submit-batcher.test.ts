@@ -1,7 +1,7 @@
 /** Transactions of one turn go into the core together. */
 import { expect, test } from 'vitest'
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
-import { Arrivals } from '../../src/replica/arrivals.ts'
+import { SubmitBatcher } from '../../src/replica/submit-batcher.ts'
 import type { Arrived } from '../../src/replication/group.ts'
 
 const one = groupOfBytes(Buffer.from('one'))
@@ -18,7 +18,7 @@ function arrived(request: number): Arrived {
 
 test('each group has one event a turn, with all that came for it, in order', async () => {
   const turns: (readonly [GroupId, readonly number[]])[] = []
-  const arrivals = new Arrivals((group, all) => {
+  const arrivals = new SubmitBatcher((group, all) => {
     turns.push([group, all.map(({ request }) => request)])
     // What this turn makes anew belongs to the next.
     if (turns.length === 1) arrivals.add(group, arrived(9))

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { nodeId, type NodeId } from '../../src/base/ids.ts'
 import type { Clock } from '../../src/ports/clock.ts'
-import { RollCall } from '../../src/peers/roll-call.ts'
+import { GroupDiscovery } from '../../src/peers/group-discovery.ts'
 
 const [n2, n3, n4, n5] = [nodeId('n2'), nodeId('n3'), nodeId('n4'), nodeId('n5')] as const
 
@@ -44,13 +44,13 @@ function bench(others: readonly NodeId[]) {
     asked.push(node)
     return (drawn += 1)
   }
-  const rollCall = new RollCall({ clock: hand.clock, others, againMs: 100, ask })
+  const discovery = new GroupDiscovery({ clock: hand.clock, others, againMs: 100, ask })
   const take = (): { readonly ends: Promise<boolean>; isOver: boolean } => {
-    const taken = { ends: rollCall.take(1_000), isOver: false }
+    const taken = { ends: discovery.refresh(1_000), isOver: false }
     void taken.ends.then(() => (taken.isOver = true))
     return taken
   }
-  return { hand, asked, rollCall, take }
+  return { hand, asked, discovery, take }
 }
 
 test('LOG-8: a node alone knows all groups', async () => {
@@ -58,36 +58,36 @@ test('LOG-8: a node alone knows all groups', async () => {
 })
 
 test('LOG-8: a majority has to be known as far as it was when it answered', async () => {
-  const { rollCall, take, hand } = bench([n2, n3, n4, n5])
+  const { discovery, take, hand } = bench([n2, n3, n4, n5])
   const taken = take()
-  rollCall.onDigest(n2, { asked: 1, through: 5, durable: 5 })
-  rollCall.onDigest(n2, { asked: 1, through: 5, durable: 5 })
-  rollCall.onDigest(n3, { asked: 2, through: 3, durable: 7 })
+  discovery.onDigest(n2, { asked: 1, through: 5, durable: 5 })
+  discovery.onDigest(n2, { asked: 1, through: 5, durable: 5 })
+  discovery.onDigest(n3, { asked: 2, through: 3, durable: 7 })
   await Promise.resolve()
   expect(taken.isOver).toBe(false)
   // It has gone on meanwhile; what came after the question is of no concern.
-  rollCall.onDigest(n3, { asked: 6, through: 7, durable: 9 })
+  discovery.onDigest(n3, { asked: 6, through: 7, durable: 9 })
   expect(await taken.ends).toBe(true)
   expect(hand.waiting).toBe(0)
 })
 
 test('LOG-8: an answer to a question from before tells nothing', async () => {
-  const { rollCall, take } = bench([n2, n3])
+  const { discovery, take } = bench([n2, n3])
   const before = take()
-  rollCall.onDigest(n2, { asked: 1, through: 5, durable: 5 })
+  discovery.onDigest(n2, { asked: 1, through: 5, durable: 5 })
   expect(await before.ends).toBe(true)
   const taken = take()
-  rollCall.onDigest(n3, { asked: 2, through: 5, durable: 5 })
+  discovery.onDigest(n3, { asked: 2, through: 5, durable: 5 })
   await Promise.resolve()
   expect(taken.isOver).toBe(false)
-  rollCall.onDigest(n3, { asked: 4, through: 5, durable: 5 })
+  discovery.onDigest(n3, { asked: 4, through: 5, durable: 5 })
   expect(await taken.ends).toBe(true)
 })
 
-test('LOG-8: a roll call asks silent peers again, and a minority is not enough', async () => {
-  const { asked, hand, rollCall, take } = bench([n2, n3, n4, n5])
+test('LOG-8: a discovery of groups asks silent peers again, and a minority is not enough', async () => {
+  const { asked, hand, discovery, take } = bench([n2, n3, n4, n5])
   const taken = take()
-  rollCall.onDigest(n2, { asked: 1, through: 5, durable: 5 })
+  discovery.onDigest(n2, { asked: 1, through: 5, durable: 5 })
   hand.pass(100)
   expect(asked).toEqual([n2, n3, n4, n5, n3, n4, n5])
   hand.pass(1_000)
@@ -95,10 +95,10 @@ test('LOG-8: a roll call asks silent peers again, and a minority is not enough',
   expect(hand.waiting).toBe(0)
 })
 
-test('LOG-8: a roll call ends when its node stops', async () => {
-  const { rollCall, take, hand } = bench([n2, n3])
+test('LOG-8: a discovery of groups ends when its node stops', async () => {
+  const { discovery, take, hand } = bench([n2, n3])
   const taken = take()
-  rollCall.stop()
+  discovery.stop()
   expect(await taken.ends).toBe(false)
   expect(hand.waiting).toBe(0)
 })

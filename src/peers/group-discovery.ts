@@ -14,7 +14,7 @@
 import type { NodeId } from '../base/ids.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 
-export interface RollCallPorts {
+export interface GroupDiscoveryPorts {
   readonly clock: Clock
   /** All nodes but this one. */
   readonly others: readonly NodeId[]
@@ -44,16 +44,16 @@ interface Call {
   end(isKnown: boolean): void
 }
 
-export class RollCall {
-  readonly #ports: RollCallPorts
+export class GroupDiscovery {
+  readonly #ports: GroupDiscoveryPorts
   readonly #calls = new Set<Call>()
 
-  constructor(ports: RollCallPorts) {
+  constructor(ports: GroupDiscoveryPorts) {
     this.#ports = ports
   }
 
   /** False when too few answered in time. */
-  take(timeoutMs: number): Promise<boolean> {
+  refresh(timeoutMs: number): Promise<boolean> {
     const { clock, others } = this.#ports
     if (others.length === 0) return Promise.resolve(true)
     return new Promise((resolve) => {

@@ -11,7 +11,7 @@ import { assert } from '../base/assert.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Arrived } from '../replication/group.ts'
 
-export class Arrivals {
+export class SubmitBatcher {
   readonly #onTurn: (group: GroupId, arrived: readonly Arrived[]) => void
   #groups = new Map<GroupId, Arrived[]>()
 

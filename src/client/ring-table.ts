@@ -14,7 +14,7 @@ interface Slot<Thing> {
 /** Places of a new ring: most clients have few calls under way. */
 const placesMin = 64
 
-export class Numbered<Thing> {
+export class RingTable<Thing> {
   readonly #max: number
   #slots: (Slot<Thing> | undefined)[] = Array.from({ length: placesMin })
   #drawn = 0

@@ -2,7 +2,7 @@
 import type { LogRecord } from '../replication/effect.ts'
 import { flushRecordsMax, recordBytes, valueOf } from './flush.ts'
 
-export interface Gathering {
+export interface PendingFlush {
   /** The flush it becomes. */
   readonly number: number
   readonly records: LogRecord[]
@@ -17,7 +17,7 @@ export interface Gathering {
   isClosed: boolean
 }
 
-export function gathering(number: number): Gathering {
+export function newFlush(number: number): PendingFlush {
   return {
     number,
     records: [],
@@ -36,7 +36,7 @@ export function bytesOf(record: LogRecord): number {
 
 /** Whether all of `count` records fit; what one call appends is never torn. */
 export function hasRoom(
-  flush: Gathering,
+  flush: PendingFlush,
   count: number,
   bytes: number,
   flushBytesMax: number,

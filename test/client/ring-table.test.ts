@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Numbered } from '../../src/client/numbered.ts'
+import { RingTable } from '../../src/client/ring-table.ts'
 
 const max = 5
 
@@ -8,7 +8,7 @@ test('an added thing stays under its number until it is taken, and numbers only 
   const step = fc.oneof(fc.constant('add' as const), fc.nat(40))
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-      const things = new Numbered<string>(max)
+      const things = new RingTable<string>(max)
       const model = new Map<number, string>()
       let last = 0
       for (const [place, one] of steps.entries()) {
@@ -33,7 +33,7 @@ test('an added thing stays under its number until it is taken, and numbers only 
 })
 
 test('a ring that has become too small keeps what is in it', () => {
-  const things = new Numbered<number>(1_000)
+  const things = new RingTable<number>(1_000)
   const kept = things.add(-1)
   for (let n = 0; n < 500; n++) things.take(things.add(n))
   const numbers = Array.from({ length: 999 }, (_, n) => things.add(n))
@@ -43,7 +43,7 @@ test('a ring that has become too small keeps what is in it', () => {
 })
 
 test('a thing that is never taken keeps its number and blocks no other', () => {
-  const things = new Numbered<string>(max)
+  const things = new RingTable<string>(max)
   const first = things.add('first')
   for (let n = 0; n < 100; n++) things.take(things.add('other'))
   expect([things.get(first), things.where((one) => one === 'first')]).toEqual(['first', [first]])

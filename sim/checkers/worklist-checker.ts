@@ -8,7 +8,7 @@ import type { Put } from '../../src/ports/storage.ts'
 import { groupIn, rowIn } from './data-disks.ts'
 import type { Referee } from './referee.ts'
 
-interface AgendaOnDisk {
+interface WorklistOnDisk {
   /** Keys of rows, by the key of the listing that they ask for. */
   readonly rows: Map<string, Set<string>>
   readonly listed: Set<string>
@@ -17,9 +17,9 @@ interface AgendaOnDisk {
 const listingText = 'l'
 const listingByte = listingText.charCodeAt(0)
 
-export class AgendaChecker {
+export class WorklistChecker {
   readonly #referee: Referee
-  readonly #disks = new Map<string, AgendaOnDisk>()
+  readonly #disks = new Map<string, WorklistOnDisk>()
 
   constructor(referee: Referee) {
     this.#referee = referee
@@ -53,19 +53,19 @@ export class AgendaChecker {
     for (const listing of touched) this.#check(node, disk, listing)
   }
 
-  #check(node: string, { rows, listed }: AgendaOnDisk, listing: string): void {
+  #check(node: string, { rows, listed }: WorklistOnDisk, listing: string): void {
     const count = rows.get(listing)?.size ?? 0
     this.#referee.check(
       count === 0 || listed.has(listing),
       'QUE-5',
-      'A group has something on its agenda, and is not listed for it.',
+      'A group has something on its worklist, and is not listed for it.',
       () => ({ node, listing, rows: count }),
     )
   }
 }
 
-/** The listing that a group's row asks for, when it is on an agenda. */
-function noteRow({ rows }: AgendaOnDisk, key: Uint8Array, value: unknown): string | undefined {
+/** The listing that a group's row asks for, when it is on a worklist. */
+function noteRow({ rows }: WorklistOnDisk, key: Uint8Array, value: unknown): string | undefined {
   const found = rowIn(key)
   const topic = found && topicTextOf(found.row)
   if (found === undefined || topic === undefined) return undefined

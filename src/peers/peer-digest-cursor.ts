@@ -27,16 +27,16 @@ interface Lot {
   /** Named, and not known when it was. */
   readonly lacking: Map<GroupId, Position>
   /** All of it is known: in the own log through this flush. */
-  knownIn: number | undefined
+  coveredByFlush: number | undefined
 }
 
 /** So many of a lot that have not come are looked at: the next time it is the turn of others. */
 const looksMax = 256
 
-export class DigestMark {
+export class PeerDigestCursor {
   readonly #log: OwnLog
   #through: number
-  #knownIn: number
+  #coveredByFlush: number
   /** Something will not come, or was not named: nothing behind it counts as known. */
   #isHalted = false
   #older: Lot
@@ -45,7 +45,7 @@ export class DigestMark {
   constructor(log: OwnLog, through: number) {
     this.#log = log
     this.#through = through
-    this.#knownIn = log.durableFlush
+    this.#coveredByFlush = log.durableFlush
     this.#older = lotAfter(through)
     this.#newer = lotAfter(through)
   }
@@ -56,8 +56,8 @@ export class DigestMark {
   }
 
   /** A log that has become shorter than this is not the one that knows of them. */
-  get knownIn(): number {
-    return this.#knownIn
+  get coveredByFlush(): number {
+    return this.#coveredByFlush
   }
 
   /**
@@ -105,12 +105,12 @@ export class DigestMark {
       if (this.#log.highest(group) < position) return false
       lacking.delete(group)
     }
-    this.#older.knownIn ??= this.#log.lastFlush
-    if (this.#log.durableFlush < this.#older.knownIn) return false
+    this.#older.coveredByFlush ??= this.#log.lastFlush
+    if (this.#log.durableFlush < this.#older.coveredByFlush) return false
     assert(through >= this.#through, 'LOG-9: digests are taken up in order')
     const isFurther = through > this.#through
     this.#through = through
-    this.#knownIn = this.#older.knownIn
+    this.#coveredByFlush = this.#older.coveredByFlush
     this.#older = this.#newer
     this.#newer = lotAfter(this.#older.through)
     return isFurther
@@ -118,5 +118,5 @@ export class DigestMark {
 }
 
 function lotAfter(through: number): Lot {
-  return { through, lacking: new Map(), knownIn: undefined }
+  return { through, lacking: new Map(), coveredByFlush: undefined }
 }

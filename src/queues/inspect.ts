@@ -1,9 +1,9 @@
 /** Looking at what is under a topic, group by group: for whoever inspects queues. */
-import { afterAgenda, agendaPrefix } from '../group/worklist-key.ts'
+import { afterWorklist, worklistPrefix } from '../group/worklist-key.ts'
 import { compareBytes } from '../base/bytes.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Agenda } from '../group/replica-port.ts'
+import type { Worklist } from '../group/replica-port.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { prefixRange } from '../txn/key-range.ts'
 import type { StoredRow } from '../txn/reads.ts'
@@ -11,8 +11,8 @@ import { runRead } from '../txn/run-read.ts'
 import { decodeInbox, sentAtOf, type InboxMessage } from './message.ts'
 import { atOncePrefix, dueOf, numberOf, queueTopic } from './names.ts'
 
-export interface LookParts {
-  readonly agenda: Agenda
+export interface InspectParts {
+  readonly worklist: Worklist
   readonly groups: GroupPort
   readonly clock: Clock
   readonly timeoutMs: number
@@ -25,13 +25,13 @@ const groupsAtOnce = 500
 
 /** Groups that have something under a topic, in the order of their names, those behind `start`. */
 export async function* groupsUnder(
-  { agenda: whole, signal }: Pick<LookParts, 'agenda' | 'signal'>,
+  { worklist: whole, signal }: Pick<InspectParts, 'worklist' | 'signal'>,
   topic: string,
   start?: GroupId,
 ): AsyncGenerator<GroupId, void> {
-  const agenda = (signal && whole.until?.(signal)) ?? whole
+  const worklist = (signal && whole.until?.(signal)) ?? whole
   for (let after = start; ;) {
-    const listed = await agenda.list(topic, after, groupsAtOnce)
+    const listed = await worklist.list(topic, after, groupsAtOnce)
     for (const { group } of listed) yield group
     after = listed.at(-1)?.group
     if (after === undefined || listed.length < groupsAtOnce) return
@@ -40,13 +40,13 @@ export async function* groupsUnder(
 
 /** Rows of a group under a topic as of now, from a key on. */
 export async function rowsUnder(
-  { groups, clock, timeoutMs, signal }: LookParts,
+  { groups, clock, timeoutMs, signal }: InspectParts,
   group: GroupId,
   topic: string,
   limit: number,
-  gte: Uint8Array = agendaPrefix(topic),
+  gte: Uint8Array = worklistPrefix(topic),
 ): Promise<readonly StoredRow[]> {
-  const range = { gte, lt: afterAgenda(topic), limit }
+  const range = { gte, lt: afterWorklist(topic), limit }
   const from = { kind: 'current' } as const
   const { value } = await runRead(groups, group, from, { clock, timeoutMs, signal }, ({ rows }) =>
     rows.scan(range),
@@ -65,7 +65,7 @@ export interface WaitingMessage {
 
 /** Messages of a queue that nobody has handled yet, by group and in their order; `limit` at most. */
 export async function listWaiting(
-  parts: LookParts,
+  parts: InspectParts,
   queue: string,
   limit: number,
 ): Promise<readonly WaitingMessage[]> {

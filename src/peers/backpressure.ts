@@ -10,7 +10,7 @@ import type { GroupMessage } from '../replication/message.ts'
 /** A leader stops at its bounds; who follows, and is behind, has so many times as much. */
 const followerFactor = 2
 
-export interface HeadroomParts {
+export interface BackpressureParts {
   readonly limits: Pick<
     Limits,
     'overlayBytesMax' | 'logQueueBytesMax' | 'groupsInMemoryMax' | 'nodeQueueMax' | 'leaseGroupsMax'
@@ -20,10 +20,10 @@ export interface HeadroomParts {
   held(): { readonly groupsInMemory: number }
 }
 
-export class Headroom {
-  readonly #parts: HeadroomParts
+export class Backpressure {
+  readonly #parts: BackpressureParts
 
-  constructor(parts: HeadroomParts) {
+  constructor(parts: BackpressureParts) {
     this.#parts = parts
   }
 
@@ -38,7 +38,7 @@ export class Headroom {
   }
 
   /** What makes the log or the overlay grow may be lost: whoever sent it, or asked for it, tries again. */
-  mayTake({ kind }: GroupMessage): boolean {
+  admits({ kind }: GroupMessage): boolean {
     switch (kind) {
       case 'prepare':
       case 'accept':

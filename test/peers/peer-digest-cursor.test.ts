@@ -1,7 +1,7 @@
 /** How far a peer's flushes are known here for good: through what the own log durably holds. */
 import { expect, test } from 'vitest'
 import type { GroupId, Position } from '../../src/base/ids.ts'
-import { DigestMark, type OwnLog } from '../../src/peers/digest-mark.ts'
+import { PeerDigestCursor, type OwnLog } from '../../src/peers/peer-digest-cursor.ts'
 import { group } from '../log/log-fixture.ts'
 
 const [a, b] = [group('a'), group('b')]
@@ -21,7 +21,7 @@ class Log implements OwnLog {
 
 test('LOG-9: a digest counts once the node’s own log durably has all that it names', () => {
   const log = new Log()
-  const mark = new DigestMark(log, 10)
+  const mark = new PeerDigestCursor(log, 10)
   expect([mark.advance(), mark.through]).toEqual([false, 10])
   mark.take(
     20,
@@ -42,12 +42,12 @@ test('LOG-9: a digest counts once the node’s own log durably has all that it n
   log.lastFlush = 9
   expect([mark.advance(), mark.through]).toEqual([false, 10])
   log.durableFlush = 7
-  expect([mark.advance(), mark.through, mark.knownIn]).toEqual([true, 20, 7])
+  expect([mark.advance(), mark.through, mark.coveredByFlush]).toEqual([true, 20, 7])
 })
 
 test('LOG-9: digests that come while some of an earlier one lacks hold nothing up, and are not passed', () => {
   const log = new Log()
-  const mark = new DigestMark(log, 0)
+  const mark = new PeerDigestCursor(log, 0)
   mark.advance()
   mark.take(1, [[a, 1]], true)
   mark.advance()
@@ -63,7 +63,7 @@ test('LOG-9: digests that come while some of an earlier one lacks hold nothing u
 
 test('LOG-9: a group that two digests name is waited for to the higher position', () => {
   const log = new Log()
-  const mark = new DigestMark(log, 0)
+  const mark = new PeerDigestCursor(log, 0)
   mark.take(1, [[a, 7]], true)
   mark.take(2, [[a, 5]], true)
   mark.advance()
@@ -75,7 +75,7 @@ test('LOG-9: a group that two digests name is waited for to the higher position'
 
 test('LOG-9: while one group lacks, no others are looked at again', () => {
   const log = new Log()
-  const mark = new DigestMark(log, 0)
+  const mark = new PeerDigestCursor(log, 0)
   const many = Array.from({ length: 100 }, (_, i) => [group(`g${i}`), 1] as const)
   mark.take(1, many, true)
   // The first lot is empty.
@@ -89,7 +89,7 @@ test('LOG-9: while one group lacks, no others are looked at again', () => {
 
 test('LOG-9: behind what was named and does not come, nothing counts as known', () => {
   const log = new Log()
-  const mark = new DigestMark(log, 0)
+  const mark = new PeerDigestCursor(log, 0)
   mark.take(1, [[a, 1]], true)
   mark.take(2, [], false)
   mark.take(3, [[b, 1]], true)
@@ -100,7 +100,7 @@ test('LOG-9: behind what was named and does not come, nothing counts as known', 
 
 test('the mark lets go of named groups as they arrive, in any order, and a stuck one delays no count', () => {
   const log = new Log()
-  const mark = new DigestMark(log, 0)
+  const mark = new PeerDigestCursor(log, 0)
   const many = Array.from({ length: 2_000 }, (_, i) => [group(`g${i}`), 1] as const)
   mark.take(1, many, true)
   expect([mark.isFull(2_001), log.looks]).toEqual([false, 0])

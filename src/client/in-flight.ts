@@ -11,7 +11,7 @@ import { isClosed, overloadOf, type Call, type Sending, type Try } from './call.
 export type Lane = 'reads' | 'writes'
 
 /** A call under way, with its latest try. */
-export interface Calling {
+export interface InFlight {
   readonly call: Call
   readonly operation: Operation
   /** Which windows bound it; undefined: none, for it waits at its node, or asks for nothing but words. */
@@ -49,12 +49,12 @@ export interface Calling {
 }
 
 /** What is known of a call as it comes. */
-interface Coming extends Pick<Calling, 'call' | 'operation' | 'bytes' | 'end' | 'reject'> {
+interface Coming extends Pick<InFlight, 'call' | 'operation' | 'bytes' | 'end' | 'reject'> {
   readonly nowMs: number
   readonly timeoutMs: number
 }
 
-export function callingOf(coming: Coming): Calling {
+export function inFlightCall(coming: Coming): InFlight {
   const { call, operation, bytes, nowMs, timeoutMs, end, reject } = coming
   // Spelled out: spreading objects takes longer than all the rest of a try.
   return {
@@ -150,12 +150,12 @@ export function backoffMsOf(
 }
 
 /** Its caller is to learn what became of it. */
-export function waitToTheEnd(one: Calling): void {
+export function waitToTheEnd(one: InFlight): void {
   one.heldUntilMs = one.deadlineMs
   one.fewUntilMs = undefined
 }
 
-export function leftMs({ deadlineMs }: Calling, nowMs: number): number {
+export function leftMs({ deadlineMs }: InFlight, nowMs: number): number {
   return Math.max(1, Math.ceil(deadlineMs - nowMs))
 }
 

@@ -5,16 +5,16 @@
 import type { Endpoint } from '../ports/transport.ts'
 import type { Sending } from './call.ts'
 
-export interface LateTry<Calling> {
+export interface AbandonedAttempt<Calling> {
   readonly one: Calling
   /** Who was asked, and what. */
   readonly endpoint: Endpoint
   readonly sending: Sending
 }
 
-export class LateTries<Calling> {
+export class AbandonedAttempts<Calling> {
   readonly #max: number
-  readonly #byId = new Map<number, LateTry<Calling>>()
+  readonly #byId = new Map<number, AbandonedAttempt<Calling>>()
   readonly #idsByCall = new Map<Calling, number[]>()
 
   /** At most so many at a time. */
@@ -23,7 +23,7 @@ export class LateTries<Calling> {
   }
 
   /** Where there is no room it is forgotten: the older ones are nearer to their answers. */
-  keep(id: number, late: LateTry<Calling>): void {
+  keep(id: number, late: AbandonedAttempt<Calling>): void {
     if (this.#byId.size >= this.#max) return
     this.#byId.set(id, late)
     const ids = this.#idsByCall.get(late.one)
@@ -32,7 +32,7 @@ export class LateTries<Calling> {
   }
 
   /** The one under this number, if it is of this node; it is not found again. */
-  take(id: number, endpoint: Endpoint): LateTry<Calling> | undefined {
+  take(id: number, endpoint: Endpoint): AbandonedAttempt<Calling> | undefined {
     const late = this.#byId.get(id)
     if (late?.endpoint !== endpoint) return undefined
     this.#byId.delete(id)

@@ -1,11 +1,11 @@
 /**
- * Changes of entries on their way to global indexes, as rows on the agenda of the group they come
+ * Changes of entries on their way to global indexes, as rows on the worklist of the group they come
  * from. One row an entry: a later change takes the place of an earlier one.
  *
  *   key    ff 'index' <the entry's key>
  *   value  format 1 · 0 gone, 1 there · length of the group's name 2 · the group · what it holds
  */
-import { afterAgenda, agendaPrefix } from '../group/worklist-key.ts'
+import { afterWorklist, worklistPrefix } from '../group/worklist-key.ts'
 import { bufferOf } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import { bytesOfGroup, groupOfBytes, type GroupId } from '../base/ids.ts'
@@ -16,12 +16,12 @@ import { prefixRange } from '../txn/key-range.ts'
 
 export const indexTopic = 'index'
 
-const prefix = agendaPrefix(indexTopic)
+const prefix = worklistPrefix(indexTopic)
 const changeFormat = 1
 const headBytes = 4
 
-/** All changes on a group's agenda. */
-export const indexAgenda: KeyRange = { gte: prefix, lt: afterAgenda(indexTopic) }
+/** All changes on a group's worklist. */
+export const indexWorklist: KeyRange = { gte: prefix, lt: afterWorklist(indexTopic) }
 
 /** The longest key that an entry of a global index may have. */
 export const globalEntryBytesMax: number = keyBytesMax - prefix.length
@@ -39,7 +39,7 @@ export interface EntryState {
   readonly value: Uint8Array | undefined
 }
 
-export interface AgendaRow {
+export interface WorklistRow {
   /** It says that an entry goes. */
   readonly isGone: boolean
   readonly key: Uint8Array
@@ -48,7 +48,7 @@ export interface AgendaRow {
 }
 
 /** The row that says so; `slots` are those of the entry. */
-export function agendaRowOf(state: EntryState, slots: readonly SequenceSlot[] = []): AgendaRow {
+export function worklistRowOf(state: EntryState, slots: readonly SequenceSlot[] = []): WorklistRow {
   const { target, key, value } = state
   const group = bytesOfGroup(target)
   const head = Buffer.alloc(headBytes)
@@ -67,7 +67,7 @@ export function agendaRowOf(state: EntryState, slots: readonly SequenceSlot[] = 
   }
 }
 
-/** What a row of the agenda says. Throws `corrupt` when it says nothing. */
+/** What a row of the worklist says. Throws `corrupt` when it says nothing. */
 export function entryStateOf(row: {
   readonly key: Uint8Array
   readonly value: Uint8Array
