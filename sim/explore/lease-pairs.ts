@@ -187,14 +187,14 @@ export class PairedLeases extends Leases {
     return undefined
   }
 
-  override isHeld(peer: NodeId, term: Term): boolean {
+  override confirmHeld(peer: NodeId, term: Term): boolean {
     const found = this.#borrowed.get(peer)
-    return found?.held.isHeld(peer, term, readingAt(found.now)) === true
+    return found?.held.confirmHeld(peer, term, readingAt(found.now)) === true
   }
 
-  override isLive(peer: NodeId): boolean {
+  override confirmLive(peer: NodeId): boolean {
     const found = this.#borrowed.get(peer)
-    return found?.held.isLive(peer, readingAt(found.now)) === true
+    return found?.held.confirmLive(peer, readingAt(found.now)) === true
   }
 
   override register(registering: Registering): Term | undefined {

@@ -203,7 +203,9 @@ class NodeStep {
   /** Peers whose registrations this node counts on. */
   get counted(): readonly NodeId[] {
     const grants = [...(this.#log.lease?.grants ?? [])]
-    return grants.filter(([peer, term]) => this.#leases.isHeld(peer, term)).map(([peer]) => peer)
+    return grants
+      .filter(([peer, term]) => this.#leases.confirmHeld(peer, term))
+      .map(([peer]) => peer)
   }
 
   /** What a current read here would have to see if the registrations were enough. */
@@ -333,7 +335,8 @@ class NodeStep {
     this.#pending[at] = { ...last, after: [...last.after, ...after] }
   }
 
-  #sendEntries({ to, group, epoch, from, through, committed }: Effect & { kind: 'send-entries' }): void {
+  #sendEntries(effect: Effect & { kind: 'send-entries' }): void {
+    const { to, group, epoch, from, through, committed } = effect
     const records = this.#pending.flatMap((write) => write.records)
     const view = written(this.#disk, records)
     const entries: ChosenEntry[] = []
@@ -483,9 +486,8 @@ function isOfLeases(message: SentMessage): message is LeaseMessage {
 }
 
 function ballotOf(proposal: Proposal | undefined): Ballot | undefined {
-  return proposal === undefined || proposal.phase.kind === 'backing-off'
-    ? undefined
-    : proposal.phase.ballot
+  if (proposal === undefined || proposal.phase.kind === 'backing-off') return undefined
+  return proposal.phase.ballot
 }
 
 function highestOf(answers: readonly (BallotValue | undefined)[]): BallotValue | undefined {

@@ -130,7 +130,8 @@ export const leaseMutants: readonly Mutant[] = [
       {
         file: 'src/replication/read-lease.ts',
         find: '  return Math.max(highestKnown(log), log.minReadPosition)\n',
-        replace: '  return Math.max(highestKnown(log) * 0 + log.state.position, log.minReadPosition)\n',
+        replace:
+          '  return Math.max(highestKnown(log) * 0 + log.state.position, log.minReadPosition)\n',
       },
     ],
   },
@@ -152,7 +153,8 @@ export const leaseMutants: readonly Mutant[] = [
       {
         file: 'src/replication/read-lease.ts',
         find: '  log.minReadPosition = Math.max(log.minReadPosition, position)\n  lease.grants',
-        replace: '  log.minReadPosition = Math.max(log.minReadPosition, 0 * position)\n  lease.grants',
+        replace:
+          '  log.minReadPosition = Math.max(log.minReadPosition, 0 * position)\n  lease.grants',
       },
     ],
   },

@@ -162,7 +162,7 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/catch-up.ts',
-        find: 'log.catchUp.through <= log.state.position) log.catchUp = undefined',
+        find: 'log.catchUp.through <= log.state.position)\n    log.catchUp = undefined',
         replace: 'log.catchUp.through < log.state.position) log.catchUp = undefined',
       },
     ],

@@ -136,7 +136,11 @@ export class CellStore implements CellService {
     this.#logs.stop()
   }
 
-  #execute(operation: CellOperation, options: CallOptions, seen: ObservedPositions): Promise<Answer> {
+  #execute(
+    operation: CellOperation,
+    options: CallOptions,
+    seen: ObservedPositions,
+  ): Promise<Answer> {
     if (this.#isStopped) throw new StoreError('closed', 'this node is stopping; ask another one')
     const refused = operationProblem(operation) ?? timeoutProblem(options.timeoutMs)
     if (refused !== undefined) throw errorOf(refused)

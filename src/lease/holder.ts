@@ -54,28 +54,28 @@ export class HeldLeases {
     this.#held = structuredClone(state)
   }
 
-  /** Whether this node may count on what is registered under this term of the peer's, now. */
-  isHeld(peer: NodeId, term: Term, reading: ClockReading): boolean {
+  /**
+   * Whether this node may count on what is registered under this term of the peer's, now. Where it finds that
+   * this node was suspended, it drops all terms first.
+   */
+  confirmHeld(peer: NodeId, term: Term, reading: ClockReading): boolean {
     const held = this.#held.get(peer)
-    return isOf(held, term) && this.#isLive(held, reading)
+    return isOf(held, term) && this.#confirmLive(held, reading)
   }
 
   /** Whether there is a term of the peer's at all under which something could be registered. */
-  isLive(peer: NodeId, reading: ClockReading): boolean {
+  confirmLive(peer: NodeId, reading: ClockReading): boolean {
     const held = this.#held.get(peer)
-    return held?.term !== undefined && this.#isLive(held, reading)
+    return held?.term !== undefined && this.#confirmLive(held, reading)
   }
 
-  /**
-   * What `isHeld` would say, for those who look at all nodes: their look ends nothing, not even what
-   * this node will drop when it finds that it was suspended.
-   */
-  wouldHold(peer: NodeId, term: Term, reading: ClockReading): boolean {
+  /** What `confirmHeld` would say. It changes nothing: it drops no term where it finds a suspension. */
+  isHeld(peer: NodeId, term: Term, reading: ClockReading): boolean {
     const held = this.#held.get(peer)
     return isOf(held, term) && reading.now < held.untilMs && !this.#hasStoodStill(held, reading)
   }
 
-  #isLive(held: Held, reading: ClockReading): boolean {
+  #confirmLive(held: Held, reading: ClockReading): boolean {
     if (reading.now >= held.untilMs) return false
     if (!this.#hasStoodStill(held, reading)) return true
     for (const one of this.#held.values()) one.term = undefined

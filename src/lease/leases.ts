@@ -89,17 +89,17 @@ export class Leases {
     assert(wasIn, 'LEASE-1: a group leaves a lease that it is not in')
   }
 
+  confirmHeld(peer: NodeId, term: Term, reading: ClockReading): boolean {
+    return this.#held.confirmHeld(peer, term, reading)
+  }
+
+  confirmLive(peer: NodeId, reading: ClockReading): boolean {
+    return this.#held.confirmLive(peer, reading)
+  }
+
+  /** `confirmHeld` without its effect. */
   isHeld(peer: NodeId, term: Term, reading: ClockReading): boolean {
     return this.#held.isHeld(peer, term, reading)
-  }
-
-  isLive(peer: NodeId, reading: ClockReading): boolean {
-    return this.#held.isLive(peer, reading)
-  }
-
-  /** `isHeld`, for those who look at all nodes. */
-  wouldHold(peer: NodeId, term: Term, reading: ClockReading): boolean {
-    return this.#held.wouldHold(peer, term, reading)
   }
 
   register(registering: Registering): Term | undefined {

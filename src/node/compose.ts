@@ -134,7 +134,11 @@ export class Node {
     driver.onBug = (error) => void noteBug('message', error)
     this.#background = new Background({ groups, cells, trace, noteBug, ...common, ...options })
     const status = (): PlainObject => plain(this.status())
-    const services = { cells: this.cells, groups: this.#routing, worklists: this.#routing.worklists }
+    const services = {
+      cells: this.cells,
+      groups: this.#routing,
+      worklists: this.#routing.worklists,
+    }
     const { slices: sliceLimits = defaultSliceLimits } = options
     const slices = new Slices(clock, sliceLimits)
     this.slices = slices

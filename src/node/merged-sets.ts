@@ -50,7 +50,9 @@ function ofOnePage(limit: number): number {
 }
 
 /** `node` is the first one's: whose own answer this is. */
-export async function mergedSums(asked: readonly Promise<WorklistAnswer>[]): Promise<WorklistAnswer> {
+export async function mergedSums(
+  asked: readonly Promise<WorklistAnswer>[],
+): Promise<WorklistAnswer> {
   const sums = new Map<string, TopicSum>()
   const answers = await Promise.all(asked)
   for (const answer of answers) {

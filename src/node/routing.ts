@@ -121,7 +121,11 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
   }
 
   /** Who waits for a topic hears of this set's groups; lists are of all sets. */
-  #askWorklists(operation: WorklistOperation, timeoutMs: number, pace?: Pace): Promise<WorklistAnswer> {
+  #askWorklists(
+    operation: WorklistOperation,
+    timeoutMs: number,
+    pace?: Pace,
+  ): Promise<WorklistAnswer> {
     const { worklists } = this.#parts
     const isLocal = operation.kind === 'watch-worklist' || operation.isOfSet === true
     if (this.#isOne || isLocal) return worklists.execute(operation, timeoutMs, pace)

@@ -115,7 +115,8 @@ export class Driver implements LocalReplica {
     this.#log = log
     this.#data = data
     const { clock, trace } = ports
-    this.#holdings = new Holdings(options.placement, options.node)
+    const { node, limits } = options
+    this.#holdings = new Holdings(options.placement, node)
     const { nodes } = this.#holdings
     const { incarnation, storeId } = log.identity
     const source = new StoredRecords(log, data)
@@ -123,13 +124,13 @@ export class Driver implements LocalReplica {
     this.#keeper = new LeaseKeeper({
       send: (to, message) => this.#peers.send(to, message),
       onRevoked: (group, peer) => this.#step(group, { kind: 'revoked', peer }),
-      ...{ node: options.node, nodes, incarnation },
-      ...{ limits: options.limits, clock, longestLeaseMs: log.longestLeaseMs },
+      ...{ node, nodes, incarnation },
+      ...{ limits, clock, longestLeaseMs: log.longestLeaseMs },
     })
-    this.#backpressure = new Backpressure({ limits: options.limits, log, data, held: () => this.#replica })
+    this.#backpressure = new Backpressure({ limits, log, data, held: () => this.#replica })
     const { leases } = this.#keeper
     this.#work = this.#peerWork()
-    const { fetches, slices, replies: supply } = this.#work
+    const { fetches, slices, replies } = this.#work
     const fetchPatienceMs = fetches.patienceMs.bind(fetches)
     const held = { source, leases, fetchPatienceMs }
     this.#replica = new Replica({ incarnation, trace, ...held, ...options })
@@ -140,13 +141,13 @@ export class Driver implements LocalReplica {
     )
     this.#reads = new Reads({
       replica: this.#replica,
-      ...{ clock, trace, limits: options.limits, data, requests: this.#requests },
+      ...{ clock, trace, limits, data, requests: this.#requests },
       isOver: () => this.#isOver,
       wake: (group) => this.#step(group, { kind: 'wake' }),
       begin: (group, read) => this.#step(group, { kind: 'read', read }),
     })
     this.#peers = new Peers({
-      ...{ node: options.node, incarnation, nodes, limits: options.limits, storeId },
+      ...{ node, incarnation, nodes, limits, storeId },
       ...{ clock, trace, transport: ports.peers, meta: data, log },
       ...{ memory: log.memory, remember: () => log.remember() },
       onJoined: (...joined) => this.#onJoined(...joined),
@@ -157,17 +158,16 @@ export class Driver implements LocalReplica {
       onDigested: (peer, digested) => this.#discovery.onDigest(peer, digested),
     })
     this.#effects = new EffectRunner({
-      ...{ node: options.node, clock, trace, log, data, replica: this.#replica, fetches, replies: supply },
+      ...{ node, clock, trace, log, data, replica: this.#replica, fetches, replies },
       ...{ peers: this.#peers, keeper: this.#keeper, requests: this.#requests, wakes: this.#wakes },
-      deliver: (message) =>
-        this.#step(message.group, { kind: 'message', from: options.node, message }),
+      deliver: (message) => this.#step(message.group, { kind: 'message', from: node, message }),
     })
-    const others = nodes.filter((node) => node !== options.node)
+    const others = nodes.filter((one) => one !== node)
     // What is passed on to a node before there is a link is lost, and would be waited for.
-    for (const node of others) this.#replica.suspect(node, true)
+    for (const other of others) this.#replica.suspect(other, true)
     const discovery = new GroupDiscovery({
-      ask: (node) => this.#peers.requestDigest(node),
-      ...{ clock, againMs: options.limits.heartbeatMs, others },
+      ask: (peer) => this.#peers.requestDigest(peer),
+      ...{ clock, againMs: limits.heartbeatMs, others },
     })
     this.#discovery = discovery
     const known = (): GroupId[] => [...this.#replica.known(), ...fetches.named()]
@@ -182,8 +182,9 @@ export class Driver implements LocalReplica {
 
   #peerWork(): PeerWork {
     const { clock, trace } = this.#ports
+    const { limits } = this.#options
     return new PeerWork({
-      ...{ limits: this.#options.limits, clock, trace, log: this.#log, backpressure: this.#backpressure },
+      ...{ limits, clock, trace, log: this.#log, backpressure: this.#backpressure },
       send: (to, message) => this.#peers.send(to, message),
       hasRoomFor: (to) => this.#peers.hasRoomFor(to),
       stores: this.#ports,
@@ -436,7 +437,8 @@ export class Driver implements LocalReplica {
       default:
         if (!this.#isHeld(message.group)) return
         this.#work.noteForeground()
-        if (!this.#backpressure.admits(message)) return this.#ports.trace.mark('no_room_to_take_more')
+        if (!this.#backpressure.admits(message))
+          return this.#ports.trace.mark('no_room_to_take_more')
         return this.#step(message.group, { kind: 'message', from, message })
     }
   }

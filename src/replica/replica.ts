@@ -192,7 +192,10 @@ export class Replica {
     if (held === undefined || lease === undefined) return undefined
     const { position, timestamp, horizon } = held.log.state
     if (leasedPosition(held.log, this.#at(reading)) !== position) return undefined
-    assert(position >= held.log.minReadPosition, 'LEASE-5: served alone below what an answer told of')
+    assert(
+      position >= held.log.minReadPosition,
+      'LEASE-5: served alone below what an answer told of',
+    )
     assert(position >= highestKnown(held.log), 'LEASE-3: served alone below what is accepted here')
     held.isUsed = true
     lease.usedMs = reading.now
@@ -209,7 +212,7 @@ export class Replica {
   leasedThrough(group: GroupId, reading: LeaseReading): Position | undefined {
     const { node, leases } = this.#options
     const log = this.#groups.get(group)?.log
-    const judge = { ...reading, node, leases: { isHeld: leases.wouldHold.bind(leases) } }
+    const judge = { ...reading, node, leases: { confirmHeld: leases.isHeld.bind(leases) } }
     return log !== undefined && isLeased(log, judge) ? readBarrier(log) : undefined
   }
 
@@ -233,7 +236,7 @@ export class Replica {
       const log = this.#groups.get(group)?.log
       const term = log?.lease?.grants.get(grantor)
       if (log === undefined || term === undefined) continue
-      if (leases.wouldHold(grantor, term, reading)) visit(group, readBarrier(log) + 1)
+      if (leases.isHeld(grantor, term, reading)) visit(group, readBarrier(log) + 1)
     }
   }
 

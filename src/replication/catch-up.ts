@@ -18,7 +18,12 @@ import type { Committed, Entries, Fetch } from './message.ts'
 import { startPrepare } from './propose.ts'
 
 /** Makes sure that everything `through` gets here. `informer` said so and gets the first request. */
-export function catchUpTo(log: GroupLog, context: Context, through: Position, informer?: NodeId): void {
+export function catchUpTo(
+  log: GroupLog,
+  context: Context,
+  through: Position,
+  informer?: NodeId,
+): void {
   const current = catchUpToClaim(log, context, through)
   if (current === undefined) return
   current.known = Math.max(current.known, through)
@@ -66,7 +71,8 @@ export function onEntries(log: GroupLog, context: Context, from: NodeId, message
   if (last === undefined || last.position <= before) return
   context.trace.mark('caught_up_from_peer')
   // Entries that no client waits for: the next digest tells of them, and the peer reads them along with their neighbours.
-  if (last.position < message.committed && isAwaited(log)) catchUpTo(log, context, message.committed)
+  if (last.position < message.committed && isAwaited(log))
+    catchUpTo(log, context, message.committed)
 }
 
 /** Asks the peer that just sent entries for the next ones, as long as that gets us on. */
@@ -93,7 +99,8 @@ export function onCommitted(
 
 /** Ends a catch-up that has arrived. */
 export function endCatchUp(log: GroupLog): void {
-  if (log.catchUp !== undefined && log.catchUp.through <= log.state.position) log.catchUp = undefined
+  if (log.catchUp !== undefined && log.catchUp.through <= log.state.position)
+    log.catchUp = undefined
 }
 
 /** Time to look elsewhere: every peer in turn, then the proposer. */
@@ -134,7 +141,12 @@ export function onCatchUpDeadline(log: GroupLog, context: Context, current: Catc
  * A majority, asked in `round`, has accepted no more than `highest`. A position that a session has
  * seen was chosen before, so a session that came before the round and says more has not seen it.
  */
-export function refuseFalseClaims(log: GroupLog, context: Context, round: number, highest: Position): void {
+export function refuseFalseClaims(
+  log: GroupLog,
+  context: Context,
+  round: number,
+  highest: Position,
+): void {
   const verdict = { kind: 'conflict', position: log.state.position } as const
   for (const pending of log.waiting.values()) {
     if (pending.forwardId > round || pending.readPosition <= highest) continue
@@ -144,7 +156,10 @@ export function refuseFalseClaims(log: GroupLog, context: Context, round: number
   }
   if (log.catchUp === undefined) return
   log.catchUp.through = Math.max(log.catchUp.known, highest)
-  assert(log.catchUp.known <= log.catchUp.through, 'LOG-5: a catch-up knows of more than it goes after')
+  assert(
+    log.catchUp.known <= log.catchUp.through,
+    'LOG-5: a catch-up knows of more than it goes after',
+  )
   endCatchUp(log)
 }
 

@@ -107,7 +107,7 @@ export type Effect =
 
 export type GroupLeases = Pick<
   Leases,
-  'enter' | 'leave' | 'isHeld' | 'isLive' | 'register' | 'release' | 'revoke' | 'noteSlow'
+  'enter' | 'leave' | 'confirmHeld' | 'confirmLive' | 'register' | 'release' | 'revoke' | 'noteSlow'
 >
 
 /** What a step may know besides its event and its state. */

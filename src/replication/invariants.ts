@@ -34,8 +34,14 @@ function checkWaits(log: GroupLog): void {
   assert(log.waitingBytes >= 0, 'queue: more room is given back than was taken')
   assert(log.forwarded.size <= log.forwardIds.size, 'TXN-5: a forwarded transaction has no number')
   assert(log.unannounced === undefined, 'LOG-4: a commit of this node is told to nobody')
-  assert(readRound === undefined || readRound.deadline < noDeadline, 'LIVE-1: a round without an end')
-  assert(catchUp === undefined || catchUp.deadline < noDeadline, 'LIVE-1: a catch-up without a deadline')
+  assert(
+    readRound === undefined || readRound.deadline < noDeadline,
+    'LIVE-1: a round without an end',
+  )
+  assert(
+    catchUp === undefined || catchUp.deadline < noDeadline,
+    'LIVE-1: a catch-up without a deadline',
+  )
   assert(log.readsWaiting.length === 0 || readRound !== undefined, 'LIVE-1: a read waits in vain')
   const [earliest, later] = [log.wakes.at(-1) ?? 0, log.wakes.at(-2) ?? noDeadline]
   assert(earliest <= later, 'LIVE-1: wake-ups are out of order')

@@ -43,7 +43,7 @@ export function leasedPosition(log: GroupLog, context: Context): Position | unde
 /** The judge of whether a term is held: this node's leases, or an observer of all nodes. */
 export interface LeaseJudge extends ClockReading {
   readonly node: NodeId
-  readonly leases: Pick<Context['leases'], 'isHeld'>
+  readonly leases: Pick<Context['leases'], 'confirmHeld'>
 }
 
 /** What a node that serves the group alone has to see. */
@@ -59,7 +59,7 @@ export function isLeased({ lease, set }: GroupLog, by: LeaseJudge): boolean {
     if (voter === by.node) count += 1
     else {
       const term = lease.grants.get(voter)
-      if (term !== undefined && by.leases.isHeld(voter, term, by)) count += 1
+      if (term !== undefined && by.leases.confirmHeld(voter, term, by)) count += 1
     }
   }
   return 2 * count > set.voters.length

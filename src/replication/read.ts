@@ -62,7 +62,7 @@ function sendQueries(log: GroupLog, context: Context, current: ReadRound): void 
   const message: Query = { kind: 'query', group, epoch: set.epoch, read, mayRegister }
   for (const voter of set.voters) {
     if (voter === context.node || current.answers.has(voter)) continue
-    if (mayRegister && !context.leases.isLive(voter, context)) {
+    if (mayRegister && !context.leases.confirmLive(voter, context)) {
       context.emit({ kind: 'renew', to: voter })
     }
     context.emit({ kind: 'send', to: voter, message })

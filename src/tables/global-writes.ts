@@ -69,7 +69,12 @@ function changesOf(
   return rows
 }
 
-function goneOf(table: CompiledTable, index: CompiledGlobal, row: Values, entry: Entry): WorklistRow {
+function goneOf(
+  table: CompiledTable,
+  index: CompiledGlobal,
+  row: Values,
+  entry: Entry,
+): WorklistRow {
   const target = groupOfEntry(table, index, row, entry)
   return worklistRowOf({ target, key: entry.key, value: undefined })
 }

@@ -165,7 +165,11 @@ function groupBy<Item>(
 
 /** What is wrong at a place, once nothing that concerns it is on its way. */
 async function faultAt(parts: GlobalUpkeep, place: Place): Promise<IndexFault | undefined> {
-  const worklistKey = worklistRowOf({ target: place.target, key: place.entryKey, value: undefined }).key
+  const worklistKey = worklistRowOf({
+    target: place.target,
+    key: place.entryKey,
+    value: undefined,
+  }).key
   for (let look = 0; look < upkeepBounds.looksMax; look++) {
     const before = await readsOf(parts).getMany(place.source, [place.rowKey, worklistKey])
     const [there] = await readsOf(parts).getMany(place.target, [place.entryKey])

@@ -60,7 +60,11 @@ export class WorklistService {
   }
 
   /** Resolves with the answer; whatever goes wrong is a problem in it. */
-  async execute(operation: WorklistOperation, timeoutMs: number, pace?: Pace): Promise<WorklistAnswer> {
+  async execute(
+    operation: WorklistOperation,
+    timeoutMs: number,
+    pace?: Pace,
+  ): Promise<WorklistAnswer> {
     const answered = await outcomeOf(() => this.#execute(operation, timeoutMs, pace))
     return answered.kind === 'ok' ? answered.value : answered
   }

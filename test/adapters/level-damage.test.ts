@@ -2,31 +2,63 @@
  * The data store over LevelDB with one bit flipped in its files: if it opens, it has all rows of
  * one of its last batches. Behind it the log has whatever came later.
  */
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
+import { once } from 'node:events'
 import { cp, mkdtemp, open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { SeededRandom } from '../../sim/world/random.ts'
 import { openLevelStore } from '../../src/adapters/level-storage.ts'
-import { systemClock } from '../../src/adapters/system-clock.ts'
 import { present } from '../../src/base/assert.ts'
-import { StoreError } from '../../src/base/errors.ts'
-import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
-import { defaultLimits } from '../../src/base/limits.ts'
-import { silentTrace } from '../../src/ports/trace.ts'
-import { DataStore } from '../../src/store/data-store.ts'
+import type { GroupId } from '../../src/base/ids.ts'
 import type { RowWritten } from '../../src/replication/apply.ts'
 import { written } from '../store/rows.ts'
+import { groups, hexOf, keys, openData, textOf, type ServedRequest } from './served-store.ts'
 
 const commits = 100
-const groups: readonly GroupId[] = ['a', 'b', 'c'].map((name) => groupOfBytes(Buffer.from(name)))
-const keys: readonly string[] = Array.from({ length: 60 }, (_, i) => `row ${i}`)
 const random = new SeededRandom('level damage')
 /** The values, of bytes that no block would shrink: a flipped bit is one that is read. */
 const values: readonly Buffer[] = Array.from({ length: 20 * commits }, () =>
   Buffer.from(random.bytes(400)),
 )
 
+const program = join(import.meta.dirname, 'served-store.ts')
+
+/** Asks a process of its own, and another one where a damaged store has ended that. */
+class Opener {
+  #child: ChildProcessByStdio<Writable, Readable, null> | undefined
+  #lines: AsyncIterator<string> | undefined
+
+  /** `ended`: LevelDB has ended the process by one of its assertions (SIGABRT) or by a wrong access. */
+  async ask(request: ServedRequest): Promise<string[] | null | 'ended'> {
+    const child = (this.#child ??= spawn(process.execPath, ['--import', 'tsx', program], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    }))
+    this.#lines ??= createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+    child.stdin.write(`${JSON.stringify(request)}\n`)
+    const { value, done } = await this.#lines.next()
+    if (done !== true) {
+      const answer: string[] | null = JSON.parse(value)
+      return answer
+    }
+    const [code, signal] =
+      child.exitCode === null && child.signalCode === null
+        ? await once(child, 'exit')
+        : [child.exitCode, child.signalCode]
+    this.#child = this.#lines = undefined
+    if (/^SIG(ABRT|SEGV|BUS)$/.test(String(signal))) return 'ended'
+    throw new Error(`the program that opens stores has ended: ${code ?? signal}`)
+  }
+
+  stop(): void {
+    this.#child?.stdin.end()
+  }
+}
+
+const opener = new Opener()
 let folder = ''
 let sound = ''
 
@@ -43,6 +75,7 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
+  opener.stop()
   await rm(folder, { recursive: true, force: true })
 })
 
@@ -60,10 +93,6 @@ async function fill(from: number, to: number): Promise<void> {
   }
   await data.stop()
   await store.close()
-}
-
-function openData(store: Awaited<ReturnType<typeof openLevelStore>>): Promise<DataStore> {
-  return DataStore.open(store, { clock: systemClock, trace: silentTrace, limits: defaultLimits })
 }
 
 function groupOf(commit: number): GroupId {
@@ -92,54 +121,12 @@ function modelAfter(commit: number): string {
   return textOf(rows)
 }
 
-function hexOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString('hex')
-}
-
-function textOf(rows: ReadonlyMap<string, string>): string {
-  return [...rows]
-    .map(([name, value]) => `${name}=${value}`)
-    .sort()
-    .join('\n')
-}
-
-/** What the store serves: its last commit, its rows by their keys, and its rows by scans. */
-async function served(path: string, checkTables: boolean): Promise<'refused' | string[]> {
-  const store = await openLevelStore(path, { checkTables }).catch(refusal)
-  if (store === 'refused') return 'refused'
-  try {
-    const data = await openData(store)
-    const read = new Map<string, string>()
-    const scanned = new Map<string, string>()
-    for (const group of groups) {
-      for (const key of keys) {
-        const row = data.get(group, Buffer.from(key))
-        if (row !== undefined) read.set(`${group}/${key}`, hexOf(row.value))
-      }
-      for (const { key, value } of await data.scan(group, {})) {
-        scanned.set(`${group}/${Buffer.from(key).toString()}`, hexOf(value))
-      }
-    }
-    const last = Math.max(...groups.map((group) => data.statePosition(group)))
-    return [String(last), textOf(read), textOf(scanned)]
-  } catch (error) {
-    return refusal(error)
-  } finally {
-    await store.close()
-  }
-}
-
-function refusal(error: unknown): 'refused' {
-  expect(error).toBeInstanceOf(StoreError)
-  expect(error).toMatchObject({ code: 'corrupt' })
-  return 'refused'
-}
-
-type Outcome = 'refused' | 'whole' | 'earlier' | 'wrong'
+type Outcome = 'refused' | 'whole' | 'earlier' | 'wrong' | 'ended'
 
 async function outcomeOf(path: string, checkTables: boolean): Promise<Outcome> {
-  const found = await served(path, checkTables)
-  if (found === 'refused') return 'refused'
+  const found = await opener.ask({ path, checkTables })
+  if (found === 'ended') return 'ended'
+  if (found === null) return 'refused'
   const [last = '', ...rows] = found
   const model = modelAfter(Number(last))
   if (rows.some((text) => text !== model)) return 'wrong'
@@ -174,6 +161,7 @@ async function outcomes(
     whole: [],
     earlier: [],
     wrong: [],
+    ended: [],
   }
   for (const flip of chosen) {
     // A copy each: an open moves what the log holds into a table.
@@ -204,8 +192,10 @@ test('without damage all rows are there', async () => {
 
 test('a flipped bit in any file is refused, or every row of an earlier moment is there', async () => {
   const chosen = await flips(25)
-  const { refused, earlier, wrong } = await outcomes(chosen, true)
+  const { refused, earlier, wrong, ended } = await outcomes(chosen, true)
   expect(wrong).toEqual([])
+  // The node's next start finds and mends these (DISK-17).
+  expect(ended.length).toBeLessThan(chosen.length / 10)
   expect(refused.length).toBeGreaterThan(chosen.length / 2)
   // Only the last record of the log may be taken for one that a crash cut short.
   expect(earlier.every((flip) => flip?.name.endsWith('.log'))).toBe(true)
@@ -231,5 +221,6 @@ test('without the check of tables one bit makes a row vanish; with it no such st
   const unchecked = await outcomes(chosen, false)
   expect(unchecked.wrong.length).toBeGreaterThan(0)
   const checked = await outcomes(chosen, true)
-  expect(checked.refused).toEqual(chosen)
+  expect([...checked.refused, ...checked.ended]).toHaveLength(chosen.length)
+  expect(checked.refused.length).toBeGreaterThan(0)
 })

@@ -77,24 +77,44 @@ test('the process reports a data folder that does not answer, and ends without i
   expect(isStuck()).toBe(true)
 })
 
-test('a second signal ends the process itself at once, also while it starts', () => {
+/** Starts only when it is told to: a start that is never done would end this very process when its time is over. */
+function slowly(): {
+  readonly start: () => Promise<Running>
+  end(run: Promise<void>): Promise<void>
+} {
+  let started: (running: Running) => void = () => undefined
+  const starting = new Promise<Running>((resolve) => (started = resolve))
+  return {
+    start: () => starting,
+    end: (run) => {
+      started(new Server())
+      return run
+    },
+  }
+}
+
+test('a second signal ends the process itself at once, also while it starts', async () => {
   const kill = vi.spyOn(process, 'kill').mockReturnValue(true)
-  void runUntilTold(() => new Promise(() => undefined), logger, 60_000)
+  const slow = slowly()
+  const run = runUntilTold(slow.start, logger, 60_000)
   process.emit('SIGTERM', 'SIGTERM')
   expect(kill).not.toHaveBeenCalled()
   process.emit('SIGINT', 'SIGINT')
   expect(kill).toHaveBeenCalledExactlyOnceWith(process.pid, 'SIGINT')
   expect(process.listenerCount('SIGINT')).toBe(0)
+  await slow.end(run)
 })
 
 test('a terminal that closes says so twice, and does not cut the end short', async () => {
   const kill = vi.spyOn(process, 'kill').mockReturnValue(true)
-  void runUntilTold(() => new Promise(() => undefined), logger, 60_000)
+  const slow = slowly()
+  const run = runUntilTold(slow.start, logger, 60_000)
   process.emit('SIGHUP', 'SIGHUP')
   process.emit('SIGHUP', 'SIGHUP')
   expect(kill).not.toHaveBeenCalled()
   process.emit('SIGTERM', 'SIGTERM')
   expect(kill).toHaveBeenCalledExactlyOnceWith(process.pid, 'SIGTERM')
+  await slow.end(run)
 })
 
 test('a failure stops it and is what it ends with', async () => {

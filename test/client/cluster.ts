@@ -136,7 +136,12 @@ function createNode(
   const transport = network.attach(process, [])
   const cells = options.wrap?.(store, name) ?? store
   const groups = new GroupService({ replica, clock })
-  const worklists = new WorklistService({ replica, clock, random: bench.random, node: nodeId(name) })
+  const worklists = new WorklistService({
+    replica,
+    clock,
+    random: bench.random,
+    node: nodeId(name),
+  })
   const limits = { ...defaultClientServerLimits, ...options.serverLimits }
   const server = new ClientServer(
     {

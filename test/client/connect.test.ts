@@ -41,7 +41,12 @@ async function startNode(log: MemoryLog, name: string, secret = ''): Promise<Rea
   const clock = systemClock
   const cells = new CellStore({ replica, clock, random: systemRandom })
   const groups = new GroupService({ replica, clock })
-  const worklists = new WorklistService({ replica, clock, random: systemRandom, node: nodeId(name) })
+  const worklists = new WorklistService({
+    replica,
+    clock,
+    random: systemRandom,
+    node: nodeId(name),
+  })
   const status = (): { readonly node: string } => ({ node: name })
   new ClientServer({ transport, cells, groups, worklists, clock, status, noteBug }).start()
   let isStopped = false

@@ -17,7 +17,10 @@ const [first, second]: [Term, Term] = [
 const reborn: Term = { incarnation: 2, number: 1 }
 
 /** Both clocks; since the start the wall clock has gained `aheadMs` on the other. */
-const at = (now: number, aheadMs = 0): ClockReading => ({ now, wall: (5_000 + now + aheadMs) * 1000 })
+const at = (now: number, aheadMs = 0): ClockReading => ({
+  now,
+  wall: (5_000 + now + aheadMs) * 1000,
+})
 const ignore = (): void => undefined
 
 interface Options {
@@ -46,37 +49,37 @@ class Holder {
     return this.take(this.request(now, options.peer), now, options)
   }
 
-  isHeld(now: number, term: Term = first, peer: typeof p = p): boolean {
-    return this.held.isHeld(peer, term, at(now))
+  confirmHeld(now: number, term: Term = first, peer: typeof p = p): boolean {
+    return this.held.confirmHeld(peer, term, at(now))
   }
 }
 
 test('LEASE-2: a lease counts from when its request left, less drift and unnoticed suspension', () => {
   const holder = new Holder()
   const request = holder.request(100)
-  expect(holder.isHeld(100)).toBe(false)
+  expect(holder.confirmHeld(100)).toBe(false)
   holder.take(request, 500, {})
-  expect(holder.isHeld(500)).toBe(true)
-  expect(holder.isHeld(100 + longMs - 0.1)).toBe(true)
-  expect(holder.isHeld(100 + longMs)).toBe(false)
-  expect(holder.held.isLive(p, at(100 + longMs - 0.1))).toBe(true)
-  expect(holder.held.isLive(p, at(100 + longMs))).toBe(false)
+  expect(holder.confirmHeld(500)).toBe(true)
+  expect(holder.confirmHeld(100 + longMs - 0.1)).toBe(true)
+  expect(holder.confirmHeld(100 + longMs)).toBe(false)
+  expect(holder.held.confirmLive(p, at(100 + longMs - 0.1))).toBe(true)
+  expect(holder.held.confirmLive(p, at(100 + longMs))).toBe(false)
 })
 
 test('LEASE-2: an answer that comes when its lease is over gives nothing', () => {
   const holder = new Holder()
   const request = holder.request(100)
   holder.take(request, 100 + longMs, {})
-  expect(holder.isHeld(100 + longMs)).toBe(false)
+  expect(holder.confirmHeld(100 + longMs)).toBe(false)
 })
 
 test('LEASE-2: a registration under another term, or with another peer, is not held', () => {
   const holder = new Holder()
   holder.obtain(0)
-  expect(holder.isHeld(1, second)).toBe(false)
-  expect(holder.isHeld(1, reborn)).toBe(false)
-  expect(holder.isHeld(1, first, q)).toBe(false)
-  expect(holder.held.isLive(q, at(1))).toBe(false)
+  expect(holder.confirmHeld(1, second)).toBe(false)
+  expect(holder.confirmHeld(1, reborn)).toBe(false)
+  expect(holder.confirmHeld(1, first, q)).toBe(false)
+  expect(holder.held.confirmLive(q, at(1))).toBe(false)
 })
 
 test('LEASE-2: a holder sends a node that is no peer nothing and takes nothing from it', () => {
@@ -84,8 +87,8 @@ test('LEASE-2: a holder sends a node that is no peer nothing and takes nothing f
   expect(holder.held.renewal(stranger, at(0))).toBeUndefined()
   holder.take(holder.request(0), 0, { peer: stranger })
   holder.held.onLink(stranger, 3)
-  expect(holder.isHeld(0, first, stranger)).toBe(false)
-  expect(holder.held.isLive(stranger, at(0))).toBe(false)
+  expect(holder.confirmHeld(0, first, stranger)).toBe(false)
+  expect(holder.held.confirmLive(stranger, at(0))).toBe(false)
 })
 
 test('LEASE-2: an answer to a request of an earlier life gives nothing, and drops nothing', () => {
@@ -98,14 +101,14 @@ test('LEASE-2: an answer to a request of an earlier life gives nothing, and drop
     drop: (group) => dropped.push(group),
   })
   expect([isAwaited, dropped]).toEqual([false, []])
-  expect(holder.isHeld(0)).toBe(false)
+  expect(holder.confirmHeld(0)).toBe(false)
 })
 
 test('LEASE-2: an answer to a request that has not left yet extends nothing', () => {
   const holder = new Holder()
   const request = holder.request(100)
   holder.take(request, 99, {})
-  expect(holder.isHeld(99)).toBe(false)
+  expect(holder.confirmHeld(99)).toBe(false)
 })
 
 test('LEASE-2: a request leaves no later than its reading says', () => {
@@ -117,8 +120,8 @@ test('LEASE-2: the time that the grantor names counts, whatever the limits say h
   const holder = new Holder()
   holder.obtain(0, { renewed: { leaseMs: 100 } })
   // A fiftieth, and 50 ms.
-  expect(holder.isHeld(47.9)).toBe(true)
-  expect(holder.isHeld(48)).toBe(false)
+  expect(holder.confirmHeld(47.9)).toBe(true)
+  expect(holder.confirmHeld(48)).toBe(false)
 })
 
 test('LEASE-2: the answer to an earlier request does not shorten what a later one gave', () => {
@@ -126,7 +129,7 @@ test('LEASE-2: the answer to an earlier request does not shorten what a later on
   const earlier = holder.request(0)
   holder.obtain(500)
   holder.take(earlier, 600, {})
-  expect(holder.isHeld(500 + longMs - 1)).toBe(true)
+  expect(holder.confirmHeld(500 + longMs - 1)).toBe(true)
 })
 
 test.each([
@@ -139,9 +142,9 @@ test.each([
   const renewed = { term: older, serial: 4, revoked: [g] }
   expect(holder.obtain(500, { renewed, drop: (group) => dropped.push(group) })).toBe(false)
   expect(dropped).toEqual([])
-  expect(holder.isHeld(500, older)).toBe(false)
-  expect(holder.isHeld(500, newer)).toBe(true)
-  expect(holder.isHeld(longMs + 1, newer)).toBe(false)
+  expect(holder.confirmHeld(500, older)).toBe(false)
+  expect(holder.confirmHeld(500, newer)).toBe(true)
+  expect(holder.confirmHeld(longMs + 1, newer)).toBe(false)
 })
 
 test.each([
@@ -152,20 +155,20 @@ test.each([
   const earlier = holder.request(0)
   holder.obtain(500)
   holder.take(earlier, 600, { renewed: { term: newer } })
-  expect(holder.isHeld(600)).toBe(false)
-  expect(holder.isHeld(600, newer)).toBe(true)
-  expect(holder.isHeld(longMs, newer)).toBe(false)
+  expect(holder.confirmHeld(600)).toBe(false)
+  expect(holder.confirmHeld(600, newer)).toBe(true)
+  expect(holder.confirmHeld(longMs, newer)).toBe(false)
 })
 
 test('LEASE-2: when a grantor is heard to have restarted, nothing that it gave before counts', () => {
   const holder = new Holder()
   const earlier = holder.request(0)
   holder.obtain(0)
-  expect(holder.isHeld(1)).toBe(true)
+  expect(holder.confirmHeld(1)).toBe(true)
   holder.held.onLink(p, 2)
-  expect(holder.isHeld(1)).toBe(false)
+  expect(holder.confirmHeld(1)).toBe(false)
   holder.take(earlier, 2, {})
-  expect(holder.isHeld(2)).toBe(false)
+  expect(holder.confirmHeld(2)).toBe(false)
   const request = holder.request(3)
   expect(request).toMatchObject({ grantor: 2, serial: 0 })
   expect(request).not.toHaveProperty('term')
@@ -180,19 +183,19 @@ test('LEASE-2: with a new link a term is given up for good, and the grantor told
   holder.obtain(0)
   expect(holder.held.handBackTo(p)).toBeUndefined()
   holder.held.onLink(p, 1)
-  expect(holder.isHeld(1)).toBe(false)
+  expect(holder.confirmHeld(1)).toBe(false)
   expect(holder.request(1)).not.toHaveProperty('term')
   expect(holder.held.handBackTo(p)).toEqual(handBack)
   // Answers of before, or of a grantor that has not heard of it.
   holder.take(earlier, 2, {})
   holder.obtain(2)
-  expect(holder.isHeld(2)).toBe(false)
+  expect(holder.confirmHeld(2)).toBe(false)
   expect(holder.held.handBackTo(p)).toEqual(handBack)
   holder.obtain(3, { renewed: later })
-  expect(holder.isHeld(3, second)).toBe(true)
+  expect(holder.confirmHeld(3, second)).toBe(true)
   expect(holder.held.handBackTo(p)).toBeUndefined()
   holder.obtain(4)
-  expect([holder.isHeld(4), holder.isHeld(4, second)]).toEqual([false, true])
+  expect([holder.confirmHeld(4), holder.confirmHeld(4, second)]).toEqual([false, true])
 })
 
 test('LEASE-2: a term that is given up says nothing of a grantor that has restarted since', () => {
@@ -202,7 +205,7 @@ test('LEASE-2: a term that is given up says nothing of a grantor that has restar
   holder.held.onLink(p, 2)
   expect(holder.held.handBackTo(p)).toBeUndefined()
   holder.obtain(1, { renewed: { term: reborn } })
-  expect(holder.isHeld(1, reborn)).toBe(true)
+  expect(holder.confirmHeld(1, reborn)).toBe(true)
   expect(holder.held.handBackTo(stranger)).toBeUndefined()
 })
 
@@ -213,7 +216,7 @@ test('LEASE-2: a link that comes up twice before the grantor is heard gives up t
   holder.held.onLink(p, 1)
   expect(holder.held.handBackTo(p)).toEqual({ kind: 'hand-back', term: first })
   holder.obtain(1)
-  expect(holder.isHeld(1)).toBe(false)
+  expect(holder.confirmHeld(1)).toBe(false)
 })
 
 test('LEASE-2: a request names the grantor as known, and the term that is held', () => {
@@ -227,13 +230,13 @@ test('LEASE-2: a holder drops revoked groups before it extends the lease', () =>
   const holder = new Holder()
   holder.obtain(0)
   const seen: unknown[] = []
-  const drop = (group: GroupId): void => void seen.push([group, holder.isHeld(1_000)])
+  const drop = (group: GroupId): void => void seen.push([group, holder.confirmHeld(1_000)])
   holder.obtain(900, { renewed: { serial: 2, revoked: [g, h] }, drop })
   expect(seen).toEqual([
     [g, false],
     [h, false],
   ])
-  expect(holder.isHeld(1_000)).toBe(true)
+  expect(holder.confirmHeld(1_000)).toBe(true)
 })
 
 test('LEASE-2: a holder drops a revoked group once, whatever copies of the answer come later', () => {
@@ -291,10 +294,10 @@ test('LEASE-2: nothing is held any more once the wall clock tells that the machi
   holder.obtain(0)
   holder.obtain(0, { peer: q })
   // A hundredth of what has passed, and 50 ms.
-  expect(holder.held.isHeld(p, first, at(200, 52))).toBe(true)
-  expect(holder.held.isHeld(p, first, at(200, 52.1))).toBe(false)
-  expect([holder.isHeld(201), holder.isHeld(201, first, q)]).toEqual([false, false])
-  expect([p, q].map((peer) => holder.held.isLive(peer, at(201)))).toEqual([false, false])
+  expect(holder.held.confirmHeld(p, first, at(200, 52))).toBe(true)
+  expect(holder.held.confirmHeld(p, first, at(200, 52.1))).toBe(false)
+  expect([holder.confirmHeld(201), holder.confirmHeld(201, first, q)]).toEqual([false, false])
+  expect([p, q].map((peer) => holder.held.confirmLive(peer, at(201)))).toEqual([false, false])
   expect(holder.request(202)).not.toHaveProperty('term')
 })
 
@@ -302,26 +305,26 @@ test('LEASE-2: the answer to a request that left before a suspension gives nothi
   const holder = new Holder()
   const request = holder.request(0)
   holder.take(request, 10, {})
-  expect(holder.held.isLive(p, at(10, 500))).toBe(false)
+  expect(holder.held.confirmLive(p, at(10, 500))).toBe(false)
   holder.take(request, 11, {})
-  expect(holder.held.isHeld(p, first, at(11, 500))).toBe(false)
+  expect(holder.held.confirmHeld(p, first, at(11, 500))).toBe(false)
 })
 
 test('LEASE-2: after a suspension a lease is obtained anew', () => {
   const holder = new Holder()
   holder.obtain(0)
-  expect(holder.held.isHeld(p, first, at(10, 500))).toBe(false)
+  expect(holder.held.confirmHeld(p, first, at(10, 500))).toBe(false)
   const request = holder.held.renewal(p, at(20, 500))
   if (request === undefined) throw new Error('no request')
   holder.take(request, 21, {})
-  expect(holder.held.isHeld(p, first, at(22, 500))).toBe(true)
+  expect(holder.held.confirmHeld(p, first, at(22, 500))).toBe(true)
 })
 
 test('LEASE-2: a wall clock that falls behind lengthens no lease', () => {
   const holder = new Holder()
   holder.obtain(0)
-  expect(holder.held.isHeld(p, first, at(500, -3_000))).toBe(true)
-  expect(holder.held.isHeld(p, first, at(longMs, -3_000))).toBe(false)
+  expect(holder.held.confirmHeld(p, first, at(500, -3_000))).toBe(true)
+  expect(holder.held.confirmHeld(p, first, at(longMs, -3_000))).toBe(false)
 })
 
 test('a holder does not ask the same peer for a lease twice within the interval', () => {
@@ -337,6 +340,6 @@ test('LEASE-2: a node that hands its leases back counts on none, and names each 
   const holder = new Holder()
   holder.obtain(0)
   expect(holder.held.handBack()).toEqual([[p, { kind: 'hand-back', term: first }]])
-  expect(holder.isHeld(1)).toBe(false)
+  expect(holder.confirmHeld(1)).toBe(false)
   expect(holder.held.handBack()).toEqual([])
 })

@@ -20,7 +20,12 @@ function leasesOf(node: NodeId, limits: Partial<Limits> = {}): Leases {
 const receivers = (told: readonly OutgoingMessage[]): readonly NodeId[] => told.map(([to]) => to)
 
 /** Carries what one node says to the other, and what that one answers. */
-function carry(told: readonly OutgoingMessage[], from: NodeId, nodes: Map<NodeId, Leases>, now: number): void {
+function carry(
+  told: readonly OutgoingMessage[],
+  from: NodeId,
+  nodes: Map<NodeId, Leases>,
+  now: number,
+): void {
   for (const [to, message] of told) {
     const answers = nodes.get(to)?.onMessage(from, message, at(now), ignore) ?? []
     carry(answers, to, nodes, now)
@@ -86,8 +91,8 @@ test('LEASE-2: a holder tells a peer whose link comes up that it counts on nothi
 test('LEASE-2: a revocation is carried out and acknowledged without waiting for the next renewal', () => {
   const { holder, grantor, nodes, register } = linked()
   const term = register(g)
-  expect(holder.isHeld(y, term, at(1))).toBe(true)
-  expect(holder.isLive(y, at(1))).toBe(true)
+  expect(holder.confirmHeld(y, term, at(1))).toBe(true)
+  expect(holder.confirmLive(y, at(1))).toBe(true)
   expect(grantor.grantedGroups).toBe(1)
   expect(grantor.holders(g, 1, 1)).toContainEqual({ node: x, incarnation: 1 })
   expect(grantor.revoke(g, 1, x, 1)).toBe(false)
@@ -110,15 +115,15 @@ test('LEASE-2: a grantor tells a holder at once of a revocation, and the holder 
   ])
   for (const message of told) carry([[x, message]], y, nodes, 73)
   expect([ends(g, 74), ends(h, 74), ends(i, 74)]).toEqual([true, true, true])
-  expect(holder.isHeld(y, term, at(929))).toBe(true)
-  expect(holder.isHeld(y, term, at(931 + 73))).toBe(false)
+  expect(holder.confirmHeld(y, term, at(929))).toBe(true)
+  expect(holder.confirmHeld(y, term, at(931 + 73))).toBe(false)
 })
 
 test('LEASE-2: a lease handed back is over at both sides', () => {
   const { holder, grantor, nodes, register } = linked()
   const term = register(g)
   carry(holder.handBack(), x, nodes, 1)
-  expect(holder.isHeld(y, term, at(1))).toBe(false)
+  expect(holder.confirmHeld(y, term, at(1))).toBe(false)
   expect(grantor.revoke(g, 1, x, 1)).toBe(true)
 })
 

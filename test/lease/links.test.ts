@@ -44,12 +44,12 @@ test('LEASE-2: a new link hands the old term back, and nothing registered under 
   const [before] = [pair.register(g, 5, 0), pair.register(h, 6, 0)]
   const told = holder.onLink(y, 1, at(10))
   expect(told.map(([, { kind }]) => kind)).toEqual(['hand-back', 'renew'])
-  expect(holder.isHeld(y, before, at(10))).toBe(false)
+  expect(holder.confirmHeld(y, before, at(10))).toBe(false)
   pair.carry(told, 10)
   expect(grantor.grantedGroups).toBe(0)
-  expect(holder.isHeld(y, before, at(11))).toBe(false)
+  expect(holder.confirmHeld(y, before, at(11))).toBe(false)
   const after = pair.register(h, 7, 11)
-  expect(holder.isHeld(y, after, at(11))).toBe(true)
+  expect(holder.confirmHeld(y, after, at(11))).toBe(true)
   expect(holder.ask(y, at(500)).map(([, { kind }]) => kind)).toEqual(['renew'])
 })
 
@@ -61,7 +61,7 @@ test('LEASE-2: a link whose first words are lost ends the term with the next one
   holder.onLink(y, 1, at(10))
   pair.carry(holder.ask(y, at(200)), 200)
   expect(grantor.grantedGroups).toBe(0)
-  expect(holder.isLive(y, at(200))).toBe(true)
+  expect(holder.confirmLive(y, at(200))).toBe(true)
 })
 
 test('LEASE-2: a hand-back that the request for a new lease has overtaken ends no later term', () => {
@@ -73,10 +73,10 @@ test('LEASE-2: a hand-back that the request for a new lease has overtaken ends n
   pair.carry(told.slice(1), 11)
   // The term goes on at the grantor, and counts no more.
   expect(grantor.grantedGroups).toBe(1)
-  expect(holder.isLive(y, at(11))).toBe(false)
+  expect(holder.confirmLive(y, at(11))).toBe(false)
   pair.carry(holder.ask(y, at(200)), 200)
   const term = pair.register(h, 6, 200)
   pair.carry(told.slice(0, 1), 201)
   expect(grantor.grantedGroups).toBe(1)
-  expect(holder.isHeld(y, term, at(201))).toBe(true)
+  expect(holder.confirmHeld(y, term, at(201))).toBe(true)
 })

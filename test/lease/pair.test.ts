@@ -179,7 +179,7 @@ class World {
       const number = this.#incarnations.holder * 2 ** 32 + this.#attempts
       this.#leased.set(group, { number, term: undefined, moment: 0, isIgnored: false })
     }
-    if (!this.#holder.isLive(y, this.#reading)) this.#tell(this.#holder.ask(y, this.#reading))
+    if (!this.#holder.confirmLive(y, this.#reading)) this.#tell(this.#holder.ask(y, this.#reading))
     const number = this.#leased.get(group)?.number
     if (number !== undefined) this.#send(y, { kind: 'query', group, attempt: number })
   }
@@ -205,7 +205,7 @@ class World {
           return this.#wallClock.set(this.#real, this.#wallClock.read(this.#real) + by)
         }
         const { now } = this.#reading
-        const wasLive = this.#holder.isLive(y, this.#reading)
+        const wasLive = this.#holder.confirmLive(y, this.#reading)
         this.#real += step.ms
         this.#holderClock.set(this.#real, now)
         seen.suspended += wasLive ? 1 : 0
@@ -296,7 +296,7 @@ class World {
 
   #isCounting(group: GroupId): boolean {
     const term = this.#leased.get(group)?.term
-    return term !== undefined && this.#holder.isHeld(y, term, this.#reading)
+    return term !== undefined && this.#holder.confirmHeld(y, term, this.#reading)
   }
 
   /** LEASE-2, now; and that the grantor has not once failed to list what is counted on since it answered. */

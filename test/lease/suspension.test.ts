@@ -54,7 +54,7 @@ function lastOf(one: Case): { readonly counted: number; readonly listed: number 
   let [counted, listed] = [-1, -1]
   for (let real = 0; real <= 1.2 * one.leaseMs + one.lengthMs; real += 1) {
     const isStanding = real > one.suspendedAt && real < one.suspendedAt + one.lengthMs
-    if (!isStanding && holder.isHeld(y, term, readingOf(one, real))) counted = real
+    if (!isStanding && holder.confirmHeld(y, term, readingOf(one, real))) counted = real
     if (grantor.isHolder(x, group, 1, real * (1 + one.grantor))) listed = real
   }
   return { counted, listed }

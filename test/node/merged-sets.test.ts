@@ -68,7 +68,9 @@ test('a worklist leaves out a set that does not answer only for a partial listin
   const wrong = Promise.resolve(refused('invalid'))
   const part = { ...listing, isPartial: true } as const
   expect(await mergedListing(listing, pageOfWorklist(west), [away])).toEqual(await away)
-  expect(await mergedListing(part, pageOfWorklist(west), [away])).toEqual(await pageOfWorklist(west))
+  expect(await mergedListing(part, pageOfWorklist(west), [away])).toEqual(
+    await pageOfWorklist(west),
+  )
   // Another node knows what the own set has, and what is wrong with the question no set does.
   expect(await mergedListing(part, away, [pageOfWorklist(west)])).toEqual(await away)
   expect(await mergedListing(part, pageOfWorklist(west), [away, wrong])).toEqual(await wrong)

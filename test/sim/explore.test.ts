@@ -84,17 +84,17 @@ test("LEASE-2: a grantor's clock follows its holder's, or the holder's death", (
       reader.take(grantor, answer, () => undefined)
     }
   }
-  expect(reader.isLive(grantor)).toBe(true)
+  expect(reader.confirmLive(grantor)).toBe(true)
   expect(isDue(1)).toBe(true)
   lender.expire(holder)
   // Asked at 1, for two ticks.
   expect(isDue(1)).toBe(false)
   expect(isDue(2)).toBe(true)
   reader.lapse(grantor)
-  expect(reader.isLive(grantor)).toBe(true)
+  expect(reader.confirmLive(grantor)).toBe(true)
   expect(isDue(1)).toBe(false)
   reader.lapse(grantor)
-  expect(reader.isLive(grantor)).toBe(false)
+  expect(reader.confirmLive(grantor)).toBe(false)
   expect(isDue(1)).toBe(true)
 })
 

@@ -176,7 +176,12 @@ test('more changes at once than the feed remembers are a gap, also for a waiting
     ...{ clock: bench.clockOf('n1'), random: bench.random, node: nodeId('n1') },
     replica: Object.assign(replica, { worklist: { ...replica.worklist, watch } }),
   })
-  const common = { kind: 'watch-worklist', topic: 'queue/q', member: 'x', isLeaving: false } as const
+  const common = {
+    kind: 'watch-worklist',
+    topic: 'queue/q',
+    member: 'x',
+    isLeaving: false,
+  } as const
   const first = await settled(bench.world, service.execute({ ...common, waitMs: 0 }, 1_000))
   if (first.kind !== 'watch-worklist') throw new Error(first.kind)
   const { mark } = first

@@ -15,7 +15,8 @@ export interface CancelRequest {
   readonly request: number
 }
 
-export type Operation = CellOperation | GroupOperation | WorklistOperation | GetStatus | CancelRequest
+export type Operation =
+  CellOperation | GroupOperation | WorklistOperation | GetStatus | CancelRequest
 
 export type Reply =
   Answer | GroupAnswer | WorklistAnswer | { readonly kind: 'status'; readonly status: Uint8Array }

@@ -7,7 +7,11 @@ import type { CellOperation, GetItem, LogPlace, PutItem, ReadFrom } from '../../
 import { shardCount } from '../../cells/shard.ts'
 import type { Intents } from '../../txn/intents.ts'
 import { isWorklistOperation } from '../../worklist/worklist-operation.ts'
-import { worklistOperationKinds, packWorklistOperation, readWorklistOperation } from './worklist-codec.ts'
+import {
+  worklistOperationKinds,
+  packWorklistOperation,
+  readWorklistOperation,
+} from './worklist-codec.ts'
 import * as part from './client-fields.ts'
 import type { CancelRequest, MalformedRequest, Operation, Request } from './client-message.ts'
 import { groupOperationKinds, packGroupOperation, readGroupOperation } from './group-codec.ts'

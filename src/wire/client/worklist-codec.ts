@@ -86,7 +86,9 @@ export function readWorklistOperation(
   }
 }
 
-export function packWorklistAnswer(answer: Exclude<WorklistAnswer, { kind: 'problem' }>): Packable[] {
+export function packWorklistAnswer(
+  answer: Exclude<WorklistAnswer, { kind: 'problem' }>,
+): Packable[] {
   switch (answer.kind) {
     case 'list-worklist':
       return [answer.groups.map(packListed)]

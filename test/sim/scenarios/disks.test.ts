@@ -17,7 +17,7 @@ test('PAX-2: a node with an old log, alone, does not outgrow what the others rem
   for (let shard = 0; shard < 8; shard++) story.at(700 + 50 * shard).get('c2', { shard })
   for (let refKey = 20; refKey < 40; refKey++) story.at(800 + 50 * refKey).put('c2', { refKey })
   const told = await run(story.at(8_000).put('c1', { refKey: 9 }))
-  expect(told.result.coverage).toMatchObject({ 'refused_by_peer': 1 })
+  expect(told.result.coverage).toMatchObject({ refused_by_peer: 1 })
   expect(told.has({ who: 'n2', verb: 'note', kind: 'has an old disk' })).toBe(true)
   expect(told.has({ who: 'n2', kind: 'flushed', before: 600 })).toBe(true)
   expect(told.has({ who: 'n2', kind: 'flushed', after: 600 })).toBe(false)
