@@ -19,7 +19,7 @@ const timeoutMs = 60_000
 
 /** A client that closes when the bench is stopped: nothing that is under way is waited for then. */
 export async function openClient(nodes: readonly string[], signal: AbortSignal): Promise<Client> {
-  const client = await connect({ nodes, timeoutMs })
+  const client = await connect({ endpoints: nodes, timeoutMs })
   signal.addEventListener('abort', () => void client.close(), { once: true })
   return client
 }

@@ -84,7 +84,7 @@ export async function benchGateway(
 async function putRows(client: Client): Promise<readonly string[]> {
   const rows = Array.from({ length: rowCount }, () => randomUUID())
   const cells = rows.map((rowKey) => ({ rowKey, column: 'BASE', refKey: 0, body }))
-  await client.cells('bench').batchPut(cells)
+  await client.cells('bench').putMany(cells)
   return rows
 }
 

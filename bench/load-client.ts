@@ -13,7 +13,7 @@ import { loads, say } from './load-messages.ts'
 import { textValues } from './values.ts'
 
 const [urls = '', valueBytes = '100', spread = 'all-groups'] = process.argv.slice(2)
-const client = await connect({ nodes: urls.split(',') })
+const client = await connect({ endpoints: urls.split(',') })
 const cells = client.cells('bench')
 const nextText = textValues(Number(valueBytes))
 const cellOf = (rowKey: string, refKey = 0) => ({

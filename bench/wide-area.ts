@@ -87,7 +87,9 @@ export class WideArea {
   }
 
   get(region: number, row: string): Promise<Cost> {
-    return this.#cost(() => this.#client(region).cells(datastore).latest(row, 'BASE'))
+    return this.#cost(() =>
+      this.#client(region).cells(datastore).get({ rowKey: row, column: 'BASE' }),
+    )
   }
 
   /** Lease times from a failure to the answer of the first write after it; the node is back afterwards. */

@@ -3,7 +3,8 @@
 // Declaring in TypeScript.
 export { defineSchema, type DefinedSchema } from './define.ts'
 export { t, type PropertyTypes } from './property.ts'
-export { desc, table } from './table.ts'
+export { desc, table, type Table } from './table.ts'
+export type { Shaped, TableShape } from './infer.ts'
 
 // Types of rows, keys and queries.
 export type {
@@ -29,7 +30,13 @@ export {
 } from './values.ts'
 
 // The same as data, as text and as JSON.
-export type { Index, Property, PropertyType, Schema, Table } from './model.ts'
+export type {
+  Index as IndexModel,
+  Property as PropertyModel,
+  PropertyType,
+  Schema,
+  Table as TableModel,
+} from './model.ts'
 export type { SchemaResult } from './check.ts'
 export { parseSchema } from './ddl-parse.ts'
 export { printSchema } from './ddl-print.ts'

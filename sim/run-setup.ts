@@ -1,7 +1,7 @@
 /** The parts that a run starts from: its plan, as plain data, its listeners, and its cluster. */
 import type { ClientFrame } from '../src/wire/client/client-message.ts'
-import { deliveryBounds } from '../src/queues/bounds.ts'
-import { relayBounds } from '../src/tables/bounds.ts'
+import { deliveryBounds } from '../src/queues/limits.ts'
+import { relayBounds } from '../src/tables/limits.ts'
 import { worklistBounds } from '../src/worklist/worklist-worker.ts'
 import type { Bug } from '../src/node/bugs.ts'
 import { Node } from '../src/node/compose.ts'

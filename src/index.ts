@@ -3,34 +3,11 @@
 // A client, and what it gives.
 export { connect, type ConnectOptions } from './client/connect.ts'
 export type { Client } from './client/client.ts'
-export type { ClientCells } from './client/cells.ts'
-export type {
-  CellIndexEntry,
-  CellIndexPage,
-  ClientCellIndex,
-  ClientCellIndexes,
-  IndexQueryOptions,
-} from './client/cell-indexes.ts'
-export type { GivenIndexValue, IndexWhere } from './client/filters.ts'
-export type { ClientIndexes, TableIndexState } from './client/indexes.ts'
-export type {
-  GivenPlace,
-  LogOptions,
-  LogPage,
-  Page,
-  PageOptions,
-  PurgedPage,
-  PurgeOptions,
-  PurgePageOptions,
-  PurgeShardsOptions,
-  ReadOptions,
-  ShardLogOptions,
-  VersionOptions,
-  WriteOptions,
-} from './client/options.ts'
-export type { LoggedCell, TailOptions } from './client/tail.ts'
 
 export type { GivenTime } from './base/given-time.ts'
+/** `current`, `snapshot`, `inconsistent`, or a moment of the past. Cells are read by the first two. */
+export type { ReadLevel } from './tables/tables.ts'
+export type { Page } from './base/page.ts'
 
 // Typed tables.
 export {
@@ -44,8 +21,8 @@ export {
   type TransactionCallOptions,
   type TransactionResult,
 } from './tables/tables.ts'
-export type { ReadLevel as TableReadLevel } from './tables/tables.ts'
-export type { Page as TablePage, ScanOptions } from './tables/read-rows.ts'
+export type { ScanOptions } from './tables/read-rows.ts'
+export type { Paged } from './tables/paged.ts'
 export type {
   GroupReader,
   GroupTransaction,
@@ -58,29 +35,61 @@ export type {
 export type { IndexReport } from './tables/check-indexes.ts'
 export type { AppliedSchema } from './tables/registry.ts'
 export type { IntentName, IntentOutcome } from './group/replica-port.ts'
+export type { Groups } from './client/groups.ts'
+export type { LockOptions } from './txn/locks.ts'
+
+// Indexes of tables: building, comparing, dropping.
+export type { TableIndexState, IndexAdmin } from './client/indexes.ts'
+export type { BuiltIndexReport } from './tables/index-compare.ts'
+export type { Progress } from './indexes/report.ts'
+export type { BuildOptions } from './client/options.ts'
 
 // Queues: messages from group to group.
 export { queue, type Message, type Queue, type QueueCallOptions } from './tables/queue-types.ts'
+export type { Queues } from './client/queues.ts'
 export type { QueueHandling } from './queues/handle-call.ts'
 export type { SendOptions } from './queues/send.ts'
-export {
-  batchMessagesMax,
-  delayMsMax,
-  handleDefaults,
-  messageBytesMax,
-  sentMessagesMax,
-  type HandleOptions,
-} from './queues/bounds.ts'
+export type { DeadLetter, DeadLetters } from './queues/dead-letters.ts'
+export type { QueueSum } from './queues/queue-sum.ts'
+export type { WaitingMessage } from './queues/inspect.ts'
+export { consumeDefaults, type ConsumeOptions } from './queues/limits.ts'
 
 // Cells.
+export type { Cells } from './client/cells.ts'
 export type { Added, Buffered, Cell, CellName, NewCell, Written } from './cells/cell.ts'
-export type { RejectedPut } from './client/rejected.ts'
-export type { Json } from './cells/body.ts'
 export type { GetItem, LogPlace } from './cells/operation.ts'
+export type { Json } from './cells/body.ts'
 export type { Outcome, Problem } from './base/problem.ts'
-export type { ReadLevel } from './group/replica-port.ts'
+export type {
+  GivenPlace,
+  LogOptions,
+  LogPage,
+  PageOptions,
+  PurgedPage,
+  PurgeOptions,
+  PurgePageOptions,
+  PurgeShardsOptions,
+  ReadOptions,
+  ShardLogOptions,
+  VersionOptions,
+  WriteOptions,
+} from './client/options.ts'
+export type { LoggedCell, TailOptions } from './client/tail.ts'
+export type { RejectedPut } from './client/rejected.ts'
 export { shardCount } from './cells/shard.ts'
 export { shardOf } from './client/row-shard.ts'
+
+// Indexes over cells.
+export type {
+  CellBuildOptions,
+  CellIndex,
+  CellIndexAdmin,
+  CellIndexEntry,
+  IndexQueryOptions,
+} from './client/cell-indexes.ts'
+export type { CellIndexReport } from './cells/index-build.ts'
+export type { KnownIndex } from './cells/index-registry.ts'
+export type { GivenIndexValue, IndexWhere } from './client/filters.ts'
 
 // Errors: one class, a closed list of codes, and whether the same call may be made again.
 export {
@@ -90,15 +99,4 @@ export {
   type StoreErrorDetail,
 } from './base/errors.ts'
 
-// Limits.
-export {
-  batchItemsMax,
-  cellBytesMax,
-  columnNameCharsMax,
-  datastoreNameCharsMax,
-  pageItemsMax,
-  tailWaitSecondsMax,
-} from './base/limits.ts'
-export { batchBytesMax } from './cells/bounds.ts'
-export { answerBytesMax, callTimeoutMsMax } from './txn/bounds.ts'
-export { bodyDepthMax } from './cells/body.ts'
+export { limits, type LibraryLimits } from './limits.ts'

@@ -12,7 +12,7 @@ import {
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** What was left when somebody last lowered these numbers. Lower them with every sentence that is mended. */
-const left = { titles: 6, comments: 1234, pages: 337 }
+const left = { titles: 6, comments: 1219, pages: 335 }
 
 test.each<[keyof typeof left, (root: string) => readonly Symptom[]]>([
   ['titles', symptomsOfTitles],

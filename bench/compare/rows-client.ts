@@ -26,7 +26,7 @@ const keyCount = 1_000_000
 const rowCount = 1_000
 const nextValue = bytesValues(Number(valueBytes))
 
-const client = await connect({ nodes: urls.split(',') })
+const client = await connect({ endpoints: urls.split(',') })
 await client.applySchema(schema.model)
 const tables = await client.tables(schema)
 

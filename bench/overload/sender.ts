@@ -125,7 +125,7 @@ async function lookAfter({ afterPerSecond, afterMs }: OpenLoad): Promise<readonl
 async function answerOfFresh(ms: number): Promise<number | undefined> {
   const startMs = performance.now()
   const passedMs = (): number => performance.now() - startMs
-  const client = await connect({ nodes: urls, timeoutMs })
+  const client = await connect({ endpoints: urls, timeoutMs })
   try {
     while (passedMs() < ms) {
       const fromMs = passedMs()
@@ -165,6 +165,6 @@ process.on('message', (load) => {
 })
 for (let n = 0; n < Number(clientCount); n++) {
   const own = urls[n % urls.length]
-  if (own !== undefined) clients.push(await connect({ nodes: [own], timeoutMs }))
+  if (own !== undefined) clients.push(await connect({ endpoints: [own], timeoutMs }))
 }
 say({ kind: 'ready' })

@@ -100,7 +100,7 @@ class Measurement {
   }
 
   async run(): Promise<QueueFigures> {
-    const handling = this.#client.queues.handle({
+    const handling = this.#client.queues.consume({
       queue,
       handle: async (transaction, messages) => {
         transaction.put(Buffer.from(`seen/${messages[0]?.id}`), Buffer.from('x'))

@@ -303,7 +303,7 @@ class Returns {
         const some = Array.from({ length: filledPuts }, () => {
           return { rowKey: randomUUID(), column: 'BASE', refKey: 0, body }
         })
-        await cells.batchPut(some)
+        await cells.putMany(some)
       }
     }
     await Promise.all(Array.from({ length: filledCalls }, putSome))

@@ -84,7 +84,7 @@ export async function benchSchemaless(
 }
 
 async function declare(client: Client): Promise<void> {
-  const indexes = client.cellIndexes('indexed')
+  const indexes = client.cells('indexed').indexes
   const fields = [
     { field: 'rider', type: 'uuid' },
     { field: 'kilometres', type: 'double' },
@@ -145,7 +145,7 @@ async function measureLag(
     const answered = performance.now()
     let isShown = false
     while (!isShown && performance.now() - answered < lagMsMax) {
-      isShown = (await query.query({ rider })).entries.length > 0
+      isShown = (await query.query({ rider })).items.length > 0
     }
     if (isShown) latenciesMs.push(performance.now() - answered)
     else failures += 1
@@ -207,7 +207,7 @@ async function load(client: Client, rows: readonly string[]): Promise<void> {
   for (let from = 0; from < rows.length; from += batch) {
     const some = rows.slice(from, from + batch)
     const cells = some.map((rowKey) => ({ rowKey, column: 'BASE', refKey: 0, body }))
-    const outcomes = await client.cells('triggered').batchPut(cells)
+    const outcomes = await client.cells('triggered').putMany(cells)
     if (outcomes.some(({ kind }) => kind !== 'ok')) throw new BenchError('a put failed')
   }
 }

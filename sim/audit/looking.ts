@@ -1,13 +1,13 @@
 /**
  * The state at the end, read for the reckoning: logs, entries of the index, offsets of triggers.
  */
+import { chunksOf, mapConcurrently } from '../../src/base/concurrency.ts'
 import { errorOf } from '../../src/base/problem.ts'
-import { shardCount } from '../../src/cells/shard.ts'
-import { mapBounded } from '../../src/cells/pool.ts'
+import { allShards } from '../../src/cells/shard.ts'
 import type { Client } from '../../src/client/client.ts'
 import { connect } from '../../src/client/connect.ts'
 import type { IndexWhere } from '../../src/client/cell-indexes.ts'
-import type { ReadLevel } from '../../src/group/replica-port.ts'
+import type { ReplicaReadLevel } from '../../src/group/replica-port.ts'
 import { triggerAdmin } from '../../src/triggers/run.ts'
 import type { Logs, SeenCell, SeenEntry, Span } from './reckoning.ts'
 import { datastore, indexName, tripColumn } from './trips.ts'
@@ -17,17 +17,14 @@ const shardsAtOnce = 64
 const batchesAtOnce = 4
 const zonesAtOnce = 8
 
-/** The logs of all shards through one node; with `any`, as it alone has them. */
-export async function logsAt(url: string, read: ReadLevel): Promise<Logs> {
-  const client = await connect({ nodes: [url], timeoutMs: readTimeoutMs })
+/** The logs of all shards through one node; with `snapshot`, as it alone has them. */
+export async function logsAt(url: string, read: ReplicaReadLevel): Promise<Logs> {
+  const client = await connect({ endpoints: [url], timeoutMs: readTimeoutMs })
   try {
     const logs: Map<number, readonly SeenCell[]> = new Map()
-    let places = Array.from({ length: shardCount }, (_, shard) => ({ shard, addedId: 0 }))
+    let places: readonly Place[] = allShards.map((shard) => ({ shard, addedId: 0 }))
     while (places.length > 0) {
-      const batches = Array.from({ length: Math.ceil(places.length / shardsAtOnce) }, (_, i) =>
-        places.slice(i * shardsAtOnce, (i + 1) * shardsAtOnce),
-      )
-      const next = await mapBounded(batches, batchesAtOnce, (some) =>
+      const next = await mapConcurrently(chunksOf(places, shardsAtOnce), batchesAtOnce, (some) =>
         readPages(client, some, read, logs),
       )
       places = next.flat()
@@ -47,15 +44,15 @@ interface Place {
 async function readPages(
   client: Client,
   places: readonly Place[],
-  read: ReadLevel,
+  read: ReplicaReadLevel,
   logs: Map<number, readonly SeenCell[]>,
 ): Promise<Place[]> {
   const asked = places.map((place) => ({ kind: 'after', ...place }) as const)
-  const pages = await client.cells(datastore).batchShardLog(asked, { read })
+  const pages = await client.cells(datastore).shardLogs(asked, { read })
   return pages.flatMap((outcome, i) => {
     const { shard = -1 } = places[i] ?? {}
     if (outcome.kind === 'problem') throw errorOf(outcome.problem)
-    const { cells, next, asOf } = outcome.value
+    const { items: cells, cursor: next, asOf } = outcome.value
     if (cells.length > 0) {
       logs.set(shard, [...(logs.get(shard) ?? []), ...cells.map((cell) => ({ ...cell, shard }))])
     }
@@ -68,7 +65,7 @@ export async function entriesOf(
   client: Client,
   zones: readonly number[],
 ): Promise<ReadonlyMap<number, readonly SeenEntry[]>> {
-  const found = await mapBounded(zones, zonesAtOnce, (zone) => query(client, { zone }))
+  const found = await mapConcurrently(zones, zonesAtOnce, (zone) => query(client, { zone }))
   return new Map(zones.map((zone, i) => [zone, found[i] ?? []]))
 }
 
@@ -81,7 +78,7 @@ async function query(client: Client, where: IndexWhere): Promise<readonly SeenEn
   const entries: SeenEntry[] = []
   for (let cursor: string | undefined; ;) {
     const page = await index.query(where, cursor === undefined ? {} : { cursor })
-    for (const { rowKey, fields } of page.entries) {
+    for (const { rowKey, fields } of page.items) {
       entries.push({ rowKey, at: Number(fields['at']), total: Number(fields['total']) })
     }
     cursor = page.cursor

@@ -85,7 +85,7 @@ export async function runAudit(options: AuditOptions): Promise<AuditResult> {
     options.onPhase('starting three nodes and two gateways')
     await fleet.start()
     const nodes = fleet.gateways.map(({ place }) => place.url ?? '')
-    client = await connect({ nodes, timeoutMs: callTimeoutMs })
+    client = await connect({ endpoints: nodes, timeoutMs: callTimeoutMs })
     return await new Audit(options, fleet, client).carryOut()
   } finally {
     await client?.close()
@@ -164,7 +164,7 @@ class Audit {
 
   async #buildIndex(loading: Loading): Promise<void> {
     const { trips, onProgress } = this.#options
-    const indexes = this.#client.cellIndexes(datastore)
+    const indexes = this.#client.cells(datastore).indexes
     await again(() => indexes.apply(indexDefinition))
     const onBuild = ({ phase, done, total }: Progress): void => {
       const loaded = `${loading.acknowledged} of ${trips.length} trips`
@@ -201,7 +201,7 @@ class Audit {
     const entries = async (): Promise<number> => sizeOf(await this.#entries())
     await this.#progress('entries of the index', entries, trips.length)
     for (const [nth, { id }] of this.#fleet.nodes.entries()) {
-      const cells = async (): Promise<number> => sizeOf(await logsAt(this.#urlOf(nth), 'any'))
+      const cells = async (): Promise<number> => sizeOf(await logsAt(this.#urlOf(nth), 'snapshot'))
       await this.#progress(`cells at ${id}`, cells, 2 * trips.length)
     }
     return (performance.now() - startedMs) / 1000
@@ -211,7 +211,7 @@ class Audit {
     const { trips } = this.#options
     const byNode = new Map<string, Logs>()
     for (const [nth, { id }] of this.#fleet.nodes.entries()) {
-      const logs = await logsAt(this.#urlOf(nth), 'any')
+      const logs = await logsAt(this.#urlOf(nth), 'snapshot')
       byNode.set(id, logs)
       this.#complaints.push(...cellComplaints(trips, logs).map((text) => `at ${id}: ${text}`))
     }
@@ -242,7 +242,7 @@ class Audit {
 
   /** What each row says of its own entry. */
   async #reckonRows(): Promise<void> {
-    const indexes = this.#client.cellIndexes(datastore)
+    const indexes = this.#client.cells(datastore).indexes
     const { faults } = await again(() => indexes.check(indexName))
     this.#complaints.push(...faults.map(({ entry, kind }) => `index check: ${entry} is ${kind}`))
   }

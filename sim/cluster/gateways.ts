@@ -154,7 +154,7 @@ export class Gateways {
    */
   async #lookAround({ name, serve }: Living, row: number): Promise<void> {
     const rowKey = `00000000-0000-4000-8000-${row.toString(16).padStart(12, '0')}`
-    const path = `/v1/datastores/nobody/cells/${rowKey}?read=any`
+    const path = `/v1/datastores/nobody/cells/${rowKey}?read=snapshot`
     await answered(serve, name, { method: 'GET', path, headers: {} })
   }
 

@@ -1,4 +1,5 @@
 /** `sim mutants`: planted bugs, each of which must be found. */
+import { mapConcurrently } from '../../src/base/concurrency.ts'
 import { medianOf } from '../median.ts'
 import type { Mutant } from '../mutants/mutant.ts'
 import { hunt, type HuntOptions, type HuntResult } from '../mutants/mutant-hunt.ts'
@@ -84,16 +85,12 @@ async function huntAll(
   jobs: number,
 ): Promise<readonly HuntResult[]> {
   const results = new Map<Mutant, HuntResult>()
-  const waiting = chosen.values()
-  const work = async (): Promise<void> => {
-    for (const mutant of waiting) {
+  try {
+    await mapConcurrently(chosen, jobs, async (mutant) => {
       const result = await hunt(mutant, options)
       results.set(mutant, result)
       say(`${describeHunt(result)}: ${mutant.title}`)
-    }
-  }
-  try {
-    await Promise.all(Array.from({ length: jobs }, work))
+    })
   } catch (error) {
     if (options.signal?.aborted !== true) throw error
   }

@@ -22,17 +22,17 @@ type Open = readonly (OpenOperation | undefined)[]
 export function recordBatches(
   cells: CellCalls,
   { sink, names, begin }: Recorder,
-): Pick<CellCalls, 'batchGet' | 'batchShardLog'> {
+): Pick<CellCalls, 'getMany' | 'shardLogs'> {
   const { isPurged = () => false, isSession = true, hasBatchSession = isSession } = sink
   const beginAll = (shards: readonly number[], options: ReadOptions): Open =>
     shards.map((shard) =>
       isPurged(shard) ? undefined : begin([], shard, levelOf(options), hasBatchSession),
     )
   return {
-    async batchGet(items, options = {}) {
+    async getMany(items, options = {}) {
       const shards = items.map(({ rowKey }) => shardOf(rowKey))
       const open = beginAll(shards, options)
-      const outcomes = await recordedAll(open, () => cells.batchGet(items, options))
+      const outcomes = await recordedAll(open, () => cells.getMany(items, options))
       endEach(open, outcomes, (cell, i) => {
         const item = items[i]
         if (item?.refKey !== undefined) return names.got({ ...item, refKey: item.refKey }, cell)
@@ -41,10 +41,10 @@ export function recordBatches(
       return outcomes
     },
 
-    async batchShardLog(places, options = {}) {
+    async shardLogs(places, options = {}) {
       const shards = places.map(({ shard }) => shard)
       const open = beginAll(shards, options)
-      const outcomes = await recordedAll(open, () => cells.batchShardLog(places, options))
+      const outcomes = await recordedAll(open, () => cells.shardLogs(places, options))
       // All pages share an answer's room: one that is short may have been cut, unless it says more.
       endEach(open, outcomes, (page, i) => names.page(page, { limit: 0, ...startOf(places[i]) }))
       return outcomes

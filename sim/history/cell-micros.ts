@@ -7,7 +7,8 @@ import { pageItemsMax } from '../../src/base/limits.ts'
 import { canonicalJson } from '../../src/cells/body.ts'
 import type { Cell, CellName, NewCell } from '../../src/cells/cell.ts'
 import { shardOf } from '../../src/cells/shard.ts'
-import type { LogPage, Page, ReadOptions } from '../../src/client/options.ts'
+import type { Page } from '../../src/base/page.ts'
+import type { LogPage, ReadOptions } from '../../src/client/options.ts'
 import type { Level, MicroOperation } from './operation.ts'
 
 /** A page with more bytes than this may have been cut for its size. */
@@ -27,7 +28,7 @@ interface LogPlaceOptions {
 }
 
 interface VersionRange {
-  readonly from?: number
+  readonly cursor?: number | undefined
   readonly reverse?: boolean
 }
 
@@ -58,8 +59,12 @@ export interface Names {
   got(name: CellName, cell: Cell | undefined): readonly MicroOperation[]
   latest(name: ColumnName, cell: Cell | undefined): readonly MicroOperation[]
   /** The columns of a row from one on. */
-  row(rowKey: string, from: string | undefined, page: Page<string>): readonly MicroOperation[]
-  versions(name: ColumnName, range: VersionRange, page: Page<number>): readonly MicroOperation[]
+  row(rowKey: string, from: string | undefined, page: Page<Cell>): readonly MicroOperation[]
+  versions(
+    name: ColumnName,
+    range: VersionRange,
+    page: Page<Cell, number>,
+  ): readonly MicroOperation[]
   page(page: LogPage, options: LogPlaceOptions): readonly MicroOperation[]
 }
 
@@ -101,7 +106,7 @@ export function namesOf(datastore: string, columns: KnownColumns = new KnownColu
       const { refKey: version } = name
       return [{ kind: 'get', key: keyOf(name), version, isPresent: false }]
     },
-    row(rowKey, from = '', { cells, next }) {
+    row(rowKey, from = '', { items: cells, cursor: next }) {
       const shown = cells.flatMap((cell) => latest(cell, cell))
       const seen = new Set(cells.map(({ column }) => column))
       const absent = [...columns.of(rowKey)].filter(
@@ -109,14 +114,14 @@ export function namesOf(datastore: string, columns: KnownColumns = new KnownColu
       )
       return [...shown, ...absent.flatMap((column) => latest({ rowKey, column }, undefined))]
     },
-    versions(name, range, { cells, next }) {
+    versions(name, range, { items: cells, cursor: next }) {
       for (const cell of cells) columns.add(cell)
       const versions = cells.map((cell) => ({ version: cell.refKey, value: hashOf(cell) }))
       const key = keyOf(name)
       return [{ kind: 'range', key, versions, ...stretchOf(range, next) }, ...cells.map(place)]
     },
     page(page, options) {
-      for (const cell of page.cells) columns.add(cell)
+      for (const cell of page.items) columns.add(cell)
       const view = stretchOfLog(page, options)
       return view === undefined ? [] : [{ kind: 'read', key: list(page.shard), ...view }]
     },
@@ -129,7 +134,7 @@ export function levelOf(options: ReadOptions | undefined): Level {
 
 /** What a page covers: up to where the next one begins. */
 function stretchOf(
-  { from, reverse = false }: VersionRange,
+  { cursor: from, reverse = false }: VersionRange,
   next: number | undefined,
 ): { readonly from: number; readonly to?: number } {
   if (!reverse) return { from: from ?? 0, ...(next !== undefined && { to: next - 1 }) }
@@ -137,7 +142,7 @@ function stretchOf(
 }
 
 function stretchOfLog(
-  { cells, asOf }: LogPage,
+  { items: cells, asOf }: LogPage,
   { after, limit = pageItemsMax, waitMs = 0 }: LogPlaceOptions,
 ): Pick<MicroOperation & { readonly kind: 'read' }, 'elements' | 'after' | 'isEnd'> | undefined {
   const [first] = cells

@@ -22,7 +22,10 @@ export function lineOf(operation: HistoryOperation): string {
   const single = micro.length === 1 && first !== undefined ? singleOf(first) : undefined
   const what = single ?? { op: 'txn', value: micro.map(tupleOf) }
   const timed = { start, ...(end === undefined ? {} : { end }), outcome }
-  const rest = { ...(level === 'any' ? { level } : {}), ...(group === undefined ? {} : { group }) }
+  const rest = {
+    ...(level === 'snapshot' ? { level } : {}),
+    ...(group === undefined ? {} : { group }),
+  }
   return JSON.stringify({
     client,
     ...what,

@@ -68,10 +68,10 @@ export type Outcome = 'ok' | 'fail' | 'unknown'
 
 /**
  * - `current`: a transaction, or a read that sees all that was acknowledged before it began
- * - `any`: a read of some replica; it sees one state, never older than what its session has seen of
+ * - `snapshot`: a read of some replica; it sees one state, never older than what its session has seen of
  *   the same group
  */
-export type Level = 'current' | 'any'
+export type Level = 'current' | 'snapshot'
 
 export interface HistoryOperation {
   readonly client: string

@@ -201,7 +201,7 @@ function isOutcome(value: unknown): value is Outcome {
 }
 
 function isLevel(value: unknown): value is Level {
-  return value === 'current' || value === 'any'
+  return value === 'current' || value === 'snapshot'
 }
 
 function isOptionalText(value: unknown): value is string | undefined {

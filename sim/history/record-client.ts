@@ -6,10 +6,12 @@
  * about a cell must fit the log that holds it. Purges are not recorded.
  */
 import { StoreError } from '../../src/base/errors.ts'
-import type { Cell, CellName, NewCell, Written } from '../../src/cells/cell.ts'
+import type { Cell, NewCell, Written } from '../../src/cells/cell.ts'
+import type { GetItem } from '../../src/cells/operation.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import type { Client } from '../../src/client/client.ts'
-import type { LogPage, Page, ReadOptions, WriteOptions } from '../../src/client/options.ts'
+import type { Page } from '../../src/base/page.ts'
+import type { LogPage, ReadOptions, WriteOptions } from '../../src/client/options.ts'
 import { recordBatches } from './batch-record.ts'
 import { levelOf, namesOf } from './cell-micros.ts'
 import type { Asked, OpenOperation } from './history-log.ts'
@@ -50,35 +52,32 @@ export function recordCells(cells: CellCalls, datastore: string, sink: Sink): Ce
       // A cell that is there already was found in the replica asked, which may be behind in the
       // rest: true, since a cell stays, but no current read of its shard.
       if (written.created) open.ok(names.writes(cell, written.addedId))
-      else open.ok(names.found(told), { level: 'any' })
+      else open.ok(names.found(told), { level: 'snapshot' })
       return written
     },
 
-    async get(name: CellName, options?: ReadOptions): Promise<Cell | undefined> {
-      if (isPurged(shardOf(name.rowKey))) return cells.get(name, options)
-      const open = begin([], shardOf(name.rowKey), levelOf(options))
-      const cell = await recorded(open, () => cells.get(name, options))
-      open.ok(names.got(name, cell))
-      return cell
-    },
-
-    async latest(rowKey, column, options): Promise<Cell | undefined> {
-      if (isPurged(shardOf(rowKey))) return cells.latest(rowKey, column, options)
+    async get(name: GetItem, options?: ReadOptions): Promise<Cell | undefined> {
+      const { rowKey, column, refKey } = name
+      if (isPurged(shardOf(rowKey))) return cells.get(name, options)
       const open = begin([], shardOf(rowKey), levelOf(options))
-      const cell = await recorded(open, () => cells.latest(rowKey, column, options))
-      open.ok(names.latest({ rowKey, column }, cell))
+      const cell = await recorded(open, () => cells.get(name, options))
+      open.ok(
+        refKey === undefined
+          ? names.latest({ rowKey, column }, cell)
+          : names.got({ rowKey, column, refKey }, cell),
+      )
       return cell
     },
 
-    async latestAll(rowKey, options = {}): Promise<Page<string>> {
+    async latestAll(rowKey, options = {}): Promise<Page<Cell>> {
       if (isPurged(shardOf(rowKey))) return cells.latestAll(rowKey, options)
       const open = begin([], shardOf(rowKey), levelOf(options))
       const page = await recorded(open, () => cells.latestAll(rowKey, options))
-      open.ok(names.row(rowKey, options.from, page))
+      open.ok(names.row(rowKey, options.cursor, page))
       return page
     },
 
-    async versions(rowKey, column, options = {}): Promise<Page<number>> {
+    async versions(rowKey, column, options = {}): Promise<Page<Cell, number>> {
       if (isPurged(shardOf(rowKey))) return cells.versions(rowKey, column, options)
       const open = begin([], shardOf(rowKey), levelOf(options))
       const page = await recorded(open, () => cells.versions(rowKey, column, options))

@@ -3,23 +3,15 @@
  * into.
  */
 import type { Written } from '../../src/cells/cell.ts'
-import type { ClientCells } from '../../src/client/cells.ts'
+import type { Cells } from '../../src/client/cells.ts'
 import type { KnownColumns } from './cell-micros.ts'
 import type { HistoryLog, OpenOperation } from './history-log.ts'
 import type { Level, MicroOperation } from './operation.ts'
 
 /** The calls that an application makes. */
 export type CellCalls = Pick<
-  ClientCells,
-  | 'put'
-  | 'get'
-  | 'latest'
-  | 'latestAll'
-  | 'versions'
-  | 'shardLog'
-  | 'batchGet'
-  | 'batchShardLog'
-  | 'purgeShard'
+  Cells,
+  'put' | 'get' | 'latestAll' | 'versions' | 'shardLog' | 'getMany' | 'shardLogs' | 'purgeShard'
 >
 
 export interface Sink {

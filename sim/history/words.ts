@@ -19,7 +19,7 @@ export function operationText(operation: HistoryOperation): string {
   const { client, start, end, outcome, level, node, micro } = operation
   const time = end === undefined ? `from ${start}` : `${start} to ${end}`
   const place = node === undefined ? '' : ` at ${node}`
-  const kind = level === 'any' ? ', any replica' : ''
+  const kind = level === 'snapshot' ? ', any replica' : ''
   return `${client}${place}, ${time}${kind}, ${outcome}: ${micro.map(microText).join('; ')}`
 }
 

@@ -42,7 +42,8 @@ export const askedMutants: readonly Mutant[] = [
       {
         file: 'src/replica/driver.ts',
         find: "    await this.read(group, 'current', timeoutMs)\n    return this.#replica.outcome",
-        replace: "    await this.read(group, 'any', timeoutMs)\n    return this.#replica.outcome",
+        replace:
+          "    await this.read(group, 'snapshot', timeoutMs)\n    return this.#replica.outcome",
       },
     ],
   },

@@ -166,7 +166,7 @@ export const gatewayMutants: readonly Mutant[] = [
       {
         file: 'src/gateway/exchange.ts',
         find: '  return { level, atLeast }\n',
-        replace: "  return { level: level === 'current' ? 'any' : level, atLeast }\n",
+        replace: "  return { level: level === 'current' ? 'snapshot' : level, atLeast }\n",
       },
     ],
   },
@@ -176,10 +176,9 @@ export const gatewayMutants: readonly Mutant[] = [
     edits: [
       inGateways,
       {
-        file: 'src/client/fan-out.ts',
-        find: 'for (const [i, place] of places.entries()) items[place] = found[i] ?? instead\n',
-        replace:
-          'for (const [i, place] of places.entries()) items[place < 0 ? place : items.length] = found[i] ?? instead\n',
+        file: 'src/cells/batch.ts',
+        find: 'items[place] = outcomes[i] ?? missingItem\n',
+        replace: 'items[place < 0 ? place : items.length] = outcomes[i] ?? missingItem\n',
       },
     ],
   },

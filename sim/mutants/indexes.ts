@@ -86,7 +86,7 @@ export const indexMutants: readonly Mutant[] = [
         replace: '    rest = undefined\n',
       },
       {
-        file: 'src/indexes/bounds.ts',
+        file: 'src/indexes/limits.ts',
         find: '  rowsAtOnceMax: 50,\n',
         replace: '  rowsAtOnceMax: 5,\n',
       },
@@ -99,7 +99,7 @@ export const indexMutants: readonly Mutant[] = [
       {
         file: 'src/tables/index-lane.ts',
         find: "await this.#parts.replica.read(source, 'current', relayBounds.sourceMs)",
-        replace: "await this.#parts.replica.read(source, 'any', relayBounds.sourceMs)",
+        replace: "await this.#parts.replica.read(source, 'snapshot', relayBounds.sourceMs)",
       },
     ],
   },

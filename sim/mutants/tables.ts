@@ -53,7 +53,7 @@ export const tableMutants: readonly Mutant[] = [
       {
         file: 'src/txn/local-groups.ts',
         find: 'replica.read(group, level, timeoutMs, atLeast)',
-        replace: "replica.read(group, level, timeoutMs, level === 'any' ? 0 : atLeast)",
+        replace: "replica.read(group, level, timeoutMs, level === 'snapshot' ? 0 : atLeast)",
       },
     ],
   },

@@ -25,11 +25,11 @@ export const timeMutants: readonly Mutant[] = [
       {
         file: 'src/worklist/worklist-service.ts',
         find:
-          "    const { position } = await replica.read(group, 'any', readTimeoutMs)\n" +
+          "    const { position } = await replica.read(group, 'snapshot', readTimeoutMs)\n" +
           '    const rows = await replica.scan(group, { limit: 1, ...rangeOf(topic) })\n',
         replace:
           '    const rows = await replica.scan(group, { limit: 1, ...rangeOf(topic) })\n' +
-          "    const { position } = await replica.read(group, 'any', readTimeoutMs)\n",
+          "    const { position } = await replica.read(group, 'snapshot', readTimeoutMs)\n",
       },
     ],
   },

@@ -71,7 +71,7 @@ export async function runOpenLoad(options: OpenLoadOptions): Promise<OpenLoadRes
     await cluster.start()
     const urls = cluster.daemons.map(({ place }) => place.url ?? '')
     for (let i = 0; i < clientCount; i++) {
-      clients.push(await connect({ nodes: urls, timeoutMs }))
+      clients.push(await connect({ endpoints: urls, timeoutMs }))
     }
     const random = new SeededRandom(`${seed}/open load`)
     return await carryOut(options, cluster, new OpenLoad(clients, random, signal))
@@ -168,7 +168,7 @@ class OpenLoad {
     for (const [nth, rowKey] of this.#acknowledged.entries()) {
       if (nth % readEvery !== 0) continue
       const client = this.#clients[nth % this.#clients.length]
-      const cell = await client?.cells(datastore).latest(rowKey, 'BASE')
+      const cell = await client?.cells(datastore).get({ rowKey, column: 'BASE' })
       if (cell === undefined) lost.push(`the put of ${rowKey} was acknowledged and is not there`)
     }
     return lost

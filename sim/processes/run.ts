@@ -4,7 +4,7 @@
  */
 import { compareText } from '../../src/base/bytes.ts'
 import { StoreError } from '../../src/base/errors.ts'
-import type { ReadLevel } from '../../src/group/replica-port.ts'
+import type { ReplicaReadLevel } from '../../src/group/replica-port.ts'
 import { connect } from '../../src/client/connect.ts'
 import { clientName } from '../cluster/endpoints.ts'
 import { checkHistory, explain } from '../history/check.ts'
@@ -218,9 +218,9 @@ async function waitForAgreement(
   const deadlineMs = performance.now() + agreeWaitMs
   const lengths = new Map<number, number>()
   const problems: string[] = []
-  for (const level of ['current', 'any'] as const) {
+  for (const level of ['current', 'snapshot'] as const) {
     for (const { id, place } of cluster.daemons) {
-      const client = await connect({ nodes: [place.url ?? ''], timeoutMs: 5_000 })
+      const client = await connect({ endpoints: [place.url ?? ''], timeoutMs: 5_000 })
       const { cells } = recordClient(client, { client: `reader-${level}-${id}`, log })
       for (const shard of shards) {
         const wanted = lengths.get(shard) ?? 0
@@ -246,7 +246,7 @@ async function waitForAgreement(
 export async function readUntil(
   cells: Pick<CellCalls, 'shardLog'>,
   shard: number,
-  { level, wanted }: { readonly level: ReadLevel; readonly wanted: number },
+  { level, wanted }: { readonly level: ReplicaReadLevel; readonly wanted: number },
   deadlineMs: number,
 ): Promise<number | undefined> {
   let length: number | undefined
@@ -262,13 +262,13 @@ export async function readUntil(
 async function readLog(
   cells: Pick<CellCalls, 'shardLog'>,
   shard: number,
-  level: ReadLevel,
+  level: ReplicaReadLevel,
 ): Promise<number | undefined> {
   try {
     for (let after = 0; ;) {
       const page = await cells.shardLog(shard, { after, limit: pageLimit, read: level })
-      if (page.cells.length < pageLimit) return after + page.cells.length
-      after = page.next
+      if (page.items.length < pageLimit) return after + page.items.length
+      after = page.cursor
     }
   } catch (error) {
     if (error instanceof StoreError && error.retry === 'safe') return undefined

@@ -3,7 +3,7 @@
  * call after another, and writes down every call and answer.
  */
 import { StoreError } from '../../src/base/errors.ts'
-import type { ReadLevel } from '../../src/group/replica-port.ts'
+import type { ReplicaReadLevel } from '../../src/group/replica-port.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import type { Client } from '../../src/client/client.ts'
 import { connect } from '../../src/client/connect.ts'
@@ -131,7 +131,7 @@ export class ProcessWorkload {
     const all = nodes()
     const known = random.shuffle(all).slice(0, random.int(1, all.length))
     const timeoutMs = random.pick(timeoutMsChoices)
-    const client = await connect({ nodes: urlsFor(name, known), timeoutMs })
+    const client = await connect({ endpoints: urlsFor(name, known), timeoutMs })
     if (this.#isEnding) return client.close()
     // A name of its own: what the one before has seen is no promise to this one.
     const recorded = recordClient(client, { client: `${name}.${this.#lives}`, log })
@@ -170,7 +170,7 @@ export class ProcessWorkload {
       if (addedId !== undefined) this.#see(shard, addedId)
       return
     }
-    const read: ReadLevel = random.chance(anyReads) ? 'any' : 'current'
+    const read: ReplicaReadLevel = random.chance(anyReads) ? 'snapshot' : 'current'
     switch (random.int(0, 2)) {
       case 0: {
         const refKey = random.int(Math.max(0, highest - 3), Math.max(0, highest) + 1)
@@ -178,7 +178,7 @@ export class ProcessWorkload {
         return
       }
       case 1:
-        await cells.latest(rowKey, column, { read })
+        await cells.get({ rowKey, column }, { read })
         return
       default: {
         const shard = shardOf(rowKey)

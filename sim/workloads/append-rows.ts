@@ -9,7 +9,12 @@
 import { equalBytes } from '../../src/base/bytes.ts'
 import { groupOfBytes, type GroupId, type Position } from '../../src/base/ids.ts'
 import { encodeTuple } from '../../src/base/tuple.ts'
-import type { LocalReplica, ReadLevel, Row, Submission } from '../../src/group/replica-port.ts'
+import type {
+  LocalReplica,
+  ReplicaReadLevel,
+  Row,
+  Submission,
+} from '../../src/group/replica-port.ts'
 import type { KeyRange } from '../../src/group/outcome.ts'
 import type { Mutation } from '../../src/group/transaction.ts'
 import type { ListGroup, ListMicro, ListName } from '../scenarios/scenario-operation.ts'
@@ -47,7 +52,7 @@ export interface ListState {
 export interface ReadRequest {
   readonly group: ListGroup
   readonly lists: readonly ListName[]
-  readonly level: ReadLevel
+  readonly level: ReplicaReadLevel
   readonly timeoutMs: number
   readonly atLeast: Position
 }
@@ -82,7 +87,7 @@ export async function readLists(replica: LocalReplica, request: ReadRequest): Pr
     return { readPosition: point.position, seenPosition: point.position, elements }
   }
   // Something was applied meanwhile, and shown.
-  const later = await replica.read(group, 'any', timeoutMs)
+  const later = await replica.read(group, 'snapshot', timeoutMs)
   return { readPosition: point.position, seenPosition: later.position, elements }
 }
 

@@ -217,7 +217,7 @@ export class AppendWorkload {
       client,
       group,
       micro: microsOf(group, micro, undefined),
-      level: isReading && !isCurrent ? 'any' : 'current',
+      level: isReading && !isCurrent ? 'snapshot' : 'current',
     })
     if (isReading) await this.#read(session, operation, open)
     else await this.#transact(session, operation, open)
@@ -317,7 +317,7 @@ export class AppendWorkload {
         group,
         lists: listsToRead(micro),
         timeoutMs: readTimeoutMs,
-        level: isCurrent ? 'current' : 'any',
+        level: isCurrent ? 'current' : 'snapshot',
         atLeast: session.seen.get(group) ?? 0,
       }),
     )

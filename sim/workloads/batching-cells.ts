@@ -3,8 +3,10 @@
  * a moment for others of their kind. Operations without a batch form are sent at once.
  */
 import type { Outcome } from '../../src/base/problem.ts'
-import type { Cell, CellName, NewCell, Written } from '../../src/cells/cell.ts'
-import type { Page, PurgedPage, ReadOptions, LogPage } from '../../src/client/options.ts'
+import type { Cell, NewCell, Written } from '../../src/cells/cell.ts'
+import type { GetItem } from '../../src/cells/operation.ts'
+import type { Page } from '../../src/base/page.ts'
+import type { PurgedPage, ReadOptions, LogPage } from '../../src/client/options.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Coverage } from '../coverage.ts'
 import type { CellCalls } from '../history/record-client.ts'
@@ -13,22 +15,20 @@ import { itemOf, type HttpCells } from './http-cells.ts'
 const itemsMax = 4
 const waitMs = 40
 
-type Name = Omit<CellName, 'refKey'> & { readonly refKey?: number }
-
 export class BatchingCells implements CellCalls {
   readonly #cells: HttpCells
   readonly #puts: Batch<NewCell, Written>
-  readonly #gets: Batch<Name, Cell | undefined>
+  readonly #gets: Batch<GetItem, Cell | undefined>
 
   constructor(cells: HttpCells, clock: Clock, coverage: Coverage) {
     this.#cells = cells
     this.#puts = new Batch(clock, (items) => {
       if (items.length > 1) coverage.count('gateway: batch of puts')
-      return cells.batchPut(items)
+      return cells.putMany(items)
     })
     this.#gets = new Batch(clock, (items) => {
       if (items.length > 1) coverage.count('gateway: batch of gets')
-      return cells.batchGet(items)
+      return cells.getMany(items)
     })
   }
 
@@ -36,20 +36,15 @@ export class BatchingCells implements CellCalls {
     return this.#puts.add(cell)
   }
 
-  get(name: CellName, options?: ReadOptions): Promise<Cell | undefined> {
-    return options?.read === 'any' ? this.#cells.get(name, options) : this.#gets.add(name)
+  get(name: GetItem, options?: ReadOptions): Promise<Cell | undefined> {
+    return options?.read === 'snapshot' ? this.#cells.get(name, options) : this.#gets.add(name)
   }
 
-  latest(rowKey: string, column: string, options?: ReadOptions): Promise<Cell | undefined> {
-    if (options?.read === 'any') return this.#cells.latest(rowKey, column, options)
-    return this.#gets.add({ rowKey, column })
-  }
-
-  latestAll(rowKey: string, options?: ReadOptions): Promise<Page<string>> {
+  latestAll(rowKey: string, options?: ReadOptions): Promise<Page<Cell>> {
     return this.#cells.latestAll(rowKey, options)
   }
 
-  versions(...asked: Parameters<CellCalls['versions']>): Promise<Page<number>> {
+  versions(...asked: Parameters<CellCalls['versions']>): Promise<Page<Cell, number>> {
     return this.#cells.versions(...asked)
   }
 
@@ -57,14 +52,12 @@ export class BatchingCells implements CellCalls {
     return this.#cells.shardLog(...asked)
   }
 
-  batchGet(...asked: Parameters<CellCalls['batchGet']>): ReturnType<CellCalls['batchGet']> {
-    return this.#cells.batchGet(...asked)
+  getMany(...asked: Parameters<CellCalls['getMany']>): ReturnType<CellCalls['getMany']> {
+    return this.#cells.getMany(...asked)
   }
 
-  batchShardLog(
-    ...asked: Parameters<CellCalls['batchShardLog']>
-  ): ReturnType<CellCalls['batchShardLog']> {
-    return this.#cells.batchShardLog(...asked)
+  shardLogs(...asked: Parameters<CellCalls['shardLogs']>): ReturnType<CellCalls['shardLogs']> {
+    return this.#cells.shardLogs(...asked)
   }
 
   purgeShard(...asked: Parameters<CellCalls['purgeShard']>): Promise<PurgedPage> {

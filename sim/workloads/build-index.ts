@@ -20,7 +20,7 @@ export async function buildOverFew(
   { datastore, name }: { readonly datastore: string; readonly name: string },
   options: FewShards,
 ): Promise<void> {
-  const indexes = client.cellIndexes(datastore)
+  const indexes = client.cells(datastore).indexes
   const known = (await indexes.list()).find(({ definition }) => definition.name === name)
   await indexes.build(name, options)
   if (known === undefined || known.state === 'ready') return

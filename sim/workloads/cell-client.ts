@@ -316,7 +316,7 @@ export class CellClient {
       for (let after: number | undefined = 0; after !== undefined;) {
         const page: PurgedPage = await cells.purgeShard(shard, { after, ...asked })
         purged += page.purged
-        after = page.next
+        after = page.cursor
       }
       if (purged > 0) coverage.count('cells purged')
       this.#parts.tell(`is told that ${purged} cells of shard ${shard} are purged`)

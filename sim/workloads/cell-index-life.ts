@@ -7,8 +7,8 @@ import { StoreError } from '../../src/base/errors.ts'
 import { errorOf } from '../../src/base/problem.ts'
 import type { KnownIndex } from '../../src/cells/index-registry.ts'
 import type { Answer, DropIndex } from '../../src/cells/operation.ts'
-import type { Client } from '../../src/client/client.ts'
-import type { ClientCellIndexes } from '../../src/client/cell-indexes.ts'
+import { cellServiceOf, type Client } from '../../src/client/client.ts'
+import type { CellIndexAdmin } from '../../src/client/cell-indexes.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { buildOverFew } from './build-index.ts'
 import type { Coverage } from '../coverage.ts'
@@ -75,8 +75,8 @@ export class CellIndexLife {
     return this.#declarer
   }
 
-  get #indexes(): ClientCellIndexes {
-    return this.#client.cellIndexes(datastore)
+  get #indexes(): CellIndexAdmin {
+    return this.#client.cells(datastore).indexes
   }
 
   declare(): Promise<boolean> {
@@ -117,7 +117,7 @@ export class CellIndexLife {
    * Throws the world's errors.
    */
   async settle(client: Client): Promise<KnownIndex | undefined> {
-    const indexes = client.cellIndexes(datastore)
+    const indexes = client.cells(datastore).indexes
     const found = (await indexes.list()).find((one) => one.definition.name === name)
     const wanted = this.#wanted
     const isWanted =
@@ -201,7 +201,7 @@ export class CellIndexLife {
 }
 
 async function execute(client: Client, operation: DropIndex): Promise<Answer> {
-  const { answer } = await client.execute(operation, { timeoutMs: markTimeoutMs })
+  const { answer } = await cellServiceOf(client).execute(operation, { timeoutMs: markTimeoutMs })
   if (answer.kind === 'problem') throw errorOf(answer.problem)
   return answer
 }

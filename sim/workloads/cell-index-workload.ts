@@ -285,7 +285,7 @@ export class CellIndexWorkload {
 
   /** The index that can be asked, as its datastore's own set has it. */
   async #live(client: Client): Promise<NumberedIndex | undefined> {
-    const known = await this.#told(() => client.cellIndexes(datastore).list())
+    const known = await this.#told(() => client.cells(datastore).indexes.list())
     const own = known?.find(({ definition }) => definition.name === name)
     return own?.state !== 'ready' ? undefined : own.definition
   }
@@ -363,8 +363,8 @@ export class CellIndexWorkload {
     const entries: string[] = []
     for (let row = 1; row <= rowCount; row++) {
       const rowKey = rowKeyOf(row)
-      const BASE = (await cells.latest(rowKey, 'BASE'))?.body
-      const STATUS = (await cells.latest(rowKey, 'STATUS'))?.body
+      const BASE = (await cells.get({ rowKey, column: 'BASE' }))?.body
+      const STATUS = (await cells.get({ rowKey, column: 'STATUS' }))?.body
       const entry = entryOf(this.#life.shape, rowKey, { BASE, STATUS })
       if (entry !== undefined) entries.push(entry)
     }
@@ -455,7 +455,7 @@ async function allEntries(
   for (let page = 1; page <= pagesMax; page++) {
     const place = cursor === undefined ? {} : { cursor }
     const answer = await index.query(where, { ...options, ...place })
-    entries.push(...answer.entries)
+    entries.push(...answer.items)
     cursor = answer.cursor
     if (cursor === undefined) break
   }

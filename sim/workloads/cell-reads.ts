@@ -37,7 +37,7 @@ export interface CellReadsParts {
 }
 
 interface CallOptions {
-  readonly read: 'current' | 'any'
+  readonly read: 'current' | 'snapshot'
   readonly timeoutMs: number
 }
 
@@ -93,7 +93,7 @@ export class CellReads {
   #readLatest({ row, column, isCurrent }: Read<'latest'>): Promise<boolean> {
     const { cells } = this.#parts
     return this.#read(isCurrent, async (options, info) => {
-      const found = await cells.latest(row, column, options)
+      const found = await cells.get({ rowKey: row, column }, options)
       this.#tellCells(found === undefined ? [] : [found])
       this.#onLatest(row, column, found, info)
     })
@@ -110,8 +110,12 @@ export class CellReads {
     const { cells } = this.#parts
     const sized = limit === undefined ? {} : { limit }
     return this.#pages<string>(isCurrent, async (from, options, info) => {
-      const place = from === undefined ? {} : { from }
-      const { cells: found, next } = await cells.latestAll(row, { ...place, ...sized, ...options })
+      const place = from === undefined ? {} : { cursor: from }
+      const { items: found, cursor: next } = await cells.latestAll(row, {
+        ...place,
+        ...sized,
+        ...options,
+      })
       this.#tellCells(found)
       for (const column of columns) {
         if (column < (from ?? '') || (next !== undefined && column >= next)) continue
@@ -129,12 +133,12 @@ export class CellReads {
     const { row, column, limit, reverse, isWhole = false } = asked
     return this.#pages<number>(asked.isCurrent, async (next, options, info) => {
       const from = next ?? asked.from
-      const page = await cells.versions(row, column, { from, limit, reverse, ...options })
-      this.#tellCells(page.cells)
+      const page = await cells.versions(row, column, { cursor: from, limit, reverse, ...options })
+      this.#tellCells(page.items)
       const name = { shard: shardOf(row), row, column }
-      checker.onVersions(name, { from, limit, reverse }, page.cells.map(seenOf), info)
-      this.#checkNext(page.next, page.cells, limit)
-      return isWhole ? page.next : undefined
+      checker.onVersions(name, { from, limit, reverse }, page.items.map(seenOf), info)
+      this.#checkNext(page.cursor, page.items, limit)
+      return isWhole ? page.cursor : undefined
     })
   }
 
@@ -155,7 +159,7 @@ export class CellReads {
       const after = next ?? asked.after
       const page = await cells.shardLog(shard, { after, limit, ...options })
       this.#onLogPage(page, { after, limit }, info)
-      return isWhole && page.cells.length > 0 ? page.next : undefined
+      return isWhole && page.items.length > 0 ? page.cursor : undefined
     })
   }
 
@@ -164,8 +168,8 @@ export class CellReads {
     range: { readonly after: number; readonly limit: number },
     info: ReadInfo,
   ): void {
-    this.#tellCells(page.cells)
-    this.#parts.checker.onShardRead(page.shard, range, page.cells.map(seenOf), info)
+    this.#tellCells(page.items)
+    this.#parts.checker.onShardRead(page.shard, range, page.items.map(seenOf), info)
   }
 
   /** Reads the first cell at or after the time, and the cells behind it. */
@@ -174,10 +178,10 @@ export class CellReads {
     return this.#read(isCurrent, async (options, info) => {
       const page = await cells.shardLog(shard, { since: time, limit, ...options })
       coverage.count('cells: log since a time')
-      const [first] = page.cells
-      checker.onLogSince(shard, time, { next: page.next, first: first && seenOf(first) }, info)
+      const [first] = page.items
+      checker.onLogSince(shard, time, { next: page.cursor, first: first && seenOf(first) }, info)
       // From its first cell on, the checker treats the page as one read by position.
-      const after = first === undefined ? page.next : first.addedId - 1
+      const after = first === undefined ? page.cursor : first.addedId - 1
       this.#onLogPage(page, { after, limit }, info)
     })
   }
@@ -187,7 +191,7 @@ export class CellReads {
     const { cells, coverage } = this.#parts
     return this.#read(isCurrent, async (options, info) => {
       const items = rows.map((rowKey): Omit<CellName, 'refKey'> => ({ rowKey, column }))
-      const outcomes = await cells.batchGet(items, options)
+      const outcomes = await cells.getMany(items, options)
       coverage.count('cells: batch of gets')
       for (const [i, row] of rows.entries()) {
         const outcome = this.#answered(outcomes[i])
@@ -202,13 +206,13 @@ export class CellReads {
       const places = shards.map(
         (shard, i) => ({ kind: 'after', shard, addedId: after[i] ?? 0 }) as const,
       )
-      const outcomes = await cells.batchShardLog(places, { limit, ...options })
+      const outcomes = await cells.shardLogs(places, { limit, ...options })
       coverage.count('cells: batch of logs')
       for (const [i, { addedId }] of places.entries()) {
         const outcome = this.#answered(outcomes[i])
         // The answer has room for all of them together, so a page may be shorter than its limit.
         if (outcome === undefined) continue
-        const size = Math.min(limit, Math.max(1, outcome.value.cells.length))
+        const size = Math.min(limit, Math.max(1, outcome.value.items.length))
         this.#onLogPage(outcome.value, { after: addedId, limit: size }, info)
       }
     })
@@ -262,7 +266,7 @@ export class CellReads {
     const { checker, name: client, options } = this.#parts
     const info: ReadInfo = { client, startTick: checker.begin(), isCurrent }
     try {
-      await work({ read: isCurrent ? 'current' : 'any', timeoutMs: options.timeoutMs }, info)
+      await work({ read: isCurrent ? 'current' : 'snapshot', timeoutMs: options.timeoutMs }, info)
       return true
     } catch (error) {
       this.#parts.tell(`is told ${this.#codeOf(error)} for its read`)

@@ -28,8 +28,8 @@ export interface GatewayQueriesParts {
 }
 
 interface Page {
-  readonly entries: readonly { readonly fields: Readonly<Record<string, unknown>> }[]
-  readonly cursor: string | null
+  readonly items: readonly { readonly fields: Readonly<Record<string, unknown>> }[]
+  readonly cursor?: string
 }
 
 const path = '/v1/datastores/indexed/indexes/by_city'
@@ -108,13 +108,13 @@ export class GatewayQueries {
   #judge(answer: HttpAnswer, city: string, from: number): string | null {
     const { coverage, referee } = this.#parts
     coverage.count('gateway: query of an index')
-    const { entries, cursor }: Page = JSON.parse(answer.body)
-    for (const { fields } of entries) {
+    const { items, cursor }: Page = JSON.parse(answer.body)
+    for (const { fields } of items) {
       const fits = fields['city'] === city && Number(fields['at']) >= from
       const sentence = 'A query of an index over HTTP gave what contradicts it.'
       referee.check(fits, 'IDX-2', sentence, () => ({ city, from, fields }))
     }
-    return cursor
+    return cursor ?? null
   }
 
   #excuse(error: StoreError): void {

@@ -111,11 +111,11 @@ export class HeavyWorkload {
       return { kind: 'after', shard: shardOf(nameOf(shard).rowKey), addedId: 0 }
     })
     const calls = Array.from({ length: polls }, () =>
-      this.#call(life, async () => void (await cells.batchShardLog(all, { waitMs, limit: 10 }))),
+      this.#call(life, async () => void (await cells.shardLogs(all, { waitMs, limit: 10 }))),
     )
     calls.push(
       this.#call(life, async () => {
-        const items = await cells.batchGet(asked)
+        const items = await cells.getMany(asked)
         for (const { rowKey } of known) this.#expect(rowKey, asked, items)
       }),
       this.#call(life, async () => {

@@ -7,12 +7,13 @@ import { StoreError } from '../../src/base/errors.ts'
 import { storeTime } from '../../src/base/given-time.ts'
 import { errorOf, problem, valueOf, type Outcome } from '../../src/base/problem.ts'
 import type { Json } from '../../src/cells/body.ts'
-import type { Cell, CellName, NewCell, Written } from '../../src/cells/cell.ts'
+import type { Cell, NewCell, Written } from '../../src/cells/cell.ts'
+import type { GetItem } from '../../src/cells/operation.ts'
+import type { Page } from '../../src/base/page.ts'
 import type {
   GivenPlace,
   LogOptions,
   LogPage,
-  Page,
   PurgedPage,
   ReadOptions,
 } from '../../src/client/options.ts'
@@ -42,12 +43,12 @@ type WrittenJson =
   | { readonly shard: number; readonly buffered: true }
 
 interface PageJson {
-  readonly cells: readonly CellJson[]
+  readonly items: readonly CellJson[]
 }
 
 interface LogJson extends PageJson {
   readonly shard: number
-  readonly next: number
+  readonly cursor: number
 }
 
 interface FoundJson {
@@ -97,34 +98,28 @@ export class HttpCells implements CellCalls {
     return written
   }
 
-  async get(
-    { rowKey, column, refKey }: CellName,
-    options?: ReadOptions,
-  ): Promise<Cell | undefined> {
-    return this.#oneCell(rowKey, `/cells/${rowKey}/${column}/${refKey}`, options)
-  }
-
-  async latest(rowKey: string, column: string, options?: ReadOptions): Promise<Cell | undefined> {
-    return this.#oneCell(rowKey, `/cells/${rowKey}/${column}`, options)
+  async get({ rowKey, column, refKey }: GetItem, options?: ReadOptions): Promise<Cell | undefined> {
+    const path = `/cells/${rowKey}/${column}`
+    return this.#oneCell(rowKey, refKey === undefined ? path : `${path}/${refKey}`, options)
   }
 
   async latestAll(
     rowKey: string,
     options: Parameters<CellCalls['latestAll']>[1] = {},
-  ): Promise<Page<string>> {
-    const { from, limit } = options
-    const query = { ...(from !== undefined && { from }), ...(limit !== undefined && { limit }) }
+  ): Promise<Page<Cell>> {
+    const { cursor, limit } = options
+    const query = { ...(cursor !== undefined && { cursor }), ...(limit !== undefined && { limit }) }
     const text = await this.#orNothing(rowKey, `/cells/${rowKey}`, options, query)
-    return text === undefined ? { cells: [] } : pageOf<string>(text)
+    return text === undefined ? { items: [] } : pageOf<string>(text)
   }
 
   async versions(
     rowKey: string,
     column: string,
     options: Parameters<CellCalls['versions']>[2] = {},
-  ): Promise<Page<number>> {
-    const { from = 0, limit = 1000, reverse = false } = options
-    const query = { all: true, from, limit, reverse }
+  ): Promise<Page<Cell, number>> {
+    const { cursor = 0, limit = 1000, reverse = false } = options
+    const query = { all: true, cursor, limit, reverse }
     const shard = hotShardOf(rowKey)
     const told = await this.#read(`/cells/${rowKey}/${column}`, shard, options, query)
     return pageOf<number>(textOf(told))
@@ -154,7 +149,7 @@ export class HttpCells implements CellCalls {
   }
 
   /** Cells that succeed and fail one by one. */
-  async batchPut(cells: readonly NewCell[]): Promise<readonly Outcome<Written>[]> {
+  async putMany(cells: readonly NewCell[]): Promise<readonly Outcome<Written>[]> {
     const asked = cells.map(({ rowKey, column, refKey, body }) => ({
       rowKey,
       column,
@@ -171,7 +166,7 @@ export class HttpCells implements CellCalls {
   }
 
   /** One without a ref key is its column's latest. */
-  async batchGet(
+  async getMany(
     cells: readonly {
       readonly rowKey: string
       readonly column: string
@@ -187,7 +182,7 @@ export class HttpCells implements CellCalls {
     )
   }
 
-  async batchShardLog(
+  async shardLogs(
     places: readonly GivenPlace[],
     { read = 'current', limit = 1000 }: LogOptions = {},
   ): Promise<readonly Outcome<LogPage>[]> {
@@ -295,13 +290,13 @@ function cellOf({ createdAt, ...cell }: CellJson): Cell {
   return { createdAt: timeOf(createdAt), ...cell }
 }
 
-function pageOf<Next>(text: string): Page<Next> {
-  const { cells, next }: PageJson & { readonly next?: Next } = JSON.parse(text)
-  return { cells: cells.map(cellOf), ...(next !== undefined && { next }) }
+function pageOf<Next>(text: string): Page<Cell, Next> {
+  const { items, cursor }: PageJson & { readonly cursor?: Next } = JSON.parse(text)
+  return { items: items.map(cellOf), ...(cursor !== undefined && { cursor }) }
 }
 
-function logPageOf({ shard, next, cells }: LogJson): LogPage {
-  return { shard, next, cells: cells.map(cellOf) }
+function logPageOf({ shard, cursor, items }: LogJson): LogPage {
+  return { shard, cursor, items: items.map(cellOf) }
 }
 
 function timeOf(text: string): number {

@@ -193,7 +193,7 @@ class LoadPhase {
   async #readBack(): Promise<void> {
     const [client] = this.#clients
     for (const rowKey of this.#written.filter((_, at) => at % 10 === 0)) {
-      const cell = await client?.cells('load').latest(rowKey, 'A')
+      const cell = await client?.cells('load').get({ rowKey, column: 'A' })
       const sentence = 'A put that was acknowledged under load is not there.'
       this.#cluster.referee.check(cell !== undefined, 'LOAD-10', sentence, () => ({ rowKey }))
     }

@@ -234,7 +234,7 @@ export class QueueWorkload {
     const { client, clock, process } = this.#connect(name, life, random)
     const common = { batch, concurrency, attemptsMax, retryMs, retryMaxMs: 1_000 }
     const handlers = queueNames.map((queue) =>
-      client.queues.handle({
+      client.queues.consume({
         queue,
         ...common,
         timeoutMs: patienceMs,

@@ -53,7 +53,7 @@ interface PlainTables {
     name: string,
     query: unknown,
     options: object,
-  ): Promise<{ readonly items: readonly object[]; readonly cursor: string | undefined }>
+  ): Promise<{ readonly items: readonly object[]; readonly cursor?: string | undefined }>
 }
 
 const tags = ['x', 'y', 'z'] as const

@@ -80,6 +80,7 @@ const holdMeanMicrosMin = 5_000
 const holdMeanMicrosMax = 250_000
 const momentsBackMax = 12
 const buildTriesMax = 5
+const looksWhenBuilt = 6
 const levels = ['current', 'snapshot', 'at', 'at'] as const
 /** Parts per million. */
 const snapshotsAfterCommit = 250_000
@@ -147,15 +148,20 @@ export class TableSession {
   }
 
   /** The later index is built while all write. */
-  async #build({ db }: Opened): Promise<void> {
+  async #build(opened: Opened): Promise<void> {
     const { globals, world } = this.#parts
+    const { db } = opened
     for (let left = buildTriesMax; left > 0 && !this.#isEnding; left--) {
       const build = async (): Promise<boolean> => {
         await globals?.build(db, this.#graceMs)
         return true
       }
-      if ((await this.#told(build, 'build')) === true) return
+      if ((await this.#told(build, 'build')) === true) break
       await world.sleep(20_000)
+    }
+    // Also as of moments before it was ready.
+    for (let left = looksWhenBuilt; left > 0 && globals !== undefined; left--) {
+      await this.#lookLater(opened, globals)
     }
   }
 

@@ -64,7 +64,7 @@ export interface TableRun {
 
 interface PageOf {
   readonly items: readonly object[]
-  readonly cursor: string | undefined
+  readonly cursor?: string | undefined
 }
 
 interface TableName {

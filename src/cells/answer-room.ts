@@ -6,10 +6,10 @@
  * CELL-6  What an answer unpacks to is bounded.
  */
 import { assert } from '../base/assert.ts'
-import { answerBytesMax } from '../txn/bounds.ts'
+import { answerBytesMax } from '../txn/limits.ts'
 import { packedBodyBytesMax } from './body.ts'
 import { unpackedBytes } from './body-bytes.ts'
-import { bodiesReadAtOnceMax, cellReadWork } from './bounds.ts'
+import { bodiesReadAtOnceMax, cellReadWork } from './limits.ts'
 import type { StoredCell } from './cell.ts'
 import type { Pace } from '../ports/pace.ts'
 

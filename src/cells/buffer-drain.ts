@@ -32,7 +32,7 @@ import {
   type BufferRow,
 } from './buffer-rows.ts'
 import { unpackedBytes } from './body-bytes.ts'
-import { batchBytesMax, drainCellsMax } from './bounds.ts'
+import { batchBytesMax, drainCellsMax } from './limits.ts'
 import type { Written } from './cell.ts'
 import type { CellService } from './operation.ts'
 

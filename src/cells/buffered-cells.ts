@@ -14,8 +14,9 @@ import type { GroupPort } from '../group/group-port.ts'
 import { runTransaction } from '../txn/run.ts'
 import type { IntentSource } from '../txn/session.ts'
 import { remainingMs } from '../time/moments.ts'
+import { outcomesOf, pick, putItems, splitBatch } from './batch.ts'
 import { checkBody } from './body.ts'
-import { bufferedPartBytesMax } from './bounds.ts'
+import { bufferedPartBytesMax } from './limits.ts'
 import { nameProblem, type ShardName, type Written } from './cell.ts'
 import { creatorOf } from './cell-table.ts'
 import { bufferGroup, bufferKey, bufferTopic, encodeBuffered } from './buffer-rows.ts'
@@ -53,13 +54,6 @@ const isSilence: ReadonlySet<StoreErrorCode> = new Set<StoreErrorCode>([
   ...(['unavailable', 'unknown-outcome', 'timeout'] as const),
 ])
 
-/** Cells of one shard for one copy. */
-interface Part {
-  readonly of: ShardName
-  readonly places: number[]
-  bytes: number
-}
-
 export class BufferedCells implements CellService {
   readonly #parts: BufferedCellsParts
 
@@ -79,9 +73,7 @@ export class BufferedCells implements CellService {
     const { answer } = answered
     if (answer.kind === 'problem' && !isSilence.has(answer.problem.code)) return answered
     if (answer.kind !== 'put' && answer.kind !== 'problem') return answered
-    const atHome = operation.items.map((_, place): Outcome<Written> => {
-      return answer.kind === 'problem' ? answer : (answer.items[place] ?? lost)
-    })
+    const atHome = outcomesOf(answer, putItems, operation.items.length)
     const items = await this.#bufferSilent(withCreators(operation, options), atHome, deadlineMs)
     return { ...answered, answer: { kind: 'put', items } }
   }
@@ -96,11 +88,10 @@ export class BufferedCells implements CellService {
     deadlineMs: number,
   ): Promise<readonly Outcome<Written>[]> {
     const outcomes = [...atHome]
-    const parts = partsOf(datastore, items, (place) => isSilent(atHome[place]))
+    const parts = splitBatch(items, (item, place) => silentShard(item, atHome[place]), partLimit)
     await Promise.all(
-      parts.map(async ({ of, places }) => {
-        const cells = places.flatMap((place) => items[place] ?? [])
-        const outcome = await this.#buffer(of, cells, deadlineMs)
+      parts.map(async ({ to: shard, places }) => {
+        const outcome = await this.#buffer({ datastore, shard }, pick(items, places), deadlineMs)
         if (outcome !== undefined) for (const place of places) outcomes[place] = outcome
       }),
     )
@@ -158,31 +149,16 @@ function withCreators(operation: PutCells, { intents }: CallOptions): PutCells {
   return { ...operation, items }
 }
 
-function isSilent(outcome: Outcome<Written> | undefined): boolean {
-  return outcome?.kind === 'problem' && isSilence.has(outcome.problem.code)
+/** The shard of a cell whose set is silent; undefined where that set has answered. */
+function silentShard(item: PutItem, atHome: Outcome<Written> | undefined): number | undefined {
+  const isSilent = atHome?.kind === 'problem' && isSilence.has(atHome.problem.code)
+  return isSilent && nameProblem(item) === undefined ? shardOf(item.rowKey) : undefined
 }
 
-/** The items that `isWanted`, by shard, in parts that fit a transaction. */
-function partsOf(
-  datastore: string,
-  items: readonly PutItem[],
-  isWanted: (place: number) => boolean,
-): readonly Part[] {
-  const parts: Part[] = []
-  const open = new Map<number, Part>()
-  for (const [place, item] of items.entries()) {
-    if (!isWanted(place) || nameProblem(item) !== undefined) continue
-    const shard = shardOf(item.rowKey)
-    let part = open.get(shard)
-    if (part === undefined || part.bytes + item.body.length > bufferedPartBytesMax) {
-      part = { of: { datastore, shard }, places: [], bytes: 0 }
-      open.set(shard, part)
-      parts.push(part)
-    }
-    part.places.push(place)
-    part.bytes += item.body.length
-  }
-  return parts
+/** A part fits one transaction. */
+const partLimit = {
+  bytesOf: ({ body }: PutItem): number => body.length,
+  bytesMax: bufferedPartBytesMax,
 }
 
 /** Undefined when a body is none: nothing that its shard would refuse is taken in knowingly. */
@@ -207,9 +183,4 @@ const unknownOutcome: Outcome<Written> = {
     'unknown-outcome',
     'it is not known whether the cell was taken into a buffer; read it later, or put it again',
   ),
-}
-
-const lost: Outcome<Written> = {
-  kind: 'problem',
-  problem: problem('corrupt', 'a node answered fewer items than it was asked for'),
 }

@@ -10,7 +10,7 @@ import { errorOf, outcomeOf, type Outcome, type Problem } from '../base/problem.
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { LocalReplica } from '../group/replica-port.ts'
-import { schemaTrustMs } from '../indexes/bounds.ts'
+import { schemaTrustMs } from '../indexes/limits.ts'
 import type { GroupTables } from '../tables/tables.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { intentsProblem, timeoutProblem, type Intents } from '../txn/intents.ts'
@@ -25,7 +25,7 @@ import {
   checkedBytesPerWork,
   putWork,
   shardReadWork,
-} from './bounds.ts'
+} from './limits.ts'
 import { getCells, openCellTables, shardKey } from './cell-table.ts'
 import { nameProblem, type StoredCell, type Written } from './cell.ts'
 import { getNow } from './get-now.ts'

@@ -8,8 +8,8 @@
  *                                                          are ranges in key order
  *   Purged  (datastore, shard, row_key, column)            columns that lost cells to a purge: how far
  *
- * What triggers keep is beside them, in the same schema: `offset-table.ts`, `service-table.ts`; and what
- * indexes there are: `definition-table.ts`.
+ * What triggers keep is beside them, in the same schema: `trigger-schema.ts`; and what indexes there are:
+ * `definition-table.ts`.
  *
  * The number comes with the commit, in the row and in its index entry at once, so both appear in the
  * same instant on every replica (CELL-3).
@@ -26,7 +26,8 @@ import { encodePart } from '../tables/key-codec.ts'
 import { groupContext, rootOfGroup } from '../tables/group-context.ts'
 import { openTables } from '../tables/open.ts'
 import { rootKey, type GlobalIndexOptions, type RootKey, type Tables } from '../tables/tables.ts'
-import type { Page, ScanOptions } from '../tables/read-rows.ts'
+import type { Page } from '../base/page.ts'
+import type { ScanOptions } from '../tables/read-rows.ts'
 import { writeRowKey } from '../tables/row-key.ts'
 import { bytesField } from '../tables/bytes-field.ts'
 import { fieldWith, sequenceOf, unpackValue } from '../tables/row-value.ts'
@@ -41,12 +42,7 @@ import { firstVersion, nextVersion, type SchemaVersion } from '../../schema/vers
 import type { PackedBody } from './body.ts'
 import type { CellName, ShardName, StoredCell } from './cell.ts'
 import { datastoreTableName, definitionTables } from './definition-table.ts'
-import { offsetTables } from './offset-table.ts'
-import { serviceTables } from './service-table.ts'
-
-const firstShardTable = table('Shard', { datastore: t.string(), shard: t.int32() })
-  .key('datastore', 'shard')
-  .root()
+import { firstShardTable, triggerTables } from './trigger-schema.ts'
 
 const shardTable = table('Shard', {
   datastore: t.string(),
@@ -103,8 +99,7 @@ const schema = defineSchema(schemaName, [
   shardTable,
   cellTable,
   purgedTable,
-  ...offsetTables,
-  ...serviceTables,
+  ...triggerTables,
   indexedTable,
   ...definitionTables,
 ])

@@ -4,10 +4,10 @@ import { pageItemsMax } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Pace } from '../ports/pace.ts'
 import type { Tables } from '../tables/tables.ts'
-import { answerBytesMax } from '../txn/bounds.ts'
+import { answerBytesMax } from '../txn/limits.ts'
 import { remainingOrTimeout } from '../time/moments.ts'
 import { AnswerRoom, type AnswerShare } from './answer-room.ts'
-import { batchConcurrencyMax, cellReadWork, shardReadWork } from './bounds.ts'
+import { batchConcurrencyMax, cellReadWork, shardReadWork } from './limits.ts'
 import type { StoredCell } from './cell.ts'
 import { queryIndex, type FoundEntry, type FoundPage } from './index-query.ts'
 import type { IndexService } from './index-service.ts'
@@ -35,7 +35,7 @@ export async function answerQuery(
   const { datastore, name, read, columns } = operation
   const { definition } = await indexes.toAsk(datastore, name)
   const leftMs = (): number => remainingOrTimeout(clock, call.deadlineMs)
-  const level = read.level === 'any' ? 'snapshot' : 'current'
+  const level = read.level === 'snapshot' ? 'snapshot' : 'current'
   const { pace } = call
   const query = (limit: number): Promise<FoundPage> =>
     queryIndex({ tables, definition, level, leftMs, pace }, { ...operation, limit })

@@ -4,10 +4,11 @@
  * are looked at: a node that is asked which there are may be behind.
  */
 import { equalBytes } from '../base/bytes.ts'
+import { mapConcurrently } from '../base/concurrency.ts'
 import type { Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { upkeepBounds } from '../indexes/bounds.ts'
+import { upkeepBounds } from '../indexes/limits.ts'
 import { indexWorklist } from '../tables/index-worklist.ts'
 import { indexFaultsMax, type IndexFault, type Progress } from '../indexes/report.ts'
 import { untilRelayedFrom } from '../tables/index-wait.ts'
@@ -16,7 +17,7 @@ import type { GroupReader } from '../tables/types.ts'
 import { runTransaction } from '../txn/run.ts'
 import type { IntentSource } from '../txn/session.ts'
 import type { GroupPort } from '../group/group-port.ts'
-import { indexShardsAtOnceMax } from './bounds.ts'
+import { indexShardsAtOnceMax } from './limits.ts'
 import {
   getIndexed,
   hasCells,
@@ -29,7 +30,6 @@ import {
 import type { ShardName } from './cell.ts'
 import { storedName, type NumberedIndex } from './index-definition.ts'
 import { indexRowsOf, putIndexRows } from './index-keep.ts'
-import { mapBounded } from './pool.ts'
 
 export interface CellBuildParts {
   readonly tables: Tables
@@ -170,7 +170,7 @@ async function forEachShard(
 ): Promise<void> {
   const { datastore } = definition
   let done = 0
-  await mapBounded(shards, atOnceMax, async (shard) => {
+  await mapConcurrently(shards, atOnceMax, async (shard) => {
     await work({ datastore, shard })
     done += 1
     onProgress({ phase, done, total: shards.length })

@@ -106,6 +106,7 @@ function isNews(version: number): (row: DefinitionRows['rows'][number]) => boole
   return (row) => row.is_known !== true && (row.version ?? 0) <= version
 }
 
-function left({ clock, deadlineMs }: SpreadParts): number {
+/** For one call of these parts, in milliseconds; throws `unavailable` when their time is over. */
+export function left({ clock, deadlineMs }: SpreadParts): number {
   return remainingOrTimeout(clock, deadlineMs)
 }

@@ -8,9 +8,8 @@
 import { assert, present } from '../base/assert.ts'
 import type { GroupId } from '../base/ids.ts'
 import { errorOf, outcomeOf, type Outcome } from '../base/problem.ts'
-import { schemaGraceMs } from '../indexes/bounds.ts'
-import { remainingOrTimeout } from '../time/moments.ts'
-import { clearedRowsMax, clearedShardsAtOnceMax, dropStepMs } from './bounds.ts'
+import { schemaGraceMs } from '../indexes/limits.ts'
+import { clearedRowsMax, clearedShardsAtOnceMax, dropStepMs } from './limits.ts'
 import {
   putIndexed,
   scanIndexed,
@@ -21,7 +20,7 @@ import {
   writeShardRow,
 } from './cell-table.ts'
 import type { ShardName } from './cell.ts'
-import { spreadDefinitions, type SpreadParts } from './index-copies.ts'
+import { left, spreadDefinitions, type SpreadParts } from './index-copies.ts'
 import { storedName, type NumberedIndex } from './index-definition.ts'
 import { markIndexDropping, noteCleared, readIndexes, type KnownIndex } from './index-registry.ts'
 
@@ -153,8 +152,4 @@ async function clearShard(
     if (value.isClear) return true
     if (parts.clock.monotonicMs() >= untilMs) return false
   }
-}
-
-function left({ clock, deadlineMs }: DropParts): number {
-  return remainingOrTimeout(clock, deadlineMs)
 }

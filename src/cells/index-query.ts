@@ -11,7 +11,7 @@ import { isLikeMilliseconds } from '../base/given-time.ts'
 import { pageItemsMax } from '../base/limits.ts'
 import type { Pace as RequestPace } from '../ports/pace.ts'
 import type { Tables } from '../tables/tables.ts'
-import { answerBytesMax } from '../txn/bounds.ts'
+import { answerBytesMax } from '../txn/limits.ts'
 import {
   cellReadWork,
   indexPageRows,
@@ -21,7 +21,7 @@ import {
   indexSortMax,
   packedPartWork,
   sortedEntryWork,
-} from './bounds.ts'
+} from './limits.ts'
 import { scanPlace, type IndexedEntry } from './cell-table.ts'
 import type { IndexDefinition, NumberedIndex } from './index-definition.ts'
 import { fieldValues, placeOf, type FieldValues } from './index-row.ts'

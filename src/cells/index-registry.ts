@@ -12,7 +12,7 @@ import { checkMove, droppedMeanwhile, type IndexState } from '../indexes/state.t
 import { Trusted } from '../indexes/trusted.ts'
 import type { Tables } from '../tables/tables.ts'
 import type { GroupTransaction } from '../tables/types.ts'
-import { indexesMax } from './bounds.ts'
+import { indexesMax } from './limits.ts'
 import {
   datastoreKey,
   putDefinitions,

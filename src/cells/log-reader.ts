@@ -8,7 +8,7 @@ import type { Clock } from '../ports/clock.ts'
 import { gone, type Pace } from '../ports/pace.ts'
 import type { LocalReplica } from '../group/replica-port.ts'
 import { AnswerRoom } from './answer-room.ts'
-import { logsAtOnceMax, packedPartWork, shardReadWork } from './bounds.ts'
+import { logsAtOnceMax, packedPartWork, shardReadWork } from './limits.ts'
 import { placeProblem } from './operation-check.ts'
 import {
   positionOf,
@@ -76,7 +76,7 @@ export class LogReader {
     call: Call,
   ): Promise<void> {
     // Who was woken here sees here what woke it.
-    const read: ReadFrom = { level: 'any', atLeast: operation.read.atLeast }
+    const read: ReadFrom = { level: 'snapshot', atLeast: operation.read.atLeast }
     for (let places = [...pages.keys()]; ;) {
       for (const at of places) {
         if (at % lookedAtOnce === 0) await spend(call.pace, lookedAtOnce * packedPartWork)
@@ -148,7 +148,8 @@ export class LogReader {
    * who has seen the shard go on, nor of a shard that is not in memory.
    */
   #unchanged({ datastore, read }: GetLog, place: LogPlace): Outcome<StoredLogPage> | undefined {
-    if (place.kind === 'since' || place.asOf === undefined || read.level !== 'any') return undefined
+    if (place.kind === 'since' || place.asOf === undefined || read.level !== 'snapshot')
+      return undefined
     if (placeProblem(place) !== undefined) return undefined
     const { shard, addedId, asOf } = place
     if ((positionOf(read.atLeast, shard) ?? 0) > asOf) return undefined

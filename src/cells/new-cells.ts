@@ -1,6 +1,7 @@
 /** Cells as callers give them, made ready to be put: those that cannot be are not sent at all. */
 import { errorText } from '../base/error-text.ts'
 import { StoreError } from '../base/errors.ts'
+import { withRefused } from './batch.ts'
 import { packBody } from './body.ts'
 import { nameProblem, type NewCell, type Written } from './cell.ts'
 import type { PutItem } from './operation.ts'
@@ -23,15 +24,10 @@ export function packCells(
   return {
     items: packed.flatMap((one) => (one.kind === 'ok' ? [one.value] : [])),
     outcomes: (ofItems) => {
-      const rest = ofItems.values()
-      return packed.map((one) => (one.kind === 'ok' ? (rest.next().value ?? missing) : one))
+      const refused = packed.map((one) => (one.kind === 'ok' ? undefined : one))
+      return withRefused(refused, ofItems)
     },
   }
-}
-
-const missing: Outcome<Written> = {
-  kind: 'problem',
-  problem: problem('corrupt', 'the node answered fewer items than it was asked for'),
 }
 
 /** What one of several cells throws as it is read is its own outcome; of one alone it is thrown, with its cause. */

@@ -9,7 +9,7 @@ import {
   queryCursorCharsMax,
   queryFiltersMax,
   queryNameCharsMax,
-} from './bounds.ts'
+} from './limits.ts'
 import { datastoreProblem, nameProblem } from './cell.ts'
 import {
   isIndexOperation,

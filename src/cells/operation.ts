@@ -6,7 +6,7 @@
 import type { Position, Timestamp } from '../base/ids.ts'
 import type { Outcome, Problem } from '../base/problem.ts'
 import type { Pace } from '../ports/pace.ts'
-import type { ReadLevel } from '../group/replica-port.ts'
+import type { ReplicaReadLevel } from '../group/replica-port.ts'
 import type { Intents } from '../txn/intents.ts'
 import type { DropProgress } from './index-drop.ts'
 import type { FoundEntry, IndexQuery } from './index-query.ts'
@@ -15,8 +15,8 @@ import type { CellName, ShardLeader, ShardPosition, StoredCell, Written } from '
 
 /** From which replica a read is answered. */
 export interface ReadFrom {
-  readonly level: ReadLevel
-  /** What the session has seen of these shards already; an `any` replica is not behind it. */
+  readonly level: ReplicaReadLevel
+  /** What the session has seen of these shards already; an `snapshot` replica is not behind it. */
   readonly atLeast: readonly ShardPosition[]
 }
 

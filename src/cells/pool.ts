@@ -1,29 +1,8 @@
 /** Work on the items of a batch, a bounded number of them at once, and in slices where that takes long. */
+import { mapConcurrently } from '../base/concurrency.ts'
 import type { Pace } from '../ports/pace.ts'
 
-/** The results in the items' order; rejects with the first rejection. */
-export async function mapBounded<Item, Result>(
-  items: readonly Item[],
-  concurrencyMax: number,
-  work: (item: Item, index: number) => Promise<Result>,
-): Promise<Result[]> {
-  const [only] = items
-  // By far the most batches are of one.
-  if (items.length === 1 && only !== undefined) return [await work(only, 0)]
-  const results: Result[] = []
-  let next = 0
-  async function worker(): Promise<void> {
-    for (let index = next++; index < items.length; index = next++) {
-      const item = items[index]
-      if (item !== undefined) results[index] = await work(item, index)
-    }
-  }
-  const workers = Array.from({ length: Math.min(concurrencyMax, items.length) }, worker)
-  await Promise.all(workers)
-  return results
-}
-
-/** The same in steps that are paid for, each by `costOf` its item, before it begins. */
+/** As `mapConcurrently`, in steps that are paid for, each by `costOf` its item, before it begins. */
 export async function mapPaced<Item, Result>(
   items: readonly Item[],
   {
@@ -37,7 +16,7 @@ export async function mapPaced<Item, Result>(
   },
   work: (item: Item, index: number) => Promise<Result>,
 ): Promise<Result[]> {
-  if (pace === undefined || items.length === 1) return mapBounded(items, most, work)
+  if (pace === undefined || items.length === 1) return mapConcurrently(items, most, work)
   const results: Result[] = []
   const room = new Room(most)
   for (const [index, item] of items.entries()) {
@@ -61,7 +40,7 @@ export async function mapPaced<Item, Result>(
   return results
 }
 
-/** For so many at once. */
+/** Room for a number of items at once. */
 class Room {
   readonly #most: number
   #inside = 0

@@ -20,7 +20,7 @@ import { remainingOrTimeout } from '../time/moments.ts'
 import type { PackedBody } from './body.ts'
 import type { NumberedIndex } from './index-definition.ts'
 import { indexRowsWith, putIndexRows } from './index-keep.ts'
-import { putRerunsMax } from './bounds.ts'
+import { putRerunsMax } from './limits.ts'
 import type { Added, CellName } from './cell.ts'
 import {
   creatorOf,

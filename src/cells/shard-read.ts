@@ -14,7 +14,7 @@ import type { GroupReader } from '../tables/types.ts'
 import type { View } from '../group/group-port.ts'
 import { remainingOrTimeout } from '../time/moments.ts'
 import { AnswerRoom, type AnswerShare } from './answer-room.ts'
-import { columnWork, readRerunsMax } from './bounds.ts'
+import { columnWork, readRerunsMax } from './limits.ts'
 import type { CellName, ShardName, StoredCell } from './cell.ts'
 import { firstColumn, scanColumn, type CellRow } from './cell-table.ts'
 import { positionOf, type CellPage, type ReadFrom } from './operation.ts'
@@ -25,7 +25,7 @@ export interface ShardView {
   readonly rows: GroupReader
 }
 
-export interface ReadResult<Value> {
+export interface ShardReadResult<Value> {
   readonly value: Value
   /** Absent when nothing was read. */
   readonly view: View | undefined
@@ -41,8 +41,8 @@ export async function readShard<Value>(
   read: ReadFrom,
   deadlineMs: number,
   work: (view: ShardView) => Promise<Value>,
-): Promise<ReadResult<Value>> {
-  const level = read.level === 'any' ? 'snapshot' : 'current'
+): Promise<ShardReadResult<Value>> {
+  const level = read.level === 'snapshot' ? 'snapshot' : 'current'
   const atLeast = positionOf(read.atLeast, of.shard) ?? 0
   for (let rerun = 0; ; rerun++) {
     const timeoutMs = remainingOrTimeout(clock, deadlineMs)

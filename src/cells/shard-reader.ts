@@ -5,7 +5,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Pace } from '../ports/pace.ts'
 import type { GroupTables } from '../tables/tables.ts'
 import type { ReadFrom } from './operation.ts'
-import { readShard, type ReadResult, type ShardView } from './shard-read.ts'
+import { readShard, type ShardReadResult, type ShardView } from './shard-read.ts'
 import type { ByShard } from './shard.ts'
 import type { ObservedPositions } from './observed-positions.ts'
 
@@ -56,7 +56,7 @@ export class ShardReader {
     shard: number,
     call: Call,
     work: (view: ShardView) => Promise<Value>,
-  ): Promise<ReadResult<Value>> {
+  ): Promise<ShardReadResult<Value>> {
     const ports = { tables: this.#shards.get(datastore, shard), clock: this.#clock }
     const of = { datastore, shard }
     const done = await readShard(ports, of, read, call.deadlineMs, work)

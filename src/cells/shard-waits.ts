@@ -11,7 +11,7 @@ import type { GroupId, Position } from '../base/ids.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import { gone, type Pace } from '../ports/pace.ts'
 import type { LocalReplica } from '../group/replica-port.ts'
-import { watchedShardsMax } from './bounds.ts'
+import { watchedShardsMax } from './limits.ts'
 import { shardGroup } from './shard.ts'
 
 /** A place of a call, and the position of its shard as of which nothing is behind it. */
@@ -88,7 +88,7 @@ export class ShardWaits {
     const here = replica.positionHere(group)
     if (here === undefined) {
       return replica
-        .read(group, 'any', 1)
+        .read(group, 'snapshot', 1)
         .then((point) => this.#check(record, position, point.position))
     }
     this.#check(record, position, here)

@@ -11,6 +11,8 @@ import { shardGroupOf } from './cell-table.ts'
 
 export const shardCount = 4096
 
+export const allShards: readonly number[] = Array.from({ length: shardCount }, (_, shard) => shard)
+
 export function isShard(value: unknown): boolean {
   return (
     typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value < shardCount

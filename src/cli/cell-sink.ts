@@ -2,7 +2,7 @@
 import type { StoreErrorCode } from '../base/errors.ts'
 import { errorOf, type Outcome } from '../base/problem.ts'
 import type { Written } from '../cells/cell.ts'
-import type { ClientCells } from '../client/cells.ts'
+import type { Cells } from '../client/cells.ts'
 import type { CellSink } from './cells-load-run.ts'
 import type { PutAnswer } from './load-run.ts'
 
@@ -32,11 +32,11 @@ export const endsLoad: Readonly<Record<StoreErrorCode, boolean>> = {
   'snapshot-too-old': false,
 }
 
-export function cellSink(cells: ClientCells, { column, refKey }: SinkTarget): CellSink {
+export function cellSink(cells: Cells, { column, refKey }: SinkTarget): CellSink {
   return {
     put: async (batch) => {
       const newCells = batch.map(({ rowKey, body }) => ({ rowKey, column, refKey, body }))
-      return (await cells.batchPut(newCells)).map(answerOf)
+      return (await cells.putMany(newCells)).map(answerOf)
     },
   }
 }

@@ -2,8 +2,8 @@
 import { Option, type Command } from 'commander'
 import { StoreError } from '../base/errors.ts'
 import type { Cell } from '../cells/cell.ts'
-import { shardCount } from '../cells/shard.ts'
-import type { ClientCells } from '../client/cells.ts'
+import { allShards, shardCount } from '../cells/shard.ts'
+import type { Cells } from '../client/cells.ts'
 import { addCellFlags, countOf, datastoreOf, timeOf, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { printJson, timed } from './output.ts'
@@ -21,7 +21,7 @@ export function addTailCommand(cells: Command): void {
         '--read <LEVEL>',
         'with --no-follow; current: all that was acknowledged; any: one replica',
       )
-        .choices(['current', 'any'])
+        .choices(['current', 'snapshot'])
         .default('current'),
     )
     .action(tailCells)
@@ -52,10 +52,7 @@ async function tailCells(options: Options, command: Command): Promise<void> {
 
 function wantedOf(options: Options): Wanted {
   const { shard, after, since } = options
-  const shards =
-    shard === undefined
-      ? Array.from({ length: shardCount }, (_, i) => i)
-      : [countOf('--shard', shard, 0, shardCount - 1)]
+  const shards = shard === undefined ? allShards : [countOf('--shard', shard, 0, shardCount - 1)]
   if (after !== undefined && shard === undefined) {
     throw new CliError('--after wants --shard: added ids count within a shard', exitUsage)
   }
@@ -70,16 +67,16 @@ function wantedOf(options: Options): Wanted {
   }
 }
 
-type ReadLevel = 'current' | 'any'
+type ReadLevel = 'current' | 'snapshot'
 
 function levelOf(options: Options): ReadLevel {
-  return options['read'] === 'any' ? 'any' : 'current'
+  return options['read'] === 'snapshot' ? 'snapshot' : 'current'
 }
 
 /** Shards asked for at once: few enough for a slow replica to answer in a call's time. */
 const shardsPerRequest = 64
 
-async function printPresent(cells: ClientCells, wanted: Wanted, read: ReadLevel): Promise<void> {
+async function printPresent(cells: Cells, wanted: Wanted, read: ReadLevel): Promise<void> {
   for await (const { shard, cell } of presentCells(cells, wanted, read)) {
     printJson(timed({ ...cell, shard }))
   }
@@ -87,7 +84,7 @@ async function printPresent(cells: ClientCells, wanted: Wanted, read: ReadLevel)
 
 /** What the logs of these shards hold now, shard by shard. */
 export async function* presentCells(
-  cells: ClientCells,
+  cells: Cells,
   wanted: Wanted,
   read: ReadLevel = 'current',
 ): AsyncGenerator<{ readonly shard: number; readonly cell: Cell }> {
@@ -102,7 +99,7 @@ export async function* presentCells(
 
 /** The same with one request for the first pages of all. */
 async function* presentIn(
-  cells: ClientCells,
+  cells: Cells,
   { shards, after = 0, since }: Wanted,
   read: ReadLevel,
 ): AsyncGenerator<{ readonly shard: number; readonly cell: Cell }> {
@@ -111,15 +108,15 @@ async function* presentIn(
       ? ({ kind: 'after', shard, addedId: after } as const)
       : ({ kind: 'since', shard, timestamp: since } as const),
   )
-  const outcomes = await cells.batchShardLog(places, { read })
+  const outcomes = await cells.shardLogs(places, { read })
   for (const outcome of outcomes) {
     if (outcome.kind === 'problem')
       throw new StoreError(outcome.problem.code, outcome.problem.message)
     const { shard } = outcome.value
     let page = outcome.value
-    while (page.cells.length > 0) {
-      for (const cell of page.cells) yield { shard, cell }
-      page = await cells.shardLog(shard, { after: page.next, read })
+    while (page.items.length > 0) {
+      for (const cell of page.items) yield { shard, cell }
+      page = await cells.shardLog(shard, { after: page.cursor, read })
     }
   }
 }

@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander'
 import type { Cell } from '../cells/cell.ts'
 import { parseJsonText } from '../cells/json-text.ts'
-import type { ClientCells } from '../client/cells.ts'
+import type { Cells } from '../client/cells.ts'
 import type { ReadOptions } from '../client/options.ts'
 import { isoOf } from '../base/datetime.ts'
 import { addLoadCommand } from './cells-load.ts'
@@ -34,7 +34,7 @@ export function addCellsCommand(program: Command): void {
 
 function addReadFlags(command: Command): Command {
   const read = new Option('--read <LEVEL>', 'current: all that was acknowledged; any: one replica')
-  return addCellFlags(command).addOption(read.choices(['current', 'any']).default('current'))
+  return addCellFlags(command).addOption(read.choices(['current', 'snapshot']).default('current'))
 }
 
 const refKeyMax = Number.MAX_SAFE_INTEGER
@@ -59,7 +59,7 @@ async function getLatest(row: string, column: string | undefined, options: Optio
   await withClient(options, async (client) => {
     const cells = client.cells(datastoreOf(options))
     if (column === undefined) return printAll(columnsOf(cells, row, options), options)
-    const cell = await cells.latest(row, column, readOf(options))
+    const cell = await cells.get({ rowKey: row, column }, readOf(options))
     if (cell === undefined) throw absent(`no cell ${row} ${column}`)
     return printCell(cell, options)
   })
@@ -91,7 +91,7 @@ async function putCell(
 }
 
 function readOf(options: Options): ReadOptions {
-  return { read: options['read'] === 'any' ? 'any' : 'current' }
+  return { read: options['read'] === 'snapshot' ? 'snapshot' : 'current' }
 }
 
 function absent(message: string): CliError {
@@ -99,26 +99,26 @@ function absent(message: string): CliError {
 }
 
 async function* versionsOf(
-  cells: ClientCells,
+  cells: Cells,
   row: string,
   column: string,
   options: Options,
 ): AsyncGenerator<Cell> {
   let from = 0
   for (;;) {
-    const page = await cells.versions(row, column, { ...readOf(options), from })
-    yield* page.cells
-    if (page.next === undefined) return
-    from = page.next
+    const page = await cells.versions(row, column, { ...readOf(options), cursor: from })
+    yield* page.items
+    if (page.cursor === undefined) return
+    from = page.cursor
   }
 }
 
-async function* columnsOf(cells: ClientCells, row: string, options: Options): AsyncGenerator<Cell> {
+async function* columnsOf(cells: Cells, row: string, options: Options): AsyncGenerator<Cell> {
   let from: string | undefined
   do {
-    const page = await cells.latestAll(row, { ...readOf(options), ...(from && { from }) })
-    yield* page.cells
-    from = page.next
+    const page = await cells.latestAll(row, { ...readOf(options), ...(from && { cursor: from }) })
+    yield* page.items
+    from = page.cursor
   } while (from !== undefined)
 }
 

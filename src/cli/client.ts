@@ -1,7 +1,7 @@
 /** A client made from a command's flags, given to `use` and closed whatever happens. */
 import type { Command } from 'commander'
 import { timestampOf } from '../base/datetime.ts'
-import { callTimeoutMsMax } from '../txn/bounds.ts'
+import { callTimeoutMsMax } from '../txn/limits.ts'
 import type { ClientLimits } from '../client/client-limits.ts'
 import type { Client } from '../client/client.ts'
 import { dial } from '../client/connect.ts'
@@ -37,7 +37,10 @@ export async function withClient<T>(
   const secret = await secretOf(options)
   const timeoutMs = 1000 * numberOf('--timeout', options['timeout'], 0.001, callTimeoutMsMax / 1000)
   const nodes = urlsOf(options)
-  const client = dial({ nodes, ...(secret !== undefined && { secret }), timeoutMs }, limits)
+  const client = dial(
+    { endpoints: nodes, ...(secret !== undefined && { secret }), timeoutMs },
+    limits,
+  )
   try {
     return await use(client)
   } finally {

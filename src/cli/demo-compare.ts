@@ -1,11 +1,12 @@
 /**
- * Do the replicas agree? Each is asked alone, without the others (`read=any`), for every cell that
+ * Do the replicas agree? Each is asked alone, without the others (`read=snapshot`), for every cell that
  * was written and for the log of every shard.
  */
 import { bufferOf, sha256 } from '../base/bytes.ts'
+import { chunksOf, mapConcurrently } from '../base/concurrency.ts'
 import { canonicalJson, type Json } from '../cells/body.ts'
-import { shardCount } from '../cells/shard.ts'
-import type { ClientCells } from '../client/cells.ts'
+import { allShards } from '../cells/shard.ts'
+import type { Cells } from '../client/cells.ts'
 import type { CellSink, LoadCell } from './cells-load-run.ts'
 import { presentCells } from './cells-tail.ts'
 
@@ -37,24 +38,19 @@ const requestsInFlight = 4
 
 /** How many of the expected cells this replica has, with the body they were written with. */
 export async function countFound(
-  cells: ClientCells,
+  cells: Cells,
   column: string,
   expected: Expected,
 ): Promise<number> {
   const rowKeys = [...expected.keys()]
-  let at = 0
   let found = 0
-  const work = async (): Promise<void> => {
-    while (at < rowKeys.length) {
-      const some = rowKeys.slice(at, (at += cellsPerRequest))
-      const items = some.map((rowKey) => ({ rowKey, column, refKey: 0 }))
-      for (const outcome of await cells.batchGet(items, { read: 'any' })) {
-        const cell = outcome.kind === 'ok' ? outcome.value : undefined
-        if (cell !== undefined && bodyHash(cell.body) === expected.get(cell.rowKey)) found += 1
-      }
+  await mapConcurrently(chunksOf(rowKeys, cellsPerRequest), requestsInFlight, async (some) => {
+    const items = some.map((rowKey) => ({ rowKey, column, refKey: 0 }))
+    for (const outcome of await cells.getMany(items, { read: 'snapshot' })) {
+      const cell = outcome.kind === 'ok' ? outcome.value : undefined
+      if (cell !== undefined && bodyHash(cell.body) === expected.get(cell.rowKey)) found += 1
     }
-  }
-  await Promise.all(Array.from({ length: requestsInFlight }, work))
+  })
   return found
 }
 
@@ -67,12 +63,11 @@ export interface LogDigest {
   readonly hash: string
 }
 
-export async function digestLogs(cells: ClientCells): Promise<LogDigest> {
+export async function digestLogs(cells: Cells): Promise<LogDigest> {
   const parts: string[] = []
   const found = new Set<number>()
-  const shards = Array.from({ length: shardCount }, (_, i) => i)
-  const wanted = { shards, after: undefined, since: undefined }
-  for await (const { shard, cell } of presentCells(cells, wanted, 'any')) {
+  const wanted = { shards: allShards, after: undefined, since: undefined }
+  for await (const { shard, cell } of presentCells(cells, wanted, 'snapshot')) {
     const { addedId, createdAt, rowKey, column, refKey, body } = cell
     found.add(shard)
     parts.push([shard, addedId, createdAt, rowKey, column, refKey, bodyHash(body)].join(' '))
@@ -91,19 +86,14 @@ export async function putAll(
   readonly slowestMs: number
 }> {
   const counts = { created: 0, alreadyThere: 0, slowestMs: 0 }
-  let at = 0
-  const work = async (): Promise<void> => {
-    while (at < cells.length) {
-      const batch = cells.slice(at, (at += cellsPerRequest))
-      const startedMs = performance.now()
-      for (const answer of await sink.put(batch)) {
-        if (answer.kind === 'failed') throw answer.error
-        if (answer.kind === 'created') counts.created += 1
-        if (answer.kind === 'already-there') counts.alreadyThere += 1
-      }
-      counts.slowestMs = Math.max(counts.slowestMs, performance.now() - startedMs)
+  await mapConcurrently(chunksOf(cells, cellsPerRequest), requestsInFlight, async (batch) => {
+    const startedMs = performance.now()
+    for (const answer of await sink.put(batch)) {
+      if (answer.kind === 'failed') throw answer.error
+      if (answer.kind === 'created') counts.created += 1
+      if (answer.kind === 'already-there') counts.alreadyThere += 1
     }
-  }
-  await Promise.all(Array.from({ length: requestsInFlight }, work))
+    counts.slowestMs = Math.max(counts.slowestMs, performance.now() - startedMs)
+  })
   return counts
 }

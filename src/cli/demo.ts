@@ -6,7 +6,7 @@
 import { resolve } from 'node:path'
 import { Option, type Command } from 'commander'
 import type { NodeId } from '../base/ids.ts'
-import type { ClientCells } from '../client/cells.ts'
+import type { Cells } from '../client/cells.ts'
 import type { Client } from '../client/client.ts'
 import { connect } from '../client/connect.ts'
 import { cellSink } from './cell-sink.ts'
@@ -100,7 +100,7 @@ async function openStage(
   rest: Pick<Stage, 'tell' | 'seed' | 'trips' | 'file'>,
 ): Promise<Stage> {
   const ask = (nodes: readonly string[]): Promise<Client> =>
-    connect({ nodes, timeoutMs: callTimeoutMs })
+    connect({ endpoints: nodes, timeoutMs: callTimeoutMs })
   const client = await ask(cluster.nodes.map(({ url }) => url))
   const replicas = new Map<NodeId, Client>()
   for (const { id, url } of cluster.nodes) replicas.set(id, await ask([url]))
@@ -209,7 +209,7 @@ async function writeWithout(stage: Stage, id: NodeId): Promise<void> {
 }
 
 /** Every start writes other trips while a replica is away: the first block that is not there yet. */
-async function firstUnwritten(cells: ClientCells, seed: number, from: number): Promise<number> {
+async function firstUnwritten(cells: Cells, seed: number, from: number): Promise<number> {
   for (let next = from; ; next += moreTrips) {
     const last = sampleTrip(seed, next + moreTrips - 1)
     const cell = await cells.get({ rowKey: last.rowKey, column, refKey: 0 })

@@ -76,7 +76,7 @@ async function drop(name: string, options: Options): Promise<void> {
   await withProgress<unknown>(options, (client, onProgress) => {
     const given = { onProgress, ...grace }
     if ('schema' in place) return client.indexes(place.schema).drop(name, given)
-    return client.cellIndexes(place.datastore).drop(name, given)
+    return client.cells(place.datastore).indexes.drop(name, given)
   })
   if (options['json'] === true) return printJson({ index: name, dropped: true })
   print(`${name}: dropped`)
@@ -93,7 +93,7 @@ async function build(name: string, options: Options): Promise<void> {
     const given = { onProgress, ...grace }
     const place = placeOf(options)
     if ('schema' in place) return client.indexes(place.schema).build(name, given)
-    return client.cellIndexes(place.datastore).build(name, given)
+    return client.cells(place.datastore).indexes.build(name, given)
   }
   const report = await withProgress(options, work)
   if (options['json'] === true) return printJson({ index: name, ...report })
@@ -105,7 +105,7 @@ async function rebuild(name: string, options: Options): Promise<void> {
   const work = async (client: Client, onProgress: OnProgress): Promise<Filled> => {
     const place = placeOf(options)
     if ('schema' in place) return client.indexes(place.schema).rebuild(name, { onProgress })
-    return client.cellIndexes(place.datastore).rebuild(name, { onProgress })
+    return client.cells(place.datastore).indexes.rebuild(name, { onProgress })
   }
   const report = await withProgress(options, work)
   if (options['json'] === true) return printJson({ index: name, ...report })
@@ -133,7 +133,7 @@ async function check(name: string, options: Options): Promise<void> {
   ): Promise<BuiltIndexReport | CellIndexReport> => {
     const place = placeOf(options)
     if ('schema' in place) return client.indexes(place.schema).check(name, { onProgress })
-    return client.cellIndexes(place.datastore).check(name, { onProgress })
+    return client.cells(place.datastore).indexes.check(name, { onProgress })
   }
   const report = await withProgress(options, work)
   if (options['json'] === true) printJson({ index: name, ...report })

@@ -61,7 +61,7 @@ async function list(options: Options): Promise<void> {
   const place = placeOf(options)
   await withClient(options, async (client) => {
     const shown = 'schema' in place ? await client.indexes(place.schema).list() : undefined
-    const cells = 'datastore' in place ? await client.cellIndexes(place.datastore).list() : []
+    const cells = 'datastore' in place ? await client.cells(place.datastore).indexes.list() : []
     const all: readonly Shown[] = [
       ...(shown ?? []).map(({ name, table, parts, state }) => {
         return { name, state, over: `${table}(${parts.join(', ')})` }
@@ -83,7 +83,7 @@ async function status(name: string | undefined, options: Options): Promise<void>
     const states =
       'schema' in place
         ? (await client.indexes(place.schema).list()).map((one) => [one.name, one.state] as const)
-        : (await client.cellIndexes(place.datastore).list()).map(
+        : (await client.cells(place.datastore).indexes.list()).map(
             (known) => [known.definition.name, stateOf(known)] as const,
           )
     const asked = states.filter(([one]) => name === undefined || one === name)
@@ -111,7 +111,7 @@ async function apply(path: string, options: Options): Promise<void> {
   const definition = await readIndexFile(path)
   const { name, datastore } = definition
   const given: unknown = JSON.parse(definitionJson(definition))
-  const kind = await withClient(options, (client) => client.cellIndexes(datastore).apply(given))
+  const kind = await withClient(options, (client) => client.cells(datastore).indexes.apply(given))
   if (options['json'] === true) return printJson({ index: name, datastore, kind })
   if (kind === 'same') return print(`index ${name} of ${datastore}: already there`)
   print(
@@ -137,8 +137,8 @@ async function query(name: string, options: Options): Promise<void> {
         ...(cursor !== undefined && { cursor }),
         limit: Math.min(left.count, 1000),
       })
-      for (const entry of page.entries) printJson(entry)
-      left.count -= page.entries.length
+      for (const entry of page.items) printJson(entry)
+      left.count -= page.items.length
       cursor = page.cursor
       if (cursor === undefined) return
     }

@@ -5,7 +5,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import type { Command } from 'commander'
 import type { Client } from '../client/client.ts'
-import { shardCount } from '../cells/shard.ts'
+import { allShards } from '../cells/shard.ts'
 import type { Service } from '../triggers/definition.ts'
 import { addClusterFlags, countOf, withClient } from './client.ts'
 import { CliError, exitFailure } from './exit.ts'
@@ -46,15 +46,14 @@ async function runTriggerFile(path: string, options: Options): Promise<void> {
 
 /** A cluster that does not answer, and a name that may be wrong, are said before anything is begun. */
 async function lookFirst(client: Client, { datastore }: Service): Promise<void> {
-  const places = Array.from({ length: shardCount }, (_, shard) => shard)
   const first = { kind: 'after', shard: 0, addedId: 0 } as const
-  await client.cells(datastore).batchShardLog([first], { limit: 1 })
-  const outcomes = await client.cells(datastore).batchShardLog(
-    places.map((shard) => ({ ...first, shard })),
-    { limit: 1, read: 'any' },
+  await client.cells(datastore).shardLogs([first], { limit: 1 })
+  const outcomes = await client.cells(datastore).shardLogs(
+    allShards.map((shard) => ({ ...first, shard })),
+    { limit: 1, read: 'snapshot' },
   )
   const isEmpty = outcomes.every(
-    (outcome) => outcome.kind === 'ok' && outcome.value.cells.length === 0,
+    (outcome) => outcome.kind === 'ok' && outcome.value.items.length === 0,
   )
   if (isEmpty)
     say(`datastore ${datastore} has no cells yet: waiting for the first (is the name right?)`)

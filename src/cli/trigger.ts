@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { shardCount } from '../cells/shard.ts'
 import type { ReplayFrom, ServiceStatus, TriggerAdmin } from '../triggers/admin.ts'
-import { markedPageMax } from '../triggers/bounds.ts'
+import { markedPageMax } from '../triggers/limits.ts'
 import { triggerAdmin } from '../triggers/run.ts'
 import { addClusterFlags, countOf, timeOf, withClient } from './client.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'

@@ -1,4 +1,5 @@
 /** Indexes over the cells of a datastore: asked by `ClientCellIndex`, looked after by `ClientCellIndexes`. */
+import type { Page } from '../base/page.ts'
 import { errorOf } from '../base/problem.ts'
 import { checkOptions } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
@@ -24,10 +25,10 @@ import {
 } from '../cells/index-registry.ts'
 import type { IndexValue } from '../cells/index-values.ts'
 import type { Answer, CellService, DropIndex, SpreadIndexes } from '../cells/operation.ts'
-import { shardCount } from '../cells/shard.ts'
+import { allShards, shardCount } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { schemaGraceMs, upkeepBounds } from '../indexes/bounds.ts'
+import { schemaGraceMs, upkeepBounds } from '../indexes/limits.ts'
 import { waitForGrace } from '../indexes/grace.ts'
 import { notRight } from '../indexes/report.ts'
 import { droppedMeanwhile, notAsked } from '../indexes/state.ts'
@@ -37,7 +38,7 @@ import { checkSignal, signalled } from '../txn/signalled.ts'
 import { pause } from '../time/moments.ts'
 import { notAnAnswer } from './call.ts'
 import { checkDates, filtersOf, type IndexWhere } from './filters.ts'
-import type { ClientGroups } from './groups.ts'
+import type { Groups } from './groups.ts'
 import { checkedPage } from './indexes.ts'
 import type { BuildOptions, CellBuildOptions, IndexQueryOptions, WriteOptions } from './options.ts'
 import { buildRules, cellBuildRules, checkText, queryRules, writeRules } from './rules.ts'
@@ -56,18 +57,12 @@ export interface CellIndexEntry {
   readonly cells?: Readonly<Record<string, Cell>>
 }
 
-export interface CellIndexPage {
-  readonly entries: readonly CellIndexEntry[]
-  /** There may be more; a page may have fewer entries than its limit. */
-  readonly cursor?: string
-}
-
 export interface CellIndexParts {
   readonly service: CellService
   readonly timeoutMs: number
 }
 
-export class ClientCellIndex {
+export class CellIndex {
   readonly datastore: string
   readonly name: string
   readonly #parts: CellIndexParts
@@ -79,7 +74,7 @@ export class ClientCellIndex {
   }
 
   /** Entries with this value of the shard field, and whatever else is asked of them. */
-  async query(where: IndexWhere, options: IndexQueryOptions = {}): Promise<CellIndexPage> {
+  async query(where: IndexWhere, options: IndexQueryOptions = {}): Promise<Page<CellIndexEntry>> {
     const call = `index ${wordsOfName(this.name)}`
     checkText('index.query', 'the name of the index', this.name)
     checkOptions(`${call}: query`, options, queryRules)
@@ -114,7 +109,9 @@ export class ClientCellIndex {
       )
       return cells === undefined ? { rowKey, fields } : { rowKey, fields, cells: byColumn(cells) }
     })
-    return answer.cursor === undefined ? { entries } : { entries, cursor: answer.cursor }
+    return answer.cursor === undefined
+      ? { items: entries }
+      : { items: entries, cursor: answer.cursor }
   }
 }
 
@@ -150,13 +147,13 @@ function byColumn(cells: readonly StoredCell[]): Readonly<Record<string, Cell>> 
 }
 
 function checkUpkeep(verb: string, name: unknown, options: unknown): void {
-  checkText(`cellIndexes.${verb}`, 'the name of an index', name)
-  checkOptions(`cellIndexes.${verb}`, options, cellBuildRules)
+  checkText(`cells.indexes.${verb}`, 'the name of an index', name)
+  checkOptions(`cells.indexes.${verb}`, options, cellBuildRules)
 }
 
 function ofOther(datastore: string, definition: IndexDefinition): StoreError {
   const { name, datastore: other } = definition
-  const message = `cellIndexes.apply: index ${name} is defined over datastore ${other}, and these are the indexes of ${datastore}; apply it by client.cellIndexes('${other}')`
+  const message = `cells.indexes.apply: index ${name} is defined over datastore ${other}, and these are the indexes of ${datastore}; apply it by client.cellIndexes('${other}')`
   return new StoreError('invalid', message)
 }
 
@@ -178,7 +175,7 @@ function checkKept(known: readonly KnownIndex[], definition: NumberedIndex): voi
 export interface CellIndexesParts {
   readonly service: CellService
   readonly tables: Tables
-  readonly groups: ClientGroups
+  readonly groups: Groups
   readonly clock: Clock
   readonly random: Random
   readonly intents: IntentSource
@@ -192,9 +189,7 @@ function coversAll(shards: readonly number[] | undefined): boolean {
   return shards === undefined || new Set(shards).size === shardCount
 }
 
-const allShards: readonly number[] = Array.from({ length: shardCount }, (_, shard) => shard)
-
-export class ClientCellIndexes {
+export class CellIndexAdmin {
   readonly datastore: string
   readonly #parts: CellIndexesParts
 
@@ -205,13 +200,13 @@ export class ClientCellIndexes {
 
   async list(options: WriteOptions = {}): Promise<readonly KnownIndex[]> {
     checkDatastore(this.datastore)
-    checkOptions('cellIndexes.list', options, writeRules)
+    checkOptions('cells.indexes.list', options, writeRules)
     return readIndexes(this.#parts.tables, this.datastore, options)
   }
 
   /** Declares an index, as YAML of it reads; `build` makes it one that can be asked. */
   async apply(given: unknown, options: WriteOptions = {}): Promise<'new' | 'same'> {
-    checkOptions('cellIndexes.apply', options, writeRules)
+    checkOptions('cells.indexes.apply', options, writeRules)
     const checked = checkDefinition(given)
     if (!checked.ok) {
       const [problem] = checked.problems
@@ -278,8 +273,8 @@ export class ClientCellIndexes {
    * gone on with by another call; rejects with `not-found` when there is none of the name.
    */
   async drop(name: string, options: BuildOptions = {}): Promise<void> {
-    checkText('cellIndexes.drop', 'the name of an index', name)
-    checkOptions('cellIndexes.drop', options, buildRules)
+    checkText('cells.indexes.drop', 'the name of an index', name)
+    checkOptions('cells.indexes.drop', options, buildRules)
     const { graceMs, onProgress, signal } = options
     const { datastore } = this
     let asked: DropIndex = { kind: 'drop-index', datastore, name }

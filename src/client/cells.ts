@@ -10,16 +10,16 @@ import { storeTime } from '../base/given-time.ts'
 import { checkSignal, signalled } from '../txn/signalled.ts'
 import { isWrite } from '../wire/client/client-message.ts'
 import { pageItemsMax } from '../base/limits.ts'
+import { missingItem, withRefused } from '../cells/batch.ts'
 import { unpackBody } from '../cells/body.ts'
 import {
   nameProblem,
   type Cell,
-  type CellName,
   type NewCell,
   type StoredCell,
   type Written,
 } from '../cells/cell.ts'
-import { purgeItemsMax } from '../cells/bounds.ts'
+import { purgeItemsMax } from '../cells/limits.ts'
 import { itemsLimit, placesLimit } from '../cells/operation-check.ts'
 import { packCells } from '../cells/new-cells.ts'
 import type {
@@ -34,17 +34,17 @@ import type {
   StoredLogPage,
 } from '../cells/operation.ts'
 import { errorOf, problem, valueOf, type Outcome, type Problem } from '../base/problem.ts'
-import { shardOf } from '../cells/shard.ts'
+import { allShards, shardOf } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { notAnAnswer } from './call.ts'
-import { ClientCellIndex } from './cell-indexes.ts'
+import { CellIndex, type CellIndexAdmin } from './cell-indexes.ts'
 import type { SeenPositions } from './seen-positions.ts'
+import type { Page } from '../base/page.ts'
 import type {
   GivenPlace,
   LogOptions,
   LogPage,
-  Page,
   PageOptions,
   PurgedPage,
   PurgePageOptions,
@@ -67,9 +67,9 @@ import {
   versionRules,
   writeRules,
 } from './rules.ts'
-import { allShards, tail, type LoggedCell, type TailOptions } from './tail.ts'
+import { tail, type LoggedCell, type TailOptions } from './tail.ts'
 
-export interface ClientCellsParts {
+export interface CellsParts {
   readonly service: CellService
   readonly seen: SeenPositions
   readonly clock: Clock
@@ -77,13 +77,15 @@ export interface ClientCellsParts {
   readonly timeoutMs: number
   /** Throws when the client is closed. */
   readonly checkOpen?: () => void
+  /** Makes what looks after the indexes of the datastore. */
+  indexes(): CellIndexAdmin
 }
 
-export class ClientCells {
+export class Cells {
   readonly datastore: string
-  readonly #parts: ClientCellsParts
+  readonly #parts: CellsParts
 
-  constructor(parts: ClientCellsParts, datastore: string) {
+  constructor(parts: CellsParts, datastore: string) {
     this.#parts = parts
     this.datastore = datastore
   }
@@ -92,16 +94,16 @@ export class ClientCells {
   async put(cell: NewCell, options: WriteOptions = {}): Promise<Written> {
     checkOptions('cells.put', options, writeRules)
     const [outcome] = await this.#put([cell], options)
-    return valueOf(only(outcome))
+    return valueOf(outcome ?? missingItem)
   }
 
   /** Cells that succeed and fail one by one; the outcomes are in the order of the cells. */
-  async batchPut(
+  async putMany(
     cells: readonly NewCell[],
     options: WriteOptions = {},
   ): Promise<readonly Outcome<Written>[]> {
-    const items = batchOf('cells.batchPut', 'the cells', cells, itemsLimit)
-    checkOptions('cells.batchPut', options, writeRules)
+    const items = batchOf('cells.putMany', 'the cells', cells, itemsLimit)
+    checkOptions('cells.putMany', options, writeRules)
     return this.#put(items, options)
   }
 
@@ -118,28 +120,17 @@ export class ClientCells {
     return packed.outcomes(expected(answer, 'put').items)
   }
 
-  get(name: CellName, options: ReadOptions = {}): Promise<Cell | undefined> {
+  /** A cell; without a ref key, the one with the highest ref key of its column. */
+  get(name: GetItem, options: ReadOptions = {}): Promise<Cell | undefined> {
     return asPromise(() => {
       checkOptions('cells.get', options, readRules)
-      return this.#getOne(name, 'needed', options)
-    })
-  }
-
-  /** The cell with the column's highest ref key. */
-  latest(rowKey: string, column: string, options: ReadOptions = {}): Promise<Cell | undefined> {
-    return asPromise(() => {
-      checkOptions('cells.latest', options, readRules)
-      return this.#getOne({ rowKey, column }, 'optional', options)
+      return this.#getOne(name, options)
     })
   }
 
   /** What a batch of one would give; by two promises, and not by one of each step. */
-  #getOne(
-    item: GetItem,
-    refKey: 'needed' | 'optional',
-    options: ReadOptions,
-  ): Promise<Cell | undefined> {
-    const wrong = cellProblem(item, refKey)
+  #getOne(item: GetItem, options: ReadOptions): Promise<Cell | undefined> {
+    const wrong = cellProblem(item, 'optional')
     if (wrong !== undefined) throw errorOf(wrong)
     const { datastore } = this
     const { service, timeoutMs } = this.#parts
@@ -153,30 +144,29 @@ export class ClientCells {
   }
 
   /** Several cells; one without a ref key is its column's latest. */
-  async batchGet(
+  async getMany(
     given: readonly GetItem[],
     options: ReadOptions = {},
   ): Promise<readonly Outcome<Cell | undefined>[]> {
-    const items = batchOf('cells.batchGet', 'the items', given, itemsLimit)
-    checkOptions('cells.batchGet', options, readRules)
+    const items = batchOf('cells.getMany', 'the items', given, itemsLimit)
+    checkOptions('cells.getMany', options, readRules)
     const refused = items.map((item): Outcome<Cell | undefined> | undefined => {
       const wrong = cellProblem(item, 'optional')
       return wrong && { kind: 'problem', problem: wrong }
     })
     const good = items.filter((_, i) => refused[i] === undefined)
-    if (good.length === 0 && items.length > 0) return refused.map(only)
+    if (good.length === 0 && items.length > 0) return withRefused(refused, [])
     const { datastore } = this
     const read = this.#readFrom(options, good)
     const answer = await this.#ask({ kind: 'get', datastore, read, items: good }, options)
-    const answered = [...expected(answer, 'get').items]
-    return refused.map((outcome) => outcome ?? cellOutcome(only(answered.shift())))
+    return withRefused(refused, expected(answer, 'get').items.map(cellOutcome))
   }
 
   /** The latest cell of each column of a row, by column name. */
-  async latestAll(rowKey: string, options: PageOptions<string> = {}): Promise<Page<string>> {
+  async latestAll(rowKey: string, options: PageOptions<string> = {}): Promise<Page<Cell>> {
     checkOptions('cells.latestAll', options, columnPageRules)
     checkName({ rowKey })
-    const { from, limit = pageItemsMax } = options
+    const { cursor: from, limit = pageItemsMax } = options
     const { datastore } = this
     const read = this.#readFrom(options, [{ rowKey }])
     const first = from === undefined ? {} : { from }
@@ -190,10 +180,10 @@ export class ClientCells {
     rowKey: string,
     column: string,
     options: VersionOptions = {},
-  ): Promise<Page<number>> {
+  ): Promise<Page<Cell, number>> {
     checkOptions('cells.versions', options, versionRules)
     checkName({ rowKey, column })
-    const { from, limit = pageItemsMax, reverse = false } = options
+    const { cursor: from, limit = pageItemsMax, reverse = false } = options
     const { datastore } = this
     const read = this.#readFrom(options, [{ rowKey }])
     const range = { limit, reverse, ...(from !== undefined && { from }) }
@@ -217,17 +207,17 @@ export class ClientCells {
         ? { kind: 'after', shard, addedId: after ?? 0 }
         : { kind: 'since', shard, timestamp: storeTime(since, 'cells.shardLog: since') }
     const [outcome] = await this.#log('cells.shardLog', [place], rest)
-    return valueOf(only(outcome))
+    return valueOf(outcome ?? missingItem)
   }
 
   /** Logs of several shards; waits, when asked to, until there is a cell in one of them. */
-  async batchShardLog(
+  async shardLogs(
     places: readonly GivenPlace[],
     options: LogOptions = {},
   ): Promise<readonly Outcome<LogPage>[]> {
-    const items = batchOf('cells.batchShardLog', 'the places', places, placesLimit)
-    checkOptions('cells.batchShardLog', options, logRules)
-    return this.#log('cells.batchShardLog', items, options)
+    const items = batchOf('cells.shardLogs', 'the places', places, placesLimit)
+    checkOptions('cells.shardLogs', options, logRules)
+    return this.#log('cells.shardLogs', items, options)
   }
 
   async #log(
@@ -248,10 +238,15 @@ export class ClientCells {
     return expected(answer, 'log').items.map(logPageOutcome)
   }
 
+  /** The indexes over these cells, to be declared, built, compared and dropped. */
+  get indexes(): CellIndexAdmin {
+    return this.#parts.indexes()
+  }
+
   /** An index over these cells, to be asked. */
-  index(name: string): ClientCellIndex {
+  index(name: string): CellIndex {
     const { service, timeoutMs } = this.#parts
-    return new ClientCellIndex({ service, timeoutMs }, this.datastore, name)
+    return new CellIndex({ service, timeoutMs }, this.datastore, name)
   }
 
   /** All cells of the shards (default: all shards) from a place on, and new ones as they come. */
@@ -272,7 +267,7 @@ export class ClientCells {
     const range = { after, limit, ...(column !== undefined && { column }) }
     const operation = { kind: 'purge', datastore, shard, before, keepLatest, ...range } as const
     const { purged, next } = expected(await this.#ask(operation, options), 'purge')
-    return next === undefined ? { purged } : { purged, next }
+    return next === undefined ? { purged } : { purged, cursor: next }
   }
 
   /** The same for all shards, or some, to their ends; gives what was removed of each that lost cells. */
@@ -282,14 +277,14 @@ export class ClientCells {
     const call = 'cells.purge'
     checkOptions(call, needed(call, options), purgeShardsRules)
     this.#parts.checkOpen?.()
-    const { shards = allShards(), ...rest } = options
+    const { shards = allShards, ...rest } = options
     for (const shard of shards) {
       let purged = 0
       let after: number | undefined = 0
       while (after !== undefined) {
         const page: PurgedPage = await this.purgeShard(shard, { ...rest, after })
         purged += page.purged
-        after = page.next
+        after = page.cursor
       }
       if (purged > 0) yield { shard, purged }
     }
@@ -297,7 +292,7 @@ export class ClientCells {
 
   #readFrom(options: ReadOptions, rows: readonly { readonly rowKey: string }[]): ReadFrom {
     // A current read sees all: which shards these are need not be known.
-    const isAny = options.read === 'any'
+    const isAny = options.read === 'snapshot'
     return this.#readShards(options, isAny ? rowShards(rows) : [])
   }
 
@@ -333,7 +328,7 @@ function checkName(name: { readonly rowKey: string; readonly column?: string }):
 }
 
 function onlyCell({ answer }: Answered): Cell | undefined {
-  const stored = valueOf(only(expected(answer, 'get').items[0]))
+  const stored = valueOf(expected(answer, 'get').items[0] ?? missingItem)
   return stored && valueOf(cellOf(stored))
 }
 
@@ -352,11 +347,6 @@ function isKind<Kind extends Answer['kind']>(
   kind: Kind,
 ): answer is Answer & { readonly kind: Kind } {
   return answer.kind === kind
-}
-
-function only<Value>(value: Value | undefined): Value {
-  if (value !== undefined) return value
-  throw new StoreError('corrupt', 'the node answered fewer items than it was asked for')
 }
 
 /** The shards of rows; none for a row key that is not one, which is refused later. */
@@ -378,13 +368,15 @@ function cellOutcome(outcome: Outcome<StoredCell | undefined>): Outcome<Cell | u
   return outcome.value === undefined ? { kind: 'ok', value: undefined } : cellOf(outcome.value)
 }
 
-function pageOf<Next>(page: CellPage<Next>): Page<Next> {
-  const cells = page.cells.map((cell) => valueOf(cellOf(cell)))
-  return page.next === undefined ? { cells } : { cells, next: page.next }
+function pageOf<Next>(page: CellPage<Next>): Page<Cell, Next> {
+  const items = page.cells.map((cell) => valueOf(cellOf(cell)))
+  return page.next === undefined ? { items } : { items, cursor: page.next }
 }
 
 function logPageOutcome(outcome: Outcome<StoredLogPage>): Outcome<LogPage> {
   if (outcome.kind === 'problem') return outcome
-  const cells = outcome.value.cells.map((cell) => valueOf(cellOf(cell)))
-  return { kind: 'ok', value: { ...outcome.value, cells } }
+  const { shard, cells, next, asOf } = outcome.value
+  const items = cells.map((cell) => valueOf(cellOf(cell)))
+  const page = { shard, items, cursor: next }
+  return { kind: 'ok', value: asOf === undefined ? page : { ...page, asOf } }
 }

@@ -1,6 +1,6 @@
 /** The client: cells and entity groups of a cluster, through whichever of its nodes answers. */
 import { checkOptions } from '../base/arguments.ts'
-import { asPromise } from '../base/as-promise.ts'
+import { present } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import { errorOf, type Problem } from '../base/problem.ts'
 import { unpackBody, type Json } from '../cells/body.ts'
@@ -45,25 +45,32 @@ import { notAnAnswer, PutCall, ReadCall, type Call } from './call.ts'
 import { RequestSender, type ClientPorts } from './request-sender.ts'
 import { closed } from './in-flight.ts'
 import { applicationCallsMax, defaultClientLimits, type ClientLimits } from './client-limits.ts'
-import { checkDatastore, ClientCellIndexes } from './cell-indexes.ts'
-import { ClientCells } from './cells.ts'
+import { CellIndexAdmin, checkDatastore } from './cell-indexes.ts'
+import { Cells } from './cells.ts'
 import { CommitCall } from './commit-call.ts'
 import { groupOperationProblem } from './group-check.ts'
-import { checkOperation } from './given-operation.ts'
 import { checkDefined, checkSchemaName, modelOf } from './given-schema.ts'
-import { ClientGroups } from './groups.ts'
-import { ClientIndexes } from './indexes.ts'
+import { Groups } from './groups.ts'
+import { IndexAdmin } from './indexes.ts'
 import type { WriteOptions } from './options.ts'
 import { checkText, writeRules } from './rules.ts'
-import { ClientQueues } from './queues.ts'
+import { Queues } from './queues.ts'
 import { rejectedPuts, type RejectedPut } from './rejected.ts'
 import { SeenPositions } from './seen-positions.ts'
 
-export class Client implements CellService {
+/** Of each client, what carries out its operations on cells. */
+const services = new WeakMap<Client, CellService>()
+
+/** The operations that `Cells` makes of its calls, for programs of this project: their forms are the wire's. */
+export function cellServiceOf(client: Client): CellService {
+  return present(services.get(client), 'every client has one')
+}
+
+export class Client {
   /** Entity groups as bytes; `openTables` gives them rows and types. */
-  readonly groups: ClientGroups
+  readonly groups: Groups
   /** Messages from group to group, as bytes; `openTables` gives them types. */
-  readonly queues: ClientQueues
+  readonly queues: Queues
   readonly #ports: ClientPorts
   readonly #limits: ClientLimits
   readonly #sessions: Sessions
@@ -85,12 +92,13 @@ export class Client implements CellService {
     this.#limits = { ...defaultClientLimits, callsMax: applicationCallsMax, ...limits }
     this.#sessions = new Sessions(ports.clock, ports.random)
     this.#caller = new RequestSender(ports, this.#limits)
-    this.groups = new ClientGroups(
+    services.set(this, this.#cells)
+    this.groups = new Groups(
       (operation, ms, signal) => this.#askGroup(operation, ms, signal),
       this.#seen,
       this.#checkOpen,
     )
-    this.queues = new ClientQueues({
+    this.queues = new Queues({
       ask: (...asked) => this.#askWorklist(...asked),
       groups: this.groups,
       clock: ports.clock,
@@ -101,12 +109,16 @@ export class Client implements CellService {
   }
 
   /** The cells of a datastore. */
-  cells(datastore: string): ClientCells {
+  cells(datastore: string): Cells {
     const { clock, random } = this.#ports
-    const { timeoutMs } = this.#limits
-    const checkOpen = this.#checkOpen
-    const parts = { service: this.#cells, seen: this.#seen, clock, random, timeoutMs, checkOpen }
-    return new ClientCells(parts, datastore)
+    const { timeoutMs, schemaTrustMs: trustMs } = this.#limits
+    const own = { service: this.#cells, groups: this.groups, clock, random, timeoutMs }
+    const indexes = (): CellIndexAdmin => {
+      const tables = openCellTables(this.groups, { clock, random })
+      return new CellIndexAdmin({ ...own, tables, trustMs, intents: this.#sessions }, datastore)
+    }
+    const parts = { ...own, seen: this.#seen, checkOpen: this.#checkOpen, indexes }
+    return new Cells(parts, datastore)
   }
 
   /** Buffered cells that their shards would not have, of a datastore or of all. */
@@ -183,7 +195,10 @@ export class Client implements CellService {
    * Gives the cluster a schema, as its first version or its next one, while rows and programs of the
    * present one are there. Rejects with `schema-mismatch` when a difference cannot be made so.
    */
-  async applySchema(given: Schema, options: WriteOptions = {}): Promise<AppliedSchema> {
+  async applySchema(
+    given: Schema | DefinedSchema,
+    options: WriteOptions = {},
+  ): Promise<AppliedSchema> {
     const schema = modelOf(given)
     checkOptions('client.applySchema', options, writeRules)
     const { clock, random } = this.#ports
@@ -195,11 +210,11 @@ export class Client implements CellService {
   }
 
   /** The indexes of a schema, to be looked after. */
-  indexes(schema: string): ClientIndexes {
+  indexes(schema: string): IndexAdmin {
     checkSchemaName('client.indexes', schema)
     const { clock, random } = this.#ports
     const { timeoutMs } = this.#limits
-    return new ClientIndexes(schema, {
+    return new IndexAdmin(schema, {
       groups: this.groups,
       clock,
       random,
@@ -207,23 +222,6 @@ export class Client implements CellService {
       timeoutMs,
       view: (options) => this.#schemaView(schema, options),
     })
-  }
-
-  /** The indexes over the cells of a datastore, to be looked after. */
-  cellIndexes(datastore: string): ClientCellIndexes {
-    const { clock, random } = this.#ports
-    const { timeoutMs, schemaTrustMs: trustMs } = this.#limits
-    const tables = openCellTables(this.groups, { clock, random })
-    const parts = {
-      service: this.#cells,
-      tables,
-      groups: this.groups,
-      clock,
-      random,
-      timeoutMs,
-      trustMs,
-    }
-    return new ClientCellIndexes({ ...parts, intents: this.#sessions }, datastore)
   }
 
   /** What the node that is asked at present says of itself. */
@@ -240,13 +238,6 @@ export class Client implements CellService {
     const status = answer.kind === 'status' ? unpackBody(answer.status) : undefined
     if (status !== undefined) return status
     throw new StoreError('corrupt', 'the node did not answer with its status')
-  }
-
-  execute(operation: CellOperation, options: CallOptions): Promise<Answered> {
-    return asPromise(() => {
-      checkOperation('client.execute', operation, options)
-      return this.#execute(operation, options)
-    })
   }
 
   #execute(operation: CellOperation, { timeoutMs, signal }: CallOptions): Promise<Answered> {

@@ -19,7 +19,7 @@ const queueBytesMax: number = 64 * 1024 * 1024
 
 export interface ConnectOptions {
   /** `http://host:port` or `https://host:port` of one node or several: any of them will do. */
-  readonly nodes: readonly string[]
+  readonly endpoints: readonly string[]
   /** The cluster's secret, when it has one: 16 to 1,024 characters of printable ASCII. */
   readonly secret?: string
   /** The cluster's id: a node of another cluster is refused. Default: whichever answers. */
@@ -29,7 +29,7 @@ export interface ConnectOptions {
 }
 
 const connectRules: Rules<ConnectOptions> = {
-  nodes: listOf(text),
+  endpoints: listOf(text),
   secret: text,
   cluster: {
     accepts: (value) => typeof value === 'string' && isClusterId(value),
@@ -64,7 +64,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
 /** The same with bounds of its own, for commands of this program. */
 export function dial(options: ConnectOptions, limits: Partial<ClientLimits> = {}): Client {
   const { secret = '', cluster, timeoutMs } = options
-  const nodes: readonly string[] | undefined = options.nodes
+  const nodes: readonly string[] | undefined = options.endpoints
   const urls = [...new Set((nodes ?? []).map(nodeUrl))]
   if (urls.length === 0) throw new StoreError('invalid', 'a client needs the address of a node')
   const problem = secret === '' ? undefined : secretProblem(secret)

@@ -29,15 +29,14 @@ export function checkDefined(schema: unknown): void {
   )
 }
 
-/** The model of a schema, read once. Throws `invalid` for what is none. */
+/** The model of a schema that is given, read once: its own, or itself. Throws `invalid` for what is none. */
 export function modelOf(schema: unknown): Schema {
   const call = 'client.applySchema'
-  if (memberOf(schema, 'model') !== undefined) {
-    throw new StoreError('invalid', `${call}: give the model of the schema: schema.model`)
-  }
+  const model = memberOf(schema, 'model')
+  if (model !== undefined) return checkForm(call, model)
   if (typeof schema === 'object' && schema !== null && isReadable(schema))
     return checkForm(call, schema)
-  const words = 'the model of a schema, as defineSchema and parseSchema give it'
+  const words = 'what defineSchema gives, or the model of a schema as parseSchema gives it'
   throw new StoreError('invalid', `${call}: the schema is ${wordsFor(schema)}; expected ${words}`)
 }
 

@@ -12,7 +12,7 @@ import { StoreError } from '../base/errors.ts'
 import { keyBytesMax } from '../base/limits.ts'
 import { elementsOf, isBytes, isList, isReadable } from '../base/readable.ts'
 import { errorOf, type Problem } from '../base/problem.ts'
-import { callTimeoutMsMax } from '../txn/bounds.ts'
+import { callTimeoutMsMax } from '../txn/limits.ts'
 import { lockNameProblem } from './group-check.ts'
 import { intentRules } from './rules.ts'
 

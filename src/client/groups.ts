@@ -12,7 +12,7 @@ import type {
   RowRange,
   Submission,
 } from '../group/replica-port.ts'
-import { pageRowsMax } from '../txn/bounds.ts'
+import { pageRowsMax } from '../txn/limits.ts'
 import type { GroupAnswer, GroupOperation, ReadGroup } from '../txn/group-operation.ts'
 import type {
   FirstAsked,
@@ -53,7 +53,7 @@ const lockHopsMax = 3
 
 type GroupRows = GroupAnswer & { readonly kind: 'read-group' }
 
-export class ClientGroups implements GroupPort, LockSource {
+export class Groups implements GroupPort, LockSource {
   readonly #ask: AskGroup
   readonly #seen: SeenPositions
   /** Of what is to be done all the same when the calls of this are given up. */
@@ -73,9 +73,9 @@ export class ClientGroups implements GroupPort, LockSource {
     this.checkOpen = checkOpen
   }
 
-  until(signal: AbortSignal): ClientGroups {
+  until(signal: AbortSignal): Groups {
     const ask: AskGroup = (operation, ms, own = signal) => this.#ask(operation, ms, own)
-    return new ClientGroups(ask, this.#seen, this.checkOpen, this.#askAnyway)
+    return new Groups(ask, this.#seen, this.checkOpen, this.#askAnyway)
   }
 
   async view(

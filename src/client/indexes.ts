@@ -4,7 +4,7 @@ import { StoreError } from '../base/errors.ts'
 import { unknownWord } from '../base/suggest.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { upkeepBounds } from '../indexes/bounds.ts'
+import { upkeepBounds } from '../indexes/limits.ts'
 import { compileSchema } from '../tables/compile.ts'
 import { isGlobal, type CompiledIndex, type CompiledSchema } from '../tables/compiled.ts'
 import { buildIndex, clearDropped, dropIndex } from '../tables/index-build.ts'
@@ -17,12 +17,12 @@ import { droppedMeanwhile, notAsked, type IndexState } from '../indexes/state.ts
 import { MisfitRows } from '../indexes/misfits.ts'
 import { withdrawnIn } from '../../schema/version.ts'
 import type { IntentSource } from '../txn/session.ts'
-import type { ClientGroups } from './groups.ts'
+import type { Groups } from './groups.ts'
 import type { BuildOptions, WriteOptions } from './options.ts'
 import { buildRules, checkText, writeRules } from './rules.ts'
 
 export interface ClientIndexParts {
-  readonly groups: ClientGroups
+  readonly groups: Groups
   readonly clock: Clock
   readonly random: Random
   readonly intents: IntentSource
@@ -46,7 +46,7 @@ export type { BuildOptions } from './options.ts'
 
 export type BuildReport = Made
 
-export class ClientIndexes {
+export class IndexAdmin {
   readonly schema: string
   readonly #parts: ClientIndexParts
 

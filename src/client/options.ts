@@ -3,7 +3,7 @@ import type { GivenTime } from '../base/given-time.ts'
 import type { Cell } from '../cells/cell.ts'
 import type { LogPlace } from '../cells/operation.ts'
 import type { Progress } from '../indexes/report.ts'
-import type { ReadLevel } from '../group/replica-port.ts'
+import type { ReplicaReadLevel } from '../group/replica-port.ts'
 
 export interface WriteOptions {
   /** Retried until then; default 10 seconds. */
@@ -14,10 +14,10 @@ export interface WriteOptions {
 
 export interface ReadOptions {
   /**
-   * `current` (default): sees every cell whose put had returned, to anybody. `any`: what the node
+   * `current` (default): sees every cell whose put had returned, to anybody. `snapshot`: what the node
    * that answers has, without asking others; never older than what this client has seen.
    */
-  readonly read?: ReadLevel
+  readonly read?: ReplicaReadLevel
   readonly timeoutMs?: number
   /** Gives the call up: it rejects with `closed`. */
   readonly signal?: AbortSignal
@@ -50,24 +50,18 @@ export interface PurgedPage {
   /** Cells removed; none when it was repeated after they were. */
   readonly purged: number
   /** To be given as `after` next; absent at the shard's end. */
-  readonly next?: number
+  readonly cursor?: number
 }
 
 export interface PageOptions<From> extends ReadOptions {
   /** Where to begin: the `next` of the page before. */
-  readonly from?: From
+  readonly cursor?: From
   readonly limit?: number
 }
 
 export interface VersionOptions extends PageOptions<number> {
   /** Falling ref keys. */
   readonly reverse?: boolean
-}
-
-export interface Page<Next> {
-  readonly cells: readonly Cell[]
-  /** Where the next page begins; absent at the end. */
-  readonly next?: Next
 }
 
 export interface LogOptions extends ReadOptions {
@@ -91,9 +85,9 @@ export type GivenPlace =
 
 export interface LogPage {
   readonly shard: number
-  readonly cells: readonly Cell[]
+  readonly items: readonly Cell[]
   /** To be given as `after` next. */
-  readonly next: number
+  readonly cursor: number
   /** As of this position of the shard's log nothing is behind `next`; absent when there may be. */
   readonly asOf?: number
 }

@@ -37,7 +37,7 @@ const optional: Rule = {
 }
 
 function checkHandleCall(given: unknown): void {
-  const call = 'queues.handle'
+  const call = 'queues.consume'
   if (typeof given !== 'object' || given === null || !isReadable(given)) {
     throw wrongArgument(call, 'the call', given, 'an object of queue, handle, and options')
   }
@@ -50,7 +50,7 @@ function checkHandleCall(given: unknown): void {
   if (signal !== undefined) checkArgument(call, 'signal', signal, signalRule)
 }
 
-export interface ClientQueuesParts {
+export interface QueuesParts {
   readonly ask: AskWorklist
   readonly groups: GroupPort
   readonly clock: Clock
@@ -59,12 +59,12 @@ export interface ClientQueuesParts {
   readonly timeoutMs: number
 }
 
-export class ClientQueues implements QueueSource {
-  readonly #parts: ClientQueuesParts
+export class Queues implements QueueSource {
+  readonly #parts: QueuesParts
   readonly #handlers = new Set<QueueHandler>()
   #isClosed = false
 
-  constructor(parts: ClientQueuesParts) {
+  constructor(parts: QueuesParts) {
     this.#parts = parts
   }
 
@@ -75,7 +75,7 @@ export class ClientQueues implements QueueSource {
   }
 
   /** Begins to handle a queue's messages in all groups, until it is stopped. */
-  handle(call: HandleCall): QueueHandler {
+  consume(call: HandleCall): QueueHandler {
     if (this.#isClosed) throw errorOf(closed)
     const { ask, groups, clock, random, intents } = this.#parts
     checkHandleCall(call)

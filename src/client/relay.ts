@@ -9,6 +9,8 @@
  */
 import { assert } from '../base/assert.ts'
 import { problem, type Problem } from '../base/problem.ts'
+import { batchOfPart, mergeAnswers, pick, splitBatch, type Part } from '../cells/batch.ts'
+import { isRowKey } from '../cells/cell.ts'
 import { operationProblem } from '../cells/operation-check.ts'
 import type {
   Answer,
@@ -16,8 +18,12 @@ import type {
   CallOptions,
   CellOperation,
   CellService,
+  GetCells,
+  GetItem,
   PutCells,
+  PutItem,
 } from '../cells/operation.ts'
+import { shardOf } from '../cells/shard.ts'
 import { notAnAnswer, PutCall, ReadCall } from './call.ts'
 import { RequestSender } from './request-sender.ts'
 import { type ClientLimits } from './client-limits.ts'
@@ -27,7 +33,7 @@ import type { LinkView } from './links.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Pace } from '../ports/pace.ts'
-import type { Transport } from '../ports/transport.ts'
+import type { Endpoint, Transport } from '../ports/transport.ts'
 import {
   isWorklistOperation,
   type WorklistAnswer,
@@ -37,7 +43,12 @@ import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/
 import { timeoutProblem, type Intents } from '../txn/intents.ts'
 import { Sessions, type OpenIntents } from '../txn/session.ts'
 import type { ClientFrame, Replied } from '../wire/client/client-message.ts'
-import { batchOf, merged, partsOf, pick, type Batch, type Part } from './fan-out.ts'
+
+type Batch = PutCells | GetCells
+/** Items, and the node that is best asked for them. */
+type NodePart = Part<Endpoint>
+/** Where no node is better than the others. */
+const anyNode: Endpoint = ''
 
 export interface RelayPorts {
   /** Links to the nodes. */
@@ -110,7 +121,7 @@ export class Relay implements CellService {
         return this.#put(operation, options)
       case 'get':
         return this.#inParts(operation, (part) => {
-          const batch = batchOf(operation, part)
+          const batch = batchOfPart(operation, part)
           return this.#caller.carryOut(batch, new ReadCall(batch), timeoutMs, pace)
         })
       case 'log': {
@@ -141,7 +152,7 @@ export class Relay implements CellService {
     const open = own ?? passedOn(intents)
     let isKnown = true
     const replied = await this.#inParts(operation, (part) => {
-      const batch = batchOf(operation, part)
+      const batch = batchOfPart(operation, part)
       const sequences = pick(open.sequences, part.places)
       assert(sequences.length === batch.items.length, 'GATE-1: a write has lost its intent')
       const settle = (known: boolean): void => void (isKnown &&= known)
@@ -152,14 +163,30 @@ export class Relay implements CellService {
     return replied
   }
 
-  /** A batch at the nodes that its items are best asked of, all at once. */
-  async #inParts(batch: Batch, ask: (part: Part) => Promise<Replied>): Promise<Replied> {
-    const places = batch.items.map((_, place) => place)
-    if (places.length === 1) return ask({ places })
-    const parts = partsOf(batch, (item) => this.#caller.placeOf(ofOne(batch, item)))
+  /** Sends a batch in parts, each to the node that is best asked for it, all at once. */
+  async #inParts(batch: Batch, ask: (part: NodePart) => Promise<Replied>): Promise<Replied> {
+    if (batch.items.length === 1) return ask({ to: anyNode, places: [0] })
+    const parts = this.#split(batch)
     const [only] = parts
     if (parts.length === 1 && only !== undefined) return ask(only)
-    return merged(batch.kind, parts, await Promise.all(parts.map(ask)))
+    const replies = await Promise.all(parts.map(ask))
+    const [first] = replies
+    const isRefused = replies.every(({ answer }) => answer.kind === 'problem')
+    // A problem that all nodes met is one of the whole.
+    if (isRefused && first !== undefined) return first
+    return mergeAnswers(batch.kind, parts, replies.map(ofCells))
+  }
+
+  /** The cells of a shard stay together, so that a read of it is of one moment. */
+  #split(batch: Batch): readonly NodePart[] {
+    const nodes = new Map<number, Endpoint>()
+    return splitBatch<PutItem | GetItem, Endpoint>(batch.items, (item) => {
+      // The node refuses an item whose row key is none.
+      const shard = isRowKey(item.rowKey) ? shardOf(item.rowKey) : -1
+      const node = nodes.get(shard) ?? this.#caller.placeOf(ofOne(batch, item)) ?? anyNode
+      nodes.set(shard, node)
+      return node
+    })
   }
 
   async #executeWorklist(

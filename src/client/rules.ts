@@ -25,7 +25,7 @@ import { batchProblem, placeProblem, type BatchLimit } from '../cells/operation-
 import type { LogPlace } from '../cells/operation.ts'
 import { isShard, shardCount } from '../cells/shard.ts'
 import type { Submission } from '../group/replica-port.ts'
-import { upkeepBounds } from '../indexes/bounds.ts'
+import { upkeepBounds } from '../indexes/limits.ts'
 import { timeoutRule } from '../txn/intents.ts'
 import { signalRule } from '../txn/signalled.ts'
 import type {
@@ -71,10 +71,10 @@ const places: Rule = {
 }
 
 export const writeRules: Rules<WriteOptions> = { timeoutMs: timeoutRule, signal: signalRule }
-export const readRules: Rules<ReadOptions> = { ...writeRules, read: oneOf('current', 'any') }
+export const readRules: Rules<ReadOptions> = { ...writeRules, read: oneOf('current', 'snapshot') }
 const page = { ...readRules, limit: number }
-export const columnPageRules: Rules<PageOptions<string>> = { ...page, from: text }
-export const versionRules: Rules<VersionOptions> = { ...page, from: number, reverse: flag }
+export const columnPageRules: Rules<PageOptions<string>> = { ...page, cursor: text }
+export const versionRules: Rules<VersionOptions> = { ...page, cursor: number, reverse: flag }
 export const logRules: Rules<LogOptions> = { ...page, waitMs: number }
 export const shardLogRules: Rules<ShardLogOptions> = { ...logRules, after: number, since: time }
 export const purgeRules: Rules<PurgeOptions> = {

@@ -9,7 +9,7 @@ import type { GroupId, Position } from '../base/ids.ts'
 import type { ShardPosition } from '../cells/cell.ts'
 import type { ReadFrom } from '../cells/operation.ts'
 import { shardGroup } from '../cells/shard.ts'
-import type { ReadLevel } from '../group/replica-port.ts'
+import type { ReplicaReadLevel } from '../group/replica-port.ts'
 
 export const seenGroupsMax = 50_000
 
@@ -32,7 +32,7 @@ export class SeenPositions {
   }
 
   /** How to read these shards at this level. */
-  readFrom(datastore: string, level: ReadLevel, shards: readonly number[]): ReadFrom {
+  readFrom(datastore: string, level: ReplicaReadLevel, shards: readonly number[]): ReadFrom {
     if (level === 'current') return { level, atLeast: [] }
     const atLeast = new Map<number, Position>()
     for (const shard of shards) {

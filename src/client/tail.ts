@@ -12,7 +12,7 @@ import type { Cell } from '../cells/cell.ts'
 import type { LogPlace } from '../cells/operation.ts'
 import type { Outcome } from '../base/problem.ts'
 import { errorOf } from '../base/problem.ts'
-import { shardCount } from '../cells/shard.ts'
+import { allShards } from '../cells/shard.ts'
 import { pause } from '../time/moments.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -30,12 +30,9 @@ export interface LoggedCell extends Cell {
   readonly shard: number
 }
 
-/** What a tail needs of `ClientCells`. */
+/** What a tail needs of `Cells`. */
 export interface LogSource {
-  batchShardLog(
-    places: readonly LogPlace[],
-    options: LogOptions,
-  ): Promise<readonly Outcome<LogPage>[]>
+  shardLogs(places: readonly LogPlace[], options: LogOptions): Promise<readonly Outcome<LogPage>[]>
 }
 
 export async function* tail(
@@ -45,14 +42,14 @@ export async function* tail(
 ): AsyncGenerator<LoggedCell, never, undefined> {
   checkOptions('cells.tail', options, tailRules)
   const places = new Map<number, LogPlace>()
-  for (const shard of options.shards ?? allShards()) places.set(shard, firstPlace(shard, options))
+  for (const shard of options.shards ?? allShards) places.set(shard, firstPlace(shard, options))
   for (const shard of options.after?.keys() ?? []) {
     if (places.has(shard)) continue
     const message = `cells.tail: after names shard ${shard}, and shards does not; name it there, or leave its place out`
     throw new StoreError('invalid', message)
   }
   const { waitMs = waitMsDefault } = options
-  let read: 'current' | 'any' = 'current'
+  let read: 'current' | 'snapshot' = 'current'
   for (;;) {
     const pages = await poll(source, ports, [...places.values()], {
       limit: pageLimitDefault,
@@ -60,21 +57,17 @@ export async function* tail(
       read,
       ...(options.signal && { signal: options.signal }),
     })
-    read = pages.some(hasCells) ? 'any' : 'current'
-    for (const { shard, cells, next, asOf } of pages) {
-      for (const cell of cells) yield { ...cell, shard }
+    read = pages.some(hasCells) ? 'snapshot' : 'current'
+    for (const { shard, items, cursor: next, asOf } of pages) {
+      for (const cell of items) yield { ...cell, shard }
       const place = { kind: 'after', shard, addedId: next } as const
       places.set(shard, asOf === undefined ? place : { ...place, asOf })
     }
   }
 }
 
-function hasCells({ cells }: LogPage): boolean {
-  return cells.length > 0
-}
-
-export function allShards(): number[] {
-  return Array.from({ length: shardCount }, (_, shard) => shard)
+function hasCells({ items }: LogPage): boolean {
+  return items.length > 0
 }
 
 function firstPlace(shard: number, options: TailOptions): LogPlace {
@@ -95,7 +88,7 @@ async function poll(
   const pages: LogPage[] = []
   let failure: StoreError | undefined
   try {
-    for (const outcome of await source.batchShardLog(places, options)) {
+    for (const outcome of await source.shardLogs(places, options)) {
       if (outcome.kind === 'problem') failure ??= errorOf(outcome.problem)
       else pages.push(outcome.value)
     }

@@ -4,7 +4,7 @@
  */
 import { isClusterId, isNodeId } from '../base/ids.ts'
 import { batchItemsMax, defaultLimits, entryBytesMax, type Limits } from '../base/limits.ts'
-import { batchBytesMax } from '../cells/bounds.ts'
+import { batchBytesMax } from '../cells/limits.ts'
 import { checkConfig } from './check.ts'
 import { warningsOf } from './warnings.ts'
 import {

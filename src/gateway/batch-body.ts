@@ -1,6 +1,6 @@
 /** Bodies of batch requests: JSON of a known form, every member checked, none ignored. */
 import type { Json } from '../cells/body.ts'
-import { purgeItemsMax } from '../cells/bounds.ts'
+import { purgeItemsMax } from '../cells/limits.ts'
 import type { NewCell } from '../cells/cell.ts'
 import type { GetItem, LogPlace, PurgeCells } from '../cells/operation.ts'
 import { refuse } from './problems.ts'

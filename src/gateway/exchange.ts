@@ -1,6 +1,6 @@
 /** One request being answered: asking the cells in its time, and saying the answer as JSON. */
 import type { Context } from 'hono'
-import { StoreError } from '../base/errors.ts'
+import { missingItem } from '../cells/batch.ts'
 import type { Answer, CellOperation, CellService, ReadFrom } from '../cells/operation.ts'
 import { errorOf, valueOf, type Outcome } from '../base/problem.ts'
 import type { Pace } from '../ports/pace.ts'
@@ -33,7 +33,7 @@ export function segment(exchange: Exchange, name: string): string {
 
 export function readFrom(exchange: Exchange): ReadFrom {
   const level = exchange.query.text('read') ?? 'current'
-  if (level !== 'current' && level !== 'any') return refuse('read must be current or any')
+  if (level !== 'current' && level !== 'snapshot') return refuse('read must be current or any')
   const atLeast = positionsOf(exchange.context.req.raw, segment(exchange, 'datastore'))
   return { level, atLeast }
 }
@@ -65,10 +65,8 @@ function isAnswer<Kind extends string>(
   return answer.kind === kind
 }
 
-export function only<Value>(items: readonly Outcome<Value>[]): Value {
-  const [item] = items
-  if (item !== undefined) return valueOf(item)
-  throw new StoreError('corrupt', 'the node answered fewer items than it was asked for')
+export function only<Value>([item = missingItem]: readonly Outcome<Value>[]): Value {
+  return valueOf(item)
 }
 
 export function json(

@@ -4,7 +4,7 @@
  */
 import { isClusterId, isNodeId } from '../base/ids.ts'
 import { defaultClientLimits, type ClientLimits } from '../client/client-limits.ts'
-import { callTimeoutMsMax } from '../txn/bounds.ts'
+import { callTimeoutMsMax } from '../txn/limits.ts'
 import { checkListener, complaints, type ListenerConfig } from '../config/check.ts'
 import {
   gather,

@@ -42,8 +42,8 @@ export async function queryIndex(exchange: Exchange): Promise<Response> {
     bytesOf: ({ cells = [] }) => cells.reduce((sum, { body }) => sum + body.length, 0),
     textOf: (entry) => JSON.stringify(entryJson(answer, entry, select)),
   })
-  const next = JSON.stringify(answer.cursor ?? null)
-  return jsonText(`{"entries":${entries},"cursor":${next}}`, 200, headers)
+  const end = answer.cursor === undefined ? '' : `,"cursor":${JSON.stringify(answer.cursor)}`
+  return jsonText(`{"items":${entries}${end}}`, 200, headers)
 }
 
 export async function dropIndex(exchange: Exchange): Promise<Response> {

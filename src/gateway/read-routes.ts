@@ -1,6 +1,7 @@
 /** Reading cells over HTTP: one, a column's versions, a row, shard logs, batches. */
 import { pageItemsMax } from '../base/limits.ts'
-import { batchBytesMax } from '../cells/bounds.ts'
+import { withRefused } from '../cells/batch.ts'
+import { batchBytesMax } from '../cells/limits.ts'
 import { nameProblem } from '../cells/cell.ts'
 import { operationProblem, placeProblem } from '../cells/operation-check.ts'
 import type { CellOperation, LogPlace, StoredLogPage } from '../cells/operation.ts'
@@ -43,7 +44,7 @@ export async function getColumn(exchange: Exchange): Promise<Response> {
   const rowKey = rowKeyOf(segment(exchange, 'rowKey'))
   const column = columnOf(segment(exchange, 'column'))
   if (query.flag('all')) return versions(exchange, { rowKey, column })
-  const idle = ['from', 'limit', 'reverse'].find((name) => query.has(name))
+  const idle = ['cursor', 'limit', 'reverse'].find((name) => query.has(name))
   if (idle !== undefined) return refuse(`${idle} is for versions: it goes with all=true`)
   return oneCell(exchange, { rowKey, column })
 }
@@ -53,7 +54,7 @@ async function versions(
   name: { readonly rowKey: string; readonly column: string },
 ): Promise<Response> {
   const { query } = exchange
-  const from = query.number('from')
+  const from = query.number('cursor')
   const { answer, headers } = await ask(exchange, {
     kind: 'versions',
     datastore: segment(exchange, 'datastore'),
@@ -68,7 +69,7 @@ async function versions(
 
 export async function getRow(exchange: Exchange): Promise<Response> {
   const { query } = exchange
-  const from = query.text('from')
+  const from = query.text('cursor')
   const { answer, headers } = await ask(exchange, {
     kind: 'row',
     datastore: segment(exchange, 'datastore'),
@@ -136,16 +137,13 @@ async function askFitting<Item, Value>(
 ): Promise<readonly Outcome<Value>[]> {
   const wrong = operationProblem(operation)
   if (wrong !== undefined) throw errorOf(wrong)
-  const refused = operation.items.map(problemOf)
-  const good = operation.items.filter((_, i) => refused[i] === undefined)
-  const answered = good.length === 0 ? [] : [...(await askFor(good))]
-  return refused.map((one) => {
-    if (one !== undefined) return { kind: 'problem', problem: one }
-    return answered.shift() ?? { kind: 'problem', problem: tooFew }
+  const refused = operation.items.map((item): Outcome<Value> | undefined => {
+    const one = problemOf(item)
+    return one && { kind: 'problem', problem: one }
   })
+  const good = operation.items.filter((_, i) => refused[i] === undefined)
+  return withRefused(refused, good.length === 0 ? [] : await askFor(good))
 }
-
-const tooFew = problem('corrupt', 'the node answered fewer items than it was asked for')
 
 export async function batchLog(exchange: Exchange): Promise<Response> {
   requireJson(exchange.context.req.raw)

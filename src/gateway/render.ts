@@ -57,18 +57,18 @@ export async function listText<Item>(
   return `[${texts.join(',')}]`
 }
 
-/** `{"cells":[…]}` without its end. */
+/** The items of a page. */
 async function cellsText(pace: Pace | undefined, cells: readonly StoredCell[]): Promise<string> {
   const bytesOf = ({ body }: StoredCell): number => body.length
   const textOf = (cell: StoredCell): string => JSON.stringify(cellJson(cell))
-  return `"cells":${await listText(pace, cells, { bytesOf, textOf })}`
+  return `"items":${await listText(pace, cells, { bytesOf, textOf })}`
 }
 
 export async function pageText(
   pace: Pace | undefined,
   { cells, next }: CellPage<string | number>,
 ): Promise<string> {
-  const end = next === undefined ? '' : `,"next":${JSON.stringify(next)}`
+  const end = next === undefined ? '' : `,"cursor":${JSON.stringify(next)}`
   return `{${await cellsText(pace, cells)}${end}}`
 }
 
@@ -76,7 +76,7 @@ export async function logPageText(
   pace: Pace | undefined,
   { shard, cells, next }: StoredLogPage,
 ): Promise<string> {
-  return `{"shard":${shard},${await cellsText(pace, cells)},"next":${next}}`
+  return `{"shard":${shard},${await cellsText(pace, cells)},"cursor":${next}}`
 }
 
 /** The items of a batch: what `textOf` makes of each, or `{problem}`. */

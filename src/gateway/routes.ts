@@ -1,6 +1,6 @@
 /** Every route of cells: what it takes, what it answers, and who carries it out. */
 import { tailWaitSecondsMax } from '../base/limits.ts'
-import { graceMsMax } from '../cells/bounds.ts'
+import { graceMsMax } from '../cells/limits.ts'
 import { batchGet, batchLog, getCell, getColumn, getLog, getRow } from './read-routes.ts'
 import type { Parameter, Route } from './route.ts'
 import { addedIdSchema, columnSchema, limitSchema, refKeySchema, timeSchema } from './schemas.ts'
@@ -9,7 +9,7 @@ import { batchPut, purgeShard, putCell } from './write-routes.ts'
 
 const read: Parameter = {
   what: 'current: sees all that was acknowledged. any: what the replica that is asked has.',
-  schema: { type: 'string', enum: ['current', 'any'], default: 'current' },
+  schema: { type: 'string', enum: ['current', 'snapshot'], default: 'current' },
 }
 const limit: Parameter = { what: 'Cells of one page.', schema: limitSchema }
 const flag = { type: 'boolean', default: false }
@@ -54,7 +54,7 @@ export const routes: readonly Route[] = [
     query: {
       read,
       all: { what: 'All versions, a page at a time, instead of the latest.', schema: flag },
-      from: { what: 'With all=true: the ref key to begin with.', schema: refKeySchema },
+      cursor: { what: 'With all=true: the ref key to begin with.', schema: refKeySchema },
       limit: { ...limit, what: 'With all=true: cells of one page.' },
       reverse: { what: 'With all=true: falling ref keys.', schema: flag },
     },
@@ -72,7 +72,7 @@ export const routes: readonly Route[] = [
     ...position,
     query: {
       read,
-      from: { what: 'The column to begin with.', schema: columnSchema },
+      cursor: { what: 'The column to begin with.', schema: columnSchema },
       limit,
     },
     answers: { 200: { what: 'A page, by column.', schema: 'RowPage', hasPosition: true } },

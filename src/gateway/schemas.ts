@@ -6,7 +6,7 @@ import {
   tailWaitSecondsMax,
 } from '../base/limits.ts'
 import { retryByCode, unreadyIndexes } from '../base/errors.ts'
-import { purgeItemsMax } from '../cells/bounds.ts'
+import { purgeItemsMax } from '../cells/limits.ts'
 import { dropPhases } from '../cells/index-drop.ts'
 import { shardCount } from '../cells/shard.ts'
 
@@ -166,28 +166,31 @@ export const schemas: Readonly<Record<SchemaName, JsonSchema>> = {
     created: { type: 'boolean' },
   }),
   Buffered: object({ shard: shardSchema, buffered: { const: true } }),
-  IndexPage: object({
-    entries: list(
-      object(
-        {
-          rowKey: rowKeySchema,
-          fields: { type: 'object', additionalProperties: anyJson },
-          cells: { type: 'object', additionalProperties: ref('Cell') },
-        },
-        ['cells'],
+  IndexPage: object(
+    {
+      items: list(
+        object(
+          {
+            rowKey: rowKeySchema,
+            fields: { type: 'object', additionalProperties: anyJson },
+            cells: { type: 'object', additionalProperties: ref('Cell') },
+          },
+          ['cells'],
+        ),
       ),
-    ),
-    cursor: { type: ['string', 'null'] },
-  }),
+      cursor: { type: 'string' },
+    },
+    ['cursor'],
+  ),
   IndexDrop: object({
     phase: { type: 'string', enum: [...dropPhases] },
     done: { type: 'integer', minimum: 0 },
     total: { type: 'integer', minimum: 0 },
   }),
-  CellPage: object({ cells: list(ref('Cell')), next: refKeySchema }, ['next']),
+  CellPage: object({ items: list(ref('Cell')), cursor: refKeySchema }, ['cursor']),
   CellOrPage: { anyOf: [ref('Cell'), ref('CellPage')] },
-  RowPage: object({ cells: list(ref('Cell')), next: columnSchema }, ['next']),
-  LogPage: object({ shard: shardSchema, cells: list(ref('Cell')), next: addedIdSchema }),
+  RowPage: object({ items: list(ref('Cell')), cursor: columnSchema }, ['cursor']),
+  LogPage: object({ shard: shardSchema, items: list(ref('Cell')), cursor: addedIdSchema }),
   PutBatch: object({
     cells: list(
       object({ rowKey: rowKeySchema, column: columnSchema, refKey: refKeySchema, body: anyJson }),
@@ -213,8 +216,8 @@ export const schemas: Readonly<Record<SchemaName, JsonSchema>> = {
     ['column', 'keepLatest', 'after', 'limit'],
   ),
   Purged: object(
-    { shard: shardSchema, purged: { type: 'integer', minimum: 0 }, next: addedIdSchema },
-    ['next'],
+    { shard: shardSchema, purged: { type: 'integer', minimum: 0 }, cursor: addedIdSchema },
+    ['cursor'],
   ),
   Problem: problem,
   Status: status,

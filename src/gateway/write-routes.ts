@@ -1,7 +1,7 @@
 /** Putting cells over HTTP, one or a batch whose items succeed and fail on their own; and purging. */
 import { cellBytesMax } from '../base/limits.ts'
 import { packBody } from '../cells/body.ts'
-import { batchBytesMax, requestBytesMax } from '../cells/bounds.ts'
+import { batchBytesMax, requestBytesMax } from '../cells/limits.ts'
 import type { Written } from '../cells/cell.ts'
 import { packCells } from '../cells/new-cells.ts'
 import { errorOf, type Outcome } from '../base/problem.ts'
@@ -42,7 +42,7 @@ export async function purgeShard(exchange: Exchange): Promise<Response> {
   const datastore = segment(exchange, 'datastore')
   const { answer, headers } = await ask(exchange, { kind: 'purge', datastore, shard, ...asked })
   const { purged, next } = answer
-  return json({ shard, purged, ...(next !== undefined && { next }) }, 200, headers)
+  return json({ shard, purged, ...(next !== undefined && { cursor: next }) }, 200, headers)
 }
 
 export async function batchPut(exchange: Exchange): Promise<Response> {

@@ -7,15 +7,18 @@ export interface KeyRange {
   readonly lt: Uint8Array
 }
 
+/** Where a transaction took effect, and which of its attempts; `sequences`: the numbers that it was given. */
+export interface CommittedOutcome {
+  readonly kind: 'committed'
+  readonly position: Position
+  readonly timestamp: Timestamp
+  readonly attempt: number
+  readonly sequences: readonly number[]
+}
+
 /** What a proposer tells the node that forwarded a transaction to it. */
 export type Verdict =
-  | {
-      readonly kind: 'committed'
-      readonly position: Position
-      readonly timestamp: Timestamp
-      readonly attempt: number
-      readonly sequences: readonly number[]
-    }
+  | CommittedOutcome
   | {
       readonly kind: 'conflict'
       readonly position: Position
@@ -34,12 +37,4 @@ export interface Overloaded {
 }
 
 /** What an intent came to. Kept until its session's floor passes it, or the session expires. */
-export type RecordedOutcome =
-  | {
-      readonly kind: 'committed'
-      readonly position: Position
-      readonly timestamp: Timestamp
-      readonly attempt: number
-      readonly sequences: readonly number[]
-    }
-  | { readonly kind: 'expired' }
+export type RecordedOutcome = CommittedOutcome | { readonly kind: 'expired' }

@@ -64,9 +64,9 @@ export type IntentOutcome =
 
 /**
  * `current`: sees everything acknowledged, and everything shown to any read, before it began.
- * `any`: this replica's newest applied state, without a message.
+ * `snapshot`: this replica's newest applied state, without a message.
  */
-export type ReadLevel = 'current' | 'any'
+export type ReplicaReadLevel = 'current' | 'snapshot'
 
 /** The state a read sees: whole entries up to `position`. */
 export interface ReadPoint {
@@ -172,9 +172,14 @@ export interface LocalReplica {
    * reads below then see at least that. Rejects with `unavailable` when no majority answers in time.
    * `atLeast` makes it wait for a position a session has already seen.
    */
-  read(group: GroupId, level: ReadLevel, timeoutMs: number, atLeast?: Position): Promise<ReadPoint>
+  read(
+    group: GroupId,
+    level: ReplicaReadLevel,
+    timeoutMs: number,
+    atLeast?: Position,
+  ): Promise<ReadPoint>
   /**
-   * How far a group in memory is applied here: what `read` at `any` would resolve with, at once.
+   * How far a group in memory is applied here: what `read` at `snapshot` would resolve with, at once.
    * Undefined when it is not in memory, or nothing is read here any more: `read` tells.
    */
   positionHere(group: GroupId): Position | undefined
@@ -207,7 +212,7 @@ export interface LocalReplica {
    */
   rowsNow(
     group: GroupId,
-    from: ReadLevel | Timestamp,
+    from: ReplicaReadLevel | Timestamp,
     atLeast: Position,
     keys: readonly Uint8Array[],
   ): RowsAtPoint | undefined

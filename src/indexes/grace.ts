@@ -6,7 +6,7 @@ import type { Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import { checkSignal } from '../txn/signalled.ts'
 import { pause } from '../time/moments.ts'
-import { upkeepBounds } from './bounds.ts'
+import { upkeepBounds } from './limits.ts'
 import type { Progress } from './report.ts'
 
 export interface GraceParts {

@@ -12,7 +12,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Pace } from '../ports/pace.ts'
 import { Slices, type Line, type Task } from '../ports/slices.ts'
 import type { Endpoint, Transport } from '../ports/transport.ts'
-import { callTimeoutMsMax } from '../txn/bounds.ts'
+import { callTimeoutMsMax } from '../txn/limits.ts'
 import {
   isWorklistOperation,
   type WorklistAnswer,

@@ -9,7 +9,7 @@
  * when it is done (`Pace`), so that only what it is bounded by stands here.
  */
 import { assert } from '../base/assert.ts'
-import { packedPartWork } from '../cells/bounds.ts'
+import { packedPartWork } from '../cells/limits.ts'
 import { requestBytes } from '../wire/client/client-bytes.ts'
 import { writtenBytes, type Operation } from '../wire/client/client-message.ts'
 

@@ -10,7 +10,7 @@ import { RoutedCells } from '../cells/routed-cells.ts'
 import { shardGroup } from '../cells/shard.ts'
 import { notAnAnswer } from '../client/call.ts'
 import { defaultClientLimits } from '../client/client-limits.ts'
-import { ClientGroups } from '../client/groups.ts'
+import { Groups } from '../client/groups.ts'
 import { Relay } from '../client/relay.ts'
 import { SeenPositions } from '../client/seen-positions.ts'
 import type { Placement } from '../placement/placement.ts'
@@ -64,7 +64,7 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     this.groups =
       placement.setCount === 1
         ? new LocalGroups(replica)
-        : new ClientGroups((one, ms) => this.execute(one, ms), new SeenPositions())
+        : new Groups((one, ms) => this.execute(one, ms), new SeenPositions())
     this.worklists = { execute: (...asked) => this.#askWorklists(...asked) }
   }
 

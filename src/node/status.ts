@@ -162,7 +162,7 @@ function messagesOf(
   messages.push(...awayOf(nodes, parts.troubles))
   if (canLose < 0) {
     messages.push(
-      'no majority is reachable: writes and up-to-date reads wait; read=any still answers',
+      'no majority is reachable: writes and up-to-date reads wait; read=snapshot still answers',
     )
   } else if (canLose === 0 && nodes.length > 2) {
     messages.push('the cluster cannot lose another node')

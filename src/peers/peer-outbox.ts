@@ -1,13 +1,14 @@
 /**
- * What waits for one peer at the end of a turn, and how it is cut into frames: one is far below what a
- * receiver takes. A single message may be larger than the others of a frame together; the names of groups
- * that one renewal revokes are not weighed, and would have to be some ten thousand long ones to matter.
+ * Messages for one peer at the end of a turn, as frames (`base/frame-queue.ts`): one is far below the bound
+ * of a receiver. The names of groups that one renewal revokes are not weighed, and would have to be some
+ * ten thousand long ones to matter.
  */
+import { FrameQueue } from '../base/frame-queue.ts'
 import type { Verdict } from '../group/outcome.ts'
 import type { Message } from '../replication/message.ts'
 
 /** Bodies of one frame; above it a peer is supplied with nothing more in this turn. */
-export const frameBodiesBytesMax: number = 8 * 1024 * 1024
+const peerFrameBytesMax: number = 8 * 1024 * 1024
 
 /** What a message takes up beside its group and its bodies, about. */
 const headBytes = 64
@@ -15,45 +16,26 @@ const headBytes = 64
 const itemBytes = 32
 
 export class PeerOutbox {
-  #messages: Message[] = []
-  #bytes = 0
+  readonly #queue = new FrameQueue<Message>({
+    bytesMax: peerFrameBytesMax,
+    messagesMax: Number.POSITIVE_INFINITY,
+  })
 
   /** Whether it holds a frame's worth: what is not urgent may wait until it is asked for again. */
   get isFull(): boolean {
-    return this.#bytes >= frameBodiesBytesMax
+    return this.#queue.bytes >= peerFrameBytesMax
   }
 
   add(message: Message): void {
-    this.#messages.push(message)
-    this.#bytes += messageBytes(message)
+    this.#queue.add(message, messageBytes(message))
   }
 
   /** Gives all of it as frames, in order; it is empty then. */
   take(): readonly (readonly Message[])[] {
-    const messages = this.#messages
-    const isOneFrame = this.#bytes <= frameBodiesBytesMax
-    if (messages.length === 0) return []
-    this.#messages = []
-    this.#bytes = 0
-    return isOneFrame ? [messages] : framesOf(messages)
+    const frames: (readonly Message[])[] = []
+    while (!this.#queue.isEmpty) frames.push(this.#queue.takeFrame().messages)
+    return frames
   }
-}
-
-function framesOf(messages: readonly Message[]): Message[][] {
-  const frames: Message[][] = []
-  let frame: Message[] = []
-  let bytes = 0
-  for (const message of messages) {
-    const more = messageBytes(message)
-    if (frame.length > 0 && bytes + more > frameBodiesBytesMax) {
-      frames.push(frame)
-      frame = []
-      bytes = 0
-    }
-    frame.push(message)
-    bytes += more
-  }
-  return [...frames, frame]
 }
 
 /** About what it takes up in a frame. */

@@ -2,7 +2,7 @@
 import { assert } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
-import type { HandleBounds } from './bounds.ts'
+import type { HandleBounds } from './limits.ts'
 import { decodeInbox, encodeDead, encodeInbox } from './message.ts'
 import { deadKey } from './names.ts'
 import type { Taken } from './take.ts'

@@ -1,11 +1,11 @@
 /** How a handler is started: by whoever knows nodes to ask, a client library or a test. */
 import type { GroupId } from '../base/ids.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
-import type { HandleOptions } from './bounds.ts'
+import type { ConsumeOptions } from './limits.ts'
 import type { HandledCounts } from './handler.ts'
 import type { Taken } from './take.ts'
 
-export interface HandleCall extends HandleOptions {
+export interface HandleCall extends ConsumeOptions {
   readonly queue: string
   /** Awaited before each taking of messages; when it fails, none of them has. */
   prepare?(): Promise<void> | undefined
@@ -27,5 +27,5 @@ export interface QueueHandling {
 
 export interface QueueSource {
   /** Begins to handle a queue's messages in all groups, until it is stopped. */
-  handle(call: HandleCall): QueueHandling
+  consume(call: HandleCall): QueueHandling
 }

@@ -17,7 +17,7 @@ import {
   type WorklistBounds,
   type Served,
 } from '../worklist/worklist-worker.ts'
-import { callTimeoutMsMax } from '../txn/bounds.ts'
+import { callTimeoutMsMax } from '../txn/limits.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import { runTransaction, type Committed } from '../txn/run.ts'
@@ -25,11 +25,11 @@ import type { IntentSource } from '../txn/session.ts'
 import {
   batchMessagesMax,
   errorCharsMax,
-  handleDefaults,
+  consumeDefaults,
   retryMsMax,
   type HandleBounds,
-  type HandleOptions,
-} from './bounds.ts'
+  type ConsumeOptions,
+} from './limits.ts'
 import { noteFailure } from './failing.ts'
 import { queueTopic } from './names.ts'
 import { take, type Batch, type Taken } from './take.ts'
@@ -41,7 +41,7 @@ export interface QueueHandlerParts {
   readonly clock: Clock
   readonly random: Random
   readonly intents: IntentSource
-  readonly options?: HandleOptions
+  readonly options?: ConsumeOptions
   /** Stops it. */
   readonly signal?: AbortSignal
   readonly worklistBounds?: Partial<WorklistBounds>
@@ -262,8 +262,8 @@ const groupsListedAtOnce = 500
 /** No timer is set for longer; the listing has what is due later. */
 const sleepMsMax = 3_600_000
 
-function checkedBounds(options: HandleOptions): HandleBounds {
-  const bounds = { ...handleDefaults, ...options }
+function checkedBounds(options: ConsumeOptions): HandleBounds {
+  const bounds = { ...consumeDefaults, ...options }
   checkRetry(bounds, options.retryMaxMs !== undefined)
   const most = { batch: batchMessagesMax, timeoutMs: handlerTimeoutMsMax }
   for (const [name, value] of Object.entries(bounds)) {

@@ -6,7 +6,7 @@ import { bytesOfGroup, groupOfBytes, type GroupId, type Timestamp } from '../bas
 import { pack, unpack } from '../base/pack.ts'
 import { isCount } from '../group/transaction.ts'
 import type { StoredRow } from '../txn/reads.ts'
-import { delayMsMax } from './bounds.ts'
+import { delayMsMax } from './limits.ts'
 import { numberOf, outboxKey } from './names.ts'
 
 const format = 1

@@ -9,7 +9,7 @@ import { StoreError } from '../base/errors.ts'
 import { bytesOfGroup, type GroupId, type Timestamp } from '../base/ids.ts'
 import { encodeTuple } from '../base/tuple.ts'
 import { wordsFor } from '../base/words.ts'
-import { queueNameCharsMax } from './bounds.ts'
+import { queueNameCharsMax } from './limits.ts'
 
 export const outboxTopic = 'outbox'
 const queueTopicStart = 'queue/'

@@ -3,7 +3,7 @@ import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import { keyBytesMax } from '../base/limits.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
-import { delayMsMax, messageBytesMax, sentMessagesMax } from './bounds.ts'
+import { delayMsMax, messageBytesMax, sentMessagesMax } from './limits.ts'
 import { encodeInbox, encodeOutbox, type InboxMessage } from './message.ts'
 import {
   checkQueueName,

@@ -8,7 +8,7 @@ import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import { prefixRange, keyAfter } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import type { StoredRow } from '../txn/reads.ts'
-import { batchBytesMax, lookedAtMax } from './bounds.ts'
+import { batchBytesMax, lookedAtMax } from './limits.ts'
 import { decodeInbox, sentAtOf, type InboxMessage } from './message.ts'
 import { atOncePrefix, delayedPrefix, dueOf, numberOf } from './names.ts'
 

@@ -13,7 +13,13 @@ import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import { isCount } from '../group/transaction.ts'
 import type { DataStore } from '../store/data-store.ts'
-import type { PageRange, ReadLevel, ReadPoint, Row, RowsAtPoint } from '../group/replica-port.ts'
+import type {
+  PageRange,
+  ReplicaReadLevel,
+  ReadPoint,
+  Row,
+  RowsAtPoint,
+} from '../group/replica-port.ts'
 import type { Applied, Replica } from './replica.ts'
 import type { Requests } from './requests.ts'
 
@@ -46,14 +52,14 @@ export class Reads {
 
   async read(
     group: GroupId,
-    level: ReadLevel,
+    level: ReplicaReadLevel,
     timeoutMs: number,
     atLeast: Position = 0,
   ): Promise<ReadPoint> {
     this.#admit()
-    if (level === 'any') {
+    if (level === 'snapshot') {
       const { position, timestamp } = this.#here(group)
-      if (position >= atLeast) return this.#served(group, 'any', { position, timestamp })
+      if (position >= atLeast) return this.#served(group, 'snapshot', { position, timestamp })
     }
     // Behind what a session has seen: a majority knows of it, so a current read gets there.
     const point = await this.#current(group, timeoutMs)
@@ -93,7 +99,7 @@ export class Reads {
    */
   rowsNow(
     group: GroupId,
-    from: ReadLevel | Timestamp,
+    from: ReplicaReadLevel | Timestamp,
     atLeast: Position,
     keys: readonly Uint8Array[],
   ): RowsAtPoint | undefined {
@@ -110,12 +116,12 @@ export class Reads {
     return { point, rows }
   }
 
-  #pointNow(group: GroupId, from: ReadLevel | Timestamp): ReadPoint | undefined {
+  #pointNow(group: GroupId, from: ReplicaReadLevel | Timestamp): ReadPoint | undefined {
     if (from === 'current') return this.#underLease(group)
     const here = this.#parts.replica.appliedInMemory(group)
-    if (here === undefined || (from !== 'any' && from !== here.timestamp)) return undefined
+    if (here === undefined || (from !== 'snapshot' && from !== here.timestamp)) return undefined
     const { position, timestamp } = here
-    return this.#served(group, from === 'any' ? 'any' : 'at', { position, timestamp })
+    return this.#served(group, from === 'snapshot' ? 'snapshot' : 'at', { position, timestamp })
   }
 
   async scan(group: GroupId, range: PageRange, at?: Timestamp): Promise<readonly Row[]> {
@@ -194,7 +200,7 @@ export class Reads {
     return { now: clock.monotonicMs(), wall: clock.wallMicros() }
   }
 
-  #served(group: GroupId, level: 'any' | 'at', point: ReadPoint): ReadPoint {
+  #served(group: GroupId, level: 'snapshot' | 'at', point: ReadPoint): ReadPoint {
     const { position, timestamp } = point
     const here = this.#parts.replica.appliedInMemory(group)?.position ?? position
     assert(position <= here, 'MVCC-2: a read is served beyond what is applied')

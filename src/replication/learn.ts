@@ -6,7 +6,7 @@
  */
 import { assert, present } from '../base/assert.ts'
 import { equalBytes } from '../base/bytes.ts'
-import type { NodeId, Position } from '../base/ids.ts'
+import type { Position } from '../base/ids.ts'
 import { equalBallots, type Ballot } from '../paxos/ballot.ts'
 import { applyEntry, type Applied } from './apply.ts'
 import { jitter, type Context, type LogRecord } from './effect.ts'
@@ -18,12 +18,11 @@ import {
   pendingOf,
   type Decision,
   type GroupLog,
-  type Pending,
 } from './log.ts'
 import { rememberCommit } from './horizon.ts'
-import type { Verdict } from '../group/outcome.ts'
 import type { ChosenEntry } from './message.ts'
 import { type RecordedOutcome } from '../group/outcome.ts'
+import { settle } from './settle.ts'
 import { encodeState } from './state.ts'
 import { intentOf } from '../group/transaction.ts'
 import type { WriteSet } from './window.ts'
@@ -204,53 +203,4 @@ function answer(
     if (first !== undefined) noteWriter(log, first)
     settle(log, context, pending, outcome)
   }
-}
-
-/**
- * Gives everybody who waits for this transaction its verdict. A conflict is of what this attempt has
- * read, and of no other: the next attempt takes its place.
- */
-export function settle(log: GroupLog, context: Context, pending: Pending, verdict: Verdict): void {
-  forget(log, pending)
-  const { waiters, rivals } = pending
-  for (const { node, request } of waiters) tell(log, context, node, request, verdict)
-  if (verdict.kind === 'conflict') return promote(log, rivals)
-  for (const rival of rivals) settle(log, context, rival, verdict)
-}
-
-/** It waits here no longer, and its caller hears nothing: other copies may yet take effect. */
-export function giveUp(log: GroupLog, pending: Pending): void {
-  forget(log, pending)
-  promote(log, pending.rivals)
-}
-
-function promote(log: GroupLog, [next, ...others]: readonly Pending[]): void {
-  if (next === undefined) return
-  assert(!log.waiting.has(next.intent), 'TXN-5: an attempt takes the place of one that waits')
-  next.rivals.push(...others)
-  log.waiting.set(next.intent, next)
-}
-
-function forget(log: GroupLog, pending: Pending): void {
-  log.waiting.delete(pending.intent)
-  log.forwarded.delete(pending.intent)
-  log.forwardIds.delete(pending.forwardId)
-  log.waitingBytes -= pending.roomBytes
-  assert(log.waitingBytes >= 0, 'queue: more room is given back than was taken')
-}
-
-export function tell(
-  log: GroupLog,
-  context: Context,
-  node: NodeId,
-  request: number,
-  verdict: Verdict,
-): void {
-  if (node === context.node) {
-    context.emit({ kind: 'verdict', request, verdict })
-    return
-  }
-  const { group, set } = log
-  const message = { kind: 'forward-reply', group, epoch: set.epoch, request, verdict } as const
-  log.replies.push({ kind: 'send', to: node, message })
 }

@@ -8,11 +8,11 @@ import type { NodeId, Position } from '../base/ids.ts'
 import { isOfOneCopy, outcomeOf } from './compose.ts'
 import { jitter, type Context } from './effect.ts'
 import { orderRanges, rangeOfText } from './key-range.ts'
-import { giveUp, settle, tell } from './learn.ts'
 import { noDeadline, pendingOf, type GroupLog, type Pending, type Waiter } from './log.ts'
 import type { KeyRange, Overloaded } from '../group/outcome.ts'
 import type { Forward, ForwardReply } from './message.ts'
 import { leaderOf } from './propose.ts'
+import { giveUp, settle, tell } from './settle.ts'
 import { intentOf, type Transaction } from '../group/transaction.ts'
 
 /** A forwarded transaction is passed on this many times at most; then it is proposed where it is. */

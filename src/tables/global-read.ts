@@ -5,13 +5,14 @@
 import { checkPlaces } from '../base/arguments.ts'
 import { present } from '../base/assert.ts'
 import { compareBytes, latin1 } from '../base/bytes.ts'
+import { mapConcurrently } from '../base/concurrency.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import { wordsFor } from '../base/words.ts'
 import { type KeyRange } from '../group/outcome.ts'
 import { keyAfter } from '../txn/key-range.ts'
 import type { StoredRow } from '../txn/reads.ts'
-import { globalEntriesMax, groupsReadAtOnceMax, scanRowsDefault } from './bounds.ts'
+import { globalEntriesMax, groupsReadAtOnceMax, scanRowsDefault } from './limits.ts'
 import type { CompiledGlobal, CompiledSchema, CompiledTable } from './compiled.ts'
 import { cursorAt, keyAt, type Scanned } from './cursor.ts'
 import { decodeEntry, entryWriter } from './entries.ts'
@@ -21,7 +22,8 @@ import { groupContext, type GroupContext } from './group-context.ts'
 import { stampBytes, stampedEntry } from './index-lane.ts'
 import { checkIndexed, memberOf } from './key-check.ts'
 import { isBounds, rangeOfQuery } from './key-query.ts'
-import type { Page, ScanOptions } from './read-rows.ts'
+import type { Page } from '../base/page.ts'
+import type { ScanOptions } from './read-rows.ts'
 import type { DecodedEntryKey } from './row-key.ts'
 import type { Values } from './row-check.ts'
 import { RowStamp } from './row-stamp.ts'
@@ -198,15 +200,11 @@ export function rootContext(
 }
 
 /** Some at a time, in their order. */
-export async function inTurns<From, To>(
+export function inTurns<From, To>(
   items: readonly From[],
   work: (item: From) => Promise<To>,
 ): Promise<readonly To[]> {
-  const done: To[] = []
-  for (let at = 0; at < items.length; at += groupsReadAtOnceMax) {
-    done.push(...(await Promise.all(items.slice(at, at + groupsReadAtOnceMax).map(work))))
-  }
-  return done
+  return mapConcurrently(items, groupsReadAtOnceMax, work)
 }
 
 function merge(pages: readonly (readonly StoredRow[])[], reverse: boolean): readonly StoredRow[] {

@@ -23,7 +23,8 @@ import type { Queue } from './queue-types.ts'
 import type { CompiledTable } from './compiled.ts'
 import { nameOfQueue, tableName } from './given.ts'
 import { encodeBody, receiverOf, storedName } from './queues.ts'
-import type { Page, RowReads, ScanOptions } from './read-rows.ts'
+import type { Page } from '../base/page.ts'
+import type { RowReads, ScanOptions } from './read-rows.ts'
 import { scanRules, sendRules } from './rules.ts'
 import {
   typed,

@@ -6,7 +6,7 @@
  * IDX-6   It is ready when every writer keeps it, all rows are in it, and a comparison has shown so.
  * IDX-13  It is kept until no program asks it any more, and cleared when none keeps it.
  */
-import { schemaGraceMs } from '../indexes/bounds.ts'
+import { schemaGraceMs } from '../indexes/limits.ts'
 import { waitForGrace } from '../indexes/grace.ts'
 import { notRight } from '../indexes/report.ts'
 import type { Timestamp } from '../base/ids.ts'

@@ -1,7 +1,7 @@
 /** Takes all entries out of the groups of a global index that its schema has no more. */
 import { prefixRange } from '../txn/key-range.ts'
 import { runTransaction } from '../txn/run.ts'
-import { upkeepBounds } from '../indexes/bounds.ts'
+import { upkeepBounds } from '../indexes/limits.ts'
 import { entryWriter } from './entries.ts'
 import { indexGroups } from './global-entries.ts'
 import { inTurns } from './global-read.ts'

@@ -17,7 +17,7 @@ import type { LocalReplica, Outcome } from '../group/replica-port.ts'
 import type { Mutation } from '../group/transaction.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import type { Sessions } from '../txn/session.ts'
-import { relayBounds, relayBytesAtOnceMax } from './bounds.ts'
+import { relayBounds, relayBytesAtOnceMax } from './limits.ts'
 import { entryStateOf, type EntryState } from './index-worklist.ts'
 import { inTurns } from '../ports/turns.ts'
 

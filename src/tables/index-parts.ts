@@ -2,11 +2,12 @@
  * What looking after an index of tables works on: the index, the groups that may have rows of its table,
  * and a row with its entries.
  */
+import { mapConcurrently } from '../base/concurrency.ts'
 import { groupOfBytes, type GroupId } from '../base/ids.ts'
 import { listedGroupsMax } from '../base/limits.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { type KeyRange } from '../group/outcome.ts'
-import { upkeepBounds } from '../indexes/bounds.ts'
+import { upkeepBounds } from '../indexes/limits.ts'
 import type { MisfitRows } from '../indexes/misfits.ts'
 import type { Progress } from '../indexes/report.ts'
 import { prefixRange } from '../txn/key-range.ts'
@@ -80,9 +81,7 @@ export async function forEachGroup(
   for (let after = from; ;) {
     await checkWanted?.()
     const names = await list(prefix, after, listedGroupsMax)
-    for (let at = 0; at < names.length; at += upkeepBounds.groupsAtOnceMax) {
-      await Promise.all(names.slice(at, at + upkeepBounds.groupsAtOnceMax).map(work))
-    }
+    await mapConcurrently(names, upkeepBounds.groupsAtOnceMax, work)
     after = names.at(-1)
     if (after === undefined || names.length < listedGroupsMax) return
     await onDone?.(after)

@@ -21,7 +21,7 @@ import type { GroupPort } from '../group/group-port.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
 import { runTransaction } from '../txn/run.ts'
 import { Sessions } from '../txn/session.ts'
-import { relayBounds, relayPageBytesMax } from './bounds.ts'
+import { relayBounds, relayPageBytesMax } from './limits.ts'
 import { entryStateOf, indexWorklist, indexTopic } from './index-worklist.ts'
 import { IndexLag, type LagFigures } from './index-lag.ts'
 import { IndexLane, type Relayed } from './index-lane.ts'
@@ -96,7 +96,7 @@ export class IndexRelay {
 
   async #serve(group: GroupId): Promise<Served> {
     const { replica } = this.#parts
-    const { position } = await replica.read(group, 'any', relayBounds.callMs)
+    const { position } = await replica.read(group, 'snapshot', relayBounds.callMs)
     const limit = relayBounds.changesLookedAtMax
     const page = { limit, bytesMax: relayPageBytesMax, ...indexWorklist }
     const rows = await replica.scan(group, page)

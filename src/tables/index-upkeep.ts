@@ -6,7 +6,7 @@
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import { type KeyRange } from '../group/outcome.ts'
-import { upkeepBounds } from '../indexes/bounds.ts'
+import { upkeepBounds } from '../indexes/limits.ts'
 import { keyAfter } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import { runTransaction, type Committed } from '../txn/run.ts'

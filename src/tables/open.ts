@@ -125,7 +125,7 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
     return this.of(key).group
   }
 
-  handle<Root extends Table<TableShape, true>, Body>(
+  consume<Root extends Table<TableShape, true>, Body>(
     queue: Queue<Root, Body>,
     run: (tx: GroupTransaction<Of>, messages: readonly Message<Root, Body>[]) => Promise<void>,
     call: QueueCallOptions = {},
@@ -137,7 +137,7 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
     if (!this.#schema.tables.has(root)) throw noTable(this.#schema, root)
     const { onFailed, ...options } = call
     const { scope, queues, watch } = this.#options
-    return handling(queues).handle({
+    return handling(queues).consume({
       ...options,
       queue: storedName(this.#opened, name),
       // What it writes is kept in all indexes that there are by then.

@@ -1,5 +1,5 @@
 /** What gives pages, as a call that may be awaited or iterated over. */
-import type { Page } from './read-rows.ts'
+import type { Page } from '../base/page.ts'
 
 /**
  * Awaited it is the first page, and its `cursor` leads on. Iterated over it is every item behind that

@@ -1,7 +1,7 @@
 /** Rows of any group over the port, each group at one view of the level asked for. */
 import type { GroupId } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
-import { transactionTimeoutMs } from '../txn/bounds.ts'
+import { transactionTimeoutMs } from '../txn/limits.ts'
 import type { GroupPort, ReadFrom } from '../group/group-port.ts'
 import type { KeyRange } from '../group/outcome.ts'
 import { runRead, type ReadOptions } from '../txn/run-read.ts'

@@ -6,7 +6,7 @@ import { StoreError } from '../base/errors.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
 import type { ReadKey, TableShape } from '../../schema/infer.ts'
 import type { Table } from '../../schema/table.ts'
-import type { HandleOptions } from '../queues/bounds.ts'
+import type { ConsumeOptions } from '../queues/limits.ts'
 import { checkQueueName } from '../queues/names.ts'
 import { tableName } from './given.ts'
 
@@ -47,7 +47,7 @@ export interface Message<Root extends RootTable = RootTable, Body = unknown> {
   readonly attempt: number
 }
 
-export interface QueueCallOptions extends HandleOptions {
+export interface QueueCallOptions extends ConsumeOptions {
   /** Told of each failure of the handler, and of what could not be looked after for a while. */
   readonly onFailed?: (error: unknown, group: GroupId) => void
   /** Stops the handler when it is aborted, as its `stop` does. */

@@ -2,6 +2,7 @@
  * Reading tables of one group: rows by key, scans, a row with all below it, indexes. What a
  * transaction and a read-only handle have in common; types are put on in `handles.ts`.
  */
+import type { Page } from '../base/page.ts'
 import { checkPlaces } from '../base/arguments.ts'
 import { present } from '../base/assert.ts'
 import { latin1 } from '../base/bytes.ts'
@@ -12,7 +13,7 @@ import { wordsFor } from '../base/words.ts'
 import { type KeyRange } from '../group/outcome.ts'
 import { keyAfter, prefixRange } from '../txn/key-range.ts'
 import type { Reads, StoredRow } from '../txn/reads.ts'
-import { inlineEntriesMax, scanRowsDefault, scanRowsMax } from './bounds.ts'
+import { inlineEntriesMax, scanRowsDefault, scanRowsMax } from './limits.ts'
 import type { CompiledIndex, CompiledTable } from './compiled.ts'
 import { cursorAt, keyAt, type Scanned } from './cursor.ts'
 import { decodeEntry, entryWriter } from './entries.ts'
@@ -38,12 +39,6 @@ export interface ScanOptions {
   readonly limit?: number
   /** Where an earlier page of the same scan ended. */
   readonly cursor?: string
-}
-
-export interface Page<Item> {
-  readonly items: readonly Item[]
-  /** Of the next page; absent when there is none. */
-  readonly cursor: string | undefined
 }
 
 export interface TableRow {

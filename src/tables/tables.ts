@@ -9,7 +9,7 @@ import type { SchemaVersion } from '../../schema/version.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { QueueHandling, QueueSource } from '../queues/handle-call.ts'
-import type { TransactionLimits } from '../txn/bounds.ts'
+import type { TransactionLimits } from '../txn/limits.ts'
 import type { View } from '../group/group-port.ts'
 import type { LockSource } from '../txn/locks.ts'
 import type { TransactionScope } from '../txn/scope.ts'
@@ -116,7 +116,7 @@ export interface Tables<Of extends readonly Table[] = readonly Table[]> {
    * Handles the messages of a queue in all groups, until it is stopped: the function is called in the
    * transaction that takes them, whose commit is the acknowledgement, and may be run more than once.
    */
-  handle<Root extends Table<TableShape, true>, Body>(
+  consume<Root extends Table<TableShape, true>, Body>(
     queue: Queue<Root, Body>,
     run: (tx: GroupTransaction<Of>, messages: readonly Message<Root, Body>[]) => Promise<void>,
     options?: QueueCallOptions,

@@ -20,7 +20,8 @@ import type { Table } from '../../schema/table.ts'
 import type { SendOptions } from '../queues/send.ts'
 import type { Paged } from './paged.ts'
 import type { Queue } from './queue-types.ts'
-import type { Page, ScanOptions } from './read-rows.ts'
+import type { Page } from '../base/page.ts'
+import type { ScanOptions } from './read-rows.ts'
 
 /** A row of any of the tables, told apart by the table's name. */
 export type TreeRow<Tables extends readonly Table[]> = {

@@ -12,26 +12,20 @@ import {
   type Rule,
   type Rules,
 } from '../base/arguments.ts'
+import { chunksOf, mapConcurrently } from '../base/concurrency.ts'
 import { StoreError } from '../base/errors.ts'
 import { storeTime, type GivenTime } from '../base/given-time.ts'
 import { wordsFor } from '../base/words.ts'
 import { valueOf } from '../base/problem.ts'
 import type { Cell } from '../cells/cell.ts'
-import {
-  deleteMarked,
-  putMarked,
-  scanMarked,
-  type MarkedCell,
-  type Offset,
-} from '../cells/offset-table.ts'
+import { deleteMarked, putMarked, scanMarked, type MarkedCell, type Offset } from './offset-rows.ts'
 import type { LogPlace } from '../cells/operation.ts'
-import { mapBounded } from '../cells/pool.ts'
-import type { TriggerRow } from '../cells/service-table.ts'
-import { isShard, shardCount } from '../cells/shard.ts'
-import type { ClientCells } from '../client/cells.ts'
+import type { TriggerRow } from './service-rows.ts'
+import { allShards, isShard, shardCount } from '../cells/shard.ts'
+import type { Cells } from '../client/cells.ts'
 import type { Tables } from '../tables/tables.ts'
 import { decodeHoldings, shardsOf } from './assignment.ts'
-import { markedPageMax } from './bounds.ts'
+import { markedPageMax } from './limits.ts'
 import { OffsetStore } from './offset-store.ts'
 import { ServiceStore } from './service-store.ts'
 
@@ -42,7 +36,7 @@ const placesAtOnce = 256
 const callsAtOnce = 4
 
 export interface AdminPorts {
-  cells(datastore: string): ClientCells
+  cells(datastore: string): Cells
   readonly tables: Tables
   readonly timeoutMs: number
   /** Gives up what is asked through it. */
@@ -121,7 +115,7 @@ export class TriggerAdmin {
     const row = await this.#row(trigger)
     const offsets = this.#offsets(row)
     const lasts = await this.#lastIds(row.datastore)
-    const found = await mapBounded(lasts, shardsAtOnce, async ({ shard, last }) => {
+    const found = await mapConcurrently(lasts, shardsAtOnce, async ({ shard, last }) => {
       const offset = await offsets.current(shard)
       const { after = 0, marked = 0, owner = '', generation = 0 } = offset ?? {}
       return { shard, last, after, marked, owner, generation }
@@ -158,7 +152,7 @@ export class TriggerAdmin {
     const row = await this.#row(trigger)
     const offsets = this.#offsets(row)
     const goals = await this.#goals(row.datastore, from)
-    const moved = await mapBounded(goals, shardsAtOnce, async ({ shard, after }) => {
+    const moved = await mapConcurrently(goals, shardsAtOnce, async ({ shard, after }) => {
       const offset = await this.#goBack(row, offsets, shard, after)
       if (offset !== undefined) await this.#store.report(trigger, shard, offset.marked)
       return offset === undefined ? [] : [shard]
@@ -230,9 +224,9 @@ export class TriggerAdmin {
     const cells = this.#ports.cells(row.datastore)
     for (let after = from; ;) {
       const page = await cells.shardLog(shard, { after, ...(signal && { signal }) })
-      const found = page.cells.find(({ column }) => column === row.column)
-      if (found !== undefined || page.cells.length === 0) return found
-      after = page.next
+      const found = page.items.find(({ column }) => column === row.column)
+      if (found !== undefined || page.items.length === 0) return found
+      after = page.cursor
     }
   }
 
@@ -324,7 +318,7 @@ export class TriggerAdmin {
   async #lastIds(
     datastore: string,
   ): Promise<readonly { readonly shard: number; readonly last: number }[]> {
-    const places = await this.#places(datastore, allShards(), Number.MAX_SAFE_INTEGER)
+    const places = await this.#places(datastore, allShards, Number.MAX_SAFE_INTEGER)
     return places.flatMap(({ shard, next }) => (next > 0 ? [{ shard, last: next }] : []))
   }
 
@@ -337,26 +331,17 @@ export class TriggerAdmin {
     const { timeoutMs, signal } = this.#ports
     const cells = this.#ports.cells(datastore)
     const places = shards.map((shard): LogPlace => ({ kind: 'since', shard, timestamp }))
-    const outcomes = await mapBounded(partsOf(places, placesAtOnce), callsAtOnce, (some) =>
-      cells.batchShardLog(some, { limit: 1, timeoutMs, ...(signal && { signal }) }),
+    const outcomes = await mapConcurrently(chunksOf(places, placesAtOnce), callsAtOnce, (some) =>
+      cells.shardLogs(some, { limit: 1, timeoutMs, ...(signal && { signal }) }),
     )
     return outcomes
       .flat()
       .map(valueOf)
-      .map(({ shard, cells: [first], next }) => ({
+      .map(({ shard, items: [first], cursor: next }) => ({
         shard,
         next: first === undefined ? next : first.addedId - 1,
       }))
   }
-}
-
-function partsOf<Item>(items: readonly Item[], size: number): readonly (readonly Item[])[] {
-  const count = Math.ceil(items.length / size)
-  return Array.from({ length: count }, (_, i) => items.slice(i * size, (i + 1) * size))
-}
-
-function allShards(): readonly number[] {
-  return Array.from({ length: shardCount }, (_, shard) => shard)
 }
 
 const shardRule: Rule = {

@@ -2,7 +2,7 @@
 import { errorText } from '../base/error-text.ts'
 import type { Clock } from '../ports/clock.ts'
 import { pause } from '../time/moments.ts'
-import { errorCharsMax } from './bounds.ts'
+import { errorCharsMax } from './limits.ts'
 import { isOutage } from './member.ts'
 
 /** What a call came to: undefined when it went well, or why it did not, in words. */

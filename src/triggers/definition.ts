@@ -17,7 +17,7 @@ import {
 import { microsOfGiven, storeTime, type GivenTime } from '../base/given-time.ts'
 import { wordsFor } from '../base/words.ts'
 import { datastoreProblem, nameProblem, type Cell } from '../cells/cell.ts'
-import type { ClientCells } from '../client/cells.ts'
+import type { Cells } from '../client/cells.ts'
 import {
   attemptsDefault,
   handlerMsDefault,
@@ -27,7 +27,7 @@ import {
   retryMaxMsDefault,
   retryMsDefault,
   triggersMax,
-} from './bounds.ts'
+} from './limits.ts'
 
 export interface TriggerCell extends Cell {
   readonly shard: number
@@ -35,7 +35,7 @@ export interface TriggerCell extends Cell {
 
 export interface TriggerContext {
   /** The datastore that the cell is of. */
-  readonly cells: ClientCells
+  readonly cells: Cells
   /** 1, 2, 3 …: which try of this cell this worker makes. */
   readonly attempt: number
 }
@@ -44,9 +44,9 @@ export interface TriggerContext {
  * Called at least once for each cell of the column, in the order of each shard. It may be called again
  * for a cell that it has handled: let it find its work done. When it throws, it is called again later.
  */
-export type Handler<Cells = ClientCells> = (
+export type Handler<Of = Cells> = (
   cell: TriggerCell,
-  context: Omit<TriggerContext, 'cells'> & { readonly cells: Cells },
+  context: Omit<TriggerContext, 'cells'> & { readonly cells: Of },
 ) => Promise<void> | void
 
 export interface TriggerOptions {

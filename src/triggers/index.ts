@@ -27,8 +27,8 @@ export type {
   TriggerAdmin,
   WorkerStatus,
 } from './admin.ts'
-export type { MarkedCell } from '../cells/offset-table.ts'
-export type { TriggerRow, TriggerState } from '../cells/service-table.ts'
+export type { MarkedCell } from './offset-rows.ts'
+export type { TriggerRow, TriggerState } from './service-rows.ts'
 
 // Limits.
-export { defaultTriggerLimits, type TriggerLimits } from './bounds.ts'
+export { defaultTriggerLimits, type TriggerLimits } from './limits.ts'

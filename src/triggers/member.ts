@@ -9,7 +9,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { pause } from '../time/moments.ts'
 import { decodeHoldings, spread } from './assignment.ts'
-import type { TriggerLimits } from './bounds.ts'
+import type { TriggerLimits } from './limits.ts'
 import type { ServiceStore, ServiceView } from './service-store.ts'
 import { Silence } from './silence.ts'
 

@@ -18,10 +18,10 @@ import {
   type MarkedCell,
   type Offset,
   type TriggerName,
-} from '../cells/offset-table.ts'
+} from './offset-rows.ts'
 import type { CallOptions, Tables } from '../tables/tables.ts'
 import type { GroupReader, GroupTransaction } from '../tables/types.ts'
-import { markedPageMax } from './bounds.ts'
+import { markedPageMax } from './limits.ts'
 
 /** What a worker holds a shard by. */
 export interface Claim {

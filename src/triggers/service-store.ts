@@ -23,12 +23,12 @@ import {
   type ServiceRow,
   type TriggerRow,
   type WorkerRow,
-} from '../cells/service-table.ts'
+} from './service-rows.ts'
 import { shardCount } from '../cells/shard.ts'
 import type { CallOptions, GroupTables, Tables } from '../tables/tables.ts'
 import type { GroupReader, GroupTransaction } from '../tables/types.ts'
 import { encodeHoldings, type Holdings } from './assignment.ts'
-import { triggersMax, workersMax } from './bounds.ts'
+import { triggersMax, workersMax } from './limits.ts'
 import type { Trigger } from './definition.ts'
 
 /** The group at one moment. */

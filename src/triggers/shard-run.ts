@@ -10,25 +10,25 @@
  */
 import { assert } from '../base/assert.ts'
 import type { Cell } from '../cells/cell.ts'
-import type { MarkedCell, Offset } from '../cells/offset-table.ts'
+import type { MarkedCell, Offset } from './offset-rows.ts'
 import type { LogPlace } from '../cells/operation.ts'
-import type { ClientCells } from '../client/cells.ts'
+import type { Cells } from '../client/cells.ts'
 import type { LogPage } from '../client/options.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { pause } from '../time/moments.ts'
 import { attempt, untilDone, type Failure } from './attempt.ts'
-import type { TriggerLimits } from './bounds.ts'
+import type { TriggerLimits } from './limits.ts'
 import type { Trigger } from './definition.ts'
 import type { TriggerEvent } from './event.ts'
 import type { Changed, Claim, OffsetStore } from './offset-store.ts'
-import type { Slots } from './slots.ts'
+import type { Slots } from '../base/concurrency.ts'
 
 export interface ShardRunParts {
   readonly trigger: Trigger
   readonly claim: Claim
   readonly offsets: OffsetStore
-  readonly cells: ClientCells
+  readonly cells: Cells
   readonly clock: Clock
   readonly random: Random
   readonly limits: TriggerLimits
@@ -142,15 +142,15 @@ export class ShardRun {
   /** What was asked for; `release` is called for each cell when it is done with. */
   take(page: LogPage, asked: number, release: () => void): void {
     if (asked !== this.#asked || this.isStopped) {
-      for (const _ of page.cells) release()
+      for (const _ of page.items) release()
       return
     }
-    this.#done ??= (page.cells[0]?.addedId ?? page.next + 1) - 1
-    const { shard, next, asOf } = page
+    this.#done ??= (page.items[0]?.addedId ?? page.cursor + 1) - 1
+    const { shard, cursor: next, asOf } = page
     const at = asOf === undefined ? {} : { asOf }
     this.#place = { kind: 'after', shard, addedId: next, ...at }
-    if (page.cells.length === 0) return
-    this.#queue.push(...page.cells.map((cell) => ({ cell, release })))
+    if (page.items.length === 0) return
+    this.#queue.push(...page.items.map((cell) => ({ cell, release })))
     this.go()
   }
 

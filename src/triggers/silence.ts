@@ -4,7 +4,7 @@
  * of a lease at most: who was away has not seen that the others were silent, yet who is slow at each
  * look, as everything is when the machines are busy, comes to a judgement all the same.
  */
-import type { WorkerRow } from '../cells/service-table.ts'
+import type { WorkerRow } from './service-rows.ts'
 
 /** So many looks, at least, before a worker is taken for dead. */
 const looksMin = 3

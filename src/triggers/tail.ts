@@ -5,16 +5,16 @@
  * brought nothing is followed by one current read, which a node that is cut off cannot answer.
  */
 import { errorOf } from '../base/problem.ts'
-import type { ClientCells } from '../client/cells.ts'
+import type { Cells } from '../client/cells.ts'
 import type { LogPage } from '../client/options.ts'
 import type { Clock } from '../ports/clock.ts'
 import { pause } from '../time/moments.ts'
-import type { TriggerLimits } from './bounds.ts'
+import type { TriggerLimits } from './limits.ts'
 import { isOutage } from './member.ts'
 import type { ShardRun } from './shard-run.ts'
 
 export interface TailParts {
-  readonly cells: ClientCells
+  readonly cells: Cells
   readonly clock: Clock
   readonly limits: TriggerLimits
   /** Answers whose cells are not all done with, of all tails of a trigger. */
@@ -103,7 +103,7 @@ export class Tail {
     try {
       const pages = await this.#pages(asked, isLong ? limits.waitMs : limits.shortWaitMs)
       this.#give(asked, pages)
-      const isEmpty = pages.every((page) => page === undefined || page.cells.length === 0)
+      const isEmpty = pages.every((page) => page === undefined || page.items.length === 0)
       if (isLong && isEmpty) await this.#probe(asked)
       return isEmpty
     } catch (error) {
@@ -116,13 +116,13 @@ export class Tail {
   async #pages(asked: readonly Asked[], waitMs: number): Promise<readonly (LogPage | undefined)[]> {
     const { cells, limits } = this.#parts
     const { pageCells: limit, callMs: timeoutMs } = limits
-    const outcomes = await cells.batchShardLog(
+    const outcomes = await cells.shardLogs(
       asked.map(({ place }) => place),
-      { read: 'any', limit, waitMs, timeoutMs },
+      { read: 'snapshot', limit, waitMs, timeoutMs },
     )
     const failed = outcomes.find((outcome) => outcome.kind === 'problem')
     const isNothing = outcomes.every(
-      (outcome) => outcome.kind === 'problem' || outcome.value.cells.length === 0,
+      (outcome) => outcome.kind === 'problem' || outcome.value.items.length === 0,
     )
     if (failed !== undefined && isNothing) throw errorOf(failed.problem)
     return outcomes.map((outcome) => (outcome.kind === 'ok' ? outcome.value : undefined))
@@ -132,12 +132,12 @@ export class Tail {
   async #probe([first]: readonly Asked[]): Promise<void> {
     if (first === undefined) return
     const { cells, limits } = this.#parts
-    await cells.batchShardLog([first.place], { limit: 1, timeoutMs: limits.callMs })
+    await cells.shardLogs([first.place], { limit: 1, timeoutMs: limits.callMs })
   }
 
   #give(asked: readonly Asked[], pages: readonly (LogPage | undefined)[]): void {
     const { answers } = this.#parts
-    let left = pages.reduce((sum, page) => sum + (page?.cells.length ?? 0), 0)
+    let left = pages.reduce((sum, page) => sum + (page?.items.length ?? 0), 0)
     if (left > 0) answers.count += 1
     const release = (): void => {
       left -= 1

@@ -2,24 +2,24 @@
  * One trigger in one process: the shards that it has been given, whether it runs, and how many cells
  * it has marked.
  */
-import type { TriggerRow } from '../cells/service-table.ts'
-import type { ClientCells } from '../client/cells.ts'
+import type { TriggerRow } from './service-rows.ts'
+import type { Cells } from '../client/cells.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { TriggerLimits } from './bounds.ts'
+import type { TriggerLimits } from './limits.ts'
 import type { Trigger } from './definition.ts'
 import type { TriggerEvent } from './event.ts'
 import { isOutage } from './member.ts'
 import type { OffsetStore } from './offset-store.ts'
 import { ShardRun } from './shard-run.ts'
-import { Slots } from './slots.ts'
+import { Slots } from '../base/concurrency.ts'
 import { Tail } from './tail.ts'
 
 export interface TriggerRunParts {
   readonly trigger: Trigger
   readonly worker: string
   readonly offsets: OffsetStore
-  readonly cells: ClientCells
+  readonly cells: Cells
   readonly clock: Clock
   readonly random: Random
   readonly limits: TriggerLimits

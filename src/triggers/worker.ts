@@ -13,8 +13,8 @@ import {
 } from '../base/arguments.ts'
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
-import { isShard, shardCount } from '../cells/shard.ts'
-import type { ClientCells } from '../client/cells.ts'
+import { allShards, isShard, shardCount } from '../cells/shard.ts'
+import type { Cells } from '../client/cells.ts'
 import type { Clock } from '../ports/clock.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
 import type { Tables } from '../tables/tables.ts'
@@ -22,7 +22,7 @@ import { timeoutRule } from '../txn/intents.ts'
 import { signalRule } from '../txn/signalled.ts'
 import { decodeHoldings, shardsOf } from './assignment.ts'
 import { untilDone } from './attempt.ts'
-import { checkTriggerLimits, defaultTriggerLimits, type TriggerLimits } from './bounds.ts'
+import { checkTriggerLimits, defaultTriggerLimits, type TriggerLimits } from './limits.ts'
 import type { Service } from './definition.ts'
 import type { TriggerEvent } from './event.ts'
 import { isOutage, Member } from './member.ts'
@@ -32,7 +32,7 @@ import { TriggerRun } from './trigger-run.ts'
 
 export interface WorkerPorts {
   /** Cells and groups of the cluster. */
-  readonly cells: ClientCells
+  readonly cells: Cells
   readonly tables: Tables
   readonly clock: Clock
   readonly random: Random
@@ -100,7 +100,7 @@ export class Worker {
   #onFailure: () => void = () => undefined
 
   constructor(service: Service, ports: WorkerPorts, options: WorkerOptions = {}) {
-    const { shards = allShards(), onEvent = () => undefined } = options
+    const { shards = allShards, onEvent = () => undefined } = options
     assert(shards.every(isShard), 'triggers: there is such a shard')
     this.#limits = { ...defaultTriggerLimits, ...options.limits }
     checkTriggerLimits(this.#limits)
@@ -226,8 +226,4 @@ export class Worker {
     this.#isReached = isReached
     this.#onEvent({ kind: 'reach', isReached, error })
   }
-}
-
-function allShards(): readonly number[] {
-  return Array.from({ length: shardCount }, (_, shard) => shard)
 }

@@ -12,11 +12,11 @@ import type { Pace } from '../ports/pace.ts'
 import {
   bytesOf,
   type LocalReplica,
-  type ReadLevel,
+  type ReplicaReadLevel,
   type Row,
   type Submission,
 } from '../group/replica-port.ts'
-import { answerBytesMax } from './bounds.ts'
+import { answerBytesMax } from './limits.ts'
 import {
   groupOf,
   type CommitGroup,
@@ -185,12 +185,12 @@ export class GroupService {
 }
 
 /** Where rows that are read at once are of; undefined: of no moment. */
-function pointOf(from: ReadFrom): ReadLevel | Timestamp | undefined {
+function pointOf(from: ReadFrom): ReplicaReadLevel | Timestamp | undefined {
   switch (from.kind) {
     case 'current':
       return 'current'
     case 'snapshot':
-      return 'any'
+      return 'snapshot'
     case 'at':
       return from.timestamp
     case 'inconsistent':

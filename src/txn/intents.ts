@@ -4,7 +4,7 @@ import { StoreError, type StoreErrorDetail } from '../base/errors.ts'
 import type { Timestamp } from '../base/ids.ts'
 import { problem, type Problem } from '../base/problem.ts'
 import type { Submission } from '../group/replica-port.ts'
-import { callTimeoutMsMax, intentLifetimeMsMax } from './bounds.ts'
+import { callTimeoutMsMax, intentLifetimeMsMax } from './limits.ts'
 
 /**
  * The intents of some writes, for exactly-once retries through any node: one sequence a write.

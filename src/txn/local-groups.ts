@@ -9,7 +9,7 @@ import {
   type RowRange,
   type Submission,
 } from '../group/replica-port.ts'
-import { answerBytesMax, pageRowsMax } from './bounds.ts'
+import { answerBytesMax, pageRowsMax } from './limits.ts'
 import type { GroupPort, ReadFrom, RowPage, View } from '../group/group-port.ts'
 
 export class LocalGroups implements GroupPort {
@@ -25,7 +25,7 @@ export class LocalGroups implements GroupPort {
       const { position, timestamp } = await replica.readAt(group, from.timestamp, timeoutMs)
       return { position, asOf: timestamp }
     }
-    const level = from.kind === 'current' ? 'current' : 'any'
+    const level = from.kind === 'current' ? 'current' : 'snapshot'
     const { position, timestamp } = await replica.read(group, level, timeoutMs, atLeast)
     return { position, asOf: from.kind === 'inconsistent' ? undefined : timestamp }
   }

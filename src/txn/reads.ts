@@ -5,7 +5,7 @@
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
-import { pageRowsMax } from './bounds.ts'
+import { pageRowsMax } from './limits.ts'
 import type { RowRange } from '../group/replica-port.ts'
 import type {
   FirstAsked,

@@ -1,7 +1,7 @@
 /** Running a function that only reads: at one view, without locks, so that nothing is in conflict with it. */
 import type { GroupId, Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
-import { transactionTimeoutMs } from './bounds.ts'
+import { transactionTimeoutMs } from './limits.ts'
 import type { GroupPort, ReadFrom, View } from '../group/group-port.ts'
 import { PortReads, type Reads, type ScanPage, type ScanRange, type StoredRow } from './reads.ts'
 import { signalled } from './signalled.ts'

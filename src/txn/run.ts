@@ -16,7 +16,7 @@ import {
   rerunsMax,
   transactionTimeoutMs,
   type TransactionLimits,
-} from './bounds.ts'
+} from './limits.ts'
 import { CallIntent } from './call-intent.ts'
 import { checkedIntent } from './intents.ts'
 import { contentionError, type Conflict } from './conflict.ts'

@@ -11,7 +11,7 @@ import { assert } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
-import { intentLifetimeMs, sessionHeldUpMax, sessionMsMin } from './bounds.ts'
+import { intentLifetimeMs, sessionHeldUpMax, sessionMsMin } from './limits.ts'
 import type { Intents } from './intents.ts'
 import type { Intent } from '../group/replica-port.ts'
 

@@ -1,17 +1,18 @@
 /**
  * Gathers what one turn of the loop has to say to each endpoint and sends it as one frame, or as
- * several where the bodies are many: a frame is far below its bound, whatever is in it. Much is sent over
- * several turns, and to an endpoint that does not take what it was sent nothing more.
+ * several where the bodies are many (`base/frame-queue.ts`): a frame is far below its bound, whatever is in
+ * it. Much is sent over several turns, and to an endpoint that does not take what it was sent nothing more.
  */
+import { FrameQueue, type WeighedFrame } from '../base/frame-queue.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Endpoint } from '../ports/transport.ts'
 
-/** What its messages weigh in one frame; a single message may be larger. */
+/** The weight of one frame's messages; a single message may be larger. */
 export const frameBodiesBytesMax: number = 4 * 1024 * 1024
 /** Messages of one frame. */
 export const frameMessagesMax = 1000
 
-/** What one turn sends, about: what is left goes in the next ones. */
+/** About the bytes that one turn sends; the next turns send the rest. */
 export const sentInTurnBytesMax: number = 4 * 1024 * 1024
 
 export interface OutboxPorts<Message> {
@@ -24,16 +25,14 @@ export interface OutboxPorts<Message> {
   readonly onDropped: (to: Endpoint, messages: readonly Message[]) => void
   /** False: nothing more is sent there until `resume`; absent: there is room always. */
   readonly hasRoom?: (to: Endpoint) => boolean
-  /** What waits there weighs so much more, or less. */
+  /** The weight of the messages that wait there has changed by `bytes`. */
   readonly onWeight?: (to: Endpoint, bytes: number) => void
 }
 
 /** What waits for one endpoint. */
 interface Box<Message> {
   readonly to: Endpoint
-  messages: Message[]
-  /** Of each message. */
-  weights: number[]
+  readonly queue: FrameQueue<Message>
   /** Among those that the next turn sends from. */
   isFilled: boolean
 }
@@ -52,14 +51,17 @@ export class Outbox<Message> {
   add(to: Endpoint, message: Message): void {
     const box = this.#boxes.get(to) ?? this.#newBox(to)
     const weight = this.#ports.bodyBytes(message)
-    box.messages.push(message)
-    box.weights.push(weight)
+    box.queue.add(message, weight)
     this.#ports.onWeight?.(to, weight)
     this.#fill(box)
   }
 
   #newBox(to: Endpoint): Box<Message> {
-    const box = { to, messages: [], weights: [], isFilled: false }
+    const queue = new FrameQueue<Message>({
+      bytesMax: frameBodiesBytesMax,
+      messagesMax: frameMessagesMax,
+    })
+    const box = { to, queue, isFilled: false }
     this.#boxes.set(to, box)
     return box
   }
@@ -67,7 +69,7 @@ export class Outbox<Message> {
   /** There is room again. */
   resume(to: Endpoint): void {
     const box = this.#boxes.get(to)
-    if (box !== undefined && box.messages.length > 0) this.#fill(box)
+    if (box !== undefined && !box.queue.isEmpty) this.#fill(box)
   }
 
   /** The endpoint is gone: what waits for it is not sent. */
@@ -75,8 +77,7 @@ export class Outbox<Message> {
     const box = this.#boxes.get(to)
     if (box === undefined) return
     this.#boxes.delete(to)
-    box.messages = []
-    const bytes = sumOf(box.weights.splice(0))
+    const { bytes } = box.queue.takeAll()
     if (bytes > 0) this.#ports.onWeight?.(to, -bytes)
   }
 
@@ -93,7 +94,7 @@ export class Outbox<Message> {
     for (const box of filled) {
       box.isFilled = false
       if (bytesLeft > 0) bytesLeft = this.#send(box, bytesLeft)
-      if (box.messages.length > 0 && this.#hasRoom(box)) this.#fill(box)
+      if (!box.queue.isEmpty && this.#hasRoom(box)) this.#fill(box)
     }
   }
 
@@ -104,45 +105,24 @@ export class Outbox<Message> {
   /** Gives what is left of this turn's bytes. */
   #send(box: Box<Message>, bytes: number): number {
     let bytesLeft = bytes
-    while (box.messages.length > 0 && bytesLeft > 0 && this.#hasRoom(box)) {
-      const { frame, weight } = this.#takeFrame(box)
-      bytesLeft -= weight
-      const isSent = this.#ports.send(box.to, frame)
-      this.#ports.onWeight?.(box.to, -weight)
+    while (!box.queue.isEmpty && bytesLeft > 0 && this.#hasRoom(box)) {
+      const frame = box.queue.takeFrame()
+      bytesLeft -= frame.bytes
+      const messages = this.#inFrame(frame)
+      const isSent = this.#ports.send(box.to, messages)
+      this.#ports.onWeight?.(box.to, -frame.bytes)
       if (isSent) continue
       // Gone, maybe for good: nobody else says so of what is answered after that.
-      if (box.messages.length === 0) this.#boxes.delete(box.to)
-      this.#ports.onDropped(box.to, frame)
+      if (box.queue.isEmpty) this.#boxes.delete(box.to)
+      this.#ports.onDropped(box.to, messages)
     }
     return bytesLeft
   }
 
-  /** The first messages, as many as one frame holds. */
-  #takeFrame(box: Box<Message>): { readonly frame: readonly Message[]; readonly weight: number } {
-    const { messages, weights } = box
-    let count = 0
-    let weight = 0
-    for (const [at, more] of weights.entries()) {
-      const isFull = at >= frameMessagesMax || weight + more > frameBodiesBytesMax
-      if (isFull && at > 0) break
-      if (more > frameBodiesBytesMax) this.#replace(messages, at)
-      count = at + 1
-      weight += more
-    }
-    // By far the most often all of them.
-    const isAll = count === messages.length
-    box.messages = isAll ? [] : messages.slice(count)
-    box.weights = isAll ? [] : weights.slice(count)
-    return { frame: isAll ? messages : messages.slice(0, count), weight }
-  }
-
-  #replace(messages: Message[], at: number): void {
+  /** Only a message that is alone weighs more than a frame's bodies. */
+  #inFrame({ messages, bytes }: WeighedFrame<Message>): readonly Message[] {
     const { instead } = this.#ports
-    const message = messages[at]
-    if (instead !== undefined && message !== undefined) messages[at] = instead(message)
+    if (instead === undefined || bytes <= frameBodiesBytesMax) return messages
+    return messages.map(instead)
   }
-}
-
-function sumOf(weights: readonly number[]): number {
-  return weights.reduce((sum, weight) => sum + weight, 0)
 }

@@ -121,7 +121,7 @@ export class WorklistService {
 
   async #hasRows(topic: string, group: GroupId): Promise<boolean> {
     const { replica } = this.#ports
-    const { position } = await replica.read(group, 'any', readTimeoutMs)
+    const { position } = await replica.read(group, 'snapshot', readTimeoutMs)
     const rows = await replica.scan(group, { limit: 1, ...rangeOf(topic) })
     if (rows.length === 0) replica.worklist.unlist(topic, group, position)
     return rows.length > 0

@@ -48,7 +48,7 @@ async function startListener(clientsMax: number): Promise<string> {
   return url
 }
 
-test.each<readonly [string, Omit<ConnectOptions, 'nodes'>, number, RegExp]>([
+test.each<readonly [string, Omit<ConnectOptions, 'endpoints'>, number, RegExp]>([
   [
     'of another secret',
     { secret: 'a guess that is long enough' },
@@ -63,7 +63,7 @@ test.each<readonly [string, Omit<ConnectOptions, 'nodes'>, number, RegExp]>([
   async (...row) => {
     const [, options, clientsMax, expected] = row
     const url = await startListener(clientsMax)
-    const client = await connect({ ...options, nodes: [url] })
+    const client = await connect({ ...options, endpoints: [url] })
     onTestFinished(() => client.close())
     const group = { rowKey: '0b5c1a52-1f5e-4d0c-8d2b-3c6a0d1e7f00', column: 'BASE', refKey: 0 }
     const error: unknown = await client
@@ -77,7 +77,7 @@ test.each<readonly [string, Omit<ConnectOptions, 'nodes'>, number, RegExp]>([
 
 test('a client of a server that is no node learns so at once', async () => {
   const { url } = await startServer(200)
-  const client = await connect({ nodes: [url] })
+  const client = await connect({ endpoints: [url] })
   onTestFinished(() => client.close())
   const error: unknown = await client
     .cells('x')

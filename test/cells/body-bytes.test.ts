@@ -15,7 +15,7 @@ import {
   storedBytes,
   unpackedBytes,
 } from '../../src/cells/body-bytes.ts'
-import { batchBytesMax } from '../../src/cells/bounds.ts'
+import { batchBytesMax } from '../../src/cells/limits.ts'
 import { operationProblem } from '../../src/cells/operation-check.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import { createBench, rowKey, settled } from './kit.ts'

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import { pack } from '../../src/base/pack.ts'
 import { problem } from '../../src/base/problem.ts'
-import { drainCellsMax } from '../../src/cells/bounds.ts'
+import { drainCellsMax } from '../../src/cells/limits.ts'
 import { BufferDrain } from '../../src/cells/buffer-drain.ts'
 import {
   bufferGroup,

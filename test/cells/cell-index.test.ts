@@ -8,10 +8,11 @@ import {
 import { openCellTables, shardGroupOf } from '../../src/cells/cell-table.ts'
 import { buildCellIndex, compareCellIndex } from '../../src/cells/index-build.ts'
 import { applyIndex } from '../../src/cells/index-registry.ts'
-import { ClientCellIndex, type CellIndexPage } from '../../src/client/cell-indexes.ts'
+import type { Page } from '../../src/base/page.ts'
+import { CellIndex, type CellIndexEntry } from '../../src/client/cell-indexes.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { shardOf } from '../../src/cells/shard.ts'
-import { upkeepBounds } from '../../src/indexes/bounds.ts'
+import { upkeepBounds } from '../../src/indexes/limits.ts'
 import { waitForGrace } from '../../src/indexes/grace.ts'
 import { IndexRelay } from '../../src/tables/index-relay.ts'
 import type { IndexWhere } from '../../src/client/filters.ts'
@@ -67,7 +68,7 @@ function bench() {
     checkKept: () => undefined,
     shards: [1, 2, 3].map((row) => shardOf(rowKey(row))),
   }
-  const index = new ClientCellIndex({ service: store, timeoutMs: 5_000 }, datastore, 'driver_index')
+  const index = new CellIndex({ service: store, timeoutMs: 5_000 }, datastore, 'driver_index')
   return {
     ...{ world, relay, newRelay, store, replica, tables, clock, run, parts, index },
     rest: () => run(world.sleep(15_000_000)),
@@ -78,7 +79,7 @@ function bench() {
 
 const [ann, bob] = [rowKey(1001), rowKey(1002)]
 
-function shown({ entries }: CellIndexPage): unknown[] {
+function shown({ items: entries }: Page<CellIndexEntry>): unknown[] {
   return entries.map(({ fields }) => Object.values(fields))
 }
 
@@ -105,7 +106,7 @@ test('IDX-7: an index has of each row what its latest cells say, in whatever ord
   // The shard field of a row changes with a later cell.
   await write(1, 'BASE', 6, { driver: bob, at: '2026-01-06T00:00:00Z' })
   await rest()
-  expect((await run(index.query({ driver: bob }))).entries.map((one) => one.rowKey)).toEqual([
+  expect((await run(index.query({ driver: bob }))).items.map((one) => one.rowKey)).toEqual([
     rowKey(1),
   ])
   expect(shown(await run(index.query({ driver: ann })))).toHaveLength(1)
@@ -126,7 +127,7 @@ test('queries filter, select, order and page, and bring cells of the rows found'
     const page = await run(
       index.query({ driver: ann, ...where }, { select: ['fare.total'], ...options }),
     )
-    return page.entries.map(({ fields }) => fields['fare.total'])
+    return page.items.map(({ fields }) => fields['fare.total'])
   }
   expect(await fares({ at: { gte: '2026-01-02T00:00:00Z', lt: '2026-01-04T00:00:00Z' } })).toEqual([
     4, 1,
@@ -139,7 +140,7 @@ test('queries filter, select, order and page, and bring cells of the rows found'
   for (let cursor: string | undefined; ;) {
     const options = { limit: 2, ...(cursor !== undefined && { cursor }) }
     const page = await run(index.query({ driver: ann }, { order: 'fare.total', ...options }))
-    seen.push(...page.entries.map(({ fields }) => fields['fare.total']))
+    seen.push(...page.items.map(({ fields }) => fields['fare.total']))
     cursor = page.cursor
     if (cursor === undefined) break
   }
@@ -147,8 +148,8 @@ test('queries filter, select, order and page, and bring cells of the rows found'
   const found = await run(
     index.query({ driver: ann, at: '2026-01-05T00:00:00Z' }, { columns: 'all' }),
   )
-  expect(Object.keys(found.entries[0]?.cells ?? {})).toEqual(['BASE', 'STATUS'])
-  expect(found.entries[0]?.cells?.['STATUS']?.body).toEqual({ done: true })
+  expect(Object.keys(found.items[0]?.cells ?? {})).toEqual(['BASE', 'STATUS'])
+  expect(found.items[0]?.cells?.['STATUS']?.body).toEqual({ done: true })
   await expect(run(index.query({ at: 5 }))).rejects.toThrow(
     'name the value of its shard field, driver',
   )
@@ -173,11 +174,11 @@ test.each([false, true])(
     }
     for (let row = 1; row <= 6; row++) await put(row, 10 * row)
     await rest()
-    const page = (cursor?: string): Promise<CellIndexPage> => {
+    const page = (cursor?: string): Promise<Page<CellIndexEntry>> => {
       const from = cursor === undefined ? {} : { cursor }
       return run(index.query({ driver: ann }, { order: 'fare.total', reverse, limit: 2, ...from }))
     }
-    const totals = ({ entries }: CellIndexPage): unknown =>
+    const totals = ({ items: entries }: Page<CellIndexEntry>): unknown =>
       entries.map(({ fields }) => fields['fare.total'])
     const first = await page()
     expect(totals(first)).toEqual(reverse ? [60, 50] : [10, 20])
@@ -213,15 +214,15 @@ test('a query whose filters leave most out reads more at a time, and its pages j
   for (let cursor: string | undefined, isEnd = false; !isEnd;) {
     const options = { limit: 2, ...(cursor !== undefined && { cursor }) }
     const page = await run(index.query({ driver: ann, 'fare.total': 1 }, options))
-    expect(page.entries.length).toBeLessThanOrEqual(2)
-    found.push(...page.entries.map((one) => one.rowKey))
+    expect(page.items.length).toBeLessThanOrEqual(2)
+    found.push(...page.items.map((one) => one.rowKey))
     cursor = page.cursor
     isEnd = cursor === undefined
   }
   expect(found).toEqual(wanted)
   const seldom = replica.currentReads
   expect(await run(index.query({ driver: ann, 'fare.total': 2 }, { limit: 1 }))).toEqual({
-    entries: [],
+    items: [],
   })
   expect(replica.currentReads - seldom).toBeLessThan(10)
   expect(seldom - before).toBeGreaterThan(0)
@@ -229,12 +230,12 @@ test('a query whose filters leave most out reads more at a time, and its pages j
 
 /** All pages of a query, by the entries that each has. */
 async function pagesOf(
-  query: (cursor: { readonly cursor?: string }) => Promise<CellIndexPage>,
+  query: (cursor: { readonly cursor?: string }) => Promise<Page<CellIndexEntry>>,
 ): Promise<(readonly string[])[]> {
   const pages: (readonly string[])[] = []
   for (let cursor: string | undefined; ;) {
     const page = await query(cursor === undefined ? {} : { cursor })
-    pages.push(page.entries.map((one) => one.rowKey))
+    pages.push(page.items.map((one) => one.rowKey))
     cursor = page.cursor
     if (cursor === undefined) return pages
   }
@@ -288,7 +289,7 @@ test('a row of more columns than one page has is not shown in part', async () =>
     detail: { limit: 'pageItemsMax' },
   })
   const some = await run(index.query({ driver: ann }, { columns: ['BASE', 'C1'] }))
-  expect(Object.keys(some.entries[0]?.cells ?? {})).toEqual(['BASE', 'C1'])
+  expect(Object.keys(some.items[0]?.cells ?? {})).toEqual(['BASE', 'C1'])
 })
 
 test('CELL-6: a page ends where the values of its entries are as much as an answer holds', async () => {
@@ -348,7 +349,7 @@ test('IDX-6: an index answers queries once it holds the cells written before it'
   expect(await run(buildCellIndex(parts))).toMatchObject({ filled: { length: 2 }, rows: 2 })
   expect((clock.wallMicros() - started) / 1_000_000).toBeGreaterThan(700)
   await run(makeReady(tables, clock, declared()))
-  expect((await run(index.query({ driver: ann }))).entries).toHaveLength(2)
+  expect((await run(index.query({ driver: ann }))).items).toHaveLength(2)
   expect((await run(compareCellIndex(parts))).faults).toEqual([])
   await expect(
     run(applyIndex(tables, { ...definition(), fields: definition().fields.slice(0, 2) }, clock)),
@@ -418,7 +419,7 @@ test('IDX-6: a build takes a position in every shard, in case one replica alone 
   await write(1, 'BASE', 1, { driver: ann, at: '2026-01-01T00:00:00Z' })
   const positions = async (): Promise<readonly number[]> => {
     const groups = parts.shards.map((shard) => shardGroupOf({ datastore, shard }))
-    const points = await run(Promise.all(groups.map((one) => replica.read(one, 'any', 1_000))))
+    const points = await run(Promise.all(groups.map((one) => replica.read(one, 'snapshot', 1_000))))
     return points.map(({ position }) => position)
   }
   expect(await positions()).toEqual([1, 0, 0])
@@ -457,7 +458,7 @@ test('a query finds a datetime that looks like milliseconds by the value its ent
   await write(1, 'BASE', 0, { driver: ann, at: '2026-01-31' })
   await rest()
   const asked = async (at: IndexWhere[string]): Promise<readonly unknown[]> =>
-    (await run(index.query({ driver: ann, at }))).entries.map(({ fields }) => fields['at'])
+    (await run(index.query({ driver: ann, at }))).items.map(({ fields }) => fields['at'])
   const [entry] = await asked({ lt: '1970-02-01' })
   expect(entry).toBe(given)
   const text = '1970-01-20T16:13:20.000123Z'
@@ -480,11 +481,11 @@ test('dates of each year from 1 to 9999 are found, sorted and told; others are n
     await write(row, 'BASE', 0, { driver: ann, at })
   }
   await rest()
-  const asked = (where: object): Promise<CellIndexPage> =>
+  const asked = (where: object): Promise<Page<CellIndexEntry>> =>
     run(index.query({ driver: ann, ...where }, { select: ['at'] }))
   const micros = dates.map((text) => BigInt(Date.parse(text)) * 1000n)
-  const told = (page: CellIndexPage): unknown[] =>
-    page.entries.flatMap(({ fields: { at } }) => (at === null ? [null] : [BigInt(Number(at ?? 0))]))
+  const told = (page: Page<CellIndexEntry>): unknown[] =>
+    page.items.flatMap(({ fields: { at } }) => (at === null ? [null] : [BigInt(Number(at ?? 0))]))
   expect(told(await asked({}))).toEqual([null, null, ...micros])
   expect(told(await asked({ at: { gte: '2016-01-01' } }))).toEqual(micros.slice(3))
   expect(told(await asked({ at: { lt: '1700-01-01' } }))).toEqual(micros.slice(0, 2))

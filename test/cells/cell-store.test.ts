@@ -268,7 +268,7 @@ test('CELL-5: a replica that is behind what a session has seen asks the others b
     ahead.store.execute({ kind: 'put', datastore, items }, options),
   )
   expect(positions).toStrictEqual([[shardOf(base.rowKey), 1]])
-  const seen = { level: 'any', atLeast: positions } as const
+  const seen = { level: 'snapshot', atLeast: positions } as const
   expect(await settled(world, get(behind.store, base, seen))).toBeDefined()
   expect(behind.replica.currentReads).toBe(1)
   expect(await settled(world, get(behind.store, base, seen))).toBeDefined()
@@ -309,7 +309,7 @@ test('CELL-5: a read is of the position it says, although its replica has gone o
 test('a position that was never given out is refused and not waited for', async () => {
   const { world, node } = createBench()
   const { store } = node('n1')
-  const seen = { level: 'any', atLeast: [[shardOf(base.rowKey), 10 ** 12]] } as const
+  const seen = { level: 'snapshot', atLeast: [[shardOf(base.rowKey), 10 ** 12]] } as const
   await expect(settled(world, get(store, base, seen))).rejects.toMatchObject({ code: 'invalid' })
 })
 

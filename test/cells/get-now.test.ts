@@ -41,7 +41,7 @@ test('CELL-1: a cell that is read at once is the one that a read gives that wait
     ],
   ]
   for (const item of items) {
-    for (const read of [current, any, { level: 'any', atLeast: seen } as const]) {
+    for (const read of [current, any, { level: 'snapshot', atLeast: seen } as const]) {
       const now = store.answerNow(getOf(item, read))
       expect(now).toBeDefined()
       const waited = await settled(world, store.execute(getOf(item, read), { timeoutMs: 1_000 }))
@@ -52,7 +52,7 @@ test('CELL-1: a cell that is read at once is the one that a read gives that wait
 
 test('CELL-5: a read that must wait, be refused or search gets no immediate answer', async () => {
   const { store, replica } = await written()
-  const ahead = { level: 'any', atLeast: [[shardOf(base.rowKey), 3]] } as const
+  const ahead = { level: 'snapshot', atLeast: [[shardOf(base.rowKey), 3]] } as const
   const { refKey: _, ...latest } = base
   const open: GetCells[] = [
     ...[getOf(latest), getOf({ ...base, rowKey: 'none' }), getOf({ ...base, column: '1' })],

@@ -27,15 +27,15 @@ import {
 } from '../../src/cells/index-registry.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import type { CellService } from '../../src/cells/operation.ts'
-import { ClientCellIndex, ClientCellIndexes } from '../../src/client/cell-indexes.ts'
-import { ClientGroups } from '../../src/client/groups.ts'
+import { CellIndex, CellIndexAdmin } from '../../src/client/cell-indexes.ts'
+import { Groups } from '../../src/client/groups.ts'
 import { SeenPositions } from '../../src/client/seen-positions.ts'
 import { present } from '../../src/base/assert.ts'
 import { nodeId, type GroupId } from '../../src/base/ids.ts'
 import { placementOver } from '../../src/placement/placement.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
-import { schemaTrustMs } from '../../src/indexes/bounds.ts'
+import { schemaTrustMs } from '../../src/indexes/limits.ts'
 import { droppedMeanwhile } from '../../src/indexes/state.ts'
 import { IndexRelay } from '../../src/tables/index-relay.ts'
 import type { GroupPort } from '../../src/group/group-port.ts'
@@ -128,8 +128,8 @@ function bench(delayMs = 1) {
     write: (row: string, refKey: number, body: object) =>
       run(put(storeOf(row), { rowKey: row, column: 'BASE', refKey }, { ...body })),
     found: async (store: CellStore, where: object): Promise<string[]> => {
-      const index = new ClientCellIndex({ service: store, timeoutMs: 2_000 }, datastore, 'by_it')
-      const { entries } = await run(index.query({ ...where }))
+      const index = new CellIndex({ service: store, timeoutMs: 2_000 }, datastore, 'by_it')
+      const { items: entries } = await run(index.query({ ...where }))
       return entries.map((one) => one.rowKey)
     },
     drop: async (graceMs: number, node = 0, number?: number): Promise<DropProgress> => {
@@ -228,7 +228,7 @@ test('IDX-8: a build does not begin to wait for an index that was declared since
       return answered
     },
   }
-  const groups = new ClientGroups(() => Promise.reject(new Error('not asked')), new SeenPositions())
+  const groups = new Groups(() => Promise.reject(new Error('not asked')), new SeenPositions())
   const intents = new Sessions(clock, random)
   const common = {
     tables,
@@ -239,7 +239,7 @@ test('IDX-8: a build does not begin to wait for an index that was declared since
     timeoutMs: 20_000,
     trustMs: schemaTrustMs,
   }
-  const indexes = new ClientCellIndexes({ ...common, service: late }, datastore)
+  const indexes = new CellIndexAdmin({ ...common, service: late }, datastore)
   await expect(run(indexes.build('by_it'))).rejects.toMatchObject({
     code: 'unavailable',
     message: expect.stringContaining('declared a moment ago'),

@@ -69,7 +69,7 @@ export function createBench(seed = 1): Bench {
 
 export const datastore = 'trips'
 export const current = { level: 'current', atLeast: [] } as const
-export const any = { level: 'any', atLeast: [] } as const
+export const any = { level: 'snapshot', atLeast: [] } as const
 
 /** A row key, the same one for the same seed. */
 export function rowKey(seed: number): string {

@@ -24,7 +24,7 @@ import type {
   LocalReplica,
   Outcome,
   PageRange,
-  ReadLevel,
+  ReplicaReadLevel,
   ReadPoint,
   Row,
   RowsAtPoint,
@@ -293,7 +293,7 @@ export class MemoryReplica implements LocalReplica {
 
   async read(
     group: GroupId,
-    level: ReadLevel,
+    level: ReplicaReadLevel,
     timeoutMs: number,
     atLeast: Position = 0,
   ): Promise<ReadPoint> {
@@ -315,7 +315,7 @@ export class MemoryReplica implements LocalReplica {
 
   rowsNow(
     group: GroupId,
-    from: ReadLevel | Timestamp,
+    from: ReplicaReadLevel | Timestamp,
     atLeast: Position,
     keys: readonly Uint8Array[],
   ): RowsAtPoint | undefined {
@@ -331,7 +331,11 @@ export class MemoryReplica implements LocalReplica {
 
   async readAt(group: GroupId, at: Timestamp, timeoutMs: number): Promise<ReadPoint> {
     const isHere = at <= this.#applied(group).state.timestamp
-    const { position, timestamp } = await this.read(group, isHere ? 'any' : 'current', timeoutMs)
+    const { position, timestamp } = await this.read(
+      group,
+      isHere ? 'snapshot' : 'current',
+      timeoutMs,
+    )
     return { position, timestamp: Math.min(at, timestamp) }
   }
 

@@ -3,7 +3,7 @@ import type { Json } from '../../src/cells/body.ts'
 import type { CellName } from '../../src/cells/cell.ts'
 import type { CellStore } from '../../src/cells/cell-store.ts'
 import { cellVersion } from '../../src/cells/cell-table.ts'
-import { purgeItemsMax } from '../../src/cells/bounds.ts'
+import { purgeItemsMax } from '../../src/cells/limits.ts'
 import type { Answer, PurgeCells } from '../../src/cells/operation.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import {

@@ -78,7 +78,7 @@ test('the log goes on behind an added id, page by page, and ends where it ends',
     `the log of shard ${shard} of trips ends at added id 5, and 70 is behind its end; go on after 5`,
   )
   // A replica alone may be behind: its end is not the log's.
-  const any = { level: 'any', atLeast: [] } as const
+  const any = { level: 'snapshot', atLeast: [] } as const
   const behind = log(store, { kind: 'after', shard, addedId: 70 }, { read: any })
   expect(await settled(bench.world, behind)).toMatchObject({ cells: [], next: 70 })
 })

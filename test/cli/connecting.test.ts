@@ -33,7 +33,7 @@ async function listening(server: Server, host = '127.0.0.1'): Promise<string> {
 }
 
 async function failureOf(nodes: readonly string[], timeoutMs = longMs): Promise<StoreError> {
-  const client = await connect({ nodes, timeoutMs })
+  const client = await connect({ endpoints: nodes, timeoutMs })
   try {
     const failed: unknown = await client
       .cells('x')

@@ -71,7 +71,7 @@ test.each<readonly [string, readonly string[]]>([
   ['--at <TIME>', ['rows', 'T', '--schema', 's', '--key', '{}', '--at', '5', '--level', 'current']],
   ['--limit wants a number', ['rows', 'T', '--schema', 's', '--key', '{}', '--limit', '1e3']],
   ['--after wants a number', ['cells', 'tail', '-d', 't', '--shard', '3', '--after', '0x10']],
-  ['--read goes with --no-follow', ['cells', 'tail', '-d', 't', '--read', 'any']],
+  ['--read goes with --no-follow', ['cells', 'tail', '-d', 't', '--read', 'snapshot']],
   ['too many arguments', ['cells', 'tail', '-d', 't', 'more']],
   ['REFKEY wants a whole number', ['cells', 'get', row, 'B', '7.0', '-d', 't']],
   ['COLUMN is empty', ['cells', 'get', row, '', '-d', 't']],

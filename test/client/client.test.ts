@@ -31,14 +31,15 @@ test('a client reads back the cell it has put, through the frames of the wire', 
   const cell = await settled(world, cells.get(base))
   const { addedId, createdAt } = written
   expect(cell).toStrictEqual({ ...base, addedId, createdAt, body: { fare: 12.5 } })
-  expect(await settled(world, cells.latest(base.rowKey, 'BASE'))).toStrictEqual(cell)
-  expect(await settled(world, cells.versions(base.rowKey, 'BASE'))).toStrictEqual({ cells: [cell] })
-  expect(await settled(world, cells.latestAll(base.rowKey))).toStrictEqual({ cells: [cell] })
+  const { rowKey: row } = base
+  expect(await settled(world, cells.get({ rowKey: row, column: 'BASE' }))).toStrictEqual(cell)
+  expect(await settled(world, cells.versions(base.rowKey, 'BASE'))).toStrictEqual({ items: [cell] })
+  expect(await settled(world, cells.latestAll(base.rowKey))).toStrictEqual({ items: [cell] })
   expect(await settled(world, cells.shardLog(written.shard))).toStrictEqual({
-    ...{ shard: written.shard, cells: [cell], next: 1, asOf: 1 },
+    ...{ shard: written.shard, items: [cell], cursor: 1, asOf: 1 },
   })
   expect(await settled(world, cells.get({ ...base, refKey: 1 }))).toBeUndefined()
-  expect(await settled(world, cells.latest(rowKey(2), 'BASE'))).toBeUndefined()
+  expect(await settled(world, cells.get({ rowKey: rowKey(2), column: 'BASE' }))).toBeUndefined()
 })
 
 test('a client sends the calls of one turn in one frame, and a node answers in few frames', async () => {
@@ -283,7 +284,7 @@ test('the client refuses invalid names, bodies and bounds without a request', as
   await refused(cells.versions(base.rowKey, 'BASE', { limit: 0 }))
   await refused(client.cells('No').get(base))
   await refused(cells.get(base, { timeoutMs: 0 }))
-  await refused(cells.batchPut([]))
+  await refused(cells.putMany([]))
   expect(cluster.frames).toHaveLength(0)
 })
 
@@ -294,7 +295,7 @@ test('a batch gives each cell its own outcome, those that were never sent too', 
   await settled(world, cells.put({ ...base, body: 1 }))
   const outcomes = await settled(
     world,
-    cells.batchPut([
+    cells.putMany([
       { ...base, body: 1 },
       { ...base, rowKey: 'x', body: 1 },
       { ...base, body: 2 },
@@ -309,7 +310,7 @@ test('a batch gives each cell its own outcome, those that were never sent too', 
   ])
   const found = await settled(
     world,
-    cells.batchGet([
+    cells.getMany([
       { ...base, refKey: 1 },
       { rowKey: 'x', column: 'a' },
       { ...base, refKey: 9 },
@@ -330,7 +331,7 @@ test('the client resends only the cells of a batch that have no outcome', async 
   cluster.node(home).replica.mishaps.push('overloaded')
   const outcomes = await settled(
     world,
-    client.cells('trips').batchPut(some(3).map((name) => ({ ...name, body: 1 }))),
+    client.cells('trips').putMany(some(3).map((name) => ({ ...name, body: 1 }))),
   )
   expect(outcomes.map((one) => one.kind)).toStrictEqual(['ok', 'ok', 'ok'])
   const puts = cluster.frames.flatMap(({ frame }) =>
@@ -352,7 +353,7 @@ test('CELL-5: a session that changes to a replica that is behind does not go bac
   cluster.network.detach(home)
   await passMs(world, 1_000)
   expect(await servingNode(cluster, client)).toBe(other)
-  expect(await settled(world, cells.get(base, { read: 'any' }))).toMatchObject({ body: 1 })
+  expect(await settled(world, cells.get(base, { read: 'snapshot' }))).toMatchObject({ body: 1 })
   expect(cluster.node(other).replica.currentReads).toBe(1)
 })
 

@@ -74,14 +74,14 @@ const base = { rowKey: rowKey(1), column: 'BASE', refKey: 0 }
 test('a client puts and reads over real sockets, large cells too, and goes on when a node goes', async () => {
   const log = new MemoryLog()
   const nodes = [await startNode(log, 'n1'), await startNode(log, 'n2')]
-  const client = await connect({ nodes: nodes.map(({ url }) => url), timeoutMs: 5_000 })
+  const client = await connect({ endpoints: nodes.map(({ url }) => url), timeoutMs: 5_000 })
   cleanups.push(() => client.close())
   const cells = client.cells('trips')
   expect(await cells.put({ ...base, body: { fare: 12.5 } })).toMatchObject({ addedId: 1 })
   const large = 'x'.repeat(cellBytesMax - 2)
   const many = [1, 2, 3, 4, 5, 6].map((refKey) => cells.put({ ...base, refKey, body: large }))
   expect((await Promise.all(many)).every(({ created }) => created)).toBe(true)
-  expect((await cells.versions(base.rowKey, 'BASE', { from: 1 })).cells).toHaveLength(3)
+  expect((await cells.versions(base.rowKey, 'BASE', { cursor: 1 })).items).toHaveLength(3)
   const status = JSON.stringify(await client.status())
   await nodes[status.includes('n1') ? 0 : 1]?.stop()
   expect(await cells.get(base)).toMatchObject({ body: { fare: 12.5 } })
@@ -95,12 +95,12 @@ test('a client of another secret hears so at once, as forbidden, and of which ad
     ['a sécret of this cluster', 'has U+00E9 as its character 4, and is to be printable ASCII'],
     ['a secret of this cluster\n', 'has a line break as its character 25'],
   ] as const) {
-    await expect(connect({ nodes: [url], secret })).rejects.toMatchObject({
+    await expect(connect({ endpoints: [url], secret })).rejects.toMatchObject({
       ...{ code: 'invalid', message: expect.stringContaining(said) },
     })
   }
   const client = await connect({
-    nodes: [url],
+    endpoints: [url],
     secret: 'another secret than that',
     timeoutMs: 60_000,
   })
@@ -117,7 +117,7 @@ test('a client of another secret hears so at once, as forbidden, and of which ad
 test('when no node listens, the client says so when its time is up', async () => {
   const node = await startNode(new MemoryLog(), 'n1')
   await node.stop()
-  const client = await connect({ nodes: [node.url], timeoutMs: 300 })
+  const client = await connect({ endpoints: [node.url], timeoutMs: 300 })
   cleanups.push(() => client.close())
   await expect(client.cells('trips').get(base)).rejects.toMatchObject({
     ...{ code: 'unavailable', message: expect.stringContaining('no node could be reached') },
@@ -127,6 +127,6 @@ test('when no node listens, the client says so when its time is up', async () =>
 test.each([[[]], [['localhost:4700']], [['ftp://x']], [['']]])(
   'addresses that are none are refused: %j',
   async (nodes) => {
-    await expect(connect({ nodes })).rejects.toThrow(StoreError)
+    await expect(connect({ endpoints: nodes })).rejects.toThrow(StoreError)
   },
 )

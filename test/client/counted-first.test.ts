@@ -23,9 +23,9 @@ const cells = client.cells('trips')
 const nothing: never[] = []
 
 test.each<[string, (list: never[]) => Promise<unknown>, number, string]>([
-  ['cells.batchPut', (list) => cells.batchPut(list), 1_001, 'batchItemsMax'],
-  ['cells.batchGet', (list) => cells.batchGet(list), 1_001, 'batchItemsMax'],
-  ['cells.batchShardLog', (list) => cells.batchShardLog(list), 4_097, 'shardCount'],
+  ['cells.putMany', (list) => cells.putMany(list), 1_001, 'batchItemsMax'],
+  ['cells.getMany', (list) => cells.getMany(list), 1_001, 'batchItemsMax'],
+  ['cells.shardLogs', (list) => cells.shardLogs(list), 4_097, 'shardCount'],
 ])(
   '%s refuses a list that is too long before it looks at an item',
   async (_, call, over, limit) => {
@@ -48,10 +48,7 @@ test.each<[string, (list: never[]) => Promise<unknown>, number, string]>([
 test('a batch of as many bad items as there may be tells what is wrong with each', async () => {
   const holes: never[] = []
   holes.length = 1_000
-  const calls: readonly Promise<readonly object[]>[] = [
-    cells.batchPut(holes),
-    cells.batchGet(holes),
-  ]
+  const calls: readonly Promise<readonly object[]>[] = [cells.putMany(holes), cells.getMany(holes)]
   for (const call of calls) {
     const outcomes = await settled(bench.world, call)
     expect(outcomes).toHaveLength(1_000)
@@ -67,13 +64,13 @@ test('a batch of as many bad items as there may be tells what is wrong with each
 test.each<[string, (list: never[]) => Promise<unknown>, number]>([
   ['cells.purge', (shards) => cells.purge({ before: 1, shards }).next(), 4_097],
   ['cells.tail', (shards) => cells.tail({ shards }).next(), 4_097],
-  ['cellIndexes.build', (shards) => client.cellIndexes('trips').build('ix', { shards }), 4_097],
+  ['cells.indexes.build', (shards) => client.cells('trips').indexes.build('ix', { shards }), 4_097],
   ['index.query', (columns) => cells.index('ix').query({ a: 1 }, { columns }), 1_001],
   ['index.query', (select) => cells.index('ix').query({ a: 1 }, { select }), 1_001],
   [
-    'cellIndexes.apply',
+    'cells.indexes.apply',
     (column_defs) =>
-      client.cellIndexes('trips').apply({ table: 'ix', datastore: 'trips', column_defs }),
+      client.cells('trips').indexes.apply({ table: 'ix', datastore: 'trips', column_defs }),
     33,
   ],
 ])('%s refuses a list that is too long, and reads nothing of it', async (_, call, over) => {

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { openCellTables } from '../../src/cells/cell-table.ts'
 import { datastoreKey, putDefinitions, scanDefinitions } from '../../src/cells/definition-table.ts'
-import { shardCount, shardOf } from '../../src/cells/shard.ts'
+import { allShards, shardCount, shardOf } from '../../src/cells/shard.ts'
 import type { CellIndexEntry } from '../../src/client/cell-indexes.ts'
 import { rowKey, settled } from '../cells/kit.ts'
 import { createCluster } from './cluster.ts'
@@ -35,12 +35,12 @@ function bench() {
       }),
     )
   return {
-    ...{ bugs, client, run, damage, cells, indexes: client.cellIndexes(datastore) },
+    ...{ bugs, client, run, damage, cells, indexes: client.cells(datastore).indexes },
     rest: () => run(world.sleep(60_000_000)),
     put: (row: number, body: { readonly city: string }) =>
       run(cells.put({ rowKey: rowKey(row), column: 'BASE', refKey: 1, body: { ...body } })),
     found: async (name: string, city: string): Promise<readonly CellIndexEntry[]> =>
-      (await run(cells.index(name).query({ city }))).entries,
+      (await run(cells.index(name).query({ city }))).items,
   }
 }
 
@@ -124,8 +124,8 @@ test('an index of another datastore is not applied through a handle of this one'
     code: 'invalid',
     message: expect.stringMatching(/datastore other.*of trips.*cellIndexes\('other'\)/),
   })
-  expect(await run(client.cellIndexes('other').list())).toEqual([])
-  expect(await run(client.cellIndexes('other').apply(other))).toBe('new')
+  expect(await run(client.cells('other').indexes.list())).toEqual([])
+  expect(await run(client.cells('other').indexes.apply(other))).toBe('new')
 })
 
 test('a build of some shards leaves an index unready, and one of all shards makes it ready', async () => {
@@ -145,8 +145,8 @@ test('a build of some shards leaves an index unready, and one of all shards make
   // One shard named as often as there are shards is one shard.
   await build(Array.from({ length: shardCount }, () => shardOf(rowKey(1))))
   expect(await isBuilding()).toBe(true)
-  await build(Array.from({ length: shardCount - 1 }, (_, shard) => shard))
+  await build(allShards.slice(0, -1))
   expect(await isBuilding()).toBe(true)
-  await build(Array.from({ length: shardCount }, (_, shard) => shard))
+  await build(allShards)
   expect(await isBuilding()).toBe(false)
 }, 60_000)

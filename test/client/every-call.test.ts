@@ -117,7 +117,7 @@ const holders: Holders = {
   letters: (cluster) => cluster.client().queues.deadLetters('jobs'),
   cells: (cluster) => cluster.client().cells('trips'),
   index: (cluster) => cluster.client().cells('trips').index('ix'),
-  cellIndexes: (cluster) => cluster.client().cellIndexes('trips'),
+  cellIndexes: (cluster) => cluster.client().cells('trips').indexes,
   indexes: (cluster) => cluster.client().indexes('Photos'),
   db,
   group: (cluster) => {
@@ -203,7 +203,7 @@ test.each<[string, () => unknown, string]>([
   ],
   [
     'a class for a function',
-    () => applied(client.queues.handle, client.queues, [{ queue: 'q', handle: Odd }]),
+    () => applied(client.queues.consume, client.queues, [{ queue: 'q', handle: Odd }]),
     'handle is a class; expected a function that is no class',
   ],
   [
@@ -212,19 +212,19 @@ test.each<[string, () => unknown, string]>([
       const handle = async function* (): AsyncGenerator<number> {
         yield 1
       }
-      return applied(client.queues.handle, client.queues, [{ queue: 'q', handle }])
+      return applied(client.queues.consume, client.queues, [{ queue: 'q', handle }])
     },
     'handle is a generator function; expected',
   ],
   [
     'an option that is none of a handler',
-    () => client.queues.handle({ queue: 'q', handle: async () => undefined, retryMs: -1 }),
+    () => client.queues.consume({ queue: 'q', handle: async () => undefined, retryMs: -1 }),
     'a handler: retryMs is -1; expected a number from 1',
   ],
   [
     'a first wait longer than the longest',
     () =>
-      client.queues.handle({
+      client.queues.consume({
         ...{ queue: 'q', handle: async () => undefined },
         ...{ retryMs: 5_000, retryMaxMs: 10 },
       }),
@@ -240,7 +240,11 @@ test.each<[string, () => unknown, string]>([
     'after names shard 1, and shards does not',
   ],
   ['a datastore that cannot be', () => client.rejected('A b!'), 'datastore'],
-  ['a secret that is empty', () => library.connect({ nodes: ['http://a:1'], secret: '' }), 'empty'],
+  [
+    'a secret that is empty',
+    () => library.connect({ endpoints: ['http://a:1'], secret: '' }),
+    'empty',
+  ],
 ])('%s is refused in words', async (_, call, words) => {
   await expect(run(asPromise(async () => call()))).rejects.toMatchObject({
     code: 'invalid',

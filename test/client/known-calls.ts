@@ -82,7 +82,7 @@ const isPositive: Takes = (value) => typeof value === 'number' && value >= 1 && 
 const isNotNegative: Takes = (value) => isWhole(value, 0, Number.MAX_SAFE_INTEGER)
 const isPage: Takes = (value) => isWhole(value, 1, 1_000)
 const isCount: Takes = (value) => isPage(value) || value === Infinity
-const isLevel: Takes = (value) => value === 'current' || value === 'any'
+const isLevel: Takes = (value) => value === 'current' || value === 'snapshot'
 
 const isSignal: Takes = (value) => value instanceof AbortSignal
 const write = { timeoutMs: isPositive, signal: isSignal }
@@ -186,18 +186,17 @@ const query = {
 
 export const knownCalls: readonly KnownCall[] = [
   on('cells.put', cells, [cell, {}], [no], write),
-  on('cells.batchPut', cells, [[cell], {}], [isFilled], write),
+  on('cells.putMany', cells, [[cell], {}], [isFilled], write),
   on('cells.get', cells, [name, {}], [no], read),
-  on('cells.latest', cells, [rowKey, 'B', {}], [no, isColumn], read),
-  on('cells.batchGet', cells, [[name], {}], [isFilled], read),
-  on('cells.latestAll', cells, [rowKey, {}], [no], { ...read, limit: isPage, from: isColumn }),
+  on('cells.getMany', cells, [[name], {}], [isFilled], read),
+  on('cells.latestAll', cells, [rowKey, {}], [no], { ...read, limit: isPage, cursor: isColumn }),
   on('cells.versions', cells, [rowKey, 'B', {}], [no, isColumn], {
-    ...{ ...read, limit: isPage, from: isNotNegative, reverse: isFlag },
+    ...{ ...read, limit: isPage, cursor: isNotNegative, reverse: isFlag },
   }),
   on('cells.shardLog', cells, [1, {}], [(one) => isWhole(one, 0, 4_095)], {
     ...{ ...log, after: isNotNegative, since: isMoment },
   }),
-  on('cells.batchShardLog', cells, [[place], {}], [no], log),
+  on('cells.shardLogs', cells, [[place], {}], [no], log),
   on('cells.tail', cells, [{}], [], {
     ...{
       shards: isShards,
@@ -220,12 +219,18 @@ export const knownCalls: readonly KnownCall[] = [
       ...query,
     },
   ),
-  on('cellIndexes.build', ({ client }) => client.cellIndexes('trips'), ['ix', {}], [isText], {
+  on('cells.indexes.build', ({ client }) => client.cells('trips').indexes, ['ix', {}], [isText], {
     ...{ ...build, shards: isShards },
   }),
-  on('cellIndexes.drop', ({ client }) => client.cellIndexes('trips'), ['ix', {}], [isText], build),
-  on('cellIndexes.list', ({ client }) => client.cellIndexes('trips'), [{}], [], write),
-  on('cellIndexes.apply', ({ client }) => client.cellIndexes('trips'), [{}, {}], [no], write),
+  on(
+    'cells.indexes.drop',
+    ({ client }) => client.cells('trips').indexes,
+    ['ix', {}],
+    [isText],
+    build,
+  ),
+  on('cells.indexes.list', ({ client }) => client.cells('trips').indexes, [{}], [], write),
+  on('cells.indexes.apply', ({ client }) => client.cells('trips').indexes, [{}, {}], [no], write),
   on('indexes.list', ({ client }) => client.indexes('Photos'), [{}], [], write),
   on('indexes.build', ({ client }) => client.indexes('Photos'), ['ix', {}], [isText], build),
   on('client.tables', ({ client }) => client, [photos, {}], [no], write),
@@ -250,7 +255,7 @@ export const knownCalls: readonly KnownCall[] = [
   on('db.index', db, [Photo, 'PhotosByName', { name: 'a' }, {}], [no, no, isEmpty], globalScan),
   on('db.group', db, [user], [no]),
   on('db.of', db, [user], [no]),
-  on('db.handle', db, [jobs, run, {}], [no, isFunction], handle),
+  on('db.consume', db, [jobs, run, {}], [no, isFunction], handle),
   on('group.transaction', ofUser, [run, {}], [isFunction], transaction),
   on('group.read', ofUser, ['current', run, {}], [no, isFunction], call),
   on('group.checkIndexes', ofUser, [{}], [], call),

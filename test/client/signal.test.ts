@@ -201,9 +201,9 @@ test('a closed client ends its handlers, and begins no other one', async () => {
   await settled(world, client.applySchema(users.model))
   const db = await settled(world, client.tables(users))
   const jobs = queue<number>()('jobs', User)
-  db.handle(jobs, async () => undefined)
+  db.consume(jobs, async () => undefined)
   await settled(world, client.close())
-  expect(() => db.handle(jobs, async () => undefined)).toThrow('this client is closed')
+  expect(() => db.consume(jobs, async () => undefined)).toThrow('this client is closed')
   const before = cluster.frames.length
   await settled(world, world.sleep(5_000_000))
   expect(cluster.frames.length).toBe(before)
@@ -213,7 +213,7 @@ test('a queue to a table that the schema has not is refused at once', async () =
   const cluster = createCluster()
   const db = await opened(cluster)
   const Other = table('Other', { other: t.string() }).key('other').root()
-  expect(() => db.handle(queue<number>()('jobs', Other), async () => undefined)).toThrow(
+  expect(() => db.consume(queue<number>()('jobs', Other), async () => undefined)).toThrow(
     'schema Users has no table Other',
   )
 })
@@ -236,8 +236,8 @@ test('operators give up what they look at, and nothing is sent once the signal i
     () => letters.of(ofAnn, 10, undefined, { signal }),
     () => letters.redriveAll(undefined, { signal }),
     () => client.indexes('Users').list({ signal }),
-    () => client.cellIndexes('trips').list({ signal }),
-    () => client.cellIndexes('trips').apply(index, { signal }),
+    () => client.cells('trips').indexes.list({ signal }),
+    () => client.cells('trips').indexes.apply(index, { signal }),
   ]
   // Without a signal each of them does its work.
   for (const call of calls(new AbortController().signal)) await settled(world, call())
@@ -266,7 +266,7 @@ test('a handler is stopped by its signal as by its stop', async () => {
   const handled: number[] = []
   const controller = new AbortController()
   const { signal } = controller
-  const handling = db.handle(
+  const handling = db.consume(
     jobs,
     async (_, messages) => void handled.push(...messages.map(({ body }) => body)),
     { signal },
@@ -286,7 +286,9 @@ test('a handler is stopped by its signal as by its stop', async () => {
   expect(handled).toEqual([1])
   expect(cluster.frames.length).toBe(before)
   await settled(world, handling.stop())
-  expect(() => db.handle(jobs, async () => undefined, { signal })).toThrow('given up by its signal')
+  expect(() => db.consume(jobs, async () => undefined, { signal })).toThrow(
+    'given up by its signal',
+  )
 })
 
 test('every call of a closed client fails, even one that would send no request', async () => {

@@ -210,9 +210,9 @@ test('an item that a stopping node refuses fails as unavailable, so the follower
   await settled(world, cells.put({ ...base, body: 1 }))
   const shard = shardOf(base.rowKey)
   const place = { kind: 'after', shard, addedId: 0 } as const
-  const got = await settled(world, cells.batchGet([base], { timeoutMs: 500 }))
+  const got = await settled(world, cells.getMany([base], { timeoutMs: 500 }))
   expect(got).toMatchObject([{ problem: { code: 'unavailable' } }])
-  const logged = await settled(world, cells.batchShardLog([place], { timeoutMs: 500 }))
+  const logged = await settled(world, cells.shardLogs([place], { timeoutMs: 500 }))
   expect(logged).toMatchObject([{ problem: { code: 'unavailable' } }])
   const next = cells.tail({ shards: [shard], waitMs: 100 }).next()
   await passMs(world, 20_000)

@@ -85,17 +85,17 @@ test('billing: no trip is unbilled and none is billed twice, though workers and 
       expect([...(await chargesIn(ledger))].sort()).toEqual([...rows].sort())
       expect(workersOf(program, 1).length).toBeGreaterThan(1)
 
-      const client = await connect({ nodes: cluster.urls })
+      const client = await connect({ endpoints: cluster.urls })
       const cells = client.cells('trips')
       const statuses = await eventually('all have a status', async () => {
         const items = rows.map((rowKey) => ({ rowKey, column: 'STATUS', refKey: 0 }))
-        const outcomes = await cells.batchGet(items)
+        const outcomes = await cells.getMany(items)
         const found = outcomes.flatMap((one) => (one.kind === 'ok' ? (one.value ?? []) : []))
         return found.length === tripCount ? found : undefined
       })
       expect(statuses[0]?.body).toEqual({ is_completed: true, result: 'SUCCESS' })
       const items = rows.map((rowKey) => ({ rowKey, column: 'BASE', refKey: 0 }))
-      const bases = (await cells.batchGet(items)).flatMap((one) => valueOf(one) ?? [])
+      const bases = (await cells.getMany(items)).flatMap((one) => valueOf(one) ?? [])
       await eventually('the offset of each shard is behind its last trip', async () => {
         const shards = await triggerAdmin(client, 'billing').shards('bill-rider')
         const afters = new Map(shards.map(({ shard, after }) => [shard, after]))

@@ -45,7 +45,7 @@ async function expectEverywhere(rowKeys: readonly string[]): Promise<void> {
 async function expectAtEachReplica(rowKeys: readonly string[]): Promise<void> {
   for (const { id } of cluster.nodes) {
     for (const rowKey of rowKeys) {
-      await eventually(`replica ${id} has ${rowKey}`, () => get(id, rowKey, '?read=any'))
+      await eventually(`replica ${id} has ${rowKey}`, () => get(id, rowKey, '?read=snapshot'))
     }
   }
 }

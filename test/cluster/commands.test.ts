@@ -53,7 +53,7 @@ test('put, get and latest print data on stdout, and the exit code says how it we
   expect(await cells(['put', row, 'BASE', '1', '{"a":2}'])).toMatchObject({ code: 0 })
   expect((await cells(['latest', row, 'BASE'])).stdout).toBe('{"a":2}\n')
   expect((await cells(['get', row, 'BASE'])).stdout).toBe('BASE\t0\t{"a":1}\nBASE\t1\t{"a":2}\n')
-  const whole = await cells(['get', row, 'BASE', '0', '--json', '--read', 'any'])
+  const whole = await cells(['get', row, 'BASE', '0', '--json', '--read', 'snapshot'])
   expect(JSON.parse(whole.stdout)).toMatchObject({ rowKey: row, addedId: 1, body: { a: 1 } })
   expect(await cells(['get', row, 'OTHER', '0'])).toMatchObject({ code: 1, stdout: '' })
 })

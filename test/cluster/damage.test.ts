@@ -136,14 +136,14 @@ test(
   async () => {
     // So slow a scrub finds nothing before LevelDB does.
     const cluster = await startCluster({ extraYaml: 'limits: { scrub_bytes_per_second: 1024 }' })
-    const client = await connect({ nodes: cluster.urls })
+    const client = await connect({ endpoints: cluster.urls })
     const fill = async (count: number): Promise<void> => {
       for (let from = 0; from < count; from += 20) {
         const cells = Array.from({ length: 20 }, () => ({
           ...{ rowKey: randomUUID(), column: 'BASE', refKey: 0 },
           body: randomBytes(1_500).toString('hex'),
         }))
-        for (const { kind } of await client.cells('fill').batchPut(cells)) expect(kind).toBe('ok')
+        for (const { kind } of await client.cells('fill').putMany(cells)) expect(kind).toBe('ok')
       }
     }
     try {

@@ -82,12 +82,12 @@ test('cells over HTTP through a gateway are those of the nodes', async () => {
     expect([found.status, await found.json()]).toMatchObject([200, { body: { fare: 1 } }])
   }
   const headers = { 'trilithon-position': position }
-  const any = await fetch(cellPath(second, rowKey, '/BASE?read=any'), { headers })
+  const any = await fetch(cellPath(second, rowKey, '/BASE?read=snapshot'), { headers })
   expect(await any.json()).toMatchObject({ body: { fare: 1 } })
   // No node waits for a place that never was, and it does no harm.
   const far = { 'trilithon-position': position.replace(/\d+$/, '999999999999') }
-  const beyond = await fetch(cellPath(second, rowKey, '/BASE?read=any'), { headers: far })
-  const straight = await fetch(cellPath(cluster.urls[0], rowKey, '/BASE?read=any'), {
+  const beyond = await fetch(cellPath(second, rowKey, '/BASE?read=snapshot'), { headers: far })
+  const straight = await fetch(cellPath(cluster.urls[0], rowKey, '/BASE?read=snapshot'), {
     headers: far,
   })
   expect(await beyond.json()).toMatchObject({ code: 'invalid' })
@@ -137,8 +137,8 @@ test('the gateway answers operators: health, status, metrics, the OpenAPI docume
 test('tables and transactions through gateways are those of the nodes', async () => {
   const Counter = table('Counter', { id: t.integer(), value: t.integer() }).key('id').root()
   const counters = defineSchema('Counters', [Counter])
-  const client = await connect({ nodes: urls(), cluster: 'test' })
-  const direct = await connect({ nodes: cluster.urls })
+  const client = await connect({ endpoints: urls(), cluster: 'test' })
+  const direct = await connect({ endpoints: cluster.urls })
   try {
     await client.applySchema(counters.model)
     const db = await client.tables(counters)
@@ -160,9 +160,11 @@ test('tables and transactions through gateways are those of the nodes', async ()
 })
 
 test('a client of another cluster is refused by a gateway too', async () => {
-  const client = await connect({ nodes: urls(), cluster: 'other', timeoutMs: 1_500 })
+  const client = await connect({ endpoints: urls(), cluster: 'other', timeoutMs: 1_500 })
   try {
-    await expect(client.cells('rides').latest(randomUUID(), 'BASE')).rejects.toMatchObject({
+    await expect(
+      client.cells('rides').get({ rowKey: randomUUID(), column: 'BASE' }),
+    ).rejects.toMatchObject({
       code: 'invalid',
       message: expect.stringContaining('cluster'),
     })
@@ -299,17 +301,17 @@ test('the lines of curl in the documentation do what is said of them', () => {
     { shard: 2602, created: true },
     { created: true },
     { refKey: 1, body: body(4.3) },
-    { cells: [{ refKey: 1 }], next: 0 },
+    { items: [{ refKey: 1 }], cursor: 0 },
     { items: [{ cell: { refKey: 1 } }, { cell: null }] },
-    { shard: 2602, cells: [{ refKey: 0, body: body(4.2) }, { refKey: 1 }], next: 2 },
-    { items: [{ cells: { length: 2 } }, { shard: 7, cells: [] }] },
+    { shard: 2602, items: [{ refKey: 0, body: body(4.2) }, { refKey: 1 }], cursor: 2 },
+    { items: [{ items: { length: 2 } }, { shard: 7, items: [] }] },
   ])
   expect(lines).toContain('ready')
 })
 
 test('cells are purged from the command line, through a gateway too', async () => {
   const rowKey = randomUUID()
-  const client = await connect({ nodes: urls() })
+  const client = await connect({ endpoints: urls() })
   const cells = client.cells('purged')
   try {
     for (const refKey of [0, 1, 2])
@@ -319,13 +321,13 @@ test('cells are purged from the command line, through a gateway too', async () =
     const asked = ['cells', 'purge', ...flags, '--shard', String(shard)]
     const unsure = await runProgram(asked)
     expect([unsure.code, unsure.stderr]).toEqual([2, expect.stringContaining('add --yes')])
-    expect((await cells.versions(rowKey, 'BASE')).cells).toHaveLength(3)
+    expect((await cells.versions(rowKey, 'BASE')).items).toHaveLength(3)
     const done = await runProgram([...asked, '--yes'])
     expect([done.code, done.stdout]).toEqual([0, 'purged 2 cells\n'])
-    expect((await cells.versions(rowKey, 'BASE')).cells.map(({ refKey }) => refKey)).toEqual([2])
+    expect((await cells.versions(rowKey, 'BASE')).items.map(({ refKey }) => refKey)).toEqual([2])
     const all = await runProgram([...asked, '--yes', '--all-versions', '--json'])
     expect(JSON.parse(all.stdout)).toEqual({ shard, purged: 1 })
-    expect(await cells.shardLog(shard)).toMatchObject({ cells: [], next: 0 })
+    expect(await cells.shardLog(shard)).toMatchObject({ items: [], cursor: 0 })
     await expect(
       cells.put({ rowKey, column: 'BASE', refKey: 1, body: 'new' }),
     ).rejects.toMatchObject({
@@ -343,8 +345,8 @@ test('with a secret, nodes, gateway and their clients must all have it', async (
     await writeFile(secretFile, secret)
     const guarded = await startCluster({ ids: ['a'], extraYaml: `secret_file: ${secretFile}` })
     const gateway = await startGateway(guarded.urls, ['--secret-file', secretFile])
-    const stranger = await connect({ nodes: [gateway.url], timeoutMs: 1_000 })
-    const friend = await connect({ nodes: [gateway.url], secret })
+    const stranger = await connect({ endpoints: [gateway.url], timeoutMs: 1_000 })
+    const friend = await connect({ endpoints: [gateway.url], secret })
     try {
       const put = { method: 'PUT', body: '1' }
       const rowKey = randomUUID()
@@ -356,8 +358,8 @@ test('with a secret, nodes, gateway and their clients must all have it', async (
       expect((await fetch(cellPath(gateway.url, rowKey), { ...put, headers: page })).status).toBe(
         403,
       )
-      expect(await friend.cells('rides').latest(rowKey, 'BASE')).toMatchObject({ body: 1 })
-      await expect(stranger.cells('rides').latest(rowKey, 'BASE')).rejects.toMatchObject({
+      expect(await friend.cells('rides').get({ rowKey, column: 'BASE' })).toMatchObject({ body: 1 })
+      await expect(stranger.cells('rides').get({ rowKey, column: 'BASE' })).rejects.toMatchObject({
         message: expect.stringContaining('secret'),
       })
     } finally {

@@ -49,14 +49,14 @@ test('polls of many shards leave a node time for others, and little in its memor
   const cluster = await startCluster()
   try {
     const { url, pid } = cluster.node('a')
-    const client = await connect({ nodes: [url], timeoutMs: 30_000 })
+    const client = await connect({ endpoints: [url], timeoutMs: 30_000 })
     const cells = client.cells('x')
     // Once, so that what is kept of shards is there.
-    await cells.batchShardLog(placesOf(64), { limit: 10 })
+    await cells.shardLogs(placesOf(64), { limit: 10 })
     const before = await residentBytes(pid)
     const life = new LifeWatch(url)
     const polls = Array.from({ length: 150 }, () =>
-      cells.batchShardLog(placesOf(64), { waitMs: 2_000, limit: 10 }),
+      cells.shardLogs(placesOf(64), { waitMs: 2_000, limit: 10 }),
     )
     const answers = await Promise.all(polls)
     for (const pages of answers) expect(pages).toHaveLength(64)
@@ -73,10 +73,10 @@ test('COST-4: a client that goes away leaves nothing at work', async () => {
   const cluster = await startCluster()
   try {
     const { url } = cluster.node('a')
-    const client = await connect({ nodes: [url], timeoutMs: 30_000 })
+    const client = await connect({ endpoints: [url], timeoutMs: 30_000 })
     const cells = client.cells('x')
     const polls = Array.from({ length: 50 }, () =>
-      cells.batchShardLog(placesOf(64), { waitMs: 20_000, limit: 10 }).catch(() => undefined),
+      cells.shardLogs(placesOf(64), { waitMs: 20_000, limit: 10 }).catch(() => undefined),
     )
     const atWork = async (): Promise<number> => {
       const text = await (await fetch(`${url}/metrics`)).text()

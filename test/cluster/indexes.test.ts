@@ -94,10 +94,10 @@ test('an index is declared from YAML, filled, asked over HTTP, and compared', as
       rowKey: `00000000-0000-0000-0000-00000000000${2 - i}`,
       fields: { at },
     }))
-    return JSON.stringify(page) === JSON.stringify({ entries, cursor: null }) ? true : undefined
+    return JSON.stringify(page) === JSON.stringify({ items: entries }) ? true : undefined
   })
   expect(await ask('zone=7&at.gte=2026-01-02&columns=BASE&limit=1')).toMatchObject({
-    entries: [{ cells: { BASE: { body: { zone: 7 } } } }],
+    items: [{ cells: { BASE: { body: { zone: 7 } } } }],
   })
   expect(await ask('zone=eight')).toMatchObject({ code: 'invalid', status: 400 })
   expect(await ask('at.gte=2026-01-02')).toMatchObject({ code: 'invalid' })
@@ -213,14 +213,14 @@ test.runIf(isPresent)(
     const building = trilithon('index', 'build', 'by_zone', '-d', 'taxi', '--grace', '12')
     expect(await load(second)).toMatchObject({ code: 0 })
     expect(await building).toMatchObject({ code: 0 })
-    const client = await connect({ nodes: cluster.urls })
+    const client = await connect({ endpoints: cluster.urls })
     const index = client.cells('taxi').index('by_zone')
     await eventually('all is relayed', async () => {
       const page = await index.query({ pickup_location_id: trips.at(-1)?.pickup_location_id ?? '' })
       const zone = trips.filter(
         (one) => one.pickup_location_id === trips.at(-1)?.pickup_location_id,
       )
-      return page.entries.length === Math.min(zone.length, 1000) ? true : undefined
+      return page.items.length === Math.min(zone.length, 1000) ? true : undefined
     })
     const [from, to] = ['2018-10-01 08:00:00', '2018-10-01 20:00:00']
     for (const zone of new Set(trips.map((one) => one.pickup_location_id))) {
@@ -235,7 +235,7 @@ test.runIf(isPresent)(
           limit: 300,
           ...(cursor !== undefined && { cursor }),
         })
-        for (const { fields } of page.entries) {
+        for (const { fields } of page.items) {
           found.push(`${String(fields['pickup_datetime'])} ${String(fields['total_amount'])}`)
         }
         cursor = page.cursor

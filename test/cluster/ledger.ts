@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { StoreError } from '../../src/base/errors.ts'
 import { errorOf } from '../../src/base/problem.ts'
 import { connect } from '../../src/client/connect.ts'
-import { shardCount } from '../../src/cells/shard.ts'
+import { allShards } from '../../src/cells/shard.ts'
 
 export const datastore = 'ledger'
 
@@ -32,7 +32,7 @@ export async function writeUntil(
   writers = 16,
 ): Promise<Ledger> {
   const ledger: Ledger = { acknowledged: [], unknown: [], failures: new Map() }
-  const client = await connect({ nodes: urls, timeoutMs: 20_000 })
+  const client = await connect({ endpoints: urls, timeoutMs: 20_000 })
   const cells = client.cells(datastore)
   const write = async (writer: number): Promise<void> => {
     for (let number = 0; !isOver(ledger); number++) {
@@ -74,12 +74,12 @@ const shardsAtOnce = 128
 const readMsMax = 60_000
 
 export async function contentsAt(url: string, name: string = datastore): Promise<Contents> {
-  const client = await connect({ nodes: [url], timeoutMs: 30_000 })
+  const client = await connect({ endpoints: [url], timeoutMs: 30_000 })
   const cells = client.cells(name)
   const contents: Contents = { bodies: new Map(), logs: new Map() }
   const untilMs = performance.now() + readMsMax
   try {
-    let places = Array.from({ length: shardCount }, (_, shard) => ({ shard, addedId: 0 }))
+    let places = allShards.map((shard) => ({ shard, addedId: 0 }))
     while (places.length > 0) {
       const next: typeof places = []
       for (let from = 0; from < places.length; from += shardsAtOnce) {
@@ -94,7 +94,7 @@ export async function contentsAt(url: string, name: string = datastore): Promise
   }
 }
 
-type ShardReader = Pick<ReturnType<Awaited<ReturnType<typeof connect>>['cells']>, 'batchShardLog'>
+type ShardReader = Pick<ReturnType<Awaited<ReturnType<typeof connect>>['cells']>, 'shardLogs'>
 
 interface Place {
   readonly shard: number
@@ -109,7 +109,7 @@ async function readPages(
   untilMs: number,
 ): Promise<Place[]> {
   const asked = places.map((place) => ({ kind: 'after', ...place }) as const)
-  const pages = await cells.batchShardLog(asked, { limit: 1000, read: 'any' })
+  const pages = await cells.shardLogs(asked, { limit: 1000, read: 'snapshot' })
   return pages.flatMap((outcome, i) => {
     const { shard = -1 } = places[i] ?? {}
     if (outcome.kind === 'problem') {
@@ -117,7 +117,7 @@ async function readPages(
       if (error.retry === 'never' || performance.now() > untilMs) throw error
       return places.slice(i, i + 1)
     }
-    const { cells: page, next, asOf } = outcome.value
+    const { items: page, cursor: next, asOf } = outcome.value
     const log = [...(logs.get(shard) ?? [])]
     for (const cell of page) {
       if (cell.addedId !== log.length + 1) throw new Error(`shard ${shard}: added ids have a gap`)

@@ -61,7 +61,7 @@ function familyOf(sample: string, types: ReadonlyMap<string, string>): string {
 }
 
 test('every figure has its help and a type, counters are named as such, and never fall', async () => {
-  const client = await connect({ nodes: [...cluster.urls, gateway.url], timeoutMs: 10_000 })
+  const client = await connect({ endpoints: [...cluster.urls, gateway.url], timeoutMs: 10_000 })
   const cells = client.cells('figures')
   const over = new AbortController()
   const load = async (): Promise<void> => {

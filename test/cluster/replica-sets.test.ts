@@ -54,7 +54,7 @@ const accounts = defineSchema('Accounts', [account])
 test('each node alone takes puts and reads of all shards, batches and logs of both sets', async () => {
   const rowKeys = [...rowKeysOf(0, 5), ...rowKeysOf(1, 5)]
   for (const [turn, id] of ['a', 'd'].entries()) {
-    const client = await connect({ nodes: [cluster.node(id).url] })
+    const client = await connect({ endpoints: [cluster.node(id).url] })
     try {
       const trips = client.cells('trips')
       const cells = rowKeys.map((rowKey) => ({
@@ -63,19 +63,19 @@ test('each node alone takes puts and reads of all shards, batches and logs of bo
         refKey: turn,
         body: { turn },
       }))
-      const written = await trips.batchPut(cells)
+      const written = await trips.putMany(cells)
       expect(written.map((one) => one.kind === 'ok' && one.value.created)).toEqual(
         cells.map(() => true),
       )
-      const found = await trips.batchGet(rowKeys.map((rowKey) => ({ rowKey, column: 'BASE' })))
+      const found = await trips.getMany(rowKeys.map((rowKey) => ({ rowKey, column: 'BASE' })))
       expect(found.map((one) => one.kind === 'ok' && one.value?.refKey)).toEqual(
         cells.map(() => turn),
       )
       const places = rowKeys.map((rowKey) => {
         return { kind: 'after', shard: shardOf(rowKey), addedId: 0 } as const
       })
-      const logs = await trips.batchShardLog(places)
-      expect(logs.map((one) => one.kind === 'ok' && one.value.cells.length)).toEqual(
+      const logs = await trips.shardLogs(places)
+      expect(logs.map((one) => one.kind === 'ok' && one.value.items.length)).toEqual(
         cells.map(() => turn + 1),
       )
     } finally {
@@ -85,7 +85,7 @@ test('each node alone takes puts and reads of all shards, batches and logs of bo
 })
 
 test('a reader that waits for cells of two sets hears of one in either', async () => {
-  const client = await connect({ nodes: [cluster.node('b').url] })
+  const client = await connect({ endpoints: [cluster.node('b').url] })
   try {
     for (const set of [0, 1]) {
       // Of its own: no other test has put anything into the shards that these rows happen to be in.
@@ -94,12 +94,12 @@ test('a reader that waits for cells of two sets hears of one in either', async (
       const places = rowKeys.map((rowKey) => {
         return { kind: 'after', shard: shardOf(rowKey), addedId: 0 } as const
       })
-      const waiting = trips.batchShardLog(places, { waitMs: 20_000 })
+      const waiting = trips.shardLogs(places, { waitMs: 20_000 })
       const rowKey = rowKeys[set] ?? ''
       await new Promise((resolve) => setTimeout(resolve, 200))
       await trips.put({ rowKey, column: 'BASE', refKey: 0, body: 1 })
       const pages = await waiting
-      expect(pages.map((one) => one.kind === 'ok' && one.value.cells.length)).toEqual(
+      expect(pages.map((one) => one.kind === 'ok' && one.value.items.length)).toEqual(
         set === 0 ? [1, 0] : [0, 1],
       )
     }
@@ -109,7 +109,7 @@ test('a reader that waits for cells of two sets hears of one in either', async (
 })
 
 test('transactions and tables of groups in either set go through any node', async () => {
-  const client = await connect({ nodes: [cluster.node('c').url] })
+  const client = await connect({ endpoints: [cluster.node('c').url] })
   try {
     await client.applySchema(accounts.model)
     const db = await client.tables(accounts)
@@ -131,7 +131,7 @@ test('transactions and tables of groups in either set go through any node', asyn
 test('a handler started while one set is away handles the other set, and the rest on its return', async () => {
   const placement = placementOver([east, west].map((set) => set.map(nodeId)))
   const notes = queue<number>()('notes', account)
-  const sender = await connect({ nodes: cluster.urls })
+  const sender = await connect({ endpoints: cluster.urls })
   const handled: number[] = []
   try {
     await sender.applySchema(accounts.model)
@@ -147,9 +147,9 @@ test('a handler started while one set is away handles the other set, and the res
       return length === names.length ? true : undefined
     })
     for (const id of west) await cluster.node(id).stop('SIGKILL')
-    const client = await connect({ nodes: east.map((id) => cluster.node(id).url) })
+    const client = await connect({ endpoints: east.map((id) => cluster.node(id).url) })
     try {
-      client.queues.handle({
+      client.queues.consume({
         queue: 'Accounts.notes',
         handle: async (_transaction, messages) => {
           handled.push(...messages.map(({ message }) => Number(Buffer.from(message.body))))
@@ -187,7 +187,7 @@ test('HTTP at any node serves both sets', async () => {
 test('BUF-1, BUF-2, BUF-3: while a set has no majority its cells are buffered, then they are there, once, and in its log', async () => {
   const [ofEast = ''] = rowKeysOf(0, 1)
   const [taken = '', ...ofWest] = rowKeysOf(1, 21)
-  const client = await connect({ nodes: cluster.urls, timeoutMs: 20_000 })
+  const client = await connect({ endpoints: cluster.urls, timeoutMs: 20_000 })
   try {
     const trips = client.cells('trips')
     const cell = { column: 'BASE', refKey: 0, body: { n: 1 } }
@@ -203,7 +203,7 @@ test('BUF-1, BUF-2, BUF-3: while a set has no majority its cells are buffered, t
     const [buffered = '', ...others] = ofWest
     const first = await trips.put({ ...cell, rowKey: buffered })
     expect(first).toEqual({ shard: shardOf(buffered), buffered: true })
-    const some = await trips.batchPut([
+    const some = await trips.putMany([
       ...[...others, buffered, ofEast].map((rowKey) => ({ ...cell, rowKey })),
       // The node that is left knows that another body is there; of a buffered one nobody does.
       { ...cell, rowKey: taken, body: { n: 2 } },
@@ -229,7 +229,7 @@ test('BUF-1, BUF-2, BUF-3: while a set has no majority its cells are buffered, t
         trips.get({ ...cell, rowKey }),
       )
       if (rowKey !== buffered) expect(found.body).toEqual({ n: 1 })
-      const { cells } = await trips.shardLog(shardOf(rowKey))
+      const { items: cells } = await trips.shardLog(shardOf(rowKey))
       expect(cells.filter((one) => one.rowKey === rowKey)).toHaveLength(1)
     }
     expect((await trips.get({ ...cell, rowKey: taken }))?.body).toEqual({ n: 1 })
@@ -259,10 +259,10 @@ test('IDX-8: while the set with the definitions of indexes has no majority, the 
   const [before = '', during = ''] = rowKeys.filter(
     (row) => placement.setOf(shardGroup(datastore, shardOf(row))) === 0,
   )
-  const client = await connect({ nodes: cluster.urls, timeoutMs: 10_000 })
+  const client = await connect({ endpoints: cluster.urls, timeoutMs: 10_000 })
   try {
     const cells = client.cells(datastore)
-    const indexes = client.cellIndexes(datastore)
+    const indexes = client.cells(datastore).indexes
     const column_defs = [{ column_key: 'BASE', fields: [{ field: 'city', type: 'string' }] }]
     await indexes.apply({ table: 'by_city', datastore, column_defs })
     await indexes.build('by_city', { graceMs: 0 })
@@ -277,7 +277,7 @@ test('IDX-8: while the set with the definitions of indexes has no majority, the 
     await cluster.node('d').start()
     await cluster.node('e').start()
     await eventually('the index has both rows', async () => {
-      const { entries } = await cells.index('by_city').query({ city: 'Oslo' })
+      const { items: entries } = await cells.index('by_city').query({ city: 'Oslo' })
       return entries.length === 2 ? true : undefined
     })
     await indexes.drop('by_city', { graceMs: 0 })

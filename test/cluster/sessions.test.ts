@@ -40,7 +40,7 @@ afterEach(async () => {
 })
 
 async function clientOf(ids: readonly string[], timeoutMs = 20_000): Promise<Client> {
-  const client = await connect({ nodes: ids.map((id) => cluster.node(id).url), timeoutMs })
+  const client = await connect({ endpoints: ids.map((id) => cluster.node(id).url), timeoutMs })
   clients.push(client)
   return client
 }

@@ -41,7 +41,7 @@ function putting(
   const failed: string[] = []
   const run = async (): Promise<number> => {
     const nodes = cluster.urls
-    const client = await connect({ nodes, ...(secret !== undefined && { secret }) })
+    const client = await connect({ endpoints: nodes, ...(secret !== undefined && { secret }) })
     let puts = 0
     while (!told.isOver) {
       const cell = { rowKey: randomUUID(), column: 'A', refKey: 0 }

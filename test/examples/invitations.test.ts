@@ -23,7 +23,7 @@ let client: Client
 const children: ChildProcess[] = []
 beforeAll(async () => {
   cluster = await startCluster()
-  client = await connect({ nodes: [...cluster.urls] })
+  client = await connect({ endpoints: [...cluster.urls] })
 }, 60_000)
 afterAll(async () => {
   for (const child of children) child.kill('SIGKILL')

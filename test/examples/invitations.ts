@@ -15,7 +15,7 @@ import {
   queue,
   rootKey,
   type Client,
-  type HandleOptions,
+  type ConsumeOptions,
   type QueueHandling,
   type Tables,
 } from '../../src/index.ts'
@@ -43,7 +43,7 @@ const calendars = defineSchema('Calendars', [Calendar, Event])
 type CalendarTables = Tables<typeof calendars.tables>
 
 export async function openCalendars(client: Client): Promise<CalendarTables> {
-  await client.applySchema(calendars.model)
+  await client.applySchema(calendars)
   return await client.tables(calendars)
 }
 
@@ -51,9 +51,9 @@ export async function openCalendars(client: Client): Promise<CalendarTables> {
 export function handleAll(
   db: CalendarTables,
   onFailed: (error: unknown) => void = () => undefined,
-  options: HandleOptions = {},
+  options: ConsumeOptions = {},
 ): readonly QueueHandling[] {
-  const guests = db.handle(
+  const guests = db.consume(
     invitations,
     async (tx, messages) => {
       for (const { to, body } of messages) {
@@ -65,7 +65,7 @@ export function handleAll(
     },
     { ...options, onFailed },
   )
-  const organisers = db.handle(
+  const organisers = db.consume(
     answers,
     async (tx, messages) => {
       for (const { to, body } of messages) {
@@ -123,7 +123,7 @@ async function main(): Promise<void> {
       guests: { type: 'string', default: '1000' },
     },
   })
-  const client = await connect({ nodes: values.url })
+  const client = await connect({ endpoints: values.url })
   const db = await openCalendars(client)
   if (positionals[0] === 'handle') {
     handleAll(db, (error) => process.stderr.write(`${String(error)}\n`))

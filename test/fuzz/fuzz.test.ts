@@ -172,7 +172,7 @@ function codeOf(error: unknown): string {
 
 test('calls of the client library', { timeout: timeoutMs }, async () => {
   const random = new SeededRandom(`${seed}/calls`)
-  const client = await connect({ nodes: cluster.urls, timeoutMs: 5_000 })
+  const client = await connect({ endpoints: cluster.urls, timeoutMs: 5_000 })
   await applyPhotos(client)
   const on = { client, db: openPhotos(client, { clock: systemClock, random: systemRandom }) }
   const codes = new Map<string, number>()

@@ -45,7 +45,7 @@ function textOf(random: SeededRandom): string {
     '1',
     '10',
     'true',
-    'any',
+    'snapshot',
     'a',
     '1500-01-01',
     '9999-12-31',

@@ -50,11 +50,11 @@ test('GET gives the cell, the latest of a column, the latest of all columns', as
   expect(one.headers.get('trilithon-position')).toBe(`trips/${shard}/3`)
   expect(await ask('GET', `/cells/${row.toUpperCase()}/BASE`)).toMatchObject({ body: cell })
   expect((await ask('GET', `/cells/${row}`)).body).toMatchObject({
-    cells: [cell, { column: 'STATUS', refKey: 1 }],
+    items: [cell, { column: 'STATUS', refKey: 1 }],
   })
-  expect((await ask('GET', `/cells/${row}?limit=1`)).body).toMatchObject({ next: 'STATUS' })
-  expect((await ask('GET', `/cells/${row}?from=STATUS`)).body).toMatchObject({
-    cells: [{ column: 'STATUS' }],
+  expect((await ask('GET', `/cells/${row}?limit=1`)).body).toMatchObject({ cursor: 'STATUS' })
+  expect((await ask('GET', `/cells/${row}?cursor=STATUS`)).body).toMatchObject({
+    items: [{ column: 'STATUS' }],
   })
   for (const none of [`/cells/${row}/BASE/8`, `/cells/${row}/NONE`, `/cells/${rowKey(2)}`]) {
     const { status, body } = await ask('GET', none)
@@ -69,9 +69,9 @@ test('the gateway lists the versions of a column with all=true', async () => {
   }
   const keys = async (query: string): Promise<unknown> =>
     (await ask('GET', `/cells/${row}/BASE?all=true${query}`)).body
-  expect(await keys('')).toMatchObject({ cells: [{ refKey: 1 }, { refKey: 2 }, { refKey: 3 }] })
-  expect(await keys('&limit=2')).toMatchObject({ cells: [{ body: 1 }, { body: 2 }], next: 3 })
-  expect(await keys('&reverse=true&from=2')).toMatchObject({ cells: [{ body: 2 }, { body: 1 }] })
+  expect(await keys('')).toMatchObject({ items: [{ refKey: 1 }, { refKey: 2 }, { refKey: 3 }] })
+  expect(await keys('&limit=2')).toMatchObject({ items: [{ body: 1 }, { body: 2 }], cursor: 3 })
+  expect(await keys('&reverse=true&cursor=2')).toMatchObject({ items: [{ body: 2 }, { body: 1 }] })
 })
 
 test('the shard log is read by added id and by time, and waited for', async () => {
@@ -81,24 +81,24 @@ test('the shard log is read by added id and by time, and waited for', async () =
     await passMs(bench.world, 5)
   }
   const log = `/shards/${shard}/cells`
-  expect((await ask('GET', log)).body).toMatchObject({ shard, cells: { length: 3 }, next: 3 })
+  expect((await ask('GET', log)).body).toMatchObject({ shard, items: { length: 3 }, cursor: 3 })
   expect((await ask('GET', `${log}?after=1&limit=1`)).body).toMatchObject({
-    ...{ cells: [{ addedId: 2, body: 2 }], next: 2 },
+    ...{ items: [{ addedId: 2, body: 2 }], cursor: 2 },
   })
   const second = (await ask('GET', `/cells/${row}/BASE/2`)).body
   const [time = ''] = /2026[^"]*Z/.exec(JSON.stringify(second)) ?? []
   expect((await ask('GET', `${log}?since=${time}`)).body).toMatchObject({
-    cells: [{ addedId: 2 }, { addedId: 3 }],
+    items: [{ addedId: 2 }, { addedId: 3 }],
   })
   const waiting = send('GET', `${log}?after=3&wait=60`)
   await passMs(bench.world, 1_000)
   await ask('PUT', `/cells/${row}/BASE/4`, { json: 4 })
   expect((await settled(bench.world, waiting)).body).toMatchObject({
-    cells: [{ addedId: 4 }],
-    next: 4,
+    items: [{ addedId: 4 }],
+    cursor: 4,
   })
   expect((await ask('GET', `${log}?after=4&wait=1`)).body).toStrictEqual({
-    ...{ shard, cells: [], next: 4 },
+    ...{ shard, items: [], cursor: 4 },
   })
 })
 
@@ -138,7 +138,7 @@ test('batches give each item its own outcome', async () => {
   })
   expect(logs.body).toMatchObject({
     items: [
-      { cells: { length: 1 }, next: 1 },
+      { items: { length: 1 }, cursor: 1 },
       { problem: { status: 400, detail: expect.stringContaining('ends at added id 0, and 5 is') } },
       { problem: { status: 400 } },
     ],
@@ -187,11 +187,15 @@ const refusals: readonly Refusal[] = [
   { path: '/shards/1/cells?limit=1001', status: 400, says: '1 to 1000' },
   { path: `${path}?raed=any`, status: 400, says: 'no parameter "raed" here, only read' },
   { path: `${path}?read=all`, status: 400, says: 'read must be current or any' },
-  { path: `${path}?read=any&read=any`, status: 400, says: 'given twice' },
+  { path: `${path}?read=snapshot&read=snapshot`, status: 400, says: 'given twice' },
   { path: `/cells/${row}/BASE?limit=3`, status: 400, says: 'goes with all=true' },
   { path: `/cells/${row}/BASE?all=yes`, status: 400, says: 'all must be true or false' },
-  { path: `/cells/${row}/BASE?all=true&from=-1`, status: 400, says: 'from must be a whole number' },
-  { path: `/cells/${row}?from=1a`, status: 400, says: 'column name' },
+  {
+    path: `/cells/${row}/BASE?all=true&cursor=-1`,
+    status: 400,
+    says: 'cursor must be a whole number',
+  },
+  { path: `/cells/${row}?cursor=1a`, status: 400, says: 'column name' },
   { path, headers: { 'trilithon-position': 'x' }, status: 400, says: 'Trilithon-Position' },
   { method: 'PUT', path, body: '', status: 400, says: 'no body' },
   { method: 'PUT', path, body: '{"a":', status: 400, says: 'not JSON' },
@@ -383,7 +387,7 @@ test('members called __proto__ are members, and do no harm', async () => {
   expect('admin' in {}).toBe(false)
 })
 
-test('read=any waits for no peer, and with a given position is not behind it', async () => {
+test('read=snapshot waits for no peer, and with a given position is not behind it', async () => {
   const gateway = createGatewayBench()
   const { ask, bench, replica } = gateway
   const other = bench.node('n2').store
@@ -391,11 +395,13 @@ test('read=any waits for no peer, and with a given position is not behind it', a
   const items = [{ rowKey: row, column: 'BASE', refKey: 7, body: Buffer.from([1]) }]
   const put = other.execute({ kind: 'put', datastore, items }, { timeoutMs: 1_000 })
   await settled(bench.world, put)
-  expect(await ask('GET', `${path}?read=any`)).toMatchObject({ status: 404 })
+  expect(await ask('GET', `${path}?read=snapshot`)).toMatchObject({ status: 404 })
   expect(replica.currentReads).toBe(0)
   const headers = { 'trilithon-position': `trips/${shard}/1` }
-  expect(await ask('GET', `${path}?read=any`, { headers })).toMatchObject({ body: { body: 1 } })
-  expect(await ask('GET', `${path}?read=any`)).toMatchObject({ body: { body: 1 } })
+  expect(await ask('GET', `${path}?read=snapshot`, { headers })).toMatchObject({
+    body: { body: 1 },
+  })
+  expect(await ask('GET', `${path}?read=snapshot`)).toMatchObject({ body: { body: 1 } })
 })
 
 test.each([

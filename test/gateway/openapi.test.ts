@@ -103,7 +103,7 @@ const exchanges: readonly Sent[] = [
   { method: 'PUT', path: put, init: { body: '{' }, status: 400 },
   { method: 'PUT', path: put, init: { body: `"${'x'.repeat(1 << 20)}"` }, status: 413 },
   { method: 'GET', path: put, status: 200 },
-  { method: 'GET', path: put, query: '?read=any', status: 200 },
+  { method: 'GET', path: put, query: '?read=snapshot', status: 200 },
   { method: 'GET', path: put, query: '?read=some', status: 400 },
   { method: 'GET', path: '/cells/{rowKey}/{column}', status: 200 },
   { method: 'GET', path: '/cells/{rowKey}/{column}', query: '?all=true&limit=1', status: 200 },

@@ -81,15 +81,15 @@ test('a client of gateways reads and writes cells as one of nodes, on every path
   expect(written).toMatchObject({ created: true, addedId: 1 })
   const cell = await settled(world, cells.get(base))
   expect(cell).toMatchObject({ ...base, body: { fare: 1 } })
-  expect(await settled(world, cells.latestAll(base.rowKey))).toEqual({ cells: [cell] })
-  expect(await settled(world, cells.versions(base.rowKey, 'BASE'))).toEqual({ cells: [cell] })
+  expect(await settled(world, cells.latestAll(base.rowKey))).toEqual({ items: [cell] })
+  expect(await settled(world, cells.versions(base.rowKey, 'BASE'))).toEqual({ items: [cell] })
   const shard = shardOf(base.rowKey)
   expect(await settled(world, cells.shardLog(shard))).toMatchObject({
     shard,
-    cells: [cell],
-    next: 1,
+    items: [cell],
+    cursor: 1,
   })
-  expect(await settled(world, cells.get(base, { read: 'any' }))).toEqual(cell)
+  expect(await settled(world, cells.get(base, { read: 'snapshot' }))).toEqual(cell)
   await expect(settled(world, cells.put({ ...base, body: 2 }))).rejects.toMatchObject({
     code: 'immutable',
   })
@@ -103,7 +103,7 @@ test('the gateway splits a batch over several nodes and answers it in its own or
   const before = cluster.frames.length
   const outcomes = await settled(
     world,
-    cells.batchPut(names.map((name, i) => ({ ...name, body: { i } }))),
+    cells.putMany(names.map((name, i) => ({ ...name, body: { i } }))),
   )
   expect(outcomes.map((one) => one.kind === 'ok' && one.value.created)).toEqual(
     names.map(() => true),
@@ -119,7 +119,7 @@ test('the gateway splits a batch over several nodes and answers it in its own or
   expect(sizes.length).toBeGreaterThan(1)
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(40)
   const wanted = [...names, { ...base, refKey: 7 }, ...names.toReversed()]
-  const found = await settled(world, cells.batchGet(wanted))
+  const found = await settled(world, cells.getMany(wanted))
   const bodies = found.map((one) => (one.kind === 'ok' ? one.value?.body : 'problem'))
   const order = names.map((_, i) => ({ i }))
   expect(bodies).toEqual([...order, undefined, ...order.toReversed()])
@@ -201,7 +201,7 @@ test('a gateway that stops ends waits, refuses what comes, and its clients go to
   expect(await settled(world, cells.put({ ...base, body: 1 }))).toMatchObject({ created: true })
   expect(world.nowMicros - startMicros).toBeLessThan(100_000)
   expect(second?.relay.calls).toBeGreaterThan(0)
-  expect((await settled(world, Promise.all(waits)))[0]).toMatchObject({ cells: { length: 1 } })
+  expect((await settled(world, Promise.all(waits)))[0]).toMatchObject({ items: { length: 1 } })
 })
 
 test('GATE-2: nothing is kept of a wait for new cells that is over', async () => {
@@ -209,7 +209,7 @@ test('GATE-2: nothing is kept of a wait for new cells that is over', async () =>
   const { world } = cluster.bench
   const relay = present(gateways[0]?.relay, 'there is a gateway')
   const items = [{ kind: 'after', shard: 1, addedId: 0 }] as const
-  const read = { level: 'any', atLeast: [] } as const
+  const read = { level: 'snapshot', atLeast: [] } as const
   const log = { kind: 'log', datastore: 'trips', read, items, limit: 1, waitMs: 100 } as const
   const kept: WeakRef<object>[] = []
   for (let n = 0; n < 20; n++) {

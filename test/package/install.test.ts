@@ -91,7 +91,7 @@ test(
       }
       await writeFile(
         join(folder, 'common.cts'),
-        "import { connect } from 'trilithon'\nexport const client: Promise<unknown> = connect({ nodes: ['http://a:1'] })\n",
+        "import { connect } from 'trilithon'\nexport const client: Promise<unknown> = connect({ endpoints: ['http://a:1'] })\n",
       )
       // Without the types of Node.js: the package's own name nothing of them.
       const strict = ['--noEmit', '--strict', '--target', 'es2022', '--lib', 'es2023,dom']

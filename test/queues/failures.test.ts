@@ -1,7 +1,7 @@
 /** Handlers that fail: back-off, who is held up, dead letters, and how they are brought back. */
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
-import { messageBytesMax, retryMsMax } from '../../src/queues/bounds.ts'
+import { messageBytesMax, retryMsMax } from '../../src/queues/limits.ts'
 import type { Taken } from '../../src/queues/take.ts'
 import type { RawTransaction } from '../../src/txn/raw-transaction.ts'
 import { bytes, group, Post, textOf } from './post.ts'

@@ -4,7 +4,7 @@ import { topicTextOf } from '../../src/group/worklist-key.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import type { Client } from '../../src/client/client.ts'
 import type { Clock } from '../../src/ports/clock.ts'
-import { deliveryBounds, type DeliveryBounds } from '../../src/queues/bounds.ts'
+import { deliveryBounds, type DeliveryBounds } from '../../src/queues/limits.ts'
 import { Delivery } from '../../src/queues/delivery.ts'
 import type { HandleCall, QueueHandling } from '../../src/queues/handle-call.ts'
 import { Sender, type SendOptions } from '../../src/queues/send.ts'
@@ -73,7 +73,7 @@ export class Post {
     call: Partial<HandleCall> & Pick<HandleCall, 'handle'>,
     by: Client = this.client,
   ): QueueHandling {
-    return by.queues.handle({ queue: 'work', ...call })
+    return by.queues.consume({ queue: 'work', ...call })
   }
 
   settle<Value>(promise: Promise<Value>): Promise<Value> {

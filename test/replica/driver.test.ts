@@ -67,13 +67,13 @@ test.each(disks)(
         const failed = new Promise<Error>((resolve) => (driver.onFailure = resolve))
         await driver.start()
         try {
-          expect(await driver.read(group, 'any', 1_000)).toEqual({ position: 0, timestamp: 0 })
+          expect(await driver.read(group, 'snapshot', 1_000)).toEqual({ position: 0, timestamp: 0 })
           const outcome = driver.submit(submission(1), 300)
           expect(await failed).toBeInstanceOf(AssertionError)
           expect(await outcome).toEqual({ kind: 'unknown' })
           expect(driver.status().failure).toBe('LOG-1: planted')
           expect(await driver.submit(submission(2), 1_000)).toEqual({ kind: 'unknown' })
-          await expect(driver.read(group, 'any', 1_000)).rejects.toThrow('stopping')
+          await expect(driver.read(group, 'snapshot', 1_000)).rejects.toThrow('stopping')
         } finally {
           await driver.stop()
         }
@@ -102,18 +102,18 @@ test.each(disks)(
           const point = { position, timestamp }
           // No read has registered the group yet: who is asked for the newest state asks first.
           expect(driver.rowsNow(group, 'current', 0, [key])).toBeUndefined()
-          expect(driver.rowsNow(group, 'any', 2, [key])).toBeUndefined()
+          expect(driver.rowsNow(group, 'snapshot', 2, [key])).toBeUndefined()
           expect(driver.rowsNow(group, timestamp - 1, 0, [key])).toBeUndefined()
           expect(driver.rowsNow(group, timestamp, 0, [])).toEqual({ point, rows: [] })
           await driver.read(group, 'current', 1_000)
-          for (const from of ['current', 'any', timestamp] as const) {
+          for (const from of ['current', 'snapshot', timestamp] as const) {
             const found = driver.rowsNow(group, from, 1, [key, Buffer.from('none')])
             expect(found).toMatchObject({ point, rows: [{ key, timestamp }, undefined] })
           }
         } finally {
           await driver.stop()
         }
-        expect(driver.rowsNow(group, 'any', 0, [key])).toBeUndefined()
+        expect(driver.rowsNow(group, 'snapshot', 0, [key])).toBeUndefined()
       }),
     )
   },

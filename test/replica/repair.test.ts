@@ -126,7 +126,7 @@ function list(driver: Driver, timeoutMs: number): Promise<readonly GroupId[]> {
 
 async function hasAll(driver: Driver): Promise<void> {
   const positionOf = async (group: GroupId): Promise<number> =>
-    (await driver.read(group, 'any', 1_000)).position
+    (await driver.read(group, 'snapshot', 1_000)).position
   for (const group of groups) await expect.poll(() => positionOf(group)).toBe(1)
 }
 

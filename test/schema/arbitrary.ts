@@ -59,7 +59,7 @@ class Draw {
     const key = this.#properties(this.#upTo(2) + 1, 'key')
     const scatter = this.#chance(3)
     const parts = key.map((property) => this.#part(property, scatter ? 1 : 3))
-    const properties = this.#shuffled([...key, ...this.#properties(this.#upTo(5), 'any')])
+    const properties = this.#shuffled([...key, ...this.#properties(this.#upTo(5), 'snapshot')])
     const place = { isRoot: true, group: undefined, inTable: undefined }
     return { name: this.#name(), properties, key: { parts, scatter }, ...place }
   }
@@ -80,7 +80,7 @@ class Draw {
     })
     const own = this.#properties(this.#upTo(2), 'key')
     const sequence = this.#chance(3) ? [this.#property('sequence')] : []
-    const others = this.#properties(this.#upTo(5), 'any')
+    const others = this.#properties(this.#upTo(5), 'snapshot')
     const parts = [
       ...inherited.map(({ property, direction }) => ({ property, direction })),
       ...own.map((property) => this.#part(property, 3)),
@@ -143,19 +143,19 @@ class Draw {
     }
   }
 
-  #properties(count: number, use: 'key' | 'any', depth = 0): readonly Property[] {
+  #properties(count: number, use: 'key' | 'snapshot', depth = 0): readonly Property[] {
     return Array.from({ length: count }, () => {
-      if (use === 'any' && depth < 3 && this.#chance(6)) return this.#message(depth)
+      if (use === 'snapshot' && depth < 3 && this.#chance(6)) return this.#message(depth)
       return this.#property(this.#oneOf(use === 'key' ? keyKinds : anyKinds), use)
     })
   }
 
   #message(depth: number): Property {
-    const properties = this.#properties(this.#upTo(2) + 1, 'any', depth + 1)
+    const properties = this.#properties(this.#upTo(2) + 1, 'snapshot', depth + 1)
     return { name: this.#name(), presence: this.#presence(), type: { kind: 'message', properties } }
   }
 
-  #property(kind: ScalarKind, use: 'key' | 'any' = 'key'): Property {
+  #property(kind: ScalarKind, use: 'key' | 'snapshot' = 'key'): Property {
     const property = { name: this.#name(), presence: 'required', type: { kind } } as const
     if (use === 'key') return property
     const presence = this.#presence()

@@ -5,7 +5,7 @@ import type { LogPage } from '../../src/client/options.ts'
 import { readUntil } from '../../sim/processes/run.ts'
 
 const past = performance.now() - 1
-const wanted = { level: 'any', wanted: 0 } as const
+const wanted = { level: 'snapshot', wanted: 0 } as const
 
 test('a node that never answers shows no log, not an empty one', async () => {
   const shardLog = (): Promise<never> => Promise.reject(new StoreError('unavailable', 'not now'))
@@ -14,6 +14,6 @@ test('a node that never answers shows no log, not an empty one', async () => {
 
 test('a node whose log is empty says so', async () => {
   const shardLog = (shard: number): Promise<LogPage> =>
-    Promise.resolve({ shard, cells: [], next: 0 })
+    Promise.resolve({ shard, items: [], cursor: 0 })
   expect(await readUntil({ shardLog }, 0, wanted, past)).toBe(0)
 })

@@ -237,7 +237,7 @@ function serialHistory(steps: readonly Step[]): History {
     sessions.set(one.client, { ...session, seen: Math.max(from, session.seen), end })
     return {
       ...{ client: `c${one.client}.${session.life}`, start, end, outcome: 'ok' },
-      level: one.isAny ? 'any' : 'current',
+      level: one.isAny ? 'snapshot' : 'current',
       micro: readOf(one, states[from] ?? { elements, versions }),
     }
   })

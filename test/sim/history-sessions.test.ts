@@ -27,7 +27,7 @@ function op(
   return { client, micro, level: 'current', start, end, outcome: 'ok', ...change }
 }
 
-const any = { level: 'any' } as const
+const any = { level: 'snapshot' } as const
 
 function namesOf(history: History): string[] {
   return [...new Set(checkHistory(history).anomalies.map(({ name }) => name))].toSorted()
@@ -94,75 +94,75 @@ function answering(answers: Partial<CellCalls>): { cells: CellCalls; log: Histor
   const never = (): never => {
     throw new Error('nobody asks for this here')
   }
-  const others = { put: never, get: never, latest: never, latestAll: never, versions: never }
-  const batches = { shardLog: never, batchGet: never, batchShardLog: never, purgeShard: never }
+  const others = { put: never, get: never, latestAll: never, versions: never }
+  const batches = { shardLog: never, getMany: never, shardLogs: never, purgeShard: never }
   const calls = { ...others, ...batches, ...answers }
   return { cells: recordCells(calls, 'd', { client: 'a', log }), log }
 }
 
 test('LEASE-4: a page of versions is written down as what it covers', async () => {
-  const page = { cells: [cell('A', 5, 2), cell('A', 3, 1)], next: 2 }
+  const page = { items: [cell('A', 5, 2), cell('A', 3, 1)], cursor: 2 }
   const { cells, log } = answering({ versions: () => Promise.resolve(page) })
-  await cells.versions(rowKey, 'A', { from: 6, limit: 2, reverse: true, read: 'any' })
+  await cells.versions(rowKey, 'A', { cursor: 6, limit: 2, reverse: true, read: 'snapshot' })
   const [micro] = log.history()[0]?.micro ?? []
   expect(micro).toMatchObject({ kind: 'range', from: 3, to: 6, versions: [{ version: 5 }, {}] })
-  expect(log.history()[0]).toMatchObject({ level: 'any', group: `d/shard ${shard}` })
+  expect(log.history()[0]).toMatchObject({ level: 'snapshot', group: `d/shard ${shard}` })
 })
 
 test('LEASE-4: a row without a column that was there before is a step back', async () => {
   let shown = [cell('A', 1, 1), cell('B', 4, 2)]
   const put = (): ReturnType<CellCalls['put']> =>
     Promise.resolve({ shard, addedId: 2, createdAt: 2, created: true })
-  const { cells, log } = answering({ put, latestAll: () => Promise.resolve({ cells: shown }) })
+  const { cells, log } = answering({ put, latestAll: () => Promise.resolve({ items: shown }) })
   await cells.put(cell('B', 4, 2))
-  await cells.latestAll(rowKey, { read: 'any' })
+  await cells.latestAll(rowKey, { read: 'snapshot' })
   expect(namesOf(log.history()).filter((name) => name !== 'unwritten')).toEqual([])
   shown = [cell('A', 1, 1)]
-  await cells.latestAll(rowKey, { read: 'any' })
+  await cells.latestAll(rowKey, { read: 'snapshot' })
   expect(namesOf(log.history())).toContain('session-backwards')
 })
 
 test('LEASE-4: a page of a row can miss only columns before the next page', async () => {
-  let next: string | undefined = 'B'
+  let cursor: string | undefined = 'B'
   const latestAll = (): ReturnType<CellCalls['latestAll']> =>
-    Promise.resolve({ cells: [cell('A', 1, 1)], ...(next !== undefined && { next }) })
+    Promise.resolve({ items: [cell('A', 1, 1)], ...(cursor !== undefined && { cursor }) })
   const get = (): ReturnType<CellCalls['get']> => Promise.resolve(cell('B', 4, 2))
   const { cells, log } = answering({ latestAll, get })
-  await cells.get({ rowKey, column: 'B', refKey: 4 }, { read: 'any' })
-  await cells.latestAll(rowKey, { limit: 1, read: 'any' })
+  await cells.get({ rowKey, column: 'B', refKey: 4 }, { read: 'snapshot' })
+  await cells.latestAll(rowKey, { limit: 1, read: 'snapshot' })
   expect(namesOf(log.history())).not.toContain('session-backwards')
-  next = undefined
-  await cells.latestAll(rowKey, { limit: 1, read: 'any' })
+  cursor = undefined
+  await cells.latestAll(rowKey, { limit: 1, read: 'snapshot' })
   expect(namesOf(log.history())).toContain('session-backwards')
 })
 
 test('LEASE-4: each log of a batch is a read of its shard, which goes on from where it was', async () => {
-  const full = { shard, cells: [cell('A', 1, 1), cell('A', 2, 2)], next: 2, asOf: 9 }
-  let page: { shard: number; cells: Cell[]; next: number; asOf?: number } = full
+  const full = { shard, items: [cell('A', 1, 1), cell('A', 2, 2)], cursor: 2, asOf: 9 }
+  let page: { shard: number; items: Cell[]; cursor: number; asOf?: number } = full
   const { cells, log } = answering({
-    batchShardLog: (places) => Promise.resolve(places.map(() => ({ kind: 'ok', value: page }))),
+    shardLogs: (places) => Promise.resolve(places.map(() => ({ kind: 'ok', value: page }))),
   })
   const places = [{ kind: 'after', shard, addedId: 0 }] as const
-  await cells.batchShardLog(places, { read: 'any' })
+  await cells.shardLogs(places, { read: 'snapshot' })
   // It may have been cut for its size.
-  page = { shard, cells: [cell('A', 1, 1)], next: 1 }
-  await cells.batchShardLog(places, { read: 'any' })
+  page = { shard, items: [cell('A', 1, 1)], cursor: 1 }
+  await cells.shardLogs(places, { read: 'snapshot' })
   expect(namesOf(log.history())).not.toContain('session-backwards')
   page = { ...page, asOf: 8 }
-  await cells.batchShardLog(places, { read: 'any' })
+  await cells.shardLogs(places, { read: 'snapshot' })
   expect(namesOf(log.history())).toContain('session-backwards')
 })
 
 test('an item of a batch that failed saw nothing, and the others did', async () => {
   const problem = { code: 'unavailable', message: 'nobody answers', detail: {} } as const
   const { cells, log } = answering({
-    batchGet: () =>
+    getMany: () =>
       Promise.resolve([
         { kind: 'ok', value: cell('A', 1, 1) },
         { kind: 'problem', problem },
       ]),
   })
-  await cells.batchGet([
+  await cells.getMany([
     { rowKey, column: 'A' },
     { rowKey, column: 'B' },
   ])

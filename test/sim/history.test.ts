@@ -241,7 +241,7 @@ test('LEASE-3: a stale read misses what was acknowledged before it began', () =>
 })
 
 test('LEASE-4: a read of any replica may be old, but not older than what its session has seen', () => {
-  const any: Change = { level: 'any' }
+  const any: Change = { level: 'snapshot' }
   const old = [
     op('a', [1, 2], [append('x', 1)]),
     op('b', [3, 4], [read('x')], any),
@@ -253,7 +253,7 @@ test('LEASE-4: a read of any replica may be old, but not older than what its ses
 })
 
 test('LEASE-4: a read from a place that showed nothing does not say that there was anything before', () => {
-  const any: Change = { level: 'any' }
+  const any: Change = { level: 'snapshot' }
   const from = (after: number, ...elements: Element[]): MicroOperation => ({
     ...{ kind: 'read', key: 'x', elements, after, isEnd: true },
   })
@@ -267,7 +267,7 @@ test('LEASE-4: a read from a place that showed nothing does not say that there w
 })
 
 test('LEASE-4: an old read of another group is no step back', () => {
-  const [x, y]: Change[] = [{ group: 'x' }, { group: 'y', level: 'any' }]
+  const [x, y]: Change[] = [{ group: 'x' }, { group: 'y', level: 'snapshot' }]
   const history = [
     op('a', [1, 2], [append('y', 1)], { group: 'y' }),
     op('b', [1, 4], [append('x', 1)], x),
@@ -282,7 +282,7 @@ test('LEASE-4: an old read of another group is no step back', () => {
 test('LEASE-3: a later current read sees what a read of any replica has shown', () => {
   const history = [
     unknown('a', 1, [append('x', 1)]),
-    op('b', [3, 4], [read('x', 1)], { level: 'any' }),
+    op('b', [3, 4], [read('x', 1)], { level: 'snapshot' }),
     op('c', [5, 6], [read('x')]),
   ]
   expect(namesOf(history)).toEqual(['G-single-realtime'])
@@ -291,7 +291,7 @@ test('LEASE-3: a later current read sees what a read of any replica has shown', 
 test('LEASE-4: a session sees its own writes', () => {
   const history = [
     op('a', [1, 2], [append('x', 1)]),
-    op('a', [3, 4], [read('x')], { level: 'any' }),
+    op('a', [3, 4], [read('x')], { level: 'snapshot' }),
     op('b', [3, 4], [read('x', 1)]),
   ]
   expect(namesOf(history)).toEqual(['G-single-session', 'session-backwards'])
@@ -302,7 +302,7 @@ test('CELL-2: the latest version of a register is the highest one acknowledged',
   expect(namesOf([...writes, op('b', [5, 6], [latest('r', 5), got('r', 3, true)])])).toEqual([])
   expect(namesOf([...writes, op('b', [5, 6], [latest('r', 3)])])).toEqual(['G-single-realtime'])
   expect(namesOf([...writes, op('b', [5, 6], [got('r', 3, false)])])).toEqual(['G-single-realtime'])
-  expect(namesOf([...writes, op('b', [5, 6], [latest('r')], { level: 'any' })])).toEqual([])
+  expect(namesOf([...writes, op('b', [5, 6], [latest('r')], { level: 'snapshot' })])).toEqual([])
 })
 
 test('CELL-1: a version of a register never changes', () => {

@@ -54,7 +54,7 @@ beforeAll(async () => {
   artists = await loadArtists()
   artworks = await loadArtworks()
   for (const { id, url } of cluster.nodes) {
-    const client = await connect({ nodes: [url], timeoutMs: 30_000 })
+    const client = await connect({ endpoints: [url], timeoutMs: 30_000 })
     clients.push(client)
     alone.set(id, await client.tables(catalogue))
   }

@@ -16,7 +16,7 @@ import { fillIndex } from '../../src/tables/index-upkeep.ts'
 import { MisfitRows } from '../../src/indexes/misfits.ts'
 import { indexGroups } from '../../src/tables/global-entries.ts'
 import { openTables } from '../../src/tables/open.ts'
-import { defaultTransactionLimits } from '../../src/txn/bounds.ts'
+import { defaultTransactionLimits } from '../../src/txn/limits.ts'
 import { applySchema, readSchemaView } from '../../src/tables/registry.ts'
 import { SchemaWatch } from '../../src/tables/schema-watch.ts'
 import { Sessions } from '../../src/txn/session.ts'
@@ -163,7 +163,8 @@ test('IDX-6: an index answers once it holds all rows, also those that earlier pr
   expect((await run(compareIndex(parts))).entries).toBe(5)
   // A group without rows may get one that a single replica has accepted: a position is taken in it.
   const emptied = before.group({ table: 'Car', key: { car: 3 } })
-  const at = async (): Promise<number> => (await n1.replica.read(emptied, 'any', 1_000)).position
+  const at = async (): Promise<number> =>
+    (await n1.replica.read(emptied, 'snapshot', 1_000)).position
   const position = await run(at())
   await run(fillIndex(parts))
   expect(await run(at())).toBe(position + 1)
@@ -180,7 +181,7 @@ test('IDX-6: a build takes a position in a group whose rows have no entries', as
   await run(put(db, 1, 'Oslo'))
   const parts = await run(partsOf(n1, options, 'CarsBySeats'))
   const group = db.group({ table: 'Car', key: { car: 1 } })
-  const at = async (): Promise<number> => (await n1.replica.read(group, 'any', 1_000)).position
+  const at = async (): Promise<number> => (await n1.replica.read(group, 'snapshot', 1_000)).position
   const position = await run(at())
   await run(fillIndex(parts))
   expect(await run(at())).toBe(position + 1)

@@ -30,7 +30,7 @@ test('QUE-1, QUE-2: a message has its types, its sender and its receiver, and is
   const post = new Post()
   const db = await open(post)
   const seen: Message<typeof User, Tag>[] = []
-  db.handle(tags, async (tx, messages) => {
+  db.consume(tags, async (tx, messages) => {
     for (const message of messages) {
       const { to, body } = message
       const key = { ...to, photo_id: body.photo_id }
@@ -73,7 +73,7 @@ test('send refuses a body that is no JSON, a wrong root and a wrong name; handle
     code: 'invalid',
   })
   expect(() => queue()('no name', User)).toThrow('no name of a queue')
-  expect(() => db.handle(loose, async () => undefined)).toThrow('without a cluster')
+  expect(() => db.consume(loose, async () => undefined)).toThrow('without a cluster')
 })
 
 test('db itself is not to be used inside a handler', async () => {
@@ -83,7 +83,7 @@ test('db itself is not to be used inside a handler', async () => {
   const own = { clock, random, scope: asyncScope(), queues: client.queues }
   const db = openTables(photoApp, client.groups, own)
   const errors: unknown[] = []
-  db.handle(
+  db.consume(
     tags,
     async () => {
       await db.read(rootKey(User, ann), 'current', async () => undefined)
@@ -109,7 +109,7 @@ test('IDX-6: a handler keeps an index that was declared after it began', async (
   const handler = post.cluster.client({ schemaTrustMs: 1_000 }, 'handler')
   const db = await post.settle(handler.tables(fleet))
   const handled: string[] = []
-  db.handle(moves, async (tx, messages) => {
+  db.consume(moves, async (tx, messages) => {
     for (const { to, body: city } of messages) {
       await tx.put(Car, { ...to, city })
       handled.push(city)

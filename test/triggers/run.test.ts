@@ -11,7 +11,7 @@ const admin = (given: readonly unknown[]): unknown => Reflect.apply(triggerAdmin
 const nodes = ['http://127.0.0.1:9']
 
 test('a client of another class, as a second copy of the package has it, is a client', async () => {
-  const client = await connect({ nodes })
+  const client = await connect({ endpoints: nodes })
   onTestFinished(() => client.close())
   const other = { cells: (datastore: string) => client.cells(datastore), groups: client.groups }
   expect(() => admin([other, 'orders'])).not.toThrow()
@@ -28,7 +28,7 @@ test.each([[undefined], [null], ['http://127.0.0.1:4700'], [{}], [{ cells: [], g
 )
 
 test('a worker stops by its signal, and none begins under one that is aborted', async () => {
-  const client = await connect({ nodes })
+  const client = await connect({ endpoints: nodes })
   onTestFinished(() => client.close())
   const trigger = { name: 'bill', column: 'BASE', handle: async () => undefined }
   const of = { service: 'billing', datastore: 'trips' }
@@ -42,7 +42,7 @@ test('a worker stops by its signal, and none begins under one that is aborted', 
 })
 
 test('the signal of a trigger admin ends its calls', async () => {
-  const client = await connect({ nodes })
+  const client = await connect({ endpoints: nodes })
   onTestFinished(() => client.close())
   const controller = new AbortController()
   const { signal } = controller

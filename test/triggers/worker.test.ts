@@ -1,8 +1,8 @@
 /** Workers of a service on nodes in memory, under virtual time: what is handled, by whom, and how far. */
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
-import { putMarked } from '../../src/cells/offset-table.ts'
-import { markedPageMax } from '../../src/triggers/bounds.ts'
+import { putMarked } from '../../src/triggers/offset-rows.ts'
+import { markedPageMax } from '../../src/triggers/limits.ts'
 import type { TriggerCell, TriggerOptions } from '../../src/triggers/definition.ts'
 import { shards, TriggerBench } from './kit.ts'
 

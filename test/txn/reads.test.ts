@@ -1,7 +1,7 @@
 /** A view is opened once, with what is read first where the port can do that. */
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
-import { pageRowsMax } from '../../src/txn/bounds.ts'
+import { pageRowsMax } from '../../src/txn/limits.ts'
 import type { FirstRead, GroupPort } from '../../src/group/group-port.ts'
 import type { Row } from '../../src/group/replica-port.ts'
 import { runRead } from '../../src/txn/run-read.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { intentLifetimeMs, sessionHeldUpMax, sessionMsMin } from '../../src/txn/bounds.ts'
+import { intentLifetimeMs, sessionHeldUpMax, sessionMsMin } from '../../src/txn/limits.ts'
 import { Sessions } from '../../src/txn/session.ts'
 import { createBench, passMs } from '../cells/kit.ts'
 

@@ -10,7 +10,7 @@ import {
 } from '../../src/base/limits.ts'
 import { problem } from '../../src/base/problem.ts'
 import { topicsMax } from '../../src/worklist/worklist-operation.ts'
-import { pageRowsMax } from '../../src/txn/bounds.ts'
+import { pageRowsMax } from '../../src/txn/limits.ts'
 import { replyBytes, requestBytes } from '../../src/wire/client/client-bytes.ts'
 import { encodeClientFrame } from '../../src/wire/client/client-codec.ts'
 import type { Operation, Reply, Response } from '../../src/wire/client/client-message.ts'
@@ -26,7 +26,7 @@ const key = Buffer.alloc(keyBytesMax)
 const cell = { ...name, addedId: 2 ** 50, createdAt: time, body: Buffer.alloc(1) }
 const row = { key: Buffer.from('k'), value: Buffer.alloc(1), timestamp: time }
 const positions = many(4096, [4095, 2 ** 50] as const)
-const read = { level: 'any', atLeast: positions } as const
+const read = { level: 'snapshot', atLeast: positions } as const
 const intent = { session: 's', sequence: 1, floor: 1, expiresAt: time }
 const page = { rows: many(pageRowsMax, row), isWhole: true }
 const place = { kind: 'after', shard: 4095, addedId: 2 ** 50, asOf: 2 ** 50 } as const

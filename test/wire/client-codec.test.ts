@@ -113,7 +113,7 @@ function outcomes<Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Outcome<Value
 
 const plain = { noNullPrototype: true }
 const read: fc.Arbitrary<ReadFrom> = fc.record(
-  { level: fc.constantFrom('current', 'any'), atLeast: positions },
+  { level: fc.constantFrom('current', 'snapshot'), atLeast: positions },
   plain,
 )
 const places: fc.Arbitrary<LogPlace> = fc.oneof(

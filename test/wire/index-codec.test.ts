@@ -19,7 +19,7 @@ function listOf(bytes: Uint8Array): readonly unknown[] {
 
 test('a query', () => {
   const query: QueryIndex = {
-    ...{ kind: 'index', datastore: 'd', name: 'by_time', read: { level: 'any', atLeast: [] } },
+    ...{ kind: 'index', datastore: 'd', name: 'by_time', read: { level: 'snapshot', atLeast: [] } },
     where: [...times, 'x', 1.5, true].map((value) => ({ field: 'at', comparison: 'gte', value })),
     ...{ limit: 5, reverse: false, verify: true },
   }
@@ -41,7 +41,7 @@ test.each([[Buffer.alloc(7)], [Buffer.alloc(9)], [Buffer.alloc(8, 0x7f)], [[1]]]
   'a value of %o is malformed',
   (value) => {
     const fields = ['d', null, 'by_time', [['at', 0, value]], null, null, false, null, 1, false]
-    const target = { datastore: 'd', read: { level: 'any', atLeast: [] } } as const
+    const target = { datastore: 'd', read: { level: 'snapshot', atLeast: [] } } as const
     expect(() => readQueryIndex(fields, () => target)).toThrow('a value is of no known type')
   },
 )

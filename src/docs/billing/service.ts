@@ -19,7 +19,7 @@ export const service: Service = defineTriggers({
       timeoutMs: 5_000,
       async handle({ rowKey, column, refKey, body }, { cells }) {
         // It may have been called for this trip before: then the rider has been billed.
-        if ((await cells.latest(rowKey, 'STATUS')) !== undefined) return
+        if ((await cells.get({ rowKey, column: 'STATUS' })) !== undefined) return
 
         // A worker may die right behind the charge: the key lets the processor know it again.
         const result = await charge(`${rowKey}/${column}/${refKey}`, tripOf(body))

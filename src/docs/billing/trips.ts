@@ -14,7 +14,7 @@ const { values } = parseArgs({
   },
 })
 
-const client = await connect({ nodes: values.url.split(','), timeoutMs: 30_000 })
+const client = await connect({ endpoints: values.url.split(','), timeoutMs: 30_000 })
 const trips = client.cells('trips')
 for (let nth = 1; nth <= Number(values.count); nth++) {
   const rowKey = randomUUID()

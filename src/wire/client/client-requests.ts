@@ -246,13 +246,13 @@ function readTarget(
 }
 
 function packRead(read: ReadFrom): Packable {
-  return [read.level === 'any' ? 1 : 0, read.atLeast]
+  return [read.level === 'snapshot' ? 1 : 0, read.atLeast]
 }
 
 function readRead(value: unknown): ReadFrom {
   const [level, atLeast] = field.list(value, 'read', 2)
   if (level !== 0 && level !== 1) throw new field.MalformedError('read is of no known level')
-  return { level: level === 1 ? 'any' : 'current', atLeast: part.positions(atLeast) }
+  return { level: level === 1 ? 'snapshot' : 'current', atLeast: part.positions(atLeast) }
 }
 
 function packPutItem({ rowKey, column, refKey, body, creator }: PutItem): Packable {

@@ -1,7 +1,7 @@
 /** Queries of indexes over cells, dropping one, and the answers ⇄ positional arrays. */
 import { batchItemsMax, pageItemsMax } from '../../base/limits.ts'
 import type { Packable } from '../../base/pack.ts'
-import { queryCursorCharsMax, queryFiltersMax } from '../../cells/bounds.ts'
+import { queryCursorCharsMax, queryFiltersMax } from '../../cells/limits.ts'
 import { indexFieldsMax } from '../../cells/index-definition.ts'
 import { indexComparisons, type IndexFilter } from '../../cells/index-query.ts'
 import {

@@ -1,7 +1,7 @@
-/** Bounds of what cells are asked and answered; those users meet most are in `base/limits.ts`. */
+/** Limits of what cells are asked and answered; those that users meet most are in `base/limits.ts`. */
 import { assert } from '../base/assert.ts'
 import { cellBytesMax, frameBytesMax } from '../base/limits.ts'
-import { answerBytesMax } from '../txn/bounds.ts'
+import { answerBytesMax } from '../txn/limits.ts'
 import { packedBodyBytesMax } from './body.ts'
 
 /** Bodies of one batch of puts, together. */

@@ -1,4 +1,4 @@
-/** Bounds and delays of calls, intents and transactions, beside those of `base/limits.ts`. */
+/** Limits and delays of calls, intents and transactions, beside those of `base/limits.ts`. */
 import { assert } from '../base/assert.ts'
 import {
   defaultLimits,

@@ -1,4 +1,4 @@
-/** Bounds of triggers; `TriggerLimits` are options, since tests and the simulator want smaller ones. */
+/** Limits of triggers; `TriggerLimits` are options, since tests and the simulator want smaller ones. */
 import { assert } from '../base/assert.ts'
 
 /** Triggers of one service. */

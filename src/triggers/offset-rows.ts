@@ -1,55 +1,13 @@
 /**
- * What triggers keep in a shard's own group (`../triggers`): how far each has come, and the cells it
- * has put aside. Rows of the schema of cells, beside them, so that they change in one transaction.
- *
- *   TriggerOffset  (datastore, shard, service, trigger)
- *   MarkedCell     (datastore, shard, service, trigger, added_id)
+ * Rows of triggers in a shard's own group: how far each has come, and the cells it has put aside. They are of
+ * the schema of cells (`../cells/trigger-schema.ts`), beside them, so that they change in one transaction.
  */
 import type { Row } from '../../schema/infer.ts'
-import { t } from '../../schema/property.ts'
-import { table, type Table } from '../../schema/table.ts'
 import { isUuid } from '../../schema/values.ts'
 import { assert } from '../base/assert.ts'
 import type { GroupReader, GroupTransaction } from '../tables/types.ts'
-import type { CellName, ShardName } from './cell.ts'
-
-/** As in `cell-table.ts`: what is in a shard says so by its name. */
-const shardTable = table('Shard', { datastore: t.string(), shard: t.int32() })
-  .key('datastore', 'shard')
-  .root()
-
-const offsetTable = table('TriggerOffset', {
-  datastore: t.string(),
-  shard: t.int32(),
-  service: t.string(),
-  trigger: t.string(),
-  generation: t.integer(),
-  owner: t.string(),
-  after: t.integer(),
-  marked: t.integer(),
-  // Counts changes by hand, which whoever owns the shard has to take up.
-  revision: t.integer(),
-})
-  .key('datastore', 'shard', 'service', 'trigger')
-  .in(shardTable)
-
-const markedTable = table('MarkedCell', {
-  datastore: t.string(),
-  shard: t.int32(),
-  service: t.string(),
-  trigger: t.string(),
-  added_id: t.integer(),
-  row_key: t.uuid(),
-  column: t.string(),
-  ref_key: t.integer(),
-  attempts: t.integer(),
-  error: t.string(),
-  is_retried: t.bool(),
-})
-  .key('datastore', 'shard', 'service', 'trigger', 'added_id')
-  .in(shardTable)
-
-export const offsetTables: readonly Table[] = [offsetTable, markedTable]
+import type { CellName, ShardName } from '../cells/cell.ts'
+import { markedTable, offsetTable } from '../cells/trigger-schema.ts'
 
 /** A trigger, in the service that has it. */
 export interface TriggerName {
@@ -142,7 +100,7 @@ export function putMarked(
   name: TriggerName,
   { rowKey, column, refKey, addedId, attempts, error, isRetried }: MarkedCell,
 ): Promise<void> {
-  assert(isUuid(rowKey), 'cells: a marked cell was read')
+  assert(isUuid(rowKey), 'triggers: a marked cell was read')
   return tx.put(markedTable, {
     datastore: of.datastore,
     shard: of.shard,

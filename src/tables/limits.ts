@@ -1,4 +1,4 @@
-/** Bounds of reading tables and of indexes. What a transaction may hold is in `../txn/bounds.ts`. */
+/** Limits of reading tables and of indexes. What a transaction may hold is in `../txn/limits.ts`. */
 import { transactionBytesMax } from '../base/limits.ts'
 
 /** Rows or entries in one page, when no limit is given. */

@@ -1,4 +1,4 @@
-/** Bounds and delays of queues. Options of delivery and of handlers may be smaller. */
+/** Limits and delays of queues. Options of delivery and of handlers may be smaller. */
 import { assert } from '../base/assert.ts'
 import { transactionBytesMax } from '../base/limits.ts'
 import { worklistBounds, type WorklistBounds } from '../worklist/worklist-worker.ts'
@@ -46,7 +46,7 @@ export const deliveryBounds: DeliveryBounds = {
 }
 
 /** How messages of a queue are handled; each has a default. */
-export interface HandleOptions {
+export interface ConsumeOptions {
   /** Messages in one transaction at most. */
   readonly batch?: number
   /** Groups handled at once. */
@@ -60,9 +60,9 @@ export interface HandleOptions {
   readonly timeoutMs?: number
 }
 
-export type HandleBounds = Required<HandleOptions>
+export type HandleBounds = Required<ConsumeOptions>
 
-export const handleDefaults: HandleBounds = {
+export const consumeDefaults: HandleBounds = {
   batch: 20,
   concurrency: 32,
   attemptsMax: 10,

@@ -1,67 +1,13 @@
 /**
- * What the workers of a service keep in its group (`../triggers`): who is there, who leads, who has
- * which shards, and the state of each trigger. Rows of the schema of cells, in a group of their own.
- *
- *   TriggerService (service)
- *   TriggerWorker  (service, worker)
- *   Trigger        (service, trigger)
- *   TriggerMarks   (service, trigger, shard)
+ * Rows of the workers of a service in its group: the workers, their leader, their shards, and the state of
+ * each trigger. They are of the schema of cells (`../cells/trigger-schema.ts`), in a group of their own.
  */
 import type { Row } from '../../schema/infer.ts'
-import { t } from '../../schema/property.ts'
-import { table, type Table } from '../../schema/table.ts'
 import type { JsonValue } from '../../schema/values.ts'
+import { marksTable, serviceTable, triggerTable, workerTable } from '../cells/trigger-schema.ts'
 import { rootKey, type RootKey } from '../tables/tables.ts'
 import type { GroupReader, GroupTransaction } from '../tables/types.ts'
-import type { TriggerName } from './offset-table.ts'
-
-const serviceTable = table('TriggerService', {
-  service: t.string(),
-  term: t.integer(),
-  leader: t.string(),
-  generation: t.integer(),
-  assignment: t.json(),
-})
-  .key('service')
-  .root()
-
-const workerTable = table('TriggerWorker', {
-  service: t.string(),
-  worker: t.string(),
-  beat: t.integer(),
-  // The generation up to which it works on no shard that it has had to give up.
-  released: t.integer(),
-})
-  .key('service', 'worker')
-  .in(serviceTable)
-
-const triggerTable = table('Trigger', {
-  service: t.string(),
-  trigger: t.string(),
-  datastore: t.string(),
-  column: t.string(),
-  since: t.integer(),
-  state: t.string(),
-  reason: t.string(),
-  marked: t.integer(),
-  // Of the marked cells, those that were there when the trigger was last resumed by hand.
-  forgiven: t.integer(),
-  marks_max: t.integer(),
-  revision: t.integer(),
-})
-  .key('service', 'trigger')
-  .in(serviceTable)
-
-const marksTable = table('TriggerMarks', {
-  service: t.string(),
-  trigger: t.string(),
-  shard: t.int32(),
-  marked: t.integer(),
-})
-  .key('service', 'trigger', 'shard')
-  .in(triggerTable)
-
-export const serviceTables: readonly Table[] = [serviceTable, workerTable, triggerTable, marksTable]
+import type { TriggerName } from './offset-rows.ts'
 
 /** Who leads a service and who has which shards, since when. */
 export interface ServiceRow {

@@ -1,6 +1,6 @@
 /** How long programs go by what they know of indexes, and what a build or a drop does at once. */
 import { clockDriftPpmMax } from '../base/limits.ts'
-import { intentLifetimeMsMax } from '../txn/bounds.ts'
+import { intentLifetimeMsMax } from '../txn/limits.ts'
 
 /** For this time a program goes by a schema that it has read, before it looks again. */
 export const schemaTrustMs = 10_000
