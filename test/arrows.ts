@@ -39,7 +39,7 @@ node         base ports group placement replication store peers replica txn work
 gateway      base ports txn cells wire/client adapters config client node
 cli          base schema txn queues indexes tables cells adapters config client triggers node
              gateway
-src          base group txn queues tables cells client
+src          base group txn queues indexes tables cells client
 docs         triggers src
 sim          base schema ports group time paxos placement lease replication store log peers
              replica txn worklist queues indexes tables cells wire/peer wire/client adapters
