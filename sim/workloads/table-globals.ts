@@ -61,6 +61,8 @@ const labels = ['left', 'middle', 'right', 'top'] as const
 export const schemaName = 'Shop'
 /** Before an index is filled, sessions that have waited for it are at work again. */
 const nearMicros = 100_000
+/** So that a program which does not keep a ready index is found by what it writes. */
+const readyMicros = 300_000
 
 export class TableGlobals {
   readonly #parts: TableGlobalsParts
@@ -164,6 +166,7 @@ export class TableGlobals {
     builders.set(this, world.nowMicros + graceMs * 1_000)
     try {
       await indexes.build(laterIndex.name, { graceMs, rowsAtOnce, onProgress })
+      await this.#stayReady(graceMs)
     } finally {
       builders.delete(this)
     }
@@ -183,6 +186,7 @@ export class TableGlobals {
     try {
       const rowsAtOnce = random.pick([1, 2, 50])
       await client.indexes(schemaName).build(laterLocal, { graceMs, rowsAtOnce })
+      await this.#stayReady(graceMs)
     } finally {
       builders.delete(this)
     }
@@ -191,6 +195,11 @@ export class TableGlobals {
       coverage.count('tables: rows changed while a local index was built')
     }
     this.#parts.onBuilt(graceMs)
+  }
+
+  /** The others go on writing for a while: every program keeps the index by now. */
+  async #stayReady(graceMs: number): Promise<void> {
+    if (graceMs > 0) await this.#parts.world.sleep(readyMicros)
   }
 
   /** A read of the local index that came later. */
