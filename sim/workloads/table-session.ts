@@ -150,19 +150,18 @@ export class TableSession {
   /** The later index is built while all write. */
   async #build(opened: Opened): Promise<void> {
     const { globals, world } = this.#parts
+    if (globals === undefined) return
     const { db } = opened
     for (let left = buildTriesMax; left > 0 && !this.#isEnding; left--) {
       const build = async (): Promise<boolean> => {
-        await globals?.build(db, this.#graceMs)
+        await globals.build(db, this.#graceMs)
         return true
       }
       if ((await this.#told(build, 'build')) === true) break
       await world.sleep(20_000)
     }
     // Also as of moments before it was ready.
-    for (let left = looksWhenBuilt; left > 0 && globals !== undefined; left--) {
-      await this.#lookLater(opened, globals)
-    }
+    for (let left = looksWhenBuilt; left > 0; left--) await this.#lookLater(opened, globals)
   }
 
   async #lookGlobally(opened: Opened): Promise<void> {
