@@ -3,6 +3,8 @@
  * form of a schema is then checked like one that was just declared; what has not is refused at its
  * first place.
  */
+import { parseJsonText } from '../src/base/json-text.ts'
+import { wordsFor } from '../src/base/words.ts'
 import { checkSchema, type SchemaOrigin, type SchemaResult } from './check.ts'
 import type { IndexDraft, SchemaDraft, TableDraft } from './draft.ts'
 import { indexesMax, messageDepthMax, propertiesMax, storedMax, tablesMax } from './limits.ts'
@@ -23,20 +25,18 @@ function refused(problem: SchemaProblem): SchemaResult {
 
 const at: SchemaPath = []
 
-/** From the text of a JSON file. */
+/** From the text of a JSON file: without names that are given twice, and without numbers that lose digits. */
 export function parseSchemaJson(text: string): SchemaResult {
-  try {
-    return decodeSchema(JSON.parse(text.replace(/^\ufeff/, '')))
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
-    return refused({ kind: 'syntax', message: `this is not JSON: ${error.message}`, at })
-  }
+  const read = parseJsonText(text.replace(/^\ufeff/, ''))
+  if (read.ok) return decodeSchema(read.value)
+  if (read.isJson) return refused({ kind: 'format', message: read.reason, at })
+  return refused({ kind: 'syntax', message: `this is ${read.reason}`, at })
 }
 
 function readSchema(place: JsonPlace): SchemaDraft {
   const format = place.member('format')
   if (format.value !== schemaFormat) {
-    const shown = JSON.stringify(format.value)?.slice(0, 40) ?? 'nothing'
+    const shown = format.value === undefined ? 'nothing' : wordsFor(format.value)
     format.refuse(`is ${shown}, and this program knows ${schemaFormat}`)
   }
   place.hasOnly(['format', 'name', 'tables', 'indexes'])

@@ -1,8 +1,6 @@
 /** A whole schema in TypeScript: tables put together and checked, once, when the program starts. */
-import { isList } from '../src/base/readable.ts'
-import { wordsFor } from '../src/base/words.ts'
 import { checkSchema } from './check.ts'
-import { checkTable, checkText, wrong } from './given.ts'
+import { checkText, tablesOf } from './given.ts'
 import type { Schema } from './model.ts'
 import { SchemaError } from './problem.ts'
 import type { Table } from './table.ts'
@@ -21,15 +19,11 @@ export function defineSchema<const Tables extends readonly Table[]>(
   tables: Tables,
 ): DefinedSchema<Tables> {
   checkText('defineSchema', name)
-  const given: unknown = tables
-  if (!isList(given)) {
-    throw wrong(`schema ${name}`, `its tables are ${wordsFor(given)}; expected a list of tables`)
-  }
-  for (const one of Array.from<unknown>(given)) checkTable(`schema ${name}`, one)
+  const listed = tablesOf(`schema ${name}`, tables)
   const result = checkSchema({
     name,
-    tables: tables.map((table) => table['~draft']),
-    indexes: tables.flatMap((table) => table['~indexes']),
+    tables: listed.map((table) => table['~draft']),
+    indexes: listed.flatMap((table) => table['~indexes']),
   })
   if (!result.ok) throw new SchemaError(`schema ${name}`, result.problems)
   return { name, tables, model: result.schema }

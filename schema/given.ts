@@ -1,6 +1,7 @@
 /** What programs give to the builder, looked at step by step. Types tell TypeScript; JavaScript hears of it here. */
 import { optionsProblem, type Rules } from '../src/base/arguments.ts'
-import { hiddenIn, isList, isReadable } from '../src/base/readable.ts'
+import { errorText } from '../src/base/error-text.ts'
+import { elementsOf, hiddenIn, isList, isReadable } from '../src/base/readable.ts'
 import { isPlain, wordsFor } from '../src/base/words.ts'
 import { messageDepthMax } from './limits.ts'
 import { checkMessage, SchemaError } from './problem.ts'
@@ -9,6 +10,16 @@ import { checkMessage, SchemaError } from './problem.ts'
 export function checkNothing(subject: string, given: readonly unknown[]): void {
   if (given.length === 0) return
   throw wrong(subject, `it takes nothing, and is given ${wordsFor(given[0])}`)
+}
+
+/** What a check finds; an error of a getter, or of a proxy's handler, becomes words. */
+function reading<Value>(subject: string, check: () => Value): Value {
+  try {
+    return check()
+  } catch (error) {
+    if (error instanceof SchemaError) throw error
+    throw wrong(subject, `what it is given cannot be read: ${errorText(error)}`)
+  }
 }
 
 export function checkText(subject: string, value: unknown): void {
@@ -27,6 +38,10 @@ export function checkBuilderOptions<Options>(
 
 /** Properties by name, each of them one of `t`. */
 export function checkProperties(subject: string, given: unknown): void {
+  reading(subject, () => readPropertiesGiven(subject, given))
+}
+
+function readPropertiesGiven(subject: string, given: unknown): void {
   if (typeof given !== 'object' || given === null || !isPlain(given)) {
     throw wrong(subject, `its properties are ${wordsFor(given)}; expected { name: t.string(), … }`)
   }
@@ -50,6 +65,10 @@ function isDeclared(value: unknown): boolean {
 
 /** Names, some of them turned round by `desc(…)`. */
 export function checkParts(subject: string, given: unknown): void {
+  reading(subject, () => readPartsGiven(subject, given))
+}
+
+function readPartsGiven(subject: string, given: unknown): void {
   if (!isList(given)) {
     throw wrong(subject, `its parts are ${wordsFor(given)}; expected a list of names`)
   }
@@ -65,6 +84,10 @@ export function checkParts(subject: string, given: unknown): void {
 
 /** A whole schema as data: of its form, by which it can be read. Its rules were checked when it was made. */
 export function checkModel(call: string, given: unknown): void {
+  reading(call, () => readModelGiven(call, given))
+}
+
+function readModelGiven(call: string, given: unknown): void {
   if (isModel(given)) return
   const words = 'a schema as defineSchema(…).model and parseSchema give it'
   const isForm = isObject(given) && isList(given['tables'])
@@ -74,6 +97,10 @@ export function checkModel(call: string, given: unknown): void {
 
 /** The descriptor of a message of Protocol Buffers. */
 export function checkDescriptor(call: string, given: unknown): void {
+  reading(call, () => readDescriptorGiven(call, given))
+}
+
+function readDescriptorGiven(call: string, given: unknown): void {
   const isOne = isObject(given) && given['kind'] === 'message' && isList(given['fields'])
   if (isOne && typeof given['typeName'] === 'string') return
   const words = 'one that protoc-gen-es generates, or that was read from a file of descriptors'
@@ -93,6 +120,10 @@ export function checkSource(call: string, given: unknown): void {
 }
 
 export function checkVersion(call: string, given: unknown): void {
+  reading(call, () => readVersionGiven(call, given))
+}
+
+function readVersionGiven(call: string, given: unknown): void {
   if (isObject(given) && isModel(given['schema']) && isObject(given['numbers'])) {
     const { stored, properties } = given['numbers']
     const isNumbered = typeof given['version'] === 'number' && isObject(stored)
@@ -103,6 +134,10 @@ export function checkVersion(call: string, given: unknown): void {
 }
 
 export function checkReport(call: string, problems: unknown, source: unknown): void {
+  reading(call, () => readReport(call, problems, source))
+}
+
+function readReport(call: string, problems: unknown, source: unknown): void {
   if (!isList(problems)) {
     throw wrong(call, `the problems are ${wordsFor(problems)}; expected a list of them`)
   }
@@ -160,7 +195,22 @@ function isIndexForm({ name, kind, table, parts, storing }: Members): boolean {
   return isListOf(parts, ({ path }) => typeof path === 'string')
 }
 
+/** The tables of a list, which is read once. */
+export function tablesOf<Of>(subject: string, given: readonly Of[]): readonly Of[] {
+  if (!isList(given)) {
+    throw wrong(subject, `its tables are ${wordsFor(given)}; expected a list of tables`)
+  }
+  const tables = reading(subject, () => elementsOf(given))
+  if (tables === undefined) throw wrong(subject, 'its tables are a list of no length')
+  for (const one of tables) checkTable(subject, one)
+  return tables
+}
+
 export function checkTable(subject: string, given: unknown): void {
+  reading(subject, () => readTableGiven(subject, given))
+}
+
+function readTableGiven(subject: string, given: unknown): void {
   const isObject = typeof given === 'object' && given !== null && isReadable(given)
   if (isObject && '~draft' in given) return
   const words = 'a table with its place, such as table(…).key(…).root()'

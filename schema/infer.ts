@@ -158,32 +158,20 @@ type At<P, Path> = P extends Properties
       : never
   : never
 
-/** Are all properties on the way to a path, and there, required? Then it is never absent. */
-type IsSure<P, Path> = P extends Properties
+/**
+ * Is a path's value in each row that has the properties `OnWay` above it? With `required` alone there is one
+ * in each row; with `repeated` too, one in each element of the list on the way.
+ */
+type IsAlways<P, Path, OnWay extends Presence> = P extends Properties
   ? Path extends keyof P
     ? P[Path]['presence'] extends 'optional'
       ? false
       : true
     : Path extends `${infer Head}.${infer Rest}`
       ? Head extends keyof P
-        ? P[Head]['presence'] extends 'required'
-          ? IsSure<P[Head]['fields'], Rest>
+        ? P[Head]['presence'] extends OnWay
+          ? IsAlways<P[Head]['fields'], Rest, OnWay>
           : false
-        : false
-      : false
-  : false
-
-/** Are all properties on the way to an indexed value required, but for the list that it is in? */
-type IsAlways<P, Path> = P extends Properties
-  ? Path extends keyof P
-    ? P[Path]['presence'] extends 'optional'
-      ? false
-      : true
-    : Path extends `${infer Head}.${infer Rest}`
-      ? Head extends keyof P
-        ? P[Head]['presence'] extends 'optional'
-          ? false
-          : IsAlways<P[Head]['fields'], Rest>
         : false
       : false
   : false
@@ -191,7 +179,7 @@ type IsAlways<P, Path> = P extends Properties
 /** The parts that an entry may be without. */
 type AbsentParts<Shape extends TableShape, Index extends IndexShape> = {
   [Path in Index['parts'][number]]: true extends
-    Index['wherePresent'] | IsAlways<Shape['properties'], Path>
+    Index['wherePresent'] | IsAlways<Shape['properties'], Path, 'required' | 'repeated'>
     ? never
     : Path
 }[Index['parts'][number]]
@@ -231,13 +219,21 @@ type EntryIn<Shape extends TableShape, Index extends IndexShape> = Flat<
     Partial<Pick<PartValues<Shape, Index['parts']>, AbsentParts<Shape, Index>>> &
     KeyValues<Shape> & {
       readonly [
-        Path in Index['storing'][number] as IsSure<Shape['properties'], Path> extends true
+        Path in Index['storing'][number] as IsAlways<
+          Shape['properties'],
+          Path,
+          'required'
+        > extends true
           ? Path
           : never
       ]: StoredValue<At<Shape['properties'], Path>>
     } & {
       readonly [
-        Path in Index['storing'][number] as IsSure<Shape['properties'], Path> extends true
+        Path in Index['storing'][number] as IsAlways<
+          Shape['properties'],
+          Path,
+          'required'
+        > extends true
           ? never
           : Path
       ]?: StoredValue<At<Shape['properties'], Path>>

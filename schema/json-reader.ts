@@ -2,7 +2,8 @@
  * Walks through JSON of unknown form. Each step gives a value of the type asked for; the first that
  * cannot is remembered, with its place, and from then on the values mean nothing.
  */
-import { elementsOf, isList, isReadable } from '../src/base/readable.ts'
+import { errorText } from '../src/base/error-text.ts'
+import { elementsOf, hiddenIn, isList, isReadable } from '../src/base/readable.ts'
 import { wordsFor } from '../src/base/words.ts'
 import type { PropertyDefault } from './model.ts'
 import type { SchemaPath, SchemaProblem } from './problem.ts'
@@ -79,28 +80,51 @@ export class JsonPlace {
       this.refuse('is not a list')
       return []
     }
-    const elements = elementsOf(this.value, most)
+    const list = this.value
+    const found = this.#reading(() => {
+      const hidden = hiddenIn(list)
+      if (hidden !== undefined) this.refuse(`has ${hidden}; leave it out`)
+      return { elements: elementsOf(list, most), length: list.length }
+    })
+    if (found === undefined) return []
+    const { elements, length } = found
     if (elements === undefined) {
-      this.refuse(`has ${wordsFor(this.value.length)} elements, at most ${most}`)
+      this.refuse(`has ${wordsFor(length)} elements, at most ${most}`)
       return []
     }
     return elements.map((element, index) => read(this.#below(element, index)))
   }
 
   member(name: string): JsonPlace {
-    if (!isObject(this.value)) {
+    const { value } = this
+    if (!isObject(value)) {
       this.refuse('is not an object')
       return this.#below(undefined, name)
     }
-    return this.#below(Object.hasOwn(this.value, name) ? this.value[name] : undefined, name)
+    const member = this.#reading(() => (Object.hasOwn(value, name) ? value[name] : undefined))
+    return this.#below(member, name)
   }
 
   /** Refuses other members: a newer program may mean something by them. */
   hasOnly(known: readonly string[]): void {
-    const found = isObject(this.value) ? Object.keys(this.value) : []
+    const { value } = this
+    if (!isObject(value)) return
+    const hidden = this.#reading(() => hiddenIn(value))
+    if (hidden !== undefined) this.refuse(`has ${hidden}; leave it out`)
+    const found = this.#reading(() => Object.keys(value)) ?? []
     const other = found.find((name) => !known.includes(name))
     if (other !== undefined)
       this.refuse(`has a member ${JSON.stringify(other)}, which means nothing`)
+  }
+
+  /** A value of a program may have getters, or be a proxy, which throw. */
+  #reading<Value>(read: () => Value): Value | undefined {
+    try {
+      return read()
+    } catch (error) {
+      this.refuse(`cannot be read: ${errorText(error)}`)
+      return undefined
+    }
   }
 
   #below(value: unknown, step: string | number): JsonPlace {

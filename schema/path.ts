@@ -39,7 +39,7 @@ export function followPath(properties: readonly Property[], path: string): PathS
 }
 
 /** May a row, or an element of the list on the trail, be without what the trail leads to? */
-export function mayBeAbsent(trail: readonly Property[]): boolean {
+export function mayBeAbsent(trail: readonly Pick<Property, 'presence'>[]): boolean {
   const list = trail.findIndex(({ presence }) => presence === 'repeated')
   return trail.slice(list + 1).some(({ presence }) => presence === 'optional')
 }

@@ -82,11 +82,18 @@ export function problemText(problem: SchemaProblem): string {
 
 /** Of a problem or a change that a program hands in; throws `SchemaError`. */
 export function checkMessage(call: string, given: unknown): void {
-  if (typeof given === 'object' && given !== null && 'message' in given) {
-    if (typeof given.message === 'string') return
-  }
+  if (typeof given === 'object' && given !== null && hasText(given)) return
   const message = `it is given ${wordsFor(given)}; expected an object with a message, as this library gives it`
   throw new SchemaError(call, [{ kind: 'bad-option', message, at: [] }])
+}
+
+/** A getter, or the handler of a proxy, may throw. */
+function hasText(given: object): boolean {
+  try {
+    return typeof Reflect.get(given, 'message') === 'string'
+  } catch {
+    return false
+  }
 }
 
 /** `did you mean photo_id?`, the list of what is there when that is short, or undefined. */

@@ -1,11 +1,13 @@
 /** A version of a schema from the JSON that it was stored as. What is stored may be anything. */
+import { parseJsonText } from '../src/base/json-text.ts'
 import { decodeSchema } from './decode.ts'
 import { fingerprintOf } from './fingerprint.ts'
 import type { SchemaNumbers, SchemaVersion } from './version.ts'
 
 /** The version that `JSON.stringify` of one gave, or undefined when the text is none. */
 export function decodeVersion(text: string): SchemaVersion | undefined {
-  const fields = parsed(text)
+  const read = parseJsonText(text)
+  const fields: unknown = read.ok ? read.value : undefined
   if (!isObject(fields)) return undefined
   const { version, fingerprint, schema, numbers } = fields
   const result = decodeSchema(schema, 'stored')
@@ -13,15 +15,6 @@ export function decodeVersion(text: string): SchemaVersion | undefined {
   if (!result.ok || !isCounted || !areNumbers(numbers)) return undefined
   if (fingerprint !== fingerprintOf(result.schema)) return undefined
   return { version, fingerprint, schema: result.schema, numbers }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
-  }
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

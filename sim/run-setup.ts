@@ -112,8 +112,9 @@ export function makeCluster(
       const { heavy } = options.workload
       const slices = heavy === undefined ? {} : { slices: heavy.slices }
       const onBug = (bug: Bug): void => fail(ownError(bug))
-      const known = { delivery, relay, hasCellIndexes, cellIndexTrustMs, onBug }
-      const own = { ...known, ...slices, ...nodeOptions }
+      const known = { delivery, relay, hasCellIndexes, cellIndexTrustMs }
+      const told = { onBug, onDamagedIndex: fail }
+      const own = { ...known, ...told, ...slices, ...nodeOptions }
       return Node.open(ports, own, fail)
     },
     makeDisk: (world, name, priorities, onDurable, keepsJournal) =>

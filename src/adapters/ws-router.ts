@@ -6,6 +6,7 @@ import { STATUS_CODES, type IncomingMessage, type Server } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer, type WebSocket } from 'ws'
+import { retryOverHttp, type StoreErrorCode } from '../base/errors.ts'
 import { frameBytesMax } from '../base/limits.ts'
 
 export const peerPath = '/v1/peer'
@@ -59,7 +60,7 @@ function install(server: Server, routes: ReadonlyMap<string, Accept>): void {
     if (refusal !== undefined) return answerRaw(socket, refusal)
     const [path = ''] = (request.url ?? '').split('?')
     const accept = routes.get(path)
-    if (accept === undefined) return answerRaw(socket, notFound)
+    if (accept === undefined) return answerRaw(socket, notFound(path))
     sockets.handleUpgrade(request, socket, head, (opened) => {
       // One that is not taken may still tell of a broken frame, and nobody else listens.
       opened.on('error', () => undefined)
@@ -67,15 +68,26 @@ function install(server: Server, routes: ReadonlyMap<string, Accept>): void {
       accept(opened, raw.remoteAddress ?? 'unknown', raw)
     })
   })
-  sockets.on('wsClientError', (_error, socket) => socket.destroy())
+  sockets.on('wsClientError', ({ message }, socket) => {
+    answerRaw(socket, refusalOf(400, 'invalid', `this opens no WebSocket: ${message}`))
+  })
 }
 
 export const problemContentType = 'application/problem+json'
 
 /** As nodes and gateways answer: who dials can tell one that is stopping from a server that is neither. */
-const notFound: UpgradeRefusal = {
-  ...{ status: 404, contentType: problemContentType },
-  body: JSON.stringify({ status: 404, title: 'Not Found', code: 'not-found' }),
+function notFound(path: string): UpgradeRefusal {
+  const target = JSON.stringify(path.slice(0, 200))
+  const text = `no WebSocket is taken at ${target} now; clients dial ${clientPath}, and nodes ${peerPath}`
+  return refusalOf(404, 'not-found', text)
+}
+
+/** RFC 9457. */
+function refusalOf(status: number, code: StoreErrorCode, detail: string): UpgradeRefusal {
+  const title = STATUS_CODES[status] ?? ''
+  const type = `urn:trilithon:problem:${code}`
+  const problem = { type, title, status, detail, code, retry: retryOverHttp[code] }
+  return { status, contentType: problemContentType, body: JSON.stringify(problem) }
 }
 
 /**

@@ -115,7 +115,13 @@ function optionProblem(name: string, value: unknown, rules: object): OptionProbl
   if (rule === undefined) {
     return { words: unknownWord('option', name, Object.keys(rules)), detail: {} }
   }
-  if (value === undefined || (isReadable(value) && rule.accepts(value))) return undefined
+  if (value === undefined) return undefined
+  if (isReadable(value) && rule.accepts(value)) {
+    const hidden = isList(value) ? hiddenIn(value) : undefined
+    return hidden === undefined
+      ? undefined
+      : { words: `${name}: the list has ${hidden}`, detail: {} }
+  }
   const words = `${name} is ${wordsFor(value)}; expected ${rule.words}`
   const isNumber = typeof value === 'number' && Number.isFinite(value)
   return { words, detail: (isNumber && rule.detail?.(value)) || {} }
@@ -143,7 +149,65 @@ export function checkOptions<Options>(call: string, given: unknown, rules: Rules
 
 /** Throws `invalid` for an argument that is not what the call takes. */
 export function checkArgument(call: string, name: string, value: unknown, rule: Rule): void {
-  if (!isReadable(value) || !rule.accepts(value)) throw wrongArgument(call, name, value, rule.words)
+  const where = `${call}: ${name}`
+  const isTaken = isReadable(value) && readGiven(where, () => rule.accepts(value))
+  if (!isTaken) throw wrongArgument(call, name, value, rule.words)
+  checkList(where, value)
+}
+
+/** What `read` finds in a caller's value. Throws `invalid` where a getter, or the handler of a proxy, throws. */
+export function readGiven<Value>(where: string, read: () => Value): Value {
+  try {
+    return read()
+  } catch (cause) {
+    if (cause instanceof StoreError) throw cause
+    throw new StoreError('invalid', `${where} cannot be read: ${errorText(cause)}`, {}, { cause })
+  }
+}
+
+/**
+ * The members of an object that a program gives, each read once; those that are absent are not there. Throws `invalid`
+ * for what is no object, for a member of another name, and for what copying would lose. `words` says what is expected.
+ */
+export function givenMembers(
+  call: string,
+  name: string,
+  value: unknown,
+  { known, words }: { readonly known: readonly string[]; readonly words: string },
+): Readonly<Record<string, unknown>> {
+  const isObject = typeof value === 'object' && value !== null && isReadable(value)
+  if (!isObject || Array.isArray(value)) throw wrongArgument(call, name, value, words)
+  const where = `${call}: ${name}`
+  return readGiven(where, () => {
+    for (const one in value) {
+      if (known.includes(one)) continue
+      throw new StoreError('invalid', `${where}: ${unknownWord('property', one, known)}`)
+    }
+    const hidden = hiddenIn(value)
+    if (hidden === undefined) return readMembers(value, known)
+    throw new StoreError('invalid', `${where} has ${hidden}; leave it out`)
+  })
+}
+
+/** Those members, own or of its class, that are there; each is read once. */
+export function readMembers(
+  value: object,
+  names: readonly string[],
+): Readonly<Record<string, unknown>> {
+  const members = names.map((name): [string, unknown] => [name, Reflect.get(value, name)])
+  return Object.fromEntries(members.filter(([, member]) => member !== undefined))
+}
+
+/** One member of an object that a program gives, own or inherited. */
+export function givenMember(where: string, value: object, name: string): unknown {
+  return readGiven(where, (): unknown => Reflect.get(value, name))
+}
+
+/** Throws `invalid` for a list that has more than its elements. */
+export function checkList(where: string, value: unknown): void {
+  const hidden = isList(value) ? readGiven(where, () => hiddenIn(value)) : undefined
+  if (hidden === undefined) return
+  throw new StoreError('invalid', `${where}: the list has ${hidden}; leave it out`)
 }
 
 export function wrongArgument(

@@ -51,6 +51,14 @@ export const retryByCode: Readonly<Record<StoreErrorCode, Retry>> = {
 /** The states of an index in which it is not asked (`../indexes/state.ts`). */
 export const unreadyIndexes = ['declared', 'known', 'building', 'dropping'] as const
 export type UnreadyIndex = (typeof unreadyIndexes)[number]
+/**
+ * The same over HTTP, where one process answers for itself: one that says `closed` has done nothing, and another one, or
+ * this one when it runs again, takes the same request.
+ */
+export const retryOverHttp: Readonly<Record<StoreErrorCode, Retry>> = {
+  ...retryByCode,
+  closed: 'safe',
+}
 
 /** What is known besides the code. All of it is plain data and may be sent over a wire. */
 export interface StoreErrorDetail {

@@ -26,11 +26,18 @@ export function wordsFor(value: unknown): string {
   }
 }
 
+/** Nothing of a proxy that will not be asked. */
+function tagOf(value: object): string {
+  try {
+    return Object.prototype.toString.call(value)
+  } catch {
+    return ''
+  }
+}
+
 function wordsForFunction(value: object): string {
   if (!isReadable(value)) return 'a proxy that was revoked'
-  if (Object.prototype.toString.call(value).endsWith('GeneratorFunction]')) {
-    return 'a generator function'
-  }
+  if (tagOf(value).endsWith('GeneratorFunction]')) return 'a generator function'
   // That of a class stays as it is, and of a function that may be called it can be changed.
   const made = Object.getOwnPropertyDescriptor(value, 'prototype')
   return made?.writable === false ? 'a class' : 'a function'
@@ -60,7 +67,14 @@ function classOf(value: object): string {
 
 /** Asked of the object itself: in this folder there is no clock, and a date of a sandbox is one too. */
 export function isDate(value: unknown): value is Date {
-  return isReadable(value) && Object.prototype.toString.call(value) === '[object Date]'
+  if (typeof value !== 'object' || value === null || !isReadable(value)) return false
+  try {
+    // A date has no tag, also none that it inherits. An object that calls itself a date has one.
+    if (Symbol.toStringTag in value) return false
+    return Object.prototype.toString.call(value) === '[object Date]'
+  } catch {
+    return false
+  }
 }
 
 /** An object of members, and of no class. */

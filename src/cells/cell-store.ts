@@ -69,11 +69,10 @@ export interface CellPorts {
   readonly hasIndexes?: boolean
   /** So long a node goes by definitions of indexes that it has read; as usual when absent. */
   readonly indexTrustMs?: number
-  /**
-   * Of a bug that one item of a batch met: it is answered with this. Absent: the whole operation throws it.
-   * Also of an index whose stored definition cannot be read.
-   */
+  /** Of a bug that one item of a batch met: it is answered with this. Absent: the whole operation throws it. */
   noteBug?(thrown: unknown): Problem
+  /** Of each index whose stored definition cannot be read, once: its message names the index, and says what to do. */
+  readonly onDamagedIndex?: ((error: StoreError) => void) | undefined
   /** Names of the groups that begin so, of all sets; those of the replica, when it is absent. */
   listGroups?(
     prefix: GroupId,
@@ -103,7 +102,7 @@ export class CellStore implements CellService {
       clock,
       trustMs,
       sets,
-      noteDamaged: (error) => void ports.noteBug?.(error),
+      noteDamaged: (error) => ports.onDamagedIndex?.(error),
       list: (prefix, after, limit, timeoutMs) =>
         ports.listGroups?.(prefix, after, limit, timeoutMs) ??
         replica.groups(prefix, after, limit, timeoutMs),

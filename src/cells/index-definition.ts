@@ -3,8 +3,10 @@
  * first field is the shard field: a query names its value. What comes from outside is checked here, and
  * each mistake told with the way to it, so that who has a file can say the line.
  */
-import { elementsOf, isList, isReadable } from '../base/readable.ts'
+import { errorText } from '../base/error-text.ts'
+import { elementsOf, hiddenIn, isList, isReadable } from '../base/readable.ts'
 import { unknownWord } from '../base/suggest.ts'
+import { wordsFor } from '../base/words.ts'
 import { isColumn, isDatastore } from './cell.ts'
 import { isIndexType, indexTypes, type IndexType } from './index-values.ts'
 
@@ -55,8 +57,9 @@ export function checkDefinition(value: unknown): DefinitionResult {
   const complain = (at: readonly (string | number)[], message: string): void => {
     problems.push({ at, message })
   }
-  const given = recordOf(value)
+  const given = recordOf(value, [], complain)
   if (given === undefined) {
+    if (problems.length > 0) return { ok: false, problems }
     const message = 'an index is defined by table, datastore and column_defs'
     return { ok: false, problems: [{ at: [], message }] }
   }
@@ -78,12 +81,12 @@ type Complain = (at: readonly (string | number)[], message: string) => void
 
 function fieldsOf(columns: unknown, complain: Complain): readonly IndexField[] {
   const at = ['column_defs']
-  if (!isList(columns) || columns.length === 0) {
+  if (!isList(columns) || isEmpty(columns)) {
     complain(at, 'column_defs is a list of columns: - column_key: BASE, and its fields')
     return []
   }
-  const fields = (elementsOf(columns, indexFieldsMax) ?? tooMany(at, complain)).flatMap(
-    (one, place) => columnFields(one, [...at, place], complain),
+  const fields = elementsIn(columns, at, complain).flatMap((one, place) =>
+    columnFields(one, [...at, place], complain),
   )
   const first = new Map<string, number>()
   for (const [place, { field }] of fields.entries()) {
@@ -99,7 +102,7 @@ function columnFields(
   at: readonly (string | number)[],
   complain: Complain,
 ): readonly IndexField[] {
-  const given = recordOf(value)
+  const given = recordOf(value, at, complain)
   complainOfOthers(given, columnMembers, at, complain)
   const column = given?.['column_key']
   if (typeof column !== 'string' || !isColumn(column)) {
@@ -107,13 +110,13 @@ function columnFields(
     return []
   }
   const fields = given?.['fields']
-  if (!isList(fields) || fields.length === 0) {
+  if (!isList(fields) || isEmpty(fields)) {
     complain([...at, 'fields'], 'fields is a list: - { field: city_uuid, type: UUID }')
     return []
   }
   const listAt = [...at, 'fields']
-  return (elementsOf(fields, indexFieldsMax) ?? tooMany(listAt, complain)).flatMap((one, place) => {
-    const field = fieldOf(one, column, [...at, 'fields', place], complain)
+  return elementsIn(fields, listAt, complain).flatMap((one, place) => {
+    const field = fieldOf(one, column, [...listAt, place], complain)
     return field === undefined ? [] : [field]
   })
 }
@@ -124,7 +127,7 @@ function fieldOf(
   at: readonly (string | number)[],
   complain: Complain,
 ): IndexField | undefined {
-  const given = recordOf(value) ?? {}
+  const given = recordOf(value, at, complain) ?? {}
   const { field, type } = given
   complainOfOthers(given, fieldMembers, at, complain)
   if (typeof field !== 'string' || !fieldPattern.test(field) || field.length > fieldCharsMax) {
@@ -137,10 +140,34 @@ function fieldOf(
   const kind = typeof type === 'string' ? type.toLowerCase() : ''
   if (!isIndexType(kind)) {
     const known = indexTypes.join(', ')
-    complain([...at, 'type'], `${JSON.stringify(type)} is no type of a field; there are ${known}`)
+    complain([...at, 'type'], `${wordsFor(type)} is no type of a field; there are ${known}`)
     return undefined
   }
   return { field, type: kind, column }
+}
+
+/** What cannot be read is not empty: it is complained of with its reason. */
+function isEmpty(list: readonly unknown[]): boolean {
+  try {
+    return list.length === 0
+  } catch {
+    return false
+  }
+}
+
+function elementsIn(
+  list: readonly unknown[],
+  at: readonly (string | number)[],
+  complain: Complain,
+): readonly unknown[] {
+  try {
+    const hidden = hiddenIn(list)
+    if (hidden !== undefined) complain(at, `${at.join('.')}: the list has ${hidden}; leave it out`)
+    return elementsOf(list, indexFieldsMax) ?? tooMany(at, complain)
+  } catch (error) {
+    complain(at, `${at.join('.')} cannot be read: ${errorText(error)}`)
+    return []
+  }
 }
 
 function tooMany(at: readonly (string | number)[], complain: Complain): readonly never[] {
@@ -160,10 +187,23 @@ function complainOfOthers(
   }
 }
 
-function recordOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
+/** Each member is read once. It complains of members that copying would lose, and of those that it cannot read. */
+function recordOf(
+  value: unknown,
+  at: readonly (string | number)[],
+  complain: Complain,
+): Readonly<Record<string, unknown>> | undefined {
   if (typeof value !== 'object' || value === null || !isReadable(value)) return undefined
   if (Array.isArray(value)) return undefined
-  return Object.fromEntries(Object.entries(value))
+  const where = at.length === 0 ? 'the definition' : at.join('.')
+  try {
+    const hidden = hiddenIn(value)
+    if (hidden !== undefined) complain(at, `${where} has ${hidden}; leave it out`)
+    return Object.fromEntries(Object.entries(value))
+  } catch (error) {
+    complain(at, `${where} cannot be read: ${errorText(error)}`)
+    return undefined
+  }
 }
 
 /** The same as JSON, as it is stored; `checkDefinition` reads it. */

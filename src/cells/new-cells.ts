@@ -1,11 +1,9 @@
 /** Cells as callers give them, made ready to be put: those that cannot be are not sent at all. */
-import { errorText } from '../base/error-text.ts'
-import { StoreError } from '../base/errors.ts'
 import { withRefused } from './batch.ts'
+import { errorOf, outcomeNow, type Outcome } from '../base/problem.ts'
 import { packBody } from './body.ts'
 import { nameProblem, type NewCell, type Written } from './cell.ts'
 import type { PutItem } from './operation.ts'
-import { problem, type Outcome, type Problem } from '../base/problem.ts'
 
 export interface PackedCells {
   /** In order, without those that were refused. */
@@ -14,13 +12,12 @@ export interface PackedCells {
   outcomes(ofItems: readonly Outcome<Written>[]): Outcome<Written>[]
 }
 
-/** `problemOf` looks at each of them; a list of a program may have holes. */
+/** A refused cell is its own outcome, whatever `read` throws of it. A list of a program may have holes. */
 export function packCells(
   cells: readonly NewCell[],
-  problemOf: (cell: NewCell) => Problem | undefined = nameProblem,
+  read: (cell: NewCell) => NewCell = named,
 ): PackedCells {
-  const isAlone = cells.length === 1
-  const packed = Array.from(cells, (cell) => packedOrNot(cell, problemOf, isAlone))
+  const packed = Array.from(cells, (cell) => outcomeNow(() => packCell(read(cell))))
   return {
     items: packed.flatMap((one) => (one.kind === 'ok' ? [one.value] : [])),
     outcomes: (ofItems) => {
@@ -30,27 +27,15 @@ export function packCells(
   }
 }
 
-/** What one of several cells throws as it is read is its own outcome; of one alone it is thrown, with its cause. */
-function packedOrNot(
-  cell: NewCell,
-  problemOf: (cell: NewCell) => Problem | undefined,
-  isAlone: boolean,
-): Outcome<PutItem> {
-  try {
-    return packCell(cell, problemOf(cell))
-  } catch (cause) {
-    const text = `a cell cannot be read: ${errorText(cause)}`
-    const error =
-      cause instanceof StoreError ? cause : new StoreError('invalid', text, {}, { cause })
-    if (isAlone) throw error
-    return { kind: 'problem', problem: problem(error.code, error.message, error.detail) }
-  }
+/** Throws why it cannot be put. */
+export function packCell({ rowKey, column, refKey, body }: NewCell): PutItem {
+  const packed = packBody(body)
+  if (packed.kind === 'problem') throw errorOf(packed.problem)
+  return { rowKey, column, refKey, body: packed.body.bytes }
 }
 
-function packCell(cell: NewCell, wrong: Problem | undefined): Outcome<PutItem> {
-  if (wrong !== undefined) return { kind: 'problem', problem: wrong }
-  const packed = packBody(cell.body)
-  if (packed.kind === 'problem') return packed
-  const { rowKey, column, refKey } = cell
-  return { kind: 'ok', value: { rowKey, column, refKey, body: packed.body.bytes } }
+function named(cell: NewCell): NewCell {
+  const wrong = nameProblem(cell)
+  if (wrong !== undefined) throw errorOf(wrong)
+  return cell
 }

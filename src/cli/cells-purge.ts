@@ -1,9 +1,14 @@
 /** `trilithon cells purge`: old cells of a datastore out for good, shard by shard. */
 import { Option, type Command } from 'commander'
 import { shardCount } from '../cells/shard.ts'
+import type { Cells } from '../client/cells.ts'
+import type { PurgedPage, PurgeOptions } from '../client/options.ts'
+import { allShards } from '../cells/shard.ts'
+import { checkSignal } from '../txn/signalled.ts'
 import { addCellFlags, countOf, datastoreOf, timeOf, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
-import { print, printJson, say } from './output.ts'
+import { interruptible } from './interruptible.ts'
+import { counted, print, printJson, say } from './output.ts'
 import type { Options } from './options.ts'
 
 export function addPurgeCommand(cells: Command): void {
@@ -30,16 +35,57 @@ async function purgeCells(options: Options): Promise<void> {
     const text = `this removes ${what}${of} of ${where} that were added before ${String(options['before'])}, for good; add --yes to do it`
     throw new CliError(text, exitUsage)
   }
-  const total = await withClient(options, async (client) => {
-    let sum = 0
-    const asked = { before, keepLatest, ...(typeof column === 'string' && { column }) }
-    const cells = client.cells(datastoreOf(options))
-    for await (const one of cells.purge({ ...asked, ...(shards && { shards }) })) {
-      sum += one.purged
-      if (options['json'] === true) printJson(one)
-      else say(`shard ${one.shard}: ${one.purged}`)
+  const isJson = options['json'] === true
+  const asked = { before, keepLatest, ...(typeof column === 'string' && { column }) }
+  let total = 0
+  const tell = (one: ShardPurged): void => {
+    total += one.purged
+    if (isJson) printJson(one)
+    else say(`shard ${one.shard}: ${one.purged}`)
+  }
+  const work = {
+    name: 'the purge',
+    done: () => `${counted(total, 'cell')} had been purged`,
+    advice: 'run the same command again for the rest',
+  }
+  await interruptible(work, (signal) =>
+    withClient(options, (client) =>
+      purgeShards(client.cells(datastoreOf(options)), { shards, asked, signal, tell }),
+    ),
+  )
+  if (!isJson) print(`purged ${total} cells`)
+}
+
+export interface ShardPurged {
+  readonly shard: number
+  readonly purged: number
+}
+
+export interface Purge {
+  /** Absent: all. */
+  readonly shards: readonly number[] | undefined
+  readonly asked: PurgeOptions
+  readonly signal: AbortSignal
+  /** Called for each shard that lost cells, also for one that was not finished. */
+  readonly tell: (one: ShardPurged) => void
+}
+
+/** Page by page: the node answers each request before this ends. Rejects with `closed` when the signal ended it. */
+export async function purgeShards(
+  cells: Pick<Cells, 'purgeShard'>,
+  { shards = allShards, asked, signal, tell }: Purge,
+): Promise<void> {
+  for (const shard of shards) {
+    let purged = 0
+    try {
+      for (let after: number | undefined = 0; after !== undefined;) {
+        checkSignal(signal)
+        const page: PurgedPage = await cells.purgeShard(shard, { ...asked, after })
+        purged += page.purged
+        after = page.cursor
+      }
+    } finally {
+      if (purged > 0) tell({ shard, purged })
     }
-    return sum
-  })
-  if (options['json'] !== true) print(`purged ${total} cells`)
+  }
 }

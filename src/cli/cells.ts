@@ -1,7 +1,7 @@
 /** `trilithon cells get|latest|put`: cells from the command line; the longer verbs are beside this. */
 import { Option, type Command } from 'commander'
 import type { Cell } from '../cells/cell.ts'
-import { parseJsonText } from '../cells/json-text.ts'
+import { parseJsonText } from '../base/json-text.ts'
 import type { Cells } from '../client/cells.ts'
 import type { ReadOptions } from '../client/options.ts'
 import { isoOf } from '../base/datetime.ts'

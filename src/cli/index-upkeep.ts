@@ -4,14 +4,17 @@ import { SingleBar } from 'cli-progress'
 import type { CellIndexReport } from '../cells/index-build.ts'
 import type { Client } from '../client/client.ts'
 import type { BuiltIndexReport } from '../tables/index-compare.ts'
+import type { BuildOptions } from '../client/options.ts'
 import type { Misfits } from '../indexes/misfits.ts'
 import type { Progress } from '../indexes/report.ts'
 import { addClusterFlags, numberOf, withClient } from './client.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
-import { counted, print, printJson, say } from './output.ts'
+import { interruptible } from './interruptible.ts'
+import { counted, grouped, print, printJson, say } from './output.ts'
 import type { Options } from './options.ts'
 
-type OnProgress = (progress: Progress) => void
+/** What each of the calls is given: where to tell how far it is, and what ends it. */
+type Upkeep = Required<Pick<BuildOptions, 'onProgress' | 'signal'>>
 
 interface Filled {
   readonly rows: number
@@ -73,8 +76,8 @@ async function drop(name: string, options: Options): Promise<void> {
     )
   }
   const grace = graceOf(options)
-  await withProgress<unknown>(options, (client, onProgress) => {
-    const given = { onProgress, ...grace }
+  await withProgress<unknown>('drop', options, (client, upkeep) => {
+    const given = { ...upkeep, ...grace }
     if ('schema' in place) return client.indexes(place.schema).drop(name, given)
     return client.cells(place.datastore).indexes.drop(name, given)
   })
@@ -89,25 +92,25 @@ function graceOf({ grace }: Options): { readonly graceMs?: number } {
 
 async function build(name: string, options: Options): Promise<void> {
   const grace = graceOf(options)
-  const work = async (client: Client, onProgress: OnProgress): Promise<Filled> => {
-    const given = { onProgress, ...grace }
+  const work = async (client: Client, upkeep: Upkeep): Promise<Filled> => {
+    const given = { ...upkeep, ...grace }
     const place = placeOf(options)
     if ('schema' in place) return client.indexes(place.schema).build(name, given)
     return client.cells(place.datastore).indexes.build(name, given)
   }
-  const report = await withProgress(options, work)
+  const report = await withProgress('build', options, work)
   if (options['json'] === true) return printJson({ index: name, ...report })
   print(`${name}: ready, ${report.rows} rows filled in${exceptOf(report)}`)
   tellMisfits(report)
 }
 
 async function rebuild(name: string, options: Options): Promise<void> {
-  const work = async (client: Client, onProgress: OnProgress): Promise<Filled> => {
+  const work = async (client: Client, upkeep: Upkeep): Promise<Filled> => {
     const place = placeOf(options)
-    if ('schema' in place) return client.indexes(place.schema).rebuild(name, { onProgress })
-    return client.cells(place.datastore).indexes.rebuild(name, { onProgress })
+    if ('schema' in place) return client.indexes(place.schema).rebuild(name, upkeep)
+    return client.cells(place.datastore).indexes.rebuild(name, upkeep)
   }
-  const report = await withProgress(options, work)
+  const report = await withProgress('rebuild', options, work)
   if (options['json'] === true) return printJson({ index: name, ...report })
   print(`${name}: made anew from ${report.rows} rows${exceptOf(report)}`)
   tellMisfits(report)
@@ -129,13 +132,13 @@ function tellMisfits({ misfits }: Filled): void {
 async function check(name: string, options: Options): Promise<void> {
   const work = async (
     client: Client,
-    onProgress: OnProgress,
+    upkeep: Upkeep,
   ): Promise<BuiltIndexReport | CellIndexReport> => {
     const place = placeOf(options)
-    if ('schema' in place) return client.indexes(place.schema).check(name, { onProgress })
-    return client.cells(place.datastore).indexes.check(name, { onProgress })
+    if ('schema' in place) return client.indexes(place.schema).check(name, upkeep)
+    return client.cells(place.datastore).indexes.check(name, upkeep)
   }
-  const report = await withProgress(options, work)
+  const report = await withProgress('check', options, work)
   if (options['json'] === true) printJson({ index: name, ...report })
   else {
     for (const { kind, entry } of report.faults) print(`${kind}\t${entry}`)
@@ -151,10 +154,11 @@ async function check(name: string, options: Options): Promise<void> {
   }
 }
 
-/** A bar on stderr where that is a terminal. */
+/** A bar on stderr where that is a terminal. A signal ends the work; the command then reports how far it came. */
 async function withProgress<Value>(
+  verb: string,
   options: Options,
-  work: (client: Client, onProgress: OnProgress) => Promise<Value>,
+  work: (client: Client, upkeep: Upkeep) => Promise<Value>,
 ): Promise<Value> {
   const bar = process.stderr.isTTY
     ? new SingleBar({
@@ -164,16 +168,31 @@ async function withProgress<Value>(
         format: '{phase} {bar} {value}/{total}',
       })
     : undefined
-  let phase: string | undefined
+  let last: Progress | undefined
   const onProgress = (progress: Progress): void => {
     const total = Math.max(1, progress.total ?? progress.done)
-    if (phase !== progress.phase) bar?.start(total, progress.done, { phase: progress.phase })
+    if (last?.phase !== progress.phase) bar?.start(total, progress.done, { phase: progress.phase })
     else bar?.update(progress.done, { phase: progress.phase })
-    phase = progress.phase
+    last = progress
+  }
+  const long = {
+    name: `the ${verb}`,
+    done: () => progressWords(last),
+    advice: `run the same command again${verb === 'check' ? '' : ' to go on'}`,
   }
   try {
-    return await withClient(options, (client) => work(client, onProgress))
+    return await interruptible(long, (signal) =>
+      withClient(options, (client) => work(client, { onProgress, signal })),
+    )
   } finally {
     bar?.stop()
   }
+}
+
+/** How far long work on an index had come: `filling had come to 12 of 4,096`. */
+export function progressWords(last: Progress | undefined): string {
+  if (last === undefined) return 'nothing had been done'
+  const { phase, done, total } = last
+  const of = total === undefined ? '' : ` of ${grouped(total)}`
+  return `${phase} had come to ${grouped(done)}${of}`
 }

@@ -8,7 +8,7 @@ import { StoreError } from '../base/errors.ts'
 import type { IndexState } from '../indexes/state.ts'
 import { filtersOfGiven, type IndexWhere } from '../client/filters.ts'
 import { columnListProblem, nameListProblem } from '../gateway/name-lists.ts'
-import { parseJsonText } from '../cells/json-text.ts'
+import { parseJsonText } from '../base/json-text.ts'
 import { addClusterFlags, countOf, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { readIndexFile } from './index-file.ts'
@@ -165,7 +165,7 @@ function whereOf(text: string): IndexWhere {
   const value = parsed.ok ? parsed.value : undefined
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
   if (!isObject) throw notAWhere(text, parsed.ok ? undefined : parsed.reason)
-  const filters = filtersOfGiven(value, '--where')
+  const { filters } = filtersOfGiven(value, '--where')
   if (filters.length === 0) throw notAWhere(text, 'it names no field')
   const where = new Map<string, Record<string, IndexValue>>()
   for (const { field, comparison, value } of filters) {

@@ -1,5 +1,5 @@
 /** JSON Lines: one JSON value a line, kept exactly or refused. */
-import { parseJsonText } from '../cells/json-text.ts'
+import { parseJsonText } from '../base/json-text.ts'
 import type { Json } from '../cells/body.ts'
 import type { Line, TextLine } from './load-lines.ts'
 import { nulInside, rejected, secondMark, type Row, type RowParser } from './load-rows.ts'

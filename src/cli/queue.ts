@@ -4,6 +4,7 @@ import { StoreError } from '../base/errors.ts'
 import { bytesOfGroup, groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
 import type { Client } from '../client/client.ts'
 import { isoOf } from '../base/datetime.ts'
+import { parseJsonText } from '../base/json-text.ts'
 import { nearest } from '../base/suggest.ts'
 import type { QueueSum, RowsSum } from '../queues/queue-sum.ts'
 import type { InboxMessage } from '../queues/message.ts'
@@ -152,13 +153,9 @@ function plainMessage(
 }
 
 function jsonOf(text: string): unknown {
-  try {
-    const value: unknown = JSON.parse(text)
-    return value
-  } catch {
-    // Shown as the text that it is.
-    return undefined
-  }
+  // Shown as the text that it is, where printing it as JSON would lose some of it.
+  const read = parseJsonText(text)
+  return read.ok ? read.value : undefined
 }
 
 function shortBody({ body }: InboxMessage): string {

@@ -4,7 +4,7 @@
  * way is refused here, where the text is still known.
  */
 import type { Json } from '../cells/body.ts'
-import { parseJsonText } from '../cells/json-text.ts'
+import { parseJsonText } from '../base/json-text.ts'
 import type { Property, ScalarKind } from '../../schema/model.ts'
 import { microsOf } from '../base/datetime.ts'
 import { isDecimal, losesDigits, losesDigitsAsFloat, wholeOf } from '../base/decimal.ts'

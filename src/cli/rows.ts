@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander'
 import type { Property, Table } from '../../schema/model.ts'
 import type { Json } from '../cells/body.ts'
-import { parseJsonText } from '../cells/json-text.ts'
+import { parseJsonText } from '../base/json-text.ts'
 import type { ReadLevel, RootKey } from '../tables/tables.ts'
 import type { Page } from '../base/page.ts'
 import type { ScanOptions } from '../tables/read-rows.ts'
@@ -163,7 +163,8 @@ function formed(table: Table, property: Property, value: Json): unknown {
   return row[one.name]
 }
 
-function rootOf(
+/** The group that a key names. Throws a usage error that names the key's columns where some are missing. */
+export function rootOf(
   tables: readonly Table[],
   table: Table,
   values: Readonly<Record<string, unknown>>,
@@ -172,11 +173,18 @@ function rootOf(
     table.kind === 'root' ? table.key.parts.map(({ property }) => property) : table.groupKey
   const rootName = table.kind === 'root' ? table.name : table.root
   const root = tables.find(({ name }) => name === rootName)
-  const parts = (root?.key.parts ?? []).map(({ property }, i) => {
-    const name = names[i] ?? property
-    if (values[name] !== undefined) return [property, values[name]] as const
-    throw new CliError(`--key does not name the group: ${name} is missing`, exitUsage)
-  })
+  const rootParts = (root?.key.parts ?? []).map(({ property }, i) => ({
+    property,
+    name: names[i] ?? property,
+  }))
+  const missing = rootParts.filter(({ name }) => values[name] === undefined)
+  if (missing.length > 0) {
+    const wanted = rootParts.map(({ name }) => name).join(', ')
+    const absent = missing.map(({ name }) => name).join(', ')
+    const message = `--key names the group of a ${table.name} by ${wanted}, and lacks ${absent}`
+    throw new CliError(message, exitUsage)
+  }
+  const parts = rootParts.map(({ property, name }) => [property, values[name]] as const)
   return { table: rootName, key: Object.fromEntries(parts) }
 }
 

@@ -13,7 +13,6 @@ import type { Schema } from '../../schema/model.ts'
 import type { SchemaProblem } from '../../schema/problem.ts'
 import { ruleByKind } from '../../schema/rules.ts'
 import { assert } from '../base/assert.ts'
-import { parseJsonText } from '../cells/json-text.ts'
 import { unkeptIndex } from '../tables/registry.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { readInput } from './input-file.ts'
@@ -95,11 +94,6 @@ async function readSchema(path: string): Promise<Read> {
   const text = await readInput(path)
   // No text of a schema begins with a brace, and every JSON of one does.
   if (text.trimStart().startsWith('{')) {
-    const read = parseJsonText(text)
-    // The reader of schemas names the rule that a text breaks which is not JSON.
-    if (!read.ok && !read.reason.startsWith('not JSON')) {
-      throw new CliError(`${file}: ${read.reason}`, exitUsage)
-    }
     return { source: { file }, result: parseSchemaJson(text) }
   }
   return { source: { file, text }, result: parseSchema(text) }

@@ -41,7 +41,14 @@ import { checkDates, filtersOf, type IndexWhere } from './filters.ts'
 import type { Groups } from './groups.ts'
 import { checkedPage } from './indexes.ts'
 import type { BuildOptions, CellBuildOptions, IndexQueryOptions, WriteOptions } from './options.ts'
-import { buildRules, cellBuildRules, checkText, queryRules, writeRules } from './rules.ts'
+import {
+  buildRules,
+  cellBuildRules,
+  checkText,
+  checkUpkeep,
+  queryRules,
+  writeRules,
+} from './rules.ts'
 
 export type { IndexWhere } from './filters.ts'
 export type { CellBuildOptions, IndexQueryOptions } from './options.ts'
@@ -80,12 +87,13 @@ export class CellIndex {
     checkOptions(`${call}: query`, options, queryRules)
     const { select, columns, order, cursor, read = 'current', timeoutMs, signal } = options
     const { datastore, name } = this
+    const { filters, dates } = filtersOf(where, call)
     const operation = {
       kind: 'index' as const,
       datastore,
       name,
       read: { level: read, atLeast: [] },
-      where: filtersOf(where, call),
+      where: filters,
       limit: options.limit ?? pageItemsMax,
       reverse: options.reverse === true,
       verify: options.verify === true,
@@ -100,7 +108,7 @@ export class CellIndex {
     checkSignal(signal)
     if (answer.kind === 'problem') throw errorOf(answer.problem)
     if (answer.kind !== 'index') throw errorOf(notAnAnswer)
-    checkDates(where, answer, call)
+    checkDates(dates, answer, call)
     checkSelected(select, answer.fields, name)
     const entries = answer.entries.map(({ rowKey, values, cells }): CellIndexEntry => {
       const named = answer.fields.map((field, place) => [field, values[place] ?? null] as const)
@@ -146,14 +154,9 @@ function byColumn(cells: readonly StoredCell[]): Readonly<Record<string, Cell>> 
   )
 }
 
-function checkUpkeep(verb: string, name: unknown, options: unknown): void {
-  checkText(`cells.indexes.${verb}`, 'the name of an index', name)
-  checkOptions(`cells.indexes.${verb}`, options, cellBuildRules)
-}
-
 function ofOther(datastore: string, definition: IndexDefinition): StoreError {
   const { name, datastore: other } = definition
-  const message = `cells.indexes.apply: index ${name} is defined over datastore ${other}, and these are the indexes of ${datastore}; apply it by client.cellIndexes('${other}')`
+  const message = `cells.indexes.apply: index ${name} is defined over datastore ${other}, and these are the indexes of ${datastore}; apply it by client.cells('${other}').indexes`
   return new StoreError('invalid', message)
 }
 
@@ -228,7 +231,7 @@ export class CellIndexAdmin {
     name: string,
     options: CellBuildOptions = {},
   ): Promise<{ shards: number; rows: number }> {
-    checkUpkeep('build', name, options)
+    checkUpkeep('cells.indexes.build', name, options, cellBuildRules)
     // Nothing is waited for before all replica sets have heard of it.
     await this.#spread(options)
     const { definition, declaredAt, state } = await this.#named(name, options)
@@ -255,7 +258,7 @@ export class CellIndexAdmin {
     name: string,
     options: CellBuildOptions = {},
   ): Promise<{ shards: number; rows: number }> {
-    checkUpkeep('rebuild', name, options)
+    checkUpkeep('cells.indexes.rebuild', name, options, cellBuildRules)
     const { definition } = await this.#named(name, options)
     const { filled, rows } = await buildCellIndex(this.#build(definition, options))
     return { shards: filled.length, rows }
@@ -263,7 +266,7 @@ export class CellIndexAdmin {
 
   /** Compares what each row has in the index with its cells. */
   async check(name: string, options: CellBuildOptions = {}): Promise<CellIndexReport> {
-    checkUpkeep('check', name, options)
+    checkUpkeep('cells.indexes.check', name, options, cellBuildRules)
     const { definition } = await this.#named(name, options)
     return compareCellIndex(this.#build(definition, options))
   }
@@ -273,8 +276,7 @@ export class CellIndexAdmin {
    * gone on with by another call; rejects with `not-found` when there is none of the name.
    */
   async drop(name: string, options: BuildOptions = {}): Promise<void> {
-    checkText('cells.indexes.drop', 'the name of an index', name)
-    checkOptions('cells.indexes.drop', options, buildRules)
+    checkUpkeep('cells.indexes.drop', name, options, buildRules)
     const { graceMs, onProgress, signal } = options
     const { datastore } = this
     let asked: DropIndex = { kind: 'drop-index', datastore, name }

@@ -21,7 +21,7 @@ import {
 } from '../cells/cell.ts'
 import { purgeItemsMax } from '../cells/limits.ts'
 import { itemsLimit, placesLimit } from '../cells/operation-check.ts'
-import { packCells } from '../cells/new-cells.ts'
+import { packCell, packCells } from '../cells/new-cells.ts'
 import type {
   Answer,
   Answered,
@@ -33,7 +33,7 @@ import type {
   ReadFrom,
   StoredLogPage,
 } from '../cells/operation.ts'
-import { errorOf, problem, valueOf, type Outcome, type Problem } from '../base/problem.ts'
+import { errorOf, outcomeNow, problem, valueOf, type Outcome } from '../base/problem.ts'
 import { allShards, shardOf } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -56,12 +56,12 @@ import type {
 } from './options.ts'
 import {
   batchOf,
-  cellProblem,
   columnPageRules,
   logRules,
   placeOf,
   purgePageRules,
   purgeShardsRules,
+  readCell,
   readRules,
   shardLogRules,
   versionRules,
@@ -93,8 +93,9 @@ export class Cells {
   /** Writes a cell, if it is absent. Rejects with `immutable` when it exists with another body. */
   async put(cell: NewCell, options: WriteOptions = {}): Promise<Written> {
     checkOptions('cells.put', options, writeRules)
-    const [outcome] = await this.#put([cell], options)
-    return valueOf(outcome ?? missingItem)
+    const items = [packCell(readCell(cell, 'needed'))]
+    const answer = await this.#ask({ kind: 'put', datastore: this.datastore, items }, options)
+    return valueOf(expected(answer, 'put').items[0] ?? missingItem)
   }
 
   /** Cells that succeed and fail one by one; the outcomes are in the order of the cells. */
@@ -102,19 +103,12 @@ export class Cells {
     cells: readonly NewCell[],
     options: WriteOptions = {},
   ): Promise<readonly Outcome<Written>[]> {
-    const items = batchOf('cells.putMany', 'the cells', cells, itemsLimit)
+    const given = batchOf('cells.putMany', 'the cells', cells, itemsLimit)
     checkOptions('cells.putMany', options, writeRules)
-    return this.#put(items, options)
-  }
-
-  async #put(
-    cells: readonly NewCell[],
-    options: WriteOptions,
-  ): Promise<readonly Outcome<Written>[]> {
-    const packed = packCells(cells, newCellProblem)
+    const packed = packCells(given, (cell) => readCell(cell, 'needed'))
     const { items } = packed
     // An empty batch is sent too, for its problem.
-    if (items.length === 0 && cells.length > 0) return packed.outcomes([])
+    if (items.length === 0 && given.length > 0) return packed.outcomes([])
     const { datastore } = this
     const answer = await this.#ask({ kind: 'put', datastore, items }, options)
     return packed.outcomes(expected(answer, 'put').items)
@@ -129,12 +123,10 @@ export class Cells {
   }
 
   /** What a batch of one would give; by two promises, and not by one of each step. */
-  #getOne(item: GetItem, options: ReadOptions): Promise<Cell | undefined> {
-    const wrong = cellProblem(item, 'optional')
-    if (wrong !== undefined) throw errorOf(wrong)
+  #getOne(given: GetItem, options: ReadOptions): Promise<Cell | undefined> {
     const { datastore } = this
     const { service, timeoutMs } = this.#parts
-    const items = [item]
+    const items = [readCell(given, 'optional')]
     const read = this.#readFrom(options, items)
     const operation = { kind: 'get', datastore, read, items } as const
     const { signal } = options
@@ -150,16 +142,12 @@ export class Cells {
   ): Promise<readonly Outcome<Cell | undefined>[]> {
     const items = batchOf('cells.getMany', 'the items', given, itemsLimit)
     checkOptions('cells.getMany', options, readRules)
-    const refused = items.map((item): Outcome<Cell | undefined> | undefined => {
-      const wrong = cellProblem(item, 'optional')
-      return wrong && { kind: 'problem', problem: wrong }
-    })
-    const good = items.filter((_, i) => refused[i] === undefined)
-    if (good.length === 0 && items.length > 0) return withRefused(refused, [])
     const { datastore } = this
-    const read = this.#readFrom(options, good)
-    const answer = await this.#ask({ kind: 'get', datastore, read, items: good }, options)
-    return withRefused(refused, expected(answer, 'get').items.map(cellOutcome))
+    return oneByOne(items, readItem, async (good) => {
+      const read = this.#readFrom(options, good)
+      const answer = await this.#ask({ kind: 'get', datastore, read, items: good }, options)
+      return expected(answer, 'get').items.map(cellOutcome)
+    })
   }
 
   /** The latest cell of each column of a row, by column name. */
@@ -206,7 +194,7 @@ export class Cells {
       since === undefined
         ? { kind: 'after', shard, addedId: after ?? 0 }
         : { kind: 'since', shard, timestamp: storeTime(since, 'cells.shardLog: since') }
-    const [outcome] = await this.#log('cells.shardLog', [place], rest)
+    const [outcome] = await this.#log([placeOf('cells.shardLog', place)], rest)
     return valueOf(outcome ?? missingItem)
   }
 
@@ -217,15 +205,14 @@ export class Cells {
   ): Promise<readonly Outcome<LogPage>[]> {
     const items = batchOf('cells.shardLogs', 'the places', places, placesLimit)
     checkOptions('cells.shardLogs', options, logRules)
-    return this.#log('cells.shardLogs', items, options)
+    const read = (place: GivenPlace): LogPlace => placeOf('cells.shardLogs', place)
+    return oneByOne(items, read, (good) => this.#log(good, options))
   }
 
   async #log(
-    call: string,
-    given: readonly GivenPlace[],
+    places: readonly LogPlace[],
     options: LogOptions,
   ): Promise<readonly Outcome<LogPage>[]> {
-    const places = given.map((place) => placeOf(call, place))
     const { limit = pageItemsMax, waitMs = 0 } = options
     const { datastore } = this
     const shards = places.map(({ shard }) => shard)
@@ -311,8 +298,24 @@ export class Cells {
   }
 }
 
-function newCellProblem(cell: NewCell): Problem | undefined {
-  return cellProblem(cell, 'needed')
+function readItem(item: GetItem): GetItem {
+  return readCell(item, 'optional')
+}
+
+/** What `read` throws of one item is the outcome of that item, and the node gets the others; in their order. */
+async function oneByOne<Given, Item, Value>(
+  given: readonly Given[],
+  read: (one: Given) => Item,
+  ask: (items: readonly Item[]) => Promise<readonly Outcome<Value>[]>,
+): Promise<readonly Outcome<Value>[]> {
+  const items = given.map((one) => outcomeNow(() => read(one)))
+  const good = items.flatMap((one) => (one.kind === 'ok' ? [one.value] : []))
+  // An empty batch is sent too, for its problem.
+  const asked = good.length > 0 || given.length === 0 ? await ask(good) : []
+  return withRefused(
+    items.map((one) => (one.kind === 'ok' ? undefined : one)),
+    asked,
+  )
 }
 
 /** Options that a call cannot do without. */
@@ -323,8 +326,7 @@ function needed<Options>(call: string, options: Options | undefined): Options {
 
 /** Throws `invalid` for what names no row or column. */
 function checkName(name: { readonly rowKey: string; readonly column?: string }): void {
-  const wrong = cellProblem('column' in name ? name : { ...name, column: '_' }, 'optional')
-  if (wrong !== undefined) throw errorOf(wrong)
+  readCell({ column: '_', ...name }, 'optional')
 }
 
 function onlyCell({ answer }: Answered): Cell | undefined {

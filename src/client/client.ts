@@ -76,7 +76,10 @@ export class Client {
   readonly #sessions: Sessions
   readonly #seen = new SeenPositions()
   readonly #caller: RequestSender
+  readonly #signal: AbortSignal | undefined
   #isClosed = false
+  /** An error of closing belongs to the caller of `close`; the signal has none. */
+  readonly #onAbort = (): void => void this.close().catch(() => undefined)
   readonly #checkOpen = (): void => {
     if (this.#isClosed) throw errorOf(closed)
   }
@@ -87,8 +90,11 @@ export class Client {
   readonly #conclude = (replied: Replied, operation: CellOperation): Answered =>
     this.#noteSeen(replied, operation)
 
-  constructor(ports: ClientPorts, limits: Partial<ClientLimits> = {}) {
+  /** `signal`: closes it when it is aborted. */
+  constructor(ports: ClientPorts, limits: Partial<ClientLimits> = {}, signal?: AbortSignal) {
     this.#ports = ports
+    this.#signal = signal
+    signal?.addEventListener('abort', this.#onAbort, { once: true })
     this.#limits = { ...defaultClientLimits, callsMax: applicationCallsMax, ...limits }
     this.#sessions = new Sessions(ports.clock, ports.random)
     this.#caller = new RequestSender(ports, this.#limits)
@@ -260,6 +266,7 @@ export class Client {
   /** Ends all calls and gives the connections back. Idempotent. */
   async close(): Promise<void> {
     this.#isClosed = true
+    this.#signal?.removeEventListener('abort', this.#onAbort)
     const handlers = this.queues.close()
     await this.#caller.close()
     await handlers

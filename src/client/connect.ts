@@ -6,6 +6,7 @@ import { WsClientDialer } from '../adapters/ws-clients.ts'
 import { checkOptions, listOf, text, wrongArgument, type Rules } from '../base/arguments.ts'
 import { isClusterId } from '../base/ids.ts'
 import { timeoutRule } from '../txn/intents.ts'
+import { checkSignal, signalRule } from '../txn/signalled.ts'
 import { StoreError } from '../base/errors.ts'
 import { secretProblem } from '../base/secret-text.ts'
 import { wordsFor } from '../base/words.ts'
@@ -26,6 +27,8 @@ export interface ConnectOptions {
   readonly cluster?: string
   /** For calls that name no time-out of their own; default 10 seconds. */
   readonly timeoutMs?: number
+  /** Closes the client when it is aborted, as its `close` does; no client is made when it is aborted before. */
+  readonly signal?: AbortSignal
 }
 
 const connectRules: Rules<ConnectOptions> = {
@@ -36,12 +39,13 @@ const connectRules: Rules<ConnectOptions> = {
     words: '1 to 64 of a-z, 0-9 and -',
   },
   timeoutMs: timeoutRule,
+  signal: signalRule,
 }
 
 /**
  * A client of these nodes. Connections are made in the background: the first call waits for one,
  * until its time-out. Rejects with `invalid` when the addresses are not such, an option is not known, or the secret cannot
- * be one.
+ * be one, and with `closed` when the signal is aborted.
  */
 export async function connect(options: ConnectOptions): Promise<Client> {
   const given: unknown = options
@@ -58,12 +62,13 @@ export async function connect(options: ConnectOptions): Promise<Client> {
   if (options.secret === '') {
     throw new StoreError('invalid', 'the secret is empty; leave it out where the cluster has none')
   }
+  checkSignal(options.signal)
   return dial(options)
 }
 
 /** The same with bounds of its own, for commands of this program. */
 export function dial(options: ConnectOptions, limits: Partial<ClientLimits> = {}): Client {
-  const { secret = '', cluster, timeoutMs } = options
+  const { secret = '', cluster, timeoutMs, signal } = options
   const nodes: readonly string[] | undefined = options.endpoints
   const urls = [...new Set((nodes ?? []).map(nodeUrl))]
   if (urls.length === 0) throw new StoreError('invalid', 'a client needs the address of a node')
@@ -81,7 +86,7 @@ export function dial(options: ConnectOptions, limits: Partial<ClientLimits> = {}
     log: () => undefined,
   })
   const ports = { transport, clock: systemClock, random: systemRandom, scope: asyncScope() }
-  return new Client(ports, { ...limits, ...(timeoutMs !== undefined && { timeoutMs }) })
+  return new Client(ports, { ...limits, ...(timeoutMs !== undefined && { timeoutMs }) }, signal)
 }
 
 function nodeUrl(text: string): string {

@@ -1,5 +1,6 @@
 /** What a query asks of the fields of an index over cells, as programs and the command line give it. */
 import { isMicros, isoOf, narrowed } from '../base/datetime.ts'
+import { readGiven } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
 import { isLikeMilliseconds } from '../base/given-time.ts'
 import { hiddenIn } from '../base/readable.ts'
@@ -19,27 +20,37 @@ export type IndexWhere = Readonly<
 const comparisonWords = indexComparisons.join(', ')
 const valueWords = 'a string, a number, true or false, or in a program a bigint or a Date'
 
+/** The filters, each part read once. */
+export interface AskedFilters {
+  readonly filters: readonly IndexFilter[]
+  /** The fields that are compared to a Date. */
+  readonly dates: ReadonlySet<string>
+}
+
 /**
  * Throws `invalid` for what is no filter: it would be passed over, and more entries found than were asked
  * for. A field that is named and undefined is none either. `where` is 'index trips_by_city'.
  */
-export function filtersOf(given: IndexWhere, where: string): readonly IndexFilter[] {
+export function filtersOf(given: IndexWhere, where: string): AskedFilters {
   return filtersOfGiven(given, where)
 }
 
 /** The same of anything. */
-export function filtersOfGiven(asked: unknown, where: string): readonly IndexFilter[] {
-  if (!isMembers(asked)) {
+export function filtersOfGiven(asked: unknown, where: string): AskedFilters {
+  const fields = membersOf(asked, where, 'what is asked')
+  if (fields === undefined) {
     const words = 'an object of fields, each with a value or comparisons'
     throw wrong(where, 'what is asked', asked, words)
   }
-  checkOpenly(where, 'what is asked', asked)
-  return Object.entries(asked).flatMap(([field, one]): readonly IndexFilter[] => {
-    if (!isMembers(one)) return [{ field, comparison: 'eq', value: valueOf(where, field, one) }]
-    checkOpenly(where, field, one)
-    const compared = Object.entries(one)
-    if (compared.length === 0) {
+  const dates = new Set<string>()
+  const filters = fields.flatMap(([field, one]): readonly IndexFilter[] => {
+    const compared = membersOf(one, where, field)
+    if (compared?.length === 0) {
       throw wrong(where, field, one, `${valueWords}, or comparisons: ${comparisonWords}`, 'empty')
+    }
+    if (isDate(one) || compared?.some(([, value]) => isDate(value)) === true) dates.add(field)
+    if (compared === undefined) {
+      return [{ field, comparison: 'eq', value: valueOf(where, field, one) }]
     }
     return compared.map(([name, value]) => ({
       field,
@@ -47,17 +58,21 @@ export function filtersOfGiven(asked: unknown, where: string): readonly IndexFil
       value: valueOf(where, `${field}.${name}`, value),
     }))
   })
+  return { filters, dates }
 }
 
-/** A comparison that is passed over would be another question. */
-function checkOpenly(where: string, place: string, value: object): void {
-  const hidden = hiddenIn(value)
-  if (hidden === undefined) return
-  throw new StoreError('invalid', `${where}: ${place} has ${hidden}; leave it out`)
-}
-
-function isMembers(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && isPlain(value)
+/** The members of an object, and undefined of any other value. A comparison that is passed over would be another question. */
+function membersOf(
+  value: unknown,
+  where: string,
+  place: string,
+): readonly (readonly [string, unknown])[] | undefined {
+  if (typeof value !== 'object' || value === null || !isPlain(value)) return undefined
+  return readGiven(`${where}: ${place}`, () => {
+    const hidden = hiddenIn(value)
+    if (hidden === undefined) return Object.entries(value)
+    throw new StoreError('invalid', `${where}: ${place} has ${hidden}; leave it out`)
+  })
 }
 
 function comparisonOf(where: string, field: string, name: string): IndexComparison {
@@ -106,14 +121,13 @@ function microsOf(date: Date): number | bigint | undefined {
 
 /** Throws `invalid` where a date was compared to a field of another type; only the answer knows types. */
 export function checkDates(
-  given: IndexWhere,
+  dates: ReadonlySet<string>,
   { fields, types }: Pick<IndexAnswer, 'fields' | 'types'>,
   where: string,
 ): void {
-  for (const [field, asked] of Object.entries(given)) {
-    const values: readonly unknown[] = isMembers(asked) ? Object.values(asked) : [asked]
+  for (const field of dates) {
     const type = types[fields.indexOf(field)]
-    if (type === 'datetime' || !values.some(isDate)) continue
+    if (type === 'datetime') continue
     const message = `${where}: ${field} is of type ${type ?? 'none'}, and a Date is a value of the type datetime`
     throw new StoreError('invalid', message)
   }

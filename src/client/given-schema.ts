@@ -1,5 +1,5 @@
 /** Schemas as programs give them to a client: what `defineSchema` made, or its model, and nothing else. */
-import { wrongArgument } from '../base/arguments.ts'
+import { readGiven, wrongArgument } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
 import { isList, isReadable } from '../base/readable.ts'
 import { wordsFor } from '../base/words.ts'
@@ -61,6 +61,7 @@ function checkForm(call: string, model: unknown): Schema {
 
 function memberOf(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null || !isReadable(value)) return undefined
-  const member: unknown = Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined
-  return member
+  return readGiven('the schema', (): unknown =>
+    Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined,
+  )
 }

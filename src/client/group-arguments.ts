@@ -2,6 +2,7 @@
 import {
   callback,
   checkArgument,
+  givenMember,
   numberWithin,
   oneOf,
   optionsProblem,
@@ -103,8 +104,8 @@ export function checkFrom(call: string, given: unknown): void {
 export function checkAsked(call: string, given: unknown): void {
   checkArgument(call, 'what is read first', given, object)
   if (!isObject(given)) return
-  checkArgument(call, 'keys', Reflect.get(given, 'keys'), bytesList)
-  const asked: unknown = Reflect.get(given, 'range')
+  checkArgument(call, 'keys', givenMember(`${call}: what is read first`, given, 'keys'), bytesList)
+  const asked: unknown = givenMember(`${call}: what is read first`, given, 'range')
   if (asked !== undefined) checkRange(call, asked)
 }
 
@@ -142,9 +143,10 @@ export function checkLock(call: string, name: unknown, lock: unknown, work: unkn
   checkGroup(call, name)
   checkArgument(call, 'the lock', lock, { ...object, words: 'an object of name, holdMs, waitMs' })
   if (isObject(lock)) {
-    throwIf(lockNameProblem(Reflect.get(lock, 'name')))
-    checkArgument(call, 'holdMs', Reflect.get(lock, 'holdMs'), lockMs)
-    checkArgument(call, 'waitMs', Reflect.get(lock, 'waitMs'), lockMs)
+    const member = (of: string): unknown => givenMember(`${call}: the lock`, lock, of)
+    throwIf(lockNameProblem(member('name')))
+    checkArgument(call, 'holdMs', member('holdMs'), lockMs)
+    checkArgument(call, 'waitMs', member('waitMs'), lockMs)
   }
   checkArgument(call, 'the work', work, callback)
 }

@@ -5,7 +5,7 @@
 import { keyBytesMax, rangeEndBytesMax, sessionCharsMax } from '../base/limits.ts'
 import { problem, type Problem } from '../base/problem.ts'
 import { wordsFor } from '../base/words.ts'
-import type { IntentName, RowRange } from '../group/replica-port.ts'
+import type { IntentName, RowRange, Submission } from '../group/replica-port.ts'
 import type { GroupOperation, ReadGroup } from '../txn/group-operation.ts'
 import { lockNameCharsMax } from '../wire/client/client-fields.ts'
 import { isText } from '../../schema/values.ts'
@@ -18,6 +18,8 @@ export function groupOperationProblem(operation: GroupOperation): Problem | unde
       return intentProblem(operation.intent)
     case 'list-groups':
       return limitProblem(operation.limit)
+    case 'commit-group':
+      return submissionProblem(operation.submission)
     default:
       return undefined
   }
@@ -28,10 +30,25 @@ function readProblem({ from, atLeast, keys, range }: ReadGroup): Problem | undef
     (from.kind === 'at' ? countProblem('a time in microseconds', from.timestamp) : undefined) ??
     countProblem('a position', atLeast)
   if (wrong !== undefined) return wrong
-  for (const { length } of keys) {
-    if (length > keyBytesMax) return tooLarge('a key', 'keyBytesMax', keyBytesMax, length)
+  return keysProblem(keys) ?? (range && rangeProblem(range))
+}
+
+/** The node bounds the sizes of the whole transaction; longer keys it would not even read. */
+function submissionProblem({ reads, ranges, mutations }: Submission): Problem | undefined {
+  return keysProblem(reads) ?? keysProblem(mutations.map(({ key }) => key)) ?? rangesProblem(ranges)
+}
+
+function rangesProblem(ranges: Submission['ranges']): Problem | undefined {
+  for (const range of ranges) {
+    const wrong = rangeProblem(range)
+    if (wrong !== undefined) return wrong
   }
-  return range && rangeProblem(range)
+  return undefined
+}
+
+function keysProblem(keys: readonly Uint8Array[]): Problem | undefined {
+  const long = keys.find(({ length }) => length > keyBytesMax)
+  return long && tooLarge('a key', 'keyBytesMax', keyBytesMax, long.length)
 }
 
 function rangeProblem({ gte, gt, lt, limit }: RowRange): Problem | undefined {

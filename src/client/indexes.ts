@@ -19,7 +19,7 @@ import { withdrawnIn } from '../../schema/version.ts'
 import type { IntentSource } from '../txn/session.ts'
 import type { Groups } from './groups.ts'
 import type { BuildOptions, WriteOptions } from './options.ts'
-import { buildRules, checkText, writeRules } from './rules.ts'
+import { buildRules, checkUpkeep, writeRules } from './rules.ts'
 
 export interface ClientIndexParts {
   readonly groups: Groups
@@ -82,20 +82,20 @@ export class IndexAdmin {
    * have the same value in a unique index, and with `not-found` when it is dropped.
    */
   async build(index: string, options: BuildOptions = {}): Promise<BuildReport> {
-    checkUpkeep('build', index, options)
+    checkUpkeep('indexes.build', index, options, buildRules)
     const { parts, view } = await this.#upkeep(index, options)
     return buildIndex(parts, lifeOf(view.lives, index), options.graceMs)
   }
 
   /** Puts all rows into the index again, and takes out what is of no row; it goes on being asked. */
   async rebuild(index: string, options: BuildOptions = {}): Promise<BuildReport> {
-    checkUpkeep('rebuild', index, options)
+    checkUpkeep('indexes.rebuild', index, options, buildRules)
     return makeIndex(await this.#ready(index, options))
   }
 
   /** Compares the index with the rows of its table. */
   async check(index: string, options: BuildOptions = {}): Promise<BuiltIndexReport> {
-    checkUpkeep('check', index, options)
+    checkUpkeep('indexes.check', index, options, buildRules)
     return (await compareIndex(await this.#ready(index, options))).report
   }
 
@@ -105,7 +105,7 @@ export class IndexAdmin {
    * another one. Rejects with `not-found` when there was never an index of this name.
    */
   async drop(name: string, options: BuildOptions = {}): Promise<{ readonly cleared: number }> {
-    checkUpkeep('drop', name, options)
+    checkUpkeep('indexes.drop', name, options, buildRules)
     const { compiled, view } = await this.#schema(options)
     const { groups, clock, timeoutMs } = this.#parts
     let { version } = view
@@ -178,11 +178,6 @@ export class IndexAdmin {
       list: (prefix, after, limit) => until.list(prefix, after, limit, timeoutMs),
     }
   }
-}
-
-function checkUpkeep(verb: string, index: unknown, options: unknown): void {
-  checkText(`indexes.${verb}`, 'the name of an index', index)
-  checkOptions(`indexes.${verb}`, options, buildRules)
 }
 
 /** Throws `invalid` for a number of rows that no step looks at. */

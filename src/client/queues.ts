@@ -3,6 +3,8 @@ import {
   callback,
   checkArgument,
   checkOptions,
+  givenMember,
+  readGiven,
   wrongArgument,
   type Rule,
 } from '../base/arguments.ts'
@@ -36,17 +38,26 @@ const optional: Rule = {
   words: callback.words,
 }
 
+/** The call, of which each member was read once. */
+function readHandleCall(call: HandleCall): HandleCall {
+  checkHandleCall(call)
+  const copy = readGiven('queues.handle: the call', () => ({ ...call }))
+  checkHandleCall(copy)
+  return copy
+}
+
 function checkHandleCall(given: unknown): void {
   const call = 'queues.consume'
   if (typeof given !== 'object' || given === null || !isReadable(given)) {
     throw wrongArgument(call, 'the call', given, 'an object of queue, handle, and options')
   }
-  checkText(call, 'queue', Reflect.get(given, 'queue'))
-  checkArgument(call, 'handle', Reflect.get(given, 'handle'), callback)
+  const member = (name: string): unknown => givenMember(`${call}: the call`, given, name)
+  checkText(call, 'queue', member('queue'))
+  checkArgument(call, 'handle', member('handle'), callback)
   for (const name of ['prepare', 'onHandled', 'onFailed']) {
-    checkArgument(call, name, Reflect.get(given, name), optional)
+    checkArgument(call, name, member(name), optional)
   }
-  const signal: unknown = Reflect.get(given, 'signal')
+  const signal = member('signal')
   if (signal !== undefined) checkArgument(call, 'signal', signal, signalRule)
 }
 
@@ -75,11 +86,10 @@ export class Queues implements QueueSource {
   }
 
   /** Begins to handle a queue's messages in all groups, until it is stopped. */
-  consume(call: HandleCall): QueueHandler {
+  consume(given: HandleCall): QueueHandler {
     if (this.#isClosed) throw errorOf(closed)
     const { ask, groups, clock, random, intents } = this.#parts
-    checkHandleCall(call)
-    const { queue, prepare, handle, onHandled, signal, ...rest } = call
+    const { queue, prepare, handle, onHandled, signal, ...rest } = readHandleCall(given)
     const { onFailed = () => undefined, ...options } = rest
     checkSignal(signal)
     // It lists all groups every second: those of a set that is away must not keep it from the others.

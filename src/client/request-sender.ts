@@ -183,14 +183,12 @@ export class RequestSender {
       const nowMs = this.#ports.clock.monotonicMs()
       const end = (replied: Replied): void => resolve(conclude(replied, operation))
       const one = inFlightCall({ call, operation, bytes, nowMs, timeoutMs, end, reject })
+      if (pace !== undefined) one.forget = whenGone(pace, () => this.#abandon(one))
+      // Given up already: then nothing is sent.
+      if (one.isOver) return
       const refusedMs = this.#holding.enter(one, nowMs)
       if (refusedMs !== undefined) this.#finish(one, heldBack(refusedMs))
-      if (pace !== undefined) this.#watch(one, pace)
     })
-  }
-
-  #watch(one: InFlight, pace: Pick<Pace, 'onGone'>): void {
-    if (!one.isOver) one.forget = whenGone(pace, () => this.#abandon(one))
   }
 
   /** Nobody waits for it: its node need not go on. */

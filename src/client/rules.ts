@@ -2,30 +2,35 @@
 import {
   callback,
   checkArgument,
+  checkList,
+  checkOptions,
+  givenMembers,
+  readGiven,
   flag,
   listOf,
   number,
   oneOf,
+  readMembers,
   text,
   wholeFrom,
   wrongArgument,
   type Rule,
   type Rules,
 } from '../base/arguments.ts'
-import { errorText } from '../base/error-text.ts'
 import { StoreError } from '../base/errors.ts'
 import { microsOfGiven, storeTime } from '../base/given-time.ts'
 import { batchItemsMax } from '../base/limits.ts'
-import { errorOf, problem, type Problem } from '../base/problem.ts'
+import { errorOf } from '../base/problem.ts'
 import { elementsOf, hiddenIn, isList, isReadable } from '../base/readable.ts'
 import { unknownWord } from '../base/suggest.ts'
 import { wordsFor } from '../base/words.ts'
 import { nameProblem } from '../cells/cell.ts'
 import { batchProblem, placeProblem, type BatchLimit } from '../cells/operation-check.ts'
-import type { LogPlace } from '../cells/operation.ts'
+import type { GetItem, LogPlace } from '../cells/operation.ts'
 import { isShard, shardCount } from '../cells/shard.ts'
 import type { Submission } from '../group/replica-port.ts'
 import { upkeepBounds } from '../indexes/limits.ts'
+import { typed } from '../tables/types.ts'
 import { timeoutRule } from '../txn/intents.ts'
 import { signalRule } from '../txn/signalled.ts'
 import type {
@@ -117,6 +122,17 @@ export const intentRules: Rules<Submission['intent']> = {
   ...{ session: text, sequence: number, expiresAt: number, floor: number },
 }
 
+/** The name and the options of a call that looks after one index; `call` is 'indexes.build'. */
+export function checkUpkeep<Options>(
+  call: string,
+  name: unknown,
+  options: Options,
+  rules: Rules<Options>,
+): void {
+  checkText(call, 'the name of an index', name)
+  checkOptions(call, options, rules)
+}
+
 /** The name of a schema or a group. */
 export function checkText(call: string, name: string, value: unknown): void {
   checkArgument(call, name, value, text)
@@ -134,8 +150,11 @@ export function batchOf<Item>(
 ): readonly Item[] {
   const list: unknown = given
   if (!isList(list)) throw wrongArgument(call, name, list, 'a list')
-  const items = elementsOf(given, limit.limitValue)
-  if (items !== undefined) return items
+  const items = readGiven(`${call}: ${name}`, () => elementsOf(given, limit.limitValue))
+  if (items !== undefined) {
+    checkList(`${call}: ${name}`, list)
+    return items
+  }
   const { length } = given
   const tooMany = length > limit.limitValue && batchProblem(length, limit)
   throw tooMany ? errorOf(tooMany) : wrongArgument(call, 'the length of the list', length, aLength)
@@ -153,40 +172,38 @@ const ofReadCells: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Why this is no cell to be asked for, or to be put; `refKey`: whether it has to have one. A name that is
- * not known is refused: `refkey` would else ask for the latest cell.
+ * A cell to be asked for or to be put, a copy of which each member was read once; `refKey`: whether it has to have one.
+ * Throws `invalid`, also for a name that is not known: `refkey` would else ask for the latest cell.
  */
-export function cellProblem(cell: unknown, refKey: 'needed' | 'optional'): Problem | undefined {
-  try {
-    return readCellProblem(cell, refKey)
-  } catch (error) {
-    // A getter, or the handler of a proxy, threw.
-    throw new StoreError(
-      'invalid',
-      `a cell cannot be read: ${errorText(error)}`,
-      {},
-      { cause: error },
-    )
-  }
-}
-
-function readCellProblem(cell: unknown, refKey: 'needed' | 'optional'): Problem | undefined {
-  if (typeof cell !== 'object' || cell === null || !isReadable(cell) || Array.isArray(cell)) {
+export function readCell<Given extends GetItem>(cell: Given, refKey: 'needed' | 'optional'): Given {
+  const given: unknown = cell
+  if (typeof given !== 'object' || given === null || !isReadable(given) || Array.isArray(given)) {
     const words = 'an object of rowKey, column and refKey'
-    return problem('invalid', `a cell is ${wordsFor(cell)}; expected ${words}`)
+    throw new StoreError('invalid', `a cell is ${wordsFor(given)}; expected ${words}`)
   }
-  for (const name in cell) {
-    if (ofReadCells.has(name)) continue
-    return problem('invalid', `a cell: ${unknownWord('property', name, ofCells)}`)
-  }
-  const hidden = hiddenIn(cell)
-  if (hidden !== undefined) return problem('invalid', `a cell: it has ${hidden}; leave it out`)
+  const copy = readGiven('a cell', () => cellMembersOf(given))
   for (const name of ['rowKey', 'column', 'refKey']) {
     if (name === 'refKey' && refKey === 'optional') continue
-    if (Reflect.get(cell, name) === undefined)
-      return problem('invalid', `a cell: ${name} is absent; it is required`)
+    if (copy[name] === undefined) {
+      throw new StoreError('invalid', `a cell: ${name} is absent; it is required`)
+    }
   }
-  return nameProblem(cell)
+  const read = typed<Given>(copy)
+  const wrong = nameProblem(read)
+  if (wrong !== undefined) throw errorOf(wrong)
+  return read
+}
+
+function cellMembersOf(cell: object): Readonly<Record<string, unknown>> {
+  for (const name in cell) {
+    if (ofReadCells.has(name)) continue
+    throw new StoreError('invalid', `a cell: ${unknownWord('property', name, ofCells)}`)
+  }
+  const hidden = hiddenIn(cell)
+  if (hidden !== undefined) {
+    throw new StoreError('invalid', `a cell: it has ${hidden}; leave it out`)
+  }
+  return readMembers(cell, ofCells)
 }
 
 const placeNames: Rules<{ kind: unknown; shard: unknown; addedId: unknown; timestamp: unknown }> = {
@@ -200,27 +217,18 @@ const placeMembers = [...Object.keys(placeNames), 'asOf']
 
 /** A place in a shard's log as programs give it; throws `invalid`. */
 export function placeOf(call: string, given: GivenPlace): LogPlace {
-  const value: unknown = given
   const words = "{ kind: 'after', shard, addedId } or { kind: 'since', shard, timestamp }"
-  if (typeof value !== 'object' || value === null || !isReadable(value) || Array.isArray(value)) {
-    throw new StoreError('invalid', `${call}: a place is ${wordsFor(value)}; expected ${words}`)
-  }
-  for (const name in value) {
-    if (placeMembers.includes(name)) continue
-    throw new StoreError('invalid', `${call}: ${unknownWord('property', name, placeMembers)}`)
-  }
-  const hidden = hiddenIn(value)
-  if (hidden !== undefined) throw new StoreError('invalid', `${call}: a place has ${hidden}`)
-  const { kind } = given
+  const members = givenMembers(call, 'a place', given, { known: placeMembers, words })
+  const { kind, shard, addedId, timestamp, asOf } = members
   if (!placeNames.kind.accepts(kind)) {
     throw new StoreError('invalid', `${call}: kind is ${wordsFor(kind)}; expected ${words}`)
   }
-  const place: LogPlace =
-    given.kind === 'after'
-      ? given
-      : { ...given, timestamp: storeTime(given.timestamp, `${call}: timestamp`) }
+  const place = typed<LogPlace>(
+    kind === 'after'
+      ? { kind, shard, addedId, ...(asOf !== undefined && { asOf }) }
+      : { kind, shard, timestamp: storeTime(timestamp, `${call}: timestamp`) },
+  )
   const wrong = placeProblem(place)
-  if (wrong !== undefined)
-    throw new StoreError(wrong.code, `${call}: ${wrong.message}`, wrong.detail)
-  return place
+  if (wrong === undefined) return place
+  throw new StoreError(wrong.code, `${call}: ${wrong.message}`, wrong.detail)
 }

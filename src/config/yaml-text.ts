@@ -3,7 +3,7 @@
  * Whatever means more than it shows is refused: anchors and their aliases, of which a few lines make
  * millions, and tags, which the parser passes over.
  */
-import { isAlias, LineCounter, parseDocument, visit, type Document } from 'yaml'
+import { isAlias, isCollection, LineCounter, parseDocument, visit, type Document } from 'yaml'
 
 export interface YamlMistake {
   /** Both count from 1. */
@@ -21,6 +21,9 @@ export type YamlText =
 /** More than any file of settings or definitions has. */
 const charsMax = 1_000_000
 const mistakesMax = 20
+/** Lists and maps inside one another. */
+const depthMax = 64
+const tooDeep = `lists and maps are nested deeper than ${depthMax} levels`
 
 export function yamlOf(text: string): YamlText {
   if (text.length > charsMax) {
@@ -32,6 +35,7 @@ export function yamlOf(text: string): YamlText {
     return { line: Math.max(1, line), column: Math.max(1, col) }
   }
   const mistakes: YamlMistake[] = []
+  let isTooDeep = false
   try {
     const document = parseDocument(text, { lineCounter, prettyErrors: false })
     for (const { pos, code, message } of [...document.errors, ...document.warnings]) {
@@ -41,21 +45,25 @@ export function yamlOf(text: string): YamlText {
       })
     }
     visit(document, {
-      Node: (_key, node) => {
+      Node: (_key, node, path) => {
+        if (path.filter(isCollection).length > depthMax) isTooDeep = true
+        if (isTooDeep) return visit.BREAK
         const isNamed = 'anchor' in node && node.anchor !== undefined
-        if (!isAlias(node) && !isNamed) return
+        if (!isAlias(node) && !isNamed) return undefined
         const what = isAlias(node) ? 'aliases' : 'anchors'
         mistakes.push({
           ...placeOf(node.range?.[0] ?? 0),
           text: `${what} are not supported; write it out`,
         })
+        return undefined
       },
     })
+    if (isTooDeep) return refused(tooDeep)
     if (mistakes.length === 0) return { ok: true, document, placeOf }
   } catch (error) {
     // The parser calls itself for each level.
     if (!(error instanceof RangeError)) throw error
-    return refused('lists or maps lie too deep inside one another')
+    return refused(tooDeep)
   }
   return { ok: false, mistakes: mistakes.slice(0, mistakesMax) }
 }

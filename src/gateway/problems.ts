@@ -4,7 +4,7 @@
  * has a better word for (405, 415).
  */
 import { shardOfGroup } from '../cells/cell-table.ts'
-import { retryByCode, type StoreErrorCode, type UnreadyIndex } from '../base/errors.ts'
+import { retryOverHttp, type StoreErrorCode, type UnreadyIndex } from '../base/errors.ts'
 import { bytesOfGroup, type GroupId } from '../base/ids.ts'
 import { problem, type Problem } from '../base/problem.ts'
 
@@ -82,7 +82,7 @@ export function problemDetails(
     detail: of.message,
     ...(instance !== undefined && { instance }),
     code: of.code,
-    retry: retryByCode[of.code],
+    retry: retryOverHttp[of.code],
     ...(group !== undefined && { group: groupText(group) }),
     ...(limit !== undefined && { limit }),
     ...(limitValue !== undefined && { limitValue }),

@@ -1,7 +1,7 @@
 /** Request bodies: read up to a bound and no further, then as JSON without loss. */
 import { StoreError } from '../base/errors.ts'
 import type { Json } from '../cells/body.ts'
-import { parseJsonText } from '../cells/json-text.ts'
+import { parseJsonText } from '../base/json-text.ts'
 import { problem } from '../base/problem.ts'
 import { HttpProblem, refuse } from './problems.ts'
 

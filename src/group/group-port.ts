@@ -47,9 +47,15 @@ export interface FirstRead {
   readonly page?: RowPage
 }
 
-/** Rejects with StoreErrors: `unavailable`, `snapshot-too-old`, `overloaded`, `too-large`, `closed`. */
+/**
+ * Rejects with StoreErrors: `unavailable`, `snapshot-too-old`, `overloaded`, `too-large`, `closed`; with
+ * `invalid` for what no answer has named, such as a position that no entry of the group has.
+ */
 export interface GroupPort {
-  /** `atLeast`: a position that the session has seen already. */
+  /**
+   * `atLeast`: a position that the session has seen already. A read at a timestamp does not wait for it: each
+   * replica that has applied the timestamp has its whole state.
+   */
   view(group: GroupId, from: ReadFrom, timeoutMs: number, atLeast?: Position): Promise<View>
   /**
    * The same, with what is read first at the view: one request instead of two, where reads are requests.

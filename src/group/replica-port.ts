@@ -157,8 +157,8 @@ export interface LocalReplica {
   /** Whether this node is a replica of the group. Requests for other groups go to other nodes. */
   holds(group: GroupId): boolean
   /**
-   * Resolves with the outcome, at the latest `timeoutMs` from now (`unknown`). Rejects with
-   * `too-large`, and with nothing else, where the submission exceeds a bound; nothing happened then.
+   * Resolves with the outcome, at the latest `timeoutMs` from now (`unknown`, as a node says that stops). Rejects
+   * with `too-large`, and with nothing else, where the submission exceeds a bound; nothing happened then.
    */
   submit(submission: Submission, timeoutMs: number): Promise<Outcome>
   /**
@@ -170,7 +170,7 @@ export interface LocalReplica {
   /**
    * Brings the group up to what `level` promises and resolves with the point reached; the row
    * reads below then see at least that. Rejects with `unavailable` when no majority answers in time.
-   * `atLeast` makes it wait for a position a session has already seen.
+   * `atLeast` makes it wait for a position a session has already seen; one that no entry has is `invalid`.
    */
   read(
     group: GroupId,
@@ -199,7 +199,8 @@ export interface LocalReplica {
   get(group: GroupId, key: Uint8Array): Row | undefined
   /**
    * Rows as of timestamp `at`, in the order of `keys`. Rejects with `snapshot-too-old` as `readAt`
-   * does, and with `unavailable` for an `at` beyond what is applied here: `readAt` comes first.
+   * does, with `unavailable` for an `at` beyond what is applied here (`readAt` comes first), and with `invalid`
+   * for one that is no whole number.
    */
   getAt(
     group: GroupId,

@@ -3,6 +3,7 @@
  * ports, the daemon, `npm start` and the simulator run the same node.
  */
 import type { ClusterId, NodeId } from '../base/ids.ts'
+import type { StoreError } from '../base/errors.ts'
 import { CellStore } from '../cells/cell-store.ts'
 import type { CellService } from '../cells/operation.ts'
 import { Slices } from '../ports/slices.ts'
@@ -44,6 +45,8 @@ export interface NodeOptions extends DriverOptions, BackgroundOptions {
   readonly beforeStart?: () => Promise<void>
   /** Of each error of the program itself that ends no more than what met it; absent: it ends the node. */
   readonly onBug?: (bug: Bug) => void
+  /** Of each index over cells whose stored definition cannot be read, once: its name, and advice. */
+  readonly onDamagedIndex?: (error: StoreError) => void
 }
 
 /** What an operator sees of a node; plain data, as `/status` gives it. */
@@ -123,6 +126,7 @@ export class Node {
       ...common,
       ...(indexTrustMs !== undefined && { indexTrustMs }),
       noteBug: (thrown) => noteBug('request', thrown),
+      onDamagedIndex: options.onDamagedIndex,
       sets: {
         count: placement.setCount,
         own: placement.setOfNode(node),

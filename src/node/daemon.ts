@@ -199,6 +199,7 @@ export class Daemon {
         bufferCopies: config.bufferCopies,
         beforeStart: () => keepReplicaSets(config.data, sets),
         onBug: bugLog(logger),
+        onDamagedIndex: ({ code, message }) => logger.error({ code }, message),
       },
       (reason) => this.#fail(reason),
     )

@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { answerRaw } from '../adapters/ws-router.ts'
+import { answerRaw, type UpgradeRefusal } from '../adapters/ws-router.ts'
 import type { StoreErrorCode } from '../base/errors.ts'
 import { problemContentType, problemPage } from './refusals.ts'
 
@@ -83,7 +83,21 @@ export function answerMalformed(
     const text = `nothing is known of the expectation ${expected}, only of 100-continue`
     refuseRequest(response, { status: 417, code: 'invalid', text })
   })
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+    count()
+    socket.on('error', () => socket.destroy())
+    answerRaw(socket, tunnelRefusal)
+  })
   return { begin: (request, response) => void atWork.set(request.socket, { request, response }) }
+}
+
+const tunnelRefusal: UpgradeRefusal = {
+  ...{ status: 405, contentType: problemContentType },
+  body: problemPage(
+    405,
+    'invalid',
+    'this is no proxy, and CONNECT opens no tunnel here; send the request itself',
+  ),
 }
 
 interface Exchange {

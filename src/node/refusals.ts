@@ -1,5 +1,5 @@
 /** What a process answers over HTTP before anything is looked at: problems as in RFC 9457. */
-import { retryByCode, type StoreErrorCode } from '../base/errors.ts'
+import { retryOverHttp, type StoreErrorCode } from '../base/errors.ts'
 import type { NodeState } from './status.ts'
 
 /** To whoever asks while nothing is served; `what` is this process. */
@@ -40,5 +40,5 @@ function problemResponse(
 /** The body alone, also of a refusal that is made before there is a request to answer. */
 export function problemPage(status: number, code: StoreErrorCode, detail: string): string {
   const type = `urn:trilithon:problem:${code}`
-  return JSON.stringify({ type, title: detail, status, detail, code, retry: retryByCode[code] })
+  return JSON.stringify({ type, title: detail, status, detail, code, retry: retryOverHttp[code] })
 }

@@ -5,7 +5,9 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { answerRaw, type UpgradeRefusal } from '../adapters/ws-router.ts'
 import type { Clock } from '../ports/clock.ts'
+import { problemContentType, problemPage } from './refusals.ts'
 
 /** Milliseconds before a rate counts. */
 export const graceMs = 5_000
@@ -17,8 +19,18 @@ export const answerBytesPerSecondMin: number = 64 * 1024
 /** The system takes a smaller answer at once, or nearly so. */
 const countedBytesMin: number = 16 * 1024
 
+const tooSlow: UpgradeRefusal = {
+  ...{ status: 408, contentType: problemContentType },
+  body: problemPage(
+    408,
+    'timeout',
+    `the body came too slowly, after ${graceMs / 1000} s with less than ${bodyBytesPerSecondMin} bytes a second; send it at once`,
+  ),
+}
+
 interface Body {
   readonly socket: Socket
+  readonly response: ServerResponse
   readonly beganMs: number
   readonly bytesBefore: number
 }
@@ -38,6 +50,8 @@ export class SlowExchanges {
   readonly #bodies = new Set<Body>()
   /** The oldest first. */
   readonly #answers = new Set<Answer>()
+  /** Told that they were too slow. */
+  readonly #told = new Set<Socket>()
   #answerBytes = 0
 
   constructor(clock: Clock, answerBytesMax: number) {
@@ -55,7 +69,8 @@ export class SlowExchanges {
     const length = Number(request.headers['content-length'] ?? 0)
     if (length === 0 && request.headers['transfer-encoding'] === undefined) return
     const { socket } = request
-    const body = { socket, beganMs: this.#clock.monotonicMs(), bytesBefore: socket.bytesRead }
+    const beganMs = this.#clock.monotonicMs()
+    const body = { socket, response, beganMs, bytesBefore: socket.bytesRead }
     this.#bodies.add(body)
     const end = (): void => void this.#bodies.delete(body)
     request.once('end', end)
@@ -78,19 +93,28 @@ export class SlowExchanges {
   /** Ends those that are too slow. Called every second or so. */
   sweep(): void {
     const now = this.#clock.monotonicMs()
+    for (const socket of this.#told) socket.destroy()
+    this.#told.clear()
     for (const body of this.#bodies) {
       const countedMs = now - body.beganMs - graceMs
       const bytes = body.socket.bytesRead - body.bytesBefore
       if (countedMs <= 0 || bytes >= (bodyBytesPerSecondMin * countedMs) / 1000) continue
       this.#bodies.delete(body)
       this.counts.slowBodies += 1
-      body.socket.destroy()
+      this.#endBody(body)
     }
     for (const answer of this.#answers) {
       if (answer.deadlineMs > now) continue
       this.counts.slowAnswers += 1
       this.#end(answer)
     }
+  }
+
+  /** A listener hears why. Without one, the connection ends at the next sweep. */
+  #endBody({ socket, response }: Body): void {
+    if (response.headersSent || !socket.writable) return void socket.destroy()
+    this.#told.add(socket)
+    answerRaw(socket, tooSlow)
   }
 
   #endOneForRoom(): void {

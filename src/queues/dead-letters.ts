@@ -3,6 +3,7 @@ import {
   checkArgument,
   checkOptions,
   listOf,
+  readGiven,
   upperLimit,
   wholeFrom,
   type Rule,
@@ -45,7 +46,9 @@ const groupRule: Rule = {
 /** A dead letter, or its group and id. */
 function checkPlace(call: string, after: unknown): void {
   const isObject = typeof after === 'object' && after !== null && isReadable(after)
-  const { group, id } = isObject ? { group: undefined, id: undefined, ...after } : noPlace
+  const { group, id } = isObject
+    ? readGiven(`${call}: after`, () => ({ ...noPlace, ...after }))
+    : noPlace
   if (groupRule.accepts(group) && wholeFrom(0).accepts(id)) return
   throw new StoreError('invalid', `${call}: after is a dead letter, with its group and its id`)
 }

@@ -1,6 +1,7 @@
 /** An index over rows: where the values that it is over are found, and what names the row of an entry. */
 import { assert, present } from '../base/assert.ts'
 import type { GlobalIndex, Index, PropertyKind, Schema } from '../../schema/model.ts'
+import { mayBeAbsent } from '../../schema/path.ts'
 import { kindOf, queryNamesOf, type Keyed } from './compile-key.ts'
 import type {
   CompiledGlobal,
@@ -67,11 +68,6 @@ export function compileGlobal(
 function listOn(trail: readonly CompiledProperty[]): readonly string[] | undefined {
   const at = trail.findIndex(({ presence }) => presence === 'repeated')
   return at < 0 ? undefined : trail.slice(0, at + 1).map(({ name }) => name)
-}
-
-function mayBeAbsent(trail: readonly CompiledProperty[]): boolean {
-  const list = trail.findIndex(({ presence }) => presence === 'repeated')
-  return trail.slice(list + 1).some(({ presence }) => presence === 'optional')
 }
 
 function follow(

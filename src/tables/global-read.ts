@@ -20,7 +20,7 @@ import { EntryBook, readDistinct } from './entry-book.ts'
 import { decodeGlobalKey, groupsOfValue, indexGroups } from './global-entries.ts'
 import { groupContext, type GroupContext } from './group-context.ts'
 import { stampBytes, stampedEntry } from './index-lane.ts'
-import { checkIndexed, memberOf } from './key-check.ts'
+import { checkIndexed, readMembers } from './key-check.ts'
 import { isBounds, rangeOfQuery } from './key-query.ts'
 import type { Page } from '../base/page.ts'
 import type { ScanOptions } from './read-rows.ts'
@@ -113,12 +113,14 @@ export class GlobalIndexReads {
     checkLimit(limit)
     const table = this.#table
     const index = this.#index
-    const place = { writer: entryWriter(index), where: `index ${index.name}` }
-    const { range } = rangeOfQuery(undefined, table, index, query, place)
+    const where = `index ${index.name}`
+    const asked = readMembers(query, index.queryNames, () => where)
+    const place = { writer: entryWriter(index), where }
+    const { range } = rangeOfQuery(undefined, table, index, asked, place)
     const { schema, number } = index
     const scanned = { what: `index of ${schema}`, number, range, reverse, group: '' }
     const rest = cursor === undefined ? range : restAfter(scanned, cursor)
-    const pages = await inTurns(this.#groupsFor(query), (group) =>
+    const pages = await inTurns(this.#groupsFor(asked), (group) =>
       this.#reads.scan(group, rest, reverse, limit),
     )
     const merged = merge(pages, reverse)
@@ -132,11 +134,11 @@ export class GlobalIndexReads {
   }
 
   /** One, or those that a value is spread over, when the query names it; all of them otherwise. */
-  #groupsFor(query: unknown): readonly GroupId[] {
+  #groupsFor(query: Readonly<Record<string, unknown>>): readonly GroupId[] {
     const index = this.#index
     const part = index.parts[index.shardPlace]
-    if (part === undefined || typeof query !== 'object' || query === null) return indexGroups(index)
-    const value = memberOf(query, part.name)
+    if (part === undefined) return indexGroups(index)
+    const value = query[part.name]
     if (value === undefined || isBounds(value)) return indexGroups(index)
     // Entries lie by values as they are stored: one that is given may be another of the same meaning.
     return groupsOfValue(index, checkIndexed(part, value, `index ${index.name}`))

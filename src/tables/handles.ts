@@ -1,6 +1,13 @@
 /** The typed handles on a group, over what reads and writes rows. */
-import { isList } from '../base/readable.ts'
-import { checkArgument, checkOptions, text, wrongArgument } from '../base/arguments.ts'
+import { elementsOf, isList } from '../base/readable.ts'
+import {
+  checkArgument,
+  checkList,
+  checkOptions,
+  readGiven,
+  text,
+  wrongArgument,
+} from '../base/arguments.ts'
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Timestamp } from '../base/ids.ts'
@@ -142,10 +149,14 @@ function tableIn(rows: RowReads, verb: string, table: Table): CompiledTable {
   return rows.table(tableName(verb, table))
 }
 
+/** Holes are undefined, which no row's key is. */
 function listOfKeys<Item>(keys: readonly Item[]): readonly Item[] {
   const given: unknown = keys
-  if (isList(given)) return keys
-  throw wrongArgument('getMany', 'the keys', keys, 'a list')
+  if (!isList(given)) throw wrongArgument('getMany', 'the keys', keys, 'a list')
+  const elements = readGiven('getMany: the keys', () => elementsOf(keys))
+  checkList('getMany: the keys', given)
+  if (elements !== undefined) return elements
+  throw wrongArgument('getMany', 'the length of the keys', keys.length, 'a whole number from 0')
 }
 
 /** A row inserted by a run of a transaction; its number comes with the commit of that run. */

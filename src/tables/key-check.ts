@@ -37,6 +37,20 @@ export function membersOf(value: unknown, known: ReadonlySet<string>, where: () 
   }
 }
 
+/** The same, each member read once. */
+export function readMembers(
+  value: unknown,
+  known: ReadonlySet<string>,
+  where: () => string,
+): Readonly<Record<string, unknown>> {
+  const given = membersOf(value, known, where)
+  try {
+    return Object.fromEntries(Object.keys(given).map((name) => [name, memberOf(given, name)]))
+  } catch (error) {
+    throw error instanceof StoreError ? error : unreadable(where(), error)
+  }
+}
+
 function checkedMembers(value: unknown, known: ReadonlySet<string>, where: () => string): object {
   if (!hasMembers(value)) {
     throw wrongValue(where(), value, `an object of ${[...known].join(', ')}`)

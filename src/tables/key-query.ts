@@ -9,7 +9,7 @@ import { type KeyRange } from '../group/outcome.ts'
 import { prefixRange } from '../txn/key-range.ts'
 import type { CompiledTable, KeyPart, KeyStep } from './compiled.ts'
 import { checkOfGroup, type GroupContext } from './group-context.ts'
-import { checkIndexed, checkPart, memberOf, membersOf } from './key-check.ts'
+import { checkIndexed, checkPart, memberOf, readMembers } from './key-check.ts'
 import { encodePart, presentByte } from './key-codec.ts'
 import type { KeyWriter } from './key-writer.ts'
 
@@ -29,7 +29,7 @@ export function rangeOfQuery(
   query: unknown,
   { writer, where }: { readonly writer: KeyWriter; readonly where: string },
 ): QueriedRange {
-  const given = membersOf(query, queryNames, () => where)
+  const given = readMembers(query, queryNames, () => where)
   checkNamed(given, where)
   let open: string | undefined
   let range: KeyRange | undefined
@@ -112,7 +112,7 @@ function presenceOf(part: KeyPart): Uint8Array {
 
 function boundedRange(part: KeyPart, bounds: object, prefix: Uint8Array, where: string): KeyRange {
   const rangeWords = `${where}: the range of ${part.name}`
-  const given = membersOf(bounds, boundNames, () => rangeWords)
+  const given = readMembers(bounds, boundNames, () => rangeWords)
   checkNamed(given, rangeWords)
   if (Object.keys(given).length === 0) {
     const words = `is empty; expected bounds: ${[...boundNames].join(', ')}, or leave ${part.name} out`

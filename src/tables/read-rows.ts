@@ -86,13 +86,24 @@ export class RowReads {
     table: CompiledTable,
     keys: readonly unknown[],
   ): Promise<readonly (Values | undefined)[]> {
-    // `map` would leave holes as they are.
-    const encoded = Array.from(keys, (key) => encodeRowKey(this.context, table, key))
+    const encoded = keys.map((key, place) => this.#encoded(table, key, place))
     const rows = await this.#reads.getMany(encoded.map(({ bytes }) => bytes))
     return rows.map((row, index) => {
       const values = encoded[index]?.values ?? []
       return row === undefined ? undefined : this.#rowOf(table, values, row)
     })
+  }
+
+  /** What is wrong with one of several keys is said with its place. */
+  #encoded(table: CompiledTable, key: unknown, place: number): ReturnType<typeof encodeRowKey> {
+    try {
+      return encodeRowKey(this.context, table, key)
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error
+      const more = 'cause' in error ? { cause: error.cause } : {}
+      const message = `getMany: keys[${place}]: ${error.message}`
+      throw new StoreError(error.code, message, error.detail, more)
+    }
   }
 
   /** When a row or an entry that this gave was written; undefined: by this transaction, later. */

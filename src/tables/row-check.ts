@@ -40,6 +40,40 @@ export function checkRow(
   return whole
 }
 
+/** A row that was checked `withUnknown: false`, with what it lacks of the properties that the program does not declare. */
+export function withUnknown(table: CompiledTable, row: Values, completion: Completion): Values {
+  return filled(table.properties, row, `table ${table.name}`, { ...completion, withUnknown: true })
+}
+
+function filled(
+  properties: readonly CompiledProperty[],
+  members: Values,
+  where: string,
+  completion: Completion,
+): Values {
+  const row: Record<string, unknown> = {}
+  for (const property of properties) {
+    const { kind, isKnown, name, presence, fields } = property
+    const place = `${where}: ${name}`
+    let value = memberOf(members, name)
+    if (isMessage(value) && kind === 'message' && presence !== 'repeated') {
+      value = filled(fields, value, place, { ...completion, withSequence: true })
+    } else if (
+      value === undefined &&
+      !isKnown &&
+      (kind !== 'sequence' || completion.withSequence)
+    ) {
+      value = completed(property, undefined, where, completion)
+    }
+    if (value !== undefined) row[name] = value
+  }
+  return row
+}
+
+function isMessage(value: unknown): value is Values {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** What changes: a value, or undefined for what is taken away. */
 export type PatchValues = ReadonlyMap<CompiledProperty, unknown>
 

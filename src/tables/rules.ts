@@ -2,17 +2,14 @@
 import {
   callback,
   flag,
+  givenMembers,
   number,
   oneOf,
   text,
   wholeFrom,
-  wrongArgument,
   type Rules,
 } from '../base/arguments.ts'
-import { StoreError } from '../base/errors.ts'
 import { storeTime } from '../base/given-time.ts'
-import { hiddenIn, isReadable } from '../base/readable.ts'
-import { unknownWord } from '../base/suggest.ts'
 import type { SendOptions } from '../queues/send.ts'
 import type { ReadFrom } from '../group/group-port.ts'
 import { timeoutRule } from '../txn/intents.ts'
@@ -64,18 +61,8 @@ const levels = oneOf('current', 'snapshot', 'inconsistent')
 
 /** Where a read begins. Throws `invalid` for what is no level. */
 export function readFrom(call: string, level: ReadLevel): ReadFrom {
-  const given: unknown = level
   if (typeof level === 'string' && levels.accepts(level)) return { kind: level }
   const words = `${levels.words}, or { at: a moment }`
-  if (typeof given !== 'object' || given === null || !isReadable(given) || Array.isArray(given)) {
-    throw wrongArgument(call, 'the level', given, words)
-  }
-  const other = Object.keys(given).find((name) => name !== 'at')
-  if (other !== undefined) {
-    throw new StoreError('invalid', `${call}: the level: ${unknownWord('property', other, ['at'])}`)
-  }
-  const hidden = hiddenIn(given)
-  if (hidden !== undefined) throw new StoreError('invalid', `${call}: the level has ${hidden}`)
-  const at: unknown = Reflect.get(given, 'at')
+  const { at } = givenMembers(call, 'the level', level, { known: ['at'], words })
   return { kind: 'at', timestamp: storeTime(at, `${call}: at`) }
 }

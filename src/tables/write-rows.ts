@@ -15,7 +15,7 @@ import type { WorklistRow } from './index-worklist.ts'
 import { checkOfGroup, checkRoot, type GroupContext } from './group-context.ts'
 import type { ComingNumber } from './key-writer.ts'
 import { encodeRowKey, keyInWords, writeRowKey } from './row-key.ts'
-import { checkPatch, checkRow, type Values } from './row-check.ts'
+import { checkPatch, checkRow, withUnknown, type Values } from './row-check.ts'
 import {
   decodeRow,
   encodeChanged,
@@ -64,11 +64,10 @@ export class RowWrites {
     checkRoot(this.#context, table)
     const { sequence } = table
     const withSequence = sequence?.isInKey === true
-    const row = checkRow(table, input, { withSequence, withUnknown: true })
-    // Both at once: what was given may have changed when the row before has been read.
-    const named = table.keepsUnknown
-      ? checkRow(table, input, { withSequence, withUnknown: false })
-      : row
+    // Read once: what was given may be another thing at the next look.
+    const completion = { withSequence, withUnknown: !table.keepsUnknown }
+    const named = checkRow(table, input, completion)
+    const row = table.keepsUnknown ? withUnknown(table, named, completion) : named
     this.#checkGroup(table, row)
     const isBlind = !isIndexed(table) && sequence === undefined && !table.keepsUnknown
     return isBlind

@@ -2,13 +2,15 @@
  * What a program declares: functions that are called for the cells of a column, and the service
  * whose workers share the shards. Plain data and functions; checked once, when it is defined.
  */
-import { isList } from '../base/readable.ts'
+import { elementsOf, isList, isReadable } from '../base/readable.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Timestamp } from '../base/ids.ts'
 import {
   callback,
   checkOptions,
+  givenMember,
   number,
+  readGiven,
   text,
   wrongArgument,
   type Rule,
@@ -94,24 +96,31 @@ export function defineTriggers(options: ServiceOptions): Service {
   checkName('service', service)
   const wrong = datastoreProblem(datastore)
   if (wrong !== undefined) throw invalid(`service ${service}: ${wrong.message}`)
-  const list: unknown = options.triggers
-  if (!isList(list)) {
-    throw wrongArgument('defineTriggers', 'triggers', list, 'a list of triggers')
-  }
-  const { length } = options.triggers
-  if (length === 0) throw invalid(`service ${service} has no triggers; give it one`)
-  if (length > triggersMax)
-    throw invalid(`service ${service} has ${length} triggers, at most ${triggersMax}`)
-  const triggers = Array.from(options.triggers, triggerOf)
+  const triggers = triggersOf(service, options.triggers).map(triggerOf)
   const names = triggers.map(({ name }) => name)
   const twice = names.find((name, i) => names.indexOf(name) !== i)
   if (twice !== undefined) throw invalid(`service ${service} has two triggers named ${twice}`)
   return { service, datastore, triggers }
 }
 
+function triggersOf(service: string, list: readonly TriggerOptions[]): readonly TriggerOptions[] {
+  const given: unknown = list
+  if (!isList(given)) {
+    throw wrongArgument('defineTriggers', 'triggers', given, 'a list of triggers')
+  }
+  const where = `service ${service}: its triggers`
+  const { length } = list
+  if (length === 0) throw invalid(`service ${service} has no triggers; give it one`)
+  if (length > triggersMax)
+    throw invalid(`service ${service} has ${length} triggers, at most ${triggersMax}`)
+  const elements = readGiven(where, () => elementsOf(list))
+  if (elements !== undefined) return elements
+  throw invalid(`${where} are a list of a length that no list has`)
+}
+
 /** Whether a value that a module gave is a service; its functions are taken on trust. */
 export function isService(value: unknown): value is Service {
-  if (typeof value !== 'object' || value === null) return false
+  if (typeof value !== 'object' || value === null || !isReadable(value)) return false
   if (!('service' in value) || !('datastore' in value) || !('triggers' in value)) return false
   const { service, datastore, triggers } = value
   const areNamed = typeof service === 'string' && typeof datastore === 'string'
@@ -141,7 +150,7 @@ const triggerRules: Rules<TriggerOptions> = {
 
 function triggerOf(options: TriggerOptions): Trigger {
   const given: unknown = options
-  if (typeof given !== 'object' || given === null) {
+  if (typeof given !== 'object' || given === null || !isReadable(given)) {
     throw wrongArgument(
       'defineTriggers',
       'a trigger',
@@ -149,7 +158,8 @@ function triggerOf(options: TriggerOptions): Trigger {
       'an object of name, column and handle',
     )
   }
-  checkOptions(`trigger ${wordsOf(options.name)}`, options, triggerRules)
+  const called = wordsOf(givenMember('defineTriggers: the name of a trigger', given, 'name'))
+  checkOptions(`trigger ${called}`, options, triggerRules)
   const { name, column } = options
   checkName('trigger', name)
   const wrong = nameProblem({ column })

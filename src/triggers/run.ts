@@ -1,7 +1,8 @@
 /** Triggers on the machine's clock and randomness: what programs call. */
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
-import { checkArgument, checkOptions, text, wrongArgument } from '../base/arguments.ts'
+import { checkArgument, checkOptions, givenMember, text, wrongArgument } from '../base/arguments.ts'
+import { isReadable } from '../base/readable.ts'
 import { openCellTables } from '../cells/cell-table.ts'
 import type { Client } from '../client/client.ts'
 import type { WriteOptions } from '../client/options.ts'
@@ -50,10 +51,10 @@ export function runTriggers(
 
 /** By what it has: a program may hold two copies of the package, each with a class of its own. */
 function checkClient(call: string, client: unknown): void {
-  const isObject = typeof client === 'object' && client !== null
-  if (isObject && 'cells' in client && 'groups' in client && typeof client.cells === 'function') {
-    return
-  }
+  const isObject = typeof client === 'object' && client !== null && isReadable(client)
+  const member = (name: string): unknown =>
+    isObject && givenMember(`${call}: the client`, client, name)
+  if (typeof member('cells') === 'function' && typeof member('groups') === 'object') return
   throw wrongArgument(call, 'the client', client, 'a client, as connect gives it')
 }
 

@@ -1,8 +1,9 @@
 /** The names under which writes take effect once, and whether they and their time-outs can be taken. */
-import type { Rule } from '../base/arguments.ts'
+import { readGiven, type Rule } from '../base/arguments.ts'
 import { StoreError, type StoreErrorDetail } from '../base/errors.ts'
 import type { Timestamp } from '../base/ids.ts'
 import { problem, type Problem } from '../base/problem.ts'
+import { isReadable } from '../base/readable.ts'
 import type { Submission } from '../group/replica-port.ts'
 import { callTimeoutMsMax, intentLifetimeMsMax } from './limits.ts'
 
@@ -21,8 +22,10 @@ const sessionPattern = /^[A-Za-z0-9-]{1,64}$/
 
 /** An intent as a program gives it, who may give anything; throws `invalid`. */
 export function checkedIntent(given: unknown): Intent {
-  const isObject = typeof given === 'object' && given !== null
-  const { session, sequence, floor, expiresAt } = isObject ? { ...noIntent, ...given } : noIntent
+  const isObject = typeof given === 'object' && given !== null && isReadable(given)
+  const { session, sequence, floor, expiresAt } = isObject
+    ? readGiven('the intent', () => ({ ...noIntent, ...given }))
+    : noIntent
   const isNamed = typeof session === 'string' && sessionPattern.test(session)
   // That of an error's detail has no floor: the lowest holds nothing back but its own session.
   const least = floor ?? 1

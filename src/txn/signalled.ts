@@ -8,8 +8,18 @@ import { StoreError } from '../base/errors.ts'
 import type { Pace } from '../ports/pace.ts'
 
 export const signalRule: Rule = {
-  accepts: (value) => value instanceof AbortSignal,
+  accepts: isSignal,
   words: 'an AbortSignal',
+}
+
+/** What only inherits from one, and a proxy of one, cannot be asked whether it is aborted. */
+function isSignal(value: unknown): boolean {
+  if (!(value instanceof AbortSignal)) return false
+  try {
+    return typeof value.aborted === 'boolean'
+  } catch {
+    return false
+  }
 }
 
 /** Of calls that have nothing else to be told. */

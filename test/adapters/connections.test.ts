@@ -6,15 +6,7 @@ import {
   type Connection,
   type ConnectionLimits,
 } from '../../src/adapters/connections.ts'
-import type { Clock } from '../../src/ports/clock.ts'
-
-class HandClock implements Clock {
-  nowMs = 0
-  wallMicros = (): number => this.nowMs * 1000
-  monotonicMs = (): number => this.nowMs
-  defer = (run: () => void): void => run()
-  setTimer = (): { cancel(): void } => ({ cancel: () => undefined })
-}
+import { HandClock } from '../ports/hand-clock.ts'
 
 /** The end of a connection that a listener has. */
 class FakeConnection implements Connection {

@@ -65,35 +65,6 @@ test('the system clock tells the time of the system', () => {
   expect(Math.floor(micros / 1000)).toBeLessThanOrEqual(after)
 })
 
-test('a timer runs once and not early; a cancelled one never runs', async () => {
-  const ran: string[] = []
-  const startMs = systemClock.monotonicMs()
-  const cancelled = systemClock.setTimer(1, () => ran.push('cancelled'))
-  cancelled.cancel()
-  await new Promise<void>((resolve) => {
-    systemClock.setTimer(20, () => {
-      ran.push('timer')
-      resolve()
-    })
-  })
-  // Node's timers are whole milliseconds of a clock of their own.
-  expect(systemClock.monotonicMs() - startMs).toBeGreaterThanOrEqual(19)
-  expect(ran).toEqual(['timer'])
-})
-
-test('a deferred callback runs after the turn and its promises', async () => {
-  const order: string[] = []
-  await new Promise<void>((resolve) => {
-    systemClock.defer(() => {
-      order.push('deferred')
-      resolve()
-    })
-    void Promise.resolve().then(() => order.push('promise'))
-    order.push('turn')
-  })
-  expect(order).toEqual(['turn', 'promise', 'deferred'])
-})
-
 test('random numbers stay in their range, and reach both of its ends', () => {
   const seen = new Set(Array.from({ length: 400 }, () => systemRandom.int(-2, 2)))
   expect([...seen].sort((a, b) => a - b)).toEqual([-2, -1, 0, 1, 2])

@@ -9,7 +9,7 @@ import {
   type BodyResult,
   type Json,
 } from '../../src/cells/body.ts'
-import { parseJsonText } from '../../src/cells/json-text.ts'
+import { parseJsonText } from '../../src/base/json-text.ts'
 import { cellBytesMax } from '../../src/base/limits.ts'
 import { present } from '../../src/base/assert.ts'
 
@@ -157,6 +157,20 @@ test.each([
 ])('text that would lose something is refused: %s', (text, reason) => {
   const parsed = parseJsonText(text)
   expect(parsed.ok ? '' : parsed.reason).toContain(reason)
+})
+
+test('text that is nested without end is refused by a limit, and text up to it is taken', () => {
+  const nested = (open: string, depth: number, close: string): string =>
+    `${open.repeat(depth)}1${close.repeat(depth)}`
+  for (const depth of [257, 10_000, 1_000_000]) {
+    for (const text of [nested('[', depth, ']'), nested('{"a":', depth, '}')]) {
+      expect(parseJsonText(text)).toEqual({
+        ...{ ok: false, isJson: true },
+        reason: 'lists and objects are nested deeper than 256 levels',
+      })
+    }
+  }
+  expect(parseJsonText(nested('[', 256, ']')).ok).toBe(true)
 })
 
 test.each([

@@ -72,7 +72,7 @@ test('CELL-1: a replica that is behind finds the cell when it writes it, and doe
 test('a put goes on when others write into its shard all the while', async () => {
   const { world, node, log } = createBench()
   const [a, b] = [node('n1'), node('n2')]
-  log.windowMax = 0
+  log.limits.validationWindowMax = 0
   b.replica.isBehind = true
   await settled(world, put(a.store, base, 1))
   const written = await settled(world, put(b.store, { ...base, refKey: 1 }, 2))

@@ -42,7 +42,8 @@ import type { GroupPort } from '../../src/group/group-port.ts'
 import { LocalGroups } from '../../src/txn/local-groups.ts'
 import { Sessions } from '../../src/txn/session.ts'
 import { ask, createBench, datastore, get, put, rowKey, settled } from './kit.ts'
-import { MemoryLog, MemoryReplica } from './memory-replica.ts'
+import { MemoryLog } from './memory-log.ts'
+import { MemoryReplica } from './memory-replica.ts'
 
 const placement = placementOver([[nodeId('a')], [nodeId('b')]])
 const setOf = placement.setOf.bind(placement)
@@ -85,9 +86,9 @@ function bench(delayMs = 1) {
     scan: (group, view, range) => local(group).scan(group, view, range),
     commit: (submission, timeoutMs) => local(submission.group).commit(submission, timeoutMs),
   }
-  const list = async (prefix: GroupId, after: GroupId | undefined, limit: number) => {
-    const found = await Promise.all(replicas.map((one) => one.groups(prefix, after, limit)))
-    return found.flat().toSorted().slice(0, limit)
+  const list = async (...asked: Parameters<MemoryReplica['groups']>) => {
+    const found = await Promise.all(replicas.map((one) => one.groups(...asked)))
+    return found.flat().toSorted().slice(0, asked[2])
   }
   const stores = replicas.map((replica, own) => {
     const sets = { count: 2, own, setOf }

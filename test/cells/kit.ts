@@ -21,7 +21,8 @@ import { createClock } from '../../sim/world/clock.ts'
 import type { SeededRandom } from '../../sim/world/random.ts'
 import { SimProcess } from '../../sim/world/sim-process.ts'
 import { World } from '../../sim/world/world.ts'
-import { MemoryLog, MemoryReplica } from './memory-replica.ts'
+import { MemoryLog } from './memory-log.ts'
+import { MemoryReplica } from './memory-replica.ts'
 
 export const exactClock = { offsetMicros: 0, driftPpm: 0, timerLatenessMicros: 0 }
 const eventsMax = 200_000

@@ -1,25 +1,15 @@
 /**
- * Replicas in memory for the tests of what stands above them: one log for all of them, applied with
- * the real `applyEntry`, so that numbers are drawn and intents remembered as they are in a cluster.
- * A replica can be held back; a submission can be made to go wrong once.
+ * Replicas in memory for the tests of what stands above them: one log for all of them
+ * (`memory-log.ts`), read by the real `Reads` out of the real `Overlay`, listed by the real `Listing`.
+ * The contract of the port holds for them too (`../contracts/replica-port.ts`). A test can hold a replica
+ * back, cut it off, and make a submission go wrong once.
  */
-import { worklistPrefix, topicOf, topicTextOf } from '../../src/group/worklist-key.ts'
-import { compareBytes, compareText, fromLatin1, latin1 } from '../../src/base/bytes.ts'
+import { compareText, latin1 } from '../../src/base/bytes.ts'
 import { StoreError } from '../../src/base/errors.ts'
-import { defaultLimits } from '../../src/base/limits.ts'
-import {
-  nodeId,
-  type GroupId,
-  type NodeId,
-  type Position,
-  type Timestamp,
-} from '../../src/base/ids.ts'
-import type { Clock } from '../../src/ports/clock.ts'
-import { recordedOf } from '../../src/replica/intent-outcome.ts'
+import type { GroupId, NodeId, Position, Timestamp } from '../../src/base/ids.ts'
 import type {
   IntentName,
   IntentOutcome,
-  ListedGroup,
   LocalWorklists,
   LocalReplica,
   Outcome,
@@ -27,20 +17,24 @@ import type {
   ReplicaReadLevel,
   ReadPoint,
   Row,
-  RowsAtPoint,
   Submission,
 } from '../../src/group/replica-port.ts'
+import { encodeTransaction } from '../../src/group/transaction.ts'
+import type { Clock } from '../../src/ports/clock.ts'
+import { silentTrace } from '../../src/ports/trace.ts'
+import { recordedOf } from '../../src/replica/intent-outcome.ts'
+import { Reads } from '../../src/replica/reads.ts'
+import type { Applied } from '../../src/replica/replica.ts'
+import { Requests } from '../../src/replica/requests.ts'
 import { excessOf, transactionOf } from '../../src/replica/submission-size.ts'
 import { applyEntry } from '../../src/replication/apply.ts'
-import type { Entry } from '../../src/replication/entry.ts'
-import type { KeyRange } from '../../src/group/outcome.ts'
-import { emptyState, type GroupState } from '../../src/replication/state.ts'
-import {
-  decodeTransaction,
-  encodeTransaction,
-  type Transaction,
-} from '../../src/group/transaction.ts'
+import { emptyState, encodeState, type GroupState } from '../../src/replication/state.ts'
+import { Overlay, type Commit, type OverlayRow } from '../../src/store/overlay.ts'
+import { Pins } from '../../src/store/pins.ts'
+import { LocalWorklist } from '../../src/store/worklist.ts'
+import { WorklistIndex } from '../../src/store/worklist-index.ts'
 import { pageOf } from '../store/rows.ts'
+import type { MemoryLog } from './memory-log.ts'
 
 /** What a submission comes to instead of its outcome, once. */
 export type Mishap =
@@ -51,164 +45,100 @@ export type Mishap =
   | 'overloaded'
   | 'expired'
 
-interface GroupLog {
-  readonly entries: Entry[]
-  readonly state: GroupState
-  readonly lastWrite: Map<string, Position>
-}
-
-/** The log all replicas of a test apply. */
-export class MemoryLog {
-  readonly #groups = new Map<GroupId, GroupLog>()
-  readonly replicas: MemoryReplica[] = []
-  /** Entries that older reads are validated against, as in a real proposer. */
-  windowMax = 64
-
-  group(group: GroupId): GroupLog {
-    const known = this.#groups.get(group)
-    if (known !== undefined) return known
-    const made = { entries: [], state: emptyState(), lastWrite: new Map<string, Position>() }
-    this.#groups.set(group, made)
-    return made
-  }
-
-  entryCount(): number {
-    return [...this.#groups.values()].reduce((sum, { entries }) => sum + entries.length, 0)
-  }
-
-  commit(submission: Submission, wallMicros: number): Outcome {
-    const { group, intent, readPosition, reads, ranges } = submission
-    const log = this.group(group)
-    const session = log.state.sessions.get(intent.session)
-    if (session !== undefined && intent.sequence < session.floor) return { kind: 'expired' }
-    const known = session?.outcomes.get(intent.sequence)
-    if (known !== undefined) return known
-    const inRange = [...log.lastWrite.keys()].map(fromLatin1).filter((key) => isIn(key, ranges))
-    const hasRead = reads.length > 0 || ranges.length > 0
-    const conflict = this.#conflict(log, readPosition, [...reads, ...inRange], hasRead)
-    if (conflict !== undefined) return { kind: 'conflict', position: conflict }
-    return this.#append(log, group, throughBytes(submission), wallMicros)
-  }
-
-  #conflict(
-    log: GroupLog,
-    readPosition: Position,
-    reads: readonly Uint8Array[],
-    hasRead: boolean,
-  ): Position | undefined {
-    const through = log.state.position
-    // A transaction that read nothing conflicts with no other.
-    if (hasRead && readPosition < through - this.windowMax) return through
-    const written = reads.map((key) => log.lastWrite.get(latin1(key)) ?? 0)
-    const last = Math.max(0, ...written)
-    return last > readPosition ? last : undefined
-  }
-
-  #append(log: GroupLog, group: GroupId, transaction: Transaction, wallMicros: number): Outcome {
-    const position = log.state.position + 1
-    const entry: Entry = {
-      position,
-      timestamp: Math.max(log.state.timestamp + 1, wallMicros),
-      horizon: 0,
-      nextLeader: { node: nodeId('n1'), incarnation: 1 },
-      transactions: [transaction],
-    }
-    const { outcomes } = applyEntry(log.state, entry)
-    log.entries.push(entry)
-    for (const { key } of transaction.mutations) log.lastWrite.set(latin1(key), position)
-    for (const replica of this.replicas) if (!replica.isBehind) replica.catchUp(group)
-    const [outcome] = outcomes
-    if (outcome === undefined) throw new Error('an entry has an outcome for its transaction')
-    return outcome
-  }
-}
-
-function isIn(key: Uint8Array, ranges: readonly KeyRange[]): boolean {
-  return ranges.some(({ gte, lt }) => compareBytes(key, gte) >= 0 && compareBytes(key, lt) < 0)
-}
-
-function throughBytes(submission: Submission): Transaction {
-  const transaction = decodeTransaction(encodeTransaction(transactionOf(submission)))
-  if (transaction === undefined) throw new Error('a transaction does not decode')
-  return transaction
-}
-
-interface Applied {
-  readonly state: GroupState
-  readonly rows: Map<string, Row>
-  /** Every version of every row, deleted ones without a value, in the order of their times. */
-  readonly versions: Version[]
-}
-
-interface Version {
-  readonly key: Uint8Array
-  readonly value: Uint8Array | undefined
-  readonly timestamp: Timestamp
-}
-
-interface Watch {
-  readonly group: GroupId
-  readonly position: Position
-  readonly wake: () => void
-}
-
-interface TopicWatch {
-  readonly topic: string
-  readonly wake: (listed: ListedGroup) => void
-}
-
 export class MemoryReplica implements LocalReplica {
-  readonly worklist: LocalWorklists = {
-    counts: () => ({}),
-    topics: (limit) => Promise.resolve(this.#topics(limit)),
-    list: (topic, after, limit) => Promise.resolve(this.#listed(topic, after, limit)),
-    unlist: () => undefined,
-    isOurs: () => true,
-    watch: (topic, wake) => {
-      const watch = { topic: latin1(worklistPrefix(topic)), wake }
-      this.#topicWatches.add(watch)
-      return () => this.#topicWatches.delete(watch)
-    },
-  }
+  readonly worklist: LocalWorklists
   /** Applies nothing by itself while true; current reads still bring it up. */
   isBehind = false
   /** No peer answers this replica: it refuses reads, and submissions end as unknown. */
   isCutOff = false
-  /** Answers at once what it can, current reads too: it is not behind then. */
+  /**
+   * Whether it takes itself for the first one alive of those that hold each group. Where several do, they are as
+   * nodes that hear nothing of one another: each serves what is listed.
+   */
+  isFirst = true
+  /** Has a lease of every group: it answers current reads at once. It is not behind then. */
   isAtOnce = false
   readonly mishaps: Mishap[] = []
   /** What happens once, between a read or a scan and its being heard of. */
   readonly afterRead: (() => Promise<unknown>)[] = []
   readonly afterScan: (() => Promise<unknown>)[] = []
-  /** How many current reads were made, each of which asks a majority. */
+  /** How many reads asked a majority. */
   currentReads = 0
   submissions = 0
   /** The node that it names as the leader of all groups. */
   leader: NodeId | undefined
+  /** Those that were not woken yet. */
+  watches = 0
   readonly #log: MemoryLog
   readonly #clock: Clock
   readonly #delayMs: number
-  readonly #groups = new Map<GroupId, Applied>()
-  readonly #watches = new Set<Watch>()
-  readonly #topicWatches = new Set<TopicWatch>()
+  readonly #states = new Map<GroupId, GroupState>()
+  /** Every version of every row: no batch ever takes one. */
+  readonly #overlay = new Overlay()
+  readonly #listing = new WorklistIndex({
+    read: () => undefined,
+    scan: async function* () {},
+    checked: () => {
+      throw new Error('nothing is stored')
+    },
+    isUnwritten: () => false,
+  })
+  readonly #requests: Requests
+  readonly #reads: Reads
+  readonly #pauses = new Set<() => void>()
+  #isStopped = false
 
+  /** An answer of the others takes `delayMs`; with 0 it comes without a timer. */
   constructor(log: MemoryLog, clock: Clock, delayMs = 1) {
     this.#log = log
     this.#clock = clock
     this.#delayMs = delayMs
-    log.replicas.push(this)
+    const { limits } = log
+    this.#requests = new Requests(clock, () => undefined)
+    this.#reads = new Reads({
+      ...{ clock, limits, trace: silentTrace },
+      replica: {
+        applied: (group) => this.#applied(group),
+        appliedInMemory: (group) => (this.#states.has(group) ? this.#applied(group) : undefined),
+        leased: (group) => (this.isAtOnce ? this.#applied(group) : undefined),
+        isStillLeased: () => true,
+      },
+      data: {
+        get: (group, key) => rowOf(this.#overlay.get(group, latin1(key))),
+        getAll: (group, keys) => keys.map((key) => rowOf(this.#overlay.get(group, latin1(key)))),
+        getAllAt: async (group, keys, at) =>
+          keys.map((key) => rowOf(this.#overlay.get(group, latin1(key), at))),
+        scan: async (group, range) => this.#page(group, range),
+        scanAt: async (group, range, at) => this.#page(group, range, at),
+        ordering: () => undefined,
+        pins: new Pins(limits.snapshotHoldMs),
+      },
+      requests: { count: 0, read: (group, timeoutMs) => this.#askOthers(group, timeoutMs) },
+      ...{ isOver: () => this.#isStopped, wake: () => undefined, begin: () => undefined },
+    })
+    log.readers.push({
+      onCommitted: (group) => {
+        if (!this.isBehind) this.catchUp(group)
+      },
+    })
+    this.worklist = new LocalWorklist(this.#listing, clock, () => this.isFirst)
   }
 
   positionHere(group: GroupId): Position | undefined {
-    return this.#groups.get(group)?.state.position
+    return this.#isStopped ? undefined : this.#states.get(group)?.position
+  }
+
+  #stateOf(group: GroupId): GroupState {
+    const known = this.#states.get(group)
+    if (known !== undefined) return known
+    const made = emptyState()
+    this.#states.set(group, made)
+    return made
   }
 
   #applied(group: GroupId): Applied {
-    const known = this.#groups.get(group)
-    if (known !== undefined) return known
-    const made = { state: emptyState(), rows: new Map<string, Row>(), versions: [] }
-    this.#groups.set(group, made)
-    return made
+    const { position, timestamp, horizon } = this.#stateOf(group)
+    return { position, timestamp, horizon }
   }
 
   holds(): boolean {
@@ -216,51 +146,30 @@ export class MemoryReplica implements LocalReplica {
   }
 
   catchUp(group: GroupId): void {
-    const { state, rows, versions } = this.#applied(group)
-    for (const entry of this.#log.group(group).entries.slice(state.position)) {
-      const { timestamp } = entry
-      for (const { key, value } of applyEntry(state, entry).writes) {
-        versions.push({ key, value, timestamp })
-        if (value === undefined) rows.delete(latin1(key))
-        else rows.set(latin1(key), { key, value, timestamp })
-        this.#tellTopic(latin1(key), { group, position: state.position })
+    const state = this.#stateOf(group)
+    for (const entry of this.#log.entriesAfter(group, state.position)) {
+      const { position, timestamp } = entry
+      const { horizon: horizonBefore } = state
+      const { writes } = applyEntry(state, entry)
+      for (const { text, isNew } of writes) {
+        const isThere = this.#overlay.get(group, text)?.value !== undefined
+        if (isNew && isThere) throw new Error(`a row that is said to be new is there: ${text}`)
       }
-    }
-    for (const watch of [...this.#watches]) {
-      if (watch.group !== group || state.position <= watch.position) continue
-      this.#watches.delete(watch)
-      watch.wake()
-    }
-  }
-
-  #topics(limit: number): readonly string[] {
-    const found = new Set<string>()
-    for (const { rows } of this.#groups.values()) {
-      for (const key of rows.keys()) {
-        const topic = topicOf(topicTextOf(key) ?? '')
-        if (topic !== undefined) found.add(topic)
+      const { horizon } = state
+      const encodeStateHere = (): Uint8Array => encodeState(state)
+      const of = { group, position, timestamp }
+      const commit: Commit = {
+        ...of,
+        ...{ horizonBefore, horizon, writes, encodeState: encodeStateHere },
       }
+      this.#overlay.commit(commit)
+      this.#listing.commit(commit)
     }
-    return [...found].sort(compareText).slice(0, limit)
-  }
-
-  #listed(topic: string, after: GroupId | undefined, limit: number): ListedGroup[] {
-    const prefix = latin1(worklistPrefix(topic))
-    return [...this.#groups]
-      .filter(([group]) => after === undefined || group > after)
-      .filter(([, { rows }]) => [...rows.keys()].some((key) => key.startsWith(prefix)))
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .slice(0, limit)
-      .map(([group, { state }]) => ({ group, position: state.position }))
-  }
-
-  #tellTopic(key: string, listed: ListedGroup): void {
-    for (const { topic, wake } of this.#topicWatches) {
-      if (key.startsWith(topic)) this.#clock.defer(() => wake(listed))
-    }
+    this.#requests.applied(group, state.position)
   }
 
   async submit(submission: Submission, timeoutMs: number): Promise<Outcome> {
+    if (this.#isStopped) return { kind: 'unknown' }
     this.submissions += 1
     const mishap = this.mishaps.shift()
     if (this.isCutOff || mishap === 'request-lost') {
@@ -269,9 +178,10 @@ export class MemoryReplica implements LocalReplica {
     }
     if (mishap === 'overloaded' || mishap === 'expired') return { kind: mishap }
     const bytes = encodeTransaction(transactionOf(submission))
-    const excess = excessOf(submission, bytes, defaultLimits)
+    const excess = excessOf(submission, bytes, this.#log.limits)
     if (excess !== undefined) throw excess
     await this.#pause(this.#delayMs)
+    if (this.#isStopped) return { kind: 'unknown' }
     const outcome = this.#log.commit(submission, this.#clock.wallMicros())
     if (mishap === 'answer-lost') {
       await this.#pause(timeoutMs)
@@ -284,7 +194,7 @@ export class MemoryReplica implements LocalReplica {
 
   async outcome(group: GroupId, intent: IntentName, timeoutMs: number): Promise<IntentOutcome> {
     await this.read(group, 'current', timeoutMs)
-    return recordedOf(this.#applied(group).state, intent)
+    return recordedOf(this.#stateOf(group), intent)
   }
 
   leaderElsewhere(): NodeId | undefined {
@@ -295,100 +205,109 @@ export class MemoryReplica implements LocalReplica {
     group: GroupId,
     level: ReplicaReadLevel,
     timeoutMs: number,
-    atLeast: Position = 0,
+    atLeast?: Position,
   ): Promise<ReadPoint> {
-    const isWaiting = level === 'current' || this.#applied(group).state.position < atLeast
-    if (isWaiting) this.currentReads += 1
-    if (isWaiting && this.isCutOff) {
-      await this.#pause(timeoutMs)
-      throw new StoreError('unavailable', 'no majority answered')
-    }
-    if (isWaiting) {
-      await this.#pause(this.#delayMs)
-      this.catchUp(group)
-    }
-    const { position, timestamp } = this.#applied(group).state
-    if (position < atLeast) throw new StoreError('invalid', 'the group has no such position yet')
+    const point = await this.#reads.read(group, level, timeoutMs, atLeast)
     await this.afterRead.shift()?.()
+    return point
+  }
+
+  async #askOthers(group: GroupId, timeoutMs: number): Promise<ReadPoint> {
+    this.currentReads += 1
+    await this.#pause(this.isCutOff ? timeoutMs : this.#delayMs)
+    if (this.#isStopped) throw new StoreError('closed', 'this node is stopping; ask another one')
+    if (this.isCutOff) throw new StoreError('unavailable', 'no majority answered')
+    this.catchUp(group)
+    const { position, timestamp } = this.#stateOf(group)
     return { position, timestamp }
   }
 
-  rowsNow(
-    group: GroupId,
-    from: ReplicaReadLevel | Timestamp,
-    atLeast: Position,
-    keys: readonly Uint8Array[],
-  ): RowsAtPoint | undefined {
-    const { position, timestamp } = this.#applied(group).state
-    const isHere = typeof from === 'string' || from === timestamp
-    if (!this.isAtOnce || !isHere || position < atLeast) return undefined
-    return { point: { position, timestamp }, rows: keys.map((key) => this.get(group, key)) }
+  rowsNow(...asked: Parameters<LocalReplica['rowsNow']>): ReturnType<LocalReplica['rowsNow']> {
+    return this.#reads.rowsNow(...asked)
   }
 
   get(group: GroupId, key: Uint8Array): Row | undefined {
-    return this.#applied(group).rows.get(latin1(key))
+    return this.#reads.get(group, key)
   }
 
   async readAt(group: GroupId, at: Timestamp, timeoutMs: number): Promise<ReadPoint> {
-    const isHere = at <= this.#applied(group).state.timestamp
-    const { position, timestamp } = await this.read(
-      group,
-      isHere ? 'snapshot' : 'current',
-      timeoutMs,
-    )
-    return { position, timestamp: Math.min(at, timestamp) }
+    const point = await this.#reads.readAt(group, at, timeoutMs)
+    await this.afterRead.shift()?.()
+    return point
   }
 
-  getAt(
-    group: GroupId,
-    keys: readonly Uint8Array[],
-    at: Timestamp,
-  ): Promise<readonly (Row | undefined)[]> {
-    const rows = this.#rowsAt(group, at)
-    return Promise.resolve(keys.map((key) => rows.get(latin1(key))))
-  }
-
-  #rowsAt(group: GroupId, at: Timestamp): ReadonlyMap<string, Row> {
-    const rows = new Map<string, Row>()
-    for (const { key, value, timestamp } of this.#applied(group).versions) {
-      if (timestamp > at) break
-      if (value === undefined) rows.delete(latin1(key))
-      else rows.set(latin1(key), { key, value, timestamp })
-    }
-    return rows
+  getAt(...asked: Parameters<LocalReplica['getAt']>): ReturnType<LocalReplica['getAt']> {
+    return this.#reads.getAt(...asked)
   }
 
   async scan(group: GroupId, range: PageRange, at?: Timestamp): Promise<readonly Row[]> {
-    const { gte, gt, lt, reverse } = range
-    const all = at === undefined ? this.#applied(group).rows : this.#rowsAt(group, at)
-    const rows = [...all.values()]
-      .filter(({ key }) => gte === undefined || compareBytes(key, gte) >= 0)
-      .filter(({ key }) => gt === undefined || compareBytes(key, gt) > 0)
-      .filter(({ key }) => lt === undefined || compareBytes(key, lt) < 0)
-      .sort((a, b) => compareBytes(a.key, b.key))
+    const rows = await this.#reads.scan(group, range, at)
     await this.afterScan.shift()?.()
-    return pageOf(reverse === true ? rows.reverse() : rows, range)
+    return rows
   }
 
-  async groups(prefix: string, after: GroupId | undefined, limit: number): Promise<GroupId[]> {
-    const names = [...this.#groups].flatMap(([name, { state }]) =>
-      state.position > 0 ? [name] : [],
-    )
-    const asked = names.filter((name) => name.startsWith(prefix) && name > (after ?? ''))
-    return asked.sort((a, b) => (a < b ? -1 : 1)).slice(0, limit)
+  /** All newest rows, in key order. */
+  rowsOf(group: GroupId): readonly Row[] {
+    return this.#page(group, {})
+  }
+
+  #page(group: GroupId, range: PageRange, at?: Timestamp): readonly Row[] {
+    const rows = this.#overlay.range(group, range, at).flatMap((row) => rowOf(row) ?? [])
+    return pageOf(rows, range)
+  }
+
+  async groups(
+    prefix: string,
+    after: GroupId | undefined,
+    limit: number,
+    timeoutMs: number,
+  ): Promise<readonly GroupId[]> {
+    await this.#pause(this.isCutOff ? timeoutMs : this.#delayMs)
+    if (this.#isStopped) throw new StoreError('closed', 'this node is stopping; ask another one')
+    if (this.isCutOff) throw new StoreError('unavailable', 'no majority answered')
+    const names = this.#log.groups().filter((name) => name.startsWith(prefix))
+    const behind = names.filter((name) => after === undefined || compareText(name, after) > 0)
+    return behind.sort(compareText).slice(0, limit)
   }
 
   watch(group: GroupId, position: Position, wake: () => void): () => void {
-    const watch = { group, position, wake }
-    this.#watches.add(watch)
-    return () => this.#watches.delete(watch)
+    let isWaiting = true
+    const end = (): void => {
+      if (isWaiting) this.watches -= 1
+      isWaiting = false
+    }
+    this.watches += 1
+    const cancel = this.#requests.watch(group, position, () => {
+      end()
+      wake()
+    })
+    return () => {
+      end()
+      cancel()
+    }
   }
 
-  get watches(): number {
-    return this.#watches.size
+  /** Answers nothing any more, nor lets anything wait. */
+  stop(): void {
+    this.#isStopped = true
+    this.#requests.stop()
+    for (const end of this.#pauses) end()
   }
 
-  #pause(delayMs: number): Promise<void> {
-    return new Promise((resolve) => void this.#clock.setTimer(delayMs, resolve))
+  async #pause(delayMs: number): Promise<void> {
+    if (delayMs === 0 || this.#isStopped) return
+    await new Promise<void>((resolve) => {
+      this.#pauses.add(resolve)
+      this.#clock.setTimer(delayMs, () => {
+        this.#pauses.delete(resolve)
+        resolve()
+      })
+    })
   }
+}
+
+function rowOf(row: OverlayRow | undefined): Row | undefined {
+  if (row?.value === undefined) return undefined
+  const { key, value, timestamp } = row
+  return { key, value, timestamp }
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { parseSchema } from '../../schema/ddl-parse.ts'
 import { findTable } from '../../schema/model.ts'
 import { present } from '../../src/base/assert.ts'
-import { queryOf } from '../../src/cli/rows.ts'
+import { queryOf, rootOf } from '../../src/cli/rows.ts'
 
 const result = parseSchema(`CREATE SCHEMA Work;
   CREATE TABLE Task {
@@ -25,4 +25,34 @@ test('bounds have the form of their property; a null among them is left for the 
     due: { gte: 1_769_848_200_000_000, lt: null },
   })
   expect(queryOf(task, { unknown: null, id: 5 })).toStrictEqual({ unknown: null, id: 5n })
+})
+
+const shop = parseSchema(`CREATE SCHEMA Shop;
+  CREATE TABLE Order { required string country; required int64 customer; }
+    PRIMARY KEY(country, customer), ENTITY GROUP ROOT;
+  CREATE TABLE Item { required string land; required int64 buyer; required int32 line; }
+    PRIMARY KEY(land, buyer, line), IN TABLE Order, ENTITY GROUP KEY(land, buyer) REFERENCES Order;`)
+const tables = shop.ok ? shop.schema.tables : []
+
+test.each([
+  ['Order', {}, 'Order by country, customer, and lacks country, customer'],
+  ['Order', { country: 'no' }, 'Order by country, customer, and lacks customer'],
+  ['Item', {}, 'Item by land, buyer, and lacks land, buyer'],
+  ['Item', { line: 1, buyer: 7n }, 'Item by land, buyer, and lacks land'],
+])(
+  'a --key of %s that is %o names no group, and the refusal names its columns',
+  (name, key, words) => {
+    const table = present(
+      tables.find((one) => one.name === name),
+      'test: the schema is right',
+    )
+    expect(() => rootOf(tables, table, key)).toThrow(`--key names the group of a ${words}`)
+  },
+)
+
+test('a --key with all columns of the group names it, and has others besides', () => {
+  const table = present(tables[1], 'test: the schema is right')
+  expect(rootOf(tables, table, { land: 'no', buyer: 7n, line: 1 })).toEqual({
+    ...{ table: 'Order', key: { country: 'no', customer: 7n } },
+  })
 })

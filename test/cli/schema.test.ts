@@ -188,6 +188,6 @@ test('a schema as JSON that gives a name twice is refused', async () => {
   const twice = stdout.replace('"name":', '"name":"Evil","name":')
   expect(await schema(['check', '-'], twice)).toMatchObject({
     code: 2,
-    stderr: 'error: stdin: the name "name" is given twice in one object\n',
+    stderr: 'stdin: the name "name" is given twice in one object\nerror: stdin has 1 problem\n',
   })
 })

@@ -64,6 +64,7 @@ export interface ClusterOptions {
   readonly returning?: ReadonlySet<string>
   /** Of any node; thrown when it is absent. */
   readonly onBug?: (error: Error) => void
+  readonly onDamagedIndex?: (error: Error) => void
 }
 
 export function createCluster(options: ClusterOptions = {}): FakeCluster {
@@ -132,7 +133,9 @@ function createNode(
   const { note } = new Bugs({ clock, random: bench.random, tell })
   const noteBug = (error: unknown): Problem => note('request', error)
   const own = options.onBug === undefined ? {} : { noteBug }
-  const store = new CellStore({ replica, clock, random: bench.random.fork(name), ...own })
+  const { onDamagedIndex } = options
+  const ports = { replica, clock, random: bench.random.fork(name), onDamagedIndex }
+  const store = new CellStore({ ...ports, ...own })
   const transport = network.attach(process, [])
   const cells = options.wrap?.(store, name) ?? store
   const groups = new GroupService({ replica, clock })

@@ -15,7 +15,8 @@ import { GroupService } from '../../src/txn/group-service.ts'
 import { decodeClientFrame, encodeClientFrame } from '../../src/wire/client/client-codec.ts'
 import { noteBug } from '../bugs.ts'
 import { rowKey } from '../cells/kit.ts'
-import { MemoryLog, MemoryReplica } from '../cells/memory-replica.ts'
+import { MemoryLog } from '../cells/memory-log.ts'
+import { MemoryReplica } from '../cells/memory-replica.ts'
 
 const cleanups: (() => Promise<void>)[] = []
 
@@ -112,6 +113,28 @@ test('a client of another secret hears so at once, as forbidden, and of which ad
       message: expect.stringContaining(`${url} (node n1): secret: `),
     })
   }
+})
+
+test('a signal that is aborted makes no client, and one that is aborted later closes it', async () => {
+  const { url } = await startNode(new MemoryLog(), 'n1')
+  const nodes = [url]
+  const gone = new Error('the page was left')
+  const early = connect({ endpoints: nodes, signal: AbortSignal.abort(gone) })
+  await expect(early).rejects.toMatchObject({ code: 'closed', cause: gone })
+  const controller = new AbortController()
+  const client = await connect({ endpoints: nodes, signal: controller.signal, timeoutMs: 5_000 })
+  cleanups.push(() => client.close())
+  expect(await client.cells('trips').put({ ...base, body: 1 })).toMatchObject({ created: true })
+  const waiting = client.cells('trips').shardLogs([{ kind: 'after', shard: 1, addedId: 0 }], {
+    waitMs: 60_000,
+  })
+  controller.abort(gone)
+  await expect(waiting).rejects.toMatchObject({ code: 'closed' })
+  await expect(client.cells('trips').get(base)).rejects.toMatchObject({ code: 'closed' })
+  // @ts-expect-error: text is no signal
+  await expect(connect({ endpoints: nodes, signal: 'now' })).rejects.toMatchObject({
+    ...{ code: 'invalid', message: 'connect: signal is "now"; expected an AbortSignal' },
+  })
 })
 
 test('when no node listens, the client says so when its time is up', async () => {

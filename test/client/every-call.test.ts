@@ -17,12 +17,26 @@ class Odd {
 const holed: unknown[] = []
 holed.length = 2
 
+function throwing(): never {
+  throw new Error('boom')
+}
+/** A proxy of which nothing can be asked, and objects with getters that throw. */
+const unreadable: readonly unknown[] = [
+  new Proxy({}, { get: throwing, ownKeys: throwing, has: throwing }),
+  new Proxy([1], { get: throwing }),
+  ['kind', 'name', 'rowKey', 'table', 'shard', 'session', 'at', 'signal'].reduce(
+    (object, name) => Object.defineProperty(object, name, { enumerable: true, get: throwing }),
+    {},
+  ),
+]
+
 /** Each is given in the place of each argument, and of all. */
 const oddValues: readonly unknown[] = [
   ...[undefined, null, -1, 0.5, Number.NaN, '', '\ud800', 'x'.repeat(2_000), true, 7n],
   ...[{}, { kind: 'put' }, { queue: 'q' }, [], [undefined], holed, () => 1, Odd, new Odd()],
   ...[Symbol('x'), new Map(), Promise.resolve({}), Object.create(null), new Uint8Array(3)],
   Proxy.revocable({}, {}).proxy,
+  ...[{ [Symbol.toStringTag]: 'Date' }, Object.create(AbortSignal.prototype), ...unreadable],
 ]
 /** Right ones in some places, so that the wrong one is met behind them. */
 const rightValues: readonly unknown[] = ['a', { kind: 'current' }, { x: 1 }]
@@ -137,6 +151,7 @@ test.each(Object.entries(holders))(
       expect(await faultsOf(cluster, make(cluster), method), method).toEqual([])
     }
   },
+  60_000,
 )
 
 const modules: Readonly<Record<string, object>> = {

@@ -4,7 +4,11 @@ import { checkDates, filtersOfGiven } from '../../src/client/filters.ts'
 
 /** As a program in JavaScript calls it. */
 function asked(where: unknown): readonly unknown[] {
-  return filtersOfGiven(where, 'index ix')
+  return filtersOfGiven(where, 'index ix').filters
+}
+
+function datesOf(where: unknown): ReadonlySet<string> {
+  return filtersOfGiven(where, 'index ix').dates
 }
 
 const date = new Date('2026-01-31T08:30:00.001Z')
@@ -78,8 +82,8 @@ test.each<readonly [unknown, string]>([
 
 test('a date is a value of datetimes alone', () => {
   const answer = { fields: ['k', 'at'], types: ['string', 'datetime'] } as const
-  checkDates({ k: 'a', at: { gt: date } }, answer, 'index ix')
-  expect(() => checkDates({ k: date }, answer, 'index ix')).toThrow(
+  checkDates(datesOf({ k: 'a', at: { gt: date } }), answer, 'index ix')
+  expect(() => checkDates(datesOf({ k: date }), answer, 'index ix')).toThrow(
     'index ix: k is of type string, and a Date is a value of the type datetime',
   )
 })

@@ -196,7 +196,8 @@ export const knownCalls: readonly KnownCall[] = [
   on('cells.shardLog', cells, [1, {}], [(one) => isWhole(one, 0, 4_095)], {
     ...{ ...log, after: isNotNegative, since: isMoment },
   }),
-  on('cells.shardLogs', cells, [[place], {}], [no], log),
+  // An item that is none is answered by itself.
+  on('cells.shardLogs', cells, [[place], {}], [isFilled], log),
   on('cells.tail', cells, [{}], [], {
     ...{
       shards: isShards,

@@ -23,7 +23,7 @@ function isTaken(takes: (value: unknown) => boolean, value: unknown): boolean {
 /** No options. */
 function isNothing(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
-  return isPlain(value) && Reflect.ownKeys(value).length === 0
+  return isPlain(value) && isTaken(() => Reflect.ownKeys(value).length === 0, value)
 }
 
 /** An object that its maker has revoked. */
@@ -40,7 +40,14 @@ function detached(): Uint8Array {
   return bytes
 }
 
+function throwing(): never {
+  throw new Error('boom')
+}
+
 const oddValues: readonly unknown[] = [
+  new Proxy({}, { get: throwing, ownKeys: throwing, has: throwing }),
+  Object.defineProperty({}, 'x', { enumerable: true, get: throwing }),
+  ...[{ [Symbol.toStringTag]: 'Date' }, Object.create(AbortSignal.prototype)],
   ...[revoked({}), revoked([]), revoked(() => 1), [revoked({})], detached(), detached().buffer],
   ...[{ [Symbol('x')]: 1 }, Object.defineProperty({}, 'x', { value: 1 })],
   ...[null, Number.NaN, Number.POSITIVE_INFINITY, -1, 0.5, 5, '', 'x', '7', true],

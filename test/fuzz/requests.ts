@@ -2,7 +2,7 @@
 import { groupOfBytes } from '../../src/base/ids.ts'
 import { pack, type Packable } from '../../src/base/pack.ts'
 import { packBody } from '../../src/cells/body.ts'
-import { parseJsonText } from '../../src/cells/json-text.ts'
+import { parseJsonText } from '../../src/base/json-text.ts'
 import type { Operation } from '../../src/wire/client/client-message.ts'
 import { packRequest } from '../../src/wire/client/client-requests.ts'
 import type { SeededRandom } from '../../sim/world/random.ts'

@@ -9,7 +9,8 @@ import { createGateway } from '../../src/gateway/http.ts'
 import { BodyRoom } from '../../src/gateway/request-body.ts'
 import { noteBug } from '../bugs.ts'
 import { rowKey } from '../cells/kit.ts'
-import { MemoryLog, MemoryReplica } from '../cells/memory-replica.ts'
+import { MemoryLog } from '../cells/memory-log.ts'
+import { MemoryReplica } from '../cells/memory-replica.ts'
 
 const servers: Server[] = []
 
@@ -20,9 +21,11 @@ afterEach(async () => {
   }
 })
 
-async function startServer(
-  bodies: BodyRoom = new BodyRoom(64 * 1024 * 1024),
-): Promise<{ readonly port: number; readonly log: MemoryLog }> {
+async function startServer(bodies: BodyRoom = new BodyRoom(64 * 1024 * 1024)): Promise<{
+  readonly port: number
+  readonly log: MemoryLog
+  readonly replica: MemoryReplica
+}> {
   const log = new MemoryLog()
   const replica = new MemoryReplica(log, systemClock)
   const cells = new CellStore({ replica, clock: systemClock, random: systemRandom })
@@ -32,7 +35,7 @@ async function startServer(
   servers.push(server)
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   const address = server.address()
-  return { port: typeof address === 'object' ? (address?.port ?? 0) : 0, log }
+  return { port: typeof address === 'object' ? (address?.port ?? 0) : 0, log, replica }
 }
 
 const path = `/v1/datastores/trips/cells/${rowKey(1)}/BASE/1`
@@ -120,12 +123,12 @@ test('a sender that breaks off in mid-body leaves nothing behind', async () => {
 })
 
 test('a connection that breaks off ends the wait for new cells', async () => {
-  const { port, log } = await startServer()
+  const { port, replica } = await startServer()
   const path = '/v1/datastores/trips/shards/1/cells?wait=60'
   const waiting = httpRequest({ port, host: '127.0.0.1', path })
   waiting.on('error', () => undefined)
   waiting.end()
-  const watches = (): number => log.replicas[0]?.watches ?? 0
+  const watches = (): number => replica.watches
   await expect.poll(watches).toBe(1)
   waiting.destroy()
   await expect.poll(watches).toBe(0)

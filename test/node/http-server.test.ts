@@ -14,7 +14,6 @@ import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
 import { WsClientDialer } from '../../src/adapters/ws-clients.ts'
 import { clientPath, routeUpgrades } from '../../src/adapters/ws-router.ts'
-import type { Clock } from '../../src/ports/clock.ts'
 import {
   defaultTimes,
   listen,
@@ -24,6 +23,7 @@ import {
 import { overloaded } from '../../src/node/refusals.ts'
 import { SlowExchanges } from '../../src/node/slow-exchanges.ts'
 import { cert, key } from './tls-kit.ts'
+import { HandClock } from '../ports/hand-clock.ts'
 
 const limits: ConnectionLimits = {
   ...{ connectionsMax: 60, connectionsPerAddressMax: 60 },
@@ -307,14 +307,6 @@ test('an error of the listener is reported and counted, and the server goes on',
   expect([errors, figure(bound, 'error')]).toEqual([['accept EMFILE'], 1])
   expect(await ask(bound, '/livez', {}, 'GET')).toMatchObject({ status: 200 })
 })
-
-class HandClock implements Clock {
-  nowMs = 0
-  wallMicros = (): number => this.nowMs * 1000
-  monotonicMs = (): number => this.nowMs
-  defer = (run: () => void): void => run()
-  setTimer = (): { cancel(): void } => ({ cancel: () => undefined })
-}
 
 /** A server whose exchanges are watched by a clock that the test turns; answers are `answer`. */
 async function watched(

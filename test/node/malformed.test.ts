@@ -1,6 +1,7 @@
 /** What is no request, or says in two places whom it asks: refused with a problem, as anything else is. */
 import { connect } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { routeUpgrades } from '../../src/adapters/ws-router.ts'
 import {
   defaultTimes,
   listen,
@@ -21,8 +22,9 @@ async function start(
       ...{ unprovenMax: 20, unprovenPerAddressMax: 10 },
     },
     onError: () => undefined,
-    fetch: async ({ url }) => {
-      const { pathname } = new URL(url)
+    fetch: async (request) => {
+      const { pathname } = new URL(request.url)
+      if (pathname === '/body') await request.text().catch(() => '')
       if (pathname === '/slow') await new Promise((resolve) => setTimeout(resolve, 300))
       return new Response(pathname)
     },
@@ -107,6 +109,11 @@ test.each([
     { status: 501, code: 'invalid', detail: /says "gzip, chunked", not chunked alone$/ },
   ],
   [
+    'a tunnel',
+    `CONNECT other.example:443 HTTP/1.1\r\n${own}\r\n\r\n`,
+    { status: 405, code: 'invalid', detail: /^this is no proxy, and CONNECT opens no tunnel here/ },
+  ],
+  [
     'an expectation that nobody knows',
     `GET /x HTTP/1.1\r\n${own}\r\nExpect: wonders\r\nConnection: close\r\n\r\n`,
     { status: 417, code: 'invalid', detail: /"wonders", only of 100-continue$/ },
@@ -127,6 +134,48 @@ test('a head that does not come to its end is answered with 408 and a problem', 
   const { status, body } = await say(await start(100), `GET /x HTTP/1.1\r\n${own}\r\nX: `)
   expect(status).toBe(408)
   expect(JSON.parse(body)).toMatchObject({ status: 408, code: 'timeout' })
+})
+
+test('a body that does not come is answered with 408 and a problem', async () => {
+  const bound = await start()
+  const words = `PUT /body HTTP/1.1\r\n${own}\r\nContent-Length: 1000\r\n\r\n`
+  const { status, type, body } = await say(bound, words)
+  expect({ status, type }).toEqual({ status: 408, type: 'application/problem+json' })
+  expect(JSON.parse(body)).toMatchObject({
+    ...{ status: 408, code: 'timeout', retry: 'check-first' },
+    detail: expect.stringContaining(
+      'the body came too slowly, after 5 s with less than 8192 bytes',
+    ),
+  })
+  await vi.waitFor(() => expect(bound.connections.count('stranger')).toBe(0))
+}, 15_000)
+
+test('a WebSocket at a path that takes none is answered with 404 and a problem', async () => {
+  const bound = await start()
+  onTestFinished(routeUpgrades(bound.server, '/v1/client', () => undefined))
+  const key = 'Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13'
+  const head = (path: string, more: string): string =>
+    `GET ${path} HTTP/1.1\r\n${own}\r\n${key}\r\n${more}\r\n`
+  const sent = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n'
+  const unknown = await say(bound, head('/v1/nothing', sent))
+  expect({ ...unknown, body: JSON.parse(unknown.body) }).toMatchObject({
+    ...{ status: 404, type: 'application/problem+json' },
+    body: {
+      ...{
+        type: 'urn:trilithon:problem:not-found',
+        status: 404,
+        code: 'not-found',
+        retry: 'never',
+      },
+      detail:
+        'no WebSocket is taken at "/v1/nothing" now; clients dial /v1/client, and nodes /v1/peer',
+    },
+  })
+  const none = await say(bound, head('/v1/client', ''))
+  expect({ ...none, body: JSON.parse(none.body) }).toMatchObject({
+    ...{ status: 400, type: 'application/problem+json' },
+    body: { code: 'invalid', detail: expect.stringMatching(/^this opens no WebSocket: /) },
+  })
 })
 
 test('a whole URL of this host, and HTTP/1.0 without a host, are requests like any other', async () => {

@@ -2,51 +2,12 @@
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
 import { defaultLimits, type Limits } from '../../src/base/limits.ts'
-import type { Clock } from '../../src/ports/clock.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { Fetches } from '../../src/peers/fetches.ts'
 import { Slices } from '../../src/peers/slices.ts'
 import { CatchUpReplies } from '../../src/peers/replies.ts'
 import type { Fetch } from '../../src/replication/message.ts'
-
-/** A clock that a test moves; turns and timers run when it says so. */
-class HandClock implements Clock {
-  nowMs = 0
-  #turns: (() => void)[] = []
-  #timers: { readonly atMs: number; readonly run: () => void }[] = []
-
-  wallMicros(): number {
-    return this.nowMs * 1_000
-  }
-
-  monotonicMs(): number {
-    return this.nowMs
-  }
-
-  setTimer(delayMs: number, run: () => void): { cancel(): void } {
-    const timer = { atMs: this.nowMs + delayMs, run }
-    this.#timers.push(timer)
-    return { cancel: () => (this.#timers = this.#timers.filter((one) => one !== timer)) }
-  }
-
-  defer(run: () => void): void {
-    this.#turns.push(run)
-  }
-
-  /** One turn; false: there is none. */
-  turn(): boolean {
-    const next = this.#turns.shift()
-    next?.()
-    return next !== undefined
-  }
-
-  wait(ms: number): void {
-    this.nowMs += ms
-    const due = this.#timers.filter(({ atMs }) => atMs <= this.nowMs)
-    this.#timers = this.#timers.filter(({ atMs }) => atMs > this.nowMs)
-    for (const { run } of due) run()
-  }
-}
+import { HandClock } from '../ports/hand-clock.ts'
 
 const [peer, other] = [nodeId('n2'), nodeId('n3')]
 
@@ -107,9 +68,9 @@ test('LIVE-6: where others are at work the next slice waits, and else it does no
   foreground += 1
   clock.turn()
   expect([done.length, clock.turn()]).toEqual([1, false])
-  clock.wait(5)
+  clock.pass(5)
   expect(done.length).toBe(1)
-  clock.wait(1)
+  clock.pass(1)
   expect(done.length).toBe(2)
   expect([clock.turn(), done.length]).toEqual([true, 3])
 })
@@ -206,7 +167,7 @@ test('LIVE-6: work that a client awaits goes first, and ends a rest', () => {
   while (clock.turn());
   expect(done.slice(2)).toEqual(['awaited', 'awaited', 'awaited'])
   // The rest goes on, from when the last of these was done.
-  clock.wait(6)
+  clock.pass(6)
   while (clock.turn());
   expect(done.slice(5)).toEqual(['a', 'a', 'a'])
 })

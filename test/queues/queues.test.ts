@@ -108,7 +108,7 @@ test('QUE-5: a delivery that is stopped before it has looked leaves its group li
   const delivery = new Delivery(
     {
       ...ports,
-      replica: Object.assign(replica, { worklist: { ...replica.worklist, unlist } }),
+      replica: Object.assign(replica, { worklist: Object.assign(replica.worklist, { unlist }) }),
       groups: Object.assign(new LocalGroups(replica), { view }),
     },
     deliveryBounds,

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { parseSchema } from '../../schema/ddl-parse.ts'
 import { printSchema } from '../../schema/ddl-print.ts'
 import { decodeSchema, parseSchemaJson } from '../../schema/decode.ts'
+import { decodeVersion } from '../../schema/version-json.ts'
 import { calendars } from '../../schema/examples/calendar.ts'
 import { photoApp } from '../../schema/examples/photos.ts'
 import { fingerprintOf } from '../../schema/fingerprint.ts'
@@ -42,17 +43,41 @@ CREATE LOCAL INDEX I ON A(x) WHERE PRESENT;`
   expect(decodeSchema({ ...result.schema, indexes: [before] })).toEqual(result)
 })
 
+test.each([
+  ['"name":"Other","name":"PhotoApp"', 'the name "name" is given twice in one object'],
+  ['"name":"PhotoApp","n\\u0061me":"Other"', 'the name "n\\u0061me" is given twice in one object'],
+  ['"name":9007199254740993', 'the number 9007199254740993 does not fit a JSON number'],
+])('SCH-12: JSON that says %s is refused', (member, words) => {
+  const json = JSON.stringify(photoApp.model).replace('"name":"PhotoApp"', member)
+  const found = parseSchemaJson(json)
+  expect(found.ok ? [] : found.problems.map(problemText)).toEqual([expect.stringContaining(words)])
+})
+
+test('SCH-12: a name that is given twice deep inside a schema is refused too', () => {
+  const json = JSON.stringify(photoApp.model).replace(
+    '"kind":"root"',
+    '"kind":"root","kind":"root"',
+  )
+  const found = parseSchemaJson(json)
+  expect(found).toMatchObject({ ok: false, problems: [{ kind: 'format' }] })
+  expect(decodeVersion(json)).toBeUndefined()
+})
+
 test('SCH-12: messages inside one another without end are refused by their depth', () => {
   const open = '[{"name":"m","presence":"optional","type":{"kind":"message","properties":'
-  const deep = `${open.repeat(20_000)}[]${'}}]'.repeat(20_000)}`
-  const json = JSON.stringify(photoApp.model).replace(
-    '"properties":[',
-    `"properties":${deep},"x":[`,
-  )
-  const found = parseSchemaJson(json.replace(/,"x":\[.*?\],"key"/, ',"key"'))
-  expect(found.ok ? [] : found.problems.map(problemText)).toContain(
+  const said = (depth: number): readonly string[] => {
+    const deep = `${open.repeat(depth)}[]${'}}]'.repeat(depth)}`
+    const json = JSON.stringify(photoApp.model).replace(
+      '"properties":[',
+      `"properties":${deep},"x":[`,
+    )
+    const found = parseSchemaJson(json.replace(/,"x":\[.*?\],"key"/, ',"key"'))
+    return found.ok ? [] : found.problems.map(problemText)
+  }
+  expect(said(20)).toContain(
     'table User: message m.m.m.m.m.m.m.m: field m lies deeper than 8 messages inside one another',
   )
+  expect(said(20_000)).toEqual(['lists and objects are nested deeper than 256 levels'])
 })
 
 /** Another form of the parts of a schema, by their path. */

@@ -6,7 +6,6 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { compareBytes, fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
-import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { OrderedStore } from '../../src/ports/storage.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { DataStore } from '../../src/store/data-store.ts'
@@ -19,36 +18,14 @@ import {
   historyPrefix,
 } from '../../src/store/row-format.ts'
 import { group } from '../log/log-fixture.ts'
+import { HandClock } from '../ports/hand-clock.ts'
 import { disks, onDisk } from './stores.ts'
 import { pageOf, written } from './rows.ts'
 
 const where = group('a\0')
-const limits = { ...defaultLimits, applierBatchBytesMax: 300, historyMs: 1, snapshotHoldMs: 50 }
-
-/** Batches come when the test says so; holds end when it says so. */
-class HandClock implements Clock {
-  nowMs = 0
-  readonly #due: (() => void)[] = []
-  wallMicros(): number {
-    return 0
-  }
-  monotonicMs(): number {
-    return this.nowMs
-  }
-  setTimer(_delayMs: number, run: () => void): Timer {
-    return this.#add(run)
-  }
-  defer(run: () => void): void {
-    this.#add(run)
-  }
-  #add(run: () => void): Timer {
-    let isDue = true
-    this.#due.push(() => isDue && run())
-    return { cancel: () => (isDue = false) }
-  }
-  fire(): void {
-    for (const run of this.#due.splice(0)) run()
-  }
+const limits = {
+  ...{ ...defaultLimits, applierBatchBytesMax: 300, applierDelayMs: 0 },
+  ...{ historyMs: 1, snapshotHoldMs: 50 },
 }
 
 const anyKey = fc
@@ -130,7 +107,7 @@ class Bench {
     if (step.kind === 'get') this.#reads.push(this.#get(step.keys, this.#at(step.moment)))
     if (step.kind === 'drain') return this.drain()
     if (step.kind === 'batch') {
-      this.clock.fire()
+      this.#goOn()
       return new Promise((resolve) => setImmediate(resolve))
     }
     if (step.kind === 'wait') this.clock.nowMs += step.ms
@@ -142,11 +119,17 @@ class Bench {
     }
   }
 
+  /** Begins the batch that is due, while no time passes. */
+  #goOn(): void {
+    while (this.clock.turn());
+    this.clock.pass(0)
+  }
+
   async drain(): Promise<void> {
     let isDone = false
     const drained = this.data.drain().then(() => (isDone = true))
     for (;;) {
-      this.clock.fire()
+      this.#goOn()
       await new Promise((resolve) => setImmediate(resolve))
       if (isDone) break
     }

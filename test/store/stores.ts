@@ -14,7 +14,7 @@ export interface Disk {
   remove(): Promise<void>
 }
 
-function simulatedDisk(): Promise<Disk> {
+export function simulatedDisk(): Promise<Disk> {
   const disk = new SimDisk({ schedule: (complete) => setImmediate(complete) })
   let opened: OrderedStore | undefined
   return Promise.resolve({
@@ -27,7 +27,7 @@ function simulatedDisk(): Promise<Disk> {
   })
 }
 
-async function levelDisk(): Promise<Disk> {
+export async function levelDisk(): Promise<Disk> {
   const folder = await mkdtemp(join(tmpdir(), 'replica-store-'))
   let opened: OrderedStore | undefined
   return {

@@ -7,6 +7,7 @@ import { firstVersion, nextVersion, type SchemaVersion } from '../../schema/vers
 import { noLives } from '../../src/tables/index-life.ts'
 import { SchemaWatch } from '../../src/tables/schema-watch.ts'
 import { rootKey } from '../../src/tables/tables.ts'
+import { typed } from '../../src/tables/types.ts'
 import { momentOf } from '../../src/time/moments.ts'
 import { MemoryPort } from '../txn/memory-port.ts'
 import { TestClock } from '../txn/test-ports.ts'
@@ -90,6 +91,34 @@ test.each([
   await old.transaction(red, (tx) => tx.delete(EarlyMember, one))
   await old.transaction(red, (tx) => tx.put(EarlyMember, given))
   expect(await row()).toEqual({ ...given, rank: 7 })
+})
+
+/** Gives one value once, and other ones from then on. */
+function changing(values: readonly unknown[], name: string, members: object): object {
+  let reads = 0
+  const get = (): unknown => values[Math.min(reads++, values.length - 1)]
+  return Object.defineProperty({ ...members }, name, { enumerable: true, get })
+}
+
+test.each([
+  ['a row that is there', true],
+  ['a row that is new', false],
+])('TAB-7: an earlier program stores of %s what was checked, at one read', async (_, isThere) => {
+  const port = new MemoryPort()
+  const late = tablesBench(teams, { version: second }, port).db
+  const old = tablesBench(earlyTeams, { version: second }, port).db
+  if (isThere) await late.transaction(red, (tx) => tx.insert(Member, whole))
+  const home = changing(['Bergen', 5], 'city', {})
+  const members = { ...one, home, pet: [{ name: 'rex' }] }
+  const given = changing(['bea', 7], 'name', members)
+  await old.transaction(red, (tx) => tx.put(EarlyMember, typed(given)))
+  const { value } = await late.read(red, 'current', (rows) => rows.get(Member, one))
+  expect(value).toEqual({
+    ...{ ...one, name: 'bea', pet: [{ name: 'rex' }] },
+    ...(isThere
+      ? { home: { city: 'Bergen', street: 'Kirkegata' }, mail: whole.mail, rank: whole.rank }
+      : { home: { city: 'Bergen' }, rank: 7 }),
+  })
 })
 
 test('TAB-7: a program that knows a property takes it away', async () => {

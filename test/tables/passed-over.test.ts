@@ -45,6 +45,15 @@ const withSymbol = { a: 1, [symbol]: 2 }
 const withHidden = Object.defineProperty({ a: 1 }, 'b', { value: 2 })
 const listWithSymbol = Object.assign(['a'], { [symbol]: 2 })
 const listWithMember = Object.assign(['a'], { b: 2 })
+function throwing(): never {
+  throw new Error('boom')
+}
+
+/** Its one member cannot be read. */
+function unreadable(name: string): never {
+  return typed<never>(Object.defineProperty({}, name, { enumerable: true, get: throwing }))
+}
+
 /** As a match of a regular expression is. */
 const match: unknown = /a/.exec('a')
 
@@ -125,11 +134,34 @@ test('keys, patches and queries are held to the same', async () => {
     () => db.read(ann, Object.assign({ at: new Date() }, { [symbol]: 1 }), async () => 1),
     () => db.transaction(rootKey(File, { hash: transferred(8) }), async () => 1),
     async () => db.group(revoked(ann)),
+    async () => db.group(unreadable('table')),
+    async () => db.group(unreadable('key')),
+    () => db.read(ann, unreadable('at'), async () => 1),
+    () => db.transaction(unreadable('table'), async () => 1),
+    () => db.transaction(rootKey(User, unreadable('user')), async () => 1),
+    () => db.transaction(ann, (tx) => tx.scan(User, unreadable('user'))),
+    () => db.transaction(ann, (tx) => tx.getMany(User, new Proxy([user], { get: throwing }))),
+    () => db.transaction(ann, (tx) => tx.getMany(User, Object.assign([user], { b: 2 }))),
+    async () => rootKey(unreadable('name'), user),
   ]
   for (const call of calls) {
     const error: unknown = await call().catch((one: unknown) => one)
     expect(error, call.toString()).toBeInstanceOf(StoreError)
     expect(error, call.toString()).toMatchObject({ code: 'invalid' })
+  }
+})
+
+test('one of several keys that is none is named by its place', async () => {
+  const { db } = tablesBench(users)
+  const user = { user: 'ann' }
+  for (const [key, words] of [
+    [unreadable('user'), 'getMany: keys[1]: user cannot be read: Error: boom'],
+    [{ ...user, [symbol]: 1 }, 'getMany: keys[1]: table User: the key: it has a member that a'],
+    [{}, 'getMany: keys[1]: table User: user is absent; expected'],
+  ] as const) {
+    const call = db.read(ann, 'current', (rows) => rows.getMany(User, [user, typed(key)]))
+    await expect(call).rejects.toMatchObject({ code: 'invalid' })
+    await expect(call).rejects.toThrow(words)
   }
 })
 

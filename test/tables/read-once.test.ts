@@ -4,7 +4,7 @@ import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
 import { packBody, unpackBody, type Json } from '../../src/cells/body.ts'
-import { packCells } from '../../src/cells/new-cells.ts'
+import { packCell, packCells } from '../../src/cells/new-cells.ts'
 import { queue } from '../../src/tables/queue-types.ts'
 import { rootKey } from '../../src/tables/tables.ts'
 import { typed } from '../../src/tables/types.ts'
@@ -169,7 +169,8 @@ test('a body says where it holds what JSON has no word for', () => {
 test('what a getter throws in a body is the cause, and of a batch one outcome', () => {
   const cell = { rowKey: rowKey(1), column: 'A', refKey: 0, body: typed<Json>(throwing('x')) }
   const good = { ...cell, body: 1 }
-  expect(() => packCells([cell])).toThrow('the body is refused: x cannot be read: Error: boom')
+  expect(() => packCell(cell)).toThrow('the body is refused: x cannot be read: Error: boom')
+  expect(packCells([cell]).outcomes([])).toMatchObject([{ problem: { code: 'invalid' } }])
   const { items, outcomes } = packCells([good, cell])
   expect(items).toHaveLength(1)
   expect(outcomes([])[1]).toMatchObject({ kind: 'problem', problem: { code: 'invalid' } })

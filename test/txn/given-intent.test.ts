@@ -15,10 +15,10 @@ test('TXN-5: when another try of a given intent has won, the function runs again
     return 'inserted'
   }
   // The same intent, through another node, has committed in between.
-  port.commit = async (submission) => {
+  port.commit = async (submission, timeoutMs) => {
     port.commit = commit
-    await commit({ ...submission, attempt: submission.attempt + 1 })
-    return commit(submission)
+    await commit({ ...submission, attempt: submission.attempt + 1 }, timeoutMs)
+    return commit(submission, timeoutMs)
   }
   expect(await bench.run(insert, { intent })).toMatchObject({
     value: 'found',

@@ -34,7 +34,7 @@ function portOf(bench: Bench, rowsAtOnce: number, begin?: GroupPort['begin']) {
       return Promise.resolve(keys.map(rowOf))
     },
     scan: () => Promise.resolve({ rows: [], isWhole: true }),
-    commit: (submission) => bench.port.commit(submission),
+    commit: (...asked) => bench.port.commit(...asked),
   }
   return { port, asked }
 }

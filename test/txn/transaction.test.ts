@@ -307,8 +307,8 @@ test('TXN-5: when an earlier attempt turns out to have won, its value is the res
   const { port } = bench
   const commit = port.commit.bind(port)
   let isFirst = true
-  port.commit = async (submission) => {
-    const outcome = await commit(submission)
+  port.commit = async (...asked) => {
+    const outcome = await commit(...asked)
     if (!isFirst) return outcome
     isFirst = false
     return { kind: 'conflict', position: 1 }

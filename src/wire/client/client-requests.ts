@@ -281,8 +281,9 @@ function readGetItem(value: unknown): GetItem {
   return { rowKey, column, refKey: readRefKey(item[2]) }
 }
 
+/** Unchecked, as names are: one item that names no cell is no reason to refuse all others. */
 function readRefKey(value: unknown): number {
-  return field.count(value, 'ref key')
+  return typeof value === 'number' ? value : field.count(value, 'ref key')
 }
 
 function packPlace(place: LogPlace): Packable {

@@ -1,0 +1,48 @@
+/** Long work of a command that the first signal ends in order: the command then reports how far it came, and how to go on. */
+import { StoreError } from '../base/errors.ts'
+import { CliError, complain, exitFailure } from './exit.ts'
+import { say } from './output.ts'
+import { onStopSignals } from './signals.ts'
+
+export interface LongWork {
+  /** `the purge` */
+  readonly name: string
+  /** What has been done so far: `12 cells were purged`. */
+  readonly done: () => string
+  /** What to do after an end before the end: `run the same command again to go on`. */
+  readonly advice: string
+}
+
+/**
+ * The first SIGINT (Ctrl-C), SIGTERM or SIGHUP aborts the signal that `work` is given; when that has ended, this throws
+ * what was done. A second one ends the process at once, with the same words.
+ */
+export async function interruptible<Value>(
+  { name, done, advice }: LongWork,
+  work: (signal: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  const abort = new AbortController()
+  onStopSignals({
+    stop: (signal) => {
+      say(`${signal}: ${name} ends after the step that it is at; another signal ends it at once`)
+      abort.abort()
+    },
+    stopNow: () => {
+      complain(`${name} was ended within a step; before it ${done()}; ${advice}`)
+      process.exit(exitFailure)
+    },
+  })
+  try {
+    // Work that comes to its end all the same is whole.
+    return await work(abort.signal)
+  } catch (error) {
+    if (!abort.signal.aborted || !isGivenUp(error)) throw error
+  }
+  throw new CliError(`interrupted; ${done()}; ${advice}`, exitFailure)
+}
+
+/** What a call says that its signal has ended. */
+function isGivenUp(error: unknown): boolean {
+  if (!(error instanceof StoreError)) return false
+  return error.code === 'closed' || error.code === 'unknown-outcome'
+}
