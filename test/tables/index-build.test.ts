@@ -53,7 +53,7 @@ async function partsOf(
   const index = schema?.globals.get(name)
   const table = schema?.tables.get(index?.table ?? '')
   if (!schema || !table || !index) throw new Error('the index was applied')
-  const list: UpkeepParts['list'] = (...asked) => replica.groups(...asked, 1_000)
+  const list: GlobalUpkeep['list'] = (...asked) => replica.groups(...asked, 1_000)
   const misfits = new MisfitRows()
   return { port, schema, table, index, options, list, misfits, onProgress: () => undefined }
 }
@@ -371,7 +371,7 @@ test('writers can shorten, empty and delete older rows under an index, and its b
     const index = schema?.globals.get(name)
     const table = schema?.tables.get('Note')
     if (!schema || !table || !index) throw new Error('the index was applied')
-    const list: UpkeepParts['list'] = (...asked) => n1.replica.groups(...asked, 1_000)
+    const list: GlobalUpkeep['list'] = (...asked) => n1.replica.groups(...asked, 1_000)
     const [port, misfits] = [n1.groups, new MisfitRows()]
     const bounded = { ...options, limits: { ...fewLimits, transactionMutationsMax: 7 } }
     const common = { port, schema, table, index, list, misfits, onProgress: () => undefined }

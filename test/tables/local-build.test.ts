@@ -68,14 +68,14 @@ async function partsOf(life: Life, name: string): Promise<UpkeepParts> {
   const index = schema.indexes.get(name)
   const table = schema.tables.get(index?.table ?? '')
   if (!table || !index) throw new Error('the index was applied')
-  const list = node.replica.groups.bind(node.replica)
+  const list: UpkeepParts['list'] = (...asked) => node.replica.groups(...asked, 1_000)
   const misfits = new MisfitRows()
   return { ...{ port: node.groups, schema, table, index, options, list, misfits }, onProgress }
 }
 
 function groupsOf({ node }: Life): Promise<readonly GroupId[]> {
   const prefix = compileSchema(firstVersion(first)).tables.get('Car')?.groupPrefix
-  return node.replica.groups(groupOfBytes(prefix ?? new Uint8Array()), undefined, 10)
+  return node.replica.groups(groupOfBytes(prefix ?? new Uint8Array()), undefined, 10, 1_000)
 }
 
 function onProgress(): void {
