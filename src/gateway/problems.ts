@@ -4,7 +4,7 @@
  * has a better word for (405, 415).
  */
 import { shardOfGroup } from '../cells/cell-table.ts'
-import { retryOverHttp, type StoreErrorCode } from '../base/errors.ts'
+import { retryOverHttp, type StoreErrorCode, type UnreadyIndex } from '../base/errors.ts'
 import { bytesOfGroup, type GroupId } from '../base/ids.ts'
 import { problem, type Problem } from '../base/problem.ts'
 
@@ -65,8 +65,8 @@ export interface ProblemDetails {
   readonly attempts?: number
   /** Of `overloaded`: asked sooner it would be refused again, as it seems; `Retry-After` says it in whole seconds. */
   readonly retryAfterMs?: number
-  /** The index of the query is not built yet: a retry helps once an operator has built it. */
-  readonly index?: 'building'
+  /** The state of the index of the query, which is not ready: a retry helps once an operator has built it. */
+  readonly index?: UnreadyIndex
 }
 
 export function problemDetails(
