@@ -16,7 +16,7 @@ export const transactionBytesMax: number = 4 * 1024 * 1024
 /** Rows that a transaction writes, and numbers that it draws. */
 export const transactionMutationsMax = 10_000
 /**
- * The same with all that it takes away: a row written under one set of indexes can be deleted under another,
+ * The same with all that it takes away: rows written under one set of indexes can be deleted under another,
  * larger one.
  */
 export const submissionMutationsMax = 50_000

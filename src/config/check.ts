@@ -67,8 +67,8 @@ export function complaints(
 }
 
 /**
- * A process that listens beyond this machine needs TLS and secrets, or the setting that allows it without.
- * `lacking`: further settings that it lacks.
+ * A process that listens beyond this machine needs TLS and secrets, or `--insecure`. `lacking`: further
+ * settings that it lacks.
  */
 export function checkListener(
   config: ListenerConfig,

@@ -55,7 +55,7 @@ function invalid(text: string): Refusal {
 }
 
 /**
- * Answers requests that the parser of Node.js refuses, and those whose rest does not come in time. `count` is
+ * Answers requests that the parser of Node.js refuses, and those that do not come whole in time. `count` is
  * called for each.
  */
 export function answerMalformed(
