@@ -30,7 +30,7 @@ export interface AdmissionParts {
   readonly storeId: string
   readonly trace: Trace
   readonly meta: MetaStore
-  /** What the log remembers of who may vote. */
+  /** Which store of each peer may vote, as the log remembers it. */
   readonly memory: PeerMemory
   /** Has the news in `memory` made durable. */
   remember(): void

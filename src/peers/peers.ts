@@ -1,5 +1,5 @@
 /**
- * The other nodes as this one sees them: one frame per peer and turn, heartbeats, suspicion, who may
+ * The other nodes as this one sees them: one frame per peer and turn, heartbeats, suspicion, which peer may
  * join, and what this node may have missed of them. Per peer, never per group.
  */
 import { present } from '../base/assert.ts'
@@ -38,7 +38,7 @@ export interface PeersOptions {
   /** This node's log, and the id of its store. */
   readonly log: OwnLog
   readonly storeId: string
-  /** What the log remembers of who may vote. */
+  /** Which store of each peer may vote, as the log remembers it. */
   readonly memory: PeerMemory
   /** Has the news in `memory` made durable. */
   remember(): void
