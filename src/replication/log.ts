@@ -263,7 +263,7 @@ export function isQuiescent(log: GroupLog): boolean {
   )
 }
 
-/** A wake-up has come: whether that is one of those that were asked for, and not of a log that was let go. */
+/** A wake-up has come: whether this log requested it, and not one that was let go. */
 export function takeWakes({ wakes }: GroupLog, now: number): boolean {
   const count = wakes.length
   let earliest = wakes.at(-1)
