@@ -68,7 +68,7 @@ export interface CompiledTable {
   readonly indexes: readonly CompiledIndex[]
   /** Whether one of them is. */
   readonly isUnique: boolean
-  /** Those that whoever changes a row keeps: of the newest version that is known here. */
+  /** Those that every writer of a row keeps: of the newest version that is known here. */
   readonly globals: readonly CompiledGlobal[]
   /** Rows may have what the program does not declare: who replaces one keeps it. */
   readonly keepsUnknown: boolean

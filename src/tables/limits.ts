@@ -35,11 +35,11 @@ export const globalEntriesMax = 1_000
 /** Groups that one read of a global index asks at a time. */
 export const groupsReadAtOnceMax = 16
 
-/** So long a program goes by a schema that it has read, before it looks again. */
+/** How long a program goes by a schema that it has read, before it looks again. */
 export const schemaTrustMs = 10_000
 /**
- * So long after an index was declared nothing that a program without it has begun takes effect: it has
- * looked again, and what it sent before has ended.
+ * Once this has passed since an index was declared, no call takes effect that a program without it
+ * began. The program has looked again, and its earlier calls have ended.
  */
 export const schemaGraceMs: number =
   schemaTrustMs * (1 + clockDriftPpmMax / 1_000_000) + intentLifetimeMsMax
@@ -55,6 +55,6 @@ export const upkeepBounds = {
   /** Between two looks at a worklist, and two steps of a long wait. */
   lookMs: 50,
   waitStepMs: 1_000,
-  /** What is wrong is looked at again so often, while changes are on their way. */
+  /** How many times the check looks again at a fault, while changes are on their way. */
   looksMax: 100,
 } as const

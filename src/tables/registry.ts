@@ -5,7 +5,7 @@
  *
  * Programs need not be restarted together: one that declares an earlier version goes on, since only
  * changes are made that leave it its meaning (SCH-14). One that declares what the cluster has not is
- * refused until somebody applies it.
+ * refused until an operator or a program applies it.
  */
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
@@ -100,7 +100,7 @@ export function droppedMeanwhile(index: string): StoreError {
   return new StoreError('not-found', `index ${index} was dropped meanwhile`)
 }
 
-/** All rows are in the index: from now on it is asked (IDX-6). */
+/** All rows are in the index: from now on programs may read it (IDX-6). */
 export async function markBuilt(
   port: GroupPort,
   name: string,
@@ -162,7 +162,7 @@ function notASchema([first, ...more]: readonly SchemaProblem[]): StoreError {
 
 /**
  * The change itself may take effect long after it was made, when who proposed it was cut off meanwhile.
- * So an index counts as declared from when somebody has found it declared.
+ * So an index counts as declared from when a program that applied the schema has found it declared.
  */
 async function noteKnown(
   port: GroupPort,
@@ -216,8 +216,9 @@ async function step(
 }
 
 /**
- * Takes an index out of its schema that is being built, which nobody can have asked. The schema has one version more, and
- * the index's number is given to no other one. Rejects with `invalid` when it is ready: programs may ask it.
+ * Takes an index out of its schema while it is being built: no program can have read it. The schema has one
+ * version more, and the index's number is given to no other one. Rejects with `invalid` when it is ready:
+ * programs may ask it.
  */
 export async function withdrawIndex(
   port: GroupPort,
@@ -252,7 +253,10 @@ export async function versionsWithDropped(
   return value.flatMap((row) => (row === undefined ? [] : [versionOf(name, row.value)]))
 }
 
-/** Who leaves something out of a schema is told that it cannot go; who applies a version of before has nothing to do. */
+/**
+ * A program that leaves something out of a schema learns that it cannot go; one that applies an earlier
+ * version has nothing to do.
+ */
 async function wasVersion(
   transaction: RawTransaction,
   { version: current, schema: now }: SchemaVersion,

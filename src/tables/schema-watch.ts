@@ -1,7 +1,7 @@
 /**
- * The schema that a program has opened, and what has become of it since: the registry is looked at
- * again now and then, so that within a known time after an index was declared every program keeps it
- * (SPEC.md "Global indexes"). In between, nothing is asked.
+ * The schema that a program has opened, and its state since then: the watch looks at the registry
+ * again now and then. So every program keeps an index within a known time after it was declared
+ * (SPEC.md "Global indexes"). In between, it sends no request.
  *
  * Trust counts from when the look began: what the registry said was true at some moment after that.
  */
@@ -23,7 +23,7 @@ export interface SchemaWatchParts {
   readonly declared: Schema
   /** As the registry had it when the program opened it. */
   readonly view: SchemaView
-  /** When that was asked for. */
+  /** When the watch sent the request for it. */
   readonly askedAt: Moment
   readonly trustMs: number
   look(): Promise<SchemaView | undefined>
@@ -68,7 +68,7 @@ export class SchemaWatch {
     if (ageMs < trustMs / 2) return undefined
     const look = this.lookAgain()
     if (ageMs >= trustMs) return look
-    // Nobody waits for it yet, and whoever does later hears what went wrong.
+    // No caller waits for it yet, and one that waits later gets the error.
     look.catch(() => undefined)
     return undefined
   }
