@@ -62,7 +62,11 @@ test.each<[string, object, string]>([
     { column_defs: [{ column_key: 'BASE', fields: [...fields, ...holed] }] },
     'field is a member of the cell',
   ],
-  ['a list of columns whose length is a lie', { column_defs: lying }, 'column_defs: the list has a m'],
+  [
+    'a list of columns whose length is a lie',
+    { column_defs: lying },
+    'column_defs: the list has a m',
+  ],
 ])('an index is refused for %s, and nothing is stored', async (_, members, words) => {
   const { run, indexes, put } = bench()
   await expect(run(indexes.apply({ ...definition('odd'), ...members }))).rejects.toMatchObject({
