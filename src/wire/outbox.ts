@@ -112,7 +112,7 @@ export class Outbox<Message> {
       const isSent = this.#ports.send(box.to, messages)
       this.#ports.onWeight?.(box.to, -frame.bytes)
       if (isSent) continue
-      // Gone, maybe for good: only this tells the owner about answers that come after that.
+      // Gone, maybe for good: only this tells the owner that answers given after that are lost.
       if (box.queue.isEmpty) this.#boxes.delete(box.to)
       this.#ports.onDropped(box.to, messages)
     }
