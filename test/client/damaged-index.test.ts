@@ -137,7 +137,7 @@ test('a build of some shards leaves an index unready, and one of all shards make
   await run(indexes.apply(definition('by_city')))
   const build = (shards?: readonly number[]): Promise<object> =>
     run(indexes.build('by_city', { graceMs: 0, ...(shards !== undefined && { shards }) }))
-  const isBuilding = async (): Promise<unknown> => (await run(indexes.list()))[0]?.isBuilding
+  const isBuilding = async (): Promise<boolean> => (await run(indexes.list()))[0]?.state !== 'ready'
   await expect(build([])).rejects.toMatchObject({
     code: 'invalid',
     message: expect.stringContaining('one at least'),
