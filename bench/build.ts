@@ -12,7 +12,7 @@ export interface Build {
 /** A report with its build; absent where there is no git to tell it. */
 export type Stamped<Report> = Report & { readonly build?: Build }
 
-/** A file of these sources. Where they lie in somebody else's repository, git tells of that one. */
+/** A file of these sources. Where they lie in another project's repository, git tells of that one. */
 const ownFile = 'bench/main.ts'
 
 /** Of the sources that `folder` is in, as they are now. */

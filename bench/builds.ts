@@ -123,7 +123,7 @@ async function measure(
   for (const side of [own, other]) await slice(side, options, warmUp)
   const measured: { own: Slice; other: Slice }[] = []
   while (measured.length < slices) {
-    // What comes first has the other's last batches beside it: they change places.
+    // The build that comes first has the other's last batches beside it: they change places.
     const isOwnFirst = measured.length % 2 === 0
     const first = await slice(isOwnFirst ? own : other, options, seconds)
     const second = await slice(isOwnFirst ? other : own, options, seconds)

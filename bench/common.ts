@@ -24,7 +24,7 @@ export async function openClient(nodes: readonly string[], signal: AbortSignal):
   return client
 }
 
-/** Runs `work` for each number below `count`, so many under way at once; begins none when it is stopped. */
+/** Runs `work` for each number below `count`, `underWay` at once; begins none once `signal` is aborted. */
 export async function forEachBelow(
   count: number,
   underWay: number,
@@ -48,5 +48,5 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** What has to be said in a sentence, and needs no stack: whoever runs a bench can mend it. */
+/** An error that one sentence explains, without a stack: the operator of a bench can mend it. */
 export class BenchError extends Error {}

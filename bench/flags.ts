@@ -1,4 +1,4 @@
-/** Values of flags: what they are, or what is wanted instead. */
+/** Parses values of flags, or says what to give instead. */
 import { InvalidArgumentError } from 'commander'
 import { defaultClientLimits } from '../src/client/client-limits.ts'
 import { peers, type PeerName } from './compare/compare.ts'

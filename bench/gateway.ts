@@ -18,7 +18,7 @@ export interface GatewayOptions {
   readonly rounds: number
 }
 
-/** How cells are asked for, and where. */
+/** How the client asks for cells, and at which process. */
 const ways = ['HTTP, node', 'HTTP, gateway', 'library, nodes', 'library, gateway'] as const
 type Way = (typeof ways)[number]
 const kinds = ['put', 'get'] as const

@@ -1,8 +1,8 @@
 /**
  * The client process of a bench: `clients` loops through one client library, of puts of new small
- * cells. Prints a line of JSON when it is warm, and one with the result; what it is told on stdin, a
- * line each, is a load: `{"clients":64,"seconds":10,…}`.
- * With `one-group` as its last argument all puts are of one shard, which is one entity group.
+ * cells. Prints a line of JSON when it is warm, and one with the result; each line on stdin is a
+ * load: `{"clients":64,"seconds":10,…}`. With `one-group` as its last argument all puts are of one
+ * shard, which is one entity group.
  */
 import { randomUUID } from 'node:crypto'
 import type { NewCell } from '../src/cells/cell.ts'

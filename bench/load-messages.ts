@@ -1,4 +1,7 @@
-/** What a client process of a bench is told on stdin, and says on stdout: lines of JSON. */
+/**
+ * The messages of a client process of a bench: it reads lines of JSON on stdin, and writes lines of
+ * JSON on stdout.
+ */
 import { createInterface } from 'node:readline'
 import type { Load } from './load-process.ts'
 
@@ -6,12 +9,12 @@ export function say(message: object): void {
   process.stdout.write(`${JSON.stringify(message)}\n`)
 }
 
-/** A client that has nothing under way closes within this when it is told no more. */
+/** A client that has nothing under way closes within this once its stdin has ended. */
 const closeWaitMs = 1_000
 
 /**
- * The loads it is told of, until the bench ends it or has ended itself: then also the one under way,
- * since no terminal and nobody else knows of this process.
+ * The loads that stdin brings, until the bench ends this process or has itself ended. Then the load
+ * under way ends too, since no terminal and no other process knows of this one.
  */
 export async function* loads(): AsyncGenerator<Load> {
   const lines = createInterface({ input: process.stdin })

@@ -1,4 +1,4 @@
-/** A client process of a bench, as `load-client.ts` is one: told of loads, and what it says of them. */
+/** A client process of a bench, as `load-client.ts` is one: gives it loads, and reads its results. */
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
@@ -36,7 +36,7 @@ export class LoadProcess {
     this.#child = spawn(program, [...before, ...args], {
       ...{ stdio: ['pipe', 'pipe', 'inherit'], detached: true },
     })
-    // Of one that has ended: what it says no more tells that.
+    // Writing to a process that has ended fails: the end of its output tells that already.
     this.#child.stdin.on('error', () => undefined)
     this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]()
   }

@@ -292,7 +292,7 @@ function print<Report extends object>(
   process.exitCode = failedExitCode
 }
 
-/** Undefined when it was stopped: what is running is ended either way, and its folders are removed. */
+/** Undefined when it was stopped: running processes end either way, and their folders are removed. */
 async function untilStopped<Report>(
   run: (signal: AbortSignal) => Promise<Report>,
 ): Promise<Report | undefined> {

@@ -125,7 +125,7 @@ async function isOk(url: string, signal: AbortSignal | undefined): Promise<boole
   try {
     return (await fetch(url, signal === undefined ? {} : { signal })).ok
   } catch {
-    // Not listening yet, or nobody wants to know any more.
+    // Not listening yet, or the caller has given up.
     return false
   }
 }
@@ -134,7 +134,7 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
-/** Resolves when it has ended: in order, or killed when that is asked for or takes too long. */
+/** Resolves when it has ended: in order, or killed when the caller wants that or it takes too long. */
 export async function stopProcess(
   child: ChildProcess,
   signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM',
@@ -144,7 +144,7 @@ export async function stopProcess(
   await endOf(child)
 }
 
-/** Resolves when it has ended; what takes too long is killed. */
+/** Resolves when it has ended; kills a process that takes too long. */
 export async function endOf(child: ChildProcess): Promise<void> {
   if (hasEnded(child)) return
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))

@@ -110,7 +110,7 @@ async function visit(
   note('commitAfterFollowing', away, await area.put(away, row, refKey++))
 }
 
-/** The longest of all groups that are led from one region and read from another, whoever writes next. */
+/** The longest of all groups that are led from one region and read from another, for every next writer. */
 async function gapsOf(area: WideArea): Promise<Record<GapName, number>> {
   const gaps: Record<GapName, number> = { reader: 0, leader: 0, readingLeader: 0, other: 0 }
   const regions = [...area.distances.keys()]
@@ -145,7 +145,7 @@ function failuresOf(home: number, away: number, regions: readonly number[]): Fai
   ]
 }
 
-/** Of a group of its own: whoever wrote last leads one, and so the failure before would change this. */
+/** Of a group of its own: the last writer leads a group, and so the failure before would change this. */
 async function gapOf(
   area: WideArea,
   { home, readers, failing, writer }: Omit<Failure, 'name'> & Record<'home' | 'writer', number>,

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 /** Bytes that values are taken from: rows beside each other in a table seldom have the same ones. */
 const poolBytes = 4 * 1024 * 1024
 
-/** Gives values of so many bytes each. Drawing them for each put would be much of a client's CPU. */
+/** Gives values of `bytes` bytes each. Drawing them for each put would be much of a client's CPU. */
 export function bytesValues(bytes: number): () => Uint8Array {
   const pool = randomBytes(Math.max(poolBytes, 2 * bytes + 1))
   const next = offsets(pool.length, bytes)
@@ -14,7 +14,7 @@ export function bytesValues(bytes: number): () => Uint8Array {
   }
 }
 
-/** The same of so many characters. */
+/** The same of `chars` characters. */
 export function textValues(chars: number): () => string {
   const pool = randomBytes(Math.max(poolBytes, 2 * chars + 1)).toString('base64')
   const next = offsets(pool.length, chars)

@@ -152,7 +152,7 @@ function waysOf(distances: Distances): Readonly<Record<string, number>> {
   return Object.fromEntries(ways)
 }
 
-/** Knows the node of its own region only: it is told of no other. */
+/** Knows the node of its own region only: it learns of no other. */
 function clientOf({ world, clientNetwork }: SimCluster, region: number): Client {
   const process = new SimProcess(world, clientName(region))
   const random = world.random.fork(`client ${region}`)

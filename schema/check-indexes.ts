@@ -1,7 +1,7 @@
 /**
- * Indexes (Megastore, 3.2.2): what they are over, what they store, and what each kind asks for. An
- * index over a list has an entry for each element; over two lists it would have one for each pair,
- * so that is refused, unless both are fields of the elements of one list.
+ * Indexes (Megastore, 3.2.2): their parts, what they store, and what each kind asks for. An index
+ * over a list has an entry for each element; over two lists it would have one for each pair, so
+ * that is refused, unless both are fields of the elements of one list.
  */
 import { keyBytesMax } from '../src/base/limits.ts'
 import { checkOptions } from './check-options.ts'

@@ -88,7 +88,7 @@ function toIndex(draft: IndexDraft, tables: readonly TableDraft[]): Index {
   }
 }
 
-/** A frozen copy: what came in stays its owner's to change. */
+/** A frozen copy: the caller may still change its own value. */
 function deepFrozen<Value>(value: Value): Value {
   const copy = structuredClone(value)
   freeze(copy)

@@ -1,7 +1,7 @@
 /**
  * Where the parser stands in the tokens. `take…` goes on when the token is there and says whether it
- * was; `need…` fails when it is not. What was looked for in vain at one place is remembered, which
- * gives `expected , or ), found ;`.
+ * was; `need…` fails when it is not. The cursor remembers the tokens that it looked for in vain at
+ * one place, which gives `expected , or ), found ;`.
  *
  * After a failure nothing is there any more, so that the parser runs out by itself; `recover` goes
  * on with the next statement.

@@ -1,7 +1,7 @@
 /**
  * Schemas as text, after figure 3 of the Megastore paper. Says what the text's form is; what it means
- * is checked by `checkSchema`, as for the other forms. A mistake of form ends its statement: the next
- * ones are still read, so that all mistakes are told together.
+ * is checked by `checkSchema`, as for the other forms. A mistake of form ends its statement: the
+ * parser still reads the next ones, and reports all mistakes together.
  *
  *   schema   = CREATE SCHEMA name ; { CREATE ( table | index ) }
  *   table    = TABLE name { properties } [ clause , … ] ;

@@ -22,7 +22,7 @@ export function placeOf(text: string, offset: number): Place {
   return { line, column: Array.from(before.slice(lineStart)).length + 1 }
 }
 
-/** What is told of a file; without `text` (the schema was JSON) there are no lines. */
+/** The file that a report is about; without `text` (the schema was JSON) there are no lines. */
 export interface Source {
   readonly file: string
   readonly text?: string

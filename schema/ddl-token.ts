@@ -1,7 +1,7 @@
 /**
- * The words and marks of a schema's text. Comments (`--` and `//` to the end of a line, however that is written, and between slash-stars) and blanks
- * only part them. What cannot be read becomes a token as well, with the reason, and is told when
- * the parser gets there.
+ * The words and marks of a schema's text. Comments (`--` and `//` to the end of a line, however that is
+ * written, and between slash-stars) and blanks only part them. Text that cannot be read becomes a token as
+ * well, with the reason; the parser reports it when it gets there.
  */
 import { syntaxProblemsMax } from './limits.ts'
 import type { Span } from './problem.ts'

@@ -1,7 +1,7 @@
 /**
- * Schemas from JSON: from a file, a store or another machine, which may hold anything. What has the
- * form of a schema is then checked like one that was just declared; what has not is refused at its
- * first place.
+ * Schemas from JSON: from a file, a store or another machine, which may hold anything.
+ * `checkSchema` then checks a value that has the form of a schema like one just declared. The
+ * decoder refuses any other value at its first wrong place.
  */
 import { parseJsonText } from '../src/base/json-text.ts'
 import { wordsFor } from '../src/base/words.ts'

@@ -8,7 +8,7 @@ import { wordsFor } from '../src/base/words.ts'
 import type { PropertyDefault, PropertyKind, ScalarKind } from './model.ts'
 import { isText, isUuid } from './values.ts'
 
-/** A value as the model keeps it; what has no such form gives what no type takes. */
+/** A value as the model keeps it; a value without such a form gives one that no type takes. */
 export function literalOf(value: unknown): PropertyDefault {
   if (typeof value === 'string' || typeof value === 'boolean') return value
   // JSON has no negative zero.

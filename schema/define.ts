@@ -9,7 +9,7 @@ import type { Table } from './table.ts'
 export interface DefinedSchema<Tables extends readonly Table[] = readonly Table[]> {
   readonly name: string
   readonly tables: Tables
-  /** The same as plain data: what is sent to a cluster, printed and compared. */
+  /** The same as plain data, which programs send to a cluster, print and compare. */
   readonly model: Schema
 }
 

@@ -1,7 +1,7 @@
 /**
- * What is different between two schemas, and whether a cluster can go from the one to the other
+ * Finds the differences between two schemas, and whether a cluster can go from the one to the other
  * while it works: rows of the earlier one lie there, and programs that know only the earlier one go
- * on reading and writing. So what is there keeps its meaning, and what is new may be absent.
+ * on reading and writing. So existing things keep their meaning, and new ones may be absent.
  *
  * Order means nothing: tables, properties and indexes are known by their names. Two names are two
  * things: something renamed is something dropped and something added.

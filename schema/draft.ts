@@ -1,6 +1,7 @@
 /**
- * A schema as somebody wrote it, before anything is checked: what the builder, the text's parser and
- * the JSON decoder hand to `checkSchema`. Names may be wrong here, and needed things may be missing.
+ * A schema as its author wrote it, before anything is checked: what the builder, the text's parser
+ * and the JSON decoder hand to `checkSchema`. Names may be wrong here, and needed things may be
+ * missing.
  */
 import type { AbsentParts, Index, IndexPart, Key, Property } from './model.ts'
 import type { SchemaPath, SchemaProblem, SchemaProblemKind } from './problem.ts'

@@ -43,7 +43,7 @@ export { printSchema } from './ddl-print.ts'
 export { reportProblems } from './ddl-report.ts'
 export { decodeSchema } from './decode.ts'
 
-// What can be wrong.
+// Problems of schemas.
 export { problemText, SchemaError, type SchemaProblem, type SchemaProblemKind } from './problem.ts'
 
 // Versions.

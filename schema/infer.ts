@@ -208,7 +208,7 @@ type QueryIn<Shape extends TableShape, Name extends keyof Shape['indexes']> = Qu
   AskedValues<Shape, Shape['indexes'][Name]>
 >
 
-/** What is asked of an index: its first parts, the last one named as a value or as a range. */
+/** The query of an index: its first parts, the last one named as a value or as a range. */
 export type IndexQuery<Table extends Shaped, Name extends IndexNames<Table>> = QueryIn<
   ShapeOf<Table>,
   Name
@@ -240,7 +240,10 @@ type EntryIn<Shape extends TableShape, Index extends IndexShape> = Flat<
     }
 >
 
-/** What an index has of a row: what it is over (one element of a list), the row's key, what it stores. */
+/**
+ * The entry of a row in an index: the indexed values (one element of a list), the row's key, the stored
+ * properties.
+ */
 export type IndexEntry<Table extends Shaped, Name extends IndexNames<Table>> = EntryIn<
   ShapeOf<Table>,
   ShapeOf<Table>['indexes'][Name]

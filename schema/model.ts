@@ -1,6 +1,6 @@
 /**
  * The description of a schema (Megastore, 3.2): plain, frozen data, the same whether it was written
- * in TypeScript or as text. Only `checkSchema` makes one, so whoever holds a `Schema` may rely on
+ * in TypeScript or as text. Only `checkSchema` makes one, so code that holds a `Schema` may rely on
  * everything `check-*.ts` asks for. It is its own JSON form: stringify it, and `decodeSchema` what
  * comes back.
  *

@@ -5,7 +5,7 @@ export type PathStep =
   | { readonly kind: 'found'; readonly trail: readonly Property[]; readonly property: Property }
   | {
       readonly kind: 'unknown'
-      /** The word that was not found, where, and what is there instead. */
+      /** The word that was not found, its place, and the names that are there instead. */
       readonly word: string
       readonly inside: readonly string[]
       readonly known: readonly string[]

@@ -1,7 +1,8 @@
 /**
- * What can be wrong with a schema, said once for both forms. `kind` is for programs and stays the
- * same; `message` names the table and property, so it can be read without the text; `at` leads to
- * the place in the draft (`['tables', 1, 'key', 0]`), from which the text's parser knows the line.
+ * The problems that a schema may have, in one form for text and TypeScript. `kind` is for programs
+ * and stays the same; `message` names the table and property, so it can be read without the text;
+ * `at` leads to the place in the draft (`['tables', 1, 'key', 0]`), from which the text's parser
+ * knows the line.
  */
 import { nearest } from '../src/base/suggest.ts'
 import { wordsFor } from '../src/base/words.ts'

@@ -57,7 +57,7 @@ type OneofFields<Shape> = {
 
 type CaseOf<Member> = Member extends { readonly case: infer Case extends string } ? Case : never
 
-/** Numbers are told apart by the descriptor, not by their type. */
+/** Only the descriptor tells kinds of numbers apart, their type does not. */
 type One<Value, Has extends Presence, Filled extends boolean> = [Value] extends [Message]
   ? Declared<'message', Has, RowOf<FieldsIn<Value>>, FieldsIn<Value>, false>
   : [Value] extends [Uint8Array]

@@ -1,6 +1,6 @@
 /**
- * Between messages and the values of rows: the same fields, without what makes a message one. What a
- * program does not know of a message (`$unknown`) stays behind; who needs it keeps the bytes.
+ * Between messages and the values of rows: the same fields, without what makes a message one. Fields
+ * that a program does not know (`$unknown`) stay behind; a program that needs them keeps the bytes.
  */
 import { create, type DescField, type DescMessage, type MessageShape } from '@bufbuild/protobuf'
 import { assert } from '../src/base/assert.ts'
@@ -51,7 +51,7 @@ function valueIn(message: object, field: DescField): unknown {
   return memberOf(group, 'case') === localName ? memberOf(group, 'value') : undefined
 }
 
-/** The value, or each of a list; what is a message itself goes through `convert`. */
+/** The value, or each of a list; a value that is itself a message goes through `convert`. */
 function converted(
   { fieldKind, message }: DescField,
   value: unknown,

@@ -309,7 +309,10 @@ function keyed<Shape extends TableShape>(
 }
 
 const rootRules: Rules<RootOptions> = { scatter: flag }
-/** Of all kinds of indexes: what a kind does not have is told by `defineSchema`, as it is of a text. */
+/**
+ * Of all kinds of indexes: `defineSchema` reports an option that a kind does not have, as it does for a
+ * text.
+ */
 const indexRules: Rules<GivenOptions> = {
   storing: listOf(text),
   wherePresent: flag,

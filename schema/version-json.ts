@@ -1,4 +1,4 @@
-/** A version of a schema from the JSON that it was stored as. What is stored may be anything. */
+/** A version of a schema from the JSON that it was stored as. The stored text may hold anything. */
 import { parseJsonText } from '../src/base/json-text.ts'
 import { decodeSchema } from './decode.ts'
 import { fingerprintOf } from './fingerprint.ts'

@@ -82,7 +82,7 @@ export function withoutIndex(
   }
 }
 
-/** In no name: what was withdrawn keeps its number under this and the last version that had it. */
+/** In no name: a withdrawn index keeps its number under this and the last version that had it. */
 const withdrawnMark = '~'
 
 /** The versions, in order, after which an index of this name was withdrawn. */

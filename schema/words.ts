@@ -1,4 +1,4 @@
-/** Names in schemas: what one looks like, and which words are taken. */
+/** Names in schemas: their form, and the words that are taken. */
 import { nameCharsMax } from './limits.ts'
 import type { SchemaProblemKind } from './problem.ts'
 

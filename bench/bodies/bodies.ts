@@ -61,7 +61,7 @@ export async function benchBodies(options: BodiesOptions): Promise<BodiesReport>
   return { bench: 'bodies', machine: machine(), node: version, rounds: options.rounds, sets }
 }
 
-/** Bodies of so many rows each, as many as there are and fit the measurement. */
+/** Bodies of `each` rows, as many as there are and fit the measurement. */
 function bodiesOf({ rows }: DataSet, each: number): readonly Json[] {
   const bodies: Json[] = []
   let bytes = 0

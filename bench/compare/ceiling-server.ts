@@ -1,9 +1,9 @@
 /**
  * One of the three servers of the bare ceiling: what a commit costs at the least with these parts
- * (ws, MessagePack, LevelDB), without agreement, conflicts or recovery. The first one is asked; it
- * writes all puts that came during one write as one value, synced, sends them to the other two in
- * one frame, and answers when its own write and one other's are done. Every server writes the rows
- * themselves later, in large synced batches, to a store of their own.
+ * (ws, MessagePack, LevelDB), without agreement, conflicts or recovery. The client asks the first
+ * one. It writes all puts that came during one write as one value, synced, sends them to the other
+ * two in one frame, and answers when its own write and one other's are done. Every server writes
+ * the rows themselves later, in large synced batches, to a store of their own.
  *
  * Run with its folder and, the first one, the ports of the other two. Tells its parent `{"port":…}`
  * and, each time it is sent anything, `{"backlogBytes":…}`.

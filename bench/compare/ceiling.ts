@@ -63,7 +63,7 @@ class Server {
 
   async backlogBytes(): Promise<number> {
     const said = nextFrom(this.#child)
-    // That it has ended is told by what it does not say.
+    // The missing answer shows that the server has ended.
     this.#child.send({}, () => undefined)
     return memberOf(await said, 'backlogBytes')
   }

@@ -38,7 +38,7 @@ export interface CompareReport extends Summary {
   readonly systems: Readonly<Partial<Record<SystemName, string>>>
   /** Systems that are not on this machine, with what brings them there. */
   readonly missing: Readonly<Missing>
-  /** Systems that failed: what was measured before stands. */
+  /** Systems that failed: their measurements from before stand. */
   readonly failed: readonly Failed[]
   readonly runs: readonly Run[]
 }

@@ -1,6 +1,6 @@
 /**
- * etcd, asked by its own client library, as a program in Go asks it (`etcd-client.go`); what is put
- * and read is what PostgreSQL and Trilithon are asked. Built with the packages of Debian.
+ * etcd, asked by its own client library, as a program in Go asks it (`etcd-client.go`); its puts
+ * and reads are those of PostgreSQL and Trilithon. Built with the packages of Debian.
  */
 import { execFile } from 'node:child_process'
 import { access } from 'node:fs/promises'

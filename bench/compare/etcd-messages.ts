@@ -1,6 +1,6 @@
 /**
- * What etcd is asked: a put of 100 bytes under one key, of which it keeps every version, as it would of
- * many keys; a linearizable range of that key. Messages of gRPC, made once.
+ * The requests to etcd: a put of 100 bytes under one key, of which it keeps every version, as it would
+ * of many keys; a linearizable range of that key. Messages of gRPC, made once.
  */
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire'
 import type { Load } from '../load-process.ts'

@@ -52,7 +52,8 @@ async function runLoad(place: Place, load: Load): Promise<Measured> {
   const { latenciesMs, elapsedMs, clientCpu } = await ask(place, operation, clients, seconds)
   const after = await treesCpuSeconds(pids)
   const answered = latenciesMs.length
-  // The status of a call of gRPC is not one of HTTP: what took effect is counted where it did.
+  // The status of a call of gRPC is not one of HTTP: etcd's own revision counts the puts that took
+  // effect.
   const effects = (await revision()) - revisionBefore
   const failures = operation === 'commits' ? Math.max(0, answered - effects) : 0
   const result = resultOf(latenciesMs, failures, elapsedMs)

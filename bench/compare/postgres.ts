@@ -122,7 +122,10 @@ function dataOf({ folder }: Place, server: number): string {
   return join(folder, `data${server}`)
 }
 
-/** Those of clients, and of whoever looks after the servers: three are kept for that anyway. */
+/**
+ * Connections of clients, and of the operator of the servers: PostgreSQL keeps three for that
+ * anyway.
+ */
 export function connectionsMax(clientsMax: number): number {
   return clientsMax + 20
 }
@@ -188,7 +191,7 @@ async function runLoad(place: Place, pids: readonly number[], load: Load): Promi
   const before = await treesCpuSeconds(pids)
   const { latenciesMs, clientCpu } = await ask(place, operation, clients, seconds)
   const after = await treesCpuSeconds(pids)
-  // So many clients connect for longer than a short run lasts: it measured nothing.
+  // That number of clients connects for longer than a short run lasts: it measured nothing.
   if (latenciesMs.length === 0) throw new Error('pgbench came to no transaction in its time')
   const result = resultOf(latenciesMs, 0, seconds * 1000)
   const per1000 = (used: number): number => (used / latenciesMs.length) * 1000

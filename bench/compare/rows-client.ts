@@ -1,7 +1,7 @@
 /**
  * The client process of a comparison: `clients` loops through one client library, of puts of a small
  * row under one of a million keys, which rest on nothing that is there, or of current reads of rows
- * that are. The rows lie in so many entity groups. Talks as `../load-client.ts` does.
+ * that are. The rows lie in a given number of entity groups. Talks as `../load-client.ts` does.
  */
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'

@@ -32,7 +32,7 @@ export interface RunningSystem {
 }
 
 export interface StartOptions {
-  /** Ends it: what it is asked rejects then. Whoever started it stops it all the same. */
+  /** Ends it: its pending requests reject then. The caller that started it stops it all the same. */
   readonly signal: AbortSignal
   /** No load has more. */
   readonly clientsMax: number
@@ -43,6 +43,6 @@ export interface System {
   readonly name: SystemName
   /** Programs that are not on this machine, and how they come there; undefined when all are. */
   missing(): Promise<string | undefined>
-  /** `folder` is empty, and removed by whoever gave it. */
+  /** `folder` is empty, and the caller removes it. */
   start(folder: string, options: StartOptions): Promise<RunningSystem>
 }

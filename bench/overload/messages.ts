@@ -1,4 +1,4 @@
-/** What a sender is told, and what it says: over the channel that the process which began it has with it. */
+/** The messages to a sender and from it, over its channel to the process that began it. */
 
 export interface ClosedLoad {
   readonly kind: 'closed'
@@ -20,10 +20,10 @@ export interface OpenLoad {
 
 export type Load = ClosedLoad | OpenLoad
 
-/** What became of puts that were asked while it counted. */
+/** What became of puts that the sender began while it counted. */
 export interface Ends {
   sent: number
-  /** Acknowledged while it counted, and after it, whenever they were asked. */
+  /** Acknowledged while it counted, and after it, whenever the sender began them. */
   ok: number
   okLater: number
   refused: number

@@ -1,6 +1,7 @@
 /**
- * `bench overload`: puts come at a fixed rate, whatever becomes of them; what is acknowledged of several times
- * what the nodes can do, how long their health takes to answer meanwhile, and how soon all is well after it.
+ * `bench overload`: puts come at a fixed rate, several times what the nodes can do, whatever becomes of them.
+ * It measures how many the nodes acknowledge, how long their health takes to answer meanwhile, and how soon
+ * all is well after it.
  *
  * The load is of processes of their own. They and the nodes share the machine, each with processors of its own
  * where it has two or more (`processors.ts`): what the nodes do is not bounded by what it takes to ask them.
@@ -44,8 +45,8 @@ export interface Step {
   /** The slowest answer of `/livez`. */
   readonly healthMs: number
   /**
-   * After the end of the load, when the same clients are asked for half of the best: until the beginning of the first
-   * second in all parts of which nearly all puts are acknowledged, in a second. Absent: there was none.
+   * After the end of the load, when the same clients send half of the best rate: until the beginning of the
+   * first second in all parts of which nearly all puts are acknowledged, in a second. Absent: there was none.
    */
   readonly recoveryMs?: number
   /** After the end of the load: until a client that comes then is answered in half a second. Absent: it was not. */
@@ -75,7 +76,7 @@ const sendersMax = 4
 const fillMs = 2_000
 const afterMs = 6_000
 const inTimePart = 0.95
-/** After each step: what is left of it ends. */
+/** After each step: its last puts end. */
 const restMs = 1_000
 
 export async function benchOverload(

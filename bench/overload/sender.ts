@@ -1,6 +1,6 @@
 /**
- * A process that puts small new cells through many clients of the library, each of which knows one node; what it
- * is told is a load. Its arguments: the nodes' URLs, and how many clients.
+ * A process that puts small new cells through many clients of the library, each of which knows one node; each
+ * message to it is a load. Its arguments: the nodes' URLs, and how many clients.
  */
 import { randomUUID } from 'node:crypto'
 import type { Client } from '../../src/client/client.ts'
@@ -76,7 +76,7 @@ async function closed({ underWay: loops, ms }: ClosedLoad): Promise<OpenEnds> {
   return { ...ends, after: [] }
 }
 
-/** Begins `begin` so many times a second, whatever becomes of it. */
+/** Calls `begin` `perSecond` times a second, whatever becomes of it. */
 async function offer(perSecond: number, ms: number, begin: () => void): Promise<void> {
   const startMs = performance.now()
   let begun = 0
@@ -102,7 +102,7 @@ async function rest(): Promise<void> {
   while (count.underWay > 0) await pause(tickMs)
 }
 
-/** The same clients are asked for what the nodes can easily do. */
+/** The same clients send a rate that the nodes can easily serve. */
 async function lookAfter({ afterPerSecond, afterMs }: OpenLoad): Promise<readonly Slice[]> {
   const startMs = performance.now()
   const ends = noEnds()
@@ -121,7 +121,7 @@ async function lookAfter({ afterPerSecond, afterMs }: OpenLoad): Promise<readonl
   return slices
 }
 
-/** Of a client that nobody has refused yet, and that asks for one thing after another. */
+/** Of a client that no node has refused yet, and that sends one request after another. */
 async function answerOfFresh(ms: number): Promise<number | undefined> {
   const startMs = performance.now()
   const passedMs = (): number => performance.now() - startMs
@@ -158,7 +158,7 @@ function isLoad(given: unknown): given is Load {
   return typeof given === 'object' && given !== null && 'kind' in given
 }
 
-// Whoever began this process has ended.
+// The process that began this one has ended.
 process.on('disconnect', () => process.exit())
 process.on('message', (load) => {
   if (isLoad(load)) void carryOut(load).then((ends) => say({ kind: 'ended', ends }))

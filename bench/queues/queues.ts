@@ -4,7 +4,8 @@
  *
  * - `fan-out`: one group, whose transactions each send to a thousand groups, some transactions at once.
  * - `pairs`: as many groups as clients, each sending one message a transaction to another one.
- * - `single`: one message at a time, every 20 ms: what it takes when nothing else is going on.
+ * - `single`: one message at a time, every 20 ms: the time of one message when nothing else is going
+ *   on.
  */
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
 import { encodeTuple } from '../../src/base/tuple.ts'

@@ -258,7 +258,7 @@ class Returns {
     for (const [at, { atMs }] of this.#answers.entries()) {
       worstGapMs = Math.max(worstGapMs, atMs - (this.#answers[at - 1]?.atMs ?? this.#startMs))
     }
-    // Whoever is never answered again is in a gap as well.
+    // A client that never gets another answer is in a gap as well.
     const untilEndMs = endMs - (this.#answers.at(-1)?.atMs ?? this.#startMs)
     worstGapMs = Math.max(worstGapMs, untilEndMs)
     return {
@@ -292,7 +292,7 @@ class Returns {
     })
   }
 
-  /** Writes to rows all over the shards, until so many entries are committed. */
+  /** Writes to rows all over the shards, until the wanted number of entries is committed. */
   async #fill(client: Client): Promise<void> {
     const cells = client.cells('bench')
     const other = present(this.#cluster.places[0], 'bench: there are nodes')

@@ -1,7 +1,7 @@
 /**
- * What `bench scale` fills a node with: accounts, each the root of an entity group, and so many entries
- * in each. Keys of accounts are spread over all there are, as those of users would be, and come in no
- * order; the n-th one is the same in every run.
+ * What `bench scale` fills a node with: accounts, each the root of an entity group, and a number of
+ * entries in each. Keys of accounts are spread over all there are, as those of users would be, and come
+ * in no order; the n-th one is the same in every run.
  */
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
@@ -46,7 +46,7 @@ export class Accounts {
     return new Accounts(await client.tables(schema))
   }
 
-  /** Commits so many entries of the account from entry `from` on, whether or not they were there. */
+  /** Commits `count` entries of the account from entry `from` on, whether or not they were there. */
   async put(n: number, from: number, count: number): Promise<void> {
     const account_id = idOf(n)
     await this.#tables.transaction(keyOf(n), async (tx) => {

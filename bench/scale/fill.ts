@@ -13,7 +13,7 @@ import { Site, type Size } from './site.ts'
 
 /** Transactions under way: enough for a node's flushes to be full. */
 const underWay = 256
-/** How often progress is told. */
+/** How often the bench reports progress. */
 const progressEvery = 500
 
 /** What was filled, and how long that took. */
@@ -139,7 +139,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // Cut short, or somebody else's file: it says nothing.
+    // Cut short, or another program's file: it says nothing.
     return undefined
   }
 }

@@ -3,7 +3,7 @@
  * size, each with a daemon of its own: how long it takes to start and what memory that needs, what a
  * commit and a current read cost in slices that change from size to size, and a start after `kill -9`.
  *
- * Folders are in the operating system's cache when nodes start: what is measured is the node, not the
+ * Folders are in the operating system's cache when nodes start: the bench measures the node, not the
  * disk.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -186,7 +186,7 @@ async function measureRecovery(
   const load = worker.load('commits', { clients, seconds: seconds * 2, signal: either })
   await pause(seconds * 1000)
   await last.site.stop('SIGKILL')
-  // What is under way has nobody left to answer it.
+  // No node is left to answer the commits under way.
   dead.abort()
   await load
   signal.throwIfAborted()

@@ -39,7 +39,7 @@ export interface Slice {
 export class Worker {
   readonly site: Site
   readonly #accounts: Accounts
-  /** So many groups, evenly spread, are worked on where it is some of them. */
+  /** How many groups, evenly spread, the client works on where it is some of them. */
   readonly #some: number
   readonly #close: () => Promise<void>
 

@@ -174,7 +174,7 @@ async function measureTriggers(
   await load(client, oneOfEachShard())
   const running = runTriggers(client, service)
   try {
-    // Each shard is claimed once; what counts is what comes after.
+    // Each shard is claimed once; only the time after that counts.
     await until(() => handled.size >= shardCount, signal)
     const admin = triggerAdmin(client, service.service)
     await admin.pause('count')

@@ -59,7 +59,7 @@ export interface PostName {
   readonly postId: number
 }
 
-/** Record `n` as a post, where there are so many authors. */
+/** Record `n` as a post, where there are `authors` authors. */
 export function postName(n: number, authors: number): PostName {
   const hash = hash64(n)
   return { author: Number(hash % BigInt(authors)), postId: Number(hash >> 10n) }

@@ -5,8 +5,8 @@
  *   B   95 % reads, 5 % updates of one field
  *   E   95 % scans of 1 to 100 records, 5 % inserts
  *
- * Records are asked for by the scrambled Zipf distribution; a scan begins at one and takes a number of
- * records that is drawn uniformly, or as many as its group has left.
+ * The client draws records by the scrambled Zipf distribution; a scan begins at one and takes a number
+ * of records that is drawn uniformly, or as many as its group has left.
  */
 import type { Drawn } from '../load.ts'
 import { scrambledZipfian } from './generators.ts'

@@ -250,7 +250,7 @@ function isOfIndex({ key }: { readonly key: Uint8Array }): boolean {
   return key[0] !== rowSpace
 }
 
-/** The rule of what an index is told to have, of another step none. */
+/** The rule for the entries that a read of an index gave; none for another step. */
 function indexRule(step: TableStep): string | undefined {
   if (step.kind !== 'index') return undefined
   return step.index === laterLocal ? 'IDX-14' : 'IDX-1'

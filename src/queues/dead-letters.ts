@@ -96,8 +96,9 @@ export class DeadLetters {
   }
 
   /**
-   * By group, the longest dead first; at most `limit`, and in no case more than 1,000; those behind `after`. Groups are those that one
-   * node lists, and a node may be behind for a while: who has to be sure that none is left asks again.
+   * By group, the longest dead first; at most `limit`, and in no case more than 1,000; those behind `after`.
+   * Groups are those that one node lists, and a node may be behind for a while. A caller that must be sure
+   * that none is left asks again.
    */
   async list(
     limit: number,

@@ -1,7 +1,7 @@
 /**
  * Delivers what groups have sent, at a node: reads a page of a group's outbox, runs a transaction on
  * each group that something is for, and deletes what these have acknowledged. Another node may do the
- * same at the same time; what is received is received once (`receive.ts`).
+ * same at the same time; a group receives each message once (`receive.ts`).
  */
 import { assert } from '../base/assert.ts'
 import { afterWorklist, worklistPrefix } from '../group/worklist-key.ts'
@@ -107,7 +107,7 @@ export class Delivery {
     const [error] = failed.values()
     if (failed.size > 0 && delivered === 0) throw error
     if (failed.size > 0) return { kind: 'partly', error }
-    // What was not looked at may be full of messages.
+    // The part that it did not look at may be full of messages.
     if (this.#isStopping) return { kind: 'again' }
     return count === 0 ? { kind: 'empty', position: view.position } : { kind: 'again' }
   }

@@ -16,7 +16,7 @@ export interface Failure {
   readonly error: string
 }
 
-/** Resolves with what it is now; 'gone' when somebody else had it meanwhile. */
+/** Resolves with what it is now; 'gone' when another handler had it meanwhile. */
 export async function noteFailure(
   transaction: RawTransaction,
   { queue, taken, now, error }: Failure,

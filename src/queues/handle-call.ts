@@ -1,4 +1,4 @@
-/** How a handler is started: by whoever knows nodes to ask, a client library or a test. */
+/** How a client library, or a test, starts a handler: either knows nodes to ask. */
 import type { GroupId } from '../base/ids.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import type { ConsumeOptions } from './limits.ts'

@@ -54,7 +54,7 @@ export interface QueueHandlerParts {
    * throws itself is passed over: it changes nothing of what is handled or counted.
    */
   onFailed(group: GroupId, error: unknown): void
-  /** What handled these is committed. `onFailed` is told what this throws. */
+  /** The transaction that handled these is committed. `onFailed` gets what this throws. */
   onHandled?(group: GroupId, messages: readonly Taken[]): void
 }
 
@@ -66,7 +66,7 @@ export interface HandledCounts {
   dead: number
 }
 
-/** What passes by itself, whoever met it: nothing is counted against the message. */
+/** Failures that pass by themselves, for every caller: none counts against the message. */
 const outages: ReadonlySet<StoreErrorCode> = new Set<StoreErrorCode>([
   ...(['unavailable', 'unknown-outcome', 'timeout', 'overloaded', 'closed'] as const),
   ...(['contention', 'snapshot-too-old'] as const),
@@ -140,7 +140,7 @@ export class QueueHandler {
     return { kind: 'again' }
   }
 
-  /** One of so many failed: those that do not are handled, each by itself. */
+  /** One message of the batch failed: handles each by itself, so that the others still commit. */
   async #handleSingly(group: GroupId, count: number): Promise<void> {
     for (let i = 0; i < count && !this.#isStopping; i++) {
       const { batch, failure } = await this.#attempt(group, 1)
@@ -155,7 +155,8 @@ export class QueueHandler {
       const delayMs = Math.max(1, Math.ceil((nextAt - this.#parts.clock.wallMicros()) / 1000))
       return { kind: 'later', delayMs: Math.min(delayMs, sleepMsMax), position }
     }
-    // What came meanwhile wakes this, or is listed: who is handled need not be looked at once more.
+    // A message that came meanwhile wakes this, or is listed: a group that was handled needs no
+    // further look.
     return { kind: 'empty', position: messages.length > 0 ? 0 : position }
   }
 
@@ -236,7 +237,7 @@ export class QueueHandler {
     )
   }
 
-  /** Who fails while it is told of failures has nobody left to be told. */
+  /** When `onFailed` itself throws, there is no further listener to tell. */
   #tellFailed(group: GroupId, error: unknown): void {
     tell(
       () => this.#parts.onFailed(group, error),
@@ -287,7 +288,10 @@ function checkRetry({ retryMs, retryMaxMs }: HandleBounds, isNamed: boolean): vo
   throw new StoreError('invalid', message, { limit: 'retryMsMax', limitValue: retryMsMax, actual })
 }
 
-/** Calls an application's function at once. It may throw, or be an async one that nobody waits for. */
+/**
+ * Calls an application's function at once. It may throw, or be an async one, which this does not
+ * await.
+ */
 function tell(call: () => void, onThrown: (error: unknown) => void): void {
   new Promise<void>((resolve) => resolve(call())).catch(onThrown)
 }

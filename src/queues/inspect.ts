@@ -1,4 +1,4 @@
-/** Looking at what is under a topic, group by group: for whoever inspects queues. */
+/** Looks at what is under a topic, group by group: for operators who inspect queues. */
 import { afterWorklist, worklistPrefix } from '../group/worklist-key.ts'
 import { compareBytes } from '../base/bytes.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
@@ -63,7 +63,7 @@ export interface WaitingMessage {
   readonly due: Timestamp | undefined
 }
 
-/** Messages of a queue that nobody has handled yet, by group and in their order; `limit` at most. */
+/** Messages of a queue that no handler has handled yet, by group and in their order; `limit` at most. */
 export async function listWaiting(
   parts: InspectParts,
   queue: string,

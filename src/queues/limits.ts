@@ -51,7 +51,7 @@ export interface ConsumeOptions {
   readonly batch?: number
   /** Groups handled at once. */
   readonly concurrency?: number
-  /** A message whose handler has failed so often is dead. */
+  /** A message is dead once its handler has failed this many times. */
   readonly attemptsMax?: number
   /** The wait after a failure, doubled by each further one up to the most; `retryMsMax` at most. */
   readonly retryMs?: number

@@ -106,7 +106,7 @@ function inboxOf(fields: readonly unknown[]): InboxMessage {
   return { sender, number, sentAt, body, failures, notBefore, redriven }
 }
 
-/** How far a sender's messages to a queue were received; the name is for whoever looks. */
+/** How far a sender's messages to a queue were received; the name is for an operator who looks. */
 export function encodeHighest(number: number, sender: GroupId): Uint8Array {
   return pack([format, number, bytesOfGroup(sender)])
 }

@@ -4,7 +4,7 @@ import type { TopicSum } from '../worklist/worklist-operation.ts'
 import { outboxTopic, queueOfTopic } from './names.ts'
 
 export interface QueueSum {
-  /** Undefined: what is on its way from group to group, of all queues. */
+  /** Undefined: the messages on their way from group to group, of all queues. */
   readonly queue: string | undefined
   readonly waiting: RowsSum
   readonly dead: RowsSum

@@ -15,7 +15,7 @@ import {
 } from './names.ts'
 
 export interface SendOptions {
-  /** Not handled before so long after the commit. */
+  /** Handlers take it no sooner than this after the commit. */
   readonly delayMs?: number
 }
 

@@ -1,7 +1,7 @@
 /**
  * Taking messages in a transaction: those that are due, in order, up to a batch. They count as read,
  * so that of two who take one message only one commits (QUE-2). A message that failed and is not to be
- * tried again yet holds up those of its sender behind it, and nobody else's (QUE-3).
+ * tried again yet holds up those of its sender behind it, and no other sender's (QUE-3).
  */
 import { assert } from '../base/assert.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
@@ -131,7 +131,7 @@ class Lane {
     this.#head ??= await this.#next()
   }
 
-  /** There is more, or so many were looked at that the rest was not. */
+  /** There is more, or the look reached its bound before the end. */
   get isCut(): boolean {
     if (this.#head !== undefined) return true
     return !this.#isEnd && !this.#isLastPage && this.#looked >= lookedAtMax
@@ -167,7 +167,10 @@ class Lane {
     return row
   }
 
-  /** Behind so many that are held up nobody looks: when these are tried again, it goes on. */
+  /**
+   * Stops looking behind `lookedAtMax` messages that are held up: it goes on when these are tried
+   * again.
+   */
   async #turnPage(): Promise<void> {
     if (this.#looked >= lookedAtMax) return
     const range = { gte: this.#from, lt: this.#end, limit: this.#pageRows }

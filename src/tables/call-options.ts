@@ -14,7 +14,7 @@ export interface TransactionCallOptions
   extends CallOptions, Pick<TransactionOptions, 'from' | 'intent' | 'rerunsMax'> {
   /**
    * A lock to be taken first, by its name: of those who change the same rows of a hot group, one at a
-   * time. Who cannot have it goes on without.
+   * time. A caller that cannot have it goes on without.
    */
   readonly lock?: string
 }

@@ -1,4 +1,4 @@
-/** The key of a table in steps: what it shares with those above it, and what it has of its own. */
+/** The key of a table in steps: the parts it shares with those above it, and its own parts. */
 import { present } from '../base/assert.ts'
 import type { PropertyKind, Table } from '../../schema/model.ts'
 import type { CompiledProperty, CompiledTable, KeyPart, KeyStep } from './compiled.ts'

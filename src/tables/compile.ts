@@ -79,7 +79,7 @@ export function compileSchema(
   }
 }
 
-/** What a table is compiled by: its version, and what has been compiled of the tables that it is below. */
+/** The compiler's input for a table: its version, and the compiled tables that it is below. */
 interface Surroundings extends Pick<SchemaVersion, 'schema' | 'numbers'> {
   readonly root: CompiledTable | undefined
   readonly above: CompiledTable | undefined

@@ -11,7 +11,10 @@ import { decodeRow } from './row-value.ts'
 
 type FoundRows = readonly (StoredRow | undefined)[]
 
-/** What `read` gives for each key, in the order of `keys`: equal keys are asked for once, and give one object. */
+/**
+ * What `read` gives for each key, in the order of `keys`: it asks for equal keys once, and they give one
+ * object.
+ */
 export async function readDistinct(
   keys: readonly Uint8Array[],
   read: (distinct: readonly Uint8Array[]) => Promise<FoundRows>,
@@ -54,7 +57,7 @@ export class EntryBook {
     let entries: ReadonlyMap<string, Entry> | undefined
     const made = {
       row,
-      // Who wants the rows alone does not make their entries.
+      // A caller that wants the rows alone does not make their entries.
       get entries() {
         entries ??= entriesOf(table, index, row)
         return entries

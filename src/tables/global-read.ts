@@ -1,6 +1,7 @@
 /**
  * Reading a global index: the groups that a query concerns, merged by the keys of their entries, page
- * by page. What is found was so a moment ago; the rows are read to know what is so now (IDX-2).
+ * by page. An entry that it finds was right a moment ago. It reads the row to know whether it still
+ * is (IDX-2).
  */
 import { checkPlaces } from '../base/arguments.ts'
 import { present } from '../base/assert.ts'
@@ -87,7 +88,7 @@ export class GlobalIndexReads {
       return {
         items: found.map(({ stored, decoded }) => this.#entry(decoded, stored)),
         cursor,
-        // Who has a page may work on it for long before this call.
+        // The program may work on a page for long before this call.
         rows: async (from, to) => {
           checkPlaces('rows', from, to)
           return rowsIn(await this.#fitting(found.slice(from, to), this.#reads.anew()))

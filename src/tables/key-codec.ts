@@ -30,7 +30,7 @@ export class ByteSink {
     return this.#bytes.subarray(0, this.#length)
   }
 
-  /** Room for so many bytes more, in `bytes` from the place that is given. */
+  /** Makes room for `count` bytes more, in `bytes` from the returned place. */
   extend(count: number): number {
     const at = this.#length
     this.#length += count

@@ -99,7 +99,7 @@ export function isBounds(value: unknown): value is object {
   return typeof value === 'object' && value !== null && isPlain(value)
 }
 
-/** Numbers that are given begin with 1; what comes after none of them comes after 0. */
+/** Numbers that are given begin with 1; a bound of 0 stands before the first of them. */
 function checkBound(part: KeyPart, bound: unknown, where: string): unknown {
   return part.kind === 'sequence' && bound === 0 ? bound : checkPart(part, bound, where)
 }

@@ -140,7 +140,7 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
     return handling(queues).consume({
       ...options,
       queue: storedName(this.#opened, name),
-      // What it writes is kept in all indexes that there are by then.
+      // Its writes are kept in all indexes that there are by then.
       prepare: () => watch?.trusted(),
       handle: async (raw, taken) => {
         const context = contextOfGroup(this.#schema, raw.group)

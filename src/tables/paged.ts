@@ -4,7 +4,8 @@ import type { Page } from '../base/page.ts'
 /**
  * Awaited it is the first page, and its `cursor` leads on. Iterated over it is every item behind that
  * place, in order; pages are read as they are wanted, and `limit` is what one of them holds, not how
- * many items there are in all. The first page is asked for at once; each iteration begins with it.
+ * many items there are in all. The call asks for the first page at once; each iteration begins with
+ * it.
  *
  *   for await (const photo of rows.scan(Photo, { user_id: 1n })) console.log(photo.url)
  */

@@ -153,7 +153,7 @@ export class RowReads {
     const { items: found, cursor } = await this.#entries(table, index, query, options)
     let items: readonly Values[] | undefined
     return {
-      // Who wants the rows does not look at the entries.
+      // A caller that wants the rows does not look at the entries.
       get items() {
         items ??= found.map((one) => entryOf(table, one))
         return items

@@ -5,7 +5,7 @@
  *
  * Programs need not be restarted together: one that declares an earlier version goes on, since only
  * changes are made that leave it its meaning (SCH-14). One that declares what the cluster has not is
- * refused until somebody applies it.
+ * refused until an operator or a program applies it.
  */
 import { StoreError } from '../base/errors.ts'
 import type { GroupPort } from '../group/group-port.ts'
@@ -177,7 +177,10 @@ export async function versionsOf(
   return value.flatMap((row) => (row === undefined ? [] : [versionOf(name, row.value)]))
 }
 
-/** Who leaves something out of a schema is told that it cannot go; who applies a version of before has nothing to do. */
+/**
+ * A program that leaves something out of a schema learns that it cannot go; one that applies an earlier
+ * version has nothing to do.
+ */
 async function wasVersion(
   transaction: RawTransaction,
   { version: current, schema: now }: SchemaVersion,

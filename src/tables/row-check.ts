@@ -1,6 +1,6 @@
 /**
  * Rows and patches as applications give them: checked against the table and completed, or one error
- * that names table and property and says what was expected. What comes out may be stored as it is.
+ * that names table and property and says what was expected. The result may be stored as it is.
  */
 import { copyOf } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
@@ -9,7 +9,7 @@ import type { CompiledProperty, CompiledTable } from './compiled.ts'
 import { checkPart, memberOf, membersOf } from './key-check.ts'
 import { checkScalar, wrongValue } from './scalar.ts'
 
-/** A row, or what a message holds, by name; what is absent is not there. */
+/** A row, or what a message holds, by name; an absent one has no member. */
 export type Values = Readonly<Record<string, unknown>>
 
 export interface Completion {
@@ -146,12 +146,12 @@ function checkProperty(
   if (hidden !== undefined) {
     throw new StoreError('invalid', `${place}: the list has ${hidden}; leave it out`)
   }
-  // `map` would leave holes as they are, and nobody could read the row any more.
+  // `map` would leave holes as they are, and no program could read the row any more.
   const elements = elementsOf(value)
   if (elements === undefined) {
     throw new StoreError('invalid', `${place}: the list has no length that a list has`)
   }
-  // Which element was which nobody knows: each is a new one.
+  // There is no way to tell which element was which: each is a new one.
   const whole = { ...completion, withUnknown: true }
   return elements.map((one, index) => checkOne(property, one, `${place}[${index}]`, whole))
 }

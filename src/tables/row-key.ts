@@ -71,7 +71,8 @@ export function decodeRowKey(context: GroupContext, key: Uint8Array): DecodedRow
   let table: CompiledTable | undefined
   for (const reader = new KeyReader(key, 1); !reader.isAtEnd;) {
     const next = context.schema.tableByNumber.get(reader.mark() ?? -1)
-    // A root's own key is that of the group; what is in a table follows that table's key.
+    // A root's own key is that of the group; the key of a table inside another follows that table's
+    // key.
     if (next === undefined || next.parent !== table?.name) return undefined
     if (next.root !== context.root.name) return undefined
     table = next

@@ -1,7 +1,7 @@
 /**
- * The timestamp of a row that was read, kept on the row where nobody else sees it: a private field,
- * put on an object that stays a plain one. A WeakMap would say the same, and kept the collector of
- * garbage busy for as long as a tenth of a read of many rows.
+ * The timestamp of a row that was read, kept on the row where no other code sees it: a private
+ * field, put on an object that stays a plain one. A WeakMap would say the same, and kept the
+ * collector of garbage busy for as long as a tenth of a read of many rows.
  */
 import type { Timestamp } from '../base/ids.ts'
 

@@ -128,7 +128,10 @@ function withUnknown(
   return inOrder(byNumber)
 }
 
-/** The same inside a message. Which element of a list is which nobody knows, so these are new ones. */
+/**
+ * The same inside a message. There is no way to tell which element of a list is which, so these are
+ * new ones.
+ */
 function withUnknownFields(
   { kind, presence, fields }: CompiledProperty,
   before: unknown,
@@ -214,7 +217,7 @@ export function decodeProperty(property: CompiledProperty, stored: unknown): unk
   if (presence === 'repeated') {
     if (stored === undefined || stored === null) return []
     if (!Array.isArray(stored)) throw unreadable(path)
-    // Lists with holes were taken once; what stood behind the holes is read.
+    // Lists with holes were taken once; this reads the elements behind the holes.
     const elements = stored.filter((one) => one !== undefined && one !== null)
     return elements.map((one: unknown) => decodeOne(property, one))
   }

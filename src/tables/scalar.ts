@@ -1,6 +1,6 @@
 /**
- * What is a value of each type, and what to say when it is not. Values come from applications, also
- * from those in JavaScript, so nothing is taken for granted.
+ * Decides what is a value of each type, and words the error for one that is not. Values come from
+ * applications, also from those in JavaScript, so nothing is taken for granted.
  */
 import { losesDigitsAsFloat } from '../base/decimal.ts'
 import { copyOf } from '../base/bytes.ts'
@@ -73,7 +73,7 @@ export function checkScalar(
   if (kind === 'timestamp') return propertyTime(value, where)
   const { accepts, words } = scalarByKind[kind]
   if (!isReadable(value) || !accepts(value)) throw wrongValue(where, value, words)
-  // What is stored is not the caller's to change any more.
+  // The caller may no longer change the stored value.
   if (kind === 'json') return checkedJson(value, where, words)
   if (value instanceof Uint8Array) return copyOf(value)
   // Equal values are equal bytes: there is one zero, and a float is what 32 bits keep of it.

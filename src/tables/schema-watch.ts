@@ -1,8 +1,8 @@
 /**
- * The schema that a program has opened, and what has become of it since: the registry is looked at
- * again now and then, so that within a known time after an index was declared every program keeps it,
- * and within that time after it was dropped none asks it (SPEC.md "The life of an index"). In between,
- * nothing is asked.
+ * The schema that a program has opened, and its state since then: the watch looks at the registry
+ * again now and then. So every program keeps an index within a known time after it was declared, and
+ * stops reading it within that time after it was dropped (SPEC.md "The life of an index"). In between,
+ * the watch sends no request.
  */
 import { assert } from '../base/assert.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -25,7 +25,7 @@ export interface SchemaWatchParts {
   readonly declared: Schema
   /** As the registry had it when the program opened it. */
   readonly view: SchemaView
-  /** When that was asked for. */
+  /** When the watch sent the request for it. */
   readonly askedAt: Moment
   readonly trustMs: number
   look(): Promise<SchemaView | undefined>

@@ -1,6 +1,6 @@
 /**
- * What programs have of a schema's tables over many groups: the key of a root row says which group a
- * transaction or a read is of, and everything inside it stays there. `open.ts` opens them.
+ * A program's handles on a schema's tables over many groups: the key of a root row says which group
+ * a transaction or a read is of, and everything inside it stays there. `open.ts` opens them.
  */
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { IndexEntry, IndexNames, IndexQuery, Key, TableShape } from '../../schema/infer.ts'

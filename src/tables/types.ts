@@ -1,5 +1,5 @@
 /**
- * What applications hold: handles on one group, typed by the declarations of tables. Types only, and
+ * The handles of an application on one group, typed by the declarations of tables. Types only, and
  * the one place where values that were decoded by a declaration are taken for what its type says.
  */
 import { assert } from '../base/assert.ts'

@@ -64,7 +64,7 @@ export class RowWrites {
     checkRoot(this.#context, table)
     const { sequence } = table
     const withSequence = sequence?.isInKey === true
-    // Read once: what was given may be another thing at the next look.
+    // Reads the input once: it may give another value at the next look.
     const completion = { withSequence, withUnknown: !table.keepsUnknown }
     const named = checkRow(table, input, completion)
     const row = table.keepsUnknown ? withUnknown(table, named, completion) : named
@@ -184,7 +184,7 @@ export class RowWrites {
     now: ReadonlyMap<string, Entry>,
   ): Promise<void> {
     for (const [key, entry] of now) {
-      // A number that is still to come is nobody else's, and rows without a value share none.
+      // A number that is still to come is no other row's, and rows without a value share none.
       if (old.has(key) || entry.isNumbered || entry.values.includes(undefined)) continue
       const prefix = entry.key.subarray(0, entry.uniqueBytes)
       if (this.#transaction.hasUnplacedUnder(prefix)) throw notUnique(index, table)

@@ -1,4 +1,4 @@
-/** A conflict in words: who read what, and who wrote it where. */
+/** Puts a conflict into words: the transaction and what it read, the other one and where it wrote. */
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Intent, Outcome } from '../group/replica-port.ts'

@@ -1,5 +1,5 @@
 /**
- * What can be asked of one entity group from outside, and what is answered, as plain data: the
+ * The requests that a client may send to one entity group, and their answers, as plain data: the
  * client library sends it, `GroupService` carries it out at a node. A transaction is a few reads at
  * one timestamp and a commit; nodes keep nothing of it in between.
  */
@@ -32,7 +32,7 @@ export interface CommitGroup {
   readonly submission: Submission
 }
 
-/** What became of an intent, whoever sent it and wherever. */
+/** What became of an intent, from any sender and sent to any node. */
 export interface GetOutcome {
   readonly kind: 'outcome-group'
   readonly group: GroupId
@@ -55,13 +55,13 @@ export interface UnlockGroup {
   readonly token: number
 }
 
-/** Names of groups that begin like `group`, in their order, as far as the node that is asked has them. */
+/** Names of groups that begin like `group`, in their order, as far as the answering node has them. */
 export interface ListGroups {
   readonly kind: 'list-groups'
   readonly group: GroupId
   readonly after?: GroupId
   readonly limit: number
-  /** Of the replica set of the node that is asked alone; absent: of all sets. */
+  /** Only the answering node's own replica set; absent: all sets. */
   readonly isOfSet?: true
 }
 
@@ -74,7 +74,7 @@ export type GroupAnswer =
       readonly view: View
       /** In the order of the keys; shorter when the answer is full: ask for the others again. */
       readonly rows: readonly (Row | undefined)[]
-      /** Present when a range was asked for. */
+      /** Present when the request named a range. */
       readonly page?: RowPage
     }
   | {

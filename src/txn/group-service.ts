@@ -54,13 +54,16 @@ export class GroupService {
     this.#locks = new AdvisoryLocks(ports.clock)
   }
 
-  /** Resolves with the answer; whatever goes wrong is a problem in it. */
+  /** Resolves with the answer; a failure is a problem in it. */
   async execute(operation: GroupOperation, timeoutMs: number, pace?: Pace): Promise<GroupAnswer> {
     const answered = await outcomeOf(() => this.#execute(operation, timeoutMs, pace))
     return answered.kind === 'ok' ? answered.value : answered
   }
 
-  /** The same of rows by their keys, where nobody has to be asked and nothing waited for; else undefined. */
+  /**
+   * The same of rows by their keys, when this node can answer at once and without another node; else
+   * undefined.
+   */
   answerNow(operation: GroupOperation): GroupAnswer | undefined {
     if (operation.kind !== 'read-group' || operation.range !== undefined) return undefined
     const { group, from, atLeast, keys } = operation
@@ -75,7 +78,7 @@ export class GroupService {
     return { kind: 'read-group', view, rows: untilFull(rows) }
   }
 
-  /** Takes nothing more; what is at work comes to its end, and nobody waits for a lock. */
+  /** Takes nothing more. Operations at work come to their end, and every wait for a lock ends. */
   stop(): void {
     this.#isStopped = true
     this.#locks.stop()

@@ -66,10 +66,10 @@ export function intentsProblem(
 }
 
 /**
- * CLOCK-2  By its clock alone a node refuses nobody for good: it may be the one that is wrong, and not know.
+ * CLOCK-2 A node refuses no request for good by its clock alone: its own clock may be the wrong one.
  *
- * Where the request is good for too long by this node's clock, another node is asked. Whether it is out
- * of date is for its group to say, which goes by its log.
+ * When a request is good for too long by this node's clock, the client asks another node. Only the
+ * group says whether a request is out of date: it goes by its log.
  */
 function clockProblem(expiresAt: Timestamp, nodeMicros: Timestamp): Problem | undefined {
   if ((expiresAt - nodeMicros) / 1000 <= intentLifetimeMsMax) return undefined

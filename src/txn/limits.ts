@@ -11,18 +11,20 @@ import {
 export const answerBytesMax: number = 4 * 1024 * 1024
 /** Rows asked for at once. */
 export const pageRowsMax = 1000
-/** A call may take so long at most. */
+/** The longest that a call may take. */
 export const callTimeoutMsMax: number = 5 * 60 * 1000
-/** An intent that has not taken effect so long after it was made never will, in log time. */
+/** An intent that has not taken effect this long after it was made never will, in log time. */
 export const intentLifetimeMs: number = 10 * 60 * 1000
 /**
- * Intents that claim to live longer are refused: groups would have to remember them, and who builds an
- * index waits for so long (IDX-6). What is above `intentLifetimeMs` is for clients whose clocks are ahead.
+ * Intents that claim to live longer are refused: groups would have to remember them, and the builder of an
+ * index waits this long (IDX-6). The part above `intentLifetimeMs` is for clients whose clocks are ahead.
  */
 export const intentLifetimeMsMax: number = 15 * 60 * 1000
 /** Intents of a session that are settled and not to be forgotten, as one before them is open: then another begins. */
 export const sessionHeldUpMax = 4_096
-/** But no sooner than this after the last one: what is left behind is remembered for `intentLifetimeMs`. */
+/**
+ * But no sooner than this after the last one: groups remember a session left behind for `intentLifetimeMs`.
+ */
 export const sessionMsMin = 60_000
 
 /** How often one call runs its function again after a conflict. */

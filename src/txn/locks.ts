@@ -1,8 +1,8 @@
 /**
- * Advisory locks at one node (Megastore, 3.3): who wants to change a hot row takes its lock first, so
- * that those who would only conflict wait in line instead of running again. Nothing else is meant by
- * one: it is in memory, it ends by itself, and transactions are validated as ever (TXN-1). Clients
- * take a group's locks at the node that leads it.
+ * Advisory locks at one node (Megastore, 3.3): a client that wants to change a hot row takes its lock
+ * first. Clients that would only conflict then wait in line instead of running again. A lock means
+ * nothing else: it is in memory, it ends by itself, and transactions are validated as ever (TXN-1).
+ * Clients take a group's locks at the node that leads it.
  *
  * Bounded: locks, and those who wait for one; above that `overloaded`.
  */
@@ -15,7 +15,7 @@ import type { Pace } from '../ports/pace.ts'
 export const locksMax = 10_000
 /** Who waits for one lock. */
 export const lockWaitersMax = 1_000
-/** A lock is given for so long at most. */
+/** The longest that a node gives a lock for. */
 export const lockHoldMsMax = 60_000
 
 /** Advisory locks: they spare reruns, and mean nothing else. */
@@ -60,7 +60,7 @@ export class AdvisoryLocks {
 
   /**
    * Resolves with a token when the lock is the caller's, for `holdMs`; with undefined when it was not
-   * to be had within `waitMs`, or nobody waits for it any more. First come, first served.
+   * to be had within `waitMs`, or the caller no longer waits for it. First come, first served.
    */
   async acquire(
     group: GroupId,
@@ -115,7 +115,7 @@ export class AdvisoryLocks {
     return true
   }
 
-  /** Nobody gets a lock here any more: who waits for one is told now, so that a node can drain. */
+  /** Gives no more locks. Every waiting caller gets its refusal now, so that the node can drain. */
   stop(): void {
     for (const { expiry, waiters } of this.#locks.values()) {
       expiry.cancel()

@@ -6,7 +6,7 @@ import { unknownNumber } from './write-set.ts'
 
 /**
  * Both lists in the order of the scan; a write stands for the row of its key, and nothing for a row
- * that it deletes. One after another, as far as somebody looks.
+ * that it deletes. Gives one after another, as far as the caller iterates.
  */
 export function* mergeWrites(
   rows: readonly StoredRow[],

@@ -88,8 +88,8 @@ export class RawTransaction implements Reads {
   }
 
   /**
-   * Rows of a range at the view, own writes aside, none of which count as read: what is made of them
-   * may not rest on what is absent, and rests on those rows only that are named to `relyOn`.
+   * Rows of a range at the view, own writes aside, none of which count as read. The caller may not
+   * rest its writes on what is absent. It rests only on those rows that it names to `relyOn`.
    */
   peek(range: ScanRange): Promise<ScanPage> {
     return this.turn.take(() => this.#rows.scan(range))
@@ -142,7 +142,7 @@ export class RawTransaction implements Reads {
     this.#checkLimits()
   }
 
-  /** Validation keeps what was read absent absent, and a number that is drawn was nobody's before. */
+  /** Validation keeps what was read absent absent, and no row had a number before that is drawn now. */
   #isNew(key: Uint8Array, slots: readonly SequenceSlot[]): boolean {
     return this.#reads.isAbsent(key) || slots.some(({ at }) => at === 'key')
   }
@@ -155,8 +155,8 @@ export class RawTransaction implements Reads {
   }
 
   /**
-   * Has the transaction take a position of the log though it writes nothing. What was accepted there
-   * before by anybody, and is not known to be chosen, is then applied first, or never will be.
+   * Has the transaction take a position of the log though it writes nothing. A value that some voter
+   * accepted there before, and that is not known to be chosen, is applied first or never.
    */
   takePosition(): void {
     this.turn.check()

@@ -41,8 +41,8 @@ export interface TransactionOptions extends ReadOptions {
   readonly intent?: Intent | undefined
   /**
    * Where reads begin, 'current' if it is not said. At 'snapshot' the replica asked answers without
-   * asking others. What is written rests on what was read all the same: a replica that is behind costs
-   * a rerun. A function that writes nothing was then at some moment of the past.
+   * asking others. The writes rest on the reads all the same: a replica that is behind costs a rerun.
+   * A function that writes nothing was then at some moment of the past.
    */
   readonly from?: 'current' | 'snapshot' | undefined
   readonly limits?: TransactionLimits | undefined
@@ -191,7 +191,7 @@ class Running<Value> {
     return { value: won.value, position, timestamp, sequences, runs }
   }
 
-  /** Somebody else's try of a given intent took effect: the function finds its work done. */
+  /** Another caller's try of a given intent took effect: the function finds its work done. */
   async #after(
     run: (transaction: RawTransaction) => Promise<Value>,
     position: Position,
@@ -231,7 +231,10 @@ function tooOldTooOften(group: GroupId, runs: number): StoreError {
   return new StoreError('snapshot-too-old', message, { group, attempts: runs })
 }
 
-/** A current view is a state that was there: what reads only is committed by having read. */
+/**
+ * A current view is a state that was there: a transaction that only reads is committed by having
+ * read.
+ */
 async function readOnly<Value>(run: Run<Value>, runs: number): Promise<Committed<Value>> {
   const opened = run.rows.openedView()
   const view = opened instanceof Promise ? await opened : opened

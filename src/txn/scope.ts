@@ -1,6 +1,7 @@
 /**
- * Knows whether code runs inside the function of a transaction, so that the outer handle used there
- * by mistake is told, and not taken for an independent call. An adapter follows asynchronous calls.
+ * Knows whether code runs inside the function of a transaction, so that the outer handle throws
+ * when it is used there by mistake: the call is not taken for an independent one. An adapter
+ * follows asynchronous calls.
  */
 import { StoreError } from '../base/errors.ts'
 

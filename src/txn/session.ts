@@ -2,10 +2,10 @@
  * Intents: each write has a (session, sequence) of its own, the same on every try and in every rerun,
  * so that it takes effect once. `floor` tells a group which outcomes it may forget.
  *
- * An intent whose outcome nobody knows may still take effect, so the floor must never pass it: the
- * session it belongs to is left behind with its floor, and a new one begun. So is one that a single call
- * holds up while many others go on: groups would have no room for more outcomes of it. Not often, since
- * what is left behind is remembered until it expires.
+ * An intent with an unknown outcome may still take effect, so the floor must never pass it: the session
+ * it belongs to is left behind with its floor, and a new one begun. So is one that a single call holds
+ * up while many others go on: groups would have no room for more outcomes of it. Not often, since what
+ * is left behind is remembered until it expires.
  */
 import { assert } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'

@@ -1,7 +1,7 @@
 /**
- * Calls that an application gives up by an `AbortSignal`. What had not left then is not sent; what may have been carried
- * out is said to be so. The one who gives up hears `closed`, or `unknown-outcome` of a write, with the signal's reason as
- * its cause.
+ * Calls that an application gives up by an `AbortSignal`. A request that had not left by then is not sent; of
+ * one that a node may have carried out, the error says so. The caller gets `closed`, or `unknown-outcome` for
+ * a write, with the signal's reason as its cause.
  */
 import type { Rule, Rules } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
@@ -30,7 +30,7 @@ export interface SignalOptions {
 
 export const signalRules: Rules<SignalOptions> = { signal: signalRule }
 
-/** For calls that are told when nobody waits for them. */
+/** For calls that hear when their caller no longer waits for them. */
 export function goneBy(signal: AbortSignal | undefined): Pick<Pace, 'onGone'> | undefined {
   if (signal === undefined) return undefined
   return {

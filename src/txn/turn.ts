@@ -1,6 +1,6 @@
 /**
  * The time in which a handle may be used: from when its function is called to when that function
- * ends. What is used later, or still under way then, was not awaited.
+ * ends. A call made later, or still under way at the end, was not awaited.
  */
 import { asPromise } from '../base/as-promise.ts'
 import { StoreError } from '../base/errors.ts'
@@ -15,7 +15,7 @@ export class Turn {
   #underWay = 0
   /** The writes under way, one after another: each may read what it replaces. */
   #writes: Promise<void> | undefined
-  /** Writes that failed, and nobody had looked at then. */
+  /** Writes that had failed before the program looked at them. */
   readonly #failed: { readonly call: Watched<unknown>; readonly error: unknown }[] = []
 
   /** `what` names the handle in messages: 'transaction'. */
@@ -65,7 +65,7 @@ export class Turn {
     const end = (): void => {
       if (this.#writes === ended) this.#writes = undefined
     }
-    // A write that failed is told to whoever called it; the next one goes on.
+    // The caller of a failed write gets its error; the next write goes on.
     const ended: Promise<void> = done.then(end, end)
     this.#writes = ended
     const call = Watched.of(done)
@@ -75,7 +75,10 @@ export class Turn {
     return call
   }
 
-  /** Nothing is used from here on; throws when something still is, and what a write failed by that nobody awaited. */
+  /**
+   * Ends the turn. Throws when a call is still under way; throws the error of a failed write that the program
+   * never awaited.
+   */
   end(): void {
     this.#isOver = true
     const failed = this.#failed.find(({ call }) => !call.isLookedAt)
@@ -85,7 +88,7 @@ export class Turn {
     throw new StoreError('invalid', message)
   }
 
-  /** The function failed: what is under way does not matter. */
+  /** The function failed: calls still under way do not matter. */
   giveUp(): void {
     this.#isOver = true
   }
@@ -99,7 +102,7 @@ export interface Until {
   readonly signal?: AbortSignal | undefined
 }
 
-/** So long calls of a handle whose time is over may still say why they end. */
+/** How long calls of a handle whose time is over may still take to say why they end. */
 const lastWordsMs = 100
 
 /**

@@ -1,6 +1,6 @@
 /**
- * A promise that knows whether anybody has looked at it. A program that forgets to await a write would else never hear that
- * it was refused, and its transaction would be committed without it.
+ * A promise that knows whether the program has looked at it. A program that forgets to await a write would
+ * else never hear that it was refused, and its transaction would be committed without it.
  */
 export class Watched<Value> extends Promise<Value> {
   isLookedAt = false
@@ -12,7 +12,8 @@ export class Watched<Value> extends Promise<Value> {
 
   static of<Value>(work: Promise<Value>): Watched<Value> {
     const call = new Watched<Value>((resolve, reject) => void work.then(resolve, reject))
-    // Whoever began it sees to the failures that nobody looks at: they are to end no process.
+    // The code that began the call handles a failure that the program never looks at: it must not
+    // end the process.
     void Promise.prototype.then.call(call, undefined, () => undefined)
     return call
   }

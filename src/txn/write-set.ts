@@ -35,7 +35,7 @@ export class WriteSet {
     // Its number would be drawn and lost, and numbers have no gaps.
     if (before?.slots !== undefined) throw unknownNumber()
     if (before === undefined) this.#order.splice(this.#placeOf(text), 0, text)
-    // What is written again goes to the end.
+    // A key that is written again goes to the end.
     else this.#byKey.delete(text)
     this.#byKey.set(text, mutation)
     if (isRemoval) this.#removals.add(text)

@@ -10,9 +10,9 @@
  *   either way          refuse   why not; the link ends
  *
  * The listener proves nothing to a stranger: who only connects gets nothing to try secrets on. Nothing
- * the other side says is used before its proof: a refusal least of all, since the driver may end the
- * node for it. A proof names the side it comes from, so that nobody between two sides can hand one of
- * them its own. Who changes bytes on the way of a true link is kept out by TLS, not here.
+ * the other side says is used before its proof: a refusal least of all, since the driver may end the node
+ * for it. A proof names the side it comes from, so that no machine between two sides can hand one of them
+ * its own. Who changes bytes on the way of a true link is kept out by TLS, not here.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { pack, unpack, type Packable } from '../base/pack.ts'
@@ -181,7 +181,7 @@ export function proofOf(secret: string, prover: Hello, verifier: Hello): Uint8Ar
   return macOf(secret, 'proof', prover, verifier, [])
 }
 
-/** The same over what it tells of itself: nobody else's words pass for its own. */
+/** The same over what it tells of itself: no other side's words pass for its own. */
 export function tellOf(secret: string, prover: Hello, verifier: Hello, info: LinkInfo): Uint8Array {
   return macOf(secret, 'tell', prover, verifier, fieldsOf(info))
 }

@@ -72,7 +72,7 @@ export class Outbox<Message> {
     if (box !== undefined && !box.queue.isEmpty) this.#fill(box)
   }
 
-  /** The endpoint is gone: what waits for it is not sent. */
+  /** The endpoint is gone: messages that wait for it are not sent. */
   drop(to: Endpoint): void {
     const box = this.#boxes.get(to)
     if (box === undefined) return
@@ -112,7 +112,7 @@ export class Outbox<Message> {
       const isSent = this.#ports.send(box.to, messages)
       this.#ports.onWeight?.(box.to, -frame.bytes)
       if (isSent) continue
-      // Gone, maybe for good: nobody else says so of what is answered after that.
+      // Gone, maybe for good: only this tells the owner that answers given after that are lost.
       if (box.queue.isEmpty) this.#boxes.delete(box.to)
       this.#ports.onDropped(box.to, messages)
     }

@@ -1,5 +1,5 @@
 /**
- * LevelDB on bad disks: whatever is in the way, a StoreError says what to do, and nothing crashes.
+ * LevelDB on bad disks: for every obstacle a StoreError says what to do, and nothing crashes.
  * Damage that LevelDB does not notice is not here: the stores above carry checksums of their own.
  */
 import { execFileSync } from 'node:child_process'
@@ -203,7 +203,7 @@ test('a full disk fails a write, fences the store, and loses nothing of before',
   expect(written).toBeGreaterThan(50)
   expect(failure).toMatchObject({ name: 'StoreError', code: 'unavailable' })
   expect(String(failure)).toContain('the disk is full: make room and start the node again')
-  // Room alone does not bring it back: what the failed write left behind is unknown.
+  // Room alone does not bring it back: the bytes that the failed write left behind are unknown.
   await writeFile(join(disk, 'store', 'LOG'), '')
   await expect(store.write([putOf('small')])).rejects.toBe(failure)
   expect(incompressible(0).equals(store.getSync(keyOf(0)) ?? Buffer.of())).toBe(true)

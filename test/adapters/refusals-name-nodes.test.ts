@@ -1,6 +1,6 @@
 /**
- * Who is refused is told by which node. A program that names the addresses itself reads them in its errors;
- * nodes and gateways call one another by their ids: where they listen is nothing for their callers.
+ * A refusal names the node that refuses. A program that names the addresses itself reads them in its
+ * errors. Nodes and gateways call one another by their ids: their addresses are nothing for their callers.
  */
 import { createServer } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'

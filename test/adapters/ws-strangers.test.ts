@@ -1,6 +1,6 @@
 /**
- * Strangers at the listener of a node: what they are told, what they may send, and that nothing of it
- * counts. The last test draws what they say and send, whole words and bytes, in any order.
+ * Strangers at the listener of a node: the answers they get, the bytes they may send, and that none
+ * of these count. The last test draws what they say and send, whole words and bytes, in any order.
  */
 import { connect, type Socket } from 'node:net'
 import * as fc from 'fast-check'
@@ -103,7 +103,7 @@ function helloOf(role: 'peer' | 'client'): Hello {
   return { side: 'dialer', role, protocolMin, protocolMax, ...names, nonce }
 }
 
-/** Speaks as a node or client with this secret would; what it was answered, until the end. */
+/** Speaks as a node or client with this secret would; gives all answers until the end. */
 async function converse(
   url: string,
   role: 'peer' | 'client',
@@ -400,7 +400,7 @@ function play(
         if (isFramed) socket.write(frameHead(2, bytes.length))
         socket.write(bytes)
       }
-      // Most are cut off; who is let go on is a handshake that has not ended.
+      // The node cuts most off; the others are in a handshake that has not ended.
       setTimeout(() => socket.destroy(), 60)
     })
   })

@@ -107,7 +107,7 @@ test('COST-5: ten polls of all shards that wait take little memory', async () =>
   const { world, node } = createBench()
   const { store } = node('n1')
   const shards = Array.from({ length: 4096 }, (_, of) => of)
-  // What is kept of shards, whoever asks, is there.
+  // The memory that the node keeps of shards for all callers is there by now.
   await settled(world, ask(store, { ...poll(shards), waitMs: 0 }, { timeoutMs: 60_000 }))
   collect()
   const before = process.memoryUsage().heapUsed

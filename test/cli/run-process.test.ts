@@ -77,7 +77,10 @@ test('the process reports a data folder that does not answer, and ends without i
   expect(isStuck()).toBe(true)
 })
 
-/** Starts only when it is told to: a start that is never done would end this very process when its time is over. */
+/**
+ * Starts only when the test says so: a start that is never done would end this very process when its time is
+ * over.
+ */
 function slowly(): {
   readonly start: () => Promise<Running>
   end(run: Promise<void>): Promise<void>

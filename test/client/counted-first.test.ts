@@ -4,7 +4,7 @@ import { elementsOf } from '../../src/base/readable.ts'
 import { settled } from '../cells/kit.ts'
 import { createCluster } from './cluster.ts'
 
-/** A list of this length, which throws when an element of it is asked for. */
+/** A list of this length, which throws when a caller reads an element of it. */
 function untouched(length: number): never[] {
   return new Proxy<never[]>([], {
     get: (list, name): unknown => {

@@ -279,7 +279,7 @@ test('a lock of a transaction has a name of whole characters', async () => {
   )
 })
 
-test('what only looks like a UUID is none', () => {
+test('a value that only looks like a UUID is none', () => {
   const text = '00000000-0000-4000-8000-000000000000'
   expect(schema.isUuid(text)).toBe(true)
   for (const one of [[text], { toString: () => text }, undefined, Symbol('x')]) {

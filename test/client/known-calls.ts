@@ -74,7 +74,7 @@ const isMoment: Takes = (value) =>
   isWhole(value, 946_684_800_000_000, Number.MAX_SAFE_INTEGER)
 const isTexts: Takes = (value) => Array.isArray(value) && value.every(isText)
 const isColumn: Takes = (value) => isText(value) && /^[a-z_][a-z0-9_]{0,63}$/i.test(String(value))
-/** What is wrong with each of a batch is told for each. */
+/** The answer to a batch says for each item what is wrong with it. */
 const isFilled: Takes = (value) => Array.isArray(value) && value.length > 0
 const isShards: Takes = (value) =>
   Array.isArray(value) && value.every((one) => isWhole(one, 0, 4_095))

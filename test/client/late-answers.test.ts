@@ -96,7 +96,7 @@ test.each([
     })
     expect(world.nowMicros - startMicros).toBeLessThan(850_000)
     expect(caller.calls).toBe(0)
-    // The latest try has told nothing of the node, and its own answer is nobody's.
+    // The latest try has told nothing of the node, and its own answer belongs to no call.
     expect(caller.nodes()).toMatchObject([{ tries: { lost: 2, inconclusive: 1, answered: 0 } }])
     const sent = requests()
     await passMs(world, 10_000)
@@ -153,7 +153,7 @@ test('CALL-1: a late answer counts once, from the node that got the try, while i
 
 const why = problem('unavailable', 'no node answered in time')
 
-/** What a commit is told whose first try was given up, answered so late, and no more came. */
+/** What a commit answers whose first try was given up and then answered late, when no more came. */
 function toldOf(answer: Reply): Reply {
   const call = new CommitCall(commit)
   call.next()

@@ -110,8 +110,9 @@ const queueLimits = {
 }
 
 /**
- * A client that is answered so often a second, and asked so often; when it refused first, and how long others waited.
- * `isRefusing`: nodes say that they have too much to do. `atOnce`: so many answers come together.
+ * A client that gets `perSecond` calls and `answered` answers a second: when it first refused a call, and how
+ * long other calls waited. `isRefusing`: nodes say that they have too much to do. `atOnce`: how many answers
+ * come together.
  */
 function standing(
   perSecond: number,

@@ -1,4 +1,7 @@
-/** Calls that are given up by a signal: what had not left is not sent, and what may have been written is said to be so. */
+/**
+ * Calls that a caller gives up by a signal. The client does not send a request that had not left, and says of
+ * a write that it may have happened.
+ */
 import { expect, test } from 'vitest'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'

@@ -1,5 +1,5 @@
 /**
- * Real processes under load while random ones are killed with SIGKILL: whatever was acknowledged is
+ * Real processes under load while random ones are killed with SIGKILL: every acknowledged write is
  * on every replica afterwards, and all replicas agree. CHAOS_SECONDS lengthens the run.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'

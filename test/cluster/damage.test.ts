@@ -1,6 +1,6 @@
 /**
  * One node's stores are damaged while it is down: a flipped bit, a truncated file. Afterwards the
- * node has repaired itself, or refuses to start and says why; nobody is ever served wrong.
+ * node has repaired itself, or refuses to start and says why; it never serves wrong data.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * Load whose every promise is written down: writers put cells with keys of their own through one
- * client, and what was acknowledged, or may have happened, is kept for the reckoning.
+ * Load with a record of every promise: writers put cells with keys of their own through one client.
+ * The ledger keeps the acknowledged writes, and those that may have happened, for the reckoning.
  */
 import { randomUUID } from 'node:crypto'
 import { StoreError } from '../../src/base/errors.ts'

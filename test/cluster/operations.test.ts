@@ -1,6 +1,6 @@
 /**
- * What keeps a running node an operator's own: which signals end it, and how; pages of other origins at
- * every door; and figures that keep what their types promise while nodes come and go.
+ * How an operator keeps control of a running node: which signals end it, and how; pages of other
+ * origins at every door; and figures that keep what their types promise while nodes come and go.
  */
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'

@@ -205,7 +205,7 @@ test('BUF-1, BUF-2, BUF-3: while a set has no majority its cells are buffered, t
     expect(first).toEqual({ shard: shardOf(buffered), buffered: true })
     const some = await trips.putMany([
       ...[...others, buffered, ofEast].map((rowKey) => ({ ...cell, rowKey })),
-      // The node that is left knows that another body is there; of a buffered one nobody does.
+      // The node that is left knows that another body is there; of a buffered one no node does.
       { ...cell, rowKey: taken, body: { n: 2 } },
       { ...cell, rowKey: buffered, body: { n: 2 } },
     ])
@@ -270,7 +270,7 @@ test('IDX-8: while the set with the definitions of indexes has no majority, the 
     await cells.put({ ...cell, rowKey: before })
     await cluster.node('d').stop('SIGKILL')
     await cluster.node('e').stop('SIGKILL')
-    // Longer than what nodes know of definitions is gone by.
+    // Waits for longer than nodes trust the definitions that they know.
     await new Promise((resolve) => setTimeout(resolve, 12_000))
     expect(await cells.put({ ...cell, rowKey: during })).toMatchObject({ created: true })
     expect((await cells.get({ ...cell, rowKey: during }))?.body).toEqual({ city: 'Oslo' })

@@ -1,6 +1,6 @@
 /**
- * Transactions of a client over real sockets: what it has seen it sees at every node, and each one
- * takes effect once, also when the node that was asked is killed in the middle of it.
+ * Transactions of a client over real sockets: at every node a client sees at least what it has seen
+ * before. Each transaction takes effect once, also when its node is killed in the middle of it.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -170,11 +170,11 @@ async function progress(done: () => number): Promise<void> {
   await expect.poll(done, { timeout: 30_000, interval: 10 }).toBeGreaterThanOrEqual(enough)
 }
 
-/** Kills of the node until so many were told that nobody knows, and at most. */
+/** The test kills the node until this many clients got an unknown outcome; and at most how often. */
 const unknownMin = 3
 const roundsMax = 15
 
-/** What became of the transactions of some clients, as far as they were told. */
+/** What became of the transactions of some clients, as far as these know it. */
 interface Told {
   readonly acknowledged: string[]
   readonly unknown: Map<string, NonNullable<StoreErrorDetail['intent']>>

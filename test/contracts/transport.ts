@@ -1,7 +1,7 @@
 /**
  * What every transport promises (`src/ports/transport.ts`), as a suite over two ends of which one
  * dials the other. The real links and the simulated network are held to the same claims. That
- * frames may be lost, doubled or overtaken is not here: what is claimed holds of a sound network.
+ * frames may be lost, doubled or overtaken is not here: the claims hold of a sound network.
  */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { LinkInfo, Transport, TransportHandlers } from '../../src/ports/transport.ts'
@@ -37,7 +37,7 @@ interface Settings {
   readonly own?: LinkInfo
 }
 
-/** A started transport, and what it has told. Breaches of the order of calls are written down. */
+/** A started transport, and the calls it has made. It records breaches of the order of calls. */
 class End {
   readonly transport: Transport<string>
   readonly tellsInfo: boolean

@@ -1,7 +1,7 @@
 /**
- * Frames of a node that has the peers' secret and talks nonsense: messages nobody asked for, of groups nobody
- * has, with numbers that cannot be, and frames with bytes turned over. It does not vote falsely: accepted values
- * and commits are left out, since Paxos bears silence and crashes, and no lies.
+ * Frames of a node that has the peers' secret and talks nonsense: messages that no node asked for, of groups
+ * that no node has, with numbers that cannot be, and frames with bytes turned over. It does not vote falsely:
+ * accepted values and commits are left out, since Paxos bears silence and crashes, and no lies.
  */
 import { groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
 import type { Message } from '../../src/replication/message.ts'

@@ -1,4 +1,4 @@
-/** More is asked over HTTP than can be done: it is refused before anything else is made of it. */
+/** Clients send more over HTTP than the gateway can do: it refuses before it works on a request. */
 import { expect, test } from 'vitest'
 import { gatewayFetch } from '../../src/gateway/http.ts'
 import { laneOfHttp } from '../../src/gateway/early-refusal.ts'

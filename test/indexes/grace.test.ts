@@ -11,11 +11,14 @@ const skew = { offsetMicros: 0, driftPpm: 0, timerLatenessMicros: 0 }
 
 interface Waited {
   readonly seconds: number
-  /** What was told: how much is done, and of how much. */
+  /** The progress that the caller got: how much is done, and of how much. */
   readonly told: readonly (readonly [number, number])[]
 }
 
-/** Waits for an index that was declared so long ago by the builder's clock, which jumps in the midst. */
+/**
+ * Waits for an index that was declared `agoSeconds` ago by the builder's clock, which jumps in the
+ * midst.
+ */
 async function waited(agoSeconds: number, jumpSeconds = 0): Promise<Waited> {
   const world = new World(1, 10_000)
   const machine = new MachineClock()

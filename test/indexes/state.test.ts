@@ -1,4 +1,4 @@
-/** The life of an index: which state follows which, and what a query of it is told. */
+/** The life of an index: which state follows which, and how each state answers a query. */
 import { expect, test } from 'vitest'
 import {
   checkMove,

@@ -1,4 +1,4 @@
-/** What was read of a registry is gone by for a while, and looked at again. */
+/** A program trusts what it read of a registry for a while, and then looks again. */
 import { expect, test } from 'vitest'
 import { Trusted } from '../../src/indexes/trusted.ts'
 import { momentOf } from '../../src/time/moments.ts'
@@ -32,7 +32,7 @@ test('IDX-6: a value is looked at anew when it was trusted for long enough', asy
   const { clock, trusted, looks } = bench()
   expect(await trusted.fresh()).toBe(1)
   expect(trusted.fresh()).toBe(1)
-  // Half of the time is over: it is looked at, and nobody waits.
+  // Half of the time is over: it looks again, and its caller does not wait.
   clock.nowMs += 600
   expect(trusted.fresh()).toBe(1)
   await trusted.now()
@@ -50,7 +50,7 @@ test('callers at the same time share one look, and a failed one is no answer', a
   expect(await Promise.all([trusted.now(), trusted.now()])).toEqual([1, 1])
   own.fail = true
   clock.nowMs += 600
-  // Nobody is told of a look that nobody waits for.
+  // A failed look reaches no caller while none waits for it.
   expect(trusted.fresh()).toBe(1)
   await expect(trusted.now()).rejects.toThrow('nobody answers')
   clock.nowMs += 1_000

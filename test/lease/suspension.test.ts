@@ -1,6 +1,6 @@
 /**
  * A holder whose machine stands still, its monotonic clock with it, for too short a time to notice: one
- * holder and one grantor, suspended for so long at every moment of a lease.
+ * holder and one grantor, each suspended for that time at every moment of a lease.
  */
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId } from '../../src/base/ids.ts'

@@ -1,6 +1,7 @@
 /**
- * A log on LevelDB with one bit flipped in its journal while it was closed: what opens knows all that it knew and
- * tells what was found; what may have lost more is refused. LevelDB itself says nothing of it.
+ * A log on LevelDB with one bit flipped in its journal while it was closed: a log that opens knows all that
+ * it knew and reports the damage it found. A log that may have lost more does not open. LevelDB itself says
+ * nothing of it.
  */
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

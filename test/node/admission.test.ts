@@ -75,7 +75,7 @@ test('LOAD-1: the last few wait for as long as their time lasts, also where a qu
   expect(late).toEqual([2_000, 2_001, 2_002, 2_003, 2_004, 2_005])
   expect(lane.next(1_001, onLate)?.deadlineMs).toBe(2_006)
   expect(lane.add({ sinceMs: 1_001, deadlineMs: 1_500 }, 1_001)).toBe(true)
-  // Whose time is over is told so, also when others are before it.
+  // A call gets its refusal when its time is over, also when others are before it.
   expect(lane.dueMs).toBe(1_500)
   lane.shed(1_500, onLate)
   expect(late.at(-1)).toBe(1_500)
@@ -134,7 +134,7 @@ test('LOAD-3: the limit follows how long work takes, and finds what a node can d
     }
     if (ends.length > 0 && (ends[0] ?? 0) < nowMs) ends[0] = nowMs
   }
-  // What waits 400 ms there are 200.
+  // There are 200 that wait 400 ms.
   expect(limit.max).toBeGreaterThan(100)
   expect(limit.max).toBeLessThan(300)
 })

@@ -1,4 +1,7 @@
-/** Values of the right type that serve nobody: words of a shell, URLs without a host, bounds too small for one request. */
+/**
+ * Values of the right type that serve no operator: words of a shell, URLs without a host, bounds too small
+ * for one request.
+ */
 import { expect, test } from 'vitest'
 import { buildConfig } from '../../src/config/config.ts'
 import { parseYaml } from '../../src/config/source.ts'

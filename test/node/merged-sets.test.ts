@@ -71,7 +71,7 @@ test('a worklist leaves out a set that does not answer only for a partial listin
   expect(await mergedListing(part, pageOfWorklist(west), [away])).toEqual(
     await pageOfWorklist(west),
   )
-  // Another node knows what the own set has, and what is wrong with the question no set does.
+  // Another node knows what the own set has; no set can answer a wrong question.
   expect(await mergedListing(part, away, [pageOfWorklist(west)])).toEqual(await away)
   expect(await mergedListing(part, pageOfWorklist(west), [away, wrong])).toEqual(await wrong)
 })

@@ -1,4 +1,4 @@
-/** A node whose log has lost what it remembers of its peers, and who comes to it. */
+/** A node whose log has lost its memory of its peers, and the peers that come to it. */
 import { expect, test } from 'vitest'
 import { nodeId } from '../../src/base/ids.ts'
 import type { RememberedStore } from '../../src/base/remembered.ts'

@@ -65,7 +65,7 @@ test('LOG-8: a majority has to be known as far as it was when it answered', asyn
   discovery.onDigest(n3, { asked: 2, through: 3, durable: 7 })
   await Promise.resolve()
   expect(taken.isOver).toBe(false)
-  // It has gone on meanwhile; what came after the question is of no concern.
+  // It has gone on meanwhile; positions after the question are of no concern.
   discovery.onDigest(n3, { asked: 6, through: 7, durable: 9 })
   expect(await taken.ends).toBe(true)
   expect(hand.waiting).toBe(0)

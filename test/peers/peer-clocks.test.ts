@@ -36,7 +36,10 @@ test('CLOCK-1: of five nodes, three others have to be behind', () => {
   expect(clocks.held({ wall, now: 0 })).toBe(rightAt(0) + 2.5 * second)
 })
 
-/** What is told of a clock that is so far ahead, second by second, while both others tell theirs. */
+/**
+ * What a node says of a clock that is this far ahead, second by second, while both others tell
+ * theirs.
+ */
 function told(clocks: PeerClocks, leadsMs: readonly number[]): readonly (string | undefined)[] {
   return leadsMs.map((leadMs, second) => {
     const now = second * 1_000

@@ -1,4 +1,4 @@
-/** How much of what nobody waits for one turn does, and who is asked for how much at once. */
+/** How much background work one turn does, and how much a node asks of each peer at once. */
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
 import { defaultLimits, type Limits } from '../../src/base/limits.ts'

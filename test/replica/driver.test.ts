@@ -100,7 +100,8 @@ test.each(disks)(
           if (outcome.kind !== 'committed') throw new Error(outcome.kind)
           const { position, timestamp } = outcome
           const point = { position, timestamp }
-          // No read has registered the group yet: who is asked for the newest state asks first.
+          // No read has registered the group yet: a node must ask its peers before it serves the
+          // newest state.
           expect(driver.rowsNow(group, 'current', 0, [key])).toBeUndefined()
           expect(driver.rowsNow(group, 'snapshot', 2, [key])).toBeUndefined()
           expect(driver.rowsNow(group, timestamp - 1, 0, [key])).toBeUndefined()
@@ -151,7 +152,7 @@ test.each(disks)(
           expect((await driver.scan(group, {}, third)).map((row) => row.timestamp)).toEqual([third])
           // Superseded by the last write only now.
           expect(await driver.readAt(group, second, 1_000)).toMatchObject({ timestamp: second })
-          // Below the horizon, and nobody has it open: before the first entry, between two.
+          // Below the horizon, and no reader has it open: before the first entry, between two.
           for (const gone of [0, first + 1, second - 1]) {
             await expect(driver.readAt(group, gone, 1_000)).rejects.toMatchObject({
               code: 'snapshot-too-old',

@@ -152,7 +152,8 @@ test('LIVE-5: without a majority, writes that were given up do not fill the memo
       )
       for (const { kind } of await Promise.all(writes)) outcomes.add(kind)
     }
-    // Of a hundred and fifty groups as many are in memory as there may be, and a few that were asked in vain.
+    // Of a hundred and fifty groups as many are in memory as there may be, and a few whose callers asked in
+    // vain.
     expect(driver.status().groupsInMemory).toBeLessThanOrEqual(10 + 50 + 1 + 20)
     expect(outcomes).toEqual(new Set(['unknown', 'overloaded']))
   }))
@@ -173,7 +174,8 @@ test('LIVE-5: an abandoned transaction takes no room, unless a copy may take eff
     }
     const none = ['unknown', 'unknown', 'unknown', 'overloaded']
     const first = kinds(led, 1)
-    // What comes in one turn is proposed together; the others come while the position is open.
+    // The node proposes together what comes in one turn; the others come while the position is
+    // open.
     await new Promise((resolve) => setImmediate(resolve))
     expect([...(await kinds(led, 2, 3, 4)), ...(await first)]).toEqual([
       ...['unknown', 'unknown', 'overloaded'],

@@ -1,4 +1,4 @@
-/** Positions that nobody writes to any more: a node that goes after them closes them. */
+/** Positions that no proposer writes to any more: a node that goes after them closes them. */
 import { expect, test } from 'vitest'
 import { CoreCluster } from './core-cluster.ts'
 

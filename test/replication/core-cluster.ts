@@ -38,11 +38,11 @@ export interface InFlight {
   readonly message: CoreMessage
 }
 
-/** Is told of what happens, and changes nothing. */
+/** Hears of each event, and changes nothing. */
 export interface CoreObserver {
   sent(one: InFlight): void
   durable(node: NodeId, record: LogRecord): void
-  /** An effect that nobody but this node sees. */
+  /** An effect that no other node sees. */
   carriedOut(node: NodeId, effect: Effect): void
   marked(node: NodeId, name: string): void
 }
@@ -53,7 +53,7 @@ export class CoreNode implements RecordSource {
   readonly rows: Map<string, Uint8Array> = new Map()
   readonly verdicts: Map<number, Verdict> = new Map()
   readonly served: Map<number, number> = new Map()
-  /** Wake-ups that were asked for; a test may let them come, one by one. */
+  /** Wake-ups that the replica has set; a test may let them come, one by one. */
   readonly wakes: number[] = []
   /** Persists whose disk write has not happened. */
   pendingPersists: (Effect & { kind: 'persist' })[] = []
@@ -267,7 +267,7 @@ export class CoreNode implements RecordSource {
     }
   }
 
-  /** Power loss and restart: what was not on the disk is gone, the incarnation is another. */
+  /** Power loss and restart: all that was not on the disk is gone, the incarnation is another. */
   crash(): void {
     this.pendingPersists = []
     this.isHeld = false
@@ -281,7 +281,7 @@ export class CoreNode implements RecordSource {
     this.step({ kind: 'wake' })
   }
 
-  /** The earliest wake-up that was asked for comes. */
+  /** The earliest wake-up that the replica has set comes. */
   wakeNext(): void {
     this.wakes.sort((a, b) => a - b)
     const at = this.wakes.shift()
@@ -295,7 +295,7 @@ export class CoreNode implements RecordSource {
 export interface CoreClusterOptions {
   readonly nodes?: number
   readonly limits?: Partial<Limits>
-  /** Messages of leases are carried, and acceptances name their holders. Nobody renews by itself. */
+  /** Messages of leases are carried, and acceptances name their holders. No node renews by itself. */
   readonly hasLeases?: boolean
   readonly observer?: CoreObserver
   /** The group's number: it decides which node leads position 1. */

@@ -44,7 +44,7 @@ test('LEASE-1: half of the voters without the holder are no majority', () => {
   expect(awaitedHolders(table, acceptedBy(a, b, c, d), [a, b, c, d], a)).toEqual([e])
 })
 
-test('LEASE-1: who is no voter does not count towards the majority without a holder', () => {
+test('LEASE-1: a node that is no voter does not count towards the majority without a holder', () => {
   const table = noHolders()
   noteHolders(table, a, [])
   noteHolders(table, b, [of(d)])
@@ -145,7 +145,7 @@ const drawn = fc.record({
   steps: fc.array(step, { maxLength: 14 }),
 })
 
-test('LEASE-1: whatever is answered in whatever order, exactly those are waited for whom the rule names', () => {
+test('LEASE-1: a writer awaits exactly the holders of the rule, for answers in any order', () => {
   const nodes = [a, b, c, d, e]
   let awaitedInAll = 0
   fc.assert(

@@ -1,4 +1,4 @@
-/** Write sets as bytes: what comes out is what went in, whatever is taken in between. */
+/** Write sets as bytes: the same sets come out as went in, whatever is taken in between. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { defaultLimits } from '../../src/base/limits.ts'
@@ -47,7 +47,7 @@ test('entries come out as they went in, the oldest first, however many were drop
   )
 })
 
-test('TXN-1: a window that is asked in between remembers what one that is asked at the end does', () => {
+test('TXN-1: a window consulted along the way remembers the same as one consulted at the end', () => {
   const few = { ...defaultLimits, validationWindow: 3, validationWindowMax: 5, validationMs: 2 }
   const step = fc.record({ keys: fc.array(key, { maxLength: 2 }), isAsked: fc.boolean() })
   fc.assert(

@@ -83,7 +83,7 @@ test('PAX-6: a leader that restarted prepares instead of using ballot zero again
 test('PAX-5: a value that may have been chosen is adopted, not replaced', () => {
   const cluster = new CoreCluster()
   cluster.submit(0, { key: 'a' })
-  // Nodes 0 and 1 accept; nobody learns of it, and node 0 is gone.
+  // Nodes 0 and 1 accept; no other node learns of it, and node 0 is gone.
   const toOne = cluster.hold(({ to }) => to === cluster.at(2).node)
   cluster.deliver(({ message }) => message.kind === 'accept')
   expect(toOne.length).toBe(1)
@@ -388,13 +388,13 @@ test('LOG-3: a node that takes a transaction back and remembers too little repor
   cluster.settle()
   expect(cluster.marks).toContain('conflict')
   expect(cluster.at(1).verdicts.has(request)).toBe(false)
-  // One that never left its node is told.
+  // The caller of one that never left its node learns of the conflict.
   const own = cluster.submit(1, { ...read, session: 'y' })
   cluster.settle()
   expect(cluster.at(1).verdicts.get(own)).toMatchObject({ kind: 'conflict' })
 })
 
-/** So many writes come in at a node, one after another. */
+/** Submits `count` writes at a node, one after another. */
 function writeAt(cluster: CoreCluster, index: number, count: number, name: string): void {
   for (let nth = 0; nth < count; nth++) {
     cluster.submit(index, { key: `${name}${nth}` })
@@ -489,7 +489,7 @@ test('LOG-3: every caller of an intent learns which attempt took effect', () => 
   const verdicts = requests.map((request) => cluster.at(0).verdicts.get(request))
   for (const verdict of verdicts.slice(0, 4)) expect(verdict).toMatchObject({ attempt: 1 })
   expect(verdicts[4]).toBeUndefined()
-  // One that was forgotten and is sent again is told as well.
+  // The caller of one that was forgotten and is sent again gets its outcome as well.
   const again = cluster.submit(0, { key: 'a5', ...intent, attempt: 5 })
   expect(cluster.at(0).verdicts.get(again)).toMatchObject({ kind: 'committed', attempt: 1 })
 })

@@ -61,7 +61,7 @@ test('LIVE-1: a forwarded transaction waits for room for a bounded time and ends
   expect(cluster.marks).toContain('no_room_at_leader')
   expect(cluster.marks).toContain('session_room_wait_expired')
   expect(cluster.at(1).verdicts.has(request)).toBe(false)
-  // Nothing of it is left that would be done behind anybody's back.
+  // Nothing of it is left that could take effect without its caller's knowledge.
   cluster.settle()
   expect(cluster.at(1).rows.has('x')).toBe(false)
   expect(cluster.inFlight).toEqual([])
@@ -107,7 +107,7 @@ test('waiting transactions are bounded by their bytes, those of their reads incl
   cluster.settle()
   expect(cluster.at(0).verdicts.get(first)).toMatchObject({ kind: 'committed' })
   expect(cluster.at(0).verdicts.get(third)).toMatchObject({ kind: 'committed' })
-  // Alone it may be larger than all that may wait together; what is settled takes no room.
+  // Alone it may be larger than all that may wait together; settled ones take no room.
   const large = cluster.submit(0, { key: 'd', reads: [...reads, ...reads, ...range], sequence: 4 })
   cluster.settle()
   expect(cluster.at(0).verdicts.get(large)).toMatchObject({ kind: 'committed' })

@@ -102,7 +102,7 @@ export class Stage {
     this.#isLost = () => false
   }
 
-  /** The node is gone: it sends nothing, and what is sent to it is lost. */
+  /** The node is gone: it sends nothing, and messages to it are lost. */
   stop(number: 1 | 2 | 3): void {
     this.#down.add(this.node(number).node)
   }
@@ -130,7 +130,7 @@ export class Stage {
     }
   }
 
-  /** So much time passes, with what happens meanwhile. */
+  /** Lets `ms` pass, with the events that fall into it. */
   pass(ms: number): void {
     const endMs = this.cluster.now + ms
     for (let events = 0; this.#next(endMs); events++) {

@@ -47,7 +47,7 @@ test.each([
   supply({ cluster, laggard }, all.slice(0, 1))
   const seen = [applied()]
   while (applied() < count) {
-    // Nobody is asked for what is here, and no read is served at less than it has to see.
+    // The node asks no peer for entries that it has, and serves no read at less than it has to see.
     expect([cluster.inFlight, laggard.served.get(1)]).toEqual([[], undefined])
     laggard.wakeNext()
     if (applied() > (seen.at(-1) ?? 0)) seen.push(applied())

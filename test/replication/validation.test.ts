@@ -292,7 +292,7 @@ test('the window keeps young entries beyond its least, up to its limits of entri
   window.add(entry(7, 9, 6))
   expect(window.from).toBe(6)
   window.add(entry(8, 9, 7))
-  // Larger than all there may be: whoever has read before it conflicts.
+  // Larger than all there may be: a transaction that has read before it conflicts.
   expect(window.from).toBe(8)
   expect(window.conflict(7, ['8/0'], [], 8)).toEqual({ position: 8 })
   expect(window.conflict(8, ['8/0'], [], 8)).toBeUndefined()

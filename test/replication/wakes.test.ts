@@ -1,15 +1,15 @@
-/** Wake-ups: what a group waits long for is asked for once, however often it is woken meanwhile. */
+/** Wake-ups: a group sets one timer for a long wait, however often it is woken meanwhile. */
 import { expect, test } from 'vitest'
 import { CoreCluster } from './core-cluster.ts'
 
-test('what a group waits long for is asked for once, whatever it waits for meanwhile', () => {
+test('a group sets one timer for a long wait, whatever it waits for meanwhile', () => {
   // One accept reaches a follower and nothing else: it looks after the position in a minute.
   const cluster = new CoreCluster({ limits: { sweepMs: 60_000, phaseTimeoutMs: 100 } })
   cluster.submit(0, { key: 'a' })
   cluster.deliver(({ message }) => message.kind === 'accept')
   const follower = cluster.at(1)
   expect(follower.wakes.length).toBe(1)
-  // Reads that nobody answers, and that nobody waits for any more when it is time to ask again.
+  // Reads that no peer answers, and that their caller gives up before it is time to ask again.
   let most = 0
   for (let read = 1; read <= 50; read++) {
     follower.step({ kind: 'read', read })

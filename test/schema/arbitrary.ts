@@ -172,7 +172,7 @@ class Draw {
     return { property: name, direction: this.#direction(oneIn) }
   }
 
-  /** `desc` once in so many, 1 for never. */
+  /** `desc` once in `oneIn`, 1 for never. */
   #direction(oneIn: number): Direction {
     return oneIn > 1 && this.#chance(oneIn) ? 'desc' : 'asc'
   }

@@ -335,7 +335,7 @@ test('SCH-15: numbers once given stay, new ones follow, and none is given twice'
       expect(numbersOf(step.version)['Extra']).toBe(
         schema.tables.length + schema.indexes.length + 1,
       )
-      // Numbers are told apart by what they are in: all that is before the last dot.
+      // A number is unique within its place: the path before the last dot.
       const places = Object.entries(numbersOf(step.version)).map(([path, number]) => {
         return `${path.slice(0, path.lastIndexOf('.') + 1)} ${number}`
       })

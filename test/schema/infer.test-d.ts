@@ -1,4 +1,7 @@
-/** What compiles, and to which types: tsc alone runs this file. What must not compile is in refused/. */
+/**
+ * What compiles, and to which types: tsc alone runs this file. Code that must not compile is in
+ * refused/.
+ */
 import { expectTypeOf } from 'vitest'
 import type { Calendar, Comment, Event, calendars } from '../../schema/examples/calendar.ts'
 import type { Photo, User } from '../../schema/examples/photos.ts'
@@ -118,7 +121,7 @@ expectTypeOf({ 'guest.account_id': 7n, start: { lt: 0 } }).toExtend<
   IndexQuery<typeof Event, 'EventsByGuest'>
 >()
 
-// Entries: what it is over, the key, what it stores (absent where it may be).
+// Entries: the indexed values, the key, the stored properties (absent where they may be).
 expectTypeOf<IndexEntry<typeof Photo, 'PhotosByTag'>>().toEqualTypeOf<{
   readonly tag: string
   readonly user_id: bigint

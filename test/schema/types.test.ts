@@ -1,6 +1,6 @@
 /**
- * The types, by the compiler itself: what must compile does, what must not is refused in its place and
- * in the words that are expected, and sixty tables are no burden.
+ * The types, by the compiler itself: right code compiles, and the compiler refuses wrong code in its
+ * place and in the expected words. Sixty tables are no burden.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** A node that tells nothing agrees with nobody. */
+/** A node that tells nothing agrees with no other node. */
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import type { LogPage } from '../../src/client/options.ts'

@@ -1,4 +1,7 @@
-/** The atlas: what may be damaged, so that what the run relies on stays recoverable. */
+/**
+ * The atlas: the stores that a fault may damage, so that all data that the run relies on stays
+ * recoverable.
+ */
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import { latin1 } from '../../src/base/bytes.ts'

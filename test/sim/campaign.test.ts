@@ -61,7 +61,7 @@ test('META-2: a campaign fails by whose rules nothing was judged', () => {
   const seeds = [...results(150, { judgements }), ...results(50, { judgements })]
   expect(summarise(seeds, 1).shortfalls).toEqual(said)
   expect(summarise([...seeds, result(200)], 1).shortfalls).toEqual([])
-  // Of a few seeds only what was asked for.
+  // A campaign of a few seeds judges only the rules that its caller names.
   expect(summarise(results(3, { judgements }), 1).shortfalls).toEqual([])
   const asked = summarise(results(3, { judgements }), 1, { rules: ['TRIG-5', 'PAX-1', 'TAB-1'] })
   expect(asked.shortfalls).toEqual(said)

@@ -159,7 +159,9 @@ test('the story has words for each rule that a run can break', () => {
   expect(unknownRuleOf(['PAX-1', 'PAX-99'])).toBe('PAX-99')
 })
 
-/** A session that sends an intent below its own floor is told so, and its run fails: see shrink.test.ts. */
+/**
+ * A session that sends an intent below its own floor gets `expired`, and its run fails: see shrink.test.ts.
+ */
 const kept = scenario('kept')
   .link({ tailFactor: 3 })
   .at(20)

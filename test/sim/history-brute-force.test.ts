@@ -208,7 +208,7 @@ function serialHistory(steps: readonly Step[]): History {
     const start = atMoment - one.before
     const end = atMoment + one.after
     const last = sessions.get(one.client) ?? { life: 0, seen: 0, end: -1 }
-    // One call at a time: who is still waiting is left, and another session begins.
+    // One call at a time: a session that still waits is left, and another one begins.
     const session = last.end < start ? last : { life: last.life + 1, seen: 0, end: -1 }
     const now = states.length - 1
     const { elements, versions } = states[now] ?? { elements: [], versions: new Map() }

@@ -1,4 +1,4 @@
-/** `sim history FILE` as a person uses it: what is said, where, and with which exit code. */
+/** `sim history FILE` as a person uses it: its words, its streams and its exit codes. */
 import { spawnSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,7 @@
-/** What the checker of global indexes finds, and what it must not take for a fault. */
+/**
+ * The faults that the checker of global indexes finds, and the states that it must not take for
+ * faults.
+ */
 import { expect, test } from 'vitest'
 import { IndexChecker } from '../../sim/checkers/index-checker.ts'
 import { QuietRows } from '../../sim/checkers/quiet-rows.ts'

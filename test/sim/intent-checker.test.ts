@@ -1,4 +1,4 @@
-/** What became of an intent, as clients are told, against a log written by hand: right and wrong answers. */
+/** The outcomes of an intent that clients get, against a log written by hand: right and wrong answers. */
 import { expect, test } from 'vitest'
 import type { IntentOutcome } from '../../src/group/replica-port.ts'
 import { IntentChecker, type SentIntent } from '../../sim/checkers/intent-checker.ts'
@@ -61,7 +61,7 @@ test('TXN-5: an intent that is not in effect may come to be, until its time is o
   expect(court.referee.violations).toEqual([])
   const over = new Court()
   over.extend(600)
-  // Then it is `forgotten`, and so it is for whoever names no time.
+  // Then it is `forgotten`, and so it is for a client that names no time.
   expect(over.asks(other, { ...none, position: 5, timestamp: 600 })).toEqual(['TXN-5'])
   expect(new Court().asks(other, none, false)).toEqual(['TXN-5'])
 })
@@ -76,7 +76,7 @@ test('TXN-5: an intent expires once its time is over, and never took effect', ()
 
 test('TXN-5: only what is settled, or over, is forgotten', () => {
   expect(new Court().asks(other, forgotten)).toEqual(['TXN-5'])
-  // Who does not name its time may be told so of a session that never wrote there.
+  // A client that does not name its time may get that for a session that never wrote there.
   expect(new Court().asks(other, forgotten, false)).toEqual([])
   expect(new Court().asks(done, forgotten, false)).toEqual(['TXN-5'])
   const before = { ...forgotten, position: 1, timestamp: 100 }

@@ -1,4 +1,7 @@
-/** Whoever counts on a lease is held against its grantor, at one moment and by both clocks. */
+/**
+ * The watch compares each node that counts on a lease with its grantor, at one moment and by both
+ * clocks.
+ */
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId, type NodeId } from '../../src/base/ids.ts'
 import type { ClockReading } from '../../src/lease/clock-reading.ts'
@@ -9,7 +12,7 @@ import { LeaseWatch } from '../../sim/cluster/lease-watch.ts'
 const group = groupOfBytes(Buffer.from('a group'))
 const [holder, grantor, other] = [nodeId('n1'), nodeId('n2'), nodeId('n3')]
 
-/** A node whose leases are as they are told here. */
+/** A node with the leases that the test gives it. */
 class Node implements ObservedLeases {
   readonly name: NodeId
   readonly reading: { readonly now: number; readonly wall: number }

@@ -274,7 +274,7 @@ test('everything to and from a slow node takes longer, until that is over', asyn
   here.world.schedule(400_000, 'slow', () => {
     here.weather.slow('b', 30_000, 502_500)
   })
-  // What is sent later does not overtake what is under way on its link.
+  // A frame that is sent later does not overtake one under way on its link.
   expect(await delays(here, 4)).toEqual([30_100, 30_100, 30_100, 29_100])
   here.weather.slow('b', 30_000, 60 * second)
   expect(here.weather.extraMicros('b', 'a', 11 * second)).toBe(30_000)
@@ -384,7 +384,7 @@ test('a node that dies has no events for links that were down already', async ()
 
 test('a late answer to an abandoned dial does not reach the next process of the name', async () => {
   for (let seed = 1; seed <= 30; seed++) {
-    // Answers come long after whoever dialled has given up.
+    // Answers come long after the dialer has given up.
     const there = place({ tail: 1_000_000, tailFactor: 300 }, seed)
     join(there, 'b', [])
     join(there, 'a', ['b'])

@@ -15,7 +15,7 @@ import { World } from '../../sim/world/world.ts'
 
 const ignore = (): void => undefined
 
-/** A disk that nothing is asked of but to crash. */
+/** A disk that only ever has to crash. */
 function idleDisk(): HostDisk {
   const unasked = (): never => {
     throw new Error('the disk is not used')

@@ -1,6 +1,6 @@
 /**
- * Faults on real processes: a few seconds of every kind, and what is left when a run is ended. The
- * nodes are those that `npm test` builds first.
+ * Faults on real processes: a few seconds of every kind, and the processes and files that an ended
+ * run leaves behind. The nodes are those that `npm test` builds first.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -92,7 +92,7 @@ test('META-3: a run that is ended by Ctrl-C says so in one line and leaves no pr
     expect(nodes.length).toBe(3)
     const ended = new Promise<number | null>((resolve) => child.once('close', resolve))
     child.kill('SIGINT')
-    // Whoever is impatient presses it twice.
+    // An impatient operator presses it twice.
     child.kill('SIGINT')
     expect(await ended).toBe(130)
     expect(said.text().trim().split('\n').at(-1)).toBe('ended by SIGINT; nothing was judged')
@@ -183,7 +183,7 @@ test('a way that is cut holds what is sent, in that direction alone, and gives i
     await told('hello')
     proxy.forward.cut()
     dialer.write('a')
-    // What goes the other way passes: the proof that the one way was cut, not the connection.
+    // Bytes the other way pass: the proof that the one way was cut, not the connection.
     for (const socket of accepted) socket.write('!')
     await told('hello!')
     proxy.forward.mend()

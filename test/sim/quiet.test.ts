@@ -1,4 +1,7 @@
-/** Nobody asks for anything for long: what the nodes say then, what it costs, and what comes after it. */
+/**
+ * No client asks for anything for long: the messages of the nodes in that time, their cost, and the work
+ * after it.
+ */
 import { expect, test } from 'vitest'
 import { eventsMaxOf } from '../../sim/cluster/event-bound.ts'
 import type { StoryLine } from '../../sim/cluster/narrator.ts'
@@ -30,7 +33,7 @@ test('in a quiet stretch nothing is said about groups, and leases come to an end
   const story = (line: StoryLine): void => {
     if (line.verb !== 'sends' || line.kind.startsWith('digest') || line.kind === 'clock') return
     if (line.timeMicros < quietAtMicros) before.push(line)
-    // What was begun before has ended a minute later.
+    // Work that was begun before has ended a minute later.
     const sinceMicros = line.timeMicros - quietAtMicros
     if (sinceMicros > 60 * second && sinceMicros < quietMicros) within.push(line)
   }

@@ -1,4 +1,7 @@
-/** Scenario files: what is written is read again, and what is no scenario is refused with one reason. */
+/**
+ * Scenario files: a written scenario reads back the same, and a file that holds none is refused with one
+ * reason.
+ */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Fault } from '../../sim/faults/fault.ts'

@@ -1,6 +1,6 @@
 /**
  * V8 keeps a shape for each way that objects were made. Code that makes a new one each time it runs is
- * slow itself, and so is whoever reads what it has made.
+ * slow itself, and so is code that reads these objects.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'

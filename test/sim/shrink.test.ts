@@ -1,4 +1,4 @@
-/** Shrinking: what is left breaks the same rule, and nothing can be spared of it. */
+/** Shrinking: the smaller run breaks the same rule, and no part of it can be spared. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { describeExplanation, explain } from '../../sim/scenarios/explain.ts'
@@ -25,7 +25,7 @@ test('minimise ends with a list that fails and of which no single element can be
   const needed = fc.subarray([3, 7, 8, 20, 31], { minLength: 1 })
   await fc.assert(
     fc.asyncProperty(needed, fc.boolean(), async (core, eitherHalf) => {
-      // What fails: all of the core; or, less simply, its first or its last element.
+      // A run fails with all of the core; or, less simply, with its first or its last element.
       const fails = (kept: readonly number[]): boolean =>
         eitherHalf
           ? [core[0], core.at(-1)].some((one) => one !== undefined && kept.includes(one))
@@ -54,7 +54,8 @@ test('minimise leaves everything out where nothing is needed, and nothing where 
 
 /**
  * A failure that needs no bug in the code: a session that sends an intent below its own floor, as no
- * session may, is told that it has expired, and says so. Two operations of these many bring it about.
+ * session may, gets the answer that it has expired, and says so. Two operations of these many bring
+ * it about.
  */
 function failing(): RunPlan {
   const builder = scenario('an intent below the floor').link({ drop: 1_000, tail: 900 })

@@ -1,6 +1,6 @@
 /**
- * The catalogue's files (TRILITHON_DATA, or `shared/data` beside the repository) as rows, and in plain
- * memory what is asked of them: nothing here knows of keys, groups or indexes.
+ * The catalogue's files (TRILITHON_DATA, or `shared/data` beside the repository) as rows, and the
+ * expected answers about them in plain memory: nothing here knows of keys, groups or indexes.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'

@@ -334,7 +334,7 @@ test.runIf(isPresent)('indexes have what the rows say, at each replica', { timeo
   }),
 )
 
-/** Changes works one after another until told to stop; what was acknowledged is in `works`. */
+/** Changes works one after another until told to stop; `works` holds the acknowledged changes. */
 async function revise(
   db: Catalogue,
   works: Map<number, WorkRow>,

@@ -1,4 +1,7 @@
-/** SCH-3: what may be a default is what may be a value, by one rule; see `schema/default.ts` and `src/tables/scalar.ts`. */
+/**
+ * SCH-3: one rule decides which values a property may have, and the same ones as its default; see
+ * `schema/default.ts` and `src/tables/scalar.ts`.
+ */
 import { losesDigitsAsFloat } from '../../src/base/decimal.ts'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -79,7 +79,7 @@ function groupsOf({ node }: Life): Promise<readonly GroupId[]> {
 }
 
 function onProgress(): void {
-  // Nobody looks.
+  // These tests do not look at the progress.
 }
 
 interface Rows {
@@ -167,14 +167,15 @@ test('IDX-6: a local index comes when there are rows, and programs of before kee
     async (tx) => void (await tx.index(Trip, 'TripsByTo', {})),
   )
   await expect(run(inside)).rejects.toMatchObject(refused)
-  // What is not ready is nobody's fault.
+  // The check reports no fault of an index that is not ready.
   expect((await run(after.checkIndexes(rootOf(1)))).faults).toEqual([])
   // Within its trust the program of before may still write as if there was no index.
   await run(put(after, 1, 3, 'Bergen', { note: 'n' }))
   await run(before.transaction(rootOf(1), (tx) => tx.delete(Trip, { car: 1, trip: 3 })))
   await run(put(before, 1, 4, 'Paris'))
   await run(bench.world.sleep(1_500_000))
-  // From now on it keeps the index, and what it does not know of the row is in the entry.
+  // From now on it keeps the index, and the entry has properties of the row that the program does
+  // not know.
   await run(put(after, 2, 5, 'Kiel', { note: 'kept' }))
   await run(
     before.transaction(rootOf(2), (tx) => tx.update(Trip, { car: 2, trip: 5 }, { to: 'Ulm' })),
@@ -359,7 +360,7 @@ test('IDX-13: a dropped index is refused at once, kept by writers for a grace, a
   const dropping = dropIndex(parts, 60_000).then(() => states.push('dropping'))
   await run(world.sleep(500_000))
   expect((await run(lifeIn(life, 'TripsByTo'))).state).toBe('dropping')
-  // Who has not heard of it yet is answered, and so all writers keep the index still.
+  // A program that has not heard of it yet gets an answer, and so all writers keep the index still.
   await run(put(writer, 1, 2, 'Rome'))
   expect(await run(found(reader, 1))).toHaveLength(2)
   await run(world.sleep(1_000_000))

@@ -1,6 +1,6 @@
 /**
- * Tables of one group as plain maps, and what must be found in them: worked out from the schema by
- * the shortest way, without a key or an entry in bytes.
+ * Tables of one group as plain maps, and the rows that a read must find in them: worked out from
+ * the schema by the shortest way, without a key or an entry in bytes.
  */
 import { latin1 } from '../../src/base/bytes.ts'
 import { followPath, repeatedOn } from '../../schema/path.ts'

@@ -1,4 +1,7 @@
-/** Values are read once, and in full: what was checked is stored, and what cannot be read is refused with its place. */
+/**
+ * Values are read once, and in full: a table stores the very value that it checked, and refuses an unreadable
+ * one with its place.
+ */
 import { expect, test } from 'vitest'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'

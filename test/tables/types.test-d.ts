@@ -1,4 +1,4 @@
-/** Types of the handles: tsc alone runs this file. What must not compile is in refused/. */
+/** Types of the handles: tsc alone runs this file. Code that must not compile is in refused/. */
 import { expectTypeOf } from 'vitest'
 import { Calendar, Event, type calendars, type Comment } from '../../schema/examples/calendar.ts'
 import { Photo, type photoApp } from '../../schema/examples/photos.ts'

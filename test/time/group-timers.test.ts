@@ -1,4 +1,7 @@
-/** What falls due, and how often that is told: not once for each time that it was put off. */
+/**
+ * Which groups fall due, and how often the timers say so: not once for each time that one was put
+ * off.
+ */
 import { expect, test } from 'vitest'
 import { groupOfBytes } from '../../src/base/ids.ts'
 import { Dues } from '../../src/time/group-timers.ts'

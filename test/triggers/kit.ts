@@ -106,7 +106,7 @@ export class TriggerBench {
     this.#brokenShards.delete(shard)
   }
 
-  /** A worker that asks for the group of a shard is told from now on that its rows are damaged. */
+  /** A worker that asks for the group of a shard hears from now on that its rows are damaged. */
   damageFor(worker: string): void {
     this.#damagedFor.add(worker)
   }

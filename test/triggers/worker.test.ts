@@ -1,4 +1,7 @@
-/** Workers of a service on nodes in memory, under virtual time: what is handled, by whom, and how far. */
+/**
+ * Workers of a service on nodes in memory, under virtual time: which cells they handle, which worker
+ * does, and how far.
+ */
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import { putMarked } from '../../src/triggers/offset-rows.ts'

@@ -87,7 +87,7 @@ test('MVCC-1: a read of the past or of a range, or one that must wait, gets no i
   expect(service.answerNow(readOf(current))).toBeUndefined()
 })
 
-/** Twenty MiB of rows; and the bytes of those that the replica was asked for and gave. */
+/** Twenty MiB of rows; and the bytes of those that the replica gave to readers. */
 async function writtenLarge(): Promise<Written & { readonly given: () => number }> {
   const value = Buffer.alloc(rowBytes)
   const made = await written(largeKeys.map((one) => ({ key: one, value })))

@@ -1,4 +1,4 @@
-/** Transactions over bytes: what is read is validated, own writes are seen, limits hold. */
+/** Transactions over bytes: reads are validated, a transaction sees its own writes, limits hold. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { compareBytes } from '../../src/base/bytes.ts'

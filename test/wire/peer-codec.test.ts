@@ -162,7 +162,9 @@ function varOf(number: number | bigint): Buffer {
   return rest === 0n ? Buffer.of(low) : Buffer.concat([Buffer.of(low + 128), varOf(rest)])
 }
 
-/** A frame by hand: messages as they are packed, or bytes that stand for one; `tail`: what comes behind them. */
+/**
+ * A frame by hand: messages as they are packed, or bytes that stand for one; `tail`: the bytes behind them.
+ */
 function framed(
   parts: readonly (Packable[] | Buffer)[],
   { flush = 7, count = parts.length, tail = Buffer.of() } = {},

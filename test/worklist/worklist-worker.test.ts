@@ -1,4 +1,7 @@
-/** Who serves a topic: each listed group in its turn, its own at once, another node's when nobody else does. */
+/**
+ * How workers serve a topic: each listed group in its turn, a node's own at once, another node's when that
+ * one does not.
+ */
 import { expect, test } from 'vitest'
 import { groupOfBytes, type GroupId, type Position } from '../../src/base/ids.ts'
 import type { Worklist, ListedGroup } from '../../src/group/replica-port.ts'
@@ -212,7 +215,7 @@ test('a group of which a part could be done is looked at soon when something new
   isPartly = true
   await desk.pass(10_000)
   expect(await put10()).toBeGreaterThanOrEqual(10)
-  // What fails with nothing new in it says nothing of what is.
+  // A failed group with nothing new in it says nothing of the new ones.
   isPartly = false
   const before = desk.failed.length
   await desk.pass(60_000)

@@ -11,7 +11,7 @@ import { writtenBytes, type Operation, type Replied, type Reply } from './client
 
 /** A name of a cell, or what there is of one beside its body. */
 const cellBytes = 160
-/** A row's times and lengths; the place of a log, a position; what was written. */
+/** A row's times and lengths; the place of a log, a position; the result of a write. */
 const smallBytes = 32
 const numberBytes = 9
 
@@ -94,7 +94,10 @@ function groupBytes(answer: Exclude<GroupAnswer, { kind: 'problem' }>): number {
   }
 }
 
-/** Whoever draws many numbers is told all of them; who is in conflict, with what and whom. */
+/**
+ * A client that draws many numbers gets all of them; one in conflict learns the key and the other
+ * transaction.
+ */
 function outcomeBytes(outcome: Outcome | IntentOutcome): number {
   switch (outcome.kind) {
     case 'committed':

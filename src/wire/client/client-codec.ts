@@ -1,9 +1,9 @@
 /**
- * Client frames ⇄ bytes: `[format, 1, requests]` or `[format, 2, responses]`. What comes from
- * outside is checked field by field: garbage is a reason, never an exception. Bodies stay packed,
- * and are views of the frame's bytes. A request that can be named, but not read, is answered with
- * `invalid`, and the link stays: there are others' requests on it. What a field means (is this text a UUID?) is for those who
- * carry a request out to say, so that the answer can tell.
+ * Client frames ⇄ bytes: `[format, 1, requests]` or `[format, 2, responses]`. The decoder checks bytes from
+ * outside field by field: garbage is a reason, never an exception. Bodies stay packed, and are views of the
+ * frame's bytes. A request that can be named, but not read, is answered with `invalid`, and the link stays:
+ * there are others' requests on it. What a field means (is this text a UUID?) is for those who carry a
+ * request out to say, so that the answer can tell.
  */
 import { assert } from '../../base/assert.ts'
 import { frameBytesMax } from '../../base/limits.ts'

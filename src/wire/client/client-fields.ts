@@ -69,9 +69,10 @@ export function cell(value: unknown): StoredCell {
 export function packProblem(problem: Problem): Packable {
   const { group, limit, limitValue, actual, store, index, attempts } = problem.detail
   const { retryAfterMs } = problem.detail
-  // It may quote what somebody sent: one that is too long to be read would end the link.
+  // It may quote what a client sent: a text too long to be read would end the link.
   const message = problem.message.slice(0, messageCharsMax)
-  // At most one of these is told of. Whoever does not know the word, or the number, passes over it.
+  // A problem has at most one of these. A reader that does not know the word, or the number, passes
+  // over it.
   const state = store ?? index ?? markOfCode(problem.code) ?? retryAfterMs
   return [wordOfCode(problem.code), message, group, limit, limitValue, actual, state, attempts]
 }

@@ -9,7 +9,7 @@ export interface GetStatus {
   readonly kind: 'status'
 }
 
-/** Nobody waits for an earlier request of the link any more. It is not answered. */
+/** The client no longer waits for an earlier request of the link. The node does not answer this. */
 export interface CancelRequest {
   readonly kind: 'cancel'
   readonly request: number
@@ -36,7 +36,7 @@ export interface MalformedRequest {
   readonly reason: string
 }
 
-/** A reply, with what is told beside it of the shards concerned. */
+/** A reply, and beside it what the node says of the shards concerned. */
 export interface Replied extends Omit<Answered, 'answer'> {
   readonly answer: Reply
 }

@@ -21,7 +21,7 @@ import * as part from './client-fields.ts'
 import * as field from '../fields.ts'
 import { packVerdict, readVerdict } from '../verdict.ts'
 
-/** A transaction's keys and values, and what it takes to tell them apart. */
+/** A transaction's keys and values, and the bytes that tell them apart. */
 const transactionWireBytesMax: number = transactionBytesMax + submissionMutationsMax * 64
 const rowBytesMax: number = transactionBytesMax
 /** Keys, and ranges, of one request. */

@@ -9,7 +9,10 @@ import type { Digest } from '../../replication/message.ts'
 import type { ByteReader } from '../../base/byte-reader.ts'
 import * as field from '../fields.ts'
 
-/** By two kinds: who does not know the second one refuses the frame, and takes nothing for whole. */
+/**
+ * Two kinds: a node that does not know the second one refuses the frame, and takes no partial digest
+ * for whole.
+ */
 export const digestKinds = { whole: 15, partial: 25 } as const
 const headBytes = 29
 const groupHeadBytes = 10

@@ -28,7 +28,7 @@ export const bulkKinds = { accept: 3, accepted: 4, committed: 7 } as const
 const headBytesMax = 1 + 4 * varBytesMax
 const acceptBytesMax = 2 * varBytesMax
 const ballotBytesMax = 4 * varBytesMax
-/** So many ballots, the last ones, are looked through for one that is named already. */
+/** How many of the last ballots the encoder searches for one that the frame names already. */
 const searchedMax = 16
 const noHolders: Accepted['holders'] = []
 

@@ -1,6 +1,6 @@
 /**
- * Peer frames ⇄ bytes. What comes from outside is checked field by field: garbage is a reason, never
- * an exception. Byte fields of a decoded frame are views of its bytes.
+ * Peer frames ⇄ bytes. The decoder checks bytes from outside field by field: garbage is a reason, never an
+ * exception. Byte fields of a decoded frame are views of its bytes.
  *
  *   frame     format 2 · durable flush · how many messages, these
  *   message   as `paxos-codec.ts` or `digest-codec.ts` has it, or: 0 · length · as `packed-message.ts` has it

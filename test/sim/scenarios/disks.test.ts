@@ -1,4 +1,7 @@
-/** Disks that went back in time: who has one must not vote again, whatever it does meanwhile. */
+/**
+ * Disks that went back in time: a node with such a disk must not vote again, whatever it does
+ * meanwhile.
+ */
 import { expect, test } from 'vitest'
 import { run, threeNodes } from './story.ts'
 

@@ -71,7 +71,7 @@ test('R10 PAX-6: at position 1 no node hears of a value that its leader could fo
   const [first, second] = proposed
   expect(first?.timeMicros).toBe(101_000)
   expect(story.has({ verb: 'gets', kind: 'accept', position: 1, ballot: '0.n1.1' })).toBe(false)
-  // Whatever it proposes now, at ballot zero or above, stands alone.
+  // Its proposals from now on, at ballot zero or above, stand alone.
   expect(second?.timeMicros).toBeGreaterThan(122_000)
   expect(second && valueOf(second)).toEqual(story.valueAt('n2', 1))
   expect(second && valueOf(second)).not.toEqual(first && valueOf(first))

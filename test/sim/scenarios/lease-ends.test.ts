@@ -25,7 +25,10 @@ import { ledByFirst, run, ways } from './story.ts'
 
 /** With this seed the write under way in the crash is lost. */
 const losingSeed = 1
-/** With this seed the last frames of a node that stops arrive before anybody notices that it did. */
+/**
+ * With this seed the last frames of a node that stops arrive before any other node notices that it
+ * did.
+ */
 const heardSeed = 3
 
 test('R12 LEASE-2: a renewal that comes while a registration is being ended does not carry it on', async () => {
@@ -165,7 +168,7 @@ test('R14 LEASE-1: a grantor without room registers nothing, and says so', async
       .put('c1', { shard: 1 })
       .at(150)
       .latest('c2')
-      // Given up at 255; nobody hears of that.
+      // Given up at 255; no other node hears of that.
       .at(200)
       .cut(ways('n2', 'n1', 'n3'), 200)
       .at(450)
@@ -273,7 +276,7 @@ test('R21 LEASE-1: a holder that is too slow is refused leases, and waited for u
   expect(
     story.has({ who: 'n2', verb: 'gets', kind: 'renewed', after: refusedAt, before: 2_500 }),
   ).toBe(false)
-  // Then it asks each time, and nobody waits for it.
+  // Then it asks each time, and no writer waits for it.
   expect(hasAsked(story, 2_100, 2_140)).toBe(true)
   expect(hasAsked(story, 2_150, 2_190)).toBe(true)
   expect(writtenMs(story, 5)).toBeLessThan(2_210)

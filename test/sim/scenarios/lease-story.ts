@@ -1,6 +1,6 @@
 /**
  * What directed scenarios of read leases have in common: a node that reads the group twice, the second
- * time asking nobody, and what a test looks for in the story.
+ * time without a request to another node, and the lines that a test looks for in the story.
  */
 import { expect } from 'vitest'
 import type { Way } from '../../../sim/faults/fault.ts'
@@ -53,7 +53,7 @@ export function givenUpUnheard(name: string): ScenarioBuilder {
   return builder.at(290).cut(ways('n2', 'n1', 'n3'), 25)
 }
 
-/** The same, and n1 writes when n2 cannot be spoken to in these ways for so long. */
+/** The same, and n1 writes while these ways to and from n2 are cut for `lengthMs`. */
 export function writtenPast(name: string, cut: readonly Way[], lengthMs: number): ScenarioBuilder {
   return heldBySecond(name).at(190).cut(cut, lengthMs).at(200).put('c1', { refKey: 1 })
 }
@@ -67,7 +67,7 @@ export function readingAt(
   return builder
 }
 
-/** What n3 sends in the millisecond after this moment comes so much later. */
+/** Messages that n3 sends in the millisecond after this moment come `extraMs` later. */
 export function delaying(builder: ScenarioBuilder, ms: number, extraMs: number): ScenarioBuilder {
   const [atMicros, extraMicros] = [ms * 1_000, extraMs * 1_000]
   return builder.fault({
@@ -75,7 +75,7 @@ export function delaying(builder: ScenarioBuilder, ms: number, extraMs: number):
   })
 }
 
-/** Reads that n2 served without asking anybody, of the group that all write to. */
+/** Reads that n2 served without a request to another node, of the group that all write to. */
 export function servedAlone(story: Story, position: number, after = 0): readonly StoryLine[] {
   const served = story.all({ who: 'n2', verb: 'does', kind: 'serve', position, after })
   return served.filter(({ fields }) => fields['isLeased'] === true)
@@ -114,7 +114,7 @@ export function expectToAsk(story: Story, ms: number): void {
   expect(story.whenNoted('c2', 'is shown BASE/1', ms)).toBeLessThan(ms + 10)
 }
 
-/** When somebody is shown anything first; it must be this. */
+/** When a client is first shown anything; it must be this. */
 export function firstShownMs(story: Story, who: string, row: string, after = 0): number {
   const shownAt = story.whenNoted(who, 'is shown', after)
   expect(story.whenNoted(who, `is shown ${row}`, after)).toBe(shownAt)

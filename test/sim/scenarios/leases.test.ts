@@ -1,6 +1,6 @@
 /**
- * Races between read leases and writes: whom a write waits for, and what comes to a reader late. All
- * checkers judge each run, LEASE-1 and LEASE-2 among them.
+ * Races between read leases and writes: the holders that a write waits for, and messages that reach
+ * a reader late. All checkers judge each run, LEASE-1 and LEASE-2 among them.
  */
 import { expect, test } from 'vitest'
 import type { ScenarioBuilder } from '../../../sim/scenarios/scenario-builder.ts'
@@ -40,7 +40,7 @@ test('G16 LEASE-1: a write is acknowledged only when a lease holder that is cut 
   expect(writtenAt).toBeGreaterThan(endMs)
   expect(writtenAt).toBeLessThan(endMs + 100)
   expect(servedAlone(story, 1, writtenAt)).toEqual([])
-  // Who asks after that waits for the others, and is shown what was written.
+  // A client that asks after that waits for the others, and is shown the written row.
   expect(story.whenNoted('c2', 'is shown BASE/1')).toBeGreaterThan(1_690)
 })
 
@@ -52,7 +52,7 @@ test('G16 LEASE-1: a holder that is heard, and hears nothing, delays a write by 
   const writtenAt = writtenMs(story)
   expect(renewals[0]?.timeMicros ?? Number.NaN).toBeLessThan(writtenAt * 1_000)
   expect(lastMs(servedAlone(story, 1))).toBe(901)
-  // Not a later end than the lease had when n3 was asked to end it.
+  // Not a later end than the lease had when n1 asked n3 to end it.
   const askedAt = story.when({ who: 'n3', verb: 'gets', kind: 'revoke', position: 2 })
   expect(writtenAt).toBeGreaterThan(grantEndMs(story, askedAt))
   expect(writtenAt).toBeLessThan(grantEndMs(story, askedAt) + 100)
@@ -79,7 +79,7 @@ test('G16 LEASE-1: one revocation of two does not release the writer', async () 
   expectToAsk(story, 1_300)
 })
 
-/** What n1 proposes does not come to n2 for so long; nor does what it says of the position. */
+/** For `lengthMs` neither n1's proposals nor its notices of the position reach n2. */
 function unheardBySecond(name: string, lengthMs: number): ScenarioBuilder {
   return heldBySecond(name).at(199).cut(ways('n1', 'n2'), lengthMs).put('c1', { refKey: 1 })
 }
@@ -199,7 +199,7 @@ test('R3 LEASE-2: a lease that was lost and won again says nothing of what was r
     heldBySecond('R3: lost and won again')
       .at(190)
       .cut(aroundSecond, 1_400)
-      // Nobody holds a lease now, and nobody is waited for.
+      // No node holds a lease now, and a writer waits for none.
       .at(1_300)
       .put('c1', { refKey: 1 })
       .at(1_620)
@@ -258,7 +258,7 @@ test('R4 LEASE-2: an answer of a grantor that has restarted since registers noth
       .at(460)
       .latest('c2'),
   )
-  // It has shown n3 that it counts on nothing older, so nobody waits for it.
+  // It has shown n3 that it counts on nothing older, so no writer waits for it.
   expect(holdersNamed(story, 2)).toBe(0)
   expect(writtenMs(story)).toBeLessThan(310)
   expect(story.first(thirdAnswers).fields['term']).toMatchObject({ incarnation: 1 })

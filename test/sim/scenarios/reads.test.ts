@@ -4,7 +4,7 @@ import { ledByFirst, run, ways } from './story.ts'
 
 test('R6 LEASE-3: a replica that accepted a write, and never heard that it was committed, shows it', async () => {
   const story = await run(
-    // n1 proposes position 2 at 201 and decides it at 203.1; nobody gets its notice.
+    // n1 proposes position 2 at 201 and decides it at 203.1; no other node gets its notice.
     ledByFirst('R6: the notice is lost')
       .at(200)
       .put('c1', { refKey: 1 })
@@ -43,7 +43,7 @@ test('R6 LEASE-3: a reader finishes a write that one acceptor holds after its pr
   )
   const shownAt = story.whenNoted('c3', 'is shown BASE/1')
   expect(shownAt).toBeLessThan(700)
-  // What one read has seen does not vanish from the next, through another node.
+  // A row that one read has seen does not vanish from the next, through another node.
   expect(story.whenNoted('c2', 'is shown BASE/1', 260)).toBeLessThan(700)
   expect(story.result.coverage["adopted another's value"]).toBeGreaterThan(0)
 })

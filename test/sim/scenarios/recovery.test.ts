@@ -11,7 +11,8 @@ test('LIVE-3: a crash between two batches of a recovery leaves no group behind t
     ...{ lengthMicros: 70_000, writesBefore: [2] },
   })
   for (let shard = 0; shard < 4; shard++) story.at(200).put('c1', { shard })
-  // Nobody asks for this group ever after: what n2 does not take up by itself stays behind.
+  // No client asks for this group ever after: entries that n2 does not take up by itself stay
+  // behind.
   story.at(210).blind('blind-1', 'y')
   // Decisions become durable along with what is written next.
   for (let refKey = 1; refKey < 4; refKey++) story.at(210 + 10 * refKey).put('c1', { refKey })

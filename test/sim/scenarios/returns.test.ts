@@ -6,7 +6,7 @@ const groups = 4
 const entriesOfEach = 6
 
 test('LIVE-6: a returning replica fetches a few of many groups at a time, once each, and others go on', async () => {
-  // A slice is one entry: what is done in one turn for n3 is judged frame by frame.
+  // A slice is one entry: the test judges the work of one turn for n3 frame by frame.
   const story = threeNodes('LIVE-6: a return').limits({ slicePiecesMax: 1, fetchesMax: 32 })
   story.at(100).crash('n3', 900)
   for (let refKey = 0; refKey < entriesOfEach; refKey++) {

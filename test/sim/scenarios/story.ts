@@ -3,7 +3,7 @@
  * came about. In these worlds every way takes one millisecond and every write of a disk a tenth of one,
  * unless the scenario says otherwise: each step of a race is at a known moment.
  *
- * All checkers judge the run; what is run is what the scenario's file says.
+ * All checkers judge the run; it runs exactly the scenario's file.
  */
 import { expect } from 'vitest'
 import { present } from '../../../src/base/assert.ts'
@@ -19,7 +19,7 @@ import type { ScenarioBuilder } from '../../../sim/scenarios/scenario-builder.ts
 import { scenario, shardAt } from '../../../sim/scenarios/scenario-builder.ts'
 import { decodeScenario, encodeScenario, runScenario } from '../../../sim/scenarios/scenario.ts'
 
-/** A line's parts to look for; what is absent may be anything. */
+/** A line's parts to look for; an absent part may be anything. */
 export interface Match {
   readonly who?: string
   readonly verb?: Verb
@@ -58,7 +58,7 @@ export class Story {
     return this.first(match).timeMicros / 1_000
   }
 
-  /** What somebody was told or shown, by a part of the words. */
+  /** When the story first notes that a client got or was shown something, by a part of the words. */
   whenNoted(who: string, part: string, after = 0): number {
     const line = this.all({ who, verb: 'note', after }).find(({ kind }) => kind.includes(part))
     return present(line, `${who} was never told: ${part}`).timeMicros / 1_000

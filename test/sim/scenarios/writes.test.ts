@@ -5,7 +5,7 @@ import { ledByFirst, run, threeNodes, ways } from './story.ts'
 test('R9 LOG-3: a write whose position was closed by a no-op takes effect at the next, and once', async () => {
   const story = await run(
     ledByFirst('R9: a no-op against the owner')
-      // n1 accepts its own proposal of position 2, and nobody hears of it.
+      // n1 accepts its own proposal of position 2, and no other node hears of it.
       .at(200.5)
       .cut(ways('n1', 'n2', 'n3'), 1)
       .at(200)
@@ -31,7 +31,7 @@ test('R9 LOG-3: a write whose answer was lost, tried again through another node,
   const story = await run(
     ledByFirst('R9: the answer is lost')
       .client('c4', 'n1', 'n2', 'n3')
-      // Whichever node is asked first has done the work when its answer is lost.
+      // The node that the client asks first has done the work when its answer is lost.
       .at(190)
       .fault({ kind: 'lose-reply', atMicros: 190_000, node: 'n1' })
       .fault({ kind: 'lose-reply', atMicros: 190_000, node: 'n2' })
@@ -68,7 +68,7 @@ test('R9 LOG-3: a resent intent gets its outcome and is not proposed again', asy
 test('R15 LOG-4: a proposer that asks for votes at a long-decided position learns the decision', async () => {
   const story = await run(
     ledByFirst('R15: a prepare below what is applied')
-      // n3 hears nobody; what it says arrives, all at once, at 1,950.
+      // n3 hears no other node; its own messages arrive, all at once, at 1,950.
       .at(150)
       .cut([...ways('n1', 'n3'), ...ways('n2', 'n3')], 1_800)
       .clog(ways('n3', 'n1', 'n2'), 1_800)
