@@ -80,19 +80,15 @@ function groupForm(table: Table): string {
   return table.inTable === undefined ? group : `IN TABLE ${table.inTable}, ${group}`
 }
 
-/** An index that comes with its table has nothing to be filled from; a global one is built online. */
+/** One on rows that are there is kept by writers from then on, and asked when it has been built from them. */
 function indexChanges(earlier: Schema, later: Index): readonly SchemaChange[] {
   const subject = later.name
   const before = findIndex(earlier, later.name)
   if (before === undefined) {
     const message = `index ${subject} on ${later.table} is new`
-    // A global one is kept by writers from then on, and asked when it has been built from the rows.
-    if (findTable(earlier, later.table) === undefined || later.kind === 'global') {
-      return [{ kind: 'add-index', subject, message }]
-    }
-    const refusal = `the rows of ${later.table} that are there would be missing from it`
-    const hint = 'declare it together with its table, or make it GLOBAL'
-    return [{ kind: 'add-index', subject, message, refusal, hint }]
+    const change = { kind: 'add-index', subject, message } as const
+    if (findTable(earlier, later.table) === undefined) return [change]
+    return [{ ...change, hint: `trilithon index build ${subject} makes it ready to be asked` }]
   }
   if (JSON.stringify(indexForm(before)) === JSON.stringify(indexForm(later))) return []
   const message = `index ${subject} would be declared differently`
@@ -111,5 +107,6 @@ function droppedTable({ name }: Table): SchemaChange {
 
 function droppedIndex({ name }: Index): SchemaChange {
   const refusal = 'its entries are there, and programs of the earlier version ask it'
-  return { kind: 'drop-index', subject: name, message: `index ${name} is gone`, refusal }
+  const hint = `take it out first: trilithon index drop ${name}`
+  return { kind: 'drop-index', subject: name, message: `index ${name} is gone`, refusal, hint }
 }

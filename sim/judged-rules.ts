@@ -8,7 +8,7 @@ export const judgedRules: readonly string[] = [
   ...['LOG-1', 'LOG-2', 'LOG-3', 'LOG-4', 'LOG-5', 'LOG-6', 'LOG-8', 'LOG-9', 'LOG-13'],
   ...['LEASE-1', 'LEASE-2', 'LEASE-3', 'LEASE-4', 'MVCC-1', 'MVCC-2'],
   ...['CLOCK-1', 'CLOCK-2', 'CLOCK-3', 'TXN-1', 'TXN-2', 'TXN-4', 'TXN-5'],
-  ...['IDX-1', 'IDX-2', 'IDX-3', 'IDX-4', 'IDX-5', 'IDX-6', 'IDX-7', 'IDX-9', 'IDX-10'],
+  ...['IDX-1', 'IDX-2', 'IDX-3', 'IDX-4', 'IDX-5', 'IDX-6', 'IDX-7', 'IDX-9', 'IDX-10', 'IDX-14'],
   ...['QUE-1', 'QUE-2', 'QUE-3', 'QUE-4', 'QUE-5', 'QUE-6', 'QUE-7'],
   ...['CELL-1', 'CELL-2', 'CELL-3', 'CELL-4', 'CELL-5', 'CELL-7', 'CELL-8', 'BUF-1', 'BUF-3'],
   ...['TRIG-1', 'TRIG-2', 'TRIG-3', 'TRIG-4', 'TRIG-5', 'TRIG-6', 'TRIG-7', 'TRIG-8'],

@@ -39,9 +39,9 @@ export type { Groups } from './client/groups.ts'
 export type { LockOptions } from './txn/locks.ts'
 
 // Indexes of tables: building, comparing, dropping.
-export type { GlobalIndexState, IndexAdmin } from './client/indexes.ts'
-export type { GlobalIndexReport } from './tables/index-compare.ts'
-export type { Progress } from './tables/index-upkeep.ts'
+export type { TableIndexState, IndexAdmin } from './client/indexes.ts'
+export type { BuiltIndexReport } from './tables/index-compare.ts'
+export type { Progress } from './indexes/report.ts'
 export type { BuildOptions } from './client/options.ts'
 
 // Queues: messages from group to group.

@@ -23,29 +23,31 @@ replica      base ports group time paxos placement lease replication store log p
 txn          base ports group time
 worklist     base ports group time txn
 queues       base ports group txn worklist
-tables       base schema ports group time txn worklist queues
-cells        base schema ports group time txn worklist tables
+indexes      base ports time txn
+tables       base schema ports group time txn worklist queues indexes
+cells        base schema ports group time txn worklist indexes tables
 wire         base ports group
 wire/peer    base paxos lease replication wire
 wire/client  base group txn worklist cells wire
 adapters     base ports txn wire
 config       base cells adapters
-client       base schema ports group time txn worklist queues tables cells wire wire/client
-             adapters
+client       base schema ports group time txn worklist queues indexes tables cells wire
+             wire/client adapters
 triggers     base schema ports time txn tables cells adapters client
 node         base ports group placement replication store peers replica txn worklist queues
              tables cells wire wire/peer wire/client adapters config client
 gateway      base ports txn cells wire/client adapters config client node
-cli          base schema txn queues tables cells adapters config client triggers node gateway
-src          base group txn queues tables cells client
+cli          base schema txn queues indexes tables cells adapters config client triggers node
+             gateway
+src          base group txn queues indexes tables cells client
 docs         triggers src
 sim          base schema ports group time paxos placement lease replication store log peers
-             replica txn worklist queues tables cells wire/peer wire/client adapters client
-             triggers node gateway cli
+             replica txn worklist queues indexes tables cells wire/peer wire/client adapters
+             client triggers node gateway cli
 bench        base schema placement txn queues tables cells adapters client triggers cli sim
 test         base schema ports group time paxos placement lease replication store log peers
-             replica txn worklist queues tables cells wire wire/peer wire/client adapters config
-             client triggers node gateway cli src sim bench
+             replica txn worklist queues indexes tables cells wire wire/peer wire/client adapters
+             config client triggers node gateway cli src sim bench
 `
 
 /** Folders of src that have a line of their own inside another folder. */
@@ -55,7 +57,7 @@ export const protocolWing: readonly string[] = [
   ...['paxos', 'placement', 'lease', 'replication', 'store', 'log', 'peers', 'replica'],
 ]
 export const dataWing: readonly string[] = [
-  ...['txn', 'worklist', 'queues', 'tables', 'cells', 'triggers', 'client'],
+  ...['txn', 'worklist', 'queues', 'indexes', 'tables', 'cells', 'triggers', 'client'],
 ]
 
 export const arrows: Readonly<Record<string, readonly string[]>> = Object.fromEntries(

@@ -12,7 +12,7 @@ import { StoreError } from '../../src/base/errors.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import type { Client } from '../../src/client/client.ts'
 import { connect } from '../../src/client/connect.ts'
-import type { Progress } from '../../src/tables/index-upkeep.ts'
+import type { Progress } from '../../src/indexes/report.ts'
 import { buildOverFew } from '../workloads/build-index.ts'
 import { pause } from '../processes/workload.ts'
 import { SeededRandom } from '../world/random.ts'
@@ -244,7 +244,7 @@ class Audit {
   async #reckonRows(): Promise<void> {
     const indexes = this.#client.cells(datastore).indexes
     const { faults } = await again(() => indexes.check(indexName))
-    this.#complaints.push(...faults.map(({ rowKey, kind }) => `index check: ${rowKey} is ${kind}`))
+    this.#complaints.push(...faults.map(({ entry, kind }) => `index check: ${entry} is ${kind}`))
   }
 
   #entries(): Promise<ReadonlyMap<number, readonly SeenEntry[]>> {

@@ -48,7 +48,11 @@ const indexes: Readonly<Record<string, Index>> = {
   ShelvesByLabel: { table: 'Shelf', parts: [{ name: 'label' }], storing: [], isUnique: true },
   VisitsByWho: { table: 'Visit', parts: [{ name: 'who' }], storing: [] },
   ReviewsByText: { table: 'Review', parts: [{ name: 'text' }], storing: [] },
+  ItemsByNote: { table: 'Item', parts: [{ name: 'note' }], storing: ['price', 'origin'] },
 }
+
+/** The local index that comes when there are rows. */
+export const laterLocal = 'ItemsByNote'
 
 /** What programs of the first version know nothing of. */
 const secondTables: readonly string[] = ['Review']
@@ -210,11 +214,12 @@ function nameOf(table: string, key: Named): string {
 
 function fits(row: Named, query: Named): boolean {
   return Object.entries(query).every(([name, asked]) =>
-    isBounds(asked) ? isWithin(row[name], asked) : row[name] === asked,
+    isBounds(asked) ? isWithin(row[name], asked) : (row[name] ?? null) === asked,
   )
 }
 
 function isBounds(value: unknown): value is Bounds {
+  // Null asks for rows without a value.
   return typeof value === 'object' && value !== null
 }
 
@@ -224,9 +229,11 @@ function isWithin(value: unknown, { gte, lt }: Bounds): boolean {
   )
 }
 
-/** All texts are ASCII, so that the order of their letters is that of their bytes. */
+/** All texts are ASCII, so that the order of their letters is that of their bytes. Absent comes first. */
 function compare(a: unknown, b: unknown): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b
+  const isThere = Number(a !== undefined) - Number(b !== undefined)
+  if (isThere !== 0) return isThere
   return String(a) < String(b) ? -1 : a === b ? 0 : 1
 }
 

@@ -1,4 +1,5 @@
 /** Planted bugs in the build of an index on existing rows: its reads, its puts, and its waits. */
+import { withLaterIndex } from './indexes.ts'
 import type { Mutant } from './mutant.ts'
 
 export const buildMutants: readonly Mutant[] = [
@@ -21,8 +22,9 @@ export const buildMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/tables/global-writes.ts',
-        find: '  if (newest === undefined) return row\n',
-        replace: '  if (newest === undefined || sequence === undefined) return row\n',
+        find: 'if (whole === undefined || newest === undefined) return whole?.row',
+        replace:
+          'if (whole === undefined || newest === undefined || sequence === undefined) return whole?.row',
       },
     ],
   },
@@ -104,6 +106,56 @@ export const buildMutants: readonly Mutant[] = [
         file: 'src/cells/index-build.ts',
         find: 'await indexRowsOf(tx, of, rowKey, [definition]))\n',
         replace: 'said)\n',
+      },
+    ],
+  },
+  {
+    id: 'X15',
+    title: 'a build of a later index begins while programs that do not know it may still write',
+    edits: [
+      ...withLaterIndex,
+      {
+        file: 'src/tables/index-build.ts',
+        find: "else if (life.state === 'known') await graceFrom(parts, life.since, graceMs)\n",
+        replace:
+          "else if (life.state === 'known') await graceFrom(parts, life.since, graceMs * 0)\n",
+      },
+    ],
+  },
+  {
+    id: 'X16',
+    title: 'a later index is ready before its rows are filled in',
+    edits: [
+      ...withLaterIndex,
+      {
+        file: 'src/tables/index-build.ts',
+        find: '  const made = await makeIndex(parts, {\n',
+        replace:
+          '  await markReady(port, schema.name, index, 1, options)\n  const made = await makeIndex(parts, {\n',
+      },
+    ],
+  },
+  {
+    id: 'X17',
+    title: 'a later local index is asked as of moments before it was filled',
+    edits: [
+      ...withLaterIndex,
+      {
+        file: 'src/tables/index-gate.ts',
+        find: '  if (asOf === undefined || asOf >= watch.lifeOf(index.name).since) return\n',
+        replace: '  if (asOf === undefined || asOf > 0) return\n',
+      },
+    ],
+  },
+  {
+    id: 'X18',
+    title: 'a program of before does not keep a later local index',
+    edits: [
+      ...withLaterIndex,
+      {
+        file: 'src/tables/compile.ts',
+        find: '    newest: later,\n',
+        replace: '    newest: later && { ...later, indexes },\n',
       },
     ],
   },

@@ -2,7 +2,7 @@
 import type { Edit, Mutant } from './mutant.ts'
 
 /** Every seed has programs that go by the schema of before for long. */
-const withLaterIndex: readonly Edit[] = [
+export const withLaterIndex: readonly Edit[] = [
   {
     file: 'sim/swarm.ts',
     find: 'tableSessionCount: random.pick([0, 2, 3, 4]),',
@@ -32,8 +32,8 @@ export const indexMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/tables/global-writes.ts',
-        find: 'if (before === undefined || now.has(key) || !fitsIndex(entry)) continue',
-        replace: 'if (before === undefined || now.size > 0 || !fitsIndex(entry)) continue',
+        find: 'if (before === undefined || now.has(key) || !fitsIndex(index, entry)) continue',
+        replace: 'if (before === undefined || now.size > 0 || !fitsIndex(index, entry)) continue',
       },
     ],
   },
@@ -69,10 +69,10 @@ export const indexMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/tables/global-writes.ts',
-        find: 'if (before === undefined || now.has(key) || !fitsIndex(entry)) continue',
+        find: 'if (before === undefined || now.has(key) || !fitsIndex(index, entry)) continue',
         replace:
           'const isElement = index.list !== undefined && now.size > 0\n' +
-          '    if (before === undefined || now.has(key) || !fitsIndex(entry) || isElement) continue',
+          '    if (before === undefined || now.has(key) || !fitsIndex(index, entry) || isElement) continue',
       },
     ],
   },
@@ -86,7 +86,7 @@ export const indexMutants: readonly Mutant[] = [
         replace: '    rest = undefined\n',
       },
       {
-        file: 'src/tables/limits.ts',
+        file: 'src/indexes/limits.ts',
         find: '  rowsAtOnceMax: 50,\n',
         replace: '  rowsAtOnceMax: 5,\n',
       },
@@ -119,9 +119,9 @@ export const indexMutants: readonly Mutant[] = [
     title: 'a program that has a schema open never hears of a later index',
     edits: [
       {
-        file: 'src/tables/schema-watch.ts',
-        find: '    if (ageMs < trustMs / 2) return undefined\n',
-        replace: '    if (ageMs < trustMs * 1e6) return undefined\n',
+        file: 'src/indexes/trusted.ts',
+        find: 'if (seen !== undefined && ageMs < trustMs / 2) return seen.value',
+        replace: 'if (seen !== undefined && ageMs < trustMs * 1e6) return seen.value',
       },
     ],
   },
@@ -175,7 +175,7 @@ export const indexMutants: readonly Mutant[] = [
     edits: [
       ...withLaterIndex,
       {
-        file: 'src/tables/index-compare.ts',
+        file: 'src/tables/index-make.ts',
         find: '  const removed = await removeLeftOvers(parts)\n',
         replace: '  const removed = 0\n',
       },
@@ -187,8 +187,8 @@ export const indexMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/cells/index-service.ts',
-        find: 'return isOver && !isDropping ? [definition] : []',
-        replace: 'return isOver || isDropping ? [definition] : []',
+        find: "return isOver && state !== 'dropping' ? [definition] : []",
+        replace: "return isOver || state === 'dropping' ? [definition] : []",
       },
     ],
   },

@@ -19,8 +19,8 @@ export const tableMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/tables/write-rows.ts',
-        find: 'for (const [key, entry] of old) if (!now.has(key)) this',
-        replace: 'for (const [key, entry] of old) if (now.size === 0 && !now.has(key)) this',
+        find: 'if (!now.has(key) && fitsIndex(index, entry)) this',
+        replace: 'if (now.size === 0 && !now.has(key) && fitsIndex(index, entry)) this',
       },
     ],
   },

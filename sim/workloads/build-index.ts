@@ -23,7 +23,7 @@ export async function buildOverFew(
   const indexes = client.cells(datastore).indexes
   const known = (await indexes.list()).find(({ definition }) => definition.name === name)
   await indexes.build(name, options)
-  if (known?.isBuilding !== true) return
+  if (known === undefined || known.state === 'ready') return
   await markIndexBuilt(openCellTables(client.groups, parts), known.definition)
   // Nothing is left to fill; all replica sets hear of it.
   await indexes.build(name, options)

@@ -122,7 +122,7 @@ export class CellIndexLife {
     const wanted = this.#wanted
     const isWanted =
       found !== undefined && wanted !== undefined && isOfShape(found.definition, wanted)
-    if (found !== undefined && (found.isDropping || !isWanted)) {
+    if (found !== undefined && (found.state === 'dropping' || !isWanted)) {
       await this.#dropUnwanted(client, found.definition.number)
     }
     if (wanted === undefined) return undefined

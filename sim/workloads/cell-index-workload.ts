@@ -287,7 +287,7 @@ export class CellIndexWorkload {
   async #live(client: Client): Promise<NumberedIndex | undefined> {
     const known = await this.#told(() => client.cells(datastore).indexes.list())
     const own = known?.find(({ definition }) => definition.name === name)
-    return own === undefined || own.isBuilding || own.isDropping ? undefined : own.definition
+    return own?.state !== 'ready' ? undefined : own.definition
   }
 
   /**

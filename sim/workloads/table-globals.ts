@@ -19,11 +19,11 @@ import {
 import type { IndexChecker } from '../checkers/index-checker.ts'
 import type { Referee } from '../checkers/referee.ts'
 import type { TableChecker } from '../checkers/table-checker.ts'
-import { textOf } from '../checkers/table-model.ts'
+import { laterLocal, textOf } from '../checkers/table-model.ts'
 import { checkNoneGone, checkWhole, standingIn, type WholeRule } from '../checkers/whole-answer.ts'
 import type { Coverage } from '../coverage.ts'
 import type { SeededRandom } from '../world/random.ts'
-import type { Named } from './table-step.ts'
+import type { Named, TableRead } from './table-step.ts'
 import type { World } from '../world/world.ts'
 
 export interface TableGlobalsParts {
@@ -61,6 +61,8 @@ const labels = ['left', 'middle', 'right', 'top'] as const
 export const schemaName = 'Shop'
 /** Before an index is filled, sessions that have waited for it are at work again. */
 const nearMicros = 100_000
+/** So that a program which does not keep a ready index is found by what it writes. */
+const readyMicros = 300_000
 
 export class TableGlobals {
   readonly #parts: TableGlobalsParts
@@ -150,7 +152,10 @@ export class TableGlobals {
     const { client, coverage, builders, random, world } = this.#parts
     const indexes = client.indexes(schemaName)
     const known = await indexes.list()
-    if (known.find(({ name }) => name === laterIndex.name)?.state !== 'building') return
+    const isLeft = (name: string): boolean =>
+      known.some((one) => one.name === name && one.state !== 'ready')
+    if (isLeft(laterLocal)) await this.#buildLocal(graceMs)
+    if (!isLeft(laterIndex.name)) return
     const began = this.#newest()
     let filling: readonly Timestamp[] = []
     const onProgress = ({ phase }: { readonly phase: string }): void => {
@@ -161,6 +166,7 @@ export class TableGlobals {
     builders.set(this, world.nowMicros + graceMs * 1_000)
     try {
       await indexes.build(laterIndex.name, { graceMs, rowsAtOnce, onProgress })
+      await this.#stayReady(graceMs)
     } finally {
       builders.delete(this)
     }
@@ -170,6 +176,46 @@ export class TableGlobals {
       coverage.count('tables: rows changed while an index was filled')
     }
     await this.#lookWhenReady(db, began)
+  }
+
+  /** The checker compares each answer of it with the rows (IDX-14). */
+  async #buildLocal(graceMs: number): Promise<void> {
+    const { client, coverage, builders, random, world } = this.#parts
+    builders.set(this, world.nowMicros + graceMs * 1_000)
+    const began = this.#newest()
+    try {
+      const rowsAtOnce = random.pick([1, 2, 50])
+      await client.indexes(schemaName).build(laterLocal, { graceMs, rowsAtOnce })
+      await this.#stayReady(graceMs)
+    } finally {
+      builders.delete(this)
+    }
+    coverage.count('tables: a local index built')
+    if (this.#newest().some((at, nth) => at > (began[nth] ?? at))) {
+      coverage.count('tables: rows changed while a local index was built')
+    }
+    this.#parts.onBuilt(graceMs)
+  }
+
+  /** The others go on writing for a while: every program keeps the index by now. */
+  async #stayReady(graceMs: number): Promise<void> {
+    if (graceMs > 0) await this.#parts.world.sleep(readyMicros)
+  }
+
+  /** A read of the local index that came later. */
+  drawLater(): TableRead {
+    const { random } = this.#parts
+    const query = random.chance(500_000) ? { note: random.pick([...labels, null]) } : {}
+    return {
+      ...{ kind: 'index', table: 'Item', index: laterLocal, query },
+      ...{ isWithRows: random.chance(300_000), reverse: random.chance(300_000) },
+      ...{ limit: random.pick([1, 2, 100]), isPaged: random.chance(700_000) },
+    }
+  }
+
+  /** Whether the local index that came later may lack entries: see `mayHaveLateWrites`. */
+  get isExcused(): boolean {
+    return this.#parts.mayHaveLateWrites()
   }
 
   /** The newest moment of each store. */

@@ -1,7 +1,7 @@
 /**
  * The schema that the sessions of tables work on, in two versions: the second one adds an optional
- * property, a table, and where there are global indexes one more, which stores properties, the new
- * one too. As text and as a checked model, since nothing here may export inferred tables.
+ * property, a table, and where there are global indexes one more and a local one, which store
+ * properties, the new one too. As text and as a checked model, since nothing here may export inferred tables.
  */
 import { parseSchema } from '../../schema/ddl-parse.ts'
 import type { Schema } from '../../schema/model.ts'
@@ -59,14 +59,16 @@ CREATE TABLE Review {
 CREATE LOCAL INDEX ReviewsByText ON Review(store, text);
 `
 
-/** Over all stores. The last one comes when there are rows. */
+/** Over all stores. */
 const globals = `
 CREATE GLOBAL INDEX AllItemsByTag ON Item(tag, price DESC) STORING (note) SHARDS 3 SPREAD 2;
 CREATE GLOBAL INDEX AllShelvesByLabel ON Shelf(label) SHARDS 2;
 CREATE GLOBAL INDEX AllVisitsByWho ON Visit(who) SHARDS 1;
 `
+/** They come when there are rows. */
 const secondGlobals = `
 CREATE GLOBAL INDEX AllItemsByNote ON Item(note) STORING (price, origin) SHARDS 2 SPREAD 2;
+CREATE LOCAL INDEX ItemsByNote ON Item(store, note) STORING (price, origin);
 `
 
 export type ShopVersion = 1 | 2

@@ -9,7 +9,7 @@ import type { Timestamp } from '../../src/base/ids.ts'
 import type { Client } from '../../src/client/client.ts'
 import type { Tables } from '../../src/tables/tables.ts'
 import type { TableChecker, TableReading } from '../checkers/table-checker.ts'
-import { knownCount } from '../checkers/table-model.ts'
+import { knownCount, laterLocal } from '../checkers/table-model.ts'
 import type { Coverage } from '../coverage.ts'
 import type { GroupMaker } from './group-maker.ts'
 import type { SeededRandom } from '../world/random.ts'
@@ -17,7 +17,13 @@ import { loneMicros, type LoneOptions } from './lone-draw.ts'
 import { allReads, drawIndexed, drawReads, drawTransaction, markStep } from './table-draw.ts'
 import type { TableGlobals } from './table-globals.ts'
 import type { ShopVersion } from './table-schema.ts'
-import { performRead, performStep, type TableRead, type TableRun } from './table-step.ts'
+import {
+  performRead,
+  performStep,
+  type TableRead,
+  type TableRun,
+  type TableStep,
+} from './table-step.ts'
 import type { World } from '../world/world.ts'
 import { toldBy } from './told.ts'
 
@@ -74,6 +80,7 @@ const holdMeanMicrosMin = 5_000
 const holdMeanMicrosMax = 250_000
 const momentsBackMax = 12
 const buildTriesMax = 5
+const looksWhenBuilt = 6
 const levels = ['current', 'snapshot', 'at', 'at'] as const
 /** Parts per million. */
 const snapshotsAfterCommit = 250_000
@@ -141,25 +148,47 @@ export class TableSession {
   }
 
   /** The later index is built while all write. */
-  async #build({ db }: Opened): Promise<void> {
+  async #build(opened: Opened): Promise<void> {
     const { globals, world } = this.#parts
+    if (globals === undefined) return
+    const { db } = opened
     for (let left = buildTriesMax; left > 0 && !this.#isEnding; left--) {
       const build = async (): Promise<boolean> => {
-        await globals?.build(db, this.#graceMs)
+        await globals.build(db, this.#graceMs)
         return true
       }
-      if ((await this.#told(build, 'build')) === true) return
+      if ((await this.#told(build, 'build')) === true) break
       await world.sleep(20_000)
     }
+    // Also as of moments before it was ready.
+    for (let left = looksWhenBuilt; left > 0; left--) await this.#lookLater(opened, globals)
   }
 
-  async #lookGlobally({ db, version }: Opened): Promise<void> {
+  async #lookGlobally(opened: Opened): Promise<void> {
+    const { db, version } = opened
     const { globals, changesSchema } = this.#parts
-    if (globals === undefined || !globals.random.chance(200_000)) return
+    if (globals === undefined) return
+    if (version === 2 && globals.random.chance(300_000)) await this.#lookLater(opened, globals)
+    if (!globals.random.chance(200_000)) return
     await this.#told(() => globals.look(db), 'global read')
     if (version === 1 || !changesSchema || globals.isBuilding) return
     if (!globals.random.chance(500_000)) return
     await this.#told(() => globals.build(db, this.#graceMs), 'build')
+  }
+
+  /** Of the past too: it is refused there where the index was not ready. */
+  async #lookLater(opened: Opened, globals: TableGlobals): Promise<void> {
+    const { checker } = this.#parts
+    const [store, level] = [this.#pickStore(), globals.random.pick(levels)]
+    const moments = checker.momentsOf(store).slice(-momentsBackMax)
+    const at = moments.length === 0 ? 0 : globals.random.pick(moments)
+    const told = this.#floorOf(store)
+    const own = level === 'current' ? told : (this.#seenAt.get(store) ?? 0)
+    const atLeast = level === 'at' ? Math.min(at, told) : own
+    const steps = [globals.drawLater()]
+    const kept = { pauseMeanMicros: 0, isPatient: false }
+    const isRead = await this.#read(opened, { store, level, atLeast, at, steps, ...kept })
+    if (isRead) this.#parts.coverage.count(`tables: later local index read ${level}`)
   }
 
   /**
@@ -205,7 +234,9 @@ export class TableSession {
       'index check',
     )
     if (report === undefined) return false
-    const { faults, rows } = report
+    const { rows } = report
+    const isExcused = this.#parts.globals?.isExcused === true
+    const faults = report.faults.filter(({ index }) => !(isExcused && index === laterLocal))
     checker.onIndexesChecked(name, store, faults)
     const state = checker.stateAt(store, Number.MAX_SAFE_INTEGER)
     // Rows of tables that this version does not know are counted as well.
@@ -253,7 +284,7 @@ export class TableSession {
     const { name, checker, random, timeoutMs, coverage } = this.#parts
     const store = this.#pickStore()
     const operation = `${name}.${number}`
-    const steps = draw({ random, store, version }, name)
+    const steps = [...draw({ random, store, version }, name), ...this.#drawLater(version)]
     const atLeast = this.#floorOf(store)
     let runs = 0
     const work = async (
@@ -287,6 +318,13 @@ export class TableSession {
     // Reads at once: the chosen replica may not have the commit yet.
     if (random.chance(snapshotsAfterCommit))
       await this.#look({ db, version, declared }, store, 'snapshot')
+  }
+
+  /** Now and then a transaction asks the local index that came later. */
+  #drawLater(version: ShopVersion): readonly TableStep[] {
+    const { globals } = this.#parts
+    const isAsked = version === 2 && globals?.random.chance(100_000) === true
+    return isAsked ? [globals.drawLater()] : []
   }
 
   async #onTransactionFailed(

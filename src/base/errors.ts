@@ -48,6 +48,9 @@ export const retryByCode: Readonly<Record<StoreErrorCode, Retry>> = {
   internal: 'check-first',
 }
 
+/** The states of an index in which it is not asked (`../indexes/state.ts`). */
+export const unreadyIndexes = ['declared', 'known', 'building', 'dropping'] as const
+export type UnreadyIndex = (typeof unreadyIndexes)[number]
 /**
  * The same over HTTP, where one process answers for itself: one that says `closed` has done nothing, and another one, or
  * this one when it runs again, takes the same request.
@@ -67,8 +70,8 @@ export interface StoreErrorDetail {
   readonly actual?: number
   /** Which store of a node is damaged: the log, or what is derived from it. */
   readonly store?: 'log' | 'data'
-  /** The index asked is not whole yet: no node has an answer before somebody has built it. */
-  readonly index?: 'building'
+  /** The state of the index asked: no node has an answer before somebody has built it. */
+  readonly index?: UnreadyIndex
   /** Of `overloaded`: asked sooner than this it would be refused again, as it seems. */
   readonly retryAfterMs?: number
   /** How often it was tried before this was said. */

@@ -10,7 +10,7 @@ import { errorOf, outcomeOf, type Outcome, type Problem } from '../base/problem.
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { LocalReplica } from '../group/replica-port.ts'
-import { schemaTrustMs } from '../tables/limits.ts'
+import { schemaTrustMs } from '../indexes/limits.ts'
 import type { GroupTables } from '../tables/tables.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { intentsProblem, timeoutProblem, type Intents } from '../txn/intents.ts'

@@ -36,6 +36,8 @@ const definitionTable = table('IndexDefinition', {
   is_dropping: t.bool().optional(),
   // Shards below this number have no entry of it left.
   cleared_to: t.integer().optional(),
+  // Every writer keeps it, and it is being filled from the cells that are there.
+  is_filling: t.bool().optional(),
 })
   .key('datastore', 'index_name')
   .in(datastoreTable)
@@ -60,6 +62,7 @@ export interface DefinitionRow {
   readonly is_known?: boolean
   readonly is_dropping?: boolean
   readonly cleared_to?: number
+  readonly is_filling?: boolean
 }
 
 /** As one group has them. */

@@ -8,10 +8,9 @@ import { mapConcurrently } from '../base/concurrency.ts'
 import type { Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { schemaGraceMs, upkeepBounds } from '../tables/limits.ts'
+import { upkeepBounds } from '../indexes/limits.ts'
 import { indexWorklist } from '../tables/index-worklist.ts'
-import { waitForGrace } from '../tables/index-grace.ts'
-import type { Progress } from '../tables/index-upkeep.ts'
+import { indexFaultsMax, type IndexFault, type Progress } from '../indexes/report.ts'
 import { untilRelayedFrom } from '../tables/index-wait.ts'
 import type { Tables } from '../tables/tables.ts'
 import type { GroupReader } from '../tables/types.ts'
@@ -53,23 +52,21 @@ export interface CellIndexReport {
   /** Those with rows. */
   readonly shards: number
   readonly rows: number
-  /** Row keys, with what is wrong; at most `faultsMax`. */
-  readonly faults: readonly { readonly rowKey: string; readonly kind: IndexFault }[]
+  /** At most `indexFaultsMax`. */
+  readonly faults: readonly IndexFault[]
 }
 
-export type IndexFault = 'missing' | 'left-over' | 'other-content'
-
-const faultsMax = 1_000
 /** Cells looked at together for the rows that they are of: each shard that is worked on holds so many. */
 const cellsAtOnce = 100
 
-/** `declaredAt`: waits until everybody who writes keeps the index. */
-export async function buildCellIndex(
-  parts: CellBuildParts,
-  declaredAt: number | undefined,
-  graceMs: number = schemaGraceMs,
-): Promise<{ readonly shards: number; readonly rows: number }> {
-  if (declaredAt !== undefined) await waitForGrace(parts, declaredAt, graceMs)
+/** `filled`: shards with rows. */
+export interface CellsFilled {
+  readonly filled: readonly number[]
+  readonly rows: number
+}
+
+/** Everybody who writes keeps the index already. */
+export async function buildCellIndex(parts: CellBuildParts): Promise<CellsFilled> {
   const { port, clock } = parts
   let rows = 0
   const filled: ShardName[] = []
@@ -93,7 +90,7 @@ export async function buildCellIndex(
   await forEachShard(parts, 'relaying', rest, async (of) => {
     await untilRelayedFrom(port, shardGroupOf(of), indexWorklist, { clock })
   })
-  return { shards: filled.length, rows }
+  return { filled: rest.shards, rows }
 }
 
 /**
@@ -129,14 +126,15 @@ async function fillRow(parts: CellBuildParts, of: ShardName, rowKey: string): Pr
 /** What each row has in the index by its shard, against its cells. */
 export async function compareCellIndex(parts: CellBuildParts): Promise<CellIndexReport> {
   const { tables, definition } = parts
-  const faults: CellIndexReport['faults'][number][] = []
+  const faults: IndexFault[] = []
   let [shards, rows] = [0, 0]
   const all = { shards: parts.shards, atOnceMax: indexShardsAtOnceMax }
   await forEachShard(parts, 'comparing', all, async (of) => {
     let count = 0
     for await (const rowKey of rowsOf(parts, of, { level: 'current' })) {
-      const fault = await faultOf(tables, definition, of, rowKey)
-      if (fault !== undefined && faults.length < faultsMax) faults.push({ rowKey, kind: fault })
+      const kind = await faultOf(tables, definition, of, rowKey)
+      if (kind !== undefined && faults.length < indexFaultsMax)
+        faults.push({ kind, index: definition.name, entry: rowKey })
       count += 1
     }
     rows += count
@@ -150,7 +148,7 @@ async function faultOf(
   definition: NumberedIndex,
   of: ShardName,
   rowKey: string,
-): Promise<IndexFault | undefined> {
+): Promise<IndexFault['kind'] | undefined> {
   const { value } = await tables.read(shardKey(of), 'current', async (reads) => {
     const said = await indexRowsOf(reads, of, rowKey, [definition])
     const name = storedName(definition)

@@ -8,7 +8,7 @@
 import { assert, present } from '../base/assert.ts'
 import type { GroupId } from '../base/ids.ts'
 import { errorOf, outcomeOf, type Outcome } from '../base/problem.ts'
-import { schemaGraceMs } from '../tables/limits.ts'
+import { schemaGraceMs } from '../indexes/limits.ts'
 import { clearedRowsMax, clearedShardsAtOnceMax, dropStepMs } from './limits.ts'
 import {
   putIndexed,
@@ -74,9 +74,10 @@ export async function dropIndex(parts: DropParts, task: DropTask): Promise<DropP
 async function clear(
   parts: DropParts,
   { datastore, shardCount: total }: DropTask,
-  { definition, isDropping, isKnown, clearedTo }: KnownIndex,
+  { definition, state, isSpread, clearedTo }: KnownIndex,
 ): Promise<DropProgress> {
-  assert(isDropping && isKnown, 'IDX-9: entries are cleared off when all sets know of it')
+  const mayClear = state === 'dropping' && isSpread
+  assert(mayClear, 'IDX-9: entries are cleared off when all sets know of it')
   const { number } = definition
   const now = parts.clock.monotonicMs()
   // What is cleared is noted in what is left of the time: a step that notes nothing is one for nothing.

@@ -8,9 +8,10 @@ import { StoreError } from '../base/errors.ts'
 import { errorOf, problem } from '../base/problem.ts'
 import { unknownWord } from '../base/suggest.ts'
 import type { Clock } from '../ports/clock.ts'
+import { checkMove, droppedMeanwhile, type IndexState } from '../indexes/state.ts'
+import { Trusted } from '../indexes/trusted.ts'
 import type { Tables } from '../tables/tables.ts'
 import type { GroupTransaction } from '../tables/types.ts'
-import { momentOf, msSince, type Moment } from '../time/moments.ts'
 import { indexesMax } from './limits.ts'
 import {
   datastoreKey,
@@ -32,12 +33,10 @@ export interface KnownIndex {
   readonly definition: NumberedIndex
   /** When all sets were known to have what is said here; before that, when it was declared. Microseconds since 1970. */
   readonly declaredAt: number
-  /** All sets have it. */
-  readonly isKnown: boolean
-  /** Not all rows are in it, and it is not asked. */
-  readonly isBuilding: boolean
-  /** It is not kept any more, and not asked; its entries are being cleared off. */
-  readonly isDropping: boolean
+  /** A dropping one is not kept any more, and its entries are being cleared. */
+  readonly state: IndexState
+  /** All sets have what is said here, but for how far a build or a drop has come. */
+  readonly isSpread: boolean
   /**
    * Its row in the registry cannot be read, so the definition has a name and no fields. Nobody keeps such an
    * index or asks it, and it can be dropped.
@@ -75,11 +74,17 @@ function knownOf(datastore: string, row: DefinitionRow): KnownIndex {
     definition: { number, ...(read ?? { name, datastore, fields: [] }) },
     isDamaged: read === undefined,
     declaredAt: row.declared_at,
-    isKnown: row.is_known === true,
-    isBuilding: row.is_building,
-    isDropping: row.is_dropping === true,
+    state: stateOf(row),
+    isSpread: row.is_known === true,
     clearedTo: row.cleared_to ?? 0,
   }
+}
+
+function stateOf(row: DefinitionRow): IndexState {
+  if (row.is_dropping === true) return 'dropping'
+  if (!row.is_building) return 'ready'
+  if (row.is_known !== true) return 'declared'
+  return row.is_filling === true ? 'building' : 'known'
 }
 
 /** Undefined: the row holds no definition, or that of another index. */
@@ -184,18 +189,32 @@ function tooMany(datastore: string): StoreError {
   return new StoreError('too-large', message, { limit: 'indexesMax', limitValue: indexesMax })
 }
 
-/** All rows are in it. Rejects with `not-found` when it was dropped meanwhile. */
+/** Every writer keeps it, and entries of earlier rows are being filled in. */
+export function markIndexBuilding(tables: Tables, index: NumberedIndex): Promise<void> {
+  return move(tables, index, 'building', { is_filling: true })
+}
+
+/** All rows are in it. */
 export function markIndexBuilt(tables: Tables, index: NumberedIndex): Promise<void> {
+  return move(tables, index, 'ready', { is_building: false })
+}
+
+/** Rejects with `not-found` when it was dropped meanwhile. */
+function move(
+  tables: Tables,
+  index: NumberedIndex,
+  to: IndexState,
+  changed: Partial<DefinitionRow>,
+): Promise<void> {
   return change(tables, index.datastore, ({ rows }, version) => {
     const row = rows.find((one) => isRowOf(one, index))
     if (row === undefined || row.is_dropping === true) throw droppedMeanwhile(index.name)
-    if (!row.is_building) return { value: undefined }
-    return { rows: replaced(rows, { ...row, is_building: false, version }), value: undefined }
+    const state = stateOf(row)
+    // Another program was quicker.
+    if (state === to || state === 'ready') return { value: undefined }
+    checkMove(state, to)
+    return { rows: replaced(rows, { ...row, ...changed, version }), value: undefined }
   })
-}
-
-export function droppedMeanwhile(name: string): StoreError {
-  return new StoreError('not-found', `index ${name} was dropped meanwhile`)
 }
 
 /**
@@ -257,12 +276,6 @@ export function indexNamed(
   throw errorOf(problem('not-found', `datastore ${datastore}: there is no index ${name}; ${what}`))
 }
 
-interface CacheEntry {
-  readonly indexes: readonly KnownIndex[]
-  /** When they were asked for. */
-  readonly askedAt: Moment
-}
-
 export interface KeptIndexesParts {
   readonly tables: Tables
   readonly clock: Clock
@@ -273,11 +286,12 @@ export interface KeptIndexesParts {
   readonly noteDamaged?: ((error: StoreError) => void) | undefined
 }
 
+type Indexes = readonly KnownIndex[]
+
 /** The indexes of the datastores that a node, or a program, works on. */
 export class KeptIndexes {
   readonly #parts: KeptIndexesParts
-  readonly #kept = new Map<string, CacheEntry>()
-  readonly #looks = new Map<string, Promise<CacheEntry>>()
+  readonly #kept = new Map<string, Trusted<Indexes>>()
   readonly #noted = new Set<string>()
 
   constructor(parts: KeptIndexesParts) {
@@ -285,21 +299,13 @@ export class KeptIndexes {
   }
 
   /** Fresh enough to write by; at once, unless nothing is known of the datastore for long. */
-  of(datastore: string): readonly KnownIndex[] | Promise<readonly KnownIndex[]> {
-    const { clock, trustMs } = this.#parts
-    const kept = this.#kept.get(datastore)
-    const ageMs = kept === undefined ? Infinity : msSince(clock, kept.askedAt)
-    if (kept !== undefined && ageMs < trustMs / 2) return kept.indexes
-    const look = this.#look(datastore)
-    if (kept === undefined || ageMs >= trustMs) return look.then(({ indexes }) => indexes)
-    // Nobody waits for it yet, and whoever does later hears what went wrong.
-    look.catch(() => undefined)
-    return kept.indexes
+  of(datastore: string): Indexes | Promise<Indexes> {
+    return this.#trusted(datastore).fresh()
   }
 
   /** As they are now. */
-  async now(datastore: string): Promise<readonly KnownIndex[]> {
-    return (await this.#look(datastore)).indexes
+  now(datastore: string): Promise<Indexes> {
+    return this.#trusted(datastore).now()
   }
 
   /** They were changed through this node: they are looked at before they are gone by again. */
@@ -307,25 +313,24 @@ export class KeptIndexes {
     this.#kept.delete(datastore)
   }
 
-  #look(datastore: string): Promise<CacheEntry> {
-    const under = this.#looks.get(datastore)
-    if (under !== undefined) return under
-    const look = this.#lookOnce(datastore).finally(() => this.#looks.delete(datastore))
-    this.#looks.set(datastore, look)
-    return look
+  #trusted(datastore: string): Trusted<Indexes> {
+    const known = this.#kept.get(datastore)
+    if (known !== undefined) return known
+    const { clock, trustMs } = this.#parts
+    const trusted = new Trusted({ clock, trustMs, look: () => this.#look(datastore) })
+    if (this.#kept.size >= datastoresKeptMax) this.#kept.clear()
+    this.#kept.set(datastore, trusted)
+    return trusted
   }
 
-  async #lookOnce(datastore: string): Promise<CacheEntry> {
-    const { tables, clock, copyOf } = this.#parts
-    const askedAt = momentOf(clock)
+  async #look(datastore: string): Promise<Indexes> {
+    const { tables, copyOf } = this.#parts
     const copy = copyOf?.(datastore) ?? datastore
-    const kept = { indexes: await readIndexes(tables, datastore, { copy }), askedAt }
-    for (const { isDamaged, definition } of kept.indexes) {
+    const indexes = await readIndexes(tables, datastore, { copy })
+    for (const { isDamaged, definition } of indexes) {
       if (isDamaged) this.#noteDamaged(definition)
     }
-    if (this.#kept.size >= datastoresKeptMax) this.#kept.clear()
-    this.#kept.set(datastore, kept)
-    return kept
+    return indexes
   }
 
   #noteDamaged(definition: NumberedIndex): void {

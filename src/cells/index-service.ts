@@ -5,9 +5,10 @@
  * IDX-8  What it goes by it has from its own replica set.
  */
 import { assert } from '../base/assert.ts'
-import { StoreError } from '../base/errors.ts'
+import type { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
+import { isAsked, notAsked } from '../indexes/state.ts'
 import type { Tables } from '../tables/tables.ts'
 import { datastoreGroupOf } from './cell-table.ts'
 import { copyName, oneSet, spreadDefinitions, type ReplicaSets } from './index-copies.ts'
@@ -65,13 +66,11 @@ export class IndexService {
   async toAsk(datastore: string, name: string): Promise<KnownIndex> {
     const kept = await this.#kept.of(datastore)
     const found = kept.find(({ definition }) => definition.name === name)
-    if (found?.isBuilding === false && !found.isDropping && !found.isDamaged) return found
+    if (found !== undefined && isAsked(found.state) && !found.isDamaged) return found
     const now = indexNamed(await this.#kept.now(datastore), datastore, name)
-    if (now.isDropping) throw new StoreError('not-found', `index ${name} is being dropped`)
-    if (now.isDamaged) throw damagedIndex(now.definition)
-    if (!now.isBuilding) return now
-    const message = `index ${name} is being built: not all rows are in it yet; trilithon index build --datastore ${datastore} ${name} goes on with it`
-    throw new StoreError('unavailable', message, { index: 'building' })
+    if (now.isDamaged && now.state !== 'dropping') throw damagedIndex(now.definition)
+    if (isAsked(now.state)) return now
+    throw notAsked({ name, flags: `--datastore ${datastore}` }, now.state)
   }
 
   async spread(datastore: string, deadlineMs: number): Promise<void> {
@@ -91,9 +90,9 @@ function keptOver(
   indexes: readonly KnownIndex[],
   column: string | undefined,
 ): readonly NumberedIndex[] {
-  return indexes.flatMap(({ definition, isDropping, isDamaged }) => {
+  return indexes.flatMap(({ definition, state, isDamaged }) => {
     const isOver = !isDamaged && (column === undefined || isOverColumn(definition, column))
     assert(!isOver || definition.fields.length > 0, 'IDX-11: a damaged index is kept by nobody')
-    return isOver && !isDropping ? [definition] : []
+    return isOver && state !== 'dropping' ? [definition] : []
   })
 }

@@ -3,10 +3,10 @@ import { Option, type Command } from 'commander'
 import { SingleBar } from 'cli-progress'
 import type { CellIndexReport } from '../cells/index-build.ts'
 import type { Client } from '../client/client.ts'
-import type { GlobalIndexReport } from '../tables/index-compare.ts'
+import type { BuiltIndexReport } from '../tables/index-compare.ts'
 import type { BuildOptions } from '../client/options.ts'
-import type { Misfits } from '../tables/index-misfits.ts'
-import type { Progress } from '../tables/index-upkeep.ts'
+import type { Misfits } from '../indexes/misfits.ts'
+import type { Progress } from '../indexes/report.ts'
 import { addClusterFlags, numberOf, withClient } from './client.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
 import { interruptible } from './interruptible.ts'
@@ -56,11 +56,11 @@ export function addUpkeepCommands(index: Command): void {
     .action(check)
   addPlaceFlags(index.command('drop').argument('<NAME>', 'the index'))
     .description(
-      'drop an index over cells, or one of tables that is being built, with its entries; run it again to go on',
+      'drop an index and its entries; queries are refused at once; run it again to go on',
     )
     .option(
       '--grace <SECONDS>',
-      'how long nodes may still add to the index; 0 when nothing is written',
+      'how long programs may still ask the index, and then add to it; 0 when none runs',
     )
     .option('--yes', 'do it; without this, the command only says what it would do')
     .action(drop)
@@ -133,7 +133,7 @@ async function check(name: string, options: Options): Promise<void> {
   const work = async (
     client: Client,
     upkeep: Upkeep,
-  ): Promise<GlobalIndexReport | CellIndexReport> => {
+  ): Promise<BuiltIndexReport | CellIndexReport> => {
     const place = placeOf(options)
     if ('schema' in place) return client.indexes(place.schema).check(name, upkeep)
     return client.cells(place.datastore).indexes.check(name, upkeep)
@@ -141,9 +141,7 @@ async function check(name: string, options: Options): Promise<void> {
   const report = await withProgress('check', options, work)
   if (options['json'] === true) printJson({ index: name, ...report })
   else {
-    for (const fault of report.faults) {
-      print(`${fault.kind}\t${'entry' in fault ? fault.entry : fault.rowKey}`)
-    }
+    for (const { kind, entry } of report.faults) print(`${kind}\t${entry}`)
     print(`${name}: ${report.rows} rows compared, ${report.faults.length} faults`)
     if (report.rows === 0) say(`${name}: there are no rows: nothing was compared`)
     if ('misfits' in report) tellMisfits(report)

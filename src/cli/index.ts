@@ -5,6 +5,7 @@ import { definitionJson } from '../cells/index-definition.ts'
 import type { KnownIndex } from '../cells/index-registry.ts'
 import type { IndexValue } from '../cells/index-values.ts'
 import { StoreError } from '../base/errors.ts'
+import type { IndexState } from '../indexes/state.ts'
 import { filtersOfGiven, type IndexWhere } from '../client/filters.ts'
 import { columnListProblem, nameListProblem } from '../gateway/name-lists.ts'
 import { parseJsonText } from '../base/json-text.ts'
@@ -18,7 +19,7 @@ import type { Options } from './options.ts'
 export function addIndexCommand(program: Command): void {
   const index = program
     .command('index')
-    .description('list, build, check and query indexes over all groups')
+    .description('list, build, check, drop and query indexes of tables and over cells')
   addPlaceFlags(index.command('list')).description('print the indexes').action(list)
   addPlaceFlags(index.command('status').argument('[NAME]', 'the index; all without it'))
     .description('print the state of indexes, and how far behind the relay of a node is')
@@ -43,12 +44,11 @@ export function addIndexCommand(program: Command): void {
     .action(query)
 }
 
-type State = 'building' | 'ready' | 'dropping' | 'damaged'
+/** Of a damaged index no other state matters, but that it is being dropped. */
+type State = IndexState | 'damaged'
 
-function stateOf({ isBuilding, isDropping, isDamaged }: KnownIndex): State {
-  if (isDropping) return 'dropping'
-  if (isDamaged) return 'damaged'
-  return isBuilding ? 'building' : 'ready'
+function stateOf({ state, isDamaged }: KnownIndex): State {
+  return isDamaged && state !== 'dropping' ? 'damaged' : state
 }
 
 interface Shown {

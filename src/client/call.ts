@@ -85,7 +85,7 @@ function isOverload(outcome: Outcome<unknown>): boolean {
 
 /** Every node says so, however well it works, until the index is built. */
 export function isUnbuilt(problem: Problem): boolean {
-  return problem.code === 'unavailable' && problem.detail.index === 'building'
+  return problem.code === 'unavailable' && problem.detail.index !== undefined
 }
 
 export function mayBeRetried(problem: Problem): boolean {

@@ -16,9 +16,9 @@ import {
 import {
   applyIndex,
   damagedIndex,
-  droppedMeanwhile,
   indexNamed,
   KeptIndexes,
+  markIndexBuilding,
   markIndexBuilt,
   readIndexes,
   type KnownIndex,
@@ -28,7 +28,10 @@ import type { Answer, CellService, DropIndex, SpreadIndexes } from '../cells/ope
 import { allShards, shardCount } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { upkeepBounds } from '../tables/limits.ts'
+import { schemaGraceMs, upkeepBounds } from '../indexes/limits.ts'
+import { waitForGrace } from '../indexes/grace.ts'
+import { notRight } from '../indexes/report.ts'
+import { droppedMeanwhile, notAsked } from '../indexes/state.ts'
 import type { Tables } from '../tables/tables.ts'
 import type { IntentSource } from '../txn/session.ts'
 import { checkSignal, signalled } from '../txn/signalled.ts'
@@ -165,7 +168,9 @@ function declaredMeanwhile(name: string): StoreError {
 function checkKept(known: readonly KnownIndex[], definition: NumberedIndex): void {
   const { name, number } = definition
   const isKept = known.some((one) => {
-    return one.definition.name === name && one.definition.number === number && !one.isDropping
+    return (
+      one.definition.name === name && one.definition.number === number && one.state !== 'dropping'
+    )
   })
   if (!isKept) throw droppedMeanwhile(name)
 }
@@ -229,18 +234,23 @@ export class CellIndexAdmin {
     checkUpkeep('cells.indexes.build', name, options, cellBuildRules)
     // Nothing is waited for before all replica sets have heard of it.
     await this.#spread(options)
-    const { definition, declaredAt, isBuilding, isKnown } = await this.#named(name, options)
-    if (!isBuilding) return { shards: 0, rows: 0 }
-    if (!isKnown) throw declaredMeanwhile(name)
-    const built = await buildCellIndex(
-      this.#build(definition, options),
-      declaredAt,
-      options.graceMs,
-    )
-    if (!coversAll(options.shards)) return built
-    await markIndexBuilt(this.#parts.tables, definition)
+    const { definition, declaredAt, state } = await this.#named(name, options)
+    if (state === 'ready') return { shards: 0, rows: 0 }
+    if (state === 'declared') throw declaredMeanwhile(name)
+    const { tables } = this.#parts
+    const parts = this.#build(definition, options)
+    if (state === 'known') await waitForGrace(parts, declaredAt, options.graceMs ?? schemaGraceMs)
+    await markIndexBuilding(tables, definition)
     await this.#spread(options)
-    return built
+    const { filled, rows } = await buildCellIndex(parts)
+    const { faults } = await compareCellIndex({ ...parts, shards: filled })
+    const place = { name, flags: `--datastore ${this.datastore}` }
+    if (faults.length > 0) throw notRight(place, faults)
+    if (coversAll(options.shards)) {
+      await markIndexBuilt(tables, definition)
+      await this.#spread(options)
+    }
+    return { shards: filled.length, rows }
   }
 
   /** Makes what each row has in the index anew; it goes on being asked. */
@@ -250,7 +260,8 @@ export class CellIndexAdmin {
   ): Promise<{ shards: number; rows: number }> {
     checkUpkeep('cells.indexes.rebuild', name, options, cellBuildRules)
     const { definition } = await this.#named(name, options)
-    return buildCellIndex(this.#build(definition, options), undefined)
+    const { filled, rows } = await buildCellIndex(this.#build(definition, options))
+    return { shards: filled.length, rows }
   }
 
   /** Compares what each row has in the index with its cells. */
@@ -292,7 +303,9 @@ export class CellIndexAdmin {
       this.datastore,
       name,
     )
-    if (known.isDropping) throw new StoreError('not-found', `index ${name} is being dropped`)
+    if (known.state === 'dropping') {
+      throw notAsked({ name, flags: `--datastore ${this.datastore}` }, known.state)
+    }
     if (known.isDamaged) throw damagedIndex(known.definition)
     return known
   }

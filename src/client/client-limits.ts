@@ -1,5 +1,5 @@
 /** The bounds of a client. */
-import { schemaTrustMs } from '../tables/limits.ts'
+import { schemaTrustMs } from '../indexes/limits.ts'
 import type { QueueLimits } from './call-queue.ts'
 import type { RetryLimits } from './retry-budget.ts'
 import type { WindowLimits } from './window.ts'

@@ -19,6 +19,7 @@ import { fingerprintOf } from '../../schema/fingerprint.ts'
 import type { Schema } from '../../schema/model.ts'
 import type { Table } from '../../schema/table.ts'
 import type { SchemaVersion } from '../../schema/version.ts'
+import { noLives } from '../tables/index-life.ts'
 import { openTables } from '../tables/open.ts'
 import type { Tables } from '../tables/tables.ts'
 import {
@@ -214,7 +215,7 @@ export class Client {
     return applySchema(this.groups, schema, { clock, random, intents, timeoutMs, signal })
   }
 
-  /** The global indexes of a schema, to be looked after. */
+  /** The indexes of a schema, to be looked after. */
   indexes(schema: string): IndexAdmin {
     checkSchemaName('client.indexes', schema)
     const { clock, random } = this.#ports
@@ -304,7 +305,7 @@ function refusal(refused: Problem): Answered {
   return { answer: { kind: 'problem', problem: refused }, positions: [] }
 }
 
-const cellView: SchemaView = { version: cellVersion, building: new Map() }
+const cellView: SchemaView = { version: cellVersion, lives: noLives }
 
 function ofCells({ answer, positions }: Replied): Answered {
   return isOfCells(answer) ? { answer, positions } : refusal(notAnAnswer)

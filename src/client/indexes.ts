@@ -1,29 +1,21 @@
-/** Global indexes of a schema, for those who look after them: what there are, and whether they are right. */
+/** The indexes of a schema, for those who look after them: where they stand, and whether they are right. */
 import { checkOptions } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
 import { unknownWord } from '../base/suggest.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { upkeepBounds } from '../tables/limits.ts'
+import { upkeepBounds } from '../indexes/limits.ts'
 import { compileSchema } from '../tables/compile.ts'
-import type { CompiledSchema } from '../tables/compiled.ts'
-import {
-  compareIndex,
-  makeIndex,
-  type GlobalIndexReport,
-  type Made,
-} from '../tables/index-compare.ts'
-import { clearIndex } from '../tables/index-clear.ts'
-import { MisfitRows } from '../tables/index-misfits.ts'
-import type { UpkeepParts } from '../tables/index-upkeep.ts'
-import {
-  droppedMeanwhile,
-  hasIndex,
-  markBuilt,
-  versionsWithDropped,
-  withdrawIndex,
-  type SchemaView,
-} from '../tables/registry.ts'
+import { isGlobal, type CompiledIndex, type CompiledSchema } from '../tables/compiled.ts'
+import { buildIndex, clearDropped, dropIndex } from '../tables/index-build.ts'
+import type { BuiltIndexReport } from '../tables/index-compare.ts'
+import { lifeOf } from '../tables/index-life.ts'
+import { compareIndex, makeIndex, type Made } from '../tables/index-make.ts'
+import type { UpkeepParts } from '../tables/index-parts.ts'
+import { hasIndex, versionsOf, type SchemaView } from '../tables/registry.ts'
+import { droppedMeanwhile, notAsked, type IndexState } from '../indexes/state.ts'
+import { MisfitRows } from '../indexes/misfits.ts'
+import { withdrawnIn } from '../../schema/version.ts'
 import type { IntentSource } from '../txn/session.ts'
 import type { Groups } from './groups.ts'
 import type { BuildOptions, WriteOptions } from './options.ts'
@@ -38,14 +30,16 @@ export interface ClientIndexParts {
   view(options: WriteOptions): Promise<SchemaView | undefined>
 }
 
-export interface GlobalIndexState {
+export interface TableIndexState {
   readonly name: string
   readonly table: string
+  readonly kind: 'local' | 'inline' | 'global'
   readonly parts: readonly string[]
-  readonly shards: number
-  readonly spread: number
-  /** Not all rows are in it while it is being built, and it is not asked. */
-  readonly state: 'building' | 'ready'
+  /** Of a global one: groups that it has, and over how many the entries of one value are spread. */
+  readonly shards?: number
+  readonly spread?: number
+  /** Queries are answered when it is `ready`. */
+  readonly state: IndexState
 }
 
 export type { BuildOptions } from './options.ts'
@@ -61,73 +55,72 @@ export class IndexAdmin {
     this.#parts = parts
   }
 
-  /** The schema's global indexes. */
-  async list(options: WriteOptions = {}): Promise<readonly GlobalIndexState[]> {
+  /** The schema's indexes, and those that it had whose entries are still being cleared. */
+  async list(options: WriteOptions = {}): Promise<readonly TableIndexState[]> {
     checkOptions('indexes.list', options, writeRules)
     const { compiled, view } = await this.#schema(options)
-    return [...compiled.globals.values()].map(({ name, table, parts, shards, spread }) => ({
-      name,
-      table,
-      shards,
-      spread,
-      parts: parts.map((part) => (part.direction === 'desc' ? `${part.name} DESC` : part.name)),
-      state: view.building.has(name) ? 'building' : 'ready',
-    }))
+    const there = indexesOf(compiled).map((index) =>
+      stateOf(index, lifeOf(view.lives, index.name).state),
+    )
+    const { withdrawn } = view.lives
+    if (withdrawn.length === 0) return there
+    const { groups, clock, timeoutMs } = this.#parts
+    const numbers = withdrawn.map(({ version }) => version)
+    const versions = await versionsOf(groups, this.schema, numbers, { clock, timeoutMs })
+    const gone = versions.flatMap((version) =>
+      indexesOf(compileSchema(version)).filter(({ number }) =>
+        withdrawn.some((one) => one.number === number && one.version === version.version),
+      ),
+    )
+    return [...there, ...gone.map((index) => stateOf(index, 'dropping'))]
   }
 
   /**
-   * Puts all rows into an index that was declared when they were there; then it can be asked. Of one
-   * that has all rows already, nothing is done: `rebuild` makes it anew.
+   * Makes an index ready that was declared when rows were there: puts all rows into it, while they
+   * change, and compares it with them. Of one that is ready, nothing is done: `rebuild` makes it anew.
+   * A build that was ended is gone on with by another one. Rejects with `already-exists` where two rows
+   * have the same value in a unique index, and with `not-found` when it is dropped.
    */
   async build(index: string, options: BuildOptions = {}): Promise<BuildReport> {
     checkUpkeep('indexes.build', index, options, buildRules)
     const { parts, view } = await this.#upkeep(index, options)
-    const since = view.building.get(index)
-    // Somebody else was quicker.
-    if (since === undefined) return { groups: 0, rows: 0, removed: 0, misfits: parts.misfits.all }
-    const made = await makeIndex(parts, since, options.graceMs)
-    await markBuilt(this.#parts.groups, this.schema, parts.index, parts.options)
-    return made
+    return buildIndex(parts, lifeOf(view.lives, index), options.graceMs)
   }
 
   /** Puts all rows into the index again, and takes out what is of no row; it goes on being asked. */
   async rebuild(index: string, options: BuildOptions = {}): Promise<BuildReport> {
     checkUpkeep('indexes.rebuild', index, options, buildRules)
-    const { parts, view } = await this.#upkeep(index, options)
-    if (view.building.has(index)) throw notBuilt(index)
-    return makeIndex(parts, undefined)
+    return makeIndex(await this.#ready(index, options))
   }
 
   /** Compares the index with the rows of its table. */
-  async check(index: string, options: BuildOptions = {}): Promise<GlobalIndexReport> {
+  async check(index: string, options: BuildOptions = {}): Promise<BuiltIndexReport> {
     checkUpkeep('indexes.check', index, options, buildRules)
-    const { parts, view } = await this.#upkeep(index, options)
-    if (view.building.has(index)) throw notBuilt(index)
-    return compareIndex(parts)
+    return (await compareIndex(await this.#ready(index, options))).report
   }
 
   /**
-   * Drops an index that is being built, and clears its entries off; again, it goes on where it ended. Rejects with
-   * `invalid` when the index is ready: programs may ask it.
+   * Drops an index and clears its entries: queries are refused from now on, writers keep a ready one
+   * for a grace, and after another grace its entries go. A drop that was ended is gone on with by
+   * another one. Rejects with `not-found` when there was never an index of this name.
    */
   async drop(name: string, options: BuildOptions = {}): Promise<{ readonly cleared: number }> {
     checkUpkeep('indexes.drop', name, options, buildRules)
     const { compiled, view } = await this.#schema(options)
     const { groups, clock, timeoutMs } = this.#parts
-    const index = compiled.globals.get(name)
     let { version } = view
-    if (index !== undefined) {
-      const { options: own } = this.#partsOf(compiled, name, options)
-      await withdrawIndex(groups, this.schema, index, own)
+    if (indexNamed(compiled, name) !== undefined) {
+      await dropIndex(this.#partsOf(compiled, name, options), options.graceMs)
       version = (await this.#schema(options)).view.version
     }
-    const earlier = await versionsWithDropped(groups, version, name, { clock, timeoutMs })
+    const dropped = withdrawnIn(version.numbers, name)
+    const earlier = await versionsOf(groups, this.schema, dropped, { clock, timeoutMs })
     if (earlier.length === 0) throw unknownIndex(this.schema, name, compiled)
     let cleared = 0
     for (const [place, before] of earlier.entries()) {
       const parts = this.#partsOf(compileSchema(before), name, options)
       // One wait is for all of them: they are all withdrawn by now.
-      cleared += await clearIndex(parts, place === 0 ? options.graceMs : 0)
+      cleared += await clearDropped(parts, place === 0 ? options.graceMs : 0)
     }
     return { cleared }
   }
@@ -154,12 +147,19 @@ export class IndexAdmin {
     return { parts: { ...parts, checkWanted }, view }
   }
 
+  async #ready(name: string, options: BuildOptions): Promise<UpkeepParts> {
+    const { parts, view } = await this.#upkeep(name, options)
+    const { state } = lifeOf(view.lives, name)
+    if (state === 'ready') return parts
+    throw notAsked({ name, flags: `--schema ${this.schema}` }, state)
+  }
+
   #partsOf(
     compiled: CompiledSchema,
     name: string,
     { onProgress = () => undefined, rowsAtOnce, signal }: BuildOptions,
   ): UpkeepParts {
-    const index = compiled.globals.get(name)
+    const index = indexNamed(compiled, name)
     const table = compiled.tables.get(index?.table ?? '')
     if (index === undefined || table === undefined) {
       throw unknownIndex(this.schema, name, compiled)
@@ -192,12 +192,27 @@ export function checkedPage(rowsAtOnce: number | undefined): number | undefined 
   )
 }
 
-function unknownIndex(schema: string, name: string, { globals }: CompiledSchema): StoreError {
-  const words = unknownWord('global index', name, [...globals.keys()])
-  return new StoreError('not-found', `schema ${schema}: ${words}`)
+function indexesOf({ indexes, globals }: CompiledSchema): readonly CompiledIndex[] {
+  return [...indexes.values(), ...globals.values()]
 }
 
-function notBuilt(index: string): StoreError {
-  const message = `index ${index} is being built; trilithon index build goes on with it`
-  return new StoreError('unavailable', message, { index: 'building' })
+function indexNamed({ indexes, globals }: CompiledSchema, name: string): CompiledIndex | undefined {
+  return indexes.get(name) ?? globals.get(name)
+}
+
+function stateOf(index: CompiledIndex, state: IndexState): TableIndexState {
+  const { name, table } = index
+  const parts = index.parts.map((part) =>
+    part.direction === 'desc' ? `${part.name} DESC` : part.name,
+  )
+  if (isGlobal(index)) {
+    const { shards, spread } = index
+    return { name, table, kind: 'global', parts, shards, spread, state }
+  }
+  return { name, table, kind: index.into === undefined ? 'local' : 'inline', parts, state }
+}
+
+function unknownIndex(schema: string, name: string, compiled: CompiledSchema): StoreError {
+  const known = indexesOf(compiled).map((index) => index.name)
+  return new StoreError('not-found', `schema ${schema}: ${unknownWord('index', name, known)}`)
 }

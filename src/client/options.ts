@@ -2,7 +2,7 @@
 import type { GivenTime } from '../base/given-time.ts'
 import type { Cell } from '../cells/cell.ts'
 import type { LogPlace } from '../cells/operation.ts'
-import type { Progress } from '../tables/index-upkeep.ts'
+import type { Progress } from '../indexes/report.ts'
 import type { ReplicaReadLevel } from '../group/replica-port.ts'
 
 export interface WriteOptions {

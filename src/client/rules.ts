@@ -29,7 +29,7 @@ import { batchProblem, placeProblem, type BatchLimit } from '../cells/operation-
 import type { GetItem, LogPlace } from '../cells/operation.ts'
 import { isShard, shardCount } from '../cells/shard.ts'
 import type { Submission } from '../group/replica-port.ts'
-import { upkeepBounds } from '../tables/limits.ts'
+import { upkeepBounds } from '../indexes/limits.ts'
 import { typed } from '../tables/types.ts'
 import { timeoutRule } from '../txn/intents.ts'
 import { signalRule } from '../txn/signalled.ts'

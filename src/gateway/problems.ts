@@ -4,7 +4,7 @@
  * has a better word for (405, 415).
  */
 import { shardOfGroup } from '../cells/cell-table.ts'
-import { retryOverHttp, type StoreErrorCode } from '../base/errors.ts'
+import { retryOverHttp, type StoreErrorCode, type UnreadyIndex } from '../base/errors.ts'
 import { bytesOfGroup, type GroupId } from '../base/ids.ts'
 import { problem, type Problem } from '../base/problem.ts'
 
@@ -65,8 +65,8 @@ export interface ProblemDetails {
   readonly attempts?: number
   /** Of `overloaded`: asked sooner it would be refused again, as it seems; `Retry-After` says it in whole seconds. */
   readonly retryAfterMs?: number
-  /** The index asked is not built yet: asking again helps when somebody has. */
-  readonly index?: 'building'
+  /** The state of the index asked, which is not ready: asking again helps when somebody has built it. */
+  readonly index?: UnreadyIndex
 }
 
 export function problemDetails(

@@ -5,7 +5,7 @@ import {
   pageItemsMax,
   tailWaitSecondsMax,
 } from '../base/limits.ts'
-import { retryByCode } from '../base/errors.ts'
+import { retryByCode, unreadyIndexes } from '../base/errors.ts'
 import { purgeItemsMax } from '../cells/limits.ts'
 import { dropPhases } from '../cells/index-drop.ts'
 import { shardCount } from '../cells/shard.ts'
@@ -130,7 +130,7 @@ const problem: JsonSchema = {
       actual: { type: 'number' },
       attempts: { type: 'integer' },
       retryAfterMs: { type: 'integer', description: 'Of overloaded: when to try again.' },
-      index: { type: 'string', enum: ['building'] },
+      index: { type: 'string', enum: [...unreadyIndexes] },
     },
     ['instance', 'group', 'limit', 'limitValue', 'actual', 'attempts', 'retryAfterMs', 'index'],
   ),

@@ -3,12 +3,14 @@
  * left over, or hold something else than their row says.
  */
 import { bufferOf, latin1 } from '../base/bytes.ts'
+import { indexFaultsMax, type IndexFault } from '../indexes/report.ts'
 import { prefixRange } from '../txn/key-range.ts'
 import type { Reads, StoredRow } from '../txn/reads.ts'
 import { scanRowsDefault } from './limits.ts'
 import type { CompiledIndex } from './compiled.ts'
 import { entriesOf, type Entry } from './entries.ts'
 import { EntryBook, readDistinct } from './entry-book.ts'
+import { fitsIndex } from './global-writes.ts'
 import type { GroupContext } from './group-context.ts'
 import {
   decodeEntryKey,
@@ -20,16 +22,6 @@ import {
 } from './row-key.ts'
 import { decodeRow } from './row-value.ts'
 
-/** Faults listed; a report of more helps nobody. */
-export const indexFaultsMax = 1000
-
-export interface IndexFault {
-  readonly kind: 'missing' | 'left-over' | 'other-content'
-  readonly index: string
-  /** The entry, in words. */
-  readonly entry: string
-}
-
 export interface IndexReport {
   readonly rows: number
   readonly entries: number
@@ -37,11 +29,18 @@ export interface IndexReport {
   readonly faults: readonly IndexFault[]
 }
 
-export async function compareIndexes(reads: Reads, context: GroupContext): Promise<IndexReport> {
+/** Of these indexes. */
+type Picked = (index: CompiledIndex) => boolean
+
+export async function compareIndexes(
+  reads: Reads,
+  context: GroupContext,
+  isCompared: Picked = () => true,
+): Promise<IndexReport> {
   const faults: IndexFault[] = []
-  const add = (kind: IndexFault['kind'], index: string, key: Uint8Array): void => {
-    if (faults.length < indexFaultsMax)
-      faults.push({ kind, index, entry: keyInWords(context, key) })
+  const add = (kind: IndexFault['kind'], index: CompiledIndex, key: Uint8Array): void => {
+    if (faults.length >= indexFaultsMax || !isCompared(index)) return
+    faults.push({ kind, index: index.name, entry: keyInWords(context, key) })
   }
   let rows = 0
   for await (const page of pagesOf(reads, rowSpace)) {
@@ -56,7 +55,7 @@ export async function compareIndexes(reads: Reads, context: GroupContext): Promi
   return { rows, entries, faults }
 }
 
-type Add = (kind: IndexFault['kind'], index: string, key: Uint8Array) => void
+export type AddFault = (kind: IndexFault['kind'], index: CompiledIndex, key: Uint8Array) => void
 
 async function* pagesOf(reads: Reads, space: number): AsyncGenerator<readonly StoredRow[]> {
   const range = prefixRange(Buffer.from([space]))
@@ -70,11 +69,11 @@ async function* pagesOf(reads: Reads, space: number): AsyncGenerator<readonly St
 }
 
 /** What the rows say is there, with the content that they say. */
-async function checkRows(
+export async function checkRows(
   reads: Reads,
   context: GroupContext,
   rows: readonly StoredRow[],
-  add: Add,
+  add: AddFault,
 ): Promise<void> {
   const said = rows.flatMap((stored) => entriesSaid(context, stored))
   // Of all rows at once: over a network, asking row by row takes minutes for a large group.
@@ -89,22 +88,24 @@ async function checkRows(
 function entriesSaid(
   context: GroupContext,
   stored: StoredRow,
-): readonly { readonly index: string; readonly entry: Entry }[] {
+): readonly { readonly index: CompiledIndex; readonly entry: Entry }[] {
   const found = decodeRowKey(context, stored.key)
   if (found === undefined) return []
   const { table, values } = found
   const row = decodeRow(table, values, stored.value)
   return table.indexes.flatMap((index) =>
-    [...entriesOf(table, index, row).values()].map((entry) => ({ index: index.name, entry })),
+    [...entriesOf(table, index, row).values()]
+      .filter((entry) => fitsIndex(index, entry))
+      .map((entry) => ({ index, entry })),
   )
 }
 
 /** Every entry is one of the row that it names. */
-async function checkEntries(
+export async function checkEntries(
   reads: Reads,
   context: GroupContext,
   entries: readonly StoredRow[],
-  add: Add,
+  add: AddFault,
 ): Promise<void> {
   const known = entries.flatMap(({ key }) => {
     const entry = decodeEntryKey(context, key)
@@ -120,6 +121,6 @@ async function checkEntries(
     const book = books.get(index) ?? new EntryBook(table, index)
     books.set(index, book)
     const has = stored !== undefined && book.of(stored, entry.values).entries.has(latin1(key))
-    if (!has) add('left-over', entry.index.name, key)
+    if (!has) add('left-over', index, key)
   }
 }

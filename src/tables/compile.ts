@@ -39,7 +39,7 @@ export function compiledVersion(version: SchemaVersion, declared: Schema): Compi
 }
 
 export interface CompileOptions {
-  /** A later version, whose global indexes are kept too. */
+  /** A later version, whose indexes are kept. */
   readonly newest?: CompiledSchema | undefined
   /** What the program declares: this version without it, or an earlier one. */
   readonly declared?: Schema | undefined
@@ -61,8 +61,8 @@ export function compileSchema(
     const later = newest?.tables.get(table.name)
     const known = tableOf(declared, table.name)?.properties
     const around = { schema, numbers, root, above, later, known }
-    const { compiled, globals } = compileTable(table, around)
-    for (const index of globals) asked.set(index.name, index)
+    const compiled = compileTable(table, around)
+    for (const index of compiled.globals) asked.set(index.name, index)
     tables.set(table.name, compiled)
     return compiled
   }
@@ -89,11 +89,10 @@ interface Surroundings extends Pick<SchemaVersion, 'schema' | 'numbers'> {
   readonly known: readonly Property[] | undefined
 }
 
-/** `globals`: those that this version has. */
 function compileTable(
   table: Table,
   { schema, numbers, root, above, later, known }: Surroundings,
-): { readonly compiled: CompiledTable; readonly globals: readonly CompiledGlobal[] } {
+): CompiledTable {
   const properties = table.properties.map((property) =>
     compileProperty(property, `${table.name}.`, numbers.properties, known),
   )
@@ -108,7 +107,7 @@ function compileTable(
     index.kind === 'global' ? [compileGlobal(schema, index, numberOf(index.name), keyed)] : [],
   )
   const { key, steps, ownParts, groupPartCount } = keyed
-  const compiled: CompiledTable = {
+  return {
     kind: 'table',
     name: table.name,
     number,
@@ -123,7 +122,7 @@ function compileTable(
     sequence: sequenceOf(properties, key),
     numbered: numberedOf(properties, key),
     indexes,
-    globals: later?.globals ?? globals,
+    globals,
     newest: later,
     keepsUnknown: later !== undefined || hasUnknown(properties),
     isUnique: indexes.some((index) => index.isUnique),
@@ -134,7 +133,6 @@ function compileTable(
     keyNames: new Set(key.map(({ name }) => name)),
     groupPrefix: encodeTuple(['tables', schema.name, number]),
   }
-  return { compiled, globals }
 }
 
 function storedNumber({ stored }: SchemaVersion['numbers'], name: string): number {

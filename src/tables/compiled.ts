@@ -68,11 +68,13 @@ export interface CompiledTable {
   readonly indexes: readonly CompiledIndex[]
   /** Whether one of them is. */
   readonly isUnique: boolean
-  /** Those that whoever changes a row keeps: of the newest version that is known here. */
   readonly globals: readonly CompiledGlobal[]
   /** Rows may have what the program does not declare: who replaces one keeps it. */
   readonly keepsUnknown: boolean
-  /** The table of that version, when it is a later one than this: it knows what its indexes are over. */
+  /**
+   * The table of the newest version that is known here, when it is a later one than this. A change of a
+   * row keeps the indexes of that one, which knows the properties that they are over.
+   */
   readonly newest: CompiledTable | undefined
 }
 
@@ -127,4 +129,8 @@ export interface CompiledSchema {
   readonly indexByNumber: ReadonlyMap<number, CompiledIndex>
   /** Those of this version: what a program may ask. */
   readonly globals: ReadonlyMap<string, CompiledGlobal>
+}
+
+export function isGlobal(index: CompiledIndex): index is CompiledGlobal {
+  return 'shards' in index
 }

@@ -1,8 +1,14 @@
 /**
- * What the change of a row brings onto the worklist of its group for global indexes: entries that it
- * takes away, and those that it makes or makes anew.
+ * The indexes that a change of a row keeps, and what it brings onto the worklist of its group for global
+ * ones: entries that it takes away, and those that it makes or makes anew.
  */
-import type { CompiledGlobal, CompiledTable } from './compiled.ts'
+import { keyBytesMax } from '../base/limits.ts'
+import {
+  isGlobal,
+  type CompiledGlobal,
+  type CompiledIndex,
+  type CompiledTable,
+} from './compiled.ts'
 import { entriesOf, isSameEntry, noEntries, tooLong, type Entry } from './entries.ts'
 import { groupOfEntry } from './global-entries.ts'
 import { worklistRowOf, globalEntryBytesMax, type WorklistRow } from './index-worklist.ts'
@@ -15,24 +21,30 @@ export interface WholeRow {
   readonly bytes: Uint8Array
 }
 
-export function globalChangesOf(
-  table: CompiledTable,
-  before: WholeRow | undefined,
-  after: WholeRow | undefined,
-): readonly WorklistRow[] {
-  if (table.globals.length === 0) return []
-  const [old, now] = [before && newestRow(table, before), after && newestRow(table, after)]
-  return table.globals.flatMap((index) => changesOf(table.newest ?? table, index, old, now))
+/** The table by which a changed row's indexes are kept: of the newest version that is known here. */
+export function keptBy(table: CompiledTable): CompiledTable {
+  return table.newest ?? table
 }
 
-/** As the version of the indexes reads it, which may know properties that this one does not. */
-function newestRow(table: CompiledTable, { row, bytes }: WholeRow): Values {
+/** As the version of these indexes reads it, which may know properties that this one does not. */
+export function rowFor(table: CompiledTable, whole: WholeRow | undefined): Values | undefined {
   const { newest, sequence } = table
-  if (newest === undefined) return row
+  if (whole === undefined || newest === undefined) return whole?.row
+  const { row, bytes } = whole
   const key = table.key.map(({ name }) => fieldOf(row, name))
-  const whole = decodeRow(newest, key, bytes)
+  const read = decodeRow(newest, key, bytes)
   // A number that is still to come is in no bytes.
-  return sequence === undefined ? whole : { ...whole, [sequence.name]: row[sequence.name] }
+  return sequence === undefined ? read : { ...read, [sequence.name]: row[sequence.name] }
+}
+
+/** `table`: that by which they are kept, and rows as it reads them. */
+export function globalChangesOf(
+  table: CompiledTable,
+  before: Values | undefined,
+  after: Values | undefined,
+): readonly WorklistRow[] {
+  if (table.globals.length === 0) return []
+  return table.globals.flatMap((index) => changesOf(table, index, before, after))
 }
 
 function changesOf(
@@ -46,7 +58,7 @@ function changesOf(
   const rows: WorklistRow[] = []
   for (const [key, entry] of old) {
     // A row of before the index may have values that are too long for it: of these there is no entry.
-    if (before === undefined || now.has(key) || !fitsIndex(entry)) continue
+    if (before === undefined || now.has(key) || !fitsIndex(index, entry)) continue
     rows.push(goneOf(table, index, before, entry))
   }
   for (const [key, entry] of now) {
@@ -74,13 +86,14 @@ export function madeOf(
   row: Values,
   entry: Entry,
 ): WorklistRow {
-  if (!fitsIndex(entry)) {
+  if (!fitsIndex(index, entry)) {
     throw tooLong(entry.key, `an entry of index ${index.name}`, globalEntryBytesMax)
   }
   const target = groupOfEntry(table, index, row, entry)
   return worklistRowOf({ target, key: entry.key, value: entry.value }, entry.slots)
 }
 
-export function fitsIndex({ key }: Entry): boolean {
-  return key.length <= globalEntryBytesMax
+/** An entry of a global index goes by a worklist, where its key is longer. */
+export function fitsIndex(index: CompiledIndex, { key }: Entry): boolean {
+  return key.length <= (isGlobal(index) ? globalEntryBytesMax : keyBytesMax)
 }

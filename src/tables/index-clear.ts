@@ -1,25 +1,17 @@
 /** Takes all entries out of the groups of a global index that its schema has no more. */
 import { prefixRange } from '../txn/key-range.ts'
 import { runTransaction } from '../txn/run.ts'
-import { schemaGraceMs, upkeepBounds } from './limits.ts'
+import { upkeepBounds } from '../indexes/limits.ts'
 import { entryWriter } from './entries.ts'
 import { indexGroups } from './global-entries.ts'
 import { inTurns } from './global-read.ts'
-import { waitForGrace } from './index-grace.ts'
-import { countGroups, untilRelayed, type UpkeepParts } from './index-upkeep.ts'
+import type { GlobalUpkeep } from './index-parts.ts'
+import { untilRelayed } from './index-upkeep.ts'
 
-/**
- * Waits until nobody keeps the index any more, `graceMs` from now, and until what was on its way is there; then clears.
- * Resolves with how many entries there were. Again, it goes on where it ended.
- */
-export async function clearIndex(
-  parts: UpkeepParts,
-  graceMs: number = schemaGraceMs,
-): Promise<number> {
+/** Waits until what was on its way is there; then clears. `total`: groups of the table. */
+export async function clearGlobal(parts: GlobalUpkeep, total: number): Promise<number> {
   const { index, onProgress, options } = parts
-  const { clock, signal } = options
-  await waitForGrace({ clock, onProgress, signal }, clock.wallMicros(), graceMs)
-  await untilRelayed(parts, await countGroups(parts))
+  await untilRelayed(parts, total)
   const range = prefixRange(entryWriter(index).bytes)
   const limit = parts.rowsAtOnce ?? upkeepBounds.changesAtOnceMax
   const groups = indexGroups(index)

@@ -4,40 +4,39 @@
  * looks wrong is looked at again until no change of it is, and only then is it told.
  */
 import { compareBytes, latin1 } from '../base/bytes.ts'
-import type { GroupId, Timestamp } from '../base/ids.ts'
+import type { GroupId } from '../base/ids.ts'
 import { type KeyRange } from '../group/outcome.ts'
 import { keyAfter, prefixRange } from '../txn/key-range.ts'
 import type { StoredRow } from '../txn/reads.ts'
 import { runTransaction } from '../txn/run.ts'
 import { pause } from '../time/moments.ts'
-import { upkeepBounds } from './limits.ts'
-import { indexFaultsMax, type IndexFault } from './check-indexes.ts'
+import { upkeepBounds } from '../indexes/limits.ts'
+import { indexFaultsMax, type IndexFault } from '../indexes/report.ts'
 import { entriesOf, entryWriter, type Entry } from './entries.ts'
 import { EntryBook, readDistinct } from './entry-book.ts'
 import { decodeGlobalKey, groupOfEntry, indexGroups } from './global-entries.ts'
 import { inTurns, rootContext } from './global-read.ts'
 import { madeOf } from './global-writes.ts'
 import { worklistRowOf } from './index-worklist.ts'
-import type { Misfits } from './index-misfits.ts'
+import type { Misfits } from '../indexes/misfits.ts'
 import { stampBytes } from './index-lane.ts'
 import {
-  buildIndex,
   contextOf,
   countGroups,
   fittingEntries,
   forEachGroup,
   rowIn,
   rowRange,
-  untilRelayed,
   type FoundRow,
-  type UpkeepParts,
-} from './index-upkeep.ts'
+  type GlobalUpkeep,
+} from './index-parts.ts'
 import { keyWords } from './key-check.ts'
 import { PortGroups } from './port-groups.ts'
 import type { Values } from './row-check.ts'
 import { decodeRow } from './row-value.ts'
 
-export interface GlobalIndexReport {
+/** An index of tables against all rows. */
+export interface BuiltIndexReport {
   readonly groups: number
   readonly rows: number
   readonly entries: number
@@ -56,7 +55,7 @@ interface Place {
   readonly entryKey: Uint8Array
 }
 
-export async function compareIndex(parts: UpkeepParts): Promise<GlobalIndexReport> {
+export async function compareGlobal(parts: GlobalUpkeep): Promise<BuiltIndexReport> {
   const faults: IndexFault[] = []
   const add = async (place: Place): Promise<void> => {
     if (faults.length >= indexFaultsMax) return
@@ -80,33 +79,8 @@ export async function compareIndex(parts: UpkeepParts): Promise<GlobalIndexRepor
   return { groups: groups - parts.index.shards, rows, entries, faults, misfits }
 }
 
-export interface Made {
-  readonly groups: number
-  readonly rows: number
-  /** Entries that no row had, and that are gone now. */
-  readonly removed: number
-  /** Rows that it has not, since their values are too long for it. */
-  readonly misfits: Misfits
-}
-
-/**
- * Puts all rows into an index, and takes out what is of no row: of one that was declared when rows were
- * there, within the grace one program keeps it, and another one, which does not know it yet, removes the row.
- */
-export async function makeIndex(
-  parts: UpkeepParts,
-  declaredAt: Timestamp | undefined,
-  graceMs?: number,
-): Promise<Made> {
-  const built = await buildIndex(parts, declaredAt, graceMs)
-  // Not before: what was put within the grace may have been on its way until now.
-  const removed = await removeLeftOvers(parts)
-  if (removed > 0) await untilRelayed(parts, built.groups)
-  return { ...built, removed, misfits: parts.misfits.all }
-}
-
 /** Takes entries that no row has out of the index, by the worklists of their groups; resolves with how many. */
-export async function removeLeftOvers(parts: UpkeepParts): Promise<number> {
+export async function removeLeftOvers(parts: GlobalUpkeep): Promise<number> {
   let removed = 0
   await inTurns(indexGroups(parts.index), (target) =>
     compareEntries(parts, target, async (place) => {
@@ -120,7 +94,7 @@ export async function removeLeftOvers(parts: UpkeepParts): Promise<number> {
 type Suspect = (place: Place) => Promise<void>
 
 /** Are the entries of a group's rows there, with what they hold? */
-async function compareRows(parts: UpkeepParts, group: GroupId, suspect: Suspect): Promise<number> {
+async function compareRows(parts: GlobalUpkeep, group: GroupId, suspect: Suspect): Promise<number> {
   const { table } = parts
   const context = contextOf(parts, group)
   if (context === undefined) return 0
@@ -145,7 +119,7 @@ async function compareRows(parts: UpkeepParts, group: GroupId, suspect: Suspect)
 
 /** Is every entry of a group of the index one of the row that it names? */
 async function compareEntries(
-  parts: UpkeepParts,
+  parts: GlobalUpkeep,
   target: GroupId,
   suspect: Suspect,
 ): Promise<number> {
@@ -190,7 +164,7 @@ function groupBy<Item>(
 }
 
 /** What is wrong at a place, once nothing that concerns it is on its way. */
-async function faultAt(parts: UpkeepParts, place: Place): Promise<IndexFault | undefined> {
+async function faultAt(parts: GlobalUpkeep, place: Place): Promise<IndexFault | undefined> {
   const worklistKey = worklistRowOf({
     target: place.target,
     key: place.entryKey,
@@ -211,7 +185,7 @@ async function faultAt(parts: UpkeepParts, place: Place): Promise<IndexFault | u
 }
 
 function faultOf(
-  { index }: UpkeepParts,
+  { index }: GlobalUpkeep,
   { key, entryKey }: Place,
   entry: Entry | undefined,
   there: StoredRow | undefined,
@@ -229,7 +203,7 @@ function faultOf(
 }
 
 /** Puts on the worklist what the entry is by its row. */
-async function rightenEntry(parts: UpkeepParts, place: Place): Promise<void> {
+async function rightenEntry(parts: GlobalUpkeep, place: Place): Promise<void> {
   const { port, table, index, options } = parts
   await runTransaction(port, place.source, options, async (transaction) => {
     const stored = await transaction.get(place.rowKey)
@@ -243,7 +217,7 @@ async function rightenEntry(parts: UpkeepParts, place: Place): Promise<void> {
   })
 }
 
-function placeOf({ table, index }: UpkeepParts, row: FoundRow, entry: Entry): Place {
+function placeOf({ table, index }: GlobalUpkeep, row: FoundRow, entry: Entry): Place {
   return {
     source: row.group,
     rowKey: row.key,
@@ -254,7 +228,7 @@ function placeOf({ table, index }: UpkeepParts, row: FoundRow, entry: Entry): Pl
 }
 
 function entryIn(
-  { table, index }: UpkeepParts,
+  { table, index }: GlobalUpkeep,
   { key, entryKey }: Place,
   stored: StoredRow | undefined,
 ): Entry | undefined {
@@ -267,12 +241,12 @@ function holds({ value }: StoredRow, entry: Entry): boolean {
   return compareBytes(value.subarray(stampBytes), entry.value) === 0
 }
 
-function readsOf({ port, options }: UpkeepParts): PortGroups {
+function readsOf({ port, options }: GlobalUpkeep): PortGroups {
   return new PortGroups(port, { kind: 'current' }, options)
 }
 
 async function* pagesOf(
-  parts: UpkeepParts,
+  parts: GlobalUpkeep,
   group: GroupId,
   range: KeyRange,
 ): AsyncGenerator<readonly StoredRow[]> {

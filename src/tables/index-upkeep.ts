@@ -1,89 +1,62 @@
 /**
- * Building a global index on rows that are there, comparing it with them, and making it right again
- * (SPEC.md "Global indexes"). All of it changes an index in the one way there is: by putting entries on
- * the worklist of the group of their row, in a transaction that has read the row.
+ * Filling an index from rows that are there, group by group (SPEC.md "The life of an index"). A
+ * transaction that has read a row writes its entries: of a local or inline index into the group, of a
+ * global one onto the group's worklist, which is the one way there is into such an index.
  */
-import { mapConcurrently } from '../base/concurrency.ts'
 import { StoreError } from '../base/errors.ts'
-import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
-import { listedGroupsMax } from '../base/limits.ts'
+import type { GroupId } from '../base/ids.ts'
 import { type KeyRange } from '../group/outcome.ts'
-import { keyAfter, prefixRange } from '../txn/key-range.ts'
-import type { GroupPort } from '../group/group-port.ts'
+import { upkeepBounds } from '../indexes/limits.ts'
+import { keyAfter } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
-import { runTransaction, type Committed, type TransactionOptions } from '../txn/run.ts'
-import type { ScanRange, StoredRow } from '../txn/reads.ts'
-import { schemaGraceMs, upkeepBounds } from './limits.ts'
-import type { CompiledGlobal, CompiledSchema, CompiledTable } from './compiled.ts'
-import { entriesOf, entryWriter, type Entry } from './entries.ts'
-import { fitsIndex, madeOf } from './global-writes.ts'
-import { rootOfGroup, type GroupContext } from './group-context.ts'
+import { runTransaction, type Committed } from '../txn/run.ts'
+import type { ScanRange } from '../txn/reads.ts'
+import { isGlobal } from './compiled.ts'
+import { entryWriter } from './entries.ts'
+import { madeOf } from './global-writes.ts'
+import type { GroupContext } from './group-context.ts'
 import { changesUnder } from './index-worklist.ts'
-import type { MisfitRows } from './index-misfits.ts'
-import { waitForGrace } from './index-grace.ts'
+import {
+  contextOf,
+  countGroups,
+  fittingEntries,
+  forEachGroup,
+  isOfGlobal,
+  rowIn,
+  rowRange,
+  type FoundRow,
+  type Pass,
+  type UpkeepParts,
+} from './index-parts.ts'
 import { untilRelayedFrom } from './index-wait.ts'
-import { decodeRowKey, keyInWords, rowSpace } from './row-key.ts'
-import type { Values } from './row-check.ts'
-import { decodeRow } from './row-value.ts'
+import { checkAlone, markFilled, removeInGroup } from './local-upkeep.ts'
 
-export interface UpkeepParts {
-  readonly port: GroupPort
-  readonly schema: CompiledSchema
-  readonly table: CompiledTable
-  readonly index: CompiledGlobal
-  readonly options: TransactionOptions
-  /** Rows or entries that one step looks at; absent: as many as is usual. */
-  readonly rowsAtOnce?: number | undefined
-  /** Names of groups that begin so, behind `after`. */
-  list(prefix: GroupId, after: GroupId | undefined, limit: number): Promise<readonly GroupId[]>
-  /** Throws when the index is not wanted any more; asked now and then during long work. */
-  checkWanted?(): Promise<void>
-  /** Called after each step. */
-  onProgress(progress: Progress): void
-  /** Rows with values that are too long for the index. */
-  readonly misfits: MisfitRows
-}
-
-export interface Progress {
-  readonly phase: 'waiting' | 'counting' | 'filling' | 'relaying' | 'comparing' | 'clearing'
-  readonly done: number
-  /** Absent while it is not known. */
-  readonly total?: number
-}
-
-/** All rows of a group, of whatever table. */
-export const rowRange: KeyRange = prefixRange(Uint8Array.of(rowSpace))
-
-/** A row of the index's table, with its place. */
-export interface FoundRow {
-  readonly group: GroupId
-  readonly values: Values
-  readonly key: Uint8Array
+export interface Filled {
+  readonly groups: number
+  readonly rows: number
+  /** Entries that no row had, and that are gone now. */
+  readonly removed: number
 }
 
 /**
- * Waits until nobody writes who does not keep the index (`declaredAt` and the grace), and puts the
- * entries of all rows on worklists. Resolves when they are relayed. What is of no row stays.
+ * Writes the entries of all rows; of a local index, takes out what no row has as well. Every writer
+ * keeps the index already, or it is not right when this ends. Of a global one, resolves when the
+ * entries are relayed.
  */
-export async function buildIndex(
-  parts: UpkeepParts,
-  declaredAt: Timestamp | undefined,
-  graceMs: number = schemaGraceMs,
-): Promise<{ readonly groups: number; readonly rows: number }> {
-  const { onProgress, options } = parts
-  const { clock, signal } = options
-  if (declaredAt !== undefined)
-    await waitForGrace({ clock, onProgress, signal }, declaredAt, graceMs)
-  const total = await countGroups(parts)
-  let [groups, rows] = [0, 0]
-  await forEachGroup(parts, async (group) => {
+export async function fillIndex(parts: UpkeepParts, pass: Pass = {}): Promise<Filled> {
+  const { onProgress } = parts
+  const total = await countGroups(parts, pass)
+  let [groups, rows, removed] = [0, 0, 0]
+  const fill = async (group: GroupId): Promise<void> => {
     const filled = await fillFrom(parts, group)
-    rows += filled
+    rows += filled.rows
+    removed += filled.removed
     groups += 1
     onProgress({ phase: 'filling', done: groups, total })
-  })
-  await untilRelayed(parts, groups)
-  return { groups, rows }
+  }
+  await forEachGroup(parts, fill, pass)
+  if (isOfGlobal(parts)) await untilRelayed(parts, groups)
+  return { groups, rows, removed }
 }
 
 /** Resolves when what is on worklists now is in the index, or what took its place there. */
@@ -98,36 +71,12 @@ export async function untilRelayed(parts: UpkeepParts, total: number): Promise<v
   })
 }
 
-/** Groups that may have rows of the table. */
-export async function forEachGroup(
-  { table, schema, list, checkWanted }: UpkeepParts,
-  work: (group: GroupId) => Promise<void>,
-): Promise<void> {
-  const root = schema.tables.get(table.root)
-  if (root === undefined) return
-  const prefix = groupOfBytes(root.groupPrefix)
-  for (let after: GroupId | undefined; ;) {
-    await checkWanted?.()
-    const names = await list(prefix, after, listedGroupsMax)
-    await mapConcurrently(names, upkeepBounds.groupsAtOnceMax, work)
-    after = names.at(-1)
-    if (after === undefined || names.length < listedGroupsMax) return
-  }
-}
-
-export async function countGroups(parts: UpkeepParts): Promise<number> {
-  let count = 0
-  await forEachGroup(parts, async () => {
-    count += 1
-    if (count % listedGroupsMax === 0) parts.onProgress({ phase: 'counting', done: count })
-  })
-  return count
-}
-
-/** Puts the entries of all of the group's rows on its worklist; resolves with how many rows. */
-async function fillFrom(parts: UpkeepParts, group: GroupId): Promise<number> {
+async function fillFrom(parts: UpkeepParts, group: GroupId): Promise<Omit<Filled, 'groups'>> {
   const context = contextOf(parts, group)
-  if (context === undefined) return 0
+  if (context === undefined) return { rows: 0, removed: 0 }
+  const isLocal = !isOfGlobal(parts)
+  // First: what is of no row would be in the way of a row in a unique index.
+  const removed = isLocal ? await removeInGroup(parts, context) : 0
   const limit = parts.rowsAtOnce ?? upkeepBounds.rowsAtOnceMax
   let rest: KeyRange | undefined = rowRange
   let rows = 0
@@ -136,7 +85,8 @@ async function fillFrom(parts: UpkeepParts, group: GroupId): Promise<number> {
     rows += value.count
     rest = value.next && { gte: value.next, lt: rowRange.lt }
   }
-  return rows
+  if (isLocal) await markFilled(parts, group)
+  return { rows, removed }
 }
 
 interface Page {
@@ -208,7 +158,7 @@ async function putPage(
   // What one node alone has accepted comes before this, or not at all: it is seen on the next run.
   transaction.takePosition()
   let entries = 0
-  for (const row of found) entries += putEntries(transaction, parts, row, some)
+  for (const row of found) entries += await putEntries(transaction, parts, row, some)
   const last = page.rows.at(-1)?.key
   const next = page.isWhole || last === undefined ? undefined : keyAfter(last)
   return { next, count: found.length, entries }
@@ -223,49 +173,18 @@ interface Some {
 const allEntries: Some = { at: 0, most: Number.POSITIVE_INFINITY }
 
 /** How many the row has. */
-function putEntries(
+async function putEntries(
   transaction: RawTransaction,
   parts: UpkeepParts,
   row: FoundRow,
   { at, most }: Some,
-): number {
+): Promise<number> {
   const { table, index } = parts
   const fitting = fittingEntries(parts, row)
   for (const entry of fitting.slice(at, at + most)) {
-    const { key, value } = madeOf(table, index, row.values, entry)
+    if (index.isUnique) await checkAlone(transaction, parts, entry)
+    const { key, value } = isGlobal(index) ? madeOf(table, index, row.values, entry) : entry
     transaction.put(key, value)
   }
   return fitting.length
-}
-
-/** The entries that the row has in the index; what is too long for it is told. */
-export function fittingEntries(parts: UpkeepParts, row: FoundRow): readonly Entry[] {
-  const { table, index, misfits } = parts
-  const all = [...entriesOf(table, index, row.values).values()]
-  const fitting = all.filter(fitsIndex)
-  if (fitting.length < all.length) misfits.add(row, () => wordsOf(parts, row))
-  return fitting
-}
-
-/** The row's key, for people. */
-function wordsOf(parts: UpkeepParts, { group, key }: FoundRow): string {
-  const context = contextOf(parts, group)
-  return context === undefined ? '' : keyInWords(context, key)
-}
-
-export function contextOf({ schema }: UpkeepParts, group: GroupId): GroupContext | undefined {
-  const found = rootOfGroup(schema, group)
-  return found && { schema, root: found.root, values: found.values, group }
-}
-
-/** The row, if it is one of the table. */
-export function rowIn(
-  table: CompiledTable,
-  context: GroupContext,
-  stored: StoredRow,
-): FoundRow | undefined {
-  const found = decodeRowKey(context, stored.key)
-  if (found?.table !== table) return undefined
-  const values = decodeRow(table, found.values, stored.value)
-  return { group: context.group, values, key: stored.key }
 }

@@ -11,7 +11,7 @@ import type { KeyRange } from '../group/outcome.ts'
 import type { StoredRow } from '../txn/reads.ts'
 import { runRead } from '../txn/run-read.ts'
 import { pause } from '../time/moments.ts'
-import { upkeepBounds } from './limits.ts'
+import { upkeepBounds } from '../indexes/limits.ts'
 import { entryStateOf } from './index-worklist.ts'
 
 interface WaitOptions {

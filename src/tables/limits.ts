@@ -1,6 +1,5 @@
 /** Limits of reading tables and of indexes. What a transaction may hold is in `../txn/limits.ts`. */
-import { clockDriftPpmMax, transactionBytesMax } from '../base/limits.ts'
-import { intentLifetimeMsMax } from '../txn/limits.ts'
+import { transactionBytesMax } from '../base/limits.ts'
 
 /** Rows or entries in one page, when no limit is given. */
 export const scanRowsDefault = 1000
@@ -34,27 +33,3 @@ export const relayPageBytesMax: number = transactionBytesMax
 export const globalEntriesMax = 1_000
 /** Groups that one read of a global index asks at a time. */
 export const groupsReadAtOnceMax = 16
-
-/** So long a program goes by a schema that it has read, before it looks again. */
-export const schemaTrustMs = 10_000
-/**
- * So long after an index was declared nothing that a program without it has begun takes effect: it has
- * looked again, and what it sent before has ended.
- */
-export const schemaGraceMs: number =
-  schemaTrustMs * (1 + clockDriftPpmMax / 1_000_000) + intentLifetimeMsMax
-
-/** Of building and comparing global indexes. */
-export const upkeepBounds = {
-  groupsAtOnceMax: 16,
-  /** Rows whose entries one transaction puts on a worklist, if it can hold these; each may have many. */
-  rowsAtOnceMax: 50,
-  changesAtOnceMax: 1_000,
-  /** Of one row that has more entries than a transaction holds. */
-  entriesAtOnceMax: 1_000,
-  /** Between two looks at a worklist, and two steps of a long wait. */
-  lookMs: 50,
-  waitStepMs: 1_000,
-  /** What is wrong is looked at again so often, while changes are on their way. */
-  looksMax: 100,
-} as const

@@ -5,7 +5,7 @@ import { asPromise } from '../base/as-promise.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Table } from '../../schema/table.ts'
 import { transactionTimeoutMs } from '../txn/limits.ts'
-import type { GroupPort } from '../group/group-port.ts'
+import type { GroupPort, ReadFrom } from '../group/group-port.ts'
 import type { LockOptions } from '../txn/locks.ts'
 import { runRead, type ReadOptions } from '../txn/run-read.ts'
 import { runTransaction, type TransactionOptions } from '../txn/run.ts'
@@ -15,6 +15,7 @@ import { compareIndexes, type IndexReport } from './check-indexes.ts'
 import type { GroupContext } from './group-context.ts'
 import { Reader, Transaction, type InsertedRow } from './handles.ts'
 import { RowReads } from './read-rows.ts'
+import { gateOf, type IndexGate } from './index-gate.ts'
 import { keyInWords } from './row-key.ts'
 import { checkRun } from './given.ts'
 import { callRules, readFrom, transactionRules } from './rules.ts'
@@ -75,8 +76,9 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
       checkOptions('db.read', call, callRules)
       checkOutside(this.#options.scope, 'db.read')
       const from = readFrom('db.read', level)
+      const gate = this.#gate(from.kind)
       return runRead(this.#port, this.group, from, this.#readOf(call), (reads) =>
-        run(new Reader<Of>(new RowReads(reads.rows, this.#context), reads.turn)),
+        run(new Reader<Of>(new RowReads(reads.rows, this.#context, gate), reads.turn)),
       )
     })
   }
@@ -84,10 +86,20 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
   async checkIndexes(call: CallOptions = {}): Promise<IndexReport> {
     checkOptions('db.checkIndexes', call, callRules)
     const from = { kind: 'current' } as const
+    const { watch } = this.#options
+    // One that is not ready lacks entries, or has some of rows that are gone.
+    const isCompared = ({ name }: { readonly name: string }): boolean =>
+      watch === undefined || watch.lifeOf(name).state === 'ready'
+    await watch?.trusted()
     const read = await runRead(this.#port, this.group, from, this.#readOf(call), (reads) =>
-      compareIndexes(reads, this.#context),
+      compareIndexes(reads, this.#context, isCompared),
     )
     return read.value
+  }
+
+  #gate(from: ReadFrom['kind']): IndexGate | undefined {
+    const { watch } = this.#options
+    return watch && gateOf(watch, from)
   }
 
   #readOf({ timeoutMs = this.#options.timeoutMs, atLeast, signal }: CallOptions): ReadOptions {
@@ -110,7 +122,8 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
         // Of a schema that stays there is nothing to wait for.
         const keptUp = this.#keepUp()
         if (keptUp !== undefined) await keptUp
-        const tx = new Transaction<Of>(new RowReads(raw, this.#context), raw, inserted)
+        const rows = new RowReads(raw, this.#context, this.#gate(call.from ?? 'current'))
+        const tx = new Transaction<Of>(rows, raw, inserted)
         const value = await (scope === undefined ? run(tx) : scope.inside(() => run(tx)))
         return { value, inserted }
       },

@@ -1,5 +1,4 @@
 /** Opens the tables of a schema over many groups (`tables.ts`). */
-import { assert } from '../base/assert.ts'
 import { checkArgument, checkOptions, text } from '../base/arguments.ts'
 import { asPromise } from '../base/as-promise.ts'
 import { StoreError } from '../base/errors.ts'
@@ -18,6 +17,7 @@ import { compiledVersion } from './compile.ts'
 import type { CompiledSchema } from './compiled.ts'
 import { GlobalIndexReads, type GroupReads } from './global-read.ts'
 import { groupContext, type GroupContext } from './group-context.ts'
+import { gateOf } from './index-gate.ts'
 import { Transaction } from './handles.ts'
 import { OpenGroup, type OpenOptions } from './open-group.ts'
 import { paged, type Paged } from './paged.ts'
@@ -114,10 +114,7 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
     checkOptions(call, options, globalIndexRules)
     const { scope, watch, clock } = this.#options
     checkOutside(scope, call)
-    if (watch?.isBuilding(name) === true) await watch.lookAgain()
-    if (watch?.isBuilding(name) === true) throw stillBuilding(name)
-    if (watch?.hasIndex(name) === false && this.#schema.globals.has(name)) throw wasDropped(name)
-    assert(watch?.isBuilding(name) !== true, 'IDX-6: what is asked has all rows')
+    if (this.#schema.globals.has(name)) await watch?.asked(name)
     const { timeoutMs = this.#options.timeoutMs, level = 'current', signal } = options
     const reads = new PortGroups(this.#port, { kind: level }, { clock, timeoutMs, signal })
     const page = await indexReads(this.#schema, ofTable, name, reads).page(query, options)
@@ -147,7 +144,8 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
       prepare: () => watch?.trusted(),
       handle: async (raw, taken) => {
         const context = contextOfGroup(this.#schema, raw.group)
-        const tx = new Transaction<Of>(new RowReads(raw, context), raw, [])
+        const gate = watch && gateOf(watch, 'current')
+        const tx = new Transaction<Of>(new RowReads(raw, context, gate), raw, [])
         const messages = taken.map((one) => messageOf<Root, Body>(context, one))
         await (scope === undefined ? run(tx, messages) : scope.inside(() => run(tx, messages)))
       },
@@ -168,16 +166,6 @@ function contextOf(schema: CompiledSchema, { table: name, key }: RootKey): Group
 
 function noTable(schema: CompiledSchema, name: string): StoreError {
   return new StoreError('invalid', `schema ${schema.name} has no table ${name}`)
-}
-
-function stillBuilding(name: string): StoreError {
-  const message = `index ${name} is being built: not all rows are in it yet; trilithon index status shows how far it is`
-  return new StoreError('unavailable', message, { index: 'building' })
-}
-
-function wasDropped(name: string): StoreError {
-  const message = `index ${name} was dropped before it was built; where it has been declared anew, open the tables again`
-  return new StoreError('not-found', message)
 }
 
 function indexReads(

@@ -19,6 +19,7 @@ import { cursorAt, keyAt, type Scanned } from './cursor.ts'
 import { decodeEntry, entryWriter } from './entries.ts'
 import { EntryBook, readDistinct } from './entry-book.ts'
 import { checkRoot, type GroupContext } from './group-context.ts'
+import type { IndexGate } from './index-gate.ts'
 import { rangeOfQuery } from './key-query.ts'
 import {
   decodeEntryKey,
@@ -59,10 +60,13 @@ export interface EntryPage extends Page<Values> {
 export class RowReads {
   readonly context: GroupContext
   readonly #reads: Reads
+  readonly #gate: IndexGate | undefined
 
-  constructor(reads: Reads, context: GroupContext) {
+  /** `gate`: of indexes that come and go; without it all of them are ready. */
+  constructor(reads: Reads, context: GroupContext, gate?: IndexGate) {
     this.context = context
     this.#reads = reads
+    this.#gate = gate
   }
 
   table(name: string): CompiledTable {
@@ -145,6 +149,7 @@ export class RowReads {
     options: ScanOptions,
   ): Promise<EntryPage> {
     const index = this.#indexOf(table, name)
+    await this.#gate?.(index, this.#reads)
     const { items: found, cursor } = await this.#entries(table, index, query, options)
     let items: readonly Values[] | undefined
     return {
@@ -174,6 +179,7 @@ export class RowReads {
       throw new StoreError('invalid', message)
     }
     const { values } = encodeRowKey(this.context, into, key)
+    await this.#gate?.(index, this.#reads)
     const row = await this.get(into, key)
     if (row === undefined) return undefined
     const named = index.parts

@@ -1,7 +1,6 @@
-/** The rows of the group of a schema: its current version, each that ever was, and which of its indexes are being built. */
+/** The rows of the group of a schema: its current version, and each that ever was. Those of its indexes are in `index-life.ts`. */
 import { StoreError } from '../base/errors.ts'
-import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
-import { pack, unpack } from '../base/pack.ts'
+import { groupOfBytes, type GroupId } from '../base/ids.ts'
 import { encodeTuple } from '../base/tuple.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import { decodeVersion } from '../../schema/version-json.ts'
@@ -9,7 +8,6 @@ import type { SchemaVersion } from '../../schema/version.ts'
 import { assert } from '../base/assert.ts'
 
 export const currentKey: Uint8Array = encodeTuple(['current'])
-export const buildingKey: Uint8Array = encodeTuple(['building'])
 
 export function versionKey(version: number): Uint8Array {
   return encodeTuple(['version', version])
@@ -17,25 +15,6 @@ export function versionKey(version: number): Uint8Array {
 
 export function registryGroup(name: string): GroupId {
   return groupOfBytes(encodeTuple(['schemas', name]))
-}
-
-export function buildingIn(bytes: Uint8Array | undefined): ReadonlyMap<string, Timestamp> {
-  if (bytes === undefined) return new Map()
-  const fields = unpack(bytes)
-  const pairs = Array.isArray(fields) ? fields : []
-  return new Map(
-    pairs.flatMap((pair: unknown) => {
-      const [index, since]: unknown[] = Array.isArray(pair) ? pair : []
-      return typeof index === 'string' && typeof since === 'number' ? [[index, since]] : []
-    }),
-  )
-}
-
-export function putBuilding(
-  transaction: RawTransaction,
-  building: ReadonlyMap<string, Timestamp>,
-): void {
-  transaction.put(buildingKey, pack([...building].map(([index, since]) => [index, since])))
 }
 
 export function putVersion(

@@ -8,7 +8,6 @@
  * refused until somebody applies it.
  */
 import { StoreError } from '../base/errors.ts'
-import type { GroupId, Timestamp } from '../base/ids.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import { runRead, type ReadOptions } from '../txn/run-read.ts'
@@ -22,16 +21,20 @@ import { problemText, type SchemaProblem } from '../../schema/problem.ts'
 import {
   firstVersion,
   nextVersion,
-  withdrawnIn,
-  withoutIndex,
   type SchemaStep,
   type SchemaVersion,
 } from '../../schema/version.ts'
 import {
-  buildingIn,
-  buildingKey,
+  lifeKeys,
+  livesIn,
+  putLives,
+  withDeclared,
+  type IndexLives,
+  type NumberedName,
+} from './index-life.ts'
+import { noteKnown } from './index-steps.ts'
+import {
   currentKey,
-  putBuilding,
   putVersion,
   readVersion,
   registryGroup,
@@ -39,14 +42,10 @@ import {
   versionOf,
 } from './registry-rows.ts'
 
-/** In time to come by any clock: a build waits for the whole grace (`index-grace.ts`). */
-const notKnownYet: Timestamp = Number.MAX_SAFE_INTEGER
-
 /** A schema as the cluster has it now. */
 export interface SchemaView {
   readonly version: SchemaVersion
-  /** Global indexes that do not have all rows yet, by name, and since when everybody may know of them. */
-  readonly building: ReadonlyMap<string, Timestamp>
+  readonly lives: IndexLives
 }
 
 /** The version of a schema that the cluster has now; undefined when it has none. */
@@ -58,7 +57,7 @@ export async function readSchema(
   return (await readSchemaView(port, name, options))?.version
 }
 
-/** The same, and which of its indexes are being built. */
+/** The same, and where its indexes stand. */
 export async function readSchemaView(
   port: GroupPort,
   name: string,
@@ -66,52 +65,16 @@ export async function readSchemaView(
 ): Promise<SchemaView | undefined> {
   const from = { kind: 'current' } as const
   const { value } = await runRead(port, registryGroup(name), from, options, async (reads) =>
-    reads.getMany([currentKey, buildingKey]),
+    reads.getMany([currentKey, ...lifeKeys]),
   )
-  const [current, building] = value
+  const [current, ...lives] = value
   if (current === undefined) return undefined
-  return { version: versionOf(name, current.value), building: buildingIn(building?.value) }
-}
-
-/** An index by its name and its number: one that was dropped and declared anew has another number. */
-export interface NumberedName {
-  readonly name: string
-  readonly number: number
-}
-
-/** The current version; rejects with `not-found` when it has not this very index. */
-async function currentWith(
-  transaction: RawTransaction,
-  schema: string,
-  index: NumberedName,
-): Promise<SchemaVersion> {
-  const row = await transaction.get(currentKey)
-  const current = row && versionOf(schema, row.value)
-  if (current !== undefined && hasIndex(current, index)) return current
-  throw droppedMeanwhile(index.name)
+  return { version: versionOf(name, current.value), lives: livesIn(lives) }
 }
 
 /** Has the version this very index? */
 export function hasIndex({ numbers }: SchemaVersion, { name, number }: NumberedName): boolean {
   return numbers.stored[name] === number
-}
-
-export function droppedMeanwhile(index: string): StoreError {
-  return new StoreError('not-found', `index ${index} was dropped meanwhile`)
-}
-
-/** All rows are in the index: from now on it is asked (IDX-6). */
-export async function markBuilt(
-  port: GroupPort,
-  name: string,
-  index: NumberedName,
-  options: TransactionOptions,
-): Promise<void> {
-  await runTransaction(port, registryGroup(name), options, async (transaction) => {
-    await currentWith(transaction, name, index)
-    const building = new Map(buildingIn((await transaction.get(buildingKey))?.value))
-    if (building.delete(index.name)) putBuilding(transaction, building)
-  })
 }
 
 /** What the cluster makes of a schema, when it is given it. */
@@ -139,7 +102,7 @@ export async function applySchema(
     step(transaction, schema, refused),
   )
   if (value.kind === 'first') return value
-  await noteKnown(port, group, options).catch((error: unknown) => {
+  await noteKnown(port, schema.name, options).catch((error: unknown) => {
     // The schema is applied all the same; a build waits for the whole grace then.
     if (!(error instanceof StoreError)) throw error
   })
@@ -158,23 +121,6 @@ function notASchema([first, ...more]: readonly SchemaProblem[]): StoreError {
   const rest = more.length === 0 ? '' : `; and ${more.length} more`
   const what = first === undefined ? 'it is none' : problemText(first)
   return new StoreError('invalid', `this schema cannot be applied: ${what}${rest}`)
-}
-
-/**
- * The change itself may take effect long after it was made, when who proposed it was cut off meanwhile.
- * So an index counts as declared from when somebody has found it declared.
- */
-async function noteKnown(
-  port: GroupPort,
-  group: GroupId,
-  options: TransactionOptions,
-): Promise<void> {
-  await runTransaction(port, group, options, async (transaction) => {
-    const building = new Map(buildingIn((await transaction.get(buildingKey))?.value))
-    const noted = [...building].filter(([, since]) => since === notKnownYet)
-    for (const [index] of noted) building.set(index, options.clock.wallMicros())
-    if (noted.length > 0) putBuilding(transaction, building)
-  })
 }
 
 /** The reason why no cluster takes this sound schema; undefined where one may. */
@@ -210,41 +156,20 @@ async function step(
   }
   if (next.kind === 'next') {
     putVersion(transaction, current, next.version)
-    await noteNewIndexes(transaction, current.schema, schema)
+    const lives = livesIn(await transaction.getMany(lifeKeys))
+    const added = addedToRows(current.schema, schema)
+    putLives(transaction, lives, withDeclared(lives, added), next.version.numbers.stored)
   }
   return next
 }
 
-/**
- * Takes an index out of its schema that is being built, which nobody can have asked. The schema has one version more, and
- * the index's number is given to no other one. Rejects with `invalid` when it is ready: programs may ask it.
- */
-export async function withdrawIndex(
+/** These versions of a schema, of those that can be read, in this order. */
+export async function versionsOf(
   port: GroupPort,
   name: string,
-  index: NumberedName,
-  options: TransactionOptions,
-): Promise<void> {
-  await runTransaction(port, registryGroup(name), options, async (transaction) => {
-    const current = await currentWith(transaction, name, index)
-    const building = new Map(buildingIn((await transaction.get(buildingKey))?.value))
-    if (!building.delete(index.name)) {
-      const message = `index ${index.name} is ready, and programs may ask it: it stays; an index of tables can be dropped while it is being built`
-      throw new StoreError('invalid', message)
-    }
-    putVersion(transaction, current, withoutIndex(current, index.name))
-    putBuilding(transaction, building)
-  })
-}
-
-/** Each version that was the last one to have an index of this name which was dropped then, the earliest first. */
-export async function versionsWithDropped(
-  port: GroupPort,
-  { schema: { name }, numbers }: SchemaVersion,
-  index: string,
+  versions: readonly number[],
   options: ReadOptions,
 ): Promise<readonly SchemaVersion[]> {
-  const versions = withdrawnIn(numbers, index)
   const from = { kind: 'current' } as const
   const { value } = await runRead(port, registryGroup(name), from, options, (reads) =>
     reads.getMany(versions.map(versionKey)),
@@ -271,19 +196,10 @@ async function wasVersion(
 }
 
 /** Those on tables that have rows, maybe: they are not asked until they are built. */
-async function noteNewIndexes(
-  transaction: RawTransaction,
-  before: Schema,
-  after: Schema,
-): Promise<void> {
-  const added = after.indexes.filter(
-    ({ name, table, kind }) =>
-      kind === 'global' && findIndex(before, name) === undefined && findTable(before, table),
-  )
-  if (added.length === 0) return
-  const building = new Map(buildingIn((await transaction.get(buildingKey))?.value))
-  for (const { name } of added) building.set(name, notKnownYet)
-  putBuilding(transaction, building)
+function addedToRows(before: Schema, after: Schema): readonly string[] {
+  return after.indexes
+    .filter(({ name, table }) => findIndex(before, name) === undefined && findTable(before, table))
+    .map(({ name }) => name)
 }
 
 /**

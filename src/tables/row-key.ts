@@ -4,6 +4,7 @@
  *
  *   01  rows     number of the table, own parts, number of a table below, own parts, …
  *   02  entries  number of the index, indexed parts, parts that name the row
+ *   03  marks    number of an index that this group has been filled with
  *
  * What names the group is in none of them.
  */
@@ -16,11 +17,17 @@ import { KeyWriter } from './key-writer.ts'
 
 export const rowSpace = 1
 export const entrySpace = 2
+const markSpace = 3
 const markBytes = 2
 
 /** A key in the making, behind the byte of its space. */
 export function writerIn(space: number): KeyWriter {
   return new KeyWriter(space)
+}
+
+/** Of the row that says: the entries of rows of before the index are in this group. */
+export function filledKey({ number }: CompiledIndex): Uint8Array {
+  return writerIn(markSpace).mark(number).bytes
 }
 
 /** The bytes of a key whose parts are checked, in the table's order. */

@@ -1,19 +1,21 @@
 /**
  * The schema that a program has opened, and what has become of it since: the registry is looked at
- * again now and then, so that within a known time after an index was declared every program keeps it
- * (SPEC.md "Global indexes"). In between, nothing is asked.
- *
- * Trust counts from when the look began: what the registry said was true at some moment after that.
+ * again now and then, so that within a known time after an index was declared every program keeps it,
+ * and within that time after it was dropped none asks it (SPEC.md "The life of an index"). In between,
+ * nothing is asked.
  */
 import { assert } from '../base/assert.ts'
-import type { Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
-import { momentOf, msSince, type Moment } from '../time/moments.ts'
+import type { Moment } from '../time/moments.ts'
+import { isAsked, notAsked } from '../indexes/state.ts'
+import { Trusted } from '../indexes/trusted.ts'
+import { StoreError } from '../base/errors.ts'
 import type { Schema } from '../../schema/model.ts'
 import type { SchemaVersion } from '../../schema/version.ts'
 import { compileSchema } from './compile.ts'
 import type { CompiledSchema } from './compiled.ts'
-import type { SchemaView } from './registry.ts'
+import { lifeOf, type IndexLife } from './index-life.ts'
+import { hasIndex, type SchemaView } from './registry.ts'
 
 export interface SchemaWatchParts {
   readonly clock: Clock
@@ -31,68 +33,78 @@ export interface SchemaWatchParts {
 
 export class SchemaWatch {
   readonly #parts: SchemaWatchParts
+  readonly #trusted: Trusted<SchemaView>
   #compiled: CompiledSchema
-  #building: ReadonlyMap<string, Timestamp>
-  #latest: SchemaVersion
-  #askedAt: Moment
-  #look: Promise<void> | undefined
+  #latest: SchemaView
 
   constructor(parts: SchemaWatchParts) {
-    const { view, askedAt } = parts
+    const { clock, trustMs, view, askedAt } = parts
     this.#parts = parts
     this.#compiled = compiledBy(parts, view.version)
-    this.#latest = view.version
-    this.#building = view.building
-    this.#askedAt = askedAt
+    this.#latest = view
+    const look = (): Promise<SchemaView> => this.#look()
+    this.#trusted = new Trusted({ clock, trustMs, look }, { value: view, askedAt })
   }
 
   get compiled(): CompiledSchema {
     return this.#compiled
   }
 
-  isBuilding(index: string): boolean {
-    return this.#building.has(index)
-  }
-
-  /** Has the cluster the same global index of this name still? It may have been dropped, and declared anew. */
-  hasIndex(index: string): boolean {
-    const { opened } = this.#parts
-    const number = opened.numbers.stored[index]
-    return number !== undefined && this.#latest.numbers.stored[index] === number
-  }
-
   /** To be awaited before something is written; undefined when what is known is fresh enough. */
   trusted(): Promise<void> | undefined {
-    const { clock, trustMs } = this.#parts
-    const ageMs = msSince(clock, this.#askedAt)
-    if (ageMs < trustMs / 2) return undefined
-    const look = this.lookAgain()
-    if (ageMs >= trustMs) return look
-    // Nobody waits for it yet, and whoever does later hears what went wrong.
-    look.catch(() => undefined)
-    return undefined
+    const view = this.#trusted.fresh()
+    return view instanceof Promise ? view.then(() => undefined) : undefined
   }
 
-  lookAgain(): Promise<void> {
-    this.#look ??= this.#lookOnce().finally(() => {
-      this.#look = undefined
-    })
-    return this.#look
+  /**
+   * To be awaited before a query of an index that the opened version has; undefined when it may begin.
+   * Rejects with `unavailable` while it is not ready, and with `not-found` when it is dropped.
+   */
+  asked(index: string): Promise<void> | undefined {
+    const looking = this.trusted()
+    if (looking === undefined && this.#mayAsk(index)) return undefined
+    return this.#lookAt(index, looking)
   }
 
-  async #lookOnce(): Promise<void> {
-    const { clock, look } = this.#parts
-    const askedAt = momentOf(clock)
-    const view = await look()
+  async #lookAt(index: string, looking: Promise<void> | undefined): Promise<void> {
+    await looking
+    if (!this.#mayAsk(index)) await this.#trusted.now()
+    if (!this.#hasIndex(index)) throw wasDropped(index)
+    const { state } = this.lifeOf(index)
+    const flags = `--schema ${this.#compiled.name}`
+    if (!isAsked(state)) throw notAsked({ name: index, flags }, state)
+    assert(this.#mayAsk(index), 'IDX-6: what is asked has all rows')
+  }
+
+  /** As far as is known. */
+  lifeOf(index: string): IndexLife {
+    return lifeOf(this.#latest.lives, index)
+  }
+
+  #mayAsk(index: string): boolean {
+    return this.#hasIndex(index) && isAsked(this.lifeOf(index).state)
+  }
+
+  /** Has the cluster the same index of this name still? It may have been dropped, and declared anew. */
+  #hasIndex(index: string): boolean {
+    const number = this.#parts.opened.numbers.stored[index]
+    return number === undefined || hasIndex(this.#latest.version, { name: index, number })
+  }
+
+  async #look(): Promise<SchemaView> {
+    const view = await this.#parts.look()
     assert(view !== undefined, 'TAB-6: a schema that a cluster has stays')
-    this.#askedAt = askedAt
-    this.#building = view.building
-    const { version } = this.#latest
-    if (view.version.version === version) return
-    assert(view.version.version > version, 'TAB-6: versions follow one another')
-    this.#latest = view.version
-    this.#compiled = compiledBy(this.#parts, view.version)
+    const { version } = this.#latest.version
+    assert(view.version.version >= version, 'TAB-6: versions follow one another')
+    if (view.version.version > version) this.#compiled = compiledBy(this.#parts, view.version)
+    this.#latest = view
+    return view
   }
+}
+
+function wasDropped(name: string): StoreError {
+  const message = `index ${name} was dropped; leave it out of what this program declares, or, where it has been declared anew, open the tables again`
+  return new StoreError('not-found', message, { index: 'dropping' })
 }
 
 function compiledBy(

@@ -10,7 +10,7 @@ import { prefixRange } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import type { CompiledIndex, CompiledTable } from './compiled.ts'
 import { entriesOf, isSameEntry, noEntries, notUnique, tooLong, type Entry } from './entries.ts'
-import { globalChangesOf, type WholeRow } from './global-writes.ts'
+import { fitsIndex, globalChangesOf, keptBy, rowFor, type WholeRow } from './global-writes.ts'
 import type { WorklistRow } from './index-worklist.ts'
 import { checkOfGroup, checkRoot, type GroupContext } from './group-context.ts'
 import type { ComingNumber } from './key-writer.ts'
@@ -131,9 +131,11 @@ export class RowWrites {
   ): Promise<void> {
     const slots = [...key.slots, ...value.slots]
     if (key.bytes.length > keyBytesMax) throw tooLong(key.bytes, `a key of table ${table.name}`)
-    const changes = changesOf(table, before?.row, row)
-    if (table.isUnique) await this.#checkUniques(table, changes)
-    const globals = globalChangesOf(table, before, { row, bytes: value.bytes })
+    const kept = keptBy(table)
+    const [old, now] = [rowFor(table, before), rowFor(table, { row, bytes: value.bytes })]
+    const changes = changesOf(kept, old, now)
+    if (kept.isUnique) await this.#checkUniques(kept, changes)
+    const globals = globalChangesOf(kept, old, now)
     if (slots.length > 0) this.#transaction.allocate(table.number)
     this.#writeEntries(changes, globals)
     this.#transaction.put(key.bytes, value.bytes, slots)
@@ -145,9 +147,11 @@ export class RowWrites {
     before: WholeRow,
     after: WholeRow | undefined,
   ): Promise<void> {
-    const changes = changesOf(table, before.row, after?.row)
-    if (table.isUnique) await this.#checkUniques(table, changes)
-    this.#writeEntries(changes, globalChangesOf(table, before, after))
+    const kept = keptBy(table)
+    const [old, now] = [rowFor(table, before), rowFor(table, after)]
+    const changes = changesOf(kept, old, now)
+    if (kept.isUnique) await this.#checkUniques(kept, changes)
+    this.#writeEntries(changes, globalChangesOf(kept, old, now))
   }
 
   async #checkUniques(table: CompiledTable, changes: readonly EntryChange[]): Promise<void> {
@@ -161,11 +165,13 @@ export class RowWrites {
       if (isGone) this.#transaction.putRemoval(key, value)
       else this.#transaction.put(key, value, slots)
     }
-    for (const { old, now } of changes) {
-      for (const [key, entry] of old) if (!now.has(key)) this.#transaction.delete(entry.key)
+    for (const { index, old, now } of changes) {
+      for (const [key, entry] of old) {
+        if (!now.has(key) && fitsIndex(index, entry)) this.#transaction.delete(entry.key)
+      }
       for (const [key, entry] of now) {
         const same = old.get(key)
-        if (same !== undefined && isSameEntry(same, entry)) continue
+        if ((same !== undefined && isSameEntry(same, entry)) || !fitsIndex(index, entry)) continue
         this.#transaction.put(entry.key, entry.value, entry.slots)
       }
     }
@@ -231,7 +237,8 @@ interface EntryChange {
 }
 
 /** Whether a change of a row has to know what was there before. */
-function isIndexed({ indexes, globals }: CompiledTable): boolean {
+function isIndexed(table: CompiledTable): boolean {
+  const { indexes, globals } = keptBy(table)
   return indexes.length > 0 || globals.length > 0
 }
 
@@ -244,8 +251,10 @@ function changesOf(
     assert(index.table === table.name, 'IDX-1: a row has entries in indexes of its table')
     const old = before === undefined ? noEntries : entriesOf(table, index, before)
     const now = after === undefined ? noEntries : entriesOf(table, index, after)
-    for (const { key } of now.values()) {
-      if (key.length > keyBytesMax) throw tooLong(key, `an entry of index ${index.name}`)
+    for (const [key, entry] of now) {
+      // A row of before the index may have values that are too long for it, and keeps them.
+      if (old.has(key) || fitsIndex(index, entry)) continue
+      throw tooLong(entry.key, `an entry of index ${index.name}`)
     }
     return { index, old, now }
   })

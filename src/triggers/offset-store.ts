@@ -1,7 +1,7 @@
 /**
  * How far a trigger has come, shard by shard: a row in the shard's own group, beside its cells.
  *
- * TRIG-4  Only the worker moves an offset that has claimed it under the highest generation that
+ * TRIG-4  An offset is moved only by the worker that has claimed it under the highest generation that
  * any has: a worker that was displaced, and does not know yet, moves nothing. So no transaction over the
  * groups of service and shard is needed.
  */

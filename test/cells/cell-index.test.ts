@@ -7,18 +7,20 @@ import {
 } from '../../src/cells/index-definition.ts'
 import { openCellTables, shardGroupOf } from '../../src/cells/cell-table.ts'
 import { buildCellIndex, compareCellIndex } from '../../src/cells/index-build.ts'
-import { applyIndex, markIndexBuilt } from '../../src/cells/index-registry.ts'
+import { applyIndex } from '../../src/cells/index-registry.ts'
 import type { Page } from '../../src/base/page.ts'
 import { CellIndex, type CellIndexEntry } from '../../src/client/cell-indexes.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { shardOf } from '../../src/cells/shard.ts'
-import { upkeepBounds } from '../../src/tables/limits.ts'
+import { upkeepBounds } from '../../src/indexes/limits.ts'
+import { waitForGrace } from '../../src/indexes/grace.ts'
 import { IndexRelay } from '../../src/tables/index-relay.ts'
 import type { IndexWhere } from '../../src/client/filters.ts'
 import type { GroupPort } from '../../src/group/group-port.ts'
 import { LocalGroups } from '../../src/txn/local-groups.ts'
 import { Sessions } from '../../src/txn/session.ts'
 import { ask, createBench, datastore, put, putItem, rowKey, settled } from './kit.ts'
+import { makeReady } from './ready-index.ts'
 
 const given = {
   table: 'driver_index',
@@ -84,7 +86,7 @@ function shown({ items: entries }: Page<CellIndexEntry>): unknown[] {
 test('IDX-7: an index has of each row what its latest cells say, in whatever order they come', async () => {
   const { tables, clock, run, rest, write, index, parts } = bench()
   await run(applyIndex(tables, definition(), clock))
-  await run(markIndexBuilt(tables, declared()))
+  await run(makeReady(tables, clock, declared()))
   await write(1, 'BASE', 5, {
     driver: ann.toUpperCase(),
     at: '2026-01-05T00:00:00Z',
@@ -114,7 +116,7 @@ test('IDX-7: an index has of each row what its latest cells say, in whatever ord
 test('queries filter, select, order and page, and bring cells of the rows found', async () => {
   const { tables, clock, run, rest, write, index } = bench()
   await run(applyIndex(tables, definition(), clock))
-  await run(markIndexBuilt(tables, declared()))
+  await run(makeReady(tables, clock, declared()))
   for (let row = 1; row <= 6; row++) {
     const fare = { total: (row * 7) % 5 }
     await write(row, 'BASE', 1, { driver: ann, at: `2026-01-0${row}T00:00:00Z`, fare })
@@ -164,7 +166,7 @@ test.each([false, true])(
   async (reverse) => {
     const { tables, clock, run, rest, write, index } = bench()
     await run(applyIndex(tables, definition(), clock))
-    await run(markIndexBuilt(tables, declared()))
+    await run(makeReady(tables, clock, declared()))
     let refKey = 0
     const put = async (row: number, total: number): Promise<void> => {
       refKey += 1
@@ -198,7 +200,7 @@ test.each([false, true])(
 test('a query whose filters leave most out reads more at a time, and its pages join up', async () => {
   const { replica, tables, clock, run, rest, write, index } = bench()
   await run(applyIndex(tables, definition(), clock))
-  await run(markIndexBuilt(tables, declared()))
+  await run(makeReady(tables, clock, declared()))
   const wanted: string[] = []
   for (let row = 1; row <= 60; row++) {
     const at = 1_000_000 + row
@@ -242,7 +244,7 @@ async function pagesOf(
 test('CELL-6: a page ends where its cells are as much as an answer unpacks to, and the next one goes on', async () => {
   const { tables, clock, run, rest, write, index } = bench()
   await run(applyIndex(tables, definition(), clock))
-  await run(markIndexBuilt(tables, declared()))
+  await run(makeReady(tables, clock, declared()))
   const rows = Array.from({ length: 8 }, (_, row) => rowKey(row))
   for (const row of rows.keys()) {
     await write(row, 'BASE', 1, { driver: ann, at: row, fare: { total: -row } })
@@ -276,7 +278,7 @@ test('CELL-6: a page ends where its cells are as much as an answer unpacks to, a
 test('a row of more columns than one page has is not shown in part', async () => {
   const { store, tables, clock, run, rest, write, index } = bench()
   await run(applyIndex(tables, definition(), clock))
-  await run(markIndexBuilt(tables, declared()))
+  await run(makeReady(tables, clock, declared()))
   await write(1, 'BASE', 1, { driver: ann })
   const columns = Array.from({ length: 1_000 }, (_, nth) => `C${nth}`)
   const items = columns.map((column) => putItem({ rowKey: rowKey(1), column, refKey: 1 }, 1))
@@ -294,7 +296,7 @@ test('CELL-6: a page ends where the values of its entries are as much as an answ
   const { tables, clock, run, rest, write, index } = bench()
   const fields = [...definition().fields.slice(0, 2), note]
   await run(applyIndex(tables, { ...definition(), fields }, clock))
-  await run(markIndexBuilt(tables, { ...declared(), fields }))
+  await run(makeReady(tables, clock, { ...declared(), fields }))
   const rows = Array.from({ length: 10 }, (_, row) => rowKey(row))
   for (const row of rows.keys()) {
     await write(row, 'BASE', 1, { driver: ann, at: row, note: `${9 - row}${'é'.repeat(450_000)}` })
@@ -317,7 +319,7 @@ test('more than there is room for to be sorted is refused', async () => {
   const { tables, clock, run, rest, write, index } = bench()
   const fields = [...definition().fields.slice(0, 2), note]
   await run(applyIndex(tables, { ...definition(), fields }, clock))
-  await run(markIndexBuilt(tables, { ...declared(), fields }))
+  await run(makeReady(tables, clock, { ...declared(), fields }))
   for (let row = 0; row < 40; row++) {
     await write(row, 'BASE', 1, { driver: ann, at: row, note: 'x'.repeat(900_000) })
   }
@@ -335,32 +337,30 @@ test('IDX-6: an index answers queries once it holds the cells written before it'
   await run(applyIndex(tables, definition(), clock))
   expect(await run(applyIndex(tables, definition(), clock))).toBe('same')
   await expect(run(index.query({ driver: ann }))).rejects.toMatchObject({
-    ...{ code: 'unavailable', detail: { index: 'building' } },
-    message: expect.stringContaining('is being built'),
+    ...{ code: 'unavailable', detail: { index: 'declared' } },
+    message: expect.stringContaining('is declared: earlier rows are not in it yet'),
   })
   await rest()
   await write(2, 'BASE', 1, { driver: ann, at: '2026-01-02T00:00:00Z' })
-  expect((await run(compareCellIndex(parts))).faults).toEqual([
-    { rowKey: rowKey(1), kind: 'missing' },
-  ])
+  const { faults } = await run(compareCellIndex(parts))
+  expect(faults).toEqual([{ kind: 'missing', index: declared().name, entry: rowKey(1) }])
   const started = clock.wallMicros()
-  expect(await run(buildCellIndex(parts, started, 700_000))).toEqual({ shards: 2, rows: 2 })
+  await run(waitForGrace(parts, started, 700_000))
+  expect(await run(buildCellIndex(parts))).toMatchObject({ filled: { length: 2 }, rows: 2 })
   expect((clock.wallMicros() - started) / 1_000_000).toBeGreaterThan(700)
-  await run(markIndexBuilt(tables, declared()))
+  await run(makeReady(tables, clock, declared()))
   expect((await run(index.query({ driver: ann }))).items).toHaveLength(2)
   expect((await run(compareCellIndex(parts))).faults).toEqual([])
-  await expect(
-    run(applyIndex(tables, { ...definition(), fields: definition().fields.slice(0, 2) }, clock)),
-  ).rejects.toThrow('is defined differently already')
+  const other = { ...definition(), fields: definition().fields.slice(0, 2) }
+  await expect(run(applyIndex(tables, other, clock))).rejects.toThrow('is defined differently')
 })
 
 test('IDX-6: a build waits for no more than the grace, however far ahead the clock is by which it was declared', async () => {
-  const { tables, clock, run, write, parts } = bench()
-  await write(1, 'BASE', 1, { driver: ann })
+  const { tables, clock, run, parts } = bench()
   await run(applyIndex(tables, definition(), clock))
   const ahead = clock.wallMicros() + 150_000_000
   const startedMs = clock.monotonicMs()
-  expect(await run(buildCellIndex(parts, ahead, 0))).toEqual({ shards: 1, rows: 1 })
+  await run(waitForGrace(parts, ahead, 0))
   expect(clock.monotonicMs() - startedMs).toBeLessThan(10_000)
 })
 
@@ -381,7 +381,7 @@ test('IDX-6: a build waits for worklist rows behind a page of newer changes', as
       return Promise.resolve(looks < 3 ? { ...full, isWhole: false } : { rows: [], isWhole: true })
     },
   }
-  await run(buildCellIndex({ ...parts, port }, undefined))
+  await run(buildCellIndex({ ...parts, port }))
   expect(looks).toBe(3)
 })
 
@@ -400,7 +400,7 @@ test('IDX-6: a build waits for entries of rows that changed again before they we
       if (phase === 'filling') resolve(put(store, later, { driver: ann, fare: { total: 2 } }))
     }
     const only = { shards: [shardOf(rowKey(1))], onProgress }
-    void buildCellIndex({ ...parts, ...only }, undefined).then(() => ends.push(world.nowMicros))
+    void buildCellIndex({ ...parts, ...only }).then(() => ends.push(world.nowMicros))
   })
   await run(changed)
   await run(world.sleep(5_000_000))
@@ -408,7 +408,7 @@ test('IDX-6: a build waits for entries of rows that changed again before they we
   newRelay().start()
   await run(world.sleep(5_000_000))
   expect(ends).toHaveLength(1)
-  await run(markIndexBuilt(tables, declared()))
+  await run(makeReady(tables, clock, declared()))
   expect(shown(await run(index.query({ driver: ann })))).toEqual([[ann, null, 2, null]])
 })
 
@@ -422,7 +422,7 @@ test('IDX-6: a build takes a position in every shard, in case one replica alone 
     return points.map(({ position }) => position)
   }
   expect(await positions()).toEqual([1, 0, 0])
-  await run(buildCellIndex(parts, undefined))
+  await run(buildCellIndex(parts))
   const [, ...empty] = await positions()
   expect(empty).toEqual([1, 1])
 })
@@ -451,7 +451,7 @@ test('a malformed index definition is refused with the path of each mistake', ()
 test('a query finds a datetime that looks like milliseconds by the value its entry returned', async () => {
   const { tables, clock, run, rest, write, index } = bench()
   await run(applyIndex(tables, definition(), clock))
-  await run(markIndexBuilt(tables, declared()))
+  await run(makeReady(tables, clock, declared()))
   const given = 1_700_000_000_123
   await write(0, 'BASE', 0, { driver: ann, at: given })
   await write(1, 'BASE', 0, { driver: ann, at: '2026-01-31' })
@@ -474,7 +474,7 @@ test('a query finds a datetime that looks like milliseconds by the value its ent
 test('dates of each year from 1 to 9999 are found, sorted and told; others are no values', async () => {
   const { tables, clock, run, rest, write, index } = bench()
   await run(applyIndex(tables, definition(), clock))
-  await run(markIndexBuilt(tables, declared()))
+  await run(makeReady(tables, clock, declared()))
   const dates = ['0001-01-01', '1606-07-15', '1969-07-20', '2020-01-01', '2300-01-01', '9999-12-31']
   for (const [row, at] of [...dates, '0000-01-01', 'soon'].entries()) {
     await write(row, 'BASE', 0, { driver: ann, at })

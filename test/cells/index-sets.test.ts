@@ -20,8 +20,8 @@ import {
 import type { DropProgress } from '../../src/cells/index-drop.ts'
 import {
   applyIndex,
-  droppedMeanwhile,
   KeptIndexes,
+  markIndexBuilding,
   markIndexBuilt,
   readIndexes,
 } from '../../src/cells/index-registry.ts'
@@ -35,7 +35,8 @@ import { nodeId, type GroupId } from '../../src/base/ids.ts'
 import { placementOver } from '../../src/placement/placement.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
-import { schemaTrustMs } from '../../src/tables/limits.ts'
+import { schemaTrustMs } from '../../src/indexes/limits.ts'
+import { droppedMeanwhile } from '../../src/indexes/state.ts'
 import { IndexRelay } from '../../src/tables/index-relay.ts'
 import type { GroupPort } from '../../src/group/group-port.ts'
 import { LocalGroups } from '../../src/txn/local-groups.ts'
@@ -119,7 +120,8 @@ function bench(delayMs = 1) {
     rest: (ms = 15_000) => run(world.sleep(ms * 1000)),
     ready: async (field: string) => {
       const index = await declared(field)
-      await run(buildCellIndex(parts(index), undefined))
+      await run(buildCellIndex(parts(index)))
+      await run(markIndexBuilding(tables, index))
       await run(markIndexBuilt(tables, index))
       await spread()
       return index
@@ -180,12 +182,12 @@ test('IDX-8: an index is built when all sets have heard of it, and not before', 
   await run(applyIndex(tables, definition('city'), clock))
   await expect(spread()).rejects.toMatchObject({ code: 'unavailable' })
   const [known] = await run(readIndexes(tables, datastore))
-  expect(known).toMatchObject({ isKnown: false })
+  expect(known).toMatchObject({ state: 'declared' })
   at(replicas, other).isCutOff = false
   const before = clock.wallMicros()
   await declared('city')
   const [told] = await run(readIndexes(tables, datastore))
-  expect(told).toMatchObject({ isKnown: true, isBuilding: true })
+  expect(told).toMatchObject({ state: 'known', isSpread: true })
   expect(told?.declaredAt).toBeGreaterThanOrEqual(before)
 })
 
@@ -303,7 +305,8 @@ test('IDX-9: a dropped index leaves nothing, whatever was under way, and another
   expect(storedName(second)).not.toBe(storedName(first))
   // Who dropped the first one, and was slow, drops no other.
   await expect(drop(0, 0, first.number)).rejects.toThrow('was dropped meanwhile')
-  await run(buildCellIndex(parts(second), undefined))
+  await run(buildCellIndex(parts(second)))
+  await run(markIndexBuilding(tables, second))
   await run(markIndexBuilt(tables, second))
   await spread()
   await rest(2 * schemaTrustMs)
@@ -321,7 +324,7 @@ test('IDX-9: index backfill re-checks before each row that the index still exist
     looks += 1
     if (looks > 1) throw droppedMeanwhile('by_it')
   }
-  await expect(run(buildCellIndex({ ...parts(index), checkKept }, undefined))).rejects.toThrow(
+  await expect(run(buildCellIndex({ ...parts(index), checkKept }))).rejects.toThrow(
     'was dropped meanwhile',
   )
   expect(looks).toBe(2)

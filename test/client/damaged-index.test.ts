@@ -62,7 +62,11 @@ test.each<[string, object, string]>([
     { column_defs: [{ column_key: 'BASE', fields: [...fields, ...holed] }] },
     'field is a member of the cell',
   ],
-  ['a list of columns whose length is a lie', { column_defs: lying }, 'column_defs: the list has a m'],
+  [
+    'a list of columns whose length is a lie',
+    { column_defs: lying },
+    'column_defs: the list has a m',
+  ],
 ])('an index is refused for %s, and nothing is stored', async (_, members, words) => {
   const { run, indexes, put } = bench()
   await expect(run(indexes.apply({ ...definition('odd'), ...members }))).rejects.toMatchObject({
@@ -133,7 +137,7 @@ test('a build of some shards leaves an index unready, and one of all shards make
   await run(indexes.apply(definition('by_city')))
   const build = (shards?: readonly number[]): Promise<object> =>
     run(indexes.build('by_city', { graceMs: 0, ...(shards !== undefined && { shards }) }))
-  const isBuilding = async (): Promise<unknown> => (await run(indexes.list()))[0]?.isBuilding
+  const isBuilding = async (): Promise<boolean> => (await run(indexes.list()))[0]?.state !== 'ready'
   await expect(build([])).rejects.toMatchObject({
     code: 'invalid',
     message: expect.stringContaining('one at least'),

@@ -8,9 +8,10 @@ import { createMetrics } from '../../src/node/metrics.ts'
 import { operationRoutes } from '../../src/node/operations.ts'
 import { openCellTables } from '../../src/cells/cell-table.ts'
 import { checkDefinition } from '../../src/cells/index-definition.ts'
-import { applyIndex, markIndexBuilt } from '../../src/cells/index-registry.ts'
+import { applyIndex } from '../../src/cells/index-registry.ts'
 import { LocalGroups } from '../../src/txn/local-groups.ts'
 import { rowKey, settled } from '../cells/kit.ts'
+import { makeReady } from '../cells/ready-index.ts'
 import { createGatewayBench, type GatewayBench, type Init } from './kit.ts'
 
 const row = rowKey(1)
@@ -160,7 +161,7 @@ async function declareIndex({ bench, replica }: GatewayBench, isBuilt = true): P
   const tables = openCellTables(new LocalGroups(replica), { clock, random: bench.random })
   await settled(bench.world, applyIndex(tables, checked.definition, clock))
   if (!isBuilt) return
-  await settled(bench.world, markIndexBuilt(tables, { ...checked.definition, number: 1 }))
+  await settled(bench.world, makeReady(tables, clock, { ...checked.definition, number: 1 }))
 }
 
 const segments: Readonly<Record<string, string>> = {
@@ -202,7 +203,7 @@ test('a query of an index that is being built gets 503 and says why', async () =
   await declareIndex(gateway, false)
   const { status, body } = await gateway.ask('GET', '/indexes/by_city?city=Berlin')
   expect(status).toBe(503)
-  expect(body).toMatchObject({ code: 'unavailable', retry: 'safe', index: 'building' })
+  expect(body).toMatchObject({ code: 'unavailable', retry: 'safe', index: 'declared' })
   const document = await served()
   const problem = at(document, 'components', 'schemas', 'Problem')
   expect(validatorOf(document).validate(inDocument(problem), body)).toBe(true)

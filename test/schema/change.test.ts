@@ -54,6 +54,12 @@ test.each([
     ['table T is new', 'index I on T is new'],
   ],
   [
+    'an index on a table that is there',
+    'CREATE LOCAL INDEX BySize',
+    'CREATE UNIQUE LOCAL INDEX ByTime ON Photo(at); CREATE LOCAL INDEX BySize',
+    ['index ByTime on Photo is new; trilithon index build ByTime makes it ready to be asked'],
+  ],
+  [
     'an optional property',
     'required string mail;',
     'required string mail; optional json note;',
@@ -185,11 +191,6 @@ test.each([
     `table Photo would change from IN TABLE User, ENTITY GROUP KEY(id) REFERENCES User to ENTITY GROUP ROOT, but ${moved}`,
   ],
   [
-    'CREATE LOCAL INDEX BySize',
-    'CREATE LOCAL INDEX ByTime ON Photo(at); CREATE LOCAL INDEX BySize',
-    'index ByTime on Photo is new, but the rows of Photo that are there would be missing from it; declare it together with its table, or make it GLOBAL',
-  ],
-  [
     'ON Photo(id, size);',
     'ON Photo(size);',
     'index BySize would be declared differently, but its entries are stored as it was declared',
@@ -202,7 +203,7 @@ test.each([
   [
     'CREATE LOCAL INDEX BySize ON Photo(id, size);',
     '',
-    'index BySize is gone, but its entries are there, and programs of the earlier version ask it',
+    'index BySize is gone, but its entries are there, and programs of the earlier version ask it; take it out first: trilithon index drop BySize',
   ],
   [
     'SCHEMA S;',

@@ -4,6 +4,7 @@ import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
 import { firstVersion, nextVersion, type SchemaVersion } from '../../schema/version.ts'
+import { noLives } from '../../src/tables/index-life.ts'
 import { SchemaWatch } from '../../src/tables/schema-watch.ts'
 import { rootKey } from '../../src/tables/tables.ts'
 import { typed } from '../../src/tables/types.ts'
@@ -49,7 +50,7 @@ function secondVersion(): SchemaVersion {
 /** One that goes by the second version, and one that began when there was the first, and has heard of it since. */
 function earlyWatch(): SchemaWatch {
   const clock = new TestClock()
-  const view = { version: second, building: new Map() }
+  const view = { version: second, lives: noLives }
   const declared = earlyTeams.model
   const own = { clock, opened: first, declared, view, askedAt: momentOf(clock) }
   return new SchemaWatch({ ...own, trustMs: 1e9, look: () => Promise.resolve(view) })

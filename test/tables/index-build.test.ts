@@ -6,20 +6,18 @@ import type { GroupId } from '../../src/base/ids.ts'
 import { checkedPage } from '../../src/client/indexes.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { compileSchema } from '../../src/tables/compile.ts'
-import { compareIndex, makeIndex, removeLeftOvers } from '../../src/tables/index-compare.ts'
-import { buildIndex, type UpkeepParts } from '../../src/tables/index-upkeep.ts'
-import { MisfitRows } from '../../src/tables/index-misfits.ts'
+import { compareGlobal as compareIndex, removeLeftOvers } from '../../src/tables/index-compare.ts'
+import { buildIndex, clearDropped, dropIndex } from '../../src/tables/index-build.ts'
+import { lifeOf, type IndexLife } from '../../src/tables/index-life.ts'
+import { makeIndex } from '../../src/tables/index-make.ts'
+import type { GlobalUpkeep } from '../../src/tables/index-parts.ts'
+import { markReady, noteBuilding } from '../../src/tables/index-steps.ts'
+import { fillIndex } from '../../src/tables/index-upkeep.ts'
+import { MisfitRows } from '../../src/indexes/misfits.ts'
 import { indexGroups } from '../../src/tables/global-entries.ts'
 import { openTables } from '../../src/tables/open.ts'
 import { defaultTransactionLimits } from '../../src/txn/limits.ts'
-import {
-  applySchema,
-  markBuilt,
-  readSchemaView,
-  versionsWithDropped,
-  withdrawIndex,
-} from '../../src/tables/registry.ts'
-import { clearIndex } from '../../src/tables/index-clear.ts'
+import { applySchema, readSchemaView } from '../../src/tables/registry.ts'
 import { SchemaWatch } from '../../src/tables/schema-watch.ts'
 import { Sessions } from '../../src/txn/session.ts'
 import { momentOf } from '../../src/time/moments.ts'
@@ -39,7 +37,7 @@ const first = schemaOf('')
 const second = schemaOf('CREATE GLOBAL INDEX CarsByCity ON Car(city) STORING (seats) SHARDS 2;')
 const trustMs = 1_000
 
-function optionsOf(node: RelayNode, bench: GlobalBench): UpkeepParts['options'] {
+function optionsOf(node: RelayNode, bench: GlobalBench): GlobalUpkeep['options'] {
   const random = bench.world.random.fork('upkeep')
   return { clock: node.clock, random, intents: new Sessions(node.clock, random) }
 }
@@ -47,17 +45,23 @@ function optionsOf(node: RelayNode, bench: GlobalBench): UpkeepParts['options'] 
 /** For who builds an index of the schema that the cluster has now. */
 async function partsOf(
   { groups: port, replica, clock }: RelayNode,
-  options: UpkeepParts['options'],
+  options: GlobalUpkeep['options'],
   name: string,
-): Promise<UpkeepParts> {
+): Promise<GlobalUpkeep> {
   const view = await readSchemaView(port, 'Fleet', { clock })
   const schema = view && compileSchema(view.version)
   const index = schema?.globals.get(name)
   const table = schema?.tables.get(index?.table ?? '')
   if (!schema || !table || !index) throw new Error('the index was applied')
-  const list: UpkeepParts['list'] = (...asked) => replica.groups(...asked, 1_000)
+  const list: GlobalUpkeep['list'] = (...asked) => replica.groups(...asked, 1_000)
   const misfits = new MisfitRows()
   return { port, schema, table, index, options, list, misfits, onProgress: () => undefined }
+}
+
+async function lifeIn(node: RelayNode, name: string): Promise<IndexLife> {
+  const view = await readSchemaView(node.groups, 'Fleet', { clock: node.clock })
+  if (view === undefined) throw new Error('the schema was applied')
+  return lifeOf(view.lives, name)
 }
 
 async function opened(bench: GlobalBench, node: RelayNode, schema: Schema): Promise<PlainTables> {
@@ -124,7 +128,7 @@ test('IDX-6: an index answers once it holds all rows, also those that earlier pr
   for (let car = 1; car <= 5; car++) await run(put(before, car, 'Oslo'))
   await run(applySchema(n1.groups, second, options))
   const after = await run(opened(bench, n1, second))
-  await expect(run(after.index(Car, 'CarsByCity', {}))).rejects.toThrow('is being built')
+  await expect(run(after.index(Car, 'CarsByCity', {}))).rejects.toThrow('is known to writers')
   // Within its trust the program of before may still write as if there was no index.
   await run(put(before, 6, 'Rome'))
   // One program has put the entry of a row that another one removes, and does not know of.
@@ -133,15 +137,13 @@ test('IDX-6: an index answers once it holds all rows, also those that earlier pr
   await run(bench.world.sleep(1_500_000))
   await run(put(before, 1, 'Rome'))
   await run(put(after, 2, 'Rome', 4))
-  const view = await run(readSchemaView(n1.groups, 'Fleet', { clock: n1.clock }))
   const parts = await run(partsOf(n1, options, 'CarsByCity'))
   await rest()
   const kinds = (await run(compareIndex(parts))).faults.map(({ kind }) => kind)
   expect(kinds).toEqual(['missing', 'missing', 'missing', 'missing', 'left-over'])
-  expect(await run(makeIndex(parts, view?.building.get('CarsByCity'), 2_000))).toEqual({
+  expect(await run(buildIndex(parts, await run(lifeIn(n1, 'CarsByCity')), 2_000))).toEqual({
     ...{ groups: 7, rows: 6, removed: 1, misfits: { count: 0, rows: [] } },
   })
-  await run(markBuilt(n1.groups, 'Fleet', parts.index, options))
   const compared = { groups: 7, rows: 6, entries: 6, faults: [], misfits: { count: 0, rows: [] } }
   expect(await run(compareIndex(parts))).toEqual(compared)
   // A row or an entry a step: each page begins behind the one before it.
@@ -153,8 +155,7 @@ test('IDX-6: an index answers once it holds all rows, also those that earlier pr
     { car: 6, city: 'Rome' },
   ])
   // The check finds a left-over entry, and the worklist of its row's group takes it out.
-  const [group] = indexGroups(parts.index)
-  expect(group).toBeDefined()
+  expect(indexGroups(parts.index)[0]).toBeDefined()
   await run(remove(before, 3))
   await rest()
   expect(await run(removeLeftOvers(parts))).toBe(0)
@@ -164,7 +165,7 @@ test('IDX-6: an index answers once it holds all rows, also those that earlier pr
   const at = async (): Promise<number> =>
     (await n1.replica.read(emptied, 'snapshot', 1_000)).position
   const position = await run(at())
-  await run(buildIndex(parts, undefined))
+  await run(fillIndex(parts))
   expect(await run(at())).toBe(position + 1)
 })
 
@@ -181,7 +182,7 @@ test('IDX-6: a build takes a position in a group whose rows have no entries', as
   const group = db.group({ table: 'Car', key: { car: 1 } })
   const at = async (): Promise<number> => (await n1.replica.read(group, 'snapshot', 1_000)).position
   const position = await run(at())
-  await run(buildIndex(parts, undefined))
+  await run(fillIndex(parts))
   expect(await run(at())).toBe(position + 1)
 })
 
@@ -205,7 +206,7 @@ test('IDX-6: rows whose entries are too large for one transaction are filled in 
   const index = 'CREATE GLOBAL INDEX TripsByTag ON Trip(tag) STORING (note);'
   await run(applySchema(n1.groups, schemaOf(trips + index), options))
   const parts = await run(partsOf(n1, options, 'TripsByTag'))
-  expect(await run(buildIndex(parts, undefined))).toEqual({ groups: 1, rows: 60 })
+  expect(await run(fillIndex(parts))).toEqual({ groups: 1, rows: 60, removed: 0 })
   const misfits = { count: 0, rows: [] }
   const report = { groups: 1, rows: 60, entries: 2_400, faults: [], misfits }
   expect(await run(compareIndex(parts))).toEqual(report)
@@ -227,7 +228,7 @@ test('IDX-6: a build waits for entries that changed again before they were relay
     const onProgress = ({ phase }: { phase: string }): void => {
       if (phase === 'filling') resolve(put(db, 1, 'Oslo', 4).then(() => undefined))
     }
-    void buildIndex({ ...parts, onProgress }, undefined).then(() => ends.push(world.nowMicros))
+    void fillIndex({ ...parts, onProgress }).then(() => ends.push(world.nowMicros))
   })
   await run(relaying)
   await run(world.sleep(5_000_000))
@@ -243,8 +244,7 @@ test('IDX-6: the grace begins when the declaration is known, however long ago th
   const { node, run, world } = bench
   const n1 = node('n1')
   const options = optionsOf(n1, bench)
-  const since = async (): Promise<number | undefined> =>
-    (await readSchemaView(n1.groups, 'Fleet', options))?.building.get('CarsByCity')
+  const life = (): Promise<IndexLife> => lifeIn(n1, 'CarsByCity')
   await run(applySchema(n1.groups, first, options))
   n1.replica.mishaps.push('answer-lost')
   const unknown = { code: 'unknown-outcome' }
@@ -252,15 +252,19 @@ test('IDX-6: the grace begins when the declaration is known, however long ago th
   // For all that the caller knows, it may have taken effect a moment ago.
   await run(world.sleep(1_000_000_000))
   const parts = await run(partsOf(n1, options, 'CarsByCity'))
-  const declaredAt = await run(since())
-  const beganAt = world.nowMicros
-  await run(buildIndex(parts, declaredAt, 60_000))
-  expect(world.nowMicros - beganAt).toBeGreaterThanOrEqual(60_000_000)
+  const declared = await run(life())
+  expect(declared.state).toBe('declared')
   const askedAt = n1.clock.wallMicros()
   expect(await run(applySchema(n1.groups, second, options))).toMatchObject({ kind: 'same' })
-  const known = await run(since())
-  expect(known).toBeGreaterThanOrEqual(askedAt)
-  expect(known).toBeLessThan(askedAt + 1_000_000)
+  const known = await run(life())
+  expect(known.state).toBe('known')
+  expect(known.since).toBeGreaterThanOrEqual(askedAt)
+  expect(known.since).toBeLessThan(askedAt + 1_000_000)
+  const beganAt = world.nowMicros
+  n1.relay.start()
+  await run(buildIndex(parts, declared, 60_000))
+  expect(world.nowMicros - beganAt).toBeGreaterThanOrEqual(60_000_000)
+  expect((await run(life())).state).toBe('ready')
 })
 
 test('IDX-6: a program that was suspended looks at the registry again before it writes', async () => {
@@ -361,24 +365,24 @@ test('writers can shorten, empty and delete older rows under an index, and its b
   await rest()
   await run(applySchema(n1.groups, manyNotes, options))
   const after = await run(openedNotes(bench, n1, manyNotes))
-  const partsFor = async (name: string): Promise<UpkeepParts> => {
+  const partsFor = async (name: string): Promise<GlobalUpkeep> => {
     const view = await run(readSchemaView(n1.groups, 'Notes', { clock: n1.clock }))
     const schema = view && compileSchema(view.version)
     const index = schema?.globals.get(name)
     const table = schema?.tables.get('Note')
     if (!schema || !table || !index) throw new Error('the index was applied')
-    const list: UpkeepParts['list'] = (...asked) => n1.replica.groups(...asked, 1_000)
+    const list: GlobalUpkeep['list'] = (...asked) => n1.replica.groups(...asked, 1_000)
     const [port, misfits] = [n1.groups, new MisfitRows()]
     const bounded = { ...options, limits: { ...fewLimits, transactionMutationsMax: 7 } }
     const common = { port, schema, table, index, list, misfits, onProgress: () => undefined }
     return { ...common, options: bounded }
   }
-  const built = await run(makeIndex(await partsFor('NotesByTitle'), undefined))
+  const built = await run(makeIndex(await partsFor('NotesByTitle')))
   const { count, rows } = built.misfits
   expect(count).toBe(3)
   expect(rows).toHaveLength(3)
   expect(rows.join()).toContain('"longer"')
-  await run(makeIndex(await partsFor('TitlesByTags'), undefined))
+  await run(makeIndex(await partsFor('TitlesByTags')))
   const titles = await run(compareIndex(await partsFor('NotesByTitle')))
   expect(titles).toMatchObject({ entries: 2, faults: [], misfits: { count: 3 } })
   expect(await run(compareIndex(await partsFor('TitlesByTags')))).toMatchObject({
@@ -415,7 +419,7 @@ test('IDX-6: an index that is being built can be dropped, and declared anew unde
   const db = await run(opened(bench, n1, second))
   for (let car = 1; car <= 3; car++) await run(put(db, car, 'Oslo'))
   const parts = await run(partsOf(n1, options, 'CarsByCity'))
-  await run(buildIndex(parts, undefined))
+  await run(fillIndex(parts))
   const entries = async (): Promise<number> => {
     const groups = await Promise.all(
       indexGroups(parts.index).map((group) => n1.replica.scan(group, wholeGroup)),
@@ -424,9 +428,10 @@ test('IDX-6: an index that is being built can be dropped, and declared anew unde
   }
   expect(await run(entries())).toBe(3)
 
-  await run(withdrawIndex(n1.groups, 'Fleet', parts.index, options))
+  await run(dropIndex(parts))
   const dropped = await run(readSchemaView(n1.groups, 'Fleet', { clock }))
-  expect(dropped).toMatchObject({ version: { version: 3 }, building: new Map() })
+  const withdrawn = [{ name: 'CarsByCity', number: parts.index.number, version: 2 }]
+  expect(dropped).toMatchObject({ version: { version: 3 }, lives: { withdrawn } })
   expect(dropped?.version.schema).toEqual({ ...second, indexes: [] })
   // A program that opened it before gets an error, and keeps it no more.
   await expect(run(db.index(Car, 'CarsByCity', {}))).rejects.toThrow('was dropped')
@@ -434,19 +439,17 @@ test('IDX-6: an index that is being built can be dropped, and declared anew unde
   await run(put(db, 4, 'Oslo'))
   await rest()
   expect(await run(entries())).toBe(3)
-  if (dropped === undefined) throw new Error('the schema was applied')
-  const before = await run(versionsWithDropped(n1.groups, dropped.version, 'CarsByCity', { clock }))
-  expect(before.map(({ version }) => version)).toEqual([2])
-  expect(await run(clearIndex({ ...parts, rowsAtOnce: 1 }, 0))).toBe(3)
+  expect(await run(clearDropped({ ...parts, rowsAtOnce: 1 }, 0))).toBe(3)
   expect(await run(entries())).toBe(0)
+  const cleared = await run(readSchemaView(n1.groups, 'Fleet', { clock }))
+  expect(cleared?.lives.withdrawn).toEqual([])
 
   const again = await run(applySchema(n1.groups, second, options))
   expect(again).toMatchObject({ kind: 'next', version: { version: 4 } })
   expect(again.version.numbers.stored['CarsByCity']).not.toBe(parts.index.number)
   await expect(run(db.index(Car, 'CarsByCity', {}))).rejects.toThrow('was dropped')
   const anew = await run(partsOf(n1, options, 'CarsByCity'))
-  expect((await run(makeIndex(anew, undefined))).rows).toBe(4)
-  await run(markBuilt(n1.groups, 'Fleet', anew.index, options))
+  expect((await run(buildIndex(anew, await run(lifeIn(n1, 'CarsByCity')), 0))).rows).toBe(4)
   // By its old number it would find nothing.
   await run(bench.world.sleep(2_000_000))
   await run(put(db, 5, 'Rome'))
@@ -454,9 +457,6 @@ test('IDX-6: an index that is being built can be dropped, and declared anew unde
   await rest()
   const fresh = await run(opened(bench, n1, second))
   expect((await run(fresh.index(Car, 'CarsByCity', {}))).items).toHaveLength(5)
-  await expect(run(withdrawIndex(n1.groups, 'Fleet', anew.index, options))).rejects.toThrow(
-    'is ready, and programs may ask it',
-  )
 })
 
 test('IDX-6: a build that ends late does not make an index ready that was dropped and declared anew', async () => {
@@ -470,30 +470,31 @@ test('IDX-6: a build that ends late does not make an index ready that was droppe
   for (let car = 1; car <= 3; car++) await run(put(db, car, 'Oslo'))
   await run(applySchema(n1.groups, second, options))
   const late = await run(partsOf(n1, options, 'CarsByCity'))
-  await run(makeIndex(late, undefined))
-  await run(withdrawIndex(n1.groups, 'Fleet', late.index, options))
+  await run(makeIndex(late))
+  await run(dropIndex(late, 0))
   await run(applySchema(n1.groups, second, options))
-  for (const work of [markBuilt, withdrawIndex]) {
-    await expect(run(work(n1.groups, 'Fleet', late.index, options))).rejects.toThrow(
-      'index CarsByCity was dropped meanwhile',
-    )
+  const steps = [
+    (): Promise<unknown> => noteBuilding(n1.groups, 'Fleet', late.index, options),
+    (): Promise<unknown> => markReady(n1.groups, 'Fleet', late.index, 1, options),
+    (): Promise<unknown> => dropIndex(late, 0),
+  ]
+  for (const step of steps) {
+    await expect(run(step())).rejects.toThrow('index CarsByCity was dropped meanwhile')
   }
   await rest()
   const fresh = await run(opened(bench, n1, second))
-  await expect(run(fresh.index(Car, 'CarsByCity', {}))).rejects.toThrow('is being built')
+  await expect(run(fresh.index(Car, 'CarsByCity', {}))).rejects.toThrow('is known to writers')
 })
 
 test('IDX-6: a build of an index that is dropped meanwhile ends', async () => {
   const bench = globalBench()
   const { node, run } = bench
   const n1 = node('n1')
-  n1.relay.start()
   const options = optionsOf(n1, bench)
-  await run(applySchema(n1.groups, first, options))
-  await run(applySchema(n1.groups, second, options))
+  for (const schema of [first, second]) await run(applySchema(n1.groups, schema, options))
   const parts = await run(partsOf(n1, options, 'CarsByCity'))
   const checkWanted = (): Promise<void> => Promise.reject(new Error('dropped'))
-  await expect(run(buildIndex({ ...parts, checkWanted }, undefined))).rejects.toThrow('dropped')
+  await expect(run(fillIndex({ ...parts, checkWanted }))).rejects.toThrow('dropped')
 })
 
 const wholeGroup = { gte: new Uint8Array(0), lt: Uint8Array.of(0xff) }

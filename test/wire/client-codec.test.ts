@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { assert } from '../../src/base/assert.ts'
-import { retryByCode, isStoreErrorCode } from '../../src/base/errors.ts'
+import { retryByCode, isStoreErrorCode, unreadyIndexes } from '../../src/base/errors.ts'
 import { nodeId } from '../../src/base/ids.ts'
 import { pack, unpack, type Packable } from '../../src/base/pack.ts'
 import type { ShardPosition, StoredCell, Written } from '../../src/cells/cell.ts'
@@ -85,7 +85,10 @@ const problems: fc.Arbitrary<Problem> = fc.oneof(
       code: fc.constantFrom(...codes.filter((code) => !ofTransactions.some((of) => of === code))),
       message: text,
       // An index that is being built is of no damaged store.
-      detail: fc.oneof(details, fc.constant({ index: 'building' } as const)),
+      detail: fc.oneof(
+        details,
+        fc.constantFrom(...unreadyIndexes).map((index) => ({ index })),
+      ),
     },
     { noNullPrototype: true },
   ),

@@ -1,5 +1,5 @@
 /** Parts that client requests and answers have in common, as positional arrays, checked when read. */
-import type { StoreErrorDetail } from '../../base/errors.ts'
+import { unreadyIndexes, type StoreErrorDetail } from '../../base/errors.ts'
 import type { Packable } from '../../base/pack.ts'
 import { packedBodyBytesMax } from '../../cells/body.ts'
 import type { ShardLeader, ShardPosition, StoredCell } from '../../cells/cell.ts'
@@ -81,13 +81,14 @@ export function problem(value: unknown): Problem {
   const [group, limit, limitValue, actual, state, attempts] = details
   const code = codeOfWord(word, state)
   if (code === undefined) throw new field.MalformedError('problem has no known code')
+  const unready = unreadyIndexes.find((one) => one === state)
   const detail: StoreErrorDetail = {
     ...(!field.isAbsent(group) && { group: field.group(group) }),
     ...(!field.isAbsent(limit) && { limit: text(limit, 'limit') }),
     ...(!field.isAbsent(limitValue) && { limitValue: number(limitValue, 'limit value') }),
     ...(!field.isAbsent(actual) && { actual: number(actual, 'actual') }),
     ...((state === 'log' || state === 'data') && { store: state }),
-    ...(state === 'building' && { index: state }),
+    ...(unready !== undefined && { index: unready }),
     ...(typeof state === 'number' && { retryAfterMs: field.count(state, 'retry after') }),
     ...(!field.isAbsent(attempts) && { attempts: field.count(attempts, 'attempts') }),
   }

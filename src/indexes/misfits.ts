@@ -1,6 +1,7 @@
 /**
- * Rows with values that are too long for an index: they were written before it was declared, or by whoever does not
- * know it. They stay as they are, are not found by these values, and are told when the index is built or compared.
+ * Rows with values that are too long for an index: they are older than its declaration, or come from a
+ * program that does not know it. They stay as they are, queries by these values do not find them, and
+ * each build and comparison of the index reports them.
  */
 import { latin1 } from '../base/bytes.ts'
 import type { GroupId } from '../base/ids.ts'
@@ -13,7 +14,7 @@ export interface Misfits {
 }
 
 export const misfitsNamedMax = 20
-/** Beyond so many a row may be counted twice. */
+/** Beyond this number a row may be counted twice. */
 const seenMax = 100_000
 
 export class MisfitRows {

@@ -3,7 +3,8 @@ import { expect, test } from 'vitest'
 import { createClock, epochMicros, MachineClock } from '../../sim/world/clock.ts'
 import { SimProcess } from '../../sim/world/sim-process.ts'
 import { World } from '../../sim/world/world.ts'
-import { waitForGrace } from '../../src/tables/index-grace.ts'
+import { waitForGrace } from '../../src/indexes/grace.ts'
+import type { Progress } from '../../src/indexes/report.ts'
 
 const graceMs = 60_000
 const skew = { offsetMicros: 0, driftPpm: 0, timerLatenessMicros: 0 }
@@ -21,7 +22,7 @@ async function waited(agoSeconds: number, jumpSeconds = 0): Promise<Waited> {
   const random = world.random.fork('clock')
   const clock = createClock(new SimProcess(world, 'builder'), skew, random, machine)
   const told: [number, number][] = []
-  const onProgress = ({ done, total }: { done: number; total: number }): void => {
+  const onProgress = ({ done, total = 0 }: Progress): void => {
     told.push([done, total])
   }
   let isDone = false

@@ -1,32 +1,29 @@
 /**
- * What a build of an index waits for first: the end of whatever was begun by those who did not know the
- * index yet, which is so a grace after it was declared (SPEC.md "Global indexes").
+ * What a build of an index waits for first: the end of all transactions of programs that did not know
+ * the index yet. They have ended a grace after it was declared (`../tables/SPEC.md` "The life of an index").
  */
 import type { Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import { checkSignal } from '../txn/signalled.ts'
 import { pause } from '../time/moments.ts'
 import { upkeepBounds } from './limits.ts'
+import type { Progress } from './report.ts'
 
 export interface GraceParts {
   readonly clock: Clock
   readonly signal?: AbortSignal | undefined
   /** In seconds; called after each step. */
-  onProgress(progress: {
-    readonly phase: 'waiting'
-    readonly done: number
-    readonly total: number
-  }): void
+  onProgress(progress: Progress): void
 }
 
-/** To be begun by who has read that the index is declared; `declaredAt` is by anybody's wall clock. */
+/** To be begun by who has read that the index is declared; `declaredAt` is by the wall clock of another program, maybe. */
 export async function waitForGrace(
   { clock, onProgress, signal }: GraceParts,
   declaredAt: Timestamp,
   graceMs: number,
 ): Promise<void> {
-  // By a clock that is ahead it was declared in time to come, but what was read had been by now: nobody
-  // waits for the minutes that clocks are apart. From here on no wall clock has a say.
+  // By a clock that is ahead the index was declared in time to come, but it is declared by now: the build
+  // does not wait for the minutes that clocks are apart. From here on no wall clock has a say.
   const passedMs = Math.max(0, clock.wallMicros() - declaredAt) / 1000
   const waitMs = graceMs - passedMs
   const total = Math.ceil(waitMs / 1000)

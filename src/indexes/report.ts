@@ -1,0 +1,39 @@
+/** What a build, a comparison or a drop of an index tells of itself. */
+import { StoreError } from '../base/errors.ts'
+import type { IndexPlace } from './state.ts'
+
+export const upkeepPhases = [
+  'waiting',
+  'counting',
+  'filling',
+  'relaying',
+  'comparing',
+  'clearing',
+] as const
+
+export interface Progress {
+  readonly phase: (typeof upkeepPhases)[number]
+  /** Seconds while it waits; groups or shards otherwise. */
+  readonly done: number
+  /** Absent while it is not known. */
+  readonly total?: number
+}
+
+/** Faults listed; a longer report is of no help. */
+export const indexFaultsMax = 1000
+
+/** An entry that is not what its row says. */
+export interface IndexFault {
+  readonly kind: 'missing' | 'left-over' | 'other-content'
+  readonly index: string
+  /** The entry, in words; of an index over cells, the row's key. */
+  readonly entry: string
+}
+
+/** Why an index that is filled is not ready. */
+export function notRight({ name, flags }: IndexPlace, faults: readonly IndexFault[]): StoreError {
+  const [first] = faults
+  const words = first === undefined ? '' : `, the first one ${first.kind}: ${first.entry}`
+  const message = `index ${name} is filled, and not ready: ${faults.length} entries are not what their rows say${words}; trilithon index build ${flags} ${name} fills it again`
+  return new StoreError('unavailable', message, { index: 'building' })
+}
