@@ -15,7 +15,7 @@ export interface RetryLimits {
   readonly retriesMax: number
   /** There from the beginning, and again by and by, however little is answered. */
   readonly retriesFree: number
-  /** One of the free ones in this number of milliseconds. */
+  /** One of the free ones comes back in this number of milliseconds. */
   readonly freeEveryMs: number
 }
 

@@ -17,7 +17,9 @@ export interface WindowLimits {
   readonly fewMax: number
 }
 
-/** Once a node has refused, a round trip adds one of this many parts, and one request at least. */
+/**
+ * Once a node has refused, a round trip adds one of this many parts of the window, and one request at least.
+ */
 const growthParts = 8
 
 export class Window {
