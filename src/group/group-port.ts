@@ -1,5 +1,5 @@
 /**
- * What transactions stand on: one group's rows at a timestamp, and a commit. In a node it is the
+ * The port under transactions: one group's rows at a timestamp, and a commit. In a node it is the
  * replica itself, in an application the client library over the wire; both behave alike.
  */
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
@@ -43,7 +43,7 @@ export interface FirstRead {
   readonly view: View
   /** In the order of the keys; fewer when the answer was full. */
   readonly rows: readonly (Row | undefined)[]
-  /** Present when a range was asked for. */
+  /** Present when the read names a range. */
   readonly page?: RowPage
 }
 

@@ -60,7 +60,7 @@ const writer = new ByteWriter()
 
 /**
  * format 1 · sequence, attempt, floor · expiry 8 · session · allocations: how many, each · mutations: how
- * many, each: what it has 1 · length of the key · of the value · slots: how many, each: allocation,
+ * many, each: flags 1 · length of the key · of the value · slots: how many, each: allocation,
  * side 1, offset · key · value. Numbers without a length are counts (`ByteWriter`).
  */
 export function encodeTransaction(transaction: Transaction): Uint8Array {

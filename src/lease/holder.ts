@@ -123,7 +123,7 @@ export class HeldLeases {
 
   /**
    * The peer's answer. `drop` is called with each group that it has newly revoked, before the lease is
-   * extended: what is registered there, or is still on its way, counts no more. Returns whether the
+   * extended: a registration there, or one still on its way, counts no more. Returns whether the
    * peer waits to hear that this is done.
    */
   onRenewed(
@@ -162,7 +162,7 @@ export class HeldLeases {
     for (const [peer, held] of this.#held) {
       if (held.term !== undefined) messages.push([peer, { kind: 'hand-back', term: held.term }])
       held.term = undefined
-      // Whatever still comes is of a term that is over.
+      // Messages that still come are of a term that is over.
       held.grantor = Number.MAX_SAFE_INTEGER
     }
     return messages

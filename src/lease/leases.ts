@@ -145,7 +145,7 @@ export class Leases {
     return isTooOften
   }
 
-  /** Asks a peer for a term, unless it was asked just now. */
+  /** Asks a peer for a term, unless the last question has just left. */
   ask(peer: NodeId, reading: ClockReading): readonly OutgoingMessage[] {
     return this.#renewal(peer, reading, this.#pauseMs)
   }
@@ -169,8 +169,8 @@ export class Leases {
   }
 
   /**
-   * A link came up, and with it another term begins. What is said at once tells a peer that has restarted
-   * that nothing older is counted on, and one that has not to forget what is registered with it.
+   * A link came up, and with it another term begins. The first message tells a peer that has restarted that
+   * this node counts on nothing older. A peer that has not restarted forgets what is registered with it.
    */
   onLink(peer: NodeId, incarnation: number, reading: ClockReading): readonly OutgoingMessage[] {
     if (this.#options.limits.leaseMs === 0) return []

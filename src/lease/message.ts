@@ -1,5 +1,5 @@
 /**
- * What nodes say to one another of leases. A node renews one lease with each peer that it reads with,
+ * Messages between nodes about leases. A node renews one lease with each peer that it reads with,
  * not one for each group; which groups are registered under it goes with the groups' own messages.
  */
 import type { GroupId, NodeId } from '../base/ids.ts'

@@ -3,8 +3,8 @@
  * group by group, and each of its groups has entries in nearly all of the same flushes. Without this each
  * entry takes a look into the data store.
  *
- * Only what two sound records say counts: that a position was chosen at a ballot, and what was accepted at
- * that one. Whether the value's own bytes are sound is seen when they are read.
+ * Only what two sound records say counts: that a position was chosen at a ballot, and which value was
+ * accepted at that ballot. Whether the value's own bytes are sound is seen when they are read.
  */
 import type { GroupId, Position } from '../base/ids.ts'
 import { equalBallots, type Ballot } from '../paxos/ballot.ts'

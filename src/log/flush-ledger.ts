@@ -96,7 +96,7 @@ export class FlushLedger {
     return present(flush, 'replica: the flush is in the ledger')
   }
 
-  /** The flush is as it will be on the disk, of so many bytes. */
+  /** The flush is as it will be on the disk, and has this many bytes. */
   close(mark: FlushMark, bytes = 0): void {
     const flush = this.#held(mark.number)
     flush.mark = mark

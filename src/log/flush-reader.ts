@@ -13,8 +13,8 @@ import { getChecked } from '../store/read-store.ts'
 import type { Place } from './settled.ts'
 
 /**
- * Bytes of flushes kept; the newest one stays even if it is larger. Twice what one digest covers: who
- * was away goes after group by group, and each has its entries in nearly all of those flushes.
+ * Bytes of flushes kept; the newest one stays even if it is larger. Twice what one digest covers: a peer
+ * that was away asks for group by group, and each has its entries in nearly all of those flushes.
  */
 const keptBytesMax = 2 * digestBytesMax
 

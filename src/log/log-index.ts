@@ -5,9 +5,9 @@
  *
  * PAX-2  A promise never goes down; an acceptance is never below it.
  *
- * Held here are the positions that the log's end speaks of. What has a row in the data store
- * (`settled.ts`) leaves, and comes back from there when a later record goes on from it. One flat
- * array of numbers a group, eight a position, ascending by position: no object is kept for a record.
+ * Held here are the positions that the log's end speaks of. A position with a row in the data store
+ * (`settled.ts`) leaves, and comes back from there when a later record goes on from it. One flat array of
+ * numbers a group, eight a position, ascending by position: no object is kept for a record.
  */
 import { assert } from '../base/assert.ts'
 import { BoundedMap } from '../base/bounded-map.ts'
@@ -212,8 +212,8 @@ export class LogIndex {
   }
 
   /**
-   * The rows are durable: what is settled, and has not been written to since, need not stay. Up to the
-   * first that has to: rows behind it leave when that one has its row.
+   * The rows are durable: a settled position that no record has changed since need not stay. Positions
+   * leave up to the first that has to stay: those behind it leave when that one has its row.
    */
   release(found: GroupPositions): void {
     const { group, cells, settled } = found
@@ -330,7 +330,7 @@ export function noPositions(group: GroupId, settled: Position): GroupPositions {
   return { group, cells: [], firstRow: 0, unkeptRow: 0, settled, lastFlush: 0, lastSlot: 0 }
 }
 
-/** Rows before `row` leave. What stays is moved when less than half is left: each row about once. */
+/** Rows before `row` leave. The others are moved when less than half is left: each row about once. */
 function leaveOut(found: GroupPositions, row: number): void {
   const isMoved = row * 2 > found.cells.length
   if (isMoved) found.cells = found.cells.slice(row)

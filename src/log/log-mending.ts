@@ -1,7 +1,7 @@
 /**
  * The mending of a log whose journal was damaged while its node was down. The store passes over batches then, and
  * what it shows may be older than what was durable, without a gap: a promise gone, a memory of peers of
- * yesterday. What is left of the batches is put back as far as its own checksums vouch for it.
+ * yesterday. The mending puts the rest of the batches back as far as their own checksums vouch for them.
  *
  * LOG-13  A log whose journal was damaged is used only where a flush after each batch that cannot be made out tells by
  *         its number what is missing; a memory of peers that may be older than such a batch counts as lost.
@@ -21,7 +21,7 @@ import { fieldsOf, sealRecord } from './sealed-record.ts'
 export interface LogDamage {
   /** Which files, where and how. */
   readonly what: string
-  /** Flushes that cannot be read any more; what they held stands in the rows, or the log is not used. */
+  /** Flushes that cannot be read any more; their records stand in the rows, or the log is not used. */
   readonly lostFlushes: readonly number[]
   /** Who votes with which store has to be told by others. */
   readonly isMemoryLost: boolean

@@ -36,7 +36,7 @@ const passedGroupsMax = 1_024
 const carriedGroupsMax = 1_000
 
 export class LogSettling {
-  /** A start takes the log up: what is not applied yet is about to be, and nothing is carried over. */
+  /** A start takes the log up: entries not applied yet are about to be, and nothing is carried over. */
   isReplaying = false
   /** Positions of a group through here stay open, and hold the mark up. Called with each batch. */
   onHeldUp: (group: GroupId, through: Position) => void = () => undefined
@@ -90,7 +90,7 @@ export class LogSettling {
     this.#hastenedFlush = flush
   }
 
-  /** Groups with records that are not settled: what recovery has to look at. */
+  /** Groups with records that are not settled: recovery has to look at these. */
   unsettled(): Iterable<GroupId> {
     return new Set([...this.#carried.keys(), ...this.#parts.ledger.unsettled()])
   }
@@ -116,7 +116,8 @@ export class LogSettling {
       isOnItsWay = true
       return 'wait'
     })
-    // What is on its way to the disk now can be passed in a while, though no client writes to the group again.
+    // The mark can pass flushes now on their way to the disk in a while, though no client writes to the
+    // group again.
     this.#isBehind = left === 0 || (isOnItsWay && ledger.settledFlush < this.#hastenedFlush)
     if (mark === undefined) return
     rows.keepMark(mark, this.#isListStale ? this.#list() : undefined)

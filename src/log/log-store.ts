@@ -374,8 +374,8 @@ export class LogStore {
   }
 
   /**
-   * What was chosen at a position; undefined where that is not known, or its value damaged. For a peer, at
-   * once: the value is a view, and keeps all of its flush in memory.
+   * The value chosen at a position; undefined where it is not known, or damaged. For a peer, at once: the
+   * value is a view, and keeps all of its flush in memory.
    */
   chosen(
     group: GroupId,
@@ -431,7 +431,7 @@ export class LogStore {
     return this.#index.highest(group)
   }
 
-  /** Groups with records that are not settled: what recovery has to look at. */
+  /** Groups with records that are not settled: recovery has to look at these. */
   groupsWithUnsettled(): Iterable<GroupId> {
     return this.#settling.unsettled()
   }

@@ -94,7 +94,7 @@ export class PeerMemory {
     this.#changes += 1
   }
 
-  /** Has it written once more, as if there were news: what stands in the log may be damaged. */
+  /** Has it written once more, as if there were news: the copy in the log may be damaged. */
   renew(): void {
     if (this.#isWhole) this.#changes += 1
   }

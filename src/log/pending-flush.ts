@@ -34,7 +34,7 @@ export function bytesOf(record: LogRecord): number {
   return recordBytes + record.group.length + (valueOf(record)?.length ?? 0)
 }
 
-/** Whether all of `count` records fit; what one call appends is never torn. */
+/** Whether all of `count` records fit; the records of one call are never torn apart. */
 export function hasRoom(
   flush: PendingFlush,
   count: number,

@@ -35,7 +35,7 @@ export async function checkCarried(
 }
 
 /**
- * Before the log is folded: what it says of applied positions goes on from their rows, and is written over
+ * Before the log is folded: its records of applied positions go on from their rows, and are written over
  * them. Where a row is hidden, its promise would be lost, and no scrub would find that.
  */
 export async function checkFolded(

@@ -1,9 +1,9 @@
 /**
- * Who may have a link: a peer's store, and how far its log is, held against what this node's log
- * remembers of it (`../log/peer-memory.ts`).
+ * Which peer may have a link: this node compares the peer's store, and how far its log is, with what its
+ * own log remembers of the peer (`../log/peer-memory.ts`).
  *
  * LOG-10  A peer has a link only once its store, and how far its log is, stand in this node's log.
- * LOG-11  A node that has a log and has lost that record lets nobody in before a majority has told it.
+ * LOG-11  A node that has a log and has lost that record lets no peer in before a majority has told it.
  *
  * What a peer says of itself as a link begins may be older than what has come of it meanwhile by another
  * way. It is of the same run then, which has lost nothing; a folder of the past runs anew, even where it
@@ -30,7 +30,7 @@ export interface AdmissionParts {
   readonly storeId: string
   readonly trace: Trace
   readonly meta: MetaStore
-  /** What the log remembers of who may vote. */
+  /** Which store of each peer may vote, as the log remembers it. */
   readonly memory: PeerMemory
   /** Has the news in `memory` made durable. */
   remember(): void
@@ -61,7 +61,7 @@ export class Admission {
       meta.setMeta(`peer/${node}`, pack([]))
       count += 1
     }
-    // Who is alone has nobody to forget.
+    // A node without others has no peer to forget.
     const others = nodes.length - 1
     if (count > 0 || others === 0) memory.restore(others, others)
     else trace.mark('peer_memory_missing')
@@ -82,9 +82,9 @@ export class Admission {
 
   /**
    * Of what this node has forgotten, a majority knows. A peer's word counts as long as no other's speaks
-   * against its store: one that was emptied remembers nobody. A peer sends nothing before the receiver
-   * stands in its log; so where all others are there, and none knows this node, nobody ever voted here.
-   * What is told twice is taken at its highest.
+   * against its store: one that was emptied remembers no node. A peer sends nothing before the receiver
+   * stands in its log. So where all others are there, and none knows this node, no peer has ever counted a
+   * vote of this one. Of two words about one peer the higher counts.
    */
   #askVoucher(peer: NodeId, info: LinkInfo): void {
     const { memory, node, nodes, trace, remember } = this.#parts
@@ -158,7 +158,10 @@ function staleness(known: RememberedStore, info: LinkInfo): string | undefined {
   return undefined
 }
 
-/** More flushes than a node that wrote one each 10 µs for a century: whoever names such a number lies, or errs. */
+/**
+ * More flushes than a node that wrote one each 10 µs for a century: a peer that names such a number lies,
+ * or errs.
+ */
 const flushesMax = 3e14
 
 /** Whether the log of a node can have come so far. */

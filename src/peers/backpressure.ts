@@ -1,13 +1,13 @@
 /**
  * Whether this node keeps up with what it takes on. A majority does not wait for the slowest: what the disk of
- * that one has taken and not written would grow for as long as the others are faster. And a
- * node without a majority goes on with proposals that nobody waits for any more, each in a group that
- * cannot leave memory.
+ * that one has taken and not written would grow for as long as the others are faster. And a node without a
+ * majority goes on with proposals that no caller waits for any more, each in a group that cannot leave
+ * memory.
  */
 import type { Limits } from '../base/limits.ts'
 import type { GroupMessage } from '../replication/message.ts'
 
-/** A leader stops at its bounds; who follows, and is behind, has so many times as much. */
+/** A leader stops at its bounds; a follower that is behind has this many times as much. */
 const followerFactor = 2
 
 export interface BackpressureParts {
@@ -37,7 +37,10 @@ export class Backpressure {
     return groupsInMemoryMax + nodeQueueMax + leaseGroupsMax
   }
 
-  /** What makes the log or the overlay grow may be lost: whoever sent it, or asked for it, tries again. */
+  /**
+   * A message that makes the log or the overlay grow may be lost: the node that sent it, or asked for it,
+   * tries again.
+   */
   admits({ kind }: GroupMessage): boolean {
     switch (kind) {
       case 'prepare':
@@ -49,7 +52,10 @@ export class Backpressure {
     }
   }
 
-  /** Whether peers may be asked for more: half of the room is left to what nobody asked for. */
+  /**
+   * Whether peers may be asked for more: half of the room is left to messages that this node did not ask
+   * for.
+   */
   get mayFetch(): boolean {
     return this.#isWithin(0.5)
   }

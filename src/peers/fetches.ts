@@ -1,14 +1,14 @@
 /**
- * What this node asks peers for, of all its groups together: entries that it lacks, at the pace at which
- * it takes them up. A node that was away lacks something in thousands of groups; who asks for all of it at
- * once is answered for minutes with what it asks for again meanwhile.
+ * Asks peers for the entries that this node lacks, of all its groups together, at the pace at which it
+ * takes them up. A node that was away lacks something in thousands of groups. If it asked for all of it at
+ * once, the answers would come for minutes, and meanwhile it would ask for the same again.
  *
- * LIVE-6  A peer is asked for so many groups at once (`fetchesMax`); the next one is asked for when what
- *         was asked for has come and is taken up. Groups that a client waits for come first: so many of
- *         them may be under way beside those that no client waits for.
+ * LIVE-6  A node asks a peer for `fetchesMax` groups at once, and for the next one when an answer has come
+ *         and is taken up. Groups that a client waits for come first: as many of them may be under way
+ *         beside those that no client waits for.
  *
- * Groups that a digest named are gone after (`../replication/catch-up.ts`) when there is room, and are not
- * in memory before. Whoever lists groups counts them in (LOG-8).
+ * This node goes after groups that a digest named (`../replication/catch-up.ts`) when there is room, and
+ * has them not in memory before. Every list of groups includes them (LOG-8).
  */
 import { assert } from '../base/assert.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
@@ -18,7 +18,7 @@ import type { Trace } from '../ports/trace.ts'
 import type { Fetch } from '../replication/message.ts'
 import type { Slices } from './slices.ts'
 
-/** A peer that answers others of this node's questions is given so many times as long for one. */
+/** A peer that answers others of this node's questions gets this many times as long for one. */
 const answeringPatience = 4
 
 export interface FetchesParts {
@@ -43,18 +43,21 @@ interface Sent {
   readonly sinceMs: number
 }
 
-/** What one peer is asked for, or will be. */
+/** The questions to one peer, sent or waiting. */
 interface Asking {
   readonly awaited: Map<GroupId, Fetch>
   readonly waiting: Map<GroupId, Fetch>
   readonly inFlight: Map<GroupId, Sent>
-  /** So many of those in flight are awaited. */
+  /** How many of those in flight a client waits for. */
   awaitedInFlight: number
   /** Named by its digests, and not gone after yet. */
   readonly named: Map<GroupId, Position>
-  /** As much is asked for as may be: named groups wait until half of it has come, and go together. */
+  /**
+   * The peer has as many questions as it may have: named groups wait until half of them are answered, and
+   * go together.
+   */
   isFull: boolean
-  /** Its last answer, or when it was asked first. */
+  /** When its last answer came, or the first question left. */
   heardMs: number
 }
 
@@ -73,7 +76,7 @@ export class Fetches {
     return [...this.#asking.values()].flatMap(({ named }) => [...named.keys()])
   }
 
-  /** Groups whose entries are asked for, or will be; one of two peers counts twice. */
+  /** Groups whose entries this node asks for, or will; one that it asks two peers for counts twice. */
   get lacking(): number {
     let groups = 0
     for (const { awaited, waiting, inFlight, named } of this.#asking.values()) {
@@ -121,7 +124,7 @@ export class Fetches {
     this.go()
   }
 
-  /** The peer is gone: it answers nothing, and what waits for it asks somebody else. */
+  /** The peer is gone: it answers nothing, and groups that wait for it ask another one. */
   forget(peer: NodeId): void {
     const asking = this.#of(peer)
     const { awaited, waiting, inFlight } = asking
@@ -130,8 +133,9 @@ export class Fetches {
   }
 
   /**
-   * How long an answer for the group may still take, or its question to leave: so long nobody else need
-   * be asked. The more a peer is asked for, the longer it takes. 0: nobody is asked.
+   * How long an answer for the group may still take, or its question to leave. Until then this node need
+   * not ask another peer. The more it asks a peer for, the longer the answer takes. 0: no peer has the
+   * question.
    */
   patienceMs(group: GroupId): number {
     const { clock, limits } = this.#parts
@@ -201,7 +205,10 @@ export class Fetches {
     send(peer, { ...message, from })
   }
 
-  /** What a client waits for finds room beside what nobody waits for, and where the disk is behind. */
+  /**
+   * A question that a client waits for finds room beside those that no client waits for, and where the disk
+   * is behind.
+   */
   #hasRoomFor({ inFlight, awaitedInFlight }: Asking, { isAwaited }: Fetch): boolean {
     const { limits, hasRoom } = this.#parts
     if (isAwaited) return awaitedInFlight < limits.fetchesMax

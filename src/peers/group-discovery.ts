@@ -1,8 +1,8 @@
 /**
  * Before groups are listed: asks the other nodes for what their logs were given that this one has not
- * heard of (digests), until it knows of every group that a majority knew of when it was asked.
+ * heard of (digests), until it knows of every group that a majority knew of when the list was requested.
  *
- * LOG-8  Whoever lists groups names each that has a commit which was acknowledged before.
+ * LOG-8  A list of groups names each that has a commit which was acknowledged before.
  *
  * Before a commit is acknowledged, flushes of a majority hold it; of any majority that answers, one node
  * has it, if not applied then accepted. A digest names groups by what is accepted, and a group that was
@@ -18,7 +18,7 @@ export interface GroupDiscoveryPorts {
   readonly clock: Clock
   /** All nodes but this one. */
   readonly others: readonly NodeId[]
-  /** Who has not answered is asked again after this. */
+  /** A peer that has not answered gets the question again after this time. */
   readonly againMs: number
   /** Asks for a digest, and gives the number of the question: a higher one than all before. */
   ask(node: NodeId): number
@@ -35,7 +35,7 @@ export interface Digested {
 }
 
 interface Call {
-  /** By node, the first question that was asked for this call. */
+  /** By node, the first question of this call. */
   readonly firstAsked: Map<NodeId, number>
   /** By node, how far its flushes have to be known. */
   readonly targets: Map<NodeId, number>
@@ -98,7 +98,7 @@ export class GroupDiscovery {
     }
   }
 
-  /** Nobody is answered any more. */
+  /** No call gets an answer any more. */
   stop(): void {
     for (const call of [...this.#calls]) call.end(false)
   }

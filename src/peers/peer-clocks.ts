@@ -11,8 +11,8 @@
  *
  * A node asks each peer what its clock shows. The peer looked between the question and its answer, so
  * its clock is known within the time that both took together: within nothing, or within seconds where
- * one of them waited in a loop that stood still, in a buffer or on the way. What waited proves little by
- * itself, and never too much: only what holds for the whole of that time counts.
+ * one of them waited in a loop that stood still, in a buffer or on the way. An answer that waited proves
+ * little by itself, and never too much: only what holds for the whole of that time counts.
  *
  * Clocks are kept as distances from this node's monotonic clock, so that leaps of its own wall clock are
  * seen at once. A link that is lost changes nothing: that clock has gone on.
@@ -24,11 +24,14 @@ import type { ClockReading } from '../lease/clock-reading.ts'
 import { majorityOf } from '../placement/placement.ts'
 import type { Clock } from '../ports/clock.ts'
 
-/** A node asks each peer for its clock so often, beside each new link. */
+/** A node asks each peer for its clock at this interval, beside each new link. */
 export const clockTellMs = 1_000
 /** An answer that took longer is of no use. */
 export const clockAnswerMsMax = 10_000
-/** So long after its start a node is not ready for want of others' clocks: some of them may be down. */
+/**
+ * For this time after its start a node that lacks others' clocks is not ready; no longer, since some of
+ * them may be down.
+ */
 export const clockWaitMs = 2_500
 /** What was said longer ago counts no more once more is said: clocks drift. */
 const windowMs = 10_000
@@ -50,7 +53,10 @@ export class PeerClocks {
   readonly #waitUntilMs: number
   readonly #heard = new Map<NodeId, readonly Heard[]>()
   #heardMs = 0
-  /** The clocks of a majority are no further ahead of this node's monotonic one; infinite: nobody knows. */
+  /**
+   * The clocks of a majority are no further ahead of this node's monotonic one; infinite: that is not
+   * known.
+   */
   #highest: number = Number.POSITIVE_INFINITY
   /** And at least so far ahead. */
   #lowest: number = Number.NEGATIVE_INFINITY
@@ -70,11 +76,11 @@ export class PeerClocks {
     this.#waitUntilMs = hasOthers ? startMs + clockWaitMs : Number.NEGATIVE_INFINITY
   }
 
-  /** `wall`: what the peer's clock showed, after it was asked and before the answer came. */
+  /** `wall`: what the peer's clock showed, after the question left and before the answer came. */
   hear(peer: NodeId, wall: Timestamp, askedMs: number, cameMs: number): void {
     const one = { lowest: wall - cameMs * 1_000, highest: wall - askedMs * 1_000, atMs: cameMs }
     const before = this.#heard.get(peer) ?? []
-    // What does not fit was said of a clock that has been set since.
+    // A sample that does not fit is of a clock that has been set since.
     const left = before.filter(
       ({ atMs, lowest, highest }) =>
         atMs > cameMs - windowMs && lowest <= one.highest && highest >= one.lowest,
@@ -92,7 +98,10 @@ export class PeerClocks {
     )
   }
 
-  /** The wall clock, held to those of a majority where it is too far from them: what entries are stamped by. */
+  /**
+   * The wall clock, held to those of a majority where it is too far from them: it gives entries their
+   * timestamps.
+   */
   held({ wall, now }: ClockReading): Timestamp {
     const latest = Math.floor(now * 1_000 + this.#highest + this.#leadMicrosMax)
     const earliest = Math.ceil(now * 1_000 + this.#lowest - this.#leadMicrosMax)
@@ -104,7 +113,7 @@ export class PeerClocks {
     return held
   }
 
-  /** By how much a majority's clocks are behind at least; 0: they are not, or nobody knows. */
+  /** By how much a majority's clocks are behind at least; 0: they are not, or that is not known. */
   leadMs({ wall, now }: ClockReading): number {
     return Math.max(0, Math.round((wall - now * 1_000 - this.#highest) / 1_000))
   }
@@ -131,8 +140,8 @@ export class PeerClocks {
   }
 
   /**
-   * Whether the clock has come to be too far off, or to be right again; undefined: neither. Somebody must have
-   * said so for a while: after a suspension, or a pause, what was heard before says nothing.
+   * Whether the clock has come to be too far off, or to be right again; undefined: neither. The peers must
+   * have said so for a while: after a suspension, or a pause, what this node heard before says nothing.
    */
   look(reading: ClockReading): ClockFault | 'right' | undefined {
     const beyond = this.#beyondNow(reading)

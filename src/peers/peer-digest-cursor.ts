@@ -30,7 +30,7 @@ interface Lot {
   coveredByFlush: number | undefined
 }
 
-/** So many of a lot that have not come are looked at: the next time it is the turn of others. */
+/** How many groups of a lot that have not come one look goes over: the next look goes over others. */
 const looksMax = 256
 
 export class PeerDigestCursor {
@@ -62,7 +62,7 @@ export class PeerDigestCursor {
 
   /**
    * The next digest was taken up. `groups`: those that it names with a position that the log lacks, and
-   * that are on their way here; `isAll`: no others are lacking, as far as anybody can tell.
+   * that are on their way here; `isAll`: no others are lacking, as far as the digest can tell.
    */
   take(through: number, groups: Iterable<readonly [GroupId, Position]>, isAll: boolean): void {
     const { lacking } = this.#newer

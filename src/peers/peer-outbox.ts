@@ -21,7 +21,7 @@ export class PeerOutbox {
     messagesMax: Number.POSITIVE_INFINITY,
   })
 
-  /** Whether it holds a frame's worth: what is not urgent may wait until it is asked for again. */
+  /** Whether it holds a frame's worth: an answer that is not urgent may wait until the peer asks again. */
   get isFull(): boolean {
     return this.#queue.bytes >= peerFrameBytesMax
   }

@@ -1,6 +1,6 @@
 /**
- * What peers ask of this node and this node of peers, and hardly a client waits for: slices (LIVE-6), and who
- * is in them; and the scrub, which gives way to clients and peers, too.
+ * Work between this node and its peers that hardly a client waits for: slices (LIVE-6), and the work in
+ * them; and the scrub, which gives way to clients and peers, too.
  */
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
@@ -75,7 +75,9 @@ export class PeerWork {
     this.#foreground += 1
   }
 
-  /** What the peer was asked for. More than that is not kept: it is asked for again. */
+  /**
+   * The entries that this node asked the peer for. It keeps no more than that: the rest it asks for again.
+   */
   onEntries(from: NodeId, message: Entries): void {
     const { limits, trace, step, isAwaited } = this.#parts
     if (message.entries.length === 0) {

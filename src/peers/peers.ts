@@ -1,5 +1,5 @@
 /**
- * The other nodes as this one sees them: one frame per peer and turn, heartbeats, suspicion, who may
+ * The other nodes as this one sees them: one frame per peer and turn, heartbeats, suspicion, which peer may
  * join, and what this node may have missed of them. Per peer, never per group.
  */
 import { present } from '../base/assert.ts'
@@ -38,7 +38,7 @@ export interface PeersOptions {
   /** This node's log, and the id of its store. */
   readonly log: OwnLog
   readonly storeId: string
-  /** What the log remembers of who may vote. */
+  /** Which store of each peer may vote, as the log remembers it. */
   readonly memory: PeerMemory
   /** Has the news in `memory` made durable. */
   remember(): void
@@ -49,7 +49,7 @@ export interface PeersOptions {
   isHeld(group: GroupId): boolean
   /** A peer has this position of such a group, and this node's log does not. */
   onNamed(group: GroupId, position: Position, informer: NodeId): void
-  /** Nobody waits for the work: it is done piece by piece (`slices.ts`), in order within its lane. */
+  /** No client waits for the work: it is done piece by piece (`slices.ts`), in order within its lane. */
   later(lane: string, work: Work): void
   /** A digest was taken up. */
   onDigested(peer: NodeId, digested: Digested): void
@@ -66,7 +66,7 @@ interface Peer {
   isSuspected: boolean
   /** All groups of the peer's flushes through here were named to this node, of those that it can read. */
   digestedThrough: number
-  /** The same of all of its flushes through here: none of them was damaged when it was asked. */
+  /** The same of all of its flushes through here: none of them was damaged when the peer answered. */
   knownThrough: number
   readonly mark: PeerDigestCursor
   /** A digest is to be asked for when enough of what the last ones named has come. */
@@ -84,7 +84,7 @@ interface Peer {
   isUnsaved: boolean
 }
 
-/** Frames of a link that is not used yet: what comes beyond that is as if lost on the way. */
+/** Frames of a link that is not used yet: those beyond that number are as if lost on the way. */
 const heldFramesMax = 64
 
 export class Peers {
@@ -145,7 +145,7 @@ export class Peers {
     return 2 * (this.#admittedBy + 1) > this.#options.nodes.length
   }
 
-  /** For status: who is reachable. */
+  /** For status: which peers are reachable. */
   list(): readonly {
     readonly node: NodeId
     readonly isUp: boolean
@@ -179,7 +179,7 @@ export class Peers {
     const peer = this.#peers.get(to)
     if (peer === undefined) return
     peer.outbox.add(message)
-    // Nobody waits for a notice. The client that wrote waits for its answer, which this very turn sends:
+    // No caller waits for a notice. The client that wrote waits for its answer, which this very turn sends:
     // before it the processor would go to the nodes that a frame wakes.
     if (message.kind === 'committed') this.#flushLater()
     else this.#flushSoon()
@@ -341,7 +341,7 @@ export class Peers {
     }
     const leftMs = peer.clockAsks.get(answers)
     if (leftMs === undefined) return
-    // What was asked before may be answered later: that clock may have been set since.
+    // The answer to an older question may come later: that clock may have been set since.
     for (const number of peer.clockAsks.keys()) {
       if (number <= answers) peer.clockAsks.delete(number)
     }
@@ -375,15 +375,15 @@ export class Peers {
 
   /**
    * Whether or not there is anything known to be new. Gives the number of the question; where it is put
-   * off, the one that is asked instead has a higher number.
+   * off, the one that leaves instead has a higher number.
    */
   requestDigest(node: NodeId): number {
     return this.#request(present(this.#peers.get(node), 'replica: a digest is of a peer'))
   }
 
   /**
-   * As long as one digest's worth of what the peer named is still on its way, nothing more is asked for:
-   * each group that is gone after stays in memory until it has come.
+   * As long as one digest's worth of what the peer named is still on its way, this node asks for no more:
+   * each group that it goes after stays in memory until its entries have come.
    */
   #request(peer: Peer): number {
     const { limits, trace } = this.#options
@@ -425,7 +425,8 @@ export class Peers {
     peer.mark.take(through, coming, isAll)
     for (const [group, position] of coming) onNamed(group, position, peer.node)
     peer.digestedThrough = through
-    // What was not named, nobody else knows of, perhaps: from there on this peer counts for no list of groups.
+    // Perhaps no other peer knows the groups that the digest left out: from there on this peer counts for
+    // no list of groups.
     if (!isWhole) trace.mark('digest_incomplete')
     else if (peer.knownThrough === after) peer.knownThrough = through
     if (through > after) this.askDigest(peer.node)

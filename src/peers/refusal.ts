@@ -53,7 +53,7 @@ export class Refusals {
   }
 }
 
-/** This node, as it was when its log was opened: what came later may have come to an old log. */
+/** This node, as it was when its log was opened: later flushes may have come to an old log. */
 export interface OwnWord {
   readonly storeId: string
   readonly incarnation: number

@@ -1,8 +1,8 @@
 /**
  * Answers peers that ask for what they lack: out of the log, an entry or a flush a piece (`slices.ts`).
  *
- * LIVE-6  Of what a peer asks for, no turn reads more than a slice. Its questions wait in a lane of its own,
- *         so many at most: what finds no room is asked for again (`fetches.ts`).
+ * LIVE-6  Of what a peer asks for, no turn reads more than a slice. Its questions wait in a lane of its
+ *         own, a bounded number of them: the peer sends one that finds no room again (`fetches.ts`).
  */
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
@@ -43,7 +43,7 @@ export interface CatchUpRepliesParts {
 /** An answer is one piece of work where it is taken up: it brings this part of what one turn may do at most. */
 const answersPerSlice = 4
 
-/** Questions that one work answers. By group: what is asked again takes the place of what was asked before. */
+/** Questions that one work answers. By group: a newer question takes the place of an older one. */
 interface Line {
   readonly questions: Map<GroupId, Question>
   isAnswering: boolean
@@ -54,7 +54,7 @@ interface Asked {
   readonly usual: Line
   /** A client waits for these there: they come first. */
   readonly awaited: Line
-  /** The last one; whoever asks anew has no use for the answer to an older one. */
+  /** The last one; a peer that asks anew has no use for the answer to an older one. */
   digest: DigestRequest | undefined
   isNaming: boolean
 }

@@ -11,7 +11,7 @@ import type { Limits } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 
-/** A node that keeps up lacks a few groups, for moments: less than it asks for in so many rounds. */
+/** A node that keeps up lacks a few groups, for moments: less than it asks for in this many rounds. */
 const roundsMany = 4
 /** Longer than most returns take: after a day away it serves all the same. */
 export const holdMs = 30_000

@@ -1,8 +1,9 @@
 /**
- * Work that hardly a client waits for: answers to a peer that was away, digests, what comes from those who
- * are asked. It is done in slices, one a turn; what clients and other nodes wait for has its turn in between.
+ * Work that hardly a client waits for: answers to a peer that was away, digests, and what peers answer to
+ * this node. It is done in slices, one a turn; what clients and other nodes wait for has its turn in
+ * between.
  *
- * LIVE-6  One turn does so much of it at most: it ends with the first piece that reaches `sliceMs`,
+ * LIVE-6  One turn does a bounded part of it: the part ends with the first piece that reaches `sliceMs`,
  *         `slicePiecesMax` or `sliceBytesMax`. Where others are at work, it rests for a while after that.
  *         What a client waits for comes first, and without a rest.
  *

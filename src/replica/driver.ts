@@ -76,8 +76,8 @@ export class Driver implements LocalReplica {
   readonly #steps: Steps = new Steps({
     run: (group, event) =>
       this.#effects.run(this.#replica.step(group, event, this.#reading()), group),
-    // A store that cannot be read, or a bug. None of what the step asked for is done, and whoever
-    // waits is not told anything: the node is what fails, not the call that met it.
+    // A store that cannot be read, or a bug. The node does nothing of what the step asked for, and answers
+    // no waiting call: the node is what fails, not the call that met it.
     onFailed: (error) => this.#fail(errorOf(error)),
     onDone: () => this.#effects.tellApplied(),
   })
@@ -163,7 +163,7 @@ export class Driver implements LocalReplica {
       deliver: (message) => this.#step(message.group, { kind: 'message', from: node, message }),
     })
     const others = nodes.filter((one) => one !== node)
-    // What is passed on to a node before there is a link is lost, and would be waited for.
+    // A transaction passed on to a node before there is a link is lost, and its caller would wait for it.
     for (const other of others) this.#replica.suspect(other, true)
     const discovery = new GroupDiscovery({
       ask: (peer) => this.#peers.requestDigest(peer),
@@ -380,7 +380,7 @@ export class Driver implements LocalReplica {
     this.#peers.flush()
     await this.#log.stop()
     await this.#data.stop()
-    // Last: what was handed back, and the answers of the last flush, are on their way by now.
+    // Last: the leases handed back, and the answers of the last flush, are on their way by now.
     await this.#ports.peers.close()
   }
 
@@ -443,7 +443,10 @@ export class Driver implements LocalReplica {
     }
   }
 
-  /** A peer with another configuration: what is not held here is neither voted on nor fetched here. */
+  /**
+   * A peer with another configuration: this node neither votes on nor fetches a group that it does not
+   * hold.
+   */
   #isHeld(group: GroupId): boolean {
     const isHeld = this.holds(group)
     if (!isHeld) this.#ports.trace.mark('group_of_other_nodes')

@@ -30,7 +30,7 @@ export async function replayLog(parts: ReplayParts): Promise<void> {
   assert(source.partMax === undefined, 'LOG-7: the log is replayed twice at once')
   source.partMax = { entries: limits.catchUpEntriesMax, bytes: limits.catchUpBytesMax }
   log.isReplaying = true
-  // What was folded last had its share of this one.
+  // The fold before this had its share of this turn.
   await turn.end()
   for (const group of [...log.groupsWithUnsettled()]) {
     await replayGroup(parts, group, turn)

@@ -182,8 +182,8 @@ export class Reads {
 
   /**
    * Under a lease the point is what is applied here. The clock is read in this call and once more after
-   * the point is taken: a loop that stood still is a slow clock. The rows are looked up after that,
-   * and may be newer; what was acknowledged before the call is in them.
+   * the point is taken: a loop that stood still is a slow clock. The rows are looked up after that, and may
+   * be newer; every commit acknowledged before the call is in them.
    */
   #underLease(group: GroupId): ReadPoint | undefined {
     const { trace, replica } = this.#parts

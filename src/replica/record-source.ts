@@ -33,8 +33,8 @@ export class StoredRecords implements RecordSource {
    */
   partMax: Part | undefined
   /**
-   * Every row of an applied position was checked since the start. Before that only what was chosen is
-   * told of them, and no proposer gets a vote there (DISK-14).
+   * Every row of an applied position was checked since the start. Before that this node tells only their
+   * chosen values, and gives no proposer a vote there (DISK-14).
    */
   arePositionsSound = false
   readonly #log: LogStore
@@ -126,7 +126,7 @@ export class StoredRecords implements RecordSource {
   lookup(group: GroupId, position: Position): LookedUp {
     const header = this.#log.position(group, position)
     const looked: LookedUp = header === undefined ? { kind: 'absent' } : this.#read(group, header)
-    // What was chosen stays so. Else an older row may stand there, or none be shown.
+    // A chosen value stays chosen. Otherwise an older row may stand there, or none be shown.
     if (this.arePositionsSound || (looked.kind === 'present' && looked.chosen)) return looked
     return { kind: 'faulty' }
   }
@@ -154,7 +154,7 @@ export class StoredRecords implements RecordSource {
     const isChosen = chosen !== undefined
     return {
       kind: 'present',
-      // A chosen value counts as accepted: whatever is proposed above it is this value again.
+      // A chosen value counts as accepted: a proposal at any higher ballot has this value again.
       acceptor: { promised: highest(promised, ballot), accepted: { ballot, value } },
       chosen: isChosen && (accepted === undefined || equalBallots(ballot, chosen)),
     }

@@ -74,7 +74,7 @@ interface Held {
   isUsed: boolean
 }
 
-/** What a node counts on, and what it has granted, for those who look at all nodes at once. */
+/** The leases that a node counts on or has granted, for checkers that look at all nodes at once. */
 export type ObservedLeases = Pick<Replica, 'leasedThrough' | 'eachCounted' | 'lists'>
 
 /** How many groups are looked at to find one that may leave memory. */

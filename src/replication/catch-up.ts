@@ -81,7 +81,7 @@ export function goOn(log: GroupLog, context: Context, from: NodeId, message: Ent
   const { catchUp: current } = log
   if (current === undefined || current.asking !== undefined) return
   if (message.entries.at(-1)?.position !== log.state.position) return
-  // What is behind is here, and not applied yet.
+  // The next entries are here, and not applied yet.
   if (log.applyDeadline !== noDeadline) return
   if (current.through > log.state.position) ask(log, context, current, from)
 }

@@ -94,7 +94,7 @@ export function retryHolders(
   context: Context,
   proposal: Proposal,
   phase: Accepting,
-  waiting: NonNullable<Proposal['awaiting']>,
+  awaiting: NonNullable<Proposal['awaiting']>,
 ): void {
   assert(isWon(phase, log.set.voters), 'LEASE-1: holders are told of a value that is not chosen')
   const awaited = awaitedHolders(proposal.holders, phase, log.set.voters, context.node)
@@ -105,11 +105,11 @@ export function retryHolders(
     context.emit({ kind: 'send', to: holder, message })
   }
   // The voters of a suspected holder hear of it at once, and once more now.
-  const isEnding = (holder: NodeId): boolean => waiting.retries > 0 || context.isSuspected(holder)
+  const isEnding = (holder: NodeId): boolean => awaiting.retries > 0 || context.isSuspected(holder)
   revokeAt(log, context, proposal, awaited.filter(isEnding))
   // One more voter without the holder may be what is missing, and may not have heard of the value.
-  if (waiting.retries % retriesPerAccept === 1) sendAgain(log, context, proposal, phase)
-  waiting.retries += 1
+  if (awaiting.retries % retriesPerAccept === 1) sendAgain(log, context, proposal, phase)
+  awaiting.retries += 1
   const { leaseMs, invalidateMs } = context.limits
   proposal.deadline = context.now + Math.max(invalidateMs, leaseMs / retriesPerLease)
 }
@@ -127,8 +127,8 @@ function sendAgain(
 }
 
 /** It is alive, and had to be asked again: too much of that, and all voters hear of it. */
-function noteSlow(context: Context, { awaiting: waiting }: Proposal, holder: NodeId): void {
-  if (waiting === undefined || waiting.retries === 0 || context.isSuspected(holder)) return
+function noteSlow(context: Context, { awaiting }: Proposal, holder: NodeId): void {
+  if (awaiting === undefined || awaiting.retries === 0 || context.isSuspected(holder)) return
   if (!context.leases.noteSlow(holder, context.now)) return
   context.trace.mark('lease_holder_too_slow')
   context.emit({ kind: 'slow', holder })

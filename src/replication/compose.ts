@@ -162,7 +162,7 @@ export function isOfOneCopy(verdict: Verdict): boolean {
   return verdict.kind === 'conflict' && verdict.key === undefined
 }
 
-/** What became of an intent, if that is settled: exactly once, whichever node is asked. */
+/** The outcome of an intent, if that is settled: exactly once, whichever node answers. */
 export function outcomeOf(log: GroupLog, session: string, sequence: number): Verdict | undefined {
   const known = log.state.sessions.get(session)
   if (known === undefined) return undefined

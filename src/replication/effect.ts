@@ -28,7 +28,7 @@ export type LogRecord =
       readonly value: Uint8Array
     }
   | {
-      /** Decided. Without a value: what was accepted here at exactly this ballot. */
+      /** Decided. Without a value: the one accepted here at exactly this ballot. */
       readonly kind: 'chosen'
       readonly group: GroupId
       readonly position: Position

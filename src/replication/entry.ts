@@ -47,7 +47,7 @@ export interface EntryParts {
 const writer = new ByteWriter()
 
 /**
- * format 1 · key id 1, zero: for encryption · position · timestamp, horizon 8 each · the next leader's
+ * format, 1 byte · key id, 1 byte, zero: for encryption · position · timestamp, horizon 8 each · the next leader's
  * incarnation, its node · transactions: how many, each: length, bytes. Numbers without a length are counts.
  */
 export function encodeEntry(parts: EntryParts): Uint8Array {

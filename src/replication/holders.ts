@@ -32,7 +32,10 @@ export function noHolders(): HolderTable {
   return { listed: undefined, acknowledged: undefined }
 }
 
-/** `voter` has accepted, and lists these. What it does not list cannot be registered there without the value. */
+/**
+ * `voter` has accepted, and lists these. A holder that it does not list cannot be registered there without
+ * the value.
+ */
 export function noteHolders(
   table: HolderTable,
   voter: NodeId,

@@ -43,7 +43,7 @@ export function decide(
   if (record !== undefined) context.emit({ kind: 'persist', records: [record], after: [] })
 }
 
-/** The same of entries that a peer has supplied: what is new here becomes durable at once. */
+/** The same of entries that a peer has supplied: the new ones among them become durable at once. */
 export function decideAll(log: GroupLog, context: Context, entries: readonly ChosenEntry[]): void {
   const records: LogRecord[] = []
   for (const { position, ballot, value } of entries) {

@@ -62,7 +62,7 @@ export interface Pending {
   proposedAt: Position
   /** Names it between this node and the one it was forwarded to. */
   readonly forwardId: number
-  /** When it stops waiting for room among the sessions' outcomes; `never` while it need not wait. */
+  /** When it stops waiting for room among the sessions' outcomes; `noDeadline` while it need not wait. */
   roomDeadline: number
 }
 
@@ -154,7 +154,7 @@ export interface GroupLog {
   readonly forwardIds: Map<number, string>
   /** Verdicts for the nodes that forwarded transactions: they leave last in a step (`group.ts`). */
   readonly replies: Effect[]
-  /** Of the transactions in `queue` and `away`. */
+  /** Of the transactions in `waiting` and `forwarded`. */
   waitingBytes: number
   /** When to look again at transactions that no node has proposed or answered. */
   retryDeadline: number
@@ -263,7 +263,7 @@ export function isQuiescent(log: GroupLog): boolean {
   )
 }
 
-/** A wake-up has come: whether that is one of those that were asked for, and not of a log that was let go. */
+/** A wake-up has come: whether this log requested it, and not one that was let go. */
 export function takeWakes({ wakes }: GroupLog, now: number): boolean {
   const count = wakes.length
   let earliest = wakes.at(-1)
@@ -274,7 +274,7 @@ export function takeWakes({ wakes }: GroupLog, now: number): boolean {
   return wakes.length < count
 }
 
-/** When this group next wants to be woken; `never` while nothing waits for time. */
+/** When this group next wants to be woken; `noDeadline` while nothing waits for time. */
 export function nextDeadline(log: GroupLog): number {
   return Math.min(
     log.proposal?.deadline ?? noDeadline,

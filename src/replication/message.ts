@@ -13,7 +13,7 @@ export interface ChosenEntry extends BallotValue {
   readonly position: Position
 }
 
-/** A transaction on its way to the leader: what validation needs, beside the bytes to be logged. */
+/** A transaction on its way to the leader: the reads that validation needs, beside the bytes to be logged. */
 export interface Forwarded {
   readonly readPosition: Position
   /** Keys read, absent ones included. */

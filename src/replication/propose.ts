@@ -203,10 +203,10 @@ function backOff(log: GroupLog, context: Context, proposal: Proposal, answerMs: 
 
 /** The phase took too long, or the back-off is over. */
 export function onProposalDeadline(log: GroupLog, context: Context, proposal: Proposal): void {
-  const { phase, attempt, awaiting: waiting } = proposal
+  const { phase, attempt, awaiting } = proposal
   if (phase.kind === 'backing-off') return startPrepare(log, context, attempt)
-  if (waiting !== undefined && phase.kind === 'accepting') {
-    return retryHolders(log, context, proposal, phase, waiting)
+  if (awaiting !== undefined && phase.kind === 'accepting') {
+    return retryHolders(log, context, proposal, phase, awaiting)
   }
   if (phase.refusals.size > 0) return backOff(log, context, proposal, 0)
   // Lost on the way, or the others are gone: the same ballot and value may be sent any number of times.

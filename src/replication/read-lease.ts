@@ -33,7 +33,7 @@ export function onAnswer(log: GroupLog, from: NodeId, { read, position, term }: 
 }
 
 /**
- * How far a current read must see that begins now and asks nobody; undefined when it has to ask.
+ * How far a current read must see that begins now and asks no other node; undefined when it has to ask.
  * Accepted positions count, decided or not: writers do not wait for a holder that accepted (R6).
  */
 export function leasedPosition(log: GroupLog, context: Context): Position | undefined {
@@ -126,7 +126,10 @@ export function onIdleDeadline(log: GroupLog, context: Context): void {
   tellReleased(log, context, lease.attempt)
 }
 
-/** No attempt up to this one is counted on. Who has registered one lists this node until it hears of it. */
+/**
+ * This node counts on no attempt up to this one. A voter that has registered one lists this node until it
+ * hears of it.
+ */
 function tellReleased({ group, set }: GroupLog, context: Context, attempt: number): void {
   const message: Release = { kind: 'release', group, epoch: set.epoch, attempt }
   // Also to those whose answers were lost on the way.

@@ -3,7 +3,7 @@
  * at another node, the proposer names that node the leader of the next position, and a write there
  * needs to be forwarded no more.
  *
- * What is remembered begins anew with every leader. So leadership moves at most once in `writersRemembered / 2`
+ * Every leader counts anew. So leadership moves at most once in `writersRemembered / 2`
  * transactions, also where two nodes write about as much.
  */
 import { assert } from '../base/assert.ts'

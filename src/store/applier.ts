@@ -104,7 +104,7 @@ export class Applier<Batch extends ComposedBatch> {
     const { clock, limits, overlay } = this.#ports
     if (overlay.oldestCommit === undefined && !this.#isWanted) return
     this.#isScheduled = true
-    // What comes meanwhile shares the batch: fewer syncs, and one state record for many entries.
+    // Commits that come meanwhile share the batch: fewer syncs, and one state record for many entries.
     const isDue = this.#drains.length > 0 || this.#isFull || this.#wasCut
     if (isDue) clock.defer(() => this.#apply())
     else this.#timer = clock.setTimer(limits.applierDelayMs, () => this.#apply())

@@ -5,7 +5,7 @@
  *
  * LevelDB's log is as long as its write buffer, 32 MiB at a node (`../node/daemon.ts`), and there may be
  * two, as long as a buffer is being written out. The ring outlasts both when batches are of 4 KiB and
- * more; one of a single small row has 300 bytes. What was lost before that is seen all the same, since
+ * more; one of a single small row has 300 bytes. A loss before that is seen all the same, since
  * these logs are read through before the store is opened, unless it looks like a torn end
  * (`../adapters/level-journal.ts`).
  */

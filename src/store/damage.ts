@@ -1,4 +1,4 @@
-/** What a store says when it must not be used: why, and what to do about it. */
+/** What a store says when it must not be used: the reason and the remedy. */
 import { StoreError } from '../base/errors.ts'
 
 /** No reader can tell which groups are concerned, so no answer of this store can be relied on. */

@@ -59,7 +59,7 @@ interface Batch {
 }
 
 export class DataStore {
-  /** Called as a batch is put together, with its groups: what is set by name then goes along. */
+  /** Called as a batch is put together, with its groups: entries that the call sets by name go along. */
   onBatch: (groups: readonly TakenGroup[]) => void = () => undefined
   /** Called after a batch is durable, with each of its groups and the position it holds now. */
   onApplied: (applied: readonly (readonly [GroupId, Position])[]) => void = () => undefined

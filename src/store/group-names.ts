@@ -28,7 +28,7 @@ export async function groupNames(
   const start = opening.subarray(0, opening.length - endBytes)
   const lt = afterPrefix(start)
   const behind = after === undefined ? start : afterPrefix(stateKey(groupPrefix(after)))
-  // What comes behind `after` may still come before all that begin so.
+  // The first name behind `after` may still come before all that begin so.
   let gte = behind !== undefined && compareBytes(behind, start) < 0 ? start : behind
   for (let found = 0; found < limit && gte !== undefined; found++) {
     const name: GroupId | undefined = await firstName(scan, { gte, ...(lt && { lt }) })

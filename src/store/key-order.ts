@@ -26,7 +26,7 @@ export class KeyOrder {
   /** Those that came since then, in no order. */
   #added: string[] = []
 
-  /** `keys` are walked later, piece by piece: what comes and goes until then must show there. */
+  /** `keys` are walked later, piece by piece: keys added and removed until then must show there. */
   constructor(keys: Iterable<string>) {
     this.#rest = keys[Symbol.iterator]()
   }
@@ -101,8 +101,8 @@ export class KeyOrder {
   }
 
   /**
-   * Calls `visit` with each key within the bounds, the last one first when `isReverse`, until it gives false. What
-   * is not in order yet is put there first.
+   * Calls `visit` with each key within the bounds, the last one first when `isReverse`, until it gives
+   * false. It first puts keys in order that are not yet.
    */
   walk(bounds: KeyBounds, isReverse: boolean, visit: (key: string) => boolean): void {
     while (this.step());

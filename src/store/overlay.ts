@@ -2,7 +2,7 @@
  * Versions of rows committed but not yet durable in the data store, visible at once: of each row a
  * chain, the newest first. The applier takes groups whole, the longest waiting first: every version
  * that no batch has taken, and the state of the newest commit, so that both are of one position
- * (LOG-6). What has become durable is released; versions written meanwhile stay.
+ * (LOG-6). Durable versions are released; those written meanwhile stay.
  */
 import { assert } from '../base/assert.ts'
 import { compareText, latin1 } from '../base/bytes.ts'
@@ -183,7 +183,7 @@ export class Overlay {
       const row = versionAt(overlay.rows.get(text), at)
       if (row === undefined) return true
       found.push(row)
-      // What is deleted only hides what the store has.
+      // A deleted row only hides what the store has.
       if (row.value === undefined) return true
       rows += 1
       bytes += pageBytesOf({ key: row.key, value: row.value })
@@ -193,7 +193,7 @@ export class Overlay {
   }
 
   /**
-   * What is to be done before a look at a range of the group costs no more than what it finds, in pieces.
+   * The work, in pieces, after which a look at a range of the group costs no more than what it finds.
    * Undefined: nothing, or next to nothing.
    */
   ordering(group: GroupId): Generator<undefined, void> | undefined {
@@ -211,8 +211,8 @@ export class Overlay {
   }
 
   /**
-   * Whole groups for one batch, about `bytesMax` of them; none when nothing waits. `mayGoOn` is told of
-   * each as it is taken, and says whether one more may be.
+   * Whole groups for one batch, about `bytesMax` of them; none when nothing waits. `mayGoOn` gets each as
+   * it is taken, and says whether one more may be.
    */
   take(bytesMax: number, mayGoOn: (taken: TakenGroup) => boolean = always): readonly TakenGroup[] {
     assert(this.#takenCommit === undefined, 'replica: two batches under way')

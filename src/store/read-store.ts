@@ -1,4 +1,4 @@
-/** Reading a store that may notice damage by itself: what it says is put as our own checks put it. */
+/** Reading a store that may notice damage by itself: its errors become those of our own checks. */
 import { StoreError } from '../base/errors.ts'
 import type { KeyValue, OrderedStore, Range } from '../ports/storage.ts'
 

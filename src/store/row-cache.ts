@@ -1,6 +1,6 @@
 /**
  * Rows that were read lately, in memory: a look into an ordered store of several levels costs more
- * than all else that a read under a lease does. Bounded by bytes, in two generations: what is read
+ * than all else that a read under a lease does. Bounded by bytes, in two generations: a row that is read
  * again moves to the young one; when that has half of the bytes, the old one goes.
  *
  * MVCC-1  What is here is the newest version, as the store has it: a row leaves as it is committed,

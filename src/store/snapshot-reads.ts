@@ -178,7 +178,7 @@ class Cursor {
   }
 }
 
-/** Which of the two comes first; what is at its end comes last. */
+/** Which of the two comes first; a source at its end comes last. */
 function orderOf(a: Row | undefined, b: Row | undefined, sign: number): number {
   if (a === undefined) return 1
   return b === undefined ? -1 : sign * compareBytes(a.key, b.key)

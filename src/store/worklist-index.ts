@@ -109,7 +109,7 @@ export class WorklistIndex {
     for (const [topic, among] of this.#empty) {
       for (const [group, position] of among) {
         const rest = this.#ports.isUnwritten(group) ? -1 : Infinity
-        // What is gone may still be on disk: it is listed as long as that is so.
+        // A removed row may still be on disk: its group is listed as long as that is so.
         if ((taken.get(group) ?? rest) < position) continue
         among.delete(group)
         const key = listedKey(topic, group)
@@ -195,7 +195,7 @@ export class WorklistIndex {
     for await (const rows of this.#ports.scan(range)) {
       found.push(...rows)
     }
-    // What was put meanwhile, or waits to be written, is or will be stored.
+    // A row that was put meanwhile, or waits to be written, is or will be stored.
     const isBare = after === undefined && found.length === 0 && !isPending
     if (isBare && putRows === this.#putRows && this.#bare.size < knownTopicsMax) {
       this.#bare.add(topic)

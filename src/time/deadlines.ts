@@ -48,7 +48,7 @@ export class Deadlines<Item extends object | string | number> {
     this.#timer = this.#clock.setTimer(delayMs, () => this.#fire())
   }
 
-  /** The rest is for the next turn; what came meanwhile is due later. */
+  /** The rest is for the next turn; items added meanwhile are due later. */
   #putBack(bucket: number, items: readonly Item[]): void {
     const newer = this.#buckets.get(bucket) ?? []
     this.#buckets.set(bucket, [...items, ...newer])

@@ -1,8 +1,8 @@
 /**
- * The card processor of the billing example: a service of somebody else's, reached over HTTP, which
- * fails at times. Some charges it refuses; some it makes, and the answer is lost; some take long. A
- * charge with a key that it has seen is not made again. Each that it makes is a line of its ledger.
- * What becomes of its n-th request depends on the seed alone.
+ * The card processor of the billing example: a service of another company, reached over HTTP, which fails
+ * at times. Some charges it refuses; some it makes, and the answer is lost; some take long. A charge with a
+ * key that it has seen is not made again. Each that it makes is a line of its ledger. What becomes of its
+ * n-th request depends on the seed alone.
  *
  *   node dist/src/docs/billing/card-processor.js --port 4790 --ledger charges.jsonl --seed 1
  */
@@ -30,7 +30,10 @@ interface Charge {
 const luck = xoroshiro128plus(Number(values.seed))
 const made = new Set<string>()
 
-/** Those whose answer waits for another request: who has given up asks again, and ends the wait. */
+/**
+ * Requests whose answer waits for another request: a caller that has given up asks again, and ends the
+ * wait.
+ */
 const waiting: (() => void)[] = []
 
 function nextRequest(): Promise<void> {
@@ -47,7 +50,7 @@ async function onRequest(request: IncomingMessage, response: ServerResponse): Pr
     made.add(charge.key)
     appendFileSync(values.ledger, `${JSON.stringify(charge)}\n`)
   }
-  // The charge is made, and nobody hears of it.
+  // The charge is made, and its caller does not hear of it.
   if (chance < 0.2) return void response.destroy()
   answer(response, 200, { result: 'SUCCESS' })
 }
