@@ -1,5 +1,5 @@
 /**
- * Requests to a group that no node would read or carry out, whatever rows it holds: the caller gets the
+ * Finds requests to a group that no node would read or carry out, whatever rows it holds. The caller gets the
  * problem at once, in the words of its own request.
  */
 import { keyBytesMax, rangeEndBytesMax, sessionCharsMax } from '../base/limits.ts'

@@ -1,7 +1,7 @@
 /**
- * Chooses the node for a request: the one that leads the shard, where the client knows it; else one of those
- * a link is up to, the same one for the same cells, so that requests are spread over the nodes. The client
- * passes over a node whose breaker is open, but asks it when there is no other.
+ * Chooses the node for a request: the one that leads the shard, where the client knows it. Else it is one of
+ * those a link is up to, the same one for the same cells, so that requests are spread over the nodes. The
+ * client passes over a node whose breaker is open, but asks it when there is no other.
  *
  * BRK-1  No call is held back by a breaker: as long as a link is up there is a node to ask.
  */

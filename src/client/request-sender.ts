@@ -4,8 +4,8 @@
  *
  * CALL-1  A call ends once, and no try begins for it after that. The answer to a try that was given up may
  *         end it; it never begins another try.
- * LOAD-7  A request that waits at a node on a live link is not sent again: not before it is answered, its
- *         link breaks, or the time that the client gave that node is over.
+ * LOAD-7  A request that waits at a node on a live link is not sent again until it is answered, its link
+ *         breaks, or the time that the client gave that node is over.
  *
  * All requests of one turn go in one frame. Calls under way are bounded; those without room wait in
  * `holding.ts`.

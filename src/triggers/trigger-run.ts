@@ -220,8 +220,8 @@ export class TriggerRun {
   }
 
   /**
-   * One look for all shards, and only while the service counts any cell: a shard's owner before may have died
-   * when its last mark was gone, and before the service knew.
+   * One look for all shards, and only while the service counts any cell. The owner of a shard before this one
+   * may have died when its last mark was gone, and before the service knew.
    */
   #compareAll(): void {
     if ((this.#row?.marked ?? 0) === 0) return this.#unmarked.clear()
