@@ -1,7 +1,7 @@
 /**
- * The room that one answer has, taken by what is read for it while it is read, in however many shards:
- * once something has found none, nothing more is read. What is under way is bounded too, by what the
- * bodies so far were like.
+ * The room that one answer has. Readers of all its shards take from it while they read: once one cell has
+ * found no room, they read nothing more. The room also bounds how many bodies are under way, by the average
+ * size of the bodies so far.
  *
  * CELL-6  What an answer unpacks to is bounded.
  */
@@ -22,10 +22,10 @@ assert(packedBodyBytesMax + besideBodyBytes <= answerBytesMax, 'limits: a cell h
 
 /** Cells that were read for an answer. */
 export interface CellsRead {
-  /** How many were asked for; 0: the answer was full before. */
+  /** How many the reader asked for; 0: the answer was full before. */
   readonly asked: number
   readonly found: readonly StoredCell[]
-  /** So many of them, from the first on, have room. */
+  /** How many of them, from the first on, have room. */
   readonly fitting: number
 }
 
@@ -34,7 +34,7 @@ const nothing: CellsRead = { asked: 0, found: [], fitting: 0 }
 export class AnswerRoom {
   #bytesLeft = answerBytesMax
   #isFull = false
-  /** Bodies under way, and what was read. */
+  /** Bodies under way, and the count and bytes of those that were read. */
   #reading = 0
   #readCount = 0
   #readBytes = 0
@@ -56,7 +56,7 @@ export class AnswerRoom {
     return new AnswerShare(this)
   }
 
-  /** For what may be done again: what it has taken is given back when it fails. */
+  /** For work that may be repeated: when it fails, it gives back the room that it took. */
   async attempt<Value>(work: (share: AnswerShare) => Promise<Value>): Promise<Value> {
     const share = this.share()
     try {
@@ -67,7 +67,7 @@ export class AnswerRoom {
     }
   }
 
-  /** False: there is not so much; then there is nothing for anybody any more. */
+  /** False: fewer bytes than that are left. From then on no reader gets any room. */
   take(bytes: number): boolean {
     if (this.#isFull || bytes > this.#bytesLeft) {
       this.#isFull = true
@@ -79,7 +79,7 @@ export class AnswerRoom {
     return true
   }
 
-  /** Resolves with how many bodies may be read now, at most so many; 0: the answer is full. */
+  /** Resolves with how many bodies may be read now, at most `wanted`; 0: the answer is full. */
   async begin(wanted: number): Promise<number> {
     while (!this.#isFull) {
       const count = Math.min(wanted, this.#mayBegin())
@@ -127,7 +127,7 @@ export class AnswerShare {
     this.#room = room
   }
 
-  /** Gives what it has taken; what is still under way takes nothing any more. */
+  /** Gives what it has taken. Reads that are still under way take nothing any more. */
   end(): number {
     this.#isOver = true
     return this.#bytes
@@ -157,7 +157,7 @@ export class AnswerShare {
     return this.#room.spend(work)
   }
 
-  /** Reads so many cells, or fewer, where they might be more than there is room for. */
+  /** Reads `wanted` cells, or fewer where that many might not find room. */
   async read(
     wanted: number,
     work: (count: number) => Promise<readonly StoredCell[]>,

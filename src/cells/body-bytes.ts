@@ -6,7 +6,7 @@
  *
  * The length stands in front, so that what an answer unpacks to is known before anything is unpacked.
  *
- * CELL-6  A body comes back as it was given however it is stored, and what is unpacked is bounded.
+ * CELL-6  A body comes back as it was given however it is stored, and the unpacked bytes are bounded.
  */
 import { assert } from '../base/assert.ts'
 import { bufferOf } from '../base/bytes.ts'

@@ -2,10 +2,10 @@
  * A cell's body: JSON, as MessagePack where it is stored or sent, deflated above a size. Two bodies are equal when their
  * canonical JSON (RFC 8785) is; a hash of that text is stored beside the bytes.
  *
- * Refused, because they would not come back as they were given: what JSON has no word for
- * (undefined, NaN, dates, class instances), strings that are not well-formed Unicode, nesting
- * deeper than `bodyDepthMax`. -0 comes back as 0, as RFC 8785 writes it. A member named
- * `__proto__` is a member like any other, here and on the way out.
+ * Some values are refused, because they would not come back as they were given. These are values that JSON
+ * cannot express (undefined, NaN, dates, class instances), strings that are not well-formed Unicode, and
+ * nesting deeper than `bodyDepthMax`. -0 comes back as 0, as RFC 8785 writes it. A member named `__proto__`
+ * is a member like any other, here and on the way out.
  *
  * The text is made here and not by a library: those at hand call a member named `toJSON`, or leave
  * the members of such an object unsorted, and do not bound the depth.
@@ -43,7 +43,7 @@ export type BodyResult =
 
 /** Packs what a caller gave as JSON; whether it is JSON is looked at, whatever its type says. */
 export function packBody(value: Json): BodyResult {
-  // What is packed is the copy that was checked.
+  // The copy that was checked is the one that is packed.
   const copy = copyOfJson(value, { depthMax: bodyDepthMax, charsMax: cellBytesMax })
   if (copy.kind === 'too-long') return tooLarge(copy.chars)
   if (copy.kind === 'fault') return refusedBody(copy.fault)

@@ -44,7 +44,7 @@ export interface BufferDrainParts {
   readonly clock: Clock
   readonly random: Random
   readonly intents: IntentSource
-  /** So many cells came to their shards, and so many were rejected. */
+  /** `moved` cells came to their shards, and `rejected` cells were given up. */
   onDrained(moved: number, rejected: number): void
 }
 
@@ -129,7 +129,7 @@ export class BufferDrain {
     // Else a node on the way might take them into this very buffer, and say that they are safe.
     const operation = { kind: 'put', datastore: of.datastore, items, isDirect: true } as const
     const { answer } = await this.#parts.cells.execute(operation, { timeoutMs: stepTimeoutMs })
-    // What is said of the batch is no reason of any cell's own.
+    // A problem of the whole batch is no reason to give up any one cell.
     if (answer.kind === 'problem') throw errorOf(answer.problem)
     return answer.kind === 'put' ? answer.items : []
   }
@@ -167,7 +167,7 @@ function ofOneBatch(rows: readonly Row[]): readonly Row[] {
   return rows
 }
 
-/** Of the cell itself, whoever is asked and whenever: all else may yet be otherwise. */
+/** Reasons of the cell itself: every node would give them at any time. Any other outcome may still change. */
 const isFinal: ReadonlySet<StoreErrorCode> = new Set<StoreErrorCode>([
   ...(['immutable', 'invalid', 'too-large'] as const),
 ])

@@ -25,7 +25,7 @@ export interface BufferedCell extends CellName {
   readonly body: Uint8Array
   /** By the clock of the node that took it. */
   readonly bufferedAt: Timestamp
-  /** Names the intent of whoever put it (CELL-4), if it had one. */
+  /** Names the intent under which its caller put it (CELL-4), if there was one. */
   readonly creator: Uint8Array | undefined
 }
 
@@ -120,7 +120,10 @@ function fieldsOf(value: Uint8Array): readonly unknown[] {
   }
 }
 
-/** Clients may write any row: what is no cell holds its buffer up, is counted as a failure, and no more. */
+/**
+ * Clients may write any row. A row that is no cell holds its buffer up and is counted as a failure, and no
+ * more.
+ */
 function unreadable(): StoreError {
   return new StoreError('corrupt', 'a row of a buffer is of no known form')
 }

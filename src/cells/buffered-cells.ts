@@ -2,7 +2,7 @@
  * Buffered writes: a put whose shard's replica set does not answer goes into buffers on other sets. There
  * it is durable, not readable yet, and on its way to the shard (`buffer-drain.ts`).
  *
- * BUF-1  `buffered` is told only when every copy is committed in its group.
+ * BUF-1  A node answers `buffered` only when every copy is committed in its group.
  */
 import { assert } from '../base/assert.ts'
 import { retryByCode, type StoreErrorCode } from '../base/errors.ts'
@@ -46,7 +46,7 @@ export interface BufferedCellsParts {
   onBuffered(count: number): void
 }
 
-/** Of a put's time, the shard's own set has so much; the rest is for the buffer. */
+/** The part of a put's time that the shard's own set has; the rest is for the buffer. */
 const homeShare = 0.55
 
 /** What a set that lost its majority, or that cannot be reached, comes to. */
@@ -98,7 +98,7 @@ export class BufferedCells implements CellService {
     return outcomes
   }
 
-  /** Undefined when there is surely no copy: the caller is told what the shard's own set came to. */
+  /** Undefined when there is surely no copy: the caller then gets the outcome of the shard's own set. */
   async #buffer(
     of: ShardName,
     items: readonly PutItem[],
@@ -113,7 +113,7 @@ export class BufferedCells implements CellService {
     )
     const written = await Promise.all(groups.map((group) => this.#write(group, rows, deadlineMs)))
     if (written.every((one) => one === 'no')) return undefined
-    // One copy, certain or not, may bring the cell into its shard: nobody may be told that it failed.
+    // One copy, certain or not, may bring the cell into its shard: no caller may hear that it failed.
     if (!written.every((one) => one === 'yes')) return unknownOutcome
     onBuffered(items.length)
     return { kind: 'ok', value: { shard: of.shard, buffered: true } }
@@ -136,7 +136,7 @@ export class BufferedCells implements CellService {
   }
 }
 
-/** Whoever tries again is told that it was its own put that took effect. */
+/** Names the creator, so that a caller that tries again learns that its own put took effect. */
 function withCreators(operation: PutCells, { intents }: CallOptions): PutCells {
   if (intents === undefined) return operation
   const { session, sequences } = intents

@@ -1,6 +1,6 @@
 /**
- * Cells over this node's replica: carries out operations on any shard, whoever leads
- * it. Everything it waits for is the replica and the clock, so it runs in the simulator as it is.
+ * Cells over this node's replica: carries out operations on any shard, whichever node leads it. Everything it
+ * waits for is the replica and the clock, so it runs in the simulator as it is.
  *
  * CELL-1 to CELL-8, IDX-7, see SPEC.md.
  */
@@ -65,9 +65,9 @@ export interface CellPorts {
   readonly random: Random
   /** The replica sets of those groups; one, when it is absent. */
   readonly sets?: ReplicaSets
-  /** False: nobody declares indexes over cells, and no put asks for them. */
+  /** False: no program declares indexes over cells, and no put asks for them. */
   readonly hasIndexes?: boolean
-  /** So long a node goes by definitions of indexes that it has read; as usual when absent. */
+  /** How long a node goes by definitions of indexes that it has read; `schemaTrustMs` when absent. */
   readonly indexTrustMs?: number
   /** Of a bug that one item of a batch met: it is answered with this. Absent: the whole operation throws it. */
   noteBug?(thrown: unknown): Problem
@@ -129,7 +129,7 @@ export class CellStore implements CellService {
     return getNow(this.#ports.replica, operation)
   }
 
-  /** Ends what waits for new cells and takes nothing more; what is at work comes to its end. */
+  /** Ends the calls that wait for new cells and takes no more calls. Calls at work come to their end. */
   stop(): void {
     this.#isStopped = true
     this.#logs.stop()
@@ -197,7 +197,7 @@ export class CellStore implements CellService {
       isKnown = !items.some(isUnknown)
       return { kind: 'put', items }
     } finally {
-      // Who goes away leaves some of them under way.
+      // A caller that goes away leaves some of its puts under way.
       open.settle(isKnown)
     }
   }
@@ -211,7 +211,7 @@ export class CellStore implements CellService {
     )
   }
 
-  /** Of an item, or of those of a shard: what they meet is theirs alone. */
+  /** Of one item, or of the items of one shard: a failure of theirs is no failure of the others. */
   async #outcomeOf<Value>(work: () => Promise<Value>): Promise<Outcome<Value>> {
     try {
       return await outcomeOf(work)

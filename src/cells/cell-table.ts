@@ -1,7 +1,7 @@
 /**
- * Cells as rows: a schema like any other, and what is asked of it. A shard is a root, its cells are
- * the rows of one table below it, and the shard's log is an index by the number that each row gets at
- * commit. Nothing here is done by other means than programs have (`tables`).
+ * Cells as rows: a schema like any other, and the reads and writes of its tables. A shard is a root, its
+ * cells are the rows of one table below it, and the shard's log is an index by the number that each row gets
+ * at commit. Nothing here is done by other means than programs have (`tables`).
  *
  *   Shard   (datastore, shard)                             its key names the group; written by purges
  *   Cell    (datastore, shard, row_key, column, ref_key)   versions of a column, and columns of a row,
@@ -60,7 +60,7 @@ const cellTable = table('Cell', {
   column: t.string(),
   ref_key: t.integer(),
   added_id: t.sequence(),
-  // Names the intent that wrote it, so that its retries are told that they did (CELL-4).
+  // Names the intent that wrote it, so that its retries learn that it did (CELL-4).
   creator: t.bytes(),
   body_hash: t.bytes(),
   body: t.bytes(),
@@ -170,7 +170,7 @@ export function datastoreGroupOf(datastore: string): GroupId {
   return groupContext(compiled, compiledTable, { datastore }).group
 }
 
-/** What a row has in an index: where its entry is, in which order, and what it holds. */
+/** What a row has in an index: the place of its entry, its order there, and its fields. */
 export interface IndexedRow {
   readonly place: Uint8Array
   readonly sort: Uint8Array
@@ -452,7 +452,7 @@ function cellRow(rows: GroupReader, row: Row<typeof cellTable>): CellRow {
   return { cell, bodyHash: row.body_hash, creator: row.creator }
 }
 
-/** Whoever reads cells has not written any. */
+/** A reader of cells has written none in the same transaction. */
 function timestampOf(rows: GroupReader, row: object): Timestamp {
   const timestamp = rows.timestampOf(row)
   assert(timestamp !== undefined, 'CELL-3: a cell that is read has been committed')

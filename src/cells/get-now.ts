@@ -1,6 +1,6 @@
 /**
- * One cell by its name, read in one call: where the replica need not ask anybody, its row is looked up and
- * taken apart without a handle, a turn or a promise. Whatever is out of the ordinary is left to `CellStore`.
+ * One cell by its name, read in one call. Where the replica need not ask another node, the row is looked up
+ * and decoded without a handle, a turn or a promise. All other cases are left to `CellStore`.
  */
 import { outcomeNow } from '../base/problem.ts'
 import type { LocalReplica } from '../group/replica-port.ts'

@@ -1,4 +1,4 @@
-/** Limits of what cells are asked and answered; those that users meet most are in `base/limits.ts`. */
+/** Limits of requests for cells and of their answers. Those that users meet most are in `base/limits.ts`. */
 import { assert } from '../base/assert.ts'
 import { cellBytesMax, frameBytesMax } from '../base/limits.ts'
 import { answerBytesMax } from '../txn/limits.ts'
@@ -10,13 +10,16 @@ export const batchBytesMax: number = 8 * 1024 * 1024
 export const requestBytesMax: number = 16 * 1024
 /** Items of a batch that are at work at once. */
 export const batchConcurrencyMax = 256
-/** Logs that one call reads at once: a call may be of all shards, and what is under way lives long in memory. */
+/**
+ * Logs that one call reads at once: a call may be of all shards, and its unfinished reads live long in
+ * memory.
+ */
 export const logsAtOnceMax = 64
 /** Bodies that are read at once for one answer, however small they are. */
 export const bodiesReadAtOnceMax = 256
-/** A put that meets entries it has not seen is validated anew so often. */
+/** How often a put that meets entries it has not seen is validated anew. */
 export const putRerunsMax = 10
-/** A read whose state is forgotten before it is done is begun anew so often. */
+/** How often a read whose state is forgotten before it is done is begun anew. */
 export const readRerunsMax = 20
 /** Bodies that one transaction takes into a buffer; one alone may be larger. */
 export const bufferedPartBytesMax: number = 512 * 1024
@@ -33,8 +36,8 @@ export const watchedShardsMax = 100_000
 
 /**
  * What steps cost, in units of about 10 µs (`ports/slices.ts`), as measured: a read of a shard at its moment,
- * one more cell of it, a row out of its bytes, a page of an index, a put, so many bytes of a body that is
- * checked, an item that is only looked at.
+ * one more cell of it, a row out of its bytes, a page of an index, a put, the bytes of a body checked per
+ * unit, an item that is only looked at.
  */
 export const shardReadWork = 8
 export const cellReadWork = 3
@@ -57,7 +60,7 @@ export const indexesMax = 100
 /** Entries of one place looked at for one page of an index, and entries that one query sorts. */
 export const indexScanMax = 5_000
 export const indexSortMax = 10_000
-/** Entries of one page within a query: so many rows are read in one step, where they are verified. */
+/** Entries of one page within a query: as many rows are read in one step, where they are verified. */
 export const indexPageRows = 250
 /** Their values, together. */
 export const indexSortBytesMax: number = 32 * 1024 * 1024
@@ -69,5 +72,5 @@ export const clearedShardsAtOnceMax = 16
 export const clearedRowsMax = 200
 /** How long one may wait for those who still keep it. */
 export const graceMsMax = 86_400_000
-/** So long one step of it goes on. */
+/** The longest time that one step of a drop goes on. */
 export const dropStepMs = 1_000

@@ -1,6 +1,6 @@
 /**
- * Logs of shards as they are asked for: pages of several shards, and the wait for what comes to be in
- * them. Reading goes on in slices; who waits is woken by the shards it waits for, and then reads those.
+ * Logs of shards, as a call asks for them: pages of several shards, and the wait for new cells in them.
+ * Reading goes on in slices. The shards that a call waits for wake it, and then it reads those.
  */
 import { present } from '../base/assert.ts'
 import { errorOf, outcomeOf, type Outcome } from '../base/problem.ts'
@@ -68,14 +68,14 @@ export class LogReader {
     return { kind: 'log', items: pages }
   }
 
-  /** Reads what has gone on, again and again, until there is something in it, or nobody waits any more. */
+  /** Reads the shards that went on, again and again, until one has a new cell or the wait is over. */
   async #untilNews(
     operation: GetLog,
     pages: Pages,
     wait: ReturnType<ShardWaits['begin']>,
     call: Call,
   ): Promise<void> {
-    // Who was woken here sees here what woke it.
+    // A call that this replica woke sees the change in this replica.
     const read: ReadFrom = { level: 'snapshot', atLeast: operation.read.atLeast }
     for (let places = [...pages.keys()]; ;) {
       for (const at of places) {
@@ -112,7 +112,7 @@ export class LogReader {
     await mapPaced(open, paid, async ({ place, at }) => {
       pages[at] = await outcomeOf(() => this.#logPage(operation, place, room, call))
     })
-    // What went wrong for want of anybody to hear it is no page.
+    // A failure that came only because the caller has gone is no page.
     if (pace?.isGone === true) throw gone()
     return pages.map((page) => present(page, 'cells: each place has its page'))
   }

@@ -1,4 +1,4 @@
-/** What an answer tells of its shards beside what was asked: positions, and who leads them. */
+/** What an answer tells of its shards beside the items of the request: positions, and the shards' leaders. */
 import type { NodeId } from '../base/ids.ts'
 import type { ShardLeader, ShardPosition } from './cell.ts'
 

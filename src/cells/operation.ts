@@ -1,7 +1,7 @@
 /**
- * What can be asked of cells, and what is answered, as plain data: the client library sends it, the
- * gateway makes it from HTTP, and `CellStore` carries it out. Batches are the general case; one
- * cell is a batch of one. Items of a batch succeed and fail on their own.
+ * Operations on cells, and their answers, as plain data: the client library sends an operation, the gateway
+ * makes it from HTTP, and `CellStore` carries it out. Batches are the general case; one cell is a batch of
+ * one. Items of a batch succeed and fail on their own.
  */
 import type { Position, Timestamp } from '../base/ids.ts'
 import type { Outcome, Problem } from '../base/problem.ts'
@@ -31,7 +31,7 @@ export interface PutCells {
   readonly kind: 'put'
   readonly datastore: string
   readonly items: readonly PutItem[]
-  /** Into the shards, or not at all: nobody on the way takes a cell into a buffer. */
+  /** Into the shards, or not at all: no node on the way takes a cell into a buffer. */
   readonly isDirect?: true
 }
 
@@ -79,7 +79,10 @@ export type LogPlace =
       readonly kind: 'after'
       readonly shard: number
       readonly addedId: number
-      /** As of this position of the shard's log nothing was behind it: who has no more need not look. */
+      /**
+       * As of this position of the shard's log nothing was behind it: a replica that has applied no more need
+       * not look.
+       */
       readonly asOf?: Position
     }
   | { readonly kind: 'since'; readonly shard: number; readonly timestamp: Timestamp }
@@ -91,7 +94,7 @@ export interface GetLog {
   readonly items: readonly LogPlace[]
   /** Cells of one shard. */
   readonly limit: number
-  /** Waits so long for a cell when there is none in any of the shards. */
+  /** How long the call waits for a cell when there is none in any of the shards. */
   readonly waitMs: number
 }
 
@@ -161,7 +164,7 @@ const indexKinds: ReadonlySet<string> = new Set<IndexOperation['kind']>([
   ...(['index', 'spread-indexes', 'drop-index'] as const),
 ])
 
-/** Carried out at whatever node is asked. */
+/** Whichever node gets it carries it out. */
 export function isIndexOperation(operation: {
   readonly kind: string
 }): operation is IndexOperation {
@@ -214,7 +217,7 @@ export interface Answered {
 
 export interface CallOptions {
   readonly timeoutMs: number
-  /** For a put; without them whoever carries it out makes its own. */
+  /** For a put; without them the node that carries it out makes its own. */
   readonly intents?: Intents
   /** How it goes on among others, and until when; absent: at once, to its end. */
   readonly pace?: Pace | undefined
@@ -224,7 +227,7 @@ export interface CallOptions {
 
 /** Carries out operations: a node's own `CellStore`, or a client over the network. */
 export interface CellService {
-  /** Resolves with the answer; whatever goes wrong is a problem in it, never a StoreError thrown. */
+  /** Resolves with the answer. Any failure is a problem in it, never a StoreError thrown. */
   execute(operation: CellOperation, options: CallOptions): Promise<Answered>
   /** The same answer, where it can be given in this call; undefined: `execute` finds it. */
   answerNow?(operation: CellOperation): Answered | undefined

@@ -45,7 +45,7 @@ class Room {
   readonly #most: number
   #inside = 0
   #failure: { readonly error: unknown } | undefined
-  /** Waits until so many are inside, or one has failed. */
+  /** Waits until at most `most` are inside, or one has failed. */
   #waiting: { readonly most: number; readonly go: () => void } | undefined
 
   constructor(most: number) {

@@ -2,10 +2,10 @@
  * Writing one cell: a transaction that inserts it if it is absent. A cell is immutable: a second put
  * with an equal body changes nothing, one with another body is refused.
  *
- * It reads this node's replica, without asking anybody, and the proposer refuses it when an entry in
- * between wrote the cell. So a stale replica costs a rerun, never a second cell (CELL-1). It runs under
- * the caller's intent, and a cell remembers the intent that created it: a retry is told `created: true`
- * like the first try, whichever node it reaches and whatever was forgotten (CELL-4).
+ * It reads this node's replica, without asking another node, and the proposer refuses it when an entry in
+ * between wrote the cell. So a stale replica costs a rerun, never a second cell (CELL-1). It runs under the
+ * caller's intent, and a cell remembers the intent that created it. So a retry gets `created: true` like the
+ * first try, whichever node it reaches and whatever was forgotten (CELL-4).
  *
  * What a purge has removed is not written again: its column remembers how far it was purged (CELL-7).
  */

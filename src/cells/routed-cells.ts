@@ -37,7 +37,7 @@ export interface RoutedCellsParts {
   setOf(datastore: string, shard: number): number
 }
 
-/** Sets are waited for so long at a time: what nobody waits for any more goes on for no longer. */
+/** The longest wait at a set in one request. A request whose caller has gone lasts no longer than that. */
 const waitSliceMs = 2_000
 
 /** Items of a batch, and the service of the set that holds them. */
@@ -78,7 +78,7 @@ export class RoutedCells implements CellService {
     if (first === undefined)
       return this.#serviceOf(operation.datastore, 0).execute(operation, options)
     if (others.length === 0) return first.to.execute(operation, options)
-    // Each set sees its own part: what is too much, or waits for too long, is so as a whole.
+    // Each set sees its own part alone, so limits of size and time are checked here, for the whole operation.
     const refused = operationProblem(operation)
     if (refused !== undefined) return Promise.resolve(refusal(refused))
     const parts = [first, ...others]
@@ -151,7 +151,7 @@ async function readLogs(
   }
 }
 
-/** What each set is asked at once, and the first one answers; undefined: nobody waits for that any more. */
+/** Sends its part to each set at once, and gives the first answer. Undefined: the caller waits no longer. */
 function firstOf(
   operation: GetLog,
   parts: readonly SetPart[],

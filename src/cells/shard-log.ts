@@ -3,7 +3,7 @@
  * in it is an added id, or a time that is turned into one.
  *
  * CELL-3  Added ids rise in commit order, without gaps but those that purges leave, and so does the time:
- * who has read up to one never finds a smaller one later.
+ * a reader that has read up to one never finds a smaller one later.
  */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
@@ -33,15 +33,15 @@ export async function logPage(
 }
 
 /**
- * Throws `invalid` for a place behind the end of the log as a current read sees it: nothing would ever be
- * found there, and who waits there would pass over what comes first. No replica that is behind says so: its
- * end is not the log's.
+ * Throws `invalid` for a place behind the end of the log as a current read sees it: no cell would ever be
+ * found there, and a reader that waits there would miss the next cells. A replica that is behind does not
+ * refuse a place: its end is not the log's.
  */
 export async function checkWithin(view: ShardView, { shard, addedId }: PlaceAfter): Promise<void> {
   const { of, rows } = view
   if (addedId === 0 || (await logEntry(rows, of, { after: addedId - 1 })) !== undefined) return
   const last = await logEntry(rows, of, { after: 0, reverse: true })
-  // What was last may have been purged.
+  // A purge may have removed the last cells.
   const end = Math.max(last?.addedId ?? 0, await purgedAddedId(rows, of))
   if (addedId <= end) return
   const message = `the log of shard ${shard} of ${of.datastore} ends at added id ${end}, and ${addedId} is behind its end; go on after ${end}`
@@ -78,7 +78,7 @@ async function checkOrder(
 /** The added id before the first cell of `time` or later: found by halving, since both rise. */
 async function before({ of, rows }: ShardView, time: Timestamp): Promise<number> {
   const last = await logEntry(rows, of, { after: 0, reverse: true })
-  // The end is what is asked for most: how far the log goes, and what comes from now on.
+  // Readers ask for the end most: how far the log goes, and the cells from now on.
   if (last === undefined || last.createdAt < time) return last?.addedId ?? 0
   let low = 0
   let high = last.addedId

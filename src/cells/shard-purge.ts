@@ -1,17 +1,17 @@
 /**
  * Purging: taking old cells of a shard out, a page of its log at a time, each in one transaction.
  *
- * A page is looked at by a current read, outside of any transaction: what is older than a time, of a
- * column if one is named, and superseded, unless the latest cells are to go too. The transaction reads
- * those cells again, with what supersedes them, and removes what is still so. So a purge is in conflict
- * with nobody who writes elsewhere, and one that is sent again removes what is left.
+ * A current read, outside of any transaction, looks at a page. It finds the cells that are older than a time,
+ * of a column if one is named, and superseded, unless the latest cells are to go too. The transaction reads
+ * those cells again, with the cells that supersede them, and removes those for which it still holds. So a
+ * purge is in conflict with no writer elsewhere, and one that is sent again removes the rest.
  *
  * CELL-7  A purged cell is gone for good: current reads from the answer on do not see it, and neither it
  *         nor an earlier ref key of its column is written again.
  * Where the latest cells go, what their rows have in indexes is made anew in the same transaction (IDX-7).
  *
- * CELL-8  A purge removes nothing else: what is not older, of another column, or the latest of its
- *         column stays.
+ * CELL-8  A purge removes nothing else: a cell stays that is not older, of another column, or the latest of
+ *         its column.
  */
 import { assert, present } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'
@@ -51,7 +51,7 @@ export interface PurgePorts {
   indexes(): readonly NumberedIndex[] | Promise<readonly NumberedIndex[]>
 }
 
-/** A cell to be removed, and the later one of its column, where one is asked for. */
+/** A cell to be removed, and the later one of its column, where the purge needs one. */
 interface Doomed {
   readonly cell: StoredCell
   readonly later: CellName | undefined
@@ -130,7 +130,7 @@ async function remove(
   return still.length
 }
 
-/** After cells were removed: what is left of their rows says what these have in indexes. */
+/** After cells were removed: computes from the remaining cells what their rows have in indexes. */
 async function keepIndexes(
   tx: GroupTransaction,
   of: ShardName,

@@ -32,8 +32,8 @@ export interface ShardReadResult<Value> {
 }
 
 /**
- * Reads at one moment. What was read may be forgotten before it was read to the end, where history is
- * kept for milliseconds: then it is read again at a newer moment.
+ * Reads at one moment. Where history is kept for milliseconds, the replica may forget that moment before the
+ * read ends: then the read begins again at a newer one.
  */
 export async function readShard<Value>(
   { tables, clock }: { readonly tables: GroupTables; readonly clock: Clock },
@@ -80,8 +80,8 @@ export interface FilledPage {
 }
 
 /**
- * The first `limit` cells; fewer when there are no more, or when the answer is full. `next` gives so
- * many from a place, and fewer at the end.
+ * The first `limit` cells; fewer when there are no more, or when the answer is full. `next` gives `count`
+ * cells from a place, and fewer at the end.
  */
 export async function fill(
   limit: number,
@@ -110,7 +110,7 @@ export const answerFull: Outcome<never> = {
   problem: problem('too-large', 'the answer is full; ask for this cell in another batch'),
 }
 
-/** Cells as far as an answer has room for them; those that it has none for are told so. */
+/** Cells as far as an answer has room for them. Each of the others becomes a problem that says so. */
 export function fitting(
   found: readonly Outcome<StoredCell | undefined>[],
 ): Outcome<StoredCell | undefined>[] {

@@ -1,7 +1,7 @@
 /**
- * Who waits for shards to go on: calls that found nothing new, each of some places. A place that is waited
- * for costs one small record, and each shard one watch, however many wait for it; a call has one timer. Only
- * the calls that wait for a shard are woken by it, and they are told which of their places it is.
+ * The calls that wait for shards to go on: they found nothing new, each at some places. A place that is
+ * waited for costs one small record, and each shard one watch, however many wait for it; a call has one
+ * timer. A shard wakes only the calls that wait for it, and each learns which of its places changed.
  *
  * COST-5  A place is waited for by one record, which goes when its shard goes on, or with its call.
  */
@@ -57,13 +57,13 @@ export class ShardWaits {
     return this.#places
   }
 
-  /** Nobody waits any more, nor will. */
+  /** Ends all waits, and those that begin later at once. */
   stop(): void {
     this.#isStopped = true
     for (const wait of this.#waits) wait.over()
   }
 
-  /** For one call; whoever begins it ends it. */
+  /** For one call; the caller of `begin` also calls `end`. */
   begin(datastore: string, untilMs: number, pace: Pace | undefined): ShardWait {
     const { clock } = this.#parts
     const wait = new ShardWait(this, datastore, pace)
@@ -84,7 +84,7 @@ export class ShardWaits {
     hub.records.push(record)
     this.#places += 1
     wait.keep(record)
-    // What was applied between the reading and the watching wakes nobody.
+    // The watch wakes no call for an entry that was applied between the reading and the watching.
     const here = replica.positionHere(group)
     if (here === undefined) {
       return replica
@@ -131,7 +131,7 @@ export class ShardWaits {
     }
   }
 
-  /** Whoever has read further already finds nothing there, and waits again. */
+  /** A call that has already read further finds nothing there, and waits again. */
   #wake(hub: Hub): void {
     this.#hubs.delete(hub.group)
     this.#places -= hub.records.length
@@ -198,7 +198,7 @@ export class ShardWait {
     this.#waits.forget(this)
   }
 
-  /** It is time, the node stops, or nobody waits for the answer any more. */
+  /** Its time is over, the node stops, or the caller has gone. */
   over(): void {
     this.#isOver = true
     this.#wakeUp?.()

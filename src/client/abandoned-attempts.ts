@@ -7,7 +7,7 @@ import type { Sending } from './call.ts'
 
 export interface AbandonedAttempt<Calling> {
   readonly one: Calling
-  /** Who was asked, and what. */
+  /** The node that got the request, and what the client sent. */
   readonly endpoint: Endpoint
   readonly sending: Sending
 }
@@ -17,7 +17,7 @@ export class AbandonedAttempts<Calling> {
   readonly #byId = new Map<number, AbandonedAttempt<Calling>>()
   readonly #idsByCall = new Map<Calling, number[]>()
 
-  /** At most so many at a time. */
+  /** Keeps at most `max` at a time. */
   constructor(max: number) {
     this.#max = max
   }

@@ -2,7 +2,7 @@
  * A circuit breaker: whether a node should be asked now, by how its last tries ended. Pure: time is
  * an argument.
  *
- *   closed      asked. So many failures in a row open it; any answer starts the count anew.
+ *   closed      asked. `failuresMax` failures in a row open it; any answer starts the count anew.
  *   open        passed over for a while, as long as another node may be asked.
  *   half-open   the while is over: one try is let through. It closes the breaker, or opens it again
  *               for twice as long, up to a maximum.
@@ -14,7 +14,7 @@ import { assert } from '../base/assert.ts'
 export interface BreakerLimits {
   /** Failures in a row that open it. */
   readonly failuresMax: number
-  /** It stays open for so long at first, doubled after each failed probe up to the maximum. */
+  /** How long it stays open at first, doubled after each failed probe up to the maximum. */
   readonly openMs: number
   readonly openMaxMs: number
 }

@@ -2,13 +2,14 @@
  * Calls of one kind that a client holds back until a window has room, first come, first served, while their
  * time lasts. Pure: time is an argument.
  *
- * Whoever asks for thousands of things at once is served by and by, as long as `heldPart` of their time is
- * enough. Where more comes than is answered a queue only makes all wait, and those most who come after the
- * load: so once answers come and calls come faster, one that would wait longer than `standingMs` is refused as it
- * comes, and so are the last of those that came before this was known. Nodes need not refuse for that: to clients
- * that ask for little at a time they may just be slow.
- * A client that asks for few things at once cannot tell: its calls wait for `fewStandingMs`, and then end, but only
- * where nodes refuse for load. Slow nodes that do not say so may have stood still: such calls wait as the others do.
+ * A program that makes thousands of calls at once is served by and by, as long as `heldPart` of their time is
+ * enough. Where calls come faster than answers, a queue only makes all calls wait, and those most that come
+ * after the load. So once answers come and calls come faster, the queue refuses a call as it comes if it
+ * would wait longer than `standingMs`. It also refuses the last of the calls that came before it knew this.
+ * No node has to refuse for that: to clients that make few calls at a time, nodes may just seem slow. A
+ * client that makes few calls at once cannot tell. Its calls wait for `fewStandingMs` and then end, but only
+ * where nodes refuse for load. Slow nodes that do not refuse may have stood still: such calls wait as the
+ * others do.
  *
  * LOAD-9  A call that is held back begins in its order and in its time, or ends: with `overloaded` only where a
  *         node has refused for load, or where nodes answer and calls come faster.
@@ -20,11 +21,11 @@ export interface QueueLimits {
   readonly standingMs: number
   /** The longest wait of few calls where nodes refuse. */
   readonly fewStandingMs: number
-  /** So many at once are few. */
+  /** Up to this number, calls at once are few. */
   readonly fewMax: number
-  /** A queue that has not lasted so long is a burst, and tells nothing yet. */
+  /** A queue that has lasted for less than this is a burst, and tells nothing yet. */
   readonly burstMs: number
-  /** So long after a node has refused for load, it is taken to be so still. */
+  /** How long after a refusal for load a node is taken to be overloaded still. */
   readonly loadMs: number
 }
 
@@ -41,33 +42,36 @@ export interface Held {
   readonly isOver: boolean
 }
 
-/** A millisecond; measured for so long. */
+/** Calls and answers per millisecond, measured over `windowMs`. */
 interface Rates {
   readonly came: number
   readonly answered: number
   readonly windowMs: number
 }
 
-/** More of them come than are answered when it is by such a factor. */
+/** Calls come faster than answers when they do so by this factor. */
 const fasterFactor = 1.25
-/** Of the rates of before, so much counts after `burstMs`. */
+/** The part of the earlier rates that still counts after `burstMs`. */
 const keptPart = 0.25
-/** In one window, so many tell nothing. */
+/** This many calls in one window tell nothing. */
 const slackCalls = 1
 /**
- * Of fewer calls that came and were answered little can be told, but where so many times as many came, or no more
- * than were answered: such a window goes on, for so many times as long.
+ * Fewer calls than this, those that came and those that were answered, tell little. They do tell where
+ * `plainFactor` times as many came as were answered, or no more than were answered. Otherwise the window goes
+ * on, for up to `longerFactor` times as long.
  */
 const windowCallsMin = 32
 const plainFactor = 3
 const longerFactor = 4
-/** In so many windows nodes have to answer before calls are refused that no node refuses. */
+/**
+ * The number of windows in which nodes have to answer before the queue refuses calls that no node refuses.
+ */
 const answeredWindowsMin = 3
-/** Of its time a call may wait for so much: the rest is for its nodes. */
+/** The part of its time for which a call may wait: the rest is for its nodes. */
 const heldPart = 0.75
 /** How often few are looked at that have waited for `fewStandingMs`, and no node has refused. */
 const lookMs = 100
-/** Places in front that are empty are given back when there are so many. */
+/** The number of empty places in front at which the queue gives them back. */
 const compactAt = 1_024
 
 export class CallQueue<One extends Held> {
@@ -85,7 +89,7 @@ export class CallQueue<One extends Held> {
   #answered = 0
   /** While the queue stands; undefined: it has not for long enough. */
   #rates: Rates | undefined
-  /** In so many windows one after another something was answered. */
+  /** The number of windows, one after another, in which nodes answered something. */
   #answeredWindows = 0
 
   constructor(limits: QueueLimits) {
@@ -141,14 +145,14 @@ export class CallQueue<One extends Held> {
     return waitMs > mostMs ? Math.max(1, waitMs - mostMs) : undefined
   }
 
-  /** It cannot go now. `inFlight`: so many of this client are at nodes. */
+  /** It cannot go now. `inFlight`: how many calls of this client are at nodes. */
   hold(one: One, nowMs: number, inFlight: number): void {
     const { cameMs, deadlineMs, heldUntilMs } = one
     if (heldUntilMs !== undefined) return
     const { fewStandingMs, fewMax } = this.#limits
     const isFew = this.length + this.#aside + inFlight <= fewMax
     one.heldUntilMs = cameMs + (deadlineMs - cameMs) * heldPart
-    // What it was at a node before tells nothing of load.
+    // The time that it was at a node before tells nothing of load.
     if (isFew) one.fewUntilMs = nowMs + fewStandingMs
   }
 
@@ -185,7 +189,7 @@ export class CallQueue<One extends Held> {
     this.#note(nowMs)
   }
 
-  /** The next one; it is still in the queue. Those whose time is over are in nobody's way. */
+  /** The next one; it is still in the queue. Calls whose time is over are taken out on the way. */
   first(nowMs: number, onLate: (one: One) => void): One | undefined {
     for (let one = this.#first(); one !== undefined; one = this.#first()) {
       if (!one.isOver && !this.isLate(one, nowMs)) return one
@@ -233,7 +237,8 @@ export class CallQueue<One extends Held> {
 
   #isFaster(nowMs: number): boolean {
     if (this.#rates === undefined) return false
-    // Nodes that have just answered nothing may have stood still: nobody knows whether they have too much to do.
+    // Nodes that have just answered nothing may have stood still: the client cannot know whether they are
+    // overloaded.
     if (this.#answeredWindows < answeredWindowsMin && !this.#isRefused(nowMs)) return false
     const { came, answered, windowMs } = this.#rates
     return came > fasterFactor * answered + slackCalls / windowMs
@@ -254,7 +259,9 @@ export class CallQueue<One extends Held> {
     this.#note(nowMs)
   }
 
-  /** Rates are of a queue that stands: what comes to one that is empty tells nothing of what could be done. */
+  /**
+   * Rates are of a queue that stands: calls that come to an empty one do not tell how much nodes could do.
+   */
   #note(nowMs: number): void {
     if (this.length + this.#aside === 0) {
       this.#standsFromMs = undefined
@@ -283,7 +290,7 @@ export class CallQueue<One extends Held> {
   #endWindow(nowMs: number, passedMs: number): void {
     this.#answeredWindows = this.#answered > 0 ? this.#answeredWindows + 1 : 0
     const answered = this.#answered / passedMs
-    // What came in the first window may be a burst, with nothing behind it.
+    // The calls of the first window may be a burst, with nothing behind it.
     const came = this.#rates === undefined ? answered : this.#came / passedMs
     const before = this.#rates ?? { came, answered }
     const kept = keptPart ** (passedMs / this.#limits.burstMs)

@@ -1,11 +1,10 @@
 /**
- * What has become of one call over its tries, without any waiting in it: what to send next, what an
- * answer changes, and what to say when time is up.
+ * The state of one call over its tries, without any waiting in it. It decides what the client sends next,
+ * what an answer changes, and which outcome the caller gets when time is up.
  *
- * A put is sent again under the same intents, cell by cell, until each has an outcome that is
- * known. A try that was lost, or whose node does not know, leaves its cells unsure: then only the cell
- * itself tells what became of it, and if it never does so the caller is told `unknown-outcome`, and
- * nothing else (CELL-4).
+ * A put is sent again under the same intents, cell by cell, until each has an outcome that is known. A try
+ * that was lost, or whose node does not know, leaves its cells unsure: then only the cell itself tells what
+ * became of it, and if it never does so the caller gets `unknown-outcome`, and nothing else (CELL-4).
  */
 import { present } from '../base/assert.ts'
 import type { StoreErrorCode } from '../base/errors.ts'
@@ -299,8 +298,8 @@ function note(item: Item, outcome: Outcome<Written>): void {
 }
 
 /**
- * What may have been carried out is told by the cell alone: it is there, or another one is in its place.
- * That a node would not take the put again, by its own clock say, tells nothing of the try before.
+ * Only the cell tells whether a node carried out an unsure put: it is there, or another one is in its place.
+ * A node that refuses the put now, by its own clock say, tells nothing of the try before.
  */
 function isFinal({ isUnsure }: Item, refused: Problem): boolean {
   if (mayBeRetried(refused) || saysNothing(refused)) return false

@@ -242,8 +242,8 @@ export class Cells {
   }
 
   /**
-   * Takes old cells of a shard out for good: of a page of its log, behind `after`. What is removed is
-   * not written again: a put of it, or of an earlier ref key of its column, is `immutable`.
+   * Takes old cells of a shard out for good: of a page of its log, behind `after`. A removed cell is not
+   * written again: a put of it, or of an earlier ref key of its column, is `immutable`.
    */
   async purgeShard(shard: number, options: PurgePageOptions): Promise<PurgedPage> {
     const call = 'cells.purgeShard'

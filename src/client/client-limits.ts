@@ -7,11 +7,11 @@ import type { WindowLimits } from './window.ts'
 export interface ClientLimits extends RetryLimits, WindowLimits, QueueLimits {
   /** A call that names no time-out of its own ends after this. */
   readonly timeoutMs: number
-  /** One node is given so long, then another one is asked; longer after every third try. */
+  /** How long the client waits for one node before it asks another; longer after every third try. */
   readonly tryTimeoutMs: number
-  /** So many tries in a row that a node did not answer open its breaker: others are asked then. */
+  /** How many tries in a row without an answer open a node's breaker: the client then asks other nodes. */
   readonly failuresMax: number
-  /** It stays open for so long at first, then twice as long after each probe in vain, up to the maximum. */
+  /** How long it stays open at first, then twice as long after each probe in vain, up to the maximum. */
   readonly avoidMs: number
   readonly avoidMaxMs: number
   /** Before the second retry; doubled at each further one up to the maximum, half of it by chance. */
@@ -21,7 +21,7 @@ export interface ClientLimits extends RetryLimits, WindowLimits, QueueLimits {
   readonly callsMax: number
   /** Bodies of the puts under way. */
   readonly putBytesMax: number
-  /** A schema that was opened is looked at again before something is written so long after. */
+  /** How long a client goes by a schema that it opened: it looks at it again before a later write. */
   readonly schemaTrustMs: number
 }
 

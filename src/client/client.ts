@@ -230,7 +230,7 @@ export class Client {
     })
   }
 
-  /** What the node that is asked at present says of itself. */
+  /** The status of the node that this client asks at present, in that node's own words. */
   async status(given: number | WriteOptions = {}): Promise<Json> {
     const options = typeof given === 'number' ? { timeoutMs: given } : given
     checkOptions('client.status', options, writeRules)

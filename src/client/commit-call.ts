@@ -1,7 +1,7 @@
 /**
- * A transaction's commit over its tries: sent again under the same intent until its outcome is
- * known. A try that was lost, or whose node does not know, leaves it unsure: then `unknown` is said
- * if no later try is told what became of it, and nothing else (LOG-3).
+ * A transaction's commit over its tries: sent again under the same intent until its outcome is known. A try
+ * that was lost, or whose node does not know, leaves it unsure: then the outcome is `unknown` if no later try
+ * learns what became of it, and nothing else (LOG-3).
  */
 import type { Problem } from '../base/problem.ts'
 import type { Outcome } from '../group/replica-port.ts'
@@ -85,10 +85,10 @@ export class CommitCall implements Call {
   }
 
   /**
-   * Whether the outcome is that of every copy. A conflict with a write that is named is: whoever
-   * validates another copy has applied that write. One with a read that is too old for this node
-   * is not: another node may remember more. Nor is `expired`: a copy may have taken effect in time, and
-   * where a clock has run ahead it is forgotten with its session, while its client still asks.
+   * Whether the outcome is that of every copy. A conflict with a write that is named is: each node that
+   * validates another copy has applied that write. One with a read that is too old for this node is not:
+   * another node may remember more. Nor is `expired`: a copy may have taken effect in time, and where a clock
+   * has run ahead it is forgotten with its session, while its client still asks.
    */
   #isFinal(outcome: Outcome): boolean {
     switch (outcome.kind) {

@@ -1,4 +1,4 @@
-/** A client on the machine's clock, randomness and network: what applications call first. */
+/** A client on the machine's clock, randomness and network: applications call `connect` first. */
 import { asyncScope } from '../adapters/async-scope.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
@@ -92,7 +92,7 @@ export function dial(options: ConnectOptions, limits: Partial<ClientLimits> = {}
 function nodeUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:'
-  // What stands behind the port would be asked of nobody.
+  // The client would ignore a path behind the port.
   if (url && isHttp && url.href === `${url.origin}/`) return url.origin
   const message = `${wordsFor(text)} is no address of a node; give http://HOST:PORT`
   throw new StoreError('invalid', message)

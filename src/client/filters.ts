@@ -28,8 +28,8 @@ export interface AskedFilters {
 }
 
 /**
- * Throws `invalid` for what is no filter: it would be passed over, and more entries found than were asked
- * for. A field that is named and undefined is none either. `where` is 'index trips_by_city'.
+ * Throws `invalid` for what is no filter: the query would ignore it, and find more entries than its caller
+ * wants. A field that is named and undefined is none either. `where` is 'index trips_by_city'.
  */
 export function filtersOf(given: IndexWhere, where: string): AskedFilters {
   return filtersOfGiven(given, where)

@@ -19,7 +19,7 @@ export function checkSchemaName(call: string, name: unknown): void {
 export function checkDefined(schema: unknown): void {
   const model = memberOf(schema, 'model')
   const isDefined = model !== undefined && isList(memberOf(schema, 'tables'))
-  // By its name the cluster is asked for it.
+  // The client asks the cluster for it by its name.
   if (isDefined && memberOf(schema, 'name') === memberOf(model, 'name')) {
     return void checkForm('client.tables', model)
   }

@@ -1,4 +1,7 @@
-/** What the calls of groups take, as programs give it: looked at before anything is asked. Each throws `invalid`. */
+/**
+ * The arguments of calls of groups, as programs give them: checked before the client sends any request. Each
+ * check throws `invalid`.
+ */
 import {
   callback,
   checkArgument,

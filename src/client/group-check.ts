@@ -1,6 +1,6 @@
 /**
- * What nodes would not read, or not carry out, of a request to a group whatever they hold: told to its
- * caller at once, in the words of whoever asked.
+ * Finds requests to a group that no node would read or carry out, whatever rows it holds. The caller gets the
+ * problem at once, in the words of its own request.
  */
 import { keyBytesMax, rangeEndBytesMax, sessionCharsMax } from '../base/limits.ts'
 import { problem, type Problem } from '../base/problem.ts'
@@ -82,7 +82,7 @@ export function lockNameProblem(name: unknown): Problem | undefined {
   })
 }
 
-/** Why there cannot be so many rows or names on a page. */
+/** Why `limit` is no number of rows or names for a page. */
 export function limitProblem(limit: number): Problem | undefined {
   if (Number.isSafeInteger(limit) && limit >= 1) return undefined
   return problem('invalid', `limit is ${wordsFor(limit)}; expected a whole number from 1`)

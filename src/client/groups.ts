@@ -111,7 +111,7 @@ export class Groups implements GroupPort, LockSource {
   ): Promise<FirstRead> {
     const seen = this.#seen.of(group)
     const isSure = seen !== undefined || from.kind === 'current' || from.kind === 'at'
-    // What was seen is not known any more: a current read sees all of it.
+    // The client no longer knows what this session has seen: a current read sees all of it.
     const sure: ReadFrom = isSure ? from : { kind: 'current' }
     const least = Math.max(atLeast, seen ?? 0)
     const read = { kind: 'read-group', group, from: sure, atLeast: least, ...asked } as const
@@ -230,7 +230,7 @@ export class Groups implements GroupPort, LockSource {
     waitMs: number,
   ): Promise<number | undefined> {
     const lock = { kind: 'lock-group', group, name, holdMs, waitMs } as const
-    // The first node that is asked may say who leads; what that one says is the answer.
+    // The first node may name the leader; the leader's answer then counts.
     for (let hops = 0; hops < lockHopsMax; hops++) {
       const answer = await this.#ask(lock, waitMs + lockAnswerMs)
       if (answer.kind !== 'lock-group') return undefined
@@ -239,7 +239,7 @@ export class Groups implements GroupPort, LockSource {
     return undefined
   }
 
-  /** Nobody waits for it: a lock that is not given back ends by itself. */
+  /** The caller does not wait for it: a lock that is not given back ends by itself. */
   #unlock(group: GroupId, name: string, token: number): void {
     void this.#askAnyway({ kind: 'unlock-group', group, name, token }, lockAnswerMs)
   }

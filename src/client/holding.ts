@@ -1,7 +1,7 @@
 /**
- * What a client holds back of the calls that nodes have no room for, writes and reads apart, since nodes refuse
- * writes sooner. A call that comes goes at once where nobody waits and a window has room (`window.ts`); else it
- * waits in its queue (`call-queue.ts`), or is refused when it would wait for too long.
+ * Calls that a client holds back because nodes have no room for them, writes and reads apart, since nodes
+ * refuse writes sooner. A call that comes goes at once where no call waits and a window has room
+ * (`window.ts`). Else it waits in its queue (`call-queue.ts`), or is refused when it would wait for too long.
  */
 import type { Clock } from '../ports/clock.ts'
 import { CallQueue, type QueueLimits } from './call-queue.ts'
@@ -92,7 +92,7 @@ export class Holding {
     return !queue.isLate(one, atMs)
   }
 
-  /** A call that a node has refused waits elsewhere for as long as it was told. */
+  /** A call that a node has refused waits elsewhere for as long as the node said. */
   setAside(lane: Lane, nowMs: number): void {
     this.#queues[lane].setAside(nowMs)
   }

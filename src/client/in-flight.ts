@@ -32,11 +32,11 @@ export interface InFlight {
   /** How long the try may take, and when it is over. */
   tryMs: number
   lostAtMs: number
-  /** Who is asked. */
+  /** The node that has the request. */
   endpoint: Endpoint | undefined
-  /** Who has just been asked in vain. */
+  /** The node that had the try before, in vain. */
   last: Endpoint | undefined
-  /** The number of the latest request, and what it asked. */
+  /** The number of the latest request, and its content. */
   id: number
   sending: Sending | undefined
   /** Until when its node may still begin it; 0: it does not wait at any. */
@@ -44,7 +44,7 @@ export interface InFlight {
   /** Some try of it was lost. */
   isUnsure: boolean
   isOver: boolean
-  /** Looks no longer whether anybody waits for it. */
+  /** Stops watching whether the caller still waits. */
   forget: (() => void) | undefined
 }
 
@@ -83,7 +83,10 @@ export function inFlightCall(coming: Coming): InFlight {
   }
 }
 
-/** Calls `then` once nobody waits, at once where nobody does now. Gives what takes that back. */
+/**
+ * Calls `then` once the caller has gone, at once where it has gone already. Gives a function that takes that
+ * back.
+ */
 export function whenGone(pace: Pick<Pace, 'onGone'>, then: () => void): (() => void) | undefined {
   try {
     return pace.onGone(then)
@@ -106,7 +109,7 @@ export interface Load {
   readonly isOfNode: boolean
 }
 
-/** What those are told who are refused by their own client. */
+/** The shortest and the longest wait that a client names when it refuses a call itself. */
 export const heldMsMin = 50
 export const heldMsMax = 1_000
 
@@ -159,7 +162,7 @@ export function leftMs({ deadlineMs }: InFlight, nowMs: number): number {
   return Math.max(1, Math.ceil(deadlineMs - nowMs))
 }
 
-/** Of a write that nobody waits for any more. */
+/** Of a write whose caller waits no longer. */
 export const givenUpInWrite: Problem = problem(
   'unknown-outcome',
   'this call was given up while it was under way, and may have been carried out: look before you do it again',

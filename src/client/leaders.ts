@@ -15,7 +15,7 @@ const leadersMax = 65_536
 export class Leaders {
   readonly #leaders = new BoundedMap<GroupId, string>(leadersMax)
 
-  /** The leader's node id, where one was told. */
+  /** The leader's node id, where an answer named one. */
   of(group: GroupId): string | undefined {
     return this.#leaders.get(group)
   }

@@ -1,7 +1,7 @@
 /**
- * Which node is asked: the one that leads the shard, where that is known; else one of those a link
- * is up to, the same one for the same cells, so that taking requests is spread over the nodes. A node
- * whose breaker is open is passed over, but asked when there is no other.
+ * Chooses the node for a request: the one that leads the shard, where the client knows it. Else it is one of
+ * those a link is up to, the same one for the same cells, so that requests are spread over the nodes. The
+ * client passes over a node whose breaker is open, but asks it when there is no other.
  *
  * BRK-1  No call is held back by a breaker: as long as a link is up there is a node to ask.
  */
@@ -84,7 +84,7 @@ export class Links {
     place.node = node
     place.isUp = true
     this.#unreached.onUp(endpoint)
-    // Whoever has just shaken hands is alive.
+    // A node that has just shaken hands is alive.
     place.breaker.reset()
     place.windows.writes.reset()
     place.windows.reads.reset()
@@ -122,7 +122,7 @@ export class Links {
     return this.#unreached.hopeless()
   }
 
-  /** What to say of a call that no node has answered, after so many tries. */
+  /** The problem of a call that no node has answered, after this number of tries. */
   noAnswer(attempts: number): Problem {
     if (this.pick(0, this.#clock.monotonicMs()) !== undefined) {
       return problem('unavailable', 'no node answered in time; try again', { attempts })
@@ -246,7 +246,7 @@ export class Links {
     return place !== undefined && mayTry(place, nowMs)
   }
 
-  /** Nobody is good: the one that has been passed over for longest, the one of the last try last. */
+  /** No node is good: takes the one that has been passed over for longest, the one of the last try last. */
   #longestOpen(not: Endpoint | undefined): Endpoint | undefined {
     let found: Endpoint | undefined
     let earliest = Infinity

@@ -14,7 +14,7 @@ export interface WriteOptions {
 
 export interface ReadOptions {
   /**
-   * `current` (default): sees every cell whose put had returned, to anybody. `snapshot`: what the node
+   * `current` (default): sees every cell whose put had returned, to any client. `snapshot`: what the node
    * that answers has, without asking others; never older than what this client has seen.
    */
   readonly read?: ReplicaReadLevel
@@ -67,7 +67,7 @@ export interface VersionOptions extends PageOptions<number> {
 export interface LogOptions extends ReadOptions {
   /** Cells of one shard; default and maximum 1000. */
   readonly limit?: number
-  /** Waits so long for a cell when there is none. */
+  /** How long the call waits for a cell when there is none. */
   readonly waitMs?: number
 }
 
@@ -131,7 +131,7 @@ export interface TailOptions {
   readonly after?: ReadonlyMap<number, number>
   /** Instead of the first cell, the first one of this time or later: a Date, or microseconds since 1970. */
   readonly since?: GivenTime
-  /** One poll waits so long. */
+  /** How long one poll waits. */
   readonly waitMs?: number
   /** Ends the tail with `closed`. */
   readonly signal?: AbortSignal

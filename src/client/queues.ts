@@ -1,4 +1,4 @@
-/** Queues of a cluster, as bytes: handling them, and what operators do with them. */
+/** Queues of a cluster, as bytes: handling their messages, and the calls for operators. */
 import {
   callback,
   checkArgument,
@@ -127,7 +127,7 @@ export class Queues implements QueueSource {
     throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
   }
 
-  /** Messages of a queue that nobody has handled yet, in all groups; `limit` at most. */
+  /** Messages of a queue that no handler has ended yet, in all groups; `limit` at most. */
   async waiting(
     queue: string,
     limit: number,

@@ -1,10 +1,10 @@
 /**
- * Cells and groups of a cluster, for those who reach it through this process: carries operations out
- * at the nodes, as the client library does, and keeps nothing of them. Batches are asked of several
- * nodes at once, each item where it is best asked for.
+ * Cells and groups of a cluster, for those who reach it through this process: carries operations out at the
+ * nodes, as the client library does, and keeps nothing of them. A batch goes to several nodes at once, each
+ * item to the node that can best answer it.
  *
- * GATE-1  Intents pass through as they came, each with its write: however many gateways and nodes a
- *         write is sent through, it takes effect once, and its caller is told so truthfully.
+ * GATE-1  Intents pass through as they came, each with its write: however many gateways and nodes a write is
+ *         sent through, it takes effect once, and its caller learns so truthfully.
  * GATE-2  What is at work is bounded in number and bytes; above that a request is refused at once.
  */
 import { assert } from '../base/assert.ts'
@@ -138,7 +138,7 @@ export class Relay implements CellService {
     return new Promise((resolve, reject) => {
       const end = (): void => resolve(refusal(stopping))
       this.#waits.add(end)
-      // What is over must not be kept until this process stops: each answer may be of 4 MiB.
+      // A call that is over must not be kept until this process stops: each answer may be of 4 MiB.
       void answered.then(resolve, reject).finally(() => this.#waits.delete(end))
     })
   }
@@ -222,7 +222,7 @@ function ofOne(batch: Batch, item: Batch['items'][number]): CellOperation {
   return 'body' in item ? { ...batch, items: [item] } : { ...batch, items: [] }
 }
 
-/** Intents that whoever sent them keeps account of. */
+/** Intents that their sender keeps account of. */
 function passedOn(intents: Intents | undefined): OpenIntents {
   assert(intents !== undefined, 'GATE-1: a write has intents')
   return {

@@ -4,10 +4,11 @@
  *
  * CALL-1  A call ends once, and no try begins for it after that. The answer to a try that was given up may
  *         end it; it never begins another try.
- * LOAD-7  What waits at a node on a live link is not sent again: not before it is answered, its link
- *         breaks, or the time that its node was told is over.
+ * LOAD-7  A request that waits at a node on a live link is not sent again until it is answered, its link
+ *         breaks, or the time that the client gave that node is over.
  *
- * What a turn asks goes in one frame. Calls under way are bounded; what has no room waits in `holding.ts`.
+ * All requests of one turn go in one frame. Calls under way are bounded; those without room wait in
+ * `holding.ts`.
  */
 import { assert } from '../base/assert.ts'
 import type { Problem } from '../base/problem.ts'
@@ -163,8 +164,8 @@ export class RequestSender {
   }
 
   /**
-   * The same, with what `conclude` makes of it. `pace`: of a call whose asker may go; the node that is asked
-   * then hears of it where it reads (COST-4), and a write that is under way may be carried out.
+   * The same, with what `conclude` makes of it. `pace`: of a call whose caller may go away. The client then
+   * tells the node, where it reads (COST-4); a write that is under way may be carried out.
    */
   carryOutAs<Of extends Operation, Result>(
     operation: Of,
@@ -191,7 +192,7 @@ export class RequestSender {
     })
   }
 
-  /** Nobody waits for it: its node need not go on. */
+  /** Its caller waits no longer: its node need not go on. */
   #abandon(one: InFlight): void {
     if (one.isOver) return
     const { id, endpoint, operation: asked, sending } = one
@@ -368,7 +369,7 @@ export class RequestSender {
     }
   }
 
-  /** Those who are told the same do not come again at the same time. */
+  /** Calls that get the same wait do not come again at the same time. */
   #jittered(ms: number): number {
     return this.#ports.random.int(Math.ceil(ms), Math.ceil(ms * 1.25))
   }
@@ -380,7 +381,8 @@ export class RequestSender {
     if (load?.isOfNode === true) return this.#comeBack(one, load, nowMs)
     const isRefused = load !== undefined && !one.isUnsure
     if (!isFree(result) && !this.#budget.take(nowMs, isRefused)) {
-      // It has its answer: its group is asked too much. What is unsure waits until another try may be paid for.
+      // It has its answer: its group has too many requests. An unsure call waits until the budget pays for
+      // another try.
       if (isRefused) return this.#finish(one, this.#links.noAnswer(one.tries))
       return this.#waitForBudget(one, result, nowMs)
     }
@@ -471,7 +473,7 @@ export class RequestSender {
     if (one.endpoint === node) this.#end(id, { kind: 'answered', answered: response })
   }
 
-  /** Of what is doubled, or answers a call that is over, nobody is found. */
+  /** An answer that came twice, or is of a call that is over, belongs to no try. */
   #onLate(node: Endpoint, answered: Response): void {
     const late = this.#late.take(answered.id, node)
     if (late === undefined) return
@@ -486,7 +488,7 @@ export class RequestSender {
     }
   }
 
-  /** Nobody waits for the latest try any more: it says nothing of its node. */
+  /** The call gives up its latest try: that says nothing of its node. */
   #leave(one: InFlight): void {
     const { id, endpoint, lane } = one
     const isUnderWay = this.#pending.take(id) !== undefined

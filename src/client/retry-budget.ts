@@ -1,8 +1,8 @@
 /**
- * How often a client may try again. Retries are load that nobody asked for: where nodes are slow because
- * they have too much to do, clients that ask everything twice keep them so for good. So retries are paid
- * for by calls that were answered, a part of one by each; and a few are free, for a client that asks little.
- * Pure: time is an argument.
+ * How often a client may try again. Retries are load that no program asked for: where nodes are slow because
+ * they have too much to do, clients that send everything twice keep them so for good. So answered calls pay
+ * for retries, each for a part of one; and a few are free, for a client that makes few calls. Pure: time is
+ * an argument.
  *
  * LOAD-6  No more retries than the budget.
  */
@@ -15,7 +15,7 @@ export interface RetryLimits {
   readonly retriesMax: number
   /** There from the beginning, and again by and by, however little is answered. */
   readonly retriesFree: number
-  /** One of those in so many milliseconds. */
+  /** One of the free ones comes back in this number of milliseconds. */
   readonly freeEveryMs: number
 }
 

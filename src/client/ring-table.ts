@@ -20,7 +20,7 @@ export class RingTable<Thing> {
   #drawn = 0
   #count = 0
 
-  /** At most so many at a time. */
+  /** Holds at most `max` at a time. */
   constructor(max: number) {
     this.#max = max
   }

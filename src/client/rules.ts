@@ -163,8 +163,8 @@ const aLength = 'a whole number from 0'
 
 const ofCells = ['rowKey', 'column', 'refKey', 'body']
 /**
- * What cells that are read, tailed, marked or rejected have beside that: who is given one may ask for it, or
- * put it, as it is.
+ * What cells that are read, tailed, marked or rejected have beside that: a program that got such a cell may
+ * read it or put it, as it is.
  */
 const ofReadCells: ReadonlySet<string> = new Set([
   ...[...ofCells, 'addedId', 'createdAt', 'shard', 'attempts', 'error', 'isRetried'],

@@ -43,7 +43,7 @@ export class SeenPositions {
     return { level, atLeast: [...atLeast] }
   }
 
-  /** An answer that was asked to be at least of these positions. */
+  /** Checks an answer to a request that named these least positions. */
   check(asked: readonly ShardPosition[], answered: readonly ShardPosition[]): void {
     if (asked.length === 0) return
     const reached = new Map(answered)

@@ -1,6 +1,6 @@
 /**
- * Following the logs of shards without end: one long-poll for all of them, at whatever replica
- * answers. Outages are waited out; what is delivered is in order in each shard, nothing twice.
+ * Following the logs of shards without end: one long-poll for all of them, at whatever replica answers. It
+ * waits outages out, and delivers the cells of each shard in order, none twice.
  *
  * Reads are of any replica, since a place in a log only goes on. After a wait that brought nothing
  * one read is current: a replica that is cut off is then noticed, and another one asked.

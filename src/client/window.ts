@@ -1,23 +1,25 @@
 /**
- * How many requests of one kind a client has at one node at a time. Nobody tells it what the node can do, nor
- * how many others ask: as in TCP the window grows with what is answered, and halves when the node refuses for
- * want of room, or is silent. Silence alone leaves room for a few: the node may have stood still for a moment.
- * What has no place in it waits in the client (`call-queue.ts`), where it costs the node nothing. Pure: time is an
- * argument.
+ * How many requests of one kind a client has at one node at a time. The client does not know what the node
+ * can do, nor how many other clients ask it. As in TCP the window grows with the answers, and halves when the
+ * node refuses for want of room, or is silent. Silence alone leaves room for a few: the node may have stood
+ * still for a moment. A call that has no place in it waits in the client (`call-queue.ts`), where it costs
+ * the node nothing. Pure: time is an argument.
  *
  * LOAD-8  No more requests are at a node than its window; it halves once a round trip, and is never below one.
  */
 import { assert } from '../base/assert.ts'
 
 export interface WindowLimits {
-  /** Requests at a node whose answers nobody has seen yet: doubled by each round trip that is not refused. */
+  /** Requests at a node that has answered none yet: doubled by each round trip that is not refused. */
   readonly windowStart: number
   readonly windowMax: number
-  /** What is not answered in time halves it down to so much. */
+  /** Requests that are not answered in time halve the window down to this size. */
   readonly fewMax: number
 }
 
-/** Once a node has refused, a round trip adds one part of so many, and one at least. */
+/**
+ * Once a node has refused, a round trip adds one of this many parts of the window, and one request at least.
+ */
 const growthParts = 8
 
 export class Window {
@@ -87,7 +89,7 @@ export class Window {
   }
 
   #halve(nowMs: number, sentAtMs: number, least: number): boolean {
-    // What was sent before the last time it was halved tells of the window before.
+    // A request that was sent before the window last halved tells of the window before.
     if (sentAtMs < this.#halvedAtMs) return false
     this.#halvedAtMs = nowMs
     // This one itself is at the node no more.
@@ -96,7 +98,7 @@ export class Window {
     return true
   }
 
-  /** The link is new: nothing is known. What is under way is ended by whoever began it. */
+  /** The link is new: nothing is known. The caller of `begin` also ends a request that is under way. */
   reset(): void {
     this.#size = this.#limits.windowStart
     this.#doublesBelow = Number.POSITIVE_INFINITY

@@ -1,5 +1,5 @@
 /**
- * What people do to triggers from outside: look, pause, resume, skip, replay, and see to marked cells.
+ * The operations that operators have on triggers: look, pause, resume, skip, replay, and see to marked cells.
  * Each is a change of rows, which the workers find at their next heartbeat; none of them need run.
  */
 import {
@@ -39,7 +39,7 @@ export interface AdminPorts {
   cells(datastore: string): Cells
   readonly tables: Tables
   readonly timeoutMs: number
-  /** Gives up what is asked through it. */
+  /** Gives up the calls made through it. */
   readonly signal?: AbortSignal
 }
 

@@ -1,6 +1,6 @@
 /**
- * Who has which shards, as the leader of a service decides it: a function of who is there and of what
- * was so far. Shards are spread evenly, and those that can stay do.
+ * Which worker has which shards, as the leader of a service decides it: a function of the workers that are
+ * there and of the assignment so far. Shards are spread evenly, and those that can stay do.
  *
  * TRIG-5  A shard has one owner at a time, each under a generation of its own: higher than all before.
  */
@@ -9,7 +9,7 @@ import { StoreError } from '../base/errors.ts'
 import { isShard } from '../cells/shard.ts'
 import type { JsonValue } from '../../schema/values.ts'
 
-/** Who has a shard. */
+/** The worker that has a shard. */
 export interface Holding {
   readonly owner: string
   /** Of the assignment by which the owner got it. */
@@ -71,7 +71,7 @@ function step(
   generation: number,
 ): Holding {
   const releasedUpTo = now && released.get(now.owner)
-  // Nobody has it, or who has it is gone.
+  // No worker has it, or its owner is gone.
   if (now === undefined || releasedUpTo === undefined) return { owner: goal, generation }
   if (now.owner === goal) return { owner: goal, generation: now.generation }
   const asked = now.next?.asked

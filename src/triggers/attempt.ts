@@ -8,7 +8,7 @@ import { isOutage } from './member.ts'
 /** What a call came to: undefined when it went well, or why it did not, in words. */
 export type Failure = string | undefined
 
-/** Resolves when the call has ended, or its time has: what it does after that concerns nobody. */
+/** Resolves when the call has ended, or its time has. A later end of the call is ignored. */
 export function attempt(
   clock: Clock,
   timeoutMs: number,

@@ -60,7 +60,9 @@ export interface TriggerOptions {
    * Default: the first cell.
    */
   readonly since?: GivenTime
-  /** A cell that failed so often is marked, and the next one taken; default 8. `Infinity`: never. */
+  /**
+   * A cell that failed this number of times is marked, and the next one taken; default 8. `Infinity`: never.
+   */
   readonly attemptsMax?: number
   /** Before the second try; doubled at each further one, up to the maximum. Default 1 s and 60 s. */
   readonly retryMs?: number

@@ -1,4 +1,4 @@
-/** What a worker says of itself, for whoever wants to know: a log, a line of progress, a checker. */
+/** What a worker says of itself, for any listener: a log, a line of progress, a checker. */
 import type { Cell } from '../cells/cell.ts'
 import type { TriggerCell } from './definition.ts'
 import type { Claim } from './offset-store.ts'

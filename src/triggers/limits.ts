@@ -6,7 +6,7 @@ export const triggersMax = 32
 /** Workers of one service at a time. */
 export const workersMax = 1_000
 export const nameCharsMax = 64
-/** Of what a handler said when it failed, so much is kept with the cell. */
+/** The characters of a failed handler's error that are kept with the cell. */
 export const errorCharsMax = 500
 /** Marked cells that one listing gives, and cells that are skipped at once. */
 export const markedPageMax = 1_000
@@ -25,11 +25,14 @@ export interface TriggerLimits {
   readonly leaseMs: number
   /** Handlers at work at once in a process, of one trigger. */
   readonly handlersMax: number
-  /** Cells of one shard in an answer, and those that wait for their turn before more are asked for. */
+  /** Cells of one shard in an answer, and those that wait for their turn before the worker asks for more. */
   readonly pageCells: number
   /** Answers whose cells wait for their turn: each may be of 4 MiB. */
   readonly answersMax: number
-  /** Into so many parts the shards are divided, each followed by a call of its own, at a node of its own. */
+  /**
+   * The number of parts into which the shards are divided, each followed by a call of its own, at a node of
+   * its own.
+   */
   readonly tails: number
   /** Tail calls under way of one part, each of other shards; one, as long as no shard is behind. */
   readonly pollsMax: number
@@ -41,7 +44,7 @@ export interface TriggerLimits {
   readonly unsavedMax: number
   /** How long offsets are gathered before one is saved; a crash repeats what was handled in it. */
   readonly saveMs: number
-  /** A read or a change of an offset, or of the service's group, is tried for so long at a time. */
+  /** The longest time of one try to read or change an offset, or the service's group. */
   readonly callMs: number
   /** Between two tries of what must come about. */
   readonly pauseMs: number

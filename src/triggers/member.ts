@@ -53,7 +53,7 @@ export class Member {
     }
   }
 
-  /** No more heartbeats; what is under way is waited for. What it fails with is told by `run`. */
+  /** No more heartbeats; waits for the one under way. If that fails, `run` rejects with the error. */
   async end(): Promise<void> {
     this.#isEnding = true
     this.#wake()
@@ -131,7 +131,7 @@ export class Member {
   }
 }
 
-/** What passes by itself: no majority, no node, too much to do, somebody else was faster. */
+/** What passes by itself: no majority, no node, too much to do, another writer was faster. */
 export function isOutage(error: unknown): error is StoreError {
   return error instanceof StoreError && passing.has(error.code)
 }

@@ -2,8 +2,8 @@
  * How far a trigger has come, shard by shard: a row in the shard's own group, beside its cells.
  *
  * TRIG-4  An offset is moved only by the worker that has claimed it under the highest generation that
- * any has: who was displaced, and does not know yet, moves nothing. So no transaction over the groups
- * of service and shard is needed.
+ * any has: a worker that was displaced, and does not know yet, moves nothing. So no transaction over the
+ * groups of service and shard is needed.
  */
 import { assert } from '../base/assert.ts'
 import type { Cell, ShardName } from '../cells/cell.ts'
@@ -33,7 +33,7 @@ export interface Claim {
 /** What came of a change, and the row as it is now. */
 export type Changed =
   | { readonly kind: 'done'; readonly offset: Offset }
-  /** Somebody else has claimed the shard under a higher generation. */
+  /** Another worker has claimed the shard under a higher generation. */
   | { readonly kind: 'displaced'; readonly offset: Offset }
   /** The row was changed by hand: where to go on has to be looked up again. */
   | { readonly kind: 'moved'; readonly offset: Offset }
@@ -57,7 +57,7 @@ export class OffsetStore {
     this.#call = { timeoutMs, ...(signal && { signal }) }
   }
 
-  /** As it was a moment ago, maybe: what is done depends on the claim that follows. */
+  /** As it was a moment ago, maybe: the worker acts only on the claim that follows. */
   async peek(shard: number): Promise<Offset | undefined> {
     return this.#read(shard, 'snapshot', (rows, of) => getOffset(rows, of, this.#name))
   }
@@ -84,7 +84,7 @@ export class OffsetStore {
   async save(claim: Claim, held: Offset, after: number): Promise<Changed> {
     return this.#move(claim, held, async (_tx, _of, row) => ({
       ...row,
-      // What was saved by an earlier try of this, whose answer was lost, is saved.
+      // An earlier try of this, whose answer was lost, may have saved more: that stays saved.
       after: Math.max(row.after, after),
     }))
   }
@@ -129,7 +129,7 @@ export class OffsetStore {
   }
 
   /**
-   * Changes the offset by hand, whoever has it. The revision rises, so who has it looks again. Gives
+   * Changes the offset by hand, whichever worker has it. The revision rises, so its owner looks again. Gives
    * undefined when `change` does, and nothing was changed.
    */
   async byHand(
@@ -178,7 +178,7 @@ export class OffsetStore {
       .value
   }
 
-  /** From what the node that is asked has: a row that only its owner changes is seldom another one. */
+  /** Reads what the answering node has: a row that only its owner changes has seldom changed elsewhere. */
   async #change<Value>(
     shard: number,
     work: (tx: GroupTransaction, of: ShardName) => Promise<Value>,
@@ -189,7 +189,7 @@ export class OffsetStore {
   }
 }
 
-/** A generation has one owner, so an equal one of somebody else is none of this claim's. */
+/** A generation has one owner, so an equal one of another worker is none of this claim's. */
 function isAbove(row: Offset, { generation, owner }: Claim): boolean {
   return row.generation > generation || (row.generation === generation && row.owner !== owner)
 }

@@ -1,4 +1,4 @@
-/** Triggers on the machine's clock and randomness: what programs call. */
+/** Triggers on the machine's clock and randomness: the functions that programs call. */
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { checkArgument, checkOptions, givenMember, text, wrongArgument } from '../base/arguments.ts'
@@ -39,7 +39,7 @@ export function runTriggers(
   const cells = client.cells(service.datastore)
   const worker = new Worker(service, { ...ports, cells, tables: tablesOf(client) }, options)
   const ended = worker.run()
-  // Who does not wait for it hears of it when it stops.
+  // A program that does not wait for `ended` gets the error from `stop`.
   ended.catch(() => undefined)
   const stop = (): Promise<void> => worker.stop()
   const stopAlone = (): void => void stop().catch(() => undefined)

@@ -157,7 +157,7 @@ function workerOf({ worker, beat, released }: Row<typeof workerTable>): WorkerRo
 
 function triggerOf(row: Row<typeof triggerTable>): TriggerRow {
   const { trigger, datastore, column, since, reason, marked, forgiven, revision } = row
-  // What nobody knows how to go on with stands still.
+  // A trigger in a state that this version does not know stands still.
   const state = triggerStates.find((known) => known === row.state) ?? 'stopped'
   const counts = { marked, forgiven, marksMax: row.marks_max, revision }
   return { trigger, datastore, column, since, state, reason, ...counts }

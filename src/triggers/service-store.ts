@@ -72,7 +72,7 @@ export class ServiceStore {
     return this.#read('current', (rows) => scanMarks(rows, { service, trigger }, shardCount))
   }
 
-  /** Reads nothing, so it is in conflict with nobody. */
+  /** Reads nothing, so it is in conflict with no other writer. */
   async beat(row: WorkerRow): Promise<void> {
     await this.#change((tx) => putWorker(tx, this.service, row))
   }
@@ -140,7 +140,7 @@ export class ServiceStore {
   }
 
   /**
-   * Says how many cells of a shard are marked. So often as it is said, it counts once; over the
+   * Says how many cells of a shard are marked. However often a worker says it, it counts once; over the
    * threshold the trigger is stopped.
    */
   report(trigger: string, shard: number, marked: number): Promise<TriggerRow> {

@@ -5,8 +5,8 @@
  * TRIG-1  An offset is saved only up to where every cell was handled successfully, or is marked.
  * TRIG-3  Cells come one by one, none left out: one that fails is tried again, then marked, with a row.
  *
- * The row is claimed before the first cell of the shard is handled, not before: a shard in which
- * nothing happens costs no write. What was peeked at before may be behind, and the claim tells.
+ * The worker claims the row just before it handles the first cell of the shard: a shard in which nothing
+ * happens costs no write. The offset that it peeked at may be behind, and the claim tells.
  */
 import { assert } from '../base/assert.ts'
 import type { Cell } from '../cells/cell.ts'
@@ -37,7 +37,7 @@ export interface ShardRunParts {
   readonly opens: Slots
   /** Whether the trigger runs: it is not paused, nor stopped. */
   mayRun(): boolean
-  /** So many cells of the shard are marked. Resolves when the service knows, or cannot be told now. */
+  /** `marked` cells of the shard are marked. Resolves when the service knows, or cannot be reached now. */
   report(shard: number, marked: number): Promise<void>
   /** None of its cells is marked, as it is opened: the service may count some that its last worker died over. */
   onNoneMarked(shard: number): void
@@ -67,9 +67,9 @@ export class ShardRun {
   readonly #parts: ShardRunParts
   /** Where to ask for cells; undefined until that is known. */
   #place: LogPlace | undefined
-  /** Counts the times that it was looked up anew: what was begun before is of no use then. */
+  /** Counts the times that the offset was looked up anew: work that began before is of no use then. */
   #epoch = 0
-  /** The same of what was asked for: also when only some of it is not wanted now. */
+  /** The same for requests of the tail: it also rises when the run no longer wants some of the cells. */
   #asked = 0
   #queue: Waiting[] = []
   #again: MarkedCell[] = []
@@ -106,7 +106,7 @@ export class ShardRun {
     this.#forget()
     this.#wake()
     const { opens, trigger, claim } = this.#parts
-    // Who waits to try again has no slot: shards that cannot be reached would keep all from the others.
+    // A run that waits to try again holds no slot: else shards that cannot be reached would take all slots.
     const peeked = await this.#untilDone(() => opens.during(() => this.#peek(epoch)))
     if (peeked === undefined || epoch !== this.#epoch || this.isStopped) return
     const { row } = peeked
@@ -124,7 +124,7 @@ export class ShardRun {
     else if (row !== undefined) this.#parts.onNoneMarked(shard)
   }
 
-  /** The service counts cells of it that are not marked: it is told again, under a claim (TRIG-7). */
+  /** The service counts cells of it that are not marked: the run reports again, under a claim (TRIG-7). */
   recount(): void {
     this.#isMiscounted = true
     const { claim, report } = this.#parts
@@ -139,7 +139,7 @@ export class ShardRun {
     return { row: await offsets.peek(claim.shard) }
   }
 
-  /** What was asked for; `release` is called for each cell when it is done with. */
+  /** The answer to a request of the tail; `release` is called for each cell when it is done with. */
   take(page: LogPage, asked: number, release: () => void): void {
     if (asked !== this.#asked || this.isStopped) {
       for (const _ of page.items) release()
@@ -160,13 +160,13 @@ export class ShardRun {
       .catch((error: unknown) => this.#giveUp(error))
       .finally(() => {
         this.#work = undefined
-        // What came in the meantime has called for nothing.
+        // Cells that came in the meantime have started no work.
         if (this.#hasWork) this.go()
         else this.#parts.onReady(this)
       })
   }
 
-  /** No handler is called any more; resolves when none is at work, and what was done is saved. */
+  /** No handler is called any more; resolves when none is at work, and the offset is saved. */
   async stop(): Promise<void> {
     this.isStopped = true
     this.#wake()
@@ -177,7 +177,7 @@ export class ShardRun {
   }
 
   async #run(): Promise<void> {
-    // Whoever calls goes on first.
+    // The caller goes on first.
     await Promise.resolve()
     while (this.#hasWork) {
       if (this.#offset === undefined && !(await this.#claimed())) continue
@@ -312,7 +312,7 @@ export class ShardRun {
       const given = { shard: claim.shard, ...cell }
       const context = { cells, attempt: nth }
       onEvent({ kind: 'calls', trigger: trigger.name, cell: given, claim })
-      // The handler's own: what it does to the body is not there in the next attempt.
+      // The handler's own copy: its changes to the body are not there in the next attempt.
       const own = { ...given, body: structuredClone(cell.body) }
       const call = (): Promise<void> | void => trigger.handle(own, context)
       const failure = await attempt(clock, trigger.timeoutMs, call)
@@ -347,7 +347,10 @@ export class ShardRun {
     this.#wake = () => undefined
   }
 
-  /** What comes after a cell that fails is asked for again: it may be long until then. */
+  /**
+   * Drops the cells after one that fails: it may be long until their turn, and the tail asks for them again
+   * then.
+   */
   #dropRest(): void {
     const [head] = this.#queue
     const place = this.#place
@@ -355,7 +358,7 @@ export class ShardRun {
     for (const { release } of this.#queue) release()
     this.#queue = [{ cell: head.cell, release: () => undefined }]
     this.#place = { kind: 'after', shard: place.shard, addedId: head.cell.addedId }
-    // What was asked for before is after more than that.
+    // Answers to earlier requests begin behind a later cell.
     this.#asked += 1
   }
 
@@ -429,7 +432,9 @@ export class ShardRun {
     return false
   }
 
-  /** Saves what is done, as often as there is more; what comes meanwhile is saved with the next one. */
+  /**
+   * Saves what is done, as often as there is more. Cells that are done meanwhile are saved with the next one.
+   */
   #save(): void {
     if (this.#offset === undefined || this.#unsaved <= 0) return
     const epoch = this.#epoch
@@ -437,7 +442,7 @@ export class ShardRun {
       .catch((error: unknown) => this.#giveUp(error))
       .finally(() => {
         this.#saving = undefined
-        // What was done as it ended, or since it was looked up anew where to go on, nobody has saved.
+        // That save does not hold cells that were done as it ended, or since the offset was looked up anew.
         if (!this.isStopped || epoch !== this.#epoch) this.#save()
       })
   }

@@ -1,12 +1,12 @@
 /**
- * For how long each worker's heartbeat has not been seen to change, by the clock of who looks: a
- * count that stands still says it, and no two machines' clocks are compared. A look counts for a third
- * of a lease at most: who was away has not seen that the others were silent, yet who is slow at each
- * look, as everything is when the machines are busy, comes to a judgement all the same.
+ * For how long a worker has not seen another worker's heartbeat change, by its own clock: it watches whether
+ * the count rises, and no two machines' clocks are compared. A look counts for a third of a lease at most: a
+ * worker that was away has not seen that the others were silent. Yet a worker that is slow at each look, as
+ * all are when the machines are busy, comes to a judgement all the same.
  */
 import type { WorkerRow } from './service-rows.ts'
 
-/** So many looks, at least, before a worker is taken for dead. */
+/** The least number of looks before a worker is taken for dead. */
 const looksMin = 3
 
 interface Seen {

@@ -1,8 +1,8 @@
 /**
- * The tail calls by which the cells of many shards come. One call covers all of them, as long as none
- * is behind, and asks any replica: the one that its first shard is asked of. A shard that could take no
- * more is asked for by a short call of its own, and joins the others after that. A long call that
- * brought nothing is followed by one current read, which a node that is cut off cannot answer.
+ * The tail calls by which the cells of many shards come. One call covers all of them, as long as none is
+ * behind, and asks any replica: the one that the client chooses for its first shard. A shard that could take
+ * no more gets a short call of its own, and joins the others after that. A long call that brought nothing is
+ * followed by one current read, which a node that is cut off cannot answer.
  */
 import { errorOf } from '../base/problem.ts'
 import type { Cells } from '../client/cells.ts'
@@ -25,7 +25,7 @@ export interface TailParts {
   onFailed(error: unknown): void
 }
 
-/** A shard that is asked about in a call. */
+/** A shard of a tail call. */
 interface Asked {
   readonly run: ShardRun
   readonly place: NonNullable<ShardRun['wanted']>['place']

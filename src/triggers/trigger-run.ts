@@ -194,7 +194,7 @@ export class TriggerRun {
     return this.#reportAll()
   }
 
-  /** What the service cannot be told now it is told when it can be reached. */
+  /** Reports counts to the service; those that fail for an outage are reported once it can be reached. */
   #reportAll(): Promise<void> {
     if (this.#unreported.size === 0) return Promise.resolve()
     this.#reporting ??= this.#tellService()
@@ -220,8 +220,8 @@ export class TriggerRun {
   }
 
   /**
-   * One look for all shards, and only while the service counts any cell: who had a shard before may have died
-   * when its last mark was gone, and before the service knew.
+   * One look for all shards, and only while the service counts any cell. The owner of a shard before this one
+   * may have died when its last mark was gone, and before the service knew.
    */
   #compareAll(): void {
     if ((this.#row?.marked ?? 0) === 0) return this.#unmarked.clear()

@@ -126,7 +126,7 @@ export class Worker {
 
   /**
    * Until `stop`. Rejects with what is no outage, a bug or a store that refuses, once it has stopped: a
-   * heartbeat that went on would keep shards from the others that nobody works on here.
+   * heartbeat that went on would keep from the other workers shards on which this one no longer works.
    */
   async run(): Promise<void> {
     const failed = new Promise<void>((resolve) => (this.#onFailure = resolve))
@@ -153,7 +153,7 @@ export class Worker {
   }
 
   async #end(): Promise<void> {
-    // The heartbeat goes on: nobody is to take the shards while a handler is at work.
+    // The heartbeat goes on: no other worker may take the shards while a handler is at work.
     await Promise.all(this.#runs.map((run) => run.end()))
     await this.#member.end()
     try {

@@ -24,7 +24,7 @@ export interface RemoteWorklistParts {
   readonly isPartial?: boolean
 }
 
-/** One question waits so long for something to come. */
+/** How long one question waits for a change. */
 const watchMs = 3_000
 const answerMs = 5_000
 /** After a question that came to nothing. */
@@ -75,7 +75,7 @@ export class RemoteWorklist implements Worklist {
 
   /** Nodes look for themselves. */
   unlist(): void {
-    // Whoever is listed in vain is found so when it is listed next.
+    // A group that is listed in vain is found so when it is listed next.
   }
 
   watch(topic: string, wake: (listed: ListedGroup) => void): () => void {
@@ -107,7 +107,7 @@ export class RemoteWorklist implements Worklist {
         this.#members = told.members.includes(this.#member) ? told.members : [this.#member]
         const groups = told.isGap ? await this.list(topic, undefined, gapGroups) : told.groups
         if (state.isOver) return
-        // Not before: what was not listed is still a gap.
+        // Not before: groups that were not listed are still a gap.
         mark = told.mark
         for (const listed of groups) wake(listed)
       } catch (error) {

@@ -1,7 +1,7 @@
 /**
- * Whose turn it is of the groups that wait to be served, so many at a time. Those whose last serve failed
- * wait in a lane of their own, and have half of the slots at most: each may have to wait for somebody who
- * does not answer, and with all slots theirs nobody else would be served. Both lanes move in turn.
+ * Gives the groups that wait to be served their turns, a bounded number at a time. Groups whose last serve
+ * failed wait in a lane of their own, and have half of the slots at most. Each of them may wait for a node
+ * that does not answer, and if they had all slots no other group would be served. Both lanes move in turn.
  */
 import type { GroupId } from '../base/ids.ts'
 
@@ -52,7 +52,7 @@ export class ServeQueue {
     waiting.push(group)
   }
 
-  /** Undefined: nobody waits whom there is a slot for. */
+  /** Undefined: no group waits for which there is a slot. */
   next(): ServeTurn | undefined {
     if (this.served >= this.#slots) return undefined
     const [first, second] =
@@ -68,7 +68,7 @@ export class ServeQueue {
     return { group, end: () => (lane.served -= 1) }
   }
 
-  /** Nobody waits any more. */
+  /** Drops all groups that wait. */
   clear(): void {
     this.#well.waiting.length = 0
     this.#failing.waiting.length = 0

@@ -1,11 +1,16 @@
-/** What was put under one topic lately, at one node, who waits for more, and who asked lately. */
+/**
+ * The latest changes under one topic at one node, the calls that wait for more, and the members that asked
+ * lately.
+ */
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Pace } from '../ports/pace.ts'
 import type { ListedGroup } from '../group/replica-port.ts'
 
 /** Changes remembered. */
 const changesMax = 2_000
-/** Who has not asked for so long shares the work no more: somewhat longer than one waits. */
+/**
+ * A member that has not asked for this long no longer shares the work. It is somewhat longer than one wait.
+ */
 export const memberMs = 5_000
 
 interface Waiter {
@@ -43,7 +48,7 @@ export class Feed {
     return this.#clock.monotonicMs() - this.#askedAt
   }
 
-  /** Somebody asks. */
+  /** A member asks. */
   see(member: string): void {
     this.#askedAt = this.#clock.monotonicMs()
     this.#seenAt.delete(member)
@@ -85,7 +90,7 @@ export class Feed {
     return [...new Map(changes.map((listed) => [listed.group, listed])).values()]
   }
 
-  /** Resolves when there is a change after that one, after `waitMs`, or when nobody waits any more. */
+  /** Resolves when there is a change after that one, after `waitMs`, or when the caller has gone. */
   wait(since: number, waitMs: number, pace?: Pace): Promise<void> {
     if (since < this.#last) return Promise.resolve()
     return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * What can be asked of a node's worklist from outside, as plain data: who has something under a topic,
- * who had something put there since, how much there is in all.
+ * Questions to a node's worklist from outside, as plain data: which groups have something under a topic,
+ * which had something put there since, how much there is in all.
  */
 import type { GroupId, NodeId, Timestamp } from '../base/ids.ts'
 import type { Problem } from '../base/problem.ts'
@@ -12,9 +12,11 @@ export interface ListWorklist {
   readonly topic: string
   readonly after?: GroupId
   readonly limit: number
-  /** Of the replica set of the node that is asked alone; absent: of all sets. */
+  /** Of the replica set of the answering node alone; absent: of all sets. */
   readonly isOfSet?: true
-  /** Other sets that do not answer are left out: who asks will ask again. Absent: then there is no answer. */
+  /**
+   * Other sets that do not answer are left out: the caller will ask again. Absent: then there is no answer.
+   */
   readonly isPartial?: true
   /** Not sent: the client asks another node each turn, since one of them may be behind. */
   readonly turn?: number
@@ -37,7 +39,7 @@ export interface WatchWorklist {
 export interface SumWorklist {
   readonly kind: 'sum-worklist'
   readonly prefix: string
-  /** Of the replica set of the node that is asked alone; absent: of all sets. */
+  /** Of the replica set of the answering node alone; absent: of all sets. */
   readonly isOfSet?: true
   readonly turn?: number
 }

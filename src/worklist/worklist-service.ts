@@ -1,7 +1,7 @@
 /**
- * Answers what is asked of this node's worklist. Who waits for something under a topic is told by what is
- * applied here; of each topic that somebody waits for, a bounded number of the newest changes is kept,
- * so that nothing is missed between two questions, and who asked lately.
+ * Answers questions to this node's worklist. Entries applied here wake the callers that wait for something
+ * under a topic. For each topic that callers wait for, the service keeps a bounded number of the newest
+ * changes, so that no caller misses one between two questions. It also keeps which members asked lately.
  */
 import { assert, unreachable } from '../base/assert.ts'
 import { afterWorklist, worklistPrefix, isTopic } from '../group/worklist-key.ts'
@@ -32,9 +32,9 @@ export interface WorklistServicePorts {
   readonly node: NodeId
 }
 
-/** Topics that somebody waits for. */
+/** Topics that callers wait for. */
 const feedsMax = 1_000
-/** A topic that nobody asked for so long is not watched any more. */
+/** How long a topic is watched after the last question about it. */
 const feedIdleMs = 120_000
 /** Counted for one topic. */
 const countedGroupsMax = 1_000
@@ -59,7 +59,7 @@ export class WorklistService {
     this.#run = randomUuid(ports.random)
   }
 
-  /** Resolves with the answer; whatever goes wrong is a problem in it. */
+  /** Resolves with the answer. Any failure is a problem in it. */
   async execute(
     operation: WorklistOperation,
     timeoutMs: number,
@@ -69,7 +69,7 @@ export class WorklistService {
     return answered.kind === 'ok' ? answered.value : answered
   }
 
-  /** Nobody waits any more. */
+  /** Ends all waits. */
   stop(): void {
     this.#isStopped = true
     this.#sweep?.cancel()
@@ -228,7 +228,7 @@ async function spend(pace: Pace | undefined, work: number): Promise<void> {
   if (turn !== undefined) await turn
 }
 
-/** Whoever asks may have made the name up. */
+/** A caller may have made the name up. */
 function checkTopic(topic: string): void {
   if (isTopic(topic)) return
   const message = `${JSON.stringify(topic)} is no topic: its name is text, neither empty nor too long`

@@ -1,8 +1,8 @@
 /**
- * Serves a topic at a node: looks after each group that is listed under it (`store/worklist-index.ts`),
- * some at a time, for as long as the group has something there. Of the nodes that hold a group the
- * first one alive serves it; another takes over what stays listed too long. So two may serve a group at
- * once, and what they do must bear that. An idle topic costs one look at an empty listing now and then.
+ * Serves a topic at a node: looks after each group that is listed under it (`store/worklist-index.ts`), some
+ * at a time, for as long as the group has something there. Of the nodes that hold a group the first one alive
+ * serves it; another takes over what stays listed too long. So two nodes may serve a group at once, and the
+ * work of a serve must bear that. An idle topic costs one look at an empty listing now and then.
  */
 import { assert } from '../base/assert.ts'
 import type { GroupId, Position } from '../base/ids.ts'
@@ -39,13 +39,13 @@ export interface WorklistWorkerParts {
 export interface WorklistBounds {
   /** Groups served at once; of those whose last serve failed, half as many. */
   readonly groupsAtOnceMax: number
-  /** Groups of the listing that are asked for at once; `listedGroupsMax` at most. */
+  /** Groups of one page of the listing; `listedGroupsMax` at most. */
   readonly pageGroups: number
   /** Groups remembered that wait for a slot, or for their time: the listing has the others. */
   readonly groupsWaitingMax: number
   /** How often the listing is looked through. */
   readonly lookMs: number
-  /** A group of another node that is listed for so long unchanged is served here. */
+  /** How long a group of another node is listed unchanged before it is served here. */
   readonly patienceMs: number
   /** The wait after a failure, doubled by each one that follows up to the most. */
   readonly backoffMs: number
@@ -293,7 +293,7 @@ export class WorklistWorker {
   }
 }
 
-/** Something was put since it was put off: another process was told of it, and does not serve it. */
+/** Something was put since it was put off: another process heard of it, and does not serve it. */
 function isBehind({ state, failures, position }: Known, listed: Position): boolean {
   return state === 'later' && failures === 0 && listed > position
 }
