@@ -32,7 +32,7 @@ export interface LibraryLimits {
   readonly delayMsMax: number
 }
 
-export const limits: LibraryLimits = {
+export const limits: LibraryLimits = Object.freeze({
   cellBytesMax: base.cellBytesMax,
   bodyDepthMax,
   columnNameCharsMax: base.columnNameCharsMax,
@@ -47,4 +47,4 @@ export const limits: LibraryLimits = {
   sentMessagesMax: queues.sentMessagesMax,
   batchMessagesMax: queues.batchMessagesMax,
   delayMsMax: queues.delayMsMax,
-}
+})

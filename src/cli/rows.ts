@@ -96,11 +96,15 @@ function pager(
   return (scan) => rows.scan(table, values, scan)
 }
 
+/** April of 1970: a smaller number is a year, a day or seconds, and no moment of a row. */
+const microsLeast = 10_000_000_000_000
+
 function levelOf(options: Options): ReadLevel {
   const { at, level } = options
   if (typeof at === 'string') {
     const micros = /^\d+$/.test(at) ? Number(at) : undefined
-    return { at: Number.isSafeInteger(micros) ? Number(micros) : timeOf('--at', at) }
+    const isMoment = Number.isSafeInteger(micros) && Number(micros) >= microsLeast
+    return { at: isMoment ? Number(micros) : timeOf('--at', at) }
   }
   if (level === 'current' || level === 'snapshot' || level === 'inconsistent') return level
   const text = `--level is current, snapshot or inconsistent, not "${String(level)}"`

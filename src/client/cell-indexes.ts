@@ -30,7 +30,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { schemaGraceMs, upkeepBounds } from '../indexes/limits.ts'
 import { waitForGrace } from '../indexes/grace.ts'
-import { notRight } from '../indexes/report.ts'
+import { notRight, telling } from '../indexes/report.ts'
 import { droppedMeanwhile, notAsked } from '../indexes/state.ts'
 import type { Tables } from '../tables/tables.ts'
 import type { IntentSource } from '../txn/session.ts'
@@ -277,7 +277,8 @@ export class CellIndexAdmin {
    */
   async drop(name: string, options: BuildOptions = {}): Promise<void> {
     checkUpkeep('cells.indexes.drop', name, options, buildRules)
-    const { graceMs, onProgress, signal } = options
+    const { graceMs, signal } = options
+    const tell = telling(options.onProgress)
     const { datastore } = this
     let asked: DropIndex = { kind: 'drop-index', datastore, name }
     if (graceMs !== undefined) asked = { ...asked, graceMs: Math.ceil(graceMs) }
@@ -290,7 +291,7 @@ export class CellIndexAdmin {
       })
       if (answer?.kind !== 'drop-index' || answer.phase === 'dropped') return
       const { phase, done, total, number } = answer
-      onProgress?.({ phase, done, total })
+      tell({ phase, done, total })
       checkSignal(signal)
       asked = { ...asked, number }
       if (phase === 'waiting') await pause(this.#parts, upkeepBounds.waitStepMs)
@@ -328,10 +329,11 @@ export class CellIndexAdmin {
 
   #build(
     definition: NumberedIndex,
-    { onProgress = () => undefined, shards = allShards, rowsAtOnce, signal }: CellBuildOptions,
+    { onProgress, shards = allShards, rowsAtOnce, signal }: CellBuildOptions,
   ): Parameters<typeof buildCellIndex>[0] {
     const { tables, groups, clock, random, intents, trustMs } = this.#parts
     const kept = new KeptIndexes({ tables, clock, trustMs })
+    const tell = telling(onProgress)
     return {
       tables,
       port: groups,
@@ -344,7 +346,7 @@ export class CellIndexAdmin {
       signal,
       onProgress: (progress) => {
         checkSignal(signal)
-        onProgress(progress)
+        tell(progress)
       },
       checkKept: () => {
         checkSignal(signal)

@@ -4,7 +4,7 @@
  * body changes nothing.
  */
 import { StoreError } from '../base/errors.ts'
-import { checkOptions, wrongArgument } from '../base/arguments.ts'
+import { checkOptions, wrongArgument, readGiven } from '../base/arguments.ts'
 import { asPromise } from '../base/as-promise.ts'
 import { storeTime } from '../base/given-time.ts'
 import { checkSignal, signalled } from '../txn/signalled.ts'
@@ -47,6 +47,7 @@ import type {
   LogPage,
   PageOptions,
   PurgedPage,
+  PurgeOptions,
   PurgePageOptions,
   PurgeShardsOptions,
   ReadOptions,
@@ -248,6 +249,7 @@ export class Cells {
   async purgeShard(shard: number, options: PurgePageOptions): Promise<PurgedPage> {
     const call = 'cells.purgeShard'
     checkOptions(call, needed(call, options), purgePageRules)
+    checkColumn(call, options)
     const { column, keepLatest = true, after = 0, limit = purgeItemsMax } = options
     const before = storeTime(options.before, `${call}: before`)
     const { datastore } = this
@@ -263,6 +265,7 @@ export class Cells {
   ): AsyncGenerator<{ readonly shard: number; readonly purged: number }, void, undefined> {
     const call = 'cells.purge'
     checkOptions(call, needed(call, options), purgeShardsRules)
+    checkColumn(call, options)
     this.#parts.checkOpen?.()
     const { shards = allShards, ...rest } = options
     for (const shard of shards) {
@@ -316,6 +319,12 @@ async function oneByOne<Given, Item, Value>(
     items.map((one) => (one.kind === 'ok' ? undefined : one)),
     asked,
   )
+}
+
+/** A column that is undefined would purge every column. */
+function checkColumn(call: string, options: PurgeOptions): void {
+  if (!readGiven(call, () => 'column' in options && options.column === undefined)) return
+  throw new StoreError('invalid', `${call}: column is undefined; leave it out for all columns`)
 }
 
 /** Options that a call cannot do without. */

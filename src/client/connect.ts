@@ -54,7 +54,7 @@ export async function connect(options: ConnectOptions): Promise<Client> {
       'connect',
       'the options',
       given,
-      "an object such as { nodes: ['http://…'] }",
+      "an object such as { endpoints: ['http://…'] }",
     )
   }
   checkOptions('connect', options, connectRules)

@@ -9,6 +9,7 @@ import {
   numberWithin,
   oneOf,
   optionsProblem,
+  readGiven,
   wholeFrom,
   type Rule,
 } from '../base/arguments.ts'
@@ -16,6 +17,7 @@ import { StoreError } from '../base/errors.ts'
 import { keyBytesMax } from '../base/limits.ts'
 import { elementsOf, isBytes, isList, isReadable } from '../base/readable.ts'
 import { errorOf, type Problem } from '../base/problem.ts'
+import { unknownWord } from '../base/suggest.ts'
 import { callTimeoutMsMax } from '../txn/limits.ts'
 import { lockNameProblem } from './group-check.ts'
 import { intentRules } from './rules.ts'
@@ -133,11 +135,32 @@ export function checkKeys(call: string, given: unknown): void {
 
 export function checkRange(call: string, given: unknown): void {
   checkArgument(call, 'the range', given, range)
+  if (isObject(given)) checkNames(`${call}: the range`, given, namesOfRange)
+}
+
+const namesOfRange = [...ends, 'reverse', 'limit', 'bytesMax']
+
+/** Throws `invalid` for a member that the call would pass over. */
+function checkNames(where: string, given: object, known: readonly string[]): void {
+  const name = readGiven(where, () => Object.keys(given)).find((one) => !known.includes(one))
+  if (name === undefined) return
+  throw new StoreError('invalid', `${where}: ${unknownWord('member', name, known)}`)
 }
 
 export function checkSubmission(call: string, given: unknown): void {
   checkArgument(call, 'the submission', given, submission)
+  if (!isObject(given)) return
+  checkNames(`${call}: the submission`, given, namesOfSubmission)
+  const mutations: unknown = givenMember(`${call}: the submission`, given, 'mutations')
+  for (const one of isList(mutations) ? mutations : []) {
+    if (isObject(one)) checkNames(`${call}: a mutation`, one, namesOfMutation)
+  }
 }
+
+const namesOfSubmission = [
+  ...['group', 'intent', 'attempt', 'readPosition', 'reads', 'ranges', 'allocations', 'mutations'],
+]
+const namesOfMutation = ['key', 'value', 'slots', 'isNew']
 
 const lockMs = numberWithin(0, callTimeoutMsMax, ' of milliseconds')
 
@@ -146,6 +169,7 @@ export function checkLock(call: string, name: unknown, lock: unknown, work: unkn
   checkGroup(call, name)
   checkArgument(call, 'the lock', lock, { ...object, words: 'an object of name, holdMs, waitMs' })
   if (isObject(lock)) {
+    checkNames(`${call}: the lock`, lock, ['name', 'holdMs', 'waitMs'])
     const member = (of: string): unknown => givenMember(`${call}: the lock`, lock, of)
     throwIf(lockNameProblem(member('name')))
     checkArgument(call, 'holdMs', member('holdMs'), lockMs)

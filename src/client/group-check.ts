@@ -73,6 +73,7 @@ export function lockNameProblem(name: unknown): Problem | undefined {
     return problem('invalid', `the name of a lock is ${wordsFor(name)}; expected ${words}`)
   }
   const { length: actual } = name
+  if (actual === 0) return problem('invalid', 'the name of a lock is empty')
   if (actual <= lockNameCharsMax) return undefined
   const message = `the name of a lock has ${actual} characters, at most ${lockNameCharsMax}`
   return problem('invalid', message, {

@@ -15,6 +15,7 @@ import type { UpkeepParts } from '../tables/index-parts.ts'
 import { hasIndex, versionsOf, type SchemaView } from '../tables/registry.ts'
 import { droppedMeanwhile, notAsked, type IndexState } from '../indexes/state.ts'
 import { MisfitRows } from '../indexes/misfits.ts'
+import { telling } from '../indexes/report.ts'
 import { withdrawnIn } from '../../schema/version.ts'
 import type { IntentSource } from '../txn/session.ts'
 import type { Groups } from './groups.ts'
@@ -157,7 +158,7 @@ export class IndexAdmin {
   #partsOf(
     compiled: CompiledSchema,
     name: string,
-    { onProgress = () => undefined, rowsAtOnce, signal }: BuildOptions,
+    { onProgress, rowsAtOnce, signal }: BuildOptions,
   ): UpkeepParts {
     const index = indexNamed(compiled, name)
     const table = compiled.tables.get(index?.table ?? '')
@@ -171,7 +172,7 @@ export class IndexAdmin {
       schema: compiled,
       table,
       index,
-      onProgress,
+      onProgress: telling(onProgress),
       rowsAtOnce: checkedPage(rowsAtOnce),
       misfits: new MisfitRows(),
       options: { clock, random, intents, timeoutMs, signal },

@@ -34,7 +34,7 @@ export interface PurgeOptions extends WriteOptions {
 }
 
 export interface PurgePageOptions extends PurgeOptions {
-  /** Behind this added id; the `next` of the page before. */
+  /** Behind this added id; the `cursor` of the page before. */
   readonly after?: number
   /** Cells looked at. */
   readonly limit?: number
@@ -54,7 +54,7 @@ export interface PurgedPage {
 }
 
 export interface PageOptions<From> extends ReadOptions {
-  /** Where to begin: the `next` of the page before. */
+  /** Where to begin: the `cursor` of the page before. */
   readonly cursor?: From
   readonly limit?: number
 }

@@ -8,8 +8,11 @@ import {
   wrongArgument,
   type Rule,
 } from '../base/arguments.ts'
+import { StoreError } from '../base/errors.ts'
 import { errorOf } from '../base/problem.ts'
 import { isReadable } from '../base/readable.ts'
+import { unknownWord } from '../base/suggest.ts'
+import { consumeRules } from '../tables/rules.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { AskWorklist } from '../worklist/worklist-operation.ts'
@@ -38,10 +41,12 @@ const optional: Rule = {
   words: callback.words,
 }
 
+const namesOfCall = ['queue', 'prepare', 'handle', 'onHandled', ...Object.keys(consumeRules)]
+
 /** The call, of which each member was read once. */
 function readHandleCall(call: HandleCall): HandleCall {
   checkHandleCall(call)
-  const copy = readGiven('queues.handle: the call', () => ({ ...call }))
+  const copy = readGiven('queues.consume: the call', () => ({ ...call }))
   checkHandleCall(copy)
   return copy
 }
@@ -50,6 +55,11 @@ function checkHandleCall(given: unknown): void {
   const call = 'queues.consume'
   if (typeof given !== 'object' || given === null || !isReadable(given)) {
     throw wrongArgument(call, 'the call', given, 'an object of queue, handle, and options')
+  }
+  const names = readGiven(`${call}: the call`, () => Object.keys(given))
+  const unknown = names.find((name) => !namesOfCall.includes(name))
+  if (unknown !== undefined) {
+    throw new StoreError('invalid', `${call}: ${unknownWord('member', unknown, namesOfCall)}`)
   }
   const member = (name: string): unknown => givenMember(`${call}: the call`, given, name)
   checkText(call, 'queue', member('queue'))

@@ -93,9 +93,9 @@ export const purgePageRules: Rules<PurgePageOptions> = {
   after: number,
   limit: number,
 }
-export const purgeShardsRules: Rules<PurgeShardsOptions> = { ...purgeRules, shards }
+export const purgeShardsRules: Rules<PurgeShardsOptions> = { ...purgeRules, shards: someShards }
 export const tailRules: Rules<TailOptions> = {
-  ...{ shards, after: places, since: time, waitMs: number },
+  ...{ shards: someShards, after: places, since: time, waitMs: number },
   signal: signalRule,
 }
 export const queryRules: Rules<IndexQueryOptions> = {

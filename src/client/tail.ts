@@ -6,7 +6,7 @@
  * one read is current: a replica that is cut off is then noticed, and another one asked.
  */
 import { StoreError } from '../base/errors.ts'
-import { checkOptions } from '../base/arguments.ts'
+import { checkOptions, readGiven } from '../base/arguments.ts'
 import { storeTime } from '../base/given-time.ts'
 import type { Cell } from '../cells/cell.ts'
 import type { LogPlace } from '../cells/operation.ts'
@@ -41,9 +41,13 @@ export async function* tail(
   options: TailOptions,
 ): AsyncGenerator<LoggedCell, never, undefined> {
   checkOptions('cells.tail', options, tailRules)
+  const { after } = options
+  // A copy: what a class of the caller's makes of `get` is not asked.
+  const given = after && readGiven('cells.tail: after', () => new Map([...after]))
   const places = new Map<number, LogPlace>()
-  for (const shard of options.shards ?? allShards) places.set(shard, firstPlace(shard, options))
-  for (const shard of options.after?.keys() ?? []) {
+  for (const shard of options.shards ?? allShards)
+    places.set(shard, firstPlace(shard, { ...options, ...(given && { after: given }) }))
+  for (const shard of given?.keys() ?? []) {
     if (places.has(shard)) continue
     const message = `cells.tail: after names shard ${shard}, and shards does not; name it there, or leave its place out`
     throw new StoreError('invalid', message)

@@ -33,7 +33,7 @@ export function segment(exchange: Exchange, name: string): string {
 
 export function readFrom(exchange: Exchange): ReadFrom {
   const level = exchange.query.text('read') ?? 'current'
-  if (level !== 'current' && level !== 'snapshot') return refuse('read must be current or any')
+  if (level !== 'current' && level !== 'snapshot') return refuse('read must be current or snapshot')
   const atLeast = positionsOf(exchange.context.req.raw, segment(exchange, 'datastore'))
   return { level, atLeast }
 }

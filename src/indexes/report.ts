@@ -19,6 +19,24 @@ export interface Progress {
   readonly total?: number
 }
 
+/**
+ * What a caller gave to hear of progress. Where it is an async function that fails, the next call of this throws its
+ * error: the work ends with it, and the process does not.
+ */
+export function telling(
+  onProgress: (progress: Progress) => unknown = () => undefined,
+): (progress: Progress) => void {
+  let failure: { readonly error: unknown } | undefined
+  return (progress) => {
+    if (failure !== undefined) throw failure.error
+    const told = onProgress(progress)
+    if (!(told instanceof Promise)) return
+    told.catch((error: unknown) => {
+      failure ??= { error }
+    })
+  }
+}
+
 /** Faults listed; a longer report is of no help. */
 export const indexFaultsMax = 1000
 

@@ -26,7 +26,7 @@ import type { Message, Queue, QueueCallOptions } from './queue-types.ts'
 import { checkRootKey, checkRun, nameOfQueue, tableName } from './given.ts'
 import { contextOfGroup, handling, messageOf, storedName } from './queues.ts'
 import { RowReads } from './read-rows.ts'
-import { globalIndexRules, handleRules } from './rules.ts'
+import { globalIndexRules, consumeRules } from './rules.ts'
 import type {
   CallOptions,
   GlobalIndexOptions,
@@ -130,10 +130,10 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
     run: (tx: GroupTransaction<Of>, messages: readonly Message<Root, Body>[]) => Promise<void>,
     call: QueueCallOptions = {},
   ): QueueHandling {
-    const name = nameOfQueue('db.handle', queue)
-    checkRun('db.handle', run)
-    checkOptions('db.handle', call, handleRules)
-    const root = tableName('db.handle', queue.to)
+    const name = nameOfQueue('db.consume', queue)
+    checkRun('db.consume', run)
+    checkOptions('db.consume', call, consumeRules)
+    const root = tableName('db.consume', queue.to)
     if (!this.#schema.tables.has(root)) throw noTable(this.#schema, root)
     const { onFailed, ...options } = call
     const { scope, queues, watch } = this.#options

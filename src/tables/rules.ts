@@ -46,7 +46,7 @@ export const globalIndexRules: Rules<GlobalIndexOptions> = {
   level: oneOf('current', 'snapshot'),
 }
 export const sendRules: Rules<SendOptions> = { delayMs: number }
-export const handleRules: Rules<QueueCallOptions> = {
+export const consumeRules: Rules<QueueCallOptions> = {
   batch: wholeFrom(1),
   concurrency: wholeFrom(1),
   attemptsMax: wholeFrom(1),

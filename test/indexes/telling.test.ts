@@ -1,0 +1,21 @@
+/** A caller's function hears of progress; it may be async and fail. */
+import { expect, test } from 'vitest'
+import { telling } from '../../src/indexes/report.ts'
+
+const progress = { phase: 'filling', done: 1 } as const
+
+test('an async function that fails ends the work with its error, and not the process', async () => {
+  const failure = new Error('mine')
+  const tell = telling(() => Promise.reject(failure))
+  tell(progress)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(() => tell(progress)).toThrow(failure)
+})
+
+test('a function that throws ends the work at once, and one that is absent hears nothing', () => {
+  const tell = telling(() => {
+    throw new Error('mine')
+  })
+  expect(() => tell(progress)).toThrow('mine')
+  expect(telling()(progress)).toBeUndefined()
+})
