@@ -41,17 +41,7 @@ export async function* tail(
   options: TailOptions,
 ): AsyncGenerator<LoggedCell, never, undefined> {
   checkOptions('cells.tail', options, tailRules)
-  const { after } = options
-  // A copy: what a class of the caller's makes of `get` is not asked.
-  const given = after && readGiven('cells.tail: after', () => new Map([...after]))
-  const places = new Map<number, LogPlace>()
-  for (const shard of options.shards ?? allShards)
-    places.set(shard, firstPlace(shard, { ...options, ...(given && { after: given }) }))
-  for (const shard of given?.keys() ?? []) {
-    if (places.has(shard)) continue
-    const message = `cells.tail: after names shard ${shard}, and shards does not; name it there, or leave its place out`
-    throw new StoreError('invalid', message)
-  }
+  const places = firstPlaces(options)
   const { waitMs = waitMsDefault } = options
   let read: 'current' | 'snapshot' = 'current'
   for (;;) {
@@ -72,6 +62,20 @@ export async function* tail(
 
 function hasCells({ items }: LogPage): boolean {
   return items.length > 0
+}
+
+function firstPlaces(options: TailOptions): Map<number, LogPlace> {
+  const { after, since, shards = allShards } = options
+  // A copy by its iterator: a class of the caller's may have a `get` of its own.
+  const given = after && readGiven('cells.tail: after', () => new Map([...after]))
+  const from = { ...(given && { after: given }), ...(since !== undefined && { since }) }
+  const places = new Map(shards.map((shard) => [shard, firstPlace(shard, from)]))
+  for (const shard of given?.keys() ?? []) {
+    if (places.has(shard)) continue
+    const message = `cells.tail: after names shard ${shard}, and shards does not; name it there, or leave its place out`
+    throw new StoreError('invalid', message)
+  }
+  return places
 }
 
 function firstPlace(shard: number, options: TailOptions): LogPlace {
