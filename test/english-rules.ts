@@ -31,7 +31,7 @@ const forms: Readonly<Record<string, RegExp>> = {
 
 /** Each symptom in a text, line breaks aside. */
 export function symptomsIn(text: string): { readonly kind: string; readonly words: string }[] {
-  const flat = text.replaceAll(/\s+/g, ' ')
+  const flat = text.replaceAll(/\s+/g, ' ').trim()
   return Object.entries(forms).flatMap(([kind, form]) =>
     [...flat.matchAll(form)].map((match) => ({ kind, words: match[0].trim() })),
   )

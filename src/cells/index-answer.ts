@@ -1,4 +1,4 @@
-/** The answer to a query of an index: its entries, and the cells of their rows where they are asked for. */
+/** The answer to a query of an index: its entries, and the cells of their rows where the query names columns. */
 import { StoreError } from '../base/errors.ts'
 import { pageItemsMax } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -62,8 +62,8 @@ interface CellsPage {
 }
 
 /**
- * A page of as many entries as their cells have room for. Where all of those asked for have none, fewer are
- * asked for: each page has a cursor behind its own last entry only.
+ * A page of as many entries as their cells have room for. Where not one entry finds room, it
+ * reads fewer: each page has a cursor behind its own last entry only.
  */
 async function pageWithCells(
   asked: Asked,

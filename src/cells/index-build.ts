@@ -1,7 +1,7 @@
 /**
  * Filling an index over cells from those that are there, and comparing it with them: row by row, each in
  * a transaction that has read the row's cells (`index-keep.ts`), as a write of a cell would. All shards
- * are looked at: a node that is asked which there are may be behind.
+ * are read: the list of one node may be behind.
  */
 import { equalBytes } from '../base/bytes.ts'
 import { mapConcurrently } from '../base/concurrency.ts'
@@ -56,7 +56,7 @@ export interface CellIndexReport {
   readonly faults: readonly IndexFault[]
 }
 
-/** Cells looked at together for the rows that they are of: each shard that is worked on holds so many. */
+/** Cells that a build reads at once to learn their rows; each shard under work holds one such page. */
 const cellsAtOnce = 100
 
 /** `filled`: shards with rows. */
@@ -74,7 +74,7 @@ export async function buildCellIndex(parts: CellBuildParts): Promise<CellsFilled
   await forEachShard(parts, 'filling', shards, async (of) => {
     const atLeast = await takePosition(parts, of)
     let count = 0
-    // Whoever writes behind that position keeps the index: what was written since need not be seen.
+    // A writer behind that position keeps the index: the build need not see its writes.
     for await (const rowKey of rowsOf(parts, of, { level: 'snapshot', atLeast })) {
       await fillRow(parts, of, rowKey)
       count += 1
@@ -82,7 +82,7 @@ export async function buildCellIndex(parts: CellBuildParts): Promise<CellsFilled
     rows += count
     if (count > 0) filled.push(of)
   })
-  // Each is asked again and again, of a node that has the relay to do.
+  // The build asks a node of each shard until its relay is done.
   const rest = {
     shards: filled.map(({ shard }) => shard),
     atOnceMax: upkeepBounds.groupsAtOnceMax,

@@ -83,7 +83,7 @@ function notYetKnown(error: unknown): never {
   throw new StoreError(error.code, message, error.detail)
 }
 
-/** From now on it is known; what was changed since is not. */
+/** From now on this version is known; later changes are not. */
 async function noteKnown(parts: SpreadParts, datastore: string, version: number): Promise<void> {
   const now = parts.clock.wallMicros()
   await parts.tables.transaction(

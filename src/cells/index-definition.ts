@@ -1,6 +1,6 @@
 /**
  * An index over cells (Schemaless "Indexes"): which fields of which columns' latest cells it holds. The
- * first field is the shard field: a query names its value. What comes from outside is checked here, and
+ * first field is the shard field: a query names its value. This file checks a caller's definition, and
  * each mistake told with the way to it, so that who has a file can say the line.
  */
 import { errorText } from '../base/error-text.ts'

@@ -1,9 +1,9 @@
 /**
- * Dropping an index over cells, a step at a time, each of which anybody may take: it is declared to be
- * dropped, all sets hear of it, nobody keeps it after the grace; then its entries are cleared off, shard
- * by shard, and it is forgotten. How far that came is noted with the definition.
+ * Dropping an index over cells, a step at a time; any caller may take a step. A drop declares it, all
+ * sets hear of it, and writers stop keeping it after the grace. Then steps clear its entries, shard by
+ * shard, and the registry forgets it. The definition notes how far that came.
  *
- * IDX-9  What is cleared of a dropped index stays clear: nobody who began before it writes behind it.
+ * IDX-9  A cleared shard of a dropped index stays clear: no earlier writer writes behind the clearing.
  */
 import { assert, present } from '../base/assert.ts'
 import type { GroupId } from '../base/ids.ts'
@@ -63,7 +63,7 @@ export async function dropIndex(parts: DropParts, task: DropTask): Promise<DropP
   await spreadDefinitions(parts, datastore)
   const known = await readIndexes(tables, datastore, { timeoutMs: left(parts) })
   const index = known.find(({ definition }) => definition.number === number)
-  // Somebody else was quicker.
+  // Another caller was quicker.
   if (index === undefined) return { phase: 'dropped', done: shardCount, total: shardCount, number }
   const doneMs = Math.max(0, clock.wallMicros() - index.declaredAt) / 1000
   if (doneMs >= graceMs) return clear(parts, task, index)
@@ -80,7 +80,7 @@ async function clear(
   assert(mayClear, 'IDX-9: entries are cleared off when all sets know of it')
   const { number } = definition
   const now = parts.clock.monotonicMs()
-  // What is cleared is noted in what is left of the time: a step that notes nothing is one for nothing.
+  // Half of the time is for the note: a step without a note is in vain.
   const halfMs = (parts.deadlineMs - now) / 2
   const deadlineMs = now + 1.5 * halfMs
   const untilMs = now + Math.min(dropStepMs, halfMs)
@@ -91,7 +91,7 @@ async function clear(
     return { phase: 'clearing', done, total, number }
   }
   await noteCleared(parts.tables, definition, 'all', options)
-  // A set that does not hear of it now keeps a row of what is dropped until the next change.
+  // A set that does not hear of it now keeps a row of the dropped index until the next change.
   await spreadDefinitions(parts, datastore).catch(() => undefined)
   return { phase: 'dropped', done: total, total, number }
 }
@@ -119,7 +119,7 @@ async function clearFrom(
     if (first !== undefined && cleared[0]?.kind === 'problem') cleared[0] = await clearOne(first)
     for (const [nth, of] of shards.entries()) {
       const one = present(cleared[nth], 'IDX-9: each shard is cleared, or not')
-      // What was done is noted first; the next step meets the same trouble, or none.
+      // The step notes its work first; the next step meets the same trouble, or none.
       if (one.kind === 'problem' && next === from) throw errorOf(one.problem)
       if (one.kind === 'problem' || !one.value) return { done: of.shard }
       next = of.shard + 1
@@ -146,7 +146,7 @@ async function clearShard(
         await writeShardRow(tx, of)
         return { isClear: cursor === undefined }
       },
-      // It is validated all the same, since it writes: nobody else need be asked first.
+      // The write is validated all the same: no other node need answer first.
       { timeoutMs: left(parts), from: 'snapshot' },
     )
     if (value.isClear) return true

@@ -107,7 +107,7 @@ interface Weighed {
 /** Entries looked at first, when nothing is known of their size. */
 const firstEntries = 64
 
-/** How many entries to look at next: no more than are expected to have so many bytes. */
+/** How many entries to look at next: no more than fit into these bytes by estimate. */
 class Pace {
   #count = 0
   #bytes = 0
@@ -140,7 +140,7 @@ class Scan {
     this.#where = where
   }
 
-  /** In the order in which they lie; so many entries are looked at for one page. */
+  /** In stored order; the number bounds the entries that one page reads. */
   async inPlace(): Promise<FoundPage> {
     const { limit } = this.#query
     const entries: FoundEntry[] = []

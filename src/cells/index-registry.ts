@@ -38,8 +38,8 @@ export interface KnownIndex {
   /** All sets have what is said here, but for how far a build or a drop has come. */
   readonly isSpread: boolean
   /**
-   * Its row in the registry cannot be read, so the definition has a name and no fields. Nobody keeps such an
-   * index or asks it, and it can be dropped.
+   * Its row in the registry cannot be read, so the definition has a name and no fields. Writers do not keep
+   * such an index, queries are refused, and it can be dropped.
    */
   readonly isDamaged: boolean
   /** Shards below this number have no entries of it left. */
@@ -141,7 +141,7 @@ async function change<Value>(
   return (await tables.transaction(datastoreKey(datastore), run, options)).value
 }
 
-/** Declares an index; what it says is built from the rows before it is asked. */
+/** Declares an index; a build fills it from the rows before a query may ask it. */
 export async function applyIndex(
   tables: Tables,
   definition: IndexDefinition,
@@ -218,7 +218,7 @@ function move(
 }
 
 /**
- * From the time on at which all sets know of it, nobody keeps it any more. `number`: that one, and no
+ * Once all sets know of it, writers do not keep it any more. `number`: that one, and no
  * later one of its name.
  */
 export function markIndexDropping(
@@ -308,7 +308,7 @@ export class KeptIndexes {
     return this.#trusted(datastore).now()
   }
 
-  /** They were changed through this node: they are looked at before they are gone by again. */
+  /** This node changed them: the next use reads them anew. */
   forget(datastore: string): void {
     this.#kept.delete(datastore)
   }

@@ -21,7 +21,7 @@ import { shardCount } from './shard.ts'
 export interface IndexServiceParts {
   readonly tables: Tables
   readonly clock: Clock
-  /** So long a node goes by definitions that it has read, before it looks again. */
+  /** How long a node trusts the definitions that it has read. */
   readonly trustMs: number
   readonly sets?: ReplicaSets | undefined
   /** Of an index whose stored definition cannot be read. */

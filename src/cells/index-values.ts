@@ -118,7 +118,7 @@ export function microsOfBytes(bytes: Uint8Array): Micros | undefined {
   return isMicros(micros) ? micros : undefined
 }
 
-/** The same of what is asked for, where a bigint may also be one that a number holds. */
+/** The same for a query's value, where a bigint may also be one that a number holds. */
 export function askedOfBytes(bytes: Uint8Array): bigint | undefined {
   const micros = bigintOfBytes(bytes)
   return micros !== undefined && isMicros(narrowed(micros)) ? micros : undefined

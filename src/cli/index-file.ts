@@ -1,4 +1,4 @@
-/** A file that defines an index over cells: YAML, whose mistakes are told with line and column. */
+/** A file that defines an index over cells: YAML; its mistakes are reported with line and column. */
 import { isNode } from 'yaml'
 import {
   checkDefinition,

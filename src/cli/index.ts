@@ -1,4 +1,4 @@
-/** `trilithon index`: what indexes there are, how far behind, and what is in them. */
+/** `trilithon index`: the indexes, their lag, and their entries. */
 import type { Command } from 'commander'
 import type { Json } from '../cells/body.ts'
 import { definitionJson } from '../cells/index-definition.ts'
@@ -159,7 +159,7 @@ function listOf(
   return names
 }
 
-/** What is no filter is refused here, before anybody is asked. */
+/** Refuses a value that is no filter, before it asks a node. */
 function whereOf(text: string): IndexWhere {
   const parsed = parseJsonText(text)
   const value = parsed.ok ? parsed.value : undefined

@@ -60,7 +60,7 @@ export interface CellIndexEntry {
    * outside of the years 1684 to 2255, where a number would lose digits.
    */
   readonly fields: Readonly<Record<string, IndexValue | null>>
-  /** Present when columns were asked for, by column. */
+  /** Present when the query named columns, by column. */
   readonly cells?: Readonly<Record<string, Cell>>
 }
 
@@ -80,7 +80,7 @@ export class CellIndex {
     this.name = name
   }
 
-  /** Entries with this value of the shard field, and whatever else is asked of them. */
+  /** Entries with this value of the shard field, and all other filters. */
   async query(where: IndexWhere, options: IndexQueryOptions = {}): Promise<Page<CellIndexEntry>> {
     const call = `index ${wordsOfName(this.name)}`
     checkText('index.query', 'the name of the index', this.name)
@@ -183,7 +183,7 @@ export interface CellIndexesParts {
   readonly random: Random
   readonly intents: IntentSource
   readonly timeoutMs: number
-  /** So long what was read of definitions is gone by. */
+  /** How long cached definitions may be used, in milliseconds. */
   readonly trustMs: number
 }
 
@@ -272,7 +272,7 @@ export class CellIndexAdmin {
   }
 
   /**
-   * Ends an index and clears its entries off, when nobody keeps it any more. One that was interrupted is
+   * Ends an index and clears its entries off, when no writer keeps it any more. One that was interrupted is
    * gone on with by another call; rejects with `not-found` when there is none of the name.
    */
   async drop(name: string, options: BuildOptions = {}): Promise<void> {
@@ -284,7 +284,7 @@ export class CellIndexAdmin {
     if (graceMs !== undefined) asked = { ...asked, graceMs: Math.ceil(graceMs) }
     for (;;) {
       const answer = await this.#ask(asked, options).catch((error: unknown) => {
-        // The answer to the last step was lost, or somebody else took it.
+        // The answer to the last step was lost, or another caller took that step.
         const isGone = error instanceof StoreError && error.code === 'not-found'
         if (isGone && asked.number !== undefined) return undefined
         throw error

@@ -1,7 +1,7 @@
 /**
  * Compares a global index with the rows of its table: entries that are missing, left over, or hold
- * something else than their row says (IDX-1). Rows change meanwhile, and changes are on their way: what
- * looks wrong is looked at again until no change of it is, and only then is it told.
+ * something else than their row says (IDX-1). Rows change meanwhile, and changes are on their way. The
+ * comparison reads a wrong entry again until no change of it is on its way, and reports it only then.
  */
 import { compareBytes, latin1 } from '../base/bytes.ts'
 import type { GroupId } from '../base/ids.ts'
@@ -180,7 +180,7 @@ async function faultAt(parts: GlobalUpkeep, place: Place): Promise<IndexFault | 
     }
     await pause(parts.options, upkeepBounds.lookMs)
   }
-  // It changes all the time; what it comes to is for the next comparison to see.
+  // It changes all the time; the next comparison sees its end.
   return undefined
 }
 

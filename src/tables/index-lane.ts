@@ -1,6 +1,6 @@
 /**
  * The way into one group of a global index: changes of many groups as one transaction. While one is
- * under way, others gather; so who finds nobody before him waits for nobody.
+ * under way, others gather; so a caller that finds the lane free does not wait.
  *
  * IDX-4  What an older change made of an entry never follows what a newer one made: the place in the
  *        index's group is fixed first, and the changes are read after that (SPEC.md "Global indexes"). They may be
@@ -52,7 +52,7 @@ interface Change extends Relayed {
 
 export const stampBytes = 8
 
-/** An entry as it lies in the index's group: when it was made, and what it holds. */
+/** An entry as stored in the index's group: its time and its content. */
 export function stampedEntry(madeAt: Timestamp, value: Uint8Array): Uint8Array {
   const bytes = Buffer.allocUnsafe(stampBytes + value.length)
   writeCount(bytes, madeAt, 0)
@@ -73,7 +73,7 @@ export class IndexLane {
     this.#onIdle = onIdle
   }
 
-  /** Resolves with what is in the index now: what was on the worklist under these keys, as it was then. */
+  /** Resolves with the changes that the index has now: those under these keys of the worklist, as they were then. */
   relay(source: GroupId, worklistKeys: readonly Uint8Array[]): Promise<readonly Relayed[]> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ source, worklistKeys, resolve, reject })
@@ -110,7 +110,7 @@ export class IndexLane {
     }
   }
 
-  /** Again after each conflict: somebody else has written one of the entries. */
+  /** Again after each conflict: another lane has written one of the entries. */
   async #written(batch: readonly Member[]): Promise<readonly Change[]> {
     const { groups } = this.#parts
     const from = { kind: 'snapshot' } as const
@@ -126,7 +126,7 @@ export class IndexLane {
     }
   }
 
-  /** What the worklists say now, and nothing older: whoever wrote to the index before saw no more. */
+  /** The changes on the worklists now, and nothing older: an earlier writer to the index saw no more. */
   async #read(batch: readonly Member[]): Promise<readonly Change[]> {
     const areReadable = await Promise.all(batch.map((member) => this.#isReadable(member)))
     const asked = batch
@@ -184,7 +184,7 @@ export class IndexLane {
   }
 }
 
-/** The first ones, as many as one transaction may hold; who has others on his worklist comes again. */
+/** The first ones, as many as one transaction may hold; a source with more on its worklist comes again. */
 function withinBytes(changes: readonly Change[]): readonly Change[] {
   let bytes = 0
   const over = changes.findIndex(({ state: { key, value } }) => {

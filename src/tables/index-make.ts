@@ -29,7 +29,7 @@ export interface Made extends Filled {
 export async function makeIndex(parts: UpkeepParts, pass?: Pass): Promise<Made> {
   const filled = await fillIndex(parts, pass)
   if (!isOfGlobal(parts)) return { ...filled, misfits: parts.misfits.all }
-  // Not before: what was put within the grace may have been on its way until now.
+  // Not before: entries put within the grace may have been on their way until now.
   const removed = await removeLeftOvers(parts)
   if (removed > 0) await untilRelayed(parts, filled.groups)
   return { ...filled, removed, misfits: parts.misfits.all }

@@ -1,7 +1,7 @@
 /**
  * Carries changes of entries from the groups of their rows to the groups of global indexes, at each
- * node for the groups that it serves (`worklist/worklist-worker.ts`). Knows no schema: what is on the worklist
- * says itself where it belongs. At least once, and harmless when done again or by two.
+ * node for the groups that it serves (`worklist/worklist-worker.ts`). Knows no schema: each change on the
+ * worklist names its place. At least once, and harmless when done again or by two.
  *
  * IDX-5  A change leaves the worklist when its index has it, and only if it is still the one.
  */
@@ -54,7 +54,7 @@ export class IndexRelay {
   readonly #groups: GroupPort
   readonly #lanes = new Map<GroupId, IndexLane>()
   readonly #lag = new IndexLag()
-  /** In their indexes, and still on the worklists of these groups: what takes them off did not work. */
+  /** In their indexes, and still on the worklists of these groups: taking them off failed. */
   readonly #leftOn = new Map<GroupId, readonly Relayed[]>()
   #failures = 0
 
@@ -84,7 +84,7 @@ export class IndexRelay {
     this.#worker.start()
   }
 
-  /** Begins nothing more; resolves when what is under way has ended. */
+  /** Begins nothing more; resolves when the work under way has ended. */
   stop(): Promise<void> {
     return this.#worker.stop()
   }

@@ -59,7 +59,7 @@ export async function fillIndex(parts: UpkeepParts, pass: Pass = {}): Promise<Fi
   return { groups, rows, removed }
 }
 
-/** Resolves when what is on worklists now is in the index, or what took its place there. */
+/** Resolves when the index has the changes that are on worklists now, or their successors. */
 export async function untilRelayed(parts: UpkeepParts, total: number): Promise<void> {
   const { port, index, options } = parts
   const changes = changesUnder(entryWriter(index).bytes)
@@ -75,7 +75,7 @@ async function fillFrom(parts: UpkeepParts, group: GroupId): Promise<Omit<Filled
   const context = contextOf(parts, group)
   if (context === undefined) return { rows: 0, removed: 0 }
   const isLocal = !isOfGlobal(parts)
-  // First: what is of no row would be in the way of a row in a unique index.
+  // First: an entry of no row would be in the way of a row in a unique index.
   const removed = isLocal ? await removeInGroup(parts, context) : 0
   const limit = parts.rowsAtOnce ?? upkeepBounds.rowsAtOnceMax
   let rest: KeyRange | undefined = rowRange
@@ -98,7 +98,7 @@ interface Page {
   readonly entries: number
 }
 
-/** Up to `limit` rows, and fewer where a transaction cannot hold the entries of so many. */
+/** Up to `limit` rows, and fewer where a transaction cannot hold the entries of all. */
 async function fillPage(
   parts: UpkeepParts,
   context: GroupContext,
@@ -121,8 +121,8 @@ function isTooLarge(error: unknown): boolean {
 }
 
 /**
- * One row whose entries are more than a transaction holds, some at a time. Whoever changes it meanwhile puts
- * what changes itself, so that what is there in the end is of the row as it is then.
+ * One row whose entries are more than a transaction holds, some at a time. A writer that changes it
+ * meanwhile puts its own changes, so that the entries in the end are of the row as it is then.
  */
 async function fillRow(
   parts: UpkeepParts,

@@ -74,7 +74,7 @@ async function hasLater(
     const { value: entry } = await runRead(port, target, from, options, (reads) => reads.get(key))
     return entry !== undefined && readCount(bufferOf(entry.value), 0) >= since
   } catch (error) {
-    // Who cannot be asked now is asked again: a build has done too much to end with this.
+    // The build tries a silent node again: it has done too much to end with this.
     if (error instanceof StoreError) return false
     throw error
   }

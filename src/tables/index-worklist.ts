@@ -31,7 +31,7 @@ export function changesUnder(entryPrefix: Uint8Array): KeyRange {
   return prefixRange(Buffer.concat([prefix, entryPrefix]))
 }
 
-/** What is to become of an entry: `value` absent when it goes. */
+/** The next state of an entry: `value` absent when it goes. */
 export interface EntryState {
   /** The group of the index that it belongs to. */
   readonly target: GroupId
@@ -76,7 +76,7 @@ export function entryStateOf(row: {
   const groupBytes = value.length < headBytes ? 0 : value.readUInt16BE(2)
   const groupEnd = headBytes + groupBytes
   const isNamed = groupBytes > 0 && groupBytes <= keyBytesMax && groupEnd <= value.length
-  // Clients may write any row: what is none fails its group's relaying, and no node.
+  // Clients may write any row: a malformed one fails its group's relaying, and no node.
   if (value[0] !== changeFormat || !isNamed) {
     throw new StoreError('corrupt', 'a change of an index on its way is not of a known form')
   }
