@@ -1,4 +1,4 @@
-/** What benches have in common: the machine, a client that ends with them, loops, what they say for an error. */
+/** Common parts of benches: the machine, a client that ends with them, loops, and the text of an error. */
 import { randomBytes } from 'node:crypto'
 import { cpus } from 'node:os'
 import type { Client } from '../src/client/client.ts'
@@ -43,7 +43,7 @@ export function randomText(chars: number): string {
   return randomBytes((chars * 3) / 4).toString('base64')
 }
 
-/** What an error says. */
+/** The text of an error. */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -80,7 +80,7 @@ export async function benchGateway(
   }
 }
 
-/** What is read. */
+/** Puts the rows that the bench reads, and gives their keys. */
 async function putRows(client: Client): Promise<readonly string[]> {
   const rows = Array.from({ length: rowCount }, () => randomUUID())
   const cells = rows.map((rowKey) => ({ rowKey, column: 'BASE', refKey: 0, body }))

@@ -1,4 +1,4 @@
-/** What benches say on stderr while they run: a bar on a terminal, and a line for what is done. */
+/** The output of benches on stderr while they run: a bar on a terminal, and a line for what is done. */
 import { counted, duration, grouped, say } from '../src/cli/output.ts'
 import { progressBar, type Progress as Bar } from '../src/cli/progress.ts'
 import type { BuildsWatcher } from './builds.ts'

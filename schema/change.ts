@@ -25,7 +25,7 @@ export interface SchemaChange {
   readonly message: string
   /** Why it cannot be made; absent: it can, at any time. */
   readonly refusal?: string
-  /** What to do instead. */
+  /** Advice on another way. */
   readonly hint?: string
 }
 

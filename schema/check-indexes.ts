@@ -147,7 +147,7 @@ function checkPart(
   }
 }
 
-/** What a path leads over; complains and gives undefined when it leads nowhere. */
+/** The properties that a path leads over; complains and gives undefined when it leads nowhere. */
 function trailOf(
   index: IndexDraft,
   table: TableDraft,
@@ -291,7 +291,7 @@ function rootOf(table: TableDraft): string | undefined {
   return table.isRoot ? table.name : table.group?.root
 }
 
-/** What names a table's group in its own rows. */
+/** The properties that name a table's group in its own rows. */
 function groupNames(draft: SchemaDraft, table: TableDraft): readonly string[] {
   if (table.isRoot) return table.key?.parts.map(({ property }) => property) ?? []
   const isKnown = draft.tables.some(({ name }) => name === table.group?.root)

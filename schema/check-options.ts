@@ -1,4 +1,4 @@
-/** What an index can have besides its properties: each kind has options of its own. */
+/** Options that an index can have besides its properties: each kind has options of its own. */
 import type { Complaints, IndexDraft } from './draft.ts'
 import { indexShardsDefault, indexShardsMax, indexSpreadMax } from './limits.ts'
 import { didYouMean, type SchemaPath } from './problem.ts'

@@ -24,7 +24,7 @@ export class Cursor {
   readonly #end: Token
   #at = 0
   #problem: SchemaProblem | undefined
-  /** What would have been taken here. */
+  /** Phrases that would have been taken here. */
   #expected: string[] = []
 
   constructor(text: string) {
@@ -108,7 +108,7 @@ export class Cursor {
     this.#problem ??= { kind, message, at: [], span, ...(hint !== undefined && { hint }) }
   }
 
-  /** What is here is nothing of what was looked for. */
+  /** The token that is here is none of those that the parser looked for. */
   failHere(): void {
     if (this.#problem !== undefined) return
     const token = this.here

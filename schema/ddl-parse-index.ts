@@ -6,7 +6,7 @@ import type { IndexDraft } from './draft.ts'
 import type { AbsentParts, Index, IndexPart } from './model.ts'
 import type { SchemaPath } from './problem.ts'
 
-/** What has been read of the options so far. */
+/** The options that have been read so far. */
 interface Options {
   absent: AbsentParts | undefined
   storing: readonly string[] | undefined

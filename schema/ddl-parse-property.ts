@@ -58,7 +58,7 @@ function skipToBrace(cursor: Cursor): void {
   }
 }
 
-/** What other languages call our types. */
+/** Words of other languages for our types. */
 const kindByForeignWord: ReadonlyMap<string, string> = new Map([
   ...(['text', 'varchar', 'char', 'str'] as const).map((word) => [word, 'string'] as const),
   ...(['blob', 'bytea', 'binary'] as const).map((word) => [word, 'bytes'] as const),
@@ -92,7 +92,7 @@ interface WrittenDefault {
   readonly given?: GivenDefault
 }
 
-/** What is written decides about its type; whether that is the property's is checked later. */
+/** The form of the literal decides its type; a later check compares that with the property's type. */
 function parseDefault(cursor: Cursor, kind: ScalarKind): WrittenDefault {
   if (cursor.takeWords('true')) return { literal: true }
   if (cursor.takeWords('false')) return { literal: false }

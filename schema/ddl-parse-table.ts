@@ -6,7 +6,7 @@ import type { TableDraft } from './draft.ts'
 import type { Direction, KeyPart } from './model.ts'
 import type { SchemaPath } from './problem.ts'
 
-/** What has been read of the clauses so far. */
+/** The clauses that have been read so far. */
 interface Clauses {
   key: TableDraft['key']
   isRoot: boolean

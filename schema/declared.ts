@@ -1,4 +1,4 @@
-/** What the type of a declared property carries. Types only: `property.ts` makes the values. */
+/** The parts that the type of a declared property carries. Types only: `property.ts` makes the values. */
 import type { Presence, PropertyDefault, PropertyKind, PropertyType } from './model.ts'
 
 /** A property as it was declared: what the text `optional string name` says. */
@@ -19,5 +19,5 @@ export interface Declared<
   readonly '~value'?: Value
 }
 
-/** What a table or a message is made of, by name. */
+/** The properties of a table, or the fields of a message, by name. */
 export type Properties = Readonly<Record<string, Declared>>

@@ -17,7 +17,7 @@ export function literalOf(value: unknown): PropertyDefault {
   return value instanceof Uint8Array ? hexOf(value) : noLiteral
 }
 
-/** What stands for a default that the model has no form for; no type takes it. */
+/** A stand-in for a default that the model has no form for; no type takes it. */
 export const noLiteral: number = Number.NaN
 
 /** A default as its writer gave it, for the message about one that does not fit. */
@@ -79,7 +79,7 @@ export function writtenNumber(
   return { literal: noLiteral, given: { words: text, ...hint } }
 }
 
-/** What a number that loses digits would become. */
+/** The value that is left of a number that loses digits; undefined when it loses none. */
 function changedNumber(kind: ScalarKind, text: string, value: number): number | undefined {
   if (losesDigits(text)) return value
   return kind === 'float' && losesDigitsAsFloat(value) ? Math.fround(value) : undefined
@@ -103,7 +103,7 @@ const floatMost = 3.4028234663852886e38
 interface Fit {
   /** Does the literal stand for a value of this type? */
   readonly fits: (literal: PropertyDefault) => boolean
-  /** What fits, in words. */
+  /** The values that fit, in words. */
   readonly words: string
 }
 

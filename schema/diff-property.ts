@@ -1,4 +1,4 @@
-/** What is different between the properties of two tables of one name, or the fields of two messages. */
+/** Differences between the properties of two tables of one name, or the fields of two messages. */
 import type { SchemaChange } from './change.ts'
 import type { Presence, Property } from './model.ts'
 

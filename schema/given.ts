@@ -1,4 +1,7 @@
-/** What programs give to the builder, looked at step by step. Types tell TypeScript; JavaScript hears of it here. */
+/**
+ * Step by step checks of the values that programs give to the builder. Types tell TypeScript; JavaScript
+ * hears of it here.
+ */
 import { optionsProblem, type Rules } from '../src/base/arguments.ts'
 import { errorText } from '../src/base/error-text.ts'
 import { elementsOf, hiddenIn, isList, isReadable } from '../src/base/readable.ts'
@@ -12,7 +15,7 @@ export function checkNothing(subject: string, given: readonly unknown[]): void {
   throw wrong(subject, `it takes nothing, and is given ${wordsFor(given[0])}`)
 }
 
-/** What a check finds; an error of a getter, or of a proxy's handler, becomes words. */
+/** The result of a check; an error of a getter, or of a proxy's handler, becomes words. */
 function reading<Value>(subject: string, check: () => Value): Value {
   try {
     return check()
@@ -107,7 +110,7 @@ function readDescriptorGiven(call: string, given: unknown): void {
   throw wrong(call, `the descriptor is ${wordsFor(given)}; expected ${words}`)
 }
 
-/** What holds the fields of a message: `what` names it. */
+/** Checks the object that holds the fields of a message: `what` names it. */
 export function checkFieldsIn(call: string, what: string, given: unknown): void {
   if (isObject(given)) return
   throw wrong(call, `${what} ${wordsFor(given)}; expected an object of fields`)

@@ -1,4 +1,4 @@
-/** What applications import from `trilithon/schema`. A name that is not here is not part of it. */
+/** Names that applications import from `trilithon/schema`. A name that is not here is not part of it. */
 
 // Declaring in TypeScript.
 export { defineSchema, type DefinedSchema } from './define.ts'

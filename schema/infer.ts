@@ -9,7 +9,7 @@ import type { Declared, Properties } from './declared.ts'
 import type { Presence } from './model.ts'
 import type { Timestamp } from './values.ts'
 
-/** What a table's type carries. `key` and the parts of indexes are names in their order. */
+/** The parts that a table's type carries. `key` and the parts of indexes are names in their order. */
 export interface TableShape {
   readonly name: string
   readonly properties: Properties
@@ -88,7 +88,7 @@ type GivenKeyValues<Shape extends TableShape> = {
   readonly [Name in Shape['key'][number]]: GivenValue<Shape['properties'][Name]>
 }
 
-/** What names one row. */
+/** The key that names one row. */
 export type Key<Table extends Shaped> = GivenKeyValues<ShapeOf<Table>>
 
 /** The same as it is read: moments are microseconds. */
@@ -103,7 +103,7 @@ type PatchOf<P extends Properties, Kept> = Flat<
   } & { readonly [Name in Exclude<Named<P, 'repeated'>, Kept>]?: readonly InsertValue<P[Name]>[] }
 >
 
-/** What an update changes: anything but the key; `null` takes an optional property away. */
+/** The changes of an update: anything but the key; `null` takes an optional property away. */
 export type Patch<Table extends Shaped> = PatchOf<
   ShapeOf<Table>['properties'],
   Unchangeable<ShapeOf<Table>>
@@ -196,7 +196,7 @@ type PartValues<Shape extends TableShape, Parts extends readonly string[]> = {
   readonly [Path in Parts[number]]: ValueOf<At<Shape['properties'], Path>>
 }
 
-/** What a query names of each part: a value, or that there is none. */
+/** A query names a value for each part, or says that there is none. */
 type AskedValues<Shape extends TableShape, Index extends IndexShape> = {
   readonly [Path in Index['parts'][number]]:
     | GivenValue<At<Shape['properties'], Path>>

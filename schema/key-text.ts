@@ -14,7 +14,9 @@ export function kindOf(table: TableDraft, property: string): PropertyKind | unde
   return table.properties.find(({ name }) => name === property)?.type.kind
 }
 
-/** What a property has to be to name that part of a row's key: a number that a sequence gave is an integer. */
+/**
+ * The kind of a property that names this part of a row's key: a number that a sequence gave is an integer.
+ */
 export function kindInChild(
   table: TableDraft,
   part: KeyPart | undefined,

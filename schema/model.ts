@@ -59,7 +59,7 @@ export interface Property {
   readonly name: string
   readonly presence: Presence
   readonly type: PropertyType
-  /** What a row has that was written without it. Only of required ones. */
+  /** The value of a row that was written without one. Only required properties have a default. */
   readonly default?: PropertyDefault
 }
 
@@ -96,7 +96,7 @@ export type Index = LocalIndex | GlobalIndex | InlineIndex
 
 interface IndexBase {
   readonly name: string
-  /** Whose rows have entries here: one each, and of a list one for each element. */
+  /** The table whose rows have entries here: one each, and of a list one for each element. */
   readonly table: string
   readonly parts: readonly IndexPart[]
   /**

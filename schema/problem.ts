@@ -47,7 +47,7 @@ export interface Span {
 export interface SchemaProblem {
   readonly kind: SchemaProblemKind
   readonly message: string
-  /** What to do about it. */
+  /** Advice on how to mend it. */
   readonly hint?: string
   readonly at: SchemaPath
   /** Only where the schema is text. */

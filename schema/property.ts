@@ -38,7 +38,7 @@ export interface ScalarProperty<
   Value,
   Given = Value,
 > extends RequiredProperty<Kind, Value> {
-  /** What rows have that are written without it: it may be left out of an insert. */
+  /** The value of rows that are written without one: an insert may leave the property out. */
   default(value: Given): Declared<Kind, 'required', Value, undefined, true>
 }
 
@@ -85,7 +85,9 @@ function scalar<Kind extends ScalarKind, Value, Given = Value>(
   }
 }
 
-/** What no property of its type takes is no default either, even where its literal would fit the type. */
+/**
+ * A value that no property of its type takes is no default either, even where its literal would fit the type.
+ */
 function literalFor(kind: ScalarKind, value: unknown): PropertyDefault {
   if (kind !== 'timestamp') {
     const isOfOther =

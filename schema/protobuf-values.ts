@@ -43,7 +43,7 @@ function plainFields(descriptor: DescMessage, message: object): Readonly<Record<
   return fields
 }
 
-/** What is set: of a oneof, the member that is. */
+/** The value of a field that is set: of a oneof, only one member is. */
 function valueIn(message: object, field: DescField): unknown {
   const { oneof, localName } = field
   if (oneof === undefined) return memberOf(message, localName)

@@ -134,7 +134,7 @@ export interface GlobalOptions<
 > extends UniqueOptions<Stored, Present> {
   /** How many groups the index has. */
   readonly shards?: number
-  /** Whose value says which of them; the first part otherwise. */
+  /** The part whose value says which of them; the first part otherwise. */
   readonly shardBy?: Part
   /** How many groups the entries of one value are spread over. */
   readonly spread?: number

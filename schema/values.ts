@@ -9,7 +9,7 @@ export type Timestamp = number
 /** A UUID in its text form, lower case; `crypto.randomUUID()` gives one. */
 export type Uuid = `${string}-${string}-${string}-${string}-${string}`
 
-/** What JSON can say. */
+/** A value that JSON can say. */
 export type JsonValue =
   null | boolean | number | string | readonly JsonValue[] | { readonly [name: string]: JsonValue }
 

@@ -1,4 +1,4 @@
-/** What calls of the library may hold, for programs that cut their work to it. */
+/** Limits of calls of the library, for programs that cut their work to them. */
 import * as base from './base/limits.ts'
 import * as cells from './cells/limits.ts'
 import { bodyDepthMax } from './cells/body.ts'

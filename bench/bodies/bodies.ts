@@ -18,7 +18,7 @@ export interface BodiesOptions {
 
 export interface CodecFigures {
   readonly codec: string
-  /** What is left of each byte. */
+  /** The share of each byte that is left. */
   readonly ratio: number
   readonly packMicros: number
   readonly unpackMicros: number

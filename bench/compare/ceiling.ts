@@ -77,7 +77,7 @@ class Server {
   }
 }
 
-/** What it says next. Rejects when it ends before. */
+/** The next message of the child. Rejects when the child ends before it. */
 function nextFrom(child: ChildProcess): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const onExit = (): void => reject(new Error('ceiling: a server has ended'))

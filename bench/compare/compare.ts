@@ -52,7 +52,7 @@ export interface Failed {
   readonly reason: string
 }
 
-/** Who watches a comparison, and may end it. */
+/** The watcher of a comparison, which may end it. */
 export interface Watcher {
   readonly signal: AbortSignal
   onMissing(name: SystemName, install: string): void
@@ -208,7 +208,7 @@ function failureOf({ system, round, clients, operation }: Planned, error: unknow
   return { system, during, reason: reasonOf(error) }
 }
 
-/** Who is first in a round is last in the next one: a machine that slows down does so for all. */
+/** The system that is first in a round is last in the next: a machine that slows down does so for all. */
 function planOf(
   running: ReadonlyMap<SystemName, RunningSystem>,
   { clients, rounds, operations: asked }: CompareOptions,

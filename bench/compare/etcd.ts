@@ -36,7 +36,7 @@ async function startEtcd(folder: string, { signal }: StartOptions): Promise<Runn
   }
 }
 
-/** What a load needs to know. */
+/** Facts that a load needs. */
 interface Place {
   readonly folder: string
   readonly members: Members

@@ -65,7 +65,7 @@ async function userOf(): Promise<Partial<RunAs>> {
   return { uid: Number(uid), gid: Number(gid) }
 }
 
-/** What all three need to know. */
+/** Facts that all three need. */
 interface Place {
   readonly folder: string
   readonly found: Programs

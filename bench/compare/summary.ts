@@ -1,4 +1,4 @@
-/** What runs come to: medians with their spread, and Trilithon's ratios to the others, round by round. */
+/** Summaries of runs: medians with their spread, and Trilithon's ratios to the others, round by round. */
 import type { Run, SystemName } from './system.ts'
 
 /** The median of some rounds, and the least and greatest of them. */

@@ -38,7 +38,7 @@ export interface StartOptions {
   readonly clientsMax: number
 }
 
-/** What it takes to start one. */
+/** A system that a comparison can start. */
 export interface System {
   readonly name: SystemName
   /** Programs that are not on this machine, and how they come there; undefined when all are. */

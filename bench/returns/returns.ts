@@ -33,7 +33,7 @@ export interface ReturnsOptions {
   readonly entries: number
 }
 
-/** What was answered in one second of the run. */
+/** The answers within one second of the run. */
 export interface Second {
   readonly second: number
   readonly commits: number

@@ -16,7 +16,7 @@ const underWay = 256
 /** How often the bench reports progress. */
 const progressEvery = 500
 
-/** What was filled, and how long that took. */
+/** A data folder that was filled, and how long that took. */
 export interface Filled extends Size {
   readonly seconds: number
   readonly perSecond: number

@@ -44,7 +44,7 @@ export interface ScaleReport {
   readonly slices: readonly Slice[]
 }
 
-/** Who watches it, and may end it. */
+/** The watcher of this bench, which may end it. */
 export interface ScaleWatcher {
   readonly signal: AbortSignal
   onFill(groups: number, done: number): void
@@ -166,7 +166,7 @@ async function runSlices(
   return slices
 }
 
-/** Who is first in a round is last in the next one: a machine that slows down does so for all. */
+/** The one that is first in a round is last in the next: a machine that slows down does so for all. */
 function inTurn<One>(all: readonly One[], round: number): readonly One[] {
   return round % 2 === 0 ? all : all.toReversed()
 }

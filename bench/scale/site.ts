@@ -12,7 +12,7 @@ import {
   type NodeProcess,
 } from '../processes.ts'
 
-/** What a start cost, from no process to one that is ready. */
+/** The cost of a start, from no process to one that is ready. */
 export interface Start {
   readonly seconds: number
   readonly cpuSeconds: number

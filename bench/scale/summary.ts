@@ -1,4 +1,4 @@
-/** What starts and slices come to: medians with their spread, and ratios to the smallest size. */
+/** Summaries of starts and slices: medians with their spread, and ratios to the smallest size. */
 import { spreadOf, type Spread } from '../compare/summary.ts'
 import type { Memory } from '../processes.ts'
 import type { Filled } from './fill.ts'

@@ -25,7 +25,7 @@ const scanRowsMax = 100
 /** Records that may be asked for beside those of the load: inserts beyond them are only scanned over. */
 const insertedShare = 0.1
 
-/** What a run of a workload counts beside its latencies. */
+/** Counts of a run of a workload, beside its latencies. */
 export interface Tally {
   /** Records that scans gave. */
   scanned: number

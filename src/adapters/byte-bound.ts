@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { assert } from '../base/assert.ts'
 
 export interface ByteBound {
-  /** Whatever comes from now on is not bounded here. */
+  /** Bytes that come from now on are not bounded here. */
   release(): void
 }
 

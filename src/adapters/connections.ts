@@ -24,7 +24,7 @@ export interface ConnectionLimits {
   readonly unprovenPerAddressMax: number
 }
 
-/** What a connection is taken for. */
+/** The kind of sender that a connection is taken for. */
 export type Standing = 'stranger' | 'client' | 'peer'
 
 /** The part of a socket that this looks at. */
@@ -36,7 +36,7 @@ export interface Connection {
   once(event: 'close', run: () => void): unknown
 }
 
-/** What has become of connections, for metrics. */
+/** Counts of connections by their fate, for metrics. */
 export interface ConnectionCounts {
   opened: number
   /** Strangers ended for a newer one. */
@@ -219,7 +219,7 @@ function keyOf({ remoteAddress, remotePort, localAddress }: Connection): string 
 
 const ownMachine = 'loopback'
 
-/** Who has one address of IPv6 has as many as it likes: those of a network of 64 bits count as one. */
+/** A host with one address of IPv6 has as many as it likes: those of a network of 64 bits count as one. */
 function groupOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '')
   if (plain.startsWith('127.') || plain === '::1') return ownMachine

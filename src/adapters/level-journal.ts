@@ -101,7 +101,7 @@ export async function salvageJournal(
   records.end(isNewest)
 }
 
-/** What stands there if the length is right; undefined where it cannot be. */
+/** The fragment that stands there if the length is right; undefined where it cannot be right. */
 function claimedAt(block: Uint8Array, at: number): Found | undefined {
   const [end, kind = 0] = [endAt(block, at), block[at + 6]]
   const isPossible = end <= block.length && end > at + headerBytes && kind > 0 && kind <= kinds.last
@@ -141,7 +141,9 @@ class Reassembly {
     this.#pieces = []
   }
 
-  /** What is broken at the end of the newest journal was never whole, as far as the journal shows. */
+  /**
+   * A record that is broken at the end of the newest journal was never whole, as far as the journal shows.
+   */
   end(isNewest: boolean): void {
     if (this.#pieces.length > 0) this.#isBroken = true
     if (!isNewest) this.#tellBroken()
@@ -153,7 +155,7 @@ class Reassembly {
   }
 }
 
-/** What is shorter than a header at the end of a whole block is filled with zeros. */
+/** A rest that is shorter than a header, at the end of a whole block, is filled with zeros. */
 function hasMore(block: Uint8Array, at: number): boolean {
   return at < block.length && blockBytes - at >= headerBytes
 }

@@ -154,7 +154,7 @@ async function refuseStrangers(path: string): Promise<void> {
   if (strange !== undefined) throw damageError(path, `${strange.name} in it is a pipe or a socket`)
 }
 
-/** What was looked for before the store was opened. */
+/** The findings of checks that ran before the store was opened. */
 interface Found {
   readonly damage: JournalDamage | undefined
   readonly checkedSpans: readonly KeySpan[] | undefined
@@ -275,5 +275,5 @@ function tightened(range: Range): Range {
 }
 
 const scanChunkRows = 256
-/** What a chunk may hold; each one costs a turn of a thread. */
+/** The most bytes of a chunk; each chunk costs a turn of a thread. */
 const highWaterMarkBytes: number = 128 * 1024

@@ -9,10 +9,10 @@ import { elementsOf, hiddenIn, isList, isReadable } from './readable.ts'
 import { unknownWord } from './suggest.ts'
 import { isPlain, wordsFor } from './words.ts'
 
-/** What one option may be. */
+/** The rule for the values of one option. */
 export interface Rule {
   readonly accepts: (value: unknown) => boolean
-  /** What it may be, in words. */
+  /** The accepted values, in words. */
   readonly words: string
   /** Of a number that is beyond a limit. */
   readonly detail?: (value: number) => StoreErrorDetail
@@ -79,7 +79,7 @@ export function listOf({ accepts, words }: Rule, most?: number): Rule {
 export interface OptionProblem {
   readonly words: string
   readonly detail: StoreErrorDetail
-  /** What reading them threw. */
+  /** The error that reading them threw. */
   readonly cause?: unknown
 }
 
@@ -155,7 +155,10 @@ export function checkArgument(call: string, name: string, value: unknown, rule: 
   checkList(where, value)
 }
 
-/** What `read` finds in a caller's value. Throws `invalid` where a getter, or the handler of a proxy, throws. */
+/**
+ * The result of `read` on a caller's value. Throws `invalid` where a getter, or the handler of a proxy,
+ * throws.
+ */
 export function readGiven<Value>(where: string, read: () => Value): Value {
   try {
     return read()

@@ -6,7 +6,7 @@ export class MalformedError extends Error {
   override readonly name = 'MalformedError'
 }
 
-/** What `read` makes of all bytes; undefined when they are not what it looks for. */
+/** The value that `read` makes of all bytes; undefined when they are not what it looks for. */
 export function readAll<Value>(
   bytes: Uint8Array,
   read: (reader: ByteReader) => Value | undefined,

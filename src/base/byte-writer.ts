@@ -61,7 +61,7 @@ export class ByteWriter {
     this.#at += bytes.length
   }
 
-  /** What was written since the last time. */
+  /** The bytes that were written since the last call. */
   take(): Buffer {
     const taken = Buffer.allocUnsafe(this.#at)
     this.#bytes.copy(taken, 0, 0, this.#at)

@@ -73,7 +73,7 @@ export function readCount(bytes: Buffer, at: number): number {
   return bytes.readUInt32BE(at) * twoTo32 + bytes.readUInt32BE(at + 4)
 }
 
-/** What `writeVar` writes at most: 53 bits. */
+/** The most bytes that `writeVar` writes: 53 bits. */
 export const varBytesMax = 8
 const varBits = 0x80
 

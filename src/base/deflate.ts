@@ -5,7 +5,7 @@ export function deflate(bytes: Uint8Array, level: number): Uint8Array {
   return deflateRawSync(bytes, { level })
 }
 
-/** What the bytes unpack to; undefined when that is damaged, or more than `bytesMax`. */
+/** The unpacked bytes; undefined when they are damaged, or more than `bytesMax`. */
 export function inflate(bytes: Uint8Array, bytesMax: number): Uint8Array | undefined {
   try {
     return inflateRawSync(bytes, { maxOutputLength: bytesMax })

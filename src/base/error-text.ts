@@ -1,4 +1,6 @@
-/** What was thrown, in words that can be stored: applications may throw anything, also what has no words. */
+/**
+ * A thrown value in words that can be stored: applications may throw anything, also a value without words.
+ */
 
 /**
  * Never throws, and is never empty: whole characters, `charsMax` UTF-16 units at most. `Error`s give their name

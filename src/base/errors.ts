@@ -3,7 +3,9 @@
  */
 import type { GroupId, Timestamp } from './ids.ts'
 
-/** What an error means, and so what a caller can do. The CLI and HTTP map each to a code of theirs. */
+/**
+ * The meaning of an error, which decides what a caller can do. The CLI and HTTP map each to a code of theirs.
+ */
 export type StoreErrorCode =
   /** A transaction lost against other writers in each of its runs, and did nothing. */
   | 'contention'
@@ -60,7 +62,7 @@ export const retryOverHttp: Readonly<Record<StoreErrorCode, Retry>> = {
   closed: 'safe',
 }
 
-/** What is known besides the code. All of it is plain data and may be sent over a wire. */
+/** Facts besides the code. All of them are plain data and may be sent over a wire. */
 export interface StoreErrorDetail {
   /** The entity group concerned. */
   readonly group?: GroupId

@@ -3,7 +3,7 @@
  * message that would make it too heavy, or too long. A message that alone is too heavy is a frame by itself.
  */
 export interface FrameLimits {
-  /** What the messages of a frame weigh together. */
+  /** The weight of the messages of a frame together. */
   readonly bytesMax: number
   readonly messagesMax: number
 }
@@ -26,7 +26,7 @@ export class FrameQueue<Message> {
     this.#limits = limits
   }
 
-  /** What all of them weigh. */
+  /** The weight of all of them. */
   get bytes(): number {
     return this.#bytes
   }

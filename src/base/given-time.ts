@@ -7,7 +7,7 @@ import { StoreError } from './errors.ts'
 import type { Timestamp } from './ids.ts'
 import { isDate, wordsFor } from './words.ts'
 
-/** What programs may give for a moment. */
+/** Forms in which programs may give a moment. */
 export type GivenTime = Timestamp | bigint | Date
 
 /** Microseconds since 1970; undefined for what is no moment that a safe integer can say. */

@@ -14,9 +14,9 @@ export interface JsonFault {
   readonly path: string
   readonly part: unknown
   readonly kind: 'other' | 'number' | 'text' | 'deep' | 'hidden' | 'length' | 'thrown'
-  /** What is hidden in it, or how long it says that it is. */
+  /** The hidden member, in words, or the length that the part claims. */
   readonly detail?: unknown
-  /** What reading it threw. */
+  /** The error that reading it threw. */
   readonly cause?: unknown
 }
 

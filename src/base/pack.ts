@@ -19,7 +19,7 @@ const packr = new Packr(options)
 /** Counts the members first, and writes their number as it has room. */
 const widePackr = new Packr({ ...options, variableMapSize: true })
 
-/** What can be packed: MessagePack's own kinds; `undefined` becomes nil. */
+/** Values that can be packed: MessagePack's own kinds; `undefined` becomes nil. */
 export type Packable =
   | undefined
   | null

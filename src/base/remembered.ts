@@ -1,4 +1,4 @@
-/** What a node remembers of another one's store: it stands in logs, and handshakes carry it. */
+/** A node's memory of another one's store: it stands in logs, and handshakes carry it. */
 import { isNodeId, type NodeId } from './ids.ts'
 
 export interface RememberedStore {

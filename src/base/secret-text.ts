@@ -8,7 +8,7 @@ export const secretCharsMin = 16
 /** A header of HTTP has room for it, with all others. */
 export const secretCharsMax = 1024
 
-/** What makes it no secret of a cluster, in words that follow "the secret …", or undefined. */
+/** The reason why it is no secret of a cluster, in words that follow "the secret …", or undefined. */
 export function secretProblem(secret: string): string | undefined {
   const wrong = /[^\x20-\x7e]/u.exec(secret)
   if (wrong !== null) {

@@ -15,7 +15,7 @@ import type { Pace } from '../ports/pace.ts'
 
 /** A cell's name, number and time at most: of small cells that is the most of them. */
 const besideBodyBytes = 160
-/** What a body is taken for as long as none has been read. */
+/** The size that a body is taken to have as long as none has been read. */
 const firstBodyBytes: number = 64 * 1024
 
 assert(packedBodyBytesMax + besideBodyBytes <= answerBytesMax, 'limits: a cell has no room alone')
@@ -90,7 +90,7 @@ export class AnswerRoom {
     return 0
   }
 
-  /** What was begun is read, or never will be. */
+  /** The bodies that were begun are read, or never will be. */
   end(begun: number, read: { readonly count: number; readonly bytes: number }): void {
     this.#reading -= begun
     this.#readCount += read.count
@@ -117,7 +117,7 @@ export class AnswerRoom {
   }
 }
 
-/** What one reader takes of the room. */
+/** One reader's share of the room. */
 export class AnswerShare {
   readonly #room: AnswerRoom
   #bytes = 0

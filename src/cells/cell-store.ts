@@ -56,7 +56,7 @@ import { ShardReader, type Call } from './shard-reader.ts'
 import { ByShard, shardOf } from './shard.ts'
 import { ObservedPositions } from './observed-positions.ts'
 
-/** What cells are made of: a replica, time and chance. */
+/** The parts that cells are made of: a replica, time and chance. */
 export interface CellPorts {
   readonly replica: LocalReplica
   /** Groups of all replica sets, for indexes; those of the replica, when it is absent. */
@@ -284,7 +284,7 @@ export class CellStore implements CellService {
     return outcomeOf(() => this.#reader.read(operation, shard, call, (view) => getOne(view, item)))
   }
 
-  /** What goes wrong does so for all of a shard's items: their names have been checked. */
+  /** An error concerns all of a shard's items: their names have been checked. */
   async #getOfShard(
     operation: GetCells,
     shard: number,

@@ -123,7 +123,7 @@ async function fillRow(parts: CellBuildParts, of: ShardName, rowKey: string): Pr
   })
 }
 
-/** What each row has in the index by its shard, against its cells. */
+/** Compares each row's entries in the index, by its shard, with its cells. */
 export async function compareCellIndex(parts: CellBuildParts): Promise<CellIndexReport> {
   const { tables, definition } = parts
   const faults: IndexFault[] = []

@@ -16,7 +16,7 @@ export interface ComingCell extends CellName {
   readonly body: Uint8Array
 }
 
-/** What is to be written for a row, by the names under which the indexes are stored. */
+/** The index rows to write for a row, by the names under which the indexes are stored. */
 export type IndexRows = ReadonlyMap<string, IndexRow | undefined>
 
 /** Before the cell is written: nothing when it does not become the latest of its column. */

@@ -74,7 +74,7 @@ export interface QueryParts {
   readonly tables: Tables
   readonly definition: NumberedIndex
   readonly level: 'current' | 'snapshot'
-  /** What is left for the query, which may take many reads; throws when nothing is. */
+  /** The time that is left for the query, which may take many reads; throws when none is left. */
   leftMs(): number
   readonly pace?: RequestPace | undefined
 }
@@ -306,7 +306,7 @@ function sortRange(definition: IndexDefinition, filters: readonly Filter[]): Whe
   return range
 }
 
-/** What is absent is neither less nor more than anything, and not equal to it. */
+/** An absent value is neither less nor more than anything, and not equal to it. */
 function isMet({ place, comparison, value }: Filter, values: FieldValues): boolean {
   const held = values[place] ?? null
   if (held === null) return comparison === 'ne'

@@ -1,8 +1,8 @@
-/** What an answer tells of its shards beside the items of the request: positions, and the shards' leaders. */
+/** Facts on shards that an answer has beside the items of the request: positions, and the shards' leaders. */
 import type { NodeId } from '../base/ids.ts'
 import type { ShardLeader, ShardPosition } from './cell.ts'
 
-/** What is seen of the shards an answer is of: their highest positions, and leaders elsewhere. */
+/** Observations of an answer's shards: their highest positions, and leaders elsewhere. */
 export class ObservedPositions {
   readonly #byShard = new Map<number, number>()
   #leaders: Map<number, NodeId> | undefined

@@ -58,7 +58,7 @@ export interface PutResult {
   readonly position: Position
 }
 
-/** What one run of the transaction did. */
+/** The result of one run of the transaction. */
 type Run =
   | { readonly kind: 'inserted'; readonly row: Inserted }
   | { readonly kind: 'found'; readonly row: CellRow }
@@ -157,7 +157,7 @@ function otherBody(group: GroupId): StoreError {
   return new StoreError('immutable', message, { group })
 }
 
-/** What a transaction says, in the terms of cells: one that lost its races is late, and no more. */
+/** The error of a transaction in the terms of cells: one that lost its races is late, and no more. */
 export function inWords(error: unknown, group: GroupId): unknown {
   const isBehind =
     error instanceof StoreError &&

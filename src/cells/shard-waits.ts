@@ -95,7 +95,7 @@ export class ShardWaits {
     return undefined
   }
 
-  /** Who is not woken waits no longer. */
+  /** A call that has not been woken waits for this shard no longer. */
   unwatch(record: WaitRecord): void {
     const { hub, place, wait, at } = record
     const { records } = hub

@@ -13,7 +13,7 @@ import { isLoopbackName } from '../adapters/origin-gate.ts'
 import { replicaSetsOf } from './replica-sets.ts'
 import { describeOrigin, type ConfigProblem, type Origin } from './source.ts'
 
-/** What every process that listens is configured with. */
+/** The configuration of every process that listens. */
 export interface ListenerConfig {
   readonly listen: Listen
   readonly secretFile: string | undefined

@@ -22,10 +22,10 @@ export interface LoadOptions {
   readonly workingFolder: string
 }
 
-/** What the files named by a configuration hold. */
+/** The contents of the files that a configuration names. */
 export interface ConfigFiles {
   readonly secret: string | undefined
-  /** What nodes prove to one another with. */
+  /** The secret with which nodes prove themselves to one another. */
   readonly peerSecret?: string | undefined
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined
 }
@@ -45,9 +45,9 @@ export type BuildResult<Config> =
       readonly config: Config
       readonly settings: readonly EffectiveSetting[]
       readonly origins: ReadonlyMap<string, Origin>
-      /** What is permitted and hardly ever meant. */
+      /** Values that are permitted and hardly ever meant. */
       readonly warnings: readonly Warning[]
-      /** What others call the process over TLS: its certificate is to be for one of these. */
+      /** Names by which others call the process over TLS: its certificate is to be for one of these. */
       readonly names: readonly string[]
       /** The URLs that the process calls. */
       readonly called: readonly string[]

@@ -45,7 +45,7 @@ export interface ConfigProblem {
   readonly text: string
 }
 
-/** What is permitted and hardly ever meant. */
+/** A value that is permitted and hardly ever meant. */
 export interface Warning {
   /** The setting to look at. */
   readonly setting: string

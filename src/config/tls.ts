@@ -59,7 +59,10 @@ export function tlsProblem(
   return ofCert(`${certFile} with ${keyFile} will not do for TLS: ${context.reason}`)
 }
 
-/** What others will refuse, of files in which nothing is wrong by itself: dates, and `names` that it must have one of. */
+/**
+ * Faults that others will refuse, in files that have none by themselves: dates, and a certificate for none of
+ * `names`.
+ */
 export function tlsWarnings(
   { cert }: TlsFiles,
   { certFile }: TlsPaths,

@@ -50,7 +50,7 @@ const retryAfterMsDefault = 1_000
 
 const openApiPath = '/openapi.json'
 
-/** What there is no room for is refused before it is routed. */
+/** A request that there is no room for is refused before it is routed. */
 export function gatewayFetch(options: GatewayOptions): Fetch {
   const app = createGateway(options)
   return (request) => refusedEarly(options.admission, request) ?? app.fetch(request)

@@ -1,6 +1,6 @@
 /** Names with commas between them, in a URL or on a command line. */
 
-/** What is wrong with a list of names that `what` is given; undefined: nothing. */
+/** The fault of a list of names that `what` is given; undefined: none. */
 export function nameListProblem(what: string, names: readonly string[]): string | undefined {
   const twice = names.find((name, place) => names.indexOf(name) !== place)
   if (twice !== undefined) return `${what} names ${JSON.stringify(twice.slice(0, 80))} twice`

@@ -19,7 +19,7 @@ import {
 } from './schemas.ts'
 import { datastoreNameCharsMax } from '../base/limits.ts'
 
-/** What stands in a path, by its name there. */
+/** The parameters of paths, by their names there. */
 const pathParameters: Readonly<Record<string, Parameter>> = {
   datastore: {
     what: 'The datastore; it is there by being used.',

@@ -32,7 +32,7 @@ export interface RowPage {
   readonly isWhole: boolean
 }
 
-/** What is read first. */
+/** The keys and the range that are read first. */
 export interface FirstAsked {
   readonly keys: readonly Uint8Array[]
   readonly range?: RowRange

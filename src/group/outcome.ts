@@ -1,4 +1,4 @@
-/** What a transaction reads as ranges, and what becomes of it: the words that both wings share. */
+/** The ranges that a transaction reads, and its outcomes: the words that both wings share. */
 import type { Position, Timestamp } from '../base/ids.ts'
 
 /** Keys from `gte` on and below `lt`, relative to the group. */
@@ -16,15 +16,15 @@ export interface CommittedOutcome {
   readonly sequences: readonly number[]
 }
 
-/** What a proposer tells the node that forwarded a transaction to it. */
+/** The answer of a proposer to the node that forwarded a transaction to it. */
 export type Verdict =
   | CommittedOutcome
   | {
       readonly kind: 'conflict'
       readonly position: Position
-      /** What was read and then written; absent when the read is older than what is remembered. */
+      /** The key that was read and then written; absent when the read is older than what is remembered. */
       readonly key?: Uint8Array
-      /** Who wrote it. */
+      /** The intent that wrote it. */
       readonly by?: { readonly session: string; readonly sequence: number }
     }
   | { readonly kind: 'expired' }
@@ -36,5 +36,5 @@ export interface Overloaded {
   readonly isOfNode?: true
 }
 
-/** What an intent came to. Kept until its session's floor passes it, or the session expires. */
+/** The outcome of an intent. Kept until its session's floor passes it, or the session expires. */
 export type RecordedOutcome = CommittedOutcome | { readonly kind: 'expired' }

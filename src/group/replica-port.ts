@@ -105,7 +105,7 @@ export function isAtEnd(
   return rows.length < limit && rows.reduce((bytes, row) => bytes + bytesOf(row), 0) <= bytesMax
 }
 
-/** What a row counts where bytes are bounded. */
+/** The bytes that a row counts where they are bounded. */
 export function bytesOf({ key, value }: Pick<Row, 'key' | 'value'>): number {
   return key.length + value.length
 }
@@ -117,7 +117,7 @@ export interface ListedGroup {
   readonly position: Position
 }
 
-/** Who has something to be acted on: rows under a topic (`group/worklist-key.ts`) applied at this node. */
+/** Groups that have work: rows under a topic (`group/worklist-key.ts`) applied at this node. */
 export interface Worklist {
   /**
    * At most `limit` groups, and `listedGroupsMax`, in the order of their names, those behind `after`.

@@ -1,4 +1,4 @@
-/** What a build, a comparison or a drop of an index tells of itself. */
+/** Reports of a build, a comparison or a drop of an index on itself. */
 import { StoreError } from '../base/errors.ts'
 import type { IndexPlace } from './state.ts'
 

@@ -1,4 +1,4 @@
-/** What leases are judged by: this node's clocks, and the bounds on them. */
+/** The readings by which leases are judged: this node's clocks, and the bounds on them. */
 import type { Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 

@@ -210,7 +210,7 @@ export class Grants {
     if (peer?.grant !== undefined && isSameTerm(peer.grant.term, term)) peer.grant = undefined
   }
 
-  /** Who may serve the group by itself without this position, as far as this node knows. */
+  /** The holders that may serve the group by themselves without this position, as far as this node knows. */
   holders(group: GroupId, position: Position, now: number): readonly LeaseHolder[] {
     let found: LeaseHolder[] | undefined
     for (const peer of this.#peers.values()) {

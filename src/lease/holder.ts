@@ -69,7 +69,10 @@ export class HeldLeases {
     return held?.term !== undefined && this.#confirmLive(held, reading)
   }
 
-  /** What `confirmHeld` would say. It changes nothing: it drops no term where it finds a suspension. */
+  /**
+   * The answer that `confirmHeld` would give. It changes nothing: it drops no term where it finds a
+   * suspension.
+   */
   isHeld(peer: NodeId, term: Term, reading: ClockReading): boolean {
     const held = this.#held.get(peer)
     return isOf(held, term) && reading.now < held.untilMs && !this.#hasStoodStill(held, reading)

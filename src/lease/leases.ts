@@ -33,7 +33,7 @@ const slowPauseMs = 30_000
 
 export type OutgoingMessage = readonly [to: NodeId, message: Renew | Renewed | Slow | HandBack]
 
-/** What a group's step may ask of this node's leases. */
+/** The questions that a group's step may ask of this node's leases. */
 export class Leases {
   /** A group has entered: leases are to be renewed from now on. */
   onEntered: () => void = () => undefined

@@ -22,7 +22,7 @@ export interface Asked {
   readonly sentWall: number
 }
 
-/** Who may serve reads of a group without asking, as far as one grantor knows. */
+/** A node that may serve reads of a group without asking, as far as one grantor knows. */
 export interface LeaseHolder {
   readonly node: NodeId
   /** Of that node, when the grantor heard of it. */

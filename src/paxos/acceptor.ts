@@ -17,7 +17,7 @@ export interface BallotValue {
   readonly value: Uint8Array
 }
 
-/** What an acceptor remembers of one position. Both absent: it never heard of it. */
+/** An acceptor's memory of one position. Both absent: it never heard of it. */
 export interface Acceptor {
   readonly promised?: Ballot
   readonly accepted?: BallotValue

@@ -78,7 +78,7 @@ export function isLost(phase: Phase, voters: readonly NodeId[]): boolean {
   return left <= voters.length / 2
 }
 
-/** What phase 2 must propose: the value accepted at the highest ballot, or undefined: free choice. */
+/** The value that phase 2 must propose: the one accepted at the highest ballot, or undefined: free choice. */
 export function valueToAdopt(phase: Preparing): BallotValue | undefined {
   let highest: BallotValue | undefined
   for (const accepted of phase.promises.values()) {

@@ -37,7 +37,7 @@ export interface FetchesParts {
   onTurn(group: GroupId, position: Position, informer: NodeId): void
 }
 
-/** What left, and when. */
+/** A fetch that left, and when. */
 interface Sent {
   readonly message: Fetch
   readonly sinceMs: number
@@ -215,7 +215,9 @@ export class Fetches {
     return inFlight.size - awaitedInFlight < limits.fetchesMax && hasRoom()
   }
 
-  /** What a peer has not answered for long is lost; sooner where it has answered nothing since. */
+  /**
+   * A fetch that a peer has not answered for long is lost; sooner where the peer has answered nothing since.
+   */
   #forgetLost(asking: Asking): void {
     const { clock, limits, trace } = this.#parts
     const { inFlight, heardMs } = asking

@@ -54,7 +54,7 @@ export class LeaseKeeper {
     this.#tell(this.leases.onLink(peer, incarnation, this.#reading()))
   }
 
-  /** What goes to the peer next asks to register a group: that needs a lease. */
+  /** The next message to the peer asks it to register a group: that needs a lease. */
   ask(peer: NodeId): void {
     if (this.#isStopped) return
     this.#tell(this.leases.ask(peer, this.#reading()))

@@ -33,10 +33,10 @@ export const clockAnswerMsMax = 10_000
  * them may be down.
  */
 export const clockWaitMs = 2_500
-/** What was said longer ago counts no more once more is said: clocks drift. */
+/** An answer from longer ago counts no more once a newer one comes: clocks drift. */
 const windowMs = 10_000
 
-/** What a peer's clock is of this node's monotonic one, microseconds; the truth is one of these. */
+/** Bounds on a peer's clock less this node's monotonic one, microseconds; the truth lies between them. */
 interface Heard {
   readonly lowest: number
   readonly highest: number

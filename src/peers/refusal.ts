@@ -11,14 +11,14 @@ import type { LinkInfo } from '../ports/transport.ts'
 import { areCredible } from './admission.ts'
 import type { LogStore } from '../log/log-store.ts'
 
-/** What this node says of its store as a link begins. */
+/** The facts on its store that this node tells as a link begins. */
 export function selfOf({ identity, memory, durableFlush, run }: LogStore): LinkInfo {
   const { storeId, incarnation } = identity
   const known = memory.isWhole ? { known: memory.kept } : {}
   return { storeId, incarnation, durableFlush, run, ...known }
 }
 
-/** What peers say as they refuse this node. */
+/** The claims with which peers refuse this node. */
 export class Refusals {
   /** Those that this node's own log refutes. */
   falseClaims = 0

@@ -16,7 +16,7 @@ import type { Clock, Timer } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 
 export interface Work {
-  /** What it is called where a turn is found to be long. */
+  /** The name of the work where a turn is found to be long. */
   readonly name: string
   readonly pieces: Iterator<number, unknown>
 }
@@ -30,7 +30,7 @@ export interface SlicesPorts {
   readonly clock: Clock
   readonly trace: Trace
   readonly limits: SliceLimits
-  /** What was done so far for clients and for nodes that wait: only whether it grows matters. */
+  /** The work done so far for clients and for nodes that wait: only whether it grows matters. */
   foreground(): number
   /** A store that cannot be read, or a bug. Nothing more of the work is done. */
   onFailed(error: unknown): void
@@ -39,7 +39,7 @@ export interface SlicesPorts {
 /** By lane, in order of their turns. */
 type Lanes = Map<string, Work[]>
 
-/** What a slice has done so far. */
+/** The work of a slice so far. */
 interface Spent {
   pieces: number
   bytes: number
@@ -129,7 +129,7 @@ export class Slices {
     this.#schedule()
   }
 
-  /** Whose piece comes next. */
+  /** The lanes that the next piece comes from. */
   #next(isResting: boolean): Lanes | undefined {
     if (this.#awaited.size > 0) return this.#awaited
     return this.#lanes.size > 0 && !isResting ? this.#lanes : undefined

@@ -1,4 +1,4 @@
-/** What one node holds: the groups of its replica set, along with the other nodes of that set. */
+/** The groups that one node holds: those of its replica set, along with the other nodes of that set. */
 import type { GroupId, NodeId } from '../base/ids.ts'
 import type { Placement } from './placement.ts'
 

@@ -131,7 +131,7 @@ export class Line implements Queue {
     })
   }
 
-  /** What goes on next; undefined: nothing of it does in this turn. */
+  /** The work that goes on next; undefined: none of this client's does in this turn. */
   next(): Waiter | undefined {
     const slices = this.#slices
     assert(!this.#isHeld && !this.#isClosed, 'COST-3: a client that is held goes on')

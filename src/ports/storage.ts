@@ -35,7 +35,7 @@ export interface JournalDamage {
   readonly what: string
   /** From a place before the damage to the end, in order. Undefined: one or more that cannot be made out. */
   readonly batches: readonly (readonly Put[] | undefined)[]
-  /** What was to be put back is durable: the damage is not told of again. Until then every open tells it. */
+  /** The batches to put back are durable: no open reports the damage again. Until then every open does. */
   done(): Promise<void>
 }
 
@@ -51,7 +51,7 @@ export interface CheckPace {
   bytesPerSecond(): number
   /** The caller does not want the result any more: it rejects with `closed`. */
   isOver(): boolean
-  /** What was read so far in this check, and which part of all that is to be read, 0 to 1. */
+  /** The bytes read so far in this check, and their part of all that are to be read, 0 to 1. */
   onProgress(bytesRead: number, part: number): void
   /** Told of each damaged file, which one, where and how, in words: the check goes on. Absent: it rejects. */
   onDamage?(what: string): void

@@ -30,7 +30,7 @@ export const defaultSliceLimits: SliceLimits = {
 /** Work of a turn below this is not timed: most turns do little, and looking at a clock takes time too. */
 const untimedWorkMax = 32
 
-/** What waits for a turn. */
+/** Work that waits for a turn. */
 export interface Waiter {
   readonly task: Holder | undefined
   readonly work: number
@@ -44,13 +44,13 @@ export interface Holder {
   readonly number: number
 }
 
-/** What waits of one client. */
+/** The waiting work of one client. */
 export interface Queue {
   readonly isWaiting: boolean
   /** It does so for less to be held, or for fewer steps to be under way. */
   readonly isBlocked: boolean
   readonly isCrowded: boolean
-  /** What goes on next; undefined: nothing of it does in this turn. */
+  /** The work that goes on next; undefined: none of this client's does in this turn. */
   next(): Waiter | undefined
   waitForRoom(): void
 }

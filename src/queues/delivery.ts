@@ -29,7 +29,7 @@ export interface DeliveryPorts {
   readonly random: Random
 }
 
-/** What a node delivered since it started. */
+/** Counts of a node's deliveries since it started. */
 export interface DeliveryCounts {
   /** Messages received that had not been received before. */
   delivered: number

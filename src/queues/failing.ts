@@ -1,4 +1,4 @@
-/** What becomes of a message whose handler failed: tried again later, or dead (QUE-6). */
+/** The fate of a message whose handler failed: tried again later, or dead (QUE-6). */
 import { assert } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'

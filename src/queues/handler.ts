@@ -58,7 +58,7 @@ export interface QueueHandlerParts {
   onHandled?(group: GroupId, messages: readonly Taken[]): void
 }
 
-/** What a handler did since it began. */
+/** Counts of a handler since it began. */
 export interface HandledCounts {
   handled: number
   /** Calls of the handler that failed. */
@@ -80,7 +80,7 @@ const ofTheWorld: ReadonlySet<StoreErrorCode> = new Set<StoreErrorCode>([
 
 /** How one transaction went. */
 interface Attempt {
-  /** What it had taken when it ended, or failed. */
+  /** The messages that it had taken when it ended, or failed. */
   readonly batch: Batch
   /** Of the handler; absent: committed. */
   readonly failure?: { readonly error: unknown }
@@ -91,7 +91,9 @@ export class QueueHandler {
   readonly #parts: QueueHandlerParts
   readonly #bounds: HandleBounds
   readonly #worker: WorklistWorker
-  /** What came out of the handler: it may say the same of other groups as its transaction of this one. */
+  /**
+   * Errors that the handler threw: they may say of other groups the same as its transaction says of this one.
+   */
   readonly #thrown = new WeakSet<StoreError>()
   #isStopping = false
   readonly #onAbort = (): void => void this.stop()
@@ -229,7 +231,7 @@ export class QueueHandler {
     if (value === 'dead') this.counts.dead += 1
   }
 
-  /** What is handled stays so, whatever becomes of telling it. */
+  /** Handled messages stay handled, even when `onHandled` throws. */
   #tellHandled(group: GroupId, messages: readonly Taken[]): void {
     tell(
       () => this.#parts.onHandled?.(group, messages),

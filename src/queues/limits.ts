@@ -17,7 +17,7 @@ export const batchMessagesMax = 1_000
 export const batchBytesMax: number = 1024 * 1024
 /** Messages looked at for one batch: those behind a failing one of the same sender are passed over. */
 export const lookedAtMax = 1_000
-/** What is kept of an error, in characters. */
+/** The length of the part of an error that is kept, in characters. */
 export const errorCharsMax = 1_000
 /** Dead letters in one page, or redriven by one transaction. */
 export const deadLettersMax = 1_000

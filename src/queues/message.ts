@@ -39,7 +39,7 @@ export interface InboxMessage {
 }
 
 export interface DeadMessage extends InboxMessage {
-  /** What its handler failed with last. */
+  /** The error that its handler failed with last. */
   readonly error: string
 }
 

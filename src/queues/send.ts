@@ -19,7 +19,7 @@ export interface SendOptions {
   readonly delayMs?: number
 }
 
-/** What a transaction sends. */
+/** The messages that a transaction sends. */
 export class Sender {
   readonly #transaction: RawTransaction
   #sent = 0

@@ -79,7 +79,7 @@ function earlier(atOnce: Lane, delayed: Lane): Lane {
   return atOnce.head.sentAt <= (due ?? sentAt) ? atOnce : delayed
 }
 
-/** What is due of one lane, one after another. */
+/** The due messages of one lane, one after another. */
 class Lane {
   readonly #transaction: RawTransaction
   readonly #now: Timestamp

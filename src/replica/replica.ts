@@ -83,7 +83,7 @@ const evictionTries = 8
 export class Replica {
   readonly #options: ReplicaOptions
   readonly #groups = new Map<GroupId, Held>()
-  /** Who is looked at for eviction next: a hand that goes round and round. */
+  /** The group that is looked at for eviction next: a hand that goes round and round. */
   #hand: Iterator<[GroupId, Held]>
   readonly #suspected = new Set<NodeId>()
   /** One object for all steps: only the readings and the list of effects change. */
@@ -208,7 +208,9 @@ export class Replica {
     return held !== undefined && isLeased(held.log, this.#at(reading))
   }
 
-  /** What such a read has to see, applied here or not; undefined: it has to ask. For observers. */
+  /**
+   * The position that such a read has to see, applied here or not; undefined: it has to ask. For observers.
+   */
   leasedThrough(group: GroupId, reading: LeaseReading): Position | undefined {
     const { node, leases } = this.#options
     const log = this.#groups.get(group)?.log
@@ -250,7 +252,7 @@ export class Replica {
     return acceptedAsItLeaves(effect, this.#options.leases, now)
   }
 
-  /** What the group's applied state holds of an intent. */
+  /** The outcome of an intent in the group's applied state. */
   outcome(group: GroupId, intent: IntentName): IntentOutcome {
     return recordedOf(this.#stateOf(group), intent)
   }
@@ -274,7 +276,7 @@ export class Replica {
     return log !== undefined && isAwaited(log)
   }
 
-  /** Who is to propose the open position; undefined when the group is not in memory. */
+  /** The node that is to propose the open position; undefined when the group is not in memory. */
   leaderInMemory(group: GroupId): NodeId | undefined {
     const log = this.#groups.get(group)?.log
     return log === undefined ? undefined : leaderOf(log).node

@@ -26,7 +26,7 @@ export function transactionOf({
   return { session, sequence, attempt, floor, expiresAt, allocations, mutations }
 }
 
-/** What is wrong with it, or undefined. `bytes` is the transaction as it would be logged. */
+/** The fault of a submission, or undefined. `bytes` is the transaction as it would be logged. */
 export function excessOf(
   { group, intent, reads, ranges, allocations, mutations }: Submission,
   { length }: Uint8Array,

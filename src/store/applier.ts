@@ -12,7 +12,7 @@ import type { Clock, Timer } from '../ports/clock.ts'
 import type { Put } from '../ports/storage.ts'
 import type { Overlay } from './overlay.ts'
 
-/** What is written at once. */
+/** The puts that are written at once. */
 export interface ComposedBatch {
   readonly puts: readonly Put[]
   /** There was no time for all of it: the next one need not wait for company. */

@@ -1,4 +1,4 @@
-/** What a store says when it must not be used: the reason and the remedy. */
+/** Errors of a store that must not be used: the reason and the remedy. */
 import { StoreError } from '../base/errors.ts'
 
 /** No reader can tell which groups are concerned, so no answer of this store can be relied on. */
@@ -40,7 +40,7 @@ export function unknownFormat(where: string, format: unknown): StoreError {
   )
 }
 
-/** What was thrown, as the reason why a node stops. */
+/** A thrown value as the reason why a node stops. */
 export function errorOf(error: unknown): Error {
   return error instanceof Error ? error : new Error('a node found a bug', { cause: error })
 }

@@ -48,7 +48,7 @@ export interface DataStoreOptions {
   readonly limits: Limits
 }
 
-/** What one batch of the applier holds. */
+/** The contents of one batch of the applier. */
 interface Batch {
   readonly groups: readonly TakenGroup[]
   readonly puts: readonly Put[]
@@ -160,7 +160,7 @@ export class DataStore {
     return stored && { key, value: stored.payload, timestamp: stored.stamp }
   }
 
-  /** What the store has of the row, where the overlay has nothing. */
+  /** The row as the store has it, where the overlay has nothing. */
   #durable(group: GroupId, key: Uint8Array, text: string): Stored | undefined {
     const cached = this.#cache.get(group, text)
     if (cached !== undefined) return cached
@@ -182,7 +182,10 @@ export class DataStore {
     return mergeRows(pending, stored, range)
   }
 
-  /** What is to be done before a scan of the group takes no longer than what it finds, in pieces; undefined: nothing. */
+  /**
+   * Work in pieces, after which a scan of the group takes no longer than its findings take; undefined: none
+   * is needed.
+   */
   ordering(group: GroupId): Generator<undefined, void> | undefined {
     return this.#overlay.ordering(group)
   }

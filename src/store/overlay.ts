@@ -26,7 +26,7 @@ export interface OverlayRow {
   previous: OverlayRow | undefined
 }
 
-/** What an entry does to a group's rows. `horizon`: from when on its past is readable. */
+/** The effect of an entry on a group's rows. `horizon`: from when on its past is readable. */
 export interface Commit {
   readonly group: GroupId
   readonly position: Position
@@ -68,7 +68,7 @@ interface GroupOverlay {
   order: KeyOrder | undefined
 }
 
-/** What a version and a group cost beside their bytes, about. */
+/** The cost of a version, and of a group, beside their bytes, about. */
 const rowOverheadBytes = 128
 const groupOverheadBytes = 512
 
@@ -201,7 +201,7 @@ export class Overlay {
     return overlay !== undefined && orderOf(overlay).step() ? this.#order(group) : undefined
   }
 
-  /** What the group has here may be released meanwhile, and come anew. */
+  /** The group's rows here may be released meanwhile, and come anew. */
   *#order(group: GroupId): Generator<undefined, void> {
     for (;;) {
       yield undefined

@@ -12,7 +12,7 @@ import type { Stored } from './row-format.ts'
 /** By group, then by the row's key as text; keys as bytes would keep the frame that they came in. */
 type Generation = Map<GroupId, Map<string, Stored>>
 
-/** What a row costs beside its bytes, about. */
+/** The cost of a row beside its bytes, about. */
 const rowOverheadBytes = 256
 
 export class RowCache {

@@ -74,7 +74,7 @@ export function rowStoreKey(group: GroupId, key: Uint8Array): Buffer {
   return bytes
 }
 
-/** What opens the keys of a group's history; `afterHistory` is the first key beyond them. */
+/** The prefix of the keys of a group's history; `afterHistory` is the first key beyond them. */
 export function historyPrefix(prefix: Uint8Array): Buffer {
   return subspaceKey(prefix, historySubspace)
 }
@@ -83,7 +83,7 @@ export function afterHistory(prefix: Uint8Array): Buffer {
   return subspaceKey(prefix, historySubspace + 1)
 }
 
-/** What opens the keys of all versions of a row that lie in history; escaped as groups are. */
+/** The prefix of the keys of all versions of a row that lie in history; escaped as groups are. */
 export function versionsPrefix(history: Uint8Array, key: Uint8Array, isClosed = true): Buffer {
   let length = history.length + key.length + (isClosed ? 2 : 0)
   for (const byte of key) if (byte === 0) length += 1
@@ -143,7 +143,7 @@ export function stateKey(prefix: Uint8Array): Buffer {
 export const allStates: KeySpan = { gte: Buffer.from('s'), lt: Buffer.from('t') }
 export const allGroups: KeySpan = { gte: Buffer.from('g'), lt: Buffer.from('h') }
 
-/** What opens the keys of a group's rows; `afterRows` is the first key beyond them. */
+/** The prefix of the keys of a group's rows; `afterRows` is the first key beyond them. */
 export function rowsPrefix(prefix: Uint8Array): Buffer {
   return subspaceKey(prefix, rowSubspace)
 }
@@ -166,7 +166,9 @@ export function joined(prefix: Uint8Array, key: Uint8Array): Buffer {
   return whole
 }
 
-/** What opens the keys that list groups under a topic, which is given as text (`group/worklist-key.ts`). */
+/**
+ * The prefix of the keys that list groups under a topic, which is given as text (`group/worklist-key.ts`).
+ */
 export function listedPrefix(topic: string): Buffer {
   return Buffer.from(`l${topic}`, 'latin1')
 }
@@ -215,10 +217,10 @@ export function positionKey(group: GroupId, position: Position): Buffer {
 
 const positionPrefix = Buffer.from('mat/', 'latin1')
 
-/** What the log says of positions: a row for each that was ever settled. */
+/** The log's rows on positions: one for each that was ever settled. */
 export const allPositions: KeySpan = { gte: positionPrefix, lt: Buffer.from('mat0', 'latin1') }
 
-/** What votes rest on and is small: markers, the node's own values, state records. */
+/** The small rows that votes rest on: markers, the node's own values, state records. */
 export const votingSpans: readonly KeySpan[] = [
   allMarkers,
   { gte: Buffer.from('m', 'latin1'), lt: allPositions.gte },
@@ -236,7 +238,7 @@ export function encodeStored(key: Uint8Array, stamp: number, payload: Uint8Array
   return bytes
 }
 
-/** What was stored under `key`; `damaged`; or of a format that this version does not know. */
+/** The value that was stored under `key`; `damaged`; or of a format that this version does not know. */
 export function decodeStored(
   key: Uint8Array,
   value: Uint8Array,

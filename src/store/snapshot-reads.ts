@@ -31,7 +31,7 @@ export interface SnapshotReadsParts {
     range: Range,
     read: (rows: readonly KeyValue[]) => readonly Row[],
   ): AsyncIterable<readonly Row[]>
-  /** What is stored, or it throws. */
+  /** The decoded value; throws when it is damaged. */
   checked(key: Uint8Array, value: Uint8Array): Stored
 }
 

@@ -103,7 +103,7 @@ export class WorklistIndex {
     if (pending <= position && !isFull) set(this.#empty, text, group, position)
   }
 
-  /** What a batch writes that takes these groups. */
+  /** The puts of a batch that takes these groups. */
   *puts(groups: readonly TakenGroup[]): Iterable<Put> {
     const taken = new Map(groups.map(({ group, position }) => [group, position]))
     for (const [topic, among] of this.#empty) {

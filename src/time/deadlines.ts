@@ -5,10 +5,10 @@
 import type { Clock, Timer } from '../ports/clock.ts'
 
 const bucketMs = 5
-/** What is further away than this falls due in coarser steps, so that buckets stay few. */
+/** A deadline further away than this falls due in coarser steps, so that buckets stay few. */
 const farMs = 1_000
 const farBuckets = 20
-/** What falls due at once, after a turn that was long, say, is not done in one turn either (LIVE-6). */
+/** Items that fall due at once, after a long turn, say, are not done in one turn either (LIVE-6). */
 const dueMax = 1_024
 const turnMsMax = 5
 

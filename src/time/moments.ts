@@ -17,7 +17,7 @@ export function msSince(clock: Clock, { monotonicMs, wallMicros }: Moment): numb
   return Math.max(clock.monotonicMs() - monotonicMs, (clock.wallMicros() - wallMicros) / 1000)
 }
 
-/** What is left until the deadline; at least 1, for those who wait in milliseconds. */
+/** The time that is left until the deadline; at least 1, for callers that wait in milliseconds. */
 export function remainingMs(clock: Clock, deadlineMs: number): number {
   return Math.max(1, Math.ceil(deadlineMs - clock.monotonicMs()))
 }

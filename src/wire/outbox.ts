@@ -20,7 +20,7 @@ export interface OutboxPorts<Message> {
   /** False when the frame was dropped. */
   readonly send: (to: Endpoint, messages: readonly Message[]) => boolean
   readonly bodyBytes: (message: Message) => number
-  /** What goes in place of a message that alone weighs more than a frame's bodies; absent: that message. */
+  /** The message to send in place of one that alone weighs more than a frame's bodies; absent: that one. */
   readonly instead?: (message: Message) => Message
   readonly onDropped: (to: Endpoint, messages: readonly Message[]) => void
   /** False: nothing more is sent there until `resume`; absent: there is room always. */
@@ -29,7 +29,7 @@ export interface OutboxPorts<Message> {
   readonly onWeight?: (to: Endpoint, bytes: number) => void
 }
 
-/** What waits for one endpoint. */
+/** The messages that wait for one endpoint. */
 interface Box<Message> {
   readonly to: Endpoint
   readonly queue: FrameQueue<Message>

@@ -56,7 +56,7 @@ export class Feed {
     if (this.#seenAt.size < this.#membersMax) this.#seenAt.set(member, this.#askedAt)
   }
 
-  /** Who asked has the answer, unless it left meanwhile. */
+  /** The member that asked has the answer, unless it left meanwhile. */
   seeAgain(member: string): void {
     if (this.#seenAt.has(member)) this.see(member)
   }

@@ -35,7 +35,7 @@ export interface WatchWorklist {
   readonly isLeaving: boolean
 }
 
-/** What is under the topics that begin so, counted group by group. */
+/** Asks for sums of the topics that begin with `prefix`, counted group by group. */
 export interface SumWorklist {
   readonly kind: 'sum-worklist'
   readonly prefix: string
@@ -89,7 +89,7 @@ export function isWorklistOperation(operation: {
   return worklistKinds.some((kind) => kind === operation.kind)
 }
 
-/** Who asks at most, and the longest name. */
+/** The most members that ask, and the longest name of one. */
 export const membersMax = 1_000
 export const memberCharsMax = 64
 export const markCharsMax = 64

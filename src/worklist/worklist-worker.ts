@@ -19,7 +19,7 @@ export type Served =
   | { readonly kind: 'empty'; readonly position: Position }
   /** Something may be left; look again, after the others. */
   | { readonly kind: 'again' }
-  /** What is left, as of `position`, is not due before. */
+  /** The rest, as of `position`, is not due before `delayMs` have passed. */
   | { readonly kind: 'later'; readonly delayMs: number; readonly position: Position }
   /** Some of it could be done. The rest is tried again after a while, or soon after something new comes. */
   | { readonly kind: 'partly'; readonly error: unknown }
@@ -281,7 +281,7 @@ export class WorklistWorker {
     if (!isSoon) this.#putOff(group, known, bounds.backoffMs)
   }
 
-  /** What there is no room for is found in the listing, when it comes to its turn there. */
+  /** A group that there is no room for is found in the listing, when it comes to its turn there. */
   #putOff(group: GroupId, known: Known, delayMs: number): void {
     if (this.#known.size > this.#parts.bounds.groupsWaitingMax) {
       this.#known.delete(group)

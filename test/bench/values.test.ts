@@ -10,7 +10,10 @@ import { LoadProcess } from '../../bench/load-process.ts'
 import { bytesValues, textValues } from '../../bench/values.ts'
 import { benchPath } from './program.ts'
 
-/** What is left of them, packed together, of each byte; base64 has a quarter of each that says nothing. */
+/**
+ * The share of each byte that is left when they are packed together; a quarter of each byte of base64 says
+ * nothing.
+ */
 function packedShare(values: readonly (Uint8Array | string)[]): number {
   const bytes = Buffer.concat(values.map((value) => Buffer.from(value)))
   return deflateRawSync(bytes).length / bytes.length

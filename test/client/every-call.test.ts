@@ -75,7 +75,7 @@ function methodsOf(holder: object): readonly string[] {
   })
 }
 
-/** What came out that is no error of the library; undefined when nothing did. */
+/** The words of an error that the library should not throw; undefined when there was none. */
 async function oddlyThrown(
   { bench: { world } }: FakeCluster,
   call: () => unknown,

@@ -1,4 +1,6 @@
-/** What commands read and write: files that are none, outputs that cannot be written, or are what is read. */
+/**
+ * Files of commands: inputs and outputs that are no files, outputs that cannot be written, or are the input.
+ */
 import { execFile } from 'node:child_process'
 import { link, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

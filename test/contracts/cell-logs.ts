@@ -1,4 +1,4 @@
-/** What is promised of shards' logs and of purges: see `cell-service.ts`. */
+/** The promises of shards' logs and of purges: see `cell-service.ts`. */
 import { expect, test } from 'vitest'
 import { shardOf } from '../../src/cells/shard.ts'
 import type { Answered, GetLog, LogPlace, PurgeCells } from '../../src/cells/operation.ts'

@@ -1,4 +1,6 @@
-/** What is no request, or says in two places whom it asks: refused with a problem, as anything else is. */
+/**
+ * Input that is no request, or names its host in two places, is refused with a problem, as anything else is.
+ */
 import { connect } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { routeUpgrades } from '../../src/adapters/ws-router.ts'

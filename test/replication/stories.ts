@@ -6,7 +6,7 @@ export interface Story {
   /** Of its script. */
   readonly name: string
   readonly title: string
-  /** What to look at. */
+  /** The points to look at. */
   readonly look: readonly string[]
   tell(): Stage
 }

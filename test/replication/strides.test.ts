@@ -1,4 +1,4 @@
-/** What is decided behind a hole is applied step by step once the hole is filled. */
+/** Entries that are decided behind a hole are applied step by step once the hole is filled. */
 import { expect, test } from 'vitest'
 import type { ChosenEntry } from '../../src/replication/message.ts'
 import { CoreCluster, type CoreNode } from './core-cluster.ts'

@@ -10,7 +10,7 @@ import { sim, simInterrupted } from './command.ts'
 /** From here on seeds are short: a second each. */
 const short = 702_217
 
-/** What the command line comes to is compared with it. */
+/** The result that the command line's result is compared with. */
 let shortAlone: RunResult | undefined
 
 async function runShort(): Promise<RunResult> {
@@ -36,7 +36,7 @@ test('a flag that takes one value is refused where it is given twice', async () 
   })
 }, 60_000)
 
-/** What would leave a command with nothing to look at, or is not taken at all. */
+/** Lines that would leave a command with nothing to look at, or that it does not take at all. */
 const refused: readonly (readonly [line: string, said: RegExp])[] = [
   ['run --seed 1 --rules nope', /unknown rule "nope"/],
   ['run --seed 1 --rules PAX-1 PAX1', /unknown rule "PAX1"; did you mean "PAX-1"\?/],

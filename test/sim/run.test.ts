@@ -7,7 +7,7 @@ import { describeSwarm, drawSwarm } from '../../sim/swarm.ts'
 /** Two seeds that take a second each, with most kinds of faults and of work in them. */
 const [one, other] = [702_217, 702_223] as const
 
-/** What other runs of them are compared with. */
+/** Results that other runs of the same seeds are compared with. */
 const known = new Map<number, RunResult>()
 
 async function firstRun(seed: number): Promise<RunResult> {

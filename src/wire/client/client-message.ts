@@ -1,10 +1,10 @@
-/** What passes on the link of a client and a node: requests of all kinds, and their answers. */
+/** Messages on the link of a client and a node: requests of all kinds, and their answers. */
 import type { Answer, Answered, CellOperation } from '../../cells/operation.ts'
 import type { WorklistAnswer, WorklistOperation } from '../../worklist/worklist-operation.ts'
 import type { GroupAnswer, GroupOperation } from '../../txn/group-operation.ts'
 import type { Intents } from '../../txn/intents.ts'
 
-/** What the node says of itself. */
+/** Asks for the node's status. */
 export interface GetStatus {
   readonly kind: 'status'
 }
@@ -49,13 +49,13 @@ export interface Response extends Replied {
 export interface RequestSource {
   /** Not taken yet. */
   readonly count: number
-  /** What they hold of memory, about. */
+  /** The memory that they hold, about. */
   readonly bytes: number
   /** The next one; undefined: that was all. */
   next(): Request | MalformedRequest | undefined
 }
 
-/** What a client and a node send one another at once: what one turn of the loop gave. */
+/** The messages that a client and a node send one another at once: those of one turn of the loop. */
 export type ClientFrame =
   | {
       readonly kind: 'requests'

@@ -56,7 +56,7 @@ export function packRequest(request: Request): Packable {
   return [id, timeoutMs, packed, [kinds[operation.kind], ...packOperation(operation)]]
 }
 
-/** What is wrong in one request is its caller's: the others of the frame, and the link, are as good as ever. */
+/** A fault in one request is its caller's: the others of the frame, and the link, are as good as ever. */
 export function readRequest(value: unknown): Request | MalformedRequest {
   const fields = field.list(value, 'request', 4)
   const id = field.count(fields[0], 'request id')

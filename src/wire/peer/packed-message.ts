@@ -17,7 +17,7 @@ import * as field from '../fields.ts'
 import * as part from './peer-fields.ts'
 import { packVerdict, readVerdict } from '../verdict.ts'
 
-/** What is packed: acceptances that list lease holders, and all that is not for every commit. */
+/** Messages that are packed: acceptances that list lease holders, and all that are not for every commit. */
 export type PackedMessage = Exclude<Message, { kind: 'accept' | 'committed' | 'digest' }>
 type PackedGroupMessage = Exclude<GroupMessage, { kind: 'accept' | 'committed' }>
 

@@ -20,7 +20,7 @@ import type { Accept, Accepted, Committed } from '../../replication/message.ts'
 import type { ByteReader } from '../../base/byte-reader.ts'
 import * as field from '../fields.ts'
 
-/** What is written so. Acceptances that list lease holders are not among them. */
+/** Messages that are written so. Acceptances that list lease holders are not among them. */
 export type BulkMessage = Accept | Accepted | Committed
 
 export const bulkKinds = { accept: 3, accepted: 4, committed: 7 } as const
@@ -67,7 +67,7 @@ function writeBallot(
   return at + bytes.write(node, at, 'latin1')
 }
 
-/** What the message takes up at most, with its ballots. */
+/** The bytes that the message takes up at most, with its ballots. */
 export function bulkBytesMax(message: BulkMessage): number {
   const { group, ballot } = message
   const own = headBytesMax + group.length + ballotBytesMax + ballot.node.length
