@@ -11,7 +11,7 @@ export interface SinkTarget {
   readonly refKey: number
 }
 
-/** What is wrong with the cluster and not with a row ends the load; the rest rejects the row. */
+/** Whether an error ends the load: one of the cluster and not of a row does; the rest rejects the row. */
 export const endsLoad: Readonly<Record<StoreErrorCode, boolean>> = {
   contention: true,
   unavailable: true,

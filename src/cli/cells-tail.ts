@@ -82,7 +82,7 @@ async function printPresent(cells: Cells, wanted: Wanted, read: ReadLevel): Prom
   }
 }
 
-/** What the logs of these shards hold now, shard by shard. */
+/** The cells that the logs of these shards hold now, shard by shard. */
 export async function* presentCells(
   cells: Cells,
   wanted: Wanted,

@@ -51,7 +51,7 @@ export function addDemoCommand(program: Command): void {
     .action(demo)
 }
 
-/** What the steps share. */
+/** The parts that the steps share. */
 interface Stage {
   readonly cluster: DemoCluster
   /** Asks any of the three. */

@@ -106,7 +106,10 @@ export function endStuck(): void {
   process.kill(process.pid, 'SIGKILL')
 }
 
-/** What could not be written to stdout is said, unless its reader (such as head) has had enough. Gives the exit code. */
+/**
+ * Reports output that could not be written to stdout, unless its reader (such as head) has had enough. Gives
+ * the exit code.
+ */
 export function reportLostOutput(error: NodeJS.ErrnoException): number {
   if (error.code === 'EPIPE') return exitOk
   complain(`the output could not be written: ${fileFailure(error)}`)

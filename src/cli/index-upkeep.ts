@@ -13,7 +13,7 @@ import { interruptible } from './interruptible.ts'
 import { counted, grouped, print, printJson, say } from './output.ts'
 import type { Options } from './options.ts'
 
-/** What each of the calls is given: where to tell how far it is, and what ends it. */
+/** The options given to each of the calls: where to tell how far it is, and the signal that ends it. */
 type Upkeep = Required<Pick<BuildOptions, 'onProgress' | 'signal'>>
 
 interface Filled {

@@ -7,9 +7,9 @@ import { onStopSignals } from './signals.ts'
 export interface LongWork {
   /** `the purge` */
   readonly name: string
-  /** What has been done so far: `12 cells were purged`. */
+  /** The work done so far: `12 cells were purged`. */
   readonly done: () => string
-  /** What to do after an end before the end: `run the same command again to go on`. */
+  /** Advice for a user who ended it early: `run the same command again to go on`. */
   readonly advice: string
 }
 
@@ -41,7 +41,7 @@ export async function interruptible<Value>(
   throw new CliError(`interrupted; ${done()}; ${advice}`, exitFailure)
 }
 
-/** What a call says that its signal has ended. */
+/** Whether a call says by this error that its signal has ended. */
 function isGivenUp(error: unknown): boolean {
   if (!(error instanceof StoreError)) return false
   return error.code === 'closed' || error.code === 'unknown-outcome'

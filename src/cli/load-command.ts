@@ -1,4 +1,4 @@
-/** What the commands that load files have in common: the file, Ctrl-C, rejected lines, the report. */
+/** The common parts of the commands that load files: the file, Ctrl-C, rejected lines, the report. */
 import { once } from 'node:events'
 import { createWriteStream, type WriteStream } from 'node:fs'
 import { basename } from 'node:path'
@@ -33,7 +33,7 @@ export const oneColumnFlag = [
   'the CSV has one column, whose name has a comma or another separator in it',
 ] as const
 
-/** What a file's name and the flags say of it, or a usage error. */
+/** The file as its name and the flags describe it, or a usage error. */
 export function inputFile(path: string, options: Options = {}): InputFile {
   const match = /^(.+?)\.(csv|jsonl)(\.gz)?$/i.exec(basename(path))
   const [, baseName, ending, gzip] = match ?? []
@@ -49,7 +49,10 @@ export function inputFile(path: string, options: Options = {}): InputFile {
   return { path, format, isGzip: gzip !== undefined, baseName, isOneColumn }
 }
 
-/** What a load is given by its command: ways to stop it, to tell how far it is, and to tell lines that are no rows. */
+/**
+ * The hooks that a command gives to a load: ways to stop it, to tell how far it is, and to tell lines that
+ * are no rows.
+ */
 export interface LoadHooks {
   readonly signal: AbortSignal
   readonly onProgress: (progress: LoadProgress) => void

@@ -2,7 +2,7 @@
 import type { TextLine } from './load-lines.ts'
 import { UnusableFile } from './unusable-file.ts'
 
-/** What spreadsheets of some countries write ahead of the header: `sep=;`. */
+/** The line that spreadsheets of some countries write ahead of the header: `sep=;`. */
 const separatorLine = /^"?sep=(.?)"?$/i
 const separators: Readonly<Record<string, string>> = {
   ';': 'semicolons',

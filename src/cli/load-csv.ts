@@ -20,7 +20,7 @@ const recordCharsMax = lineBytesMax
 /** Null for a blank field without quotes. */
 type Field = string | null
 
-/** What a body has for a blank field without quotes. */
+/** The value in a body for a blank field without quotes. */
 export type Blank = '' | null
 
 const byteOrderMark = '\uFEFF'

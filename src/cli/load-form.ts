@@ -9,7 +9,7 @@ const headBytes = 512
 
 const toUtf8 = (from: string): string => `(iconv -f ${from} -t UTF-8 makes it UTF-8)`
 
-/** What files of a form begin with, a character a byte. The longer beginning is looked at first. */
+/** The beginnings of files of a form, a character a byte. The longer beginning is looked at first. */
 const forms: readonly (readonly [begins: string, what: string])[] = [
   ['\xff\xfe\0\0', `it is UTF-32, not UTF-8 ${toUtf8('UTF-32')}`],
   ['\0\0\xfe\xff', `it is UTF-32, not UTF-8 ${toUtf8('UTF-32')}`],

@@ -17,7 +17,7 @@ export interface TextLine {
   readonly number: number
   /** Without its end. */
   readonly text: string
-  /** What ends it, or would; a quoted field keeps the ends of its lines. */
+  /** The end that it has, or would have; a quoted field keeps the ends of its lines. */
   readonly ending: '\n' | '\r\n'
 }
 

@@ -20,7 +20,7 @@ export interface Rejected {
 export interface RowParser {
   /** The rows that are whole with this line. */
   push(line: Line): readonly Row[]
-  /** What is left at the end of the file. */
+  /** The rows that are left at the end of the file. */
   end(): readonly Row[]
 }
 

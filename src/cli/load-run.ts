@@ -9,7 +9,7 @@ import { textOnly } from './load-form.ts'
 import { JsonlRows } from './load-jsonl.ts'
 import type { Row, RowFormat, RowParser } from './load-rows.ts'
 
-/** What became of a row; same order as they were put. */
+/** The outcome of a row; same order as they were put. */
 export type PutAnswer =
   | { readonly kind: 'created' }
   | { readonly kind: 'changed' }
@@ -25,7 +25,7 @@ export interface Sink<Item> {
   put(items: readonly Item[]): Promise<readonly PutAnswer[]>
 }
 
-/** What a row of the file is put as, or why it cannot be. */
+/** The item that a row of the file is put as, or why it cannot be. */
 export type ItemResult<Item> =
   { readonly ok: true; readonly item: Item } | { readonly ok: false; readonly reason: string }
 
@@ -39,7 +39,7 @@ export interface RowFile {
   readonly path: string
   readonly format: RowFormat
   readonly isGzip: boolean
-  /** What a blank field of a CSV is when it is not quoted. */
+  /** The value of a blank field of a CSV that is not quoted. */
   readonly blank: Blank
   /** A CSV of one column, whose name may have separators in it. */
   readonly isOneColumn?: boolean

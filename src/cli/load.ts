@@ -76,7 +76,7 @@ async function loadFile(path: string, options: Options): Promise<void> {
   await runLoad(file, options, load, () => tellIgnored(ignored))
 }
 
-/** What is wrong with a row rejects it. */
+/** An error that lies in a row rejects it. */
 function rowOf(...given: Parameters<typeof rowOfFields>): ItemResult<Values> {
   try {
     return { ok: true, item: rowOfFields(...given) }

@@ -25,7 +25,7 @@ export function printJson(value: unknown): void {
   )
 }
 
-/** What has a time, as JSON: the time as HTTP has it. */
+/** A value that has a time, as JSON: the time as HTTP has it. */
 export function timed<Value extends { readonly createdAt: number }>(
   value: Value,
 ): Omit<Value, 'createdAt'> & { readonly createdAt: string } {

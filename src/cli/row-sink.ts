@@ -25,7 +25,7 @@ export interface ClusterSchema {
   readonly version: SchemaVersion
 }
 
-/** What rows of any type are read and written by. */
+/** A transaction that reads and writes rows of any type. */
 interface PlainTransaction {
   getMany(
     table: { readonly name: string },
@@ -190,7 +190,7 @@ async function putOne(
   }
 }
 
-/** What is wrong with a row rejects it; anything else ends the load. */
+/** An error that lies in a row rejects the row; any other error ends the load. */
 function answerOf(error: unknown): PutAnswer {
   if (!(error instanceof StoreError)) throw error
   if (endsLoad[error.code]) return { kind: 'failed', error }

@@ -35,7 +35,7 @@ export function fieldAt(members: Members, { text, path }: FieldSource): Found | 
   return value === undefined ? undefined : { field, value }
 }
 
-/** What every object has by its class is no member of a line. */
+/** A member that every object has by its class is no member of a line. */
 export function memberAt(members: Members, name: string): Json | undefined {
   return Object.hasOwn(members, name) ? members[name] : undefined
 }

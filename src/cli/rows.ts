@@ -16,7 +16,7 @@ import { clusterSchema } from './row-sink.ts'
 
 const pageRows = 500
 
-/** What is read by, when types are known only now. */
+/** A reader for types that are known only now. */
 interface PlainReader {
   scan(
     table: { readonly name: string },

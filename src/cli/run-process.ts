@@ -70,7 +70,7 @@ function signalled(logger: Logger): Promise<NodeJS.Signals> {
   })
 }
 
-/** What cannot start ends with 1 and one sentence, whatever the code of the error. */
+/** A process that cannot start ends with 1 and one sentence, whatever the code of the error. */
 async function startOrExplain(start: () => Promise<Running>): Promise<Running> {
   try {
     return await start()

@@ -16,7 +16,7 @@ export function addStatusCommand(program: Command): void {
     .action(showStatus)
 }
 
-/** What is read of a node's `/status`; anything else it says goes through as it is. */
+/** The members read from a node's `/status`; all others go through as they are. */
 interface NodeReport {
   readonly node: string
   readonly cluster: string

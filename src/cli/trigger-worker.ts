@@ -12,7 +12,7 @@ import type { Options } from './options.ts'
 import { ignoreUserSignals, onStopSignals } from './signals.ts'
 import { loadService } from './trigger-file.ts'
 
-/** What a worker has done since its last report, and its messages for the user. */
+/** The work that a worker has done since its last report, and its messages for the user. */
 export interface WorkerReport {
   readonly kind: 'trilithon worker'
   readonly worker: string
@@ -79,7 +79,7 @@ async function runWorker(path: string, options: Options): Promise<void> {
   })
 }
 
-/** What people want to read of it. */
+/** The words about an event that people want to read. */
 function wordsOf(event: TriggerEvent): readonly string[] {
   switch (event.kind) {
     case 'marked': {

@@ -18,7 +18,7 @@ export function uuidV5(namespace: string, name: string): string {
     .join('-')
 }
 
-/** What names a row in its data set: its key value, or its line where it has none. */
+/** The name of a row in its data set: its key value, or its line where it has none. */
 export type RowName =
   { readonly kind: 'key'; readonly key: string } | { readonly kind: 'line'; readonly line: number }
 

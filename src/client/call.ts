@@ -39,7 +39,7 @@ export interface Call {
    * for one that sent nothing.
    */
   take(result: Try, sending?: Sending): boolean
-  /** What is known now; `why` stands where nothing is. */
+  /** The result as it is known now; `why` stands where nothing is known. */
   finish(why: Problem): Replied
 }
 
@@ -106,7 +106,7 @@ export const notAnAnswer: Problem = problem(
   'the node answered something else than was asked',
 )
 
-/** What changes nothing, or nothing more when it is sent again. */
+/** The operations that change nothing, or nothing more when they are sent again. */
 export type ReadOperation = Exclude<Operation, PutCells | CommitGroup>
 
 /** A read, or a question about the node: sent again as it is. */

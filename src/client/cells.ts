@@ -123,7 +123,7 @@ export class Cells {
     })
   }
 
-  /** What a batch of one would give; by two promises, and not by one of each step. */
+  /** The result of a batch of one; by two promises, and not by one of each step. */
   #getOne(given: GetItem, options: ReadOptions): Promise<Cell | undefined> {
     const { datastore } = this
     const { service, timeoutMs } = this.#parts
@@ -305,7 +305,10 @@ function readItem(item: GetItem): GetItem {
   return readCell(item, 'optional')
 }
 
-/** What `read` throws of one item is the outcome of that item, and the node gets the others; in their order. */
+/**
+ * An error that `read` throws for one item is that item's outcome, and the node gets the others; in their
+ * order.
+ */
 async function oneByOne<Given, Item, Value>(
   given: readonly Given[],
   read: (one: Given) => Item,

@@ -83,7 +83,7 @@ export class Client {
   readonly #checkOpen = (): void => {
     if (this.#isClosed) throw errorOf(closed)
   }
-  /** What this library itself asks for has the form of an operation. */
+  /** The library gives its own requests the form of an operation. */
   readonly #cells: CellService = {
     execute: (operation, options) => this.#execute(operation, options),
   }
@@ -253,7 +253,7 @@ export class Client {
     return this.#caller.carryOutAs(operation, call, timeoutMs, this.#conclude, goneBy(signal))
   }
 
-  /** What was answered, as far as this client's session is concerned. */
+  /** Notes the answer's positions for this client's session, and gives the session its answer. */
   #noteSeen(replied: Replied, operation: CellOperation): Answered {
     const { positions } = replied
     if ('read' in operation) this.#seen.check(operation.read.atLeast, positions)

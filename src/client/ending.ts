@@ -1,4 +1,4 @@
-/** What the end of a try tells of the node that it was made at. */
+/** The conclusion from the end of a try about the node that it was made at. */
 import type { Problem } from '../base/problem.ts'
 import type { Replied } from '../wire/client/client-message.ts'
 import { isDamageOf, isUnbuilt, mayBeRetried, type Try } from './call.ts'

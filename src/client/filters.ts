@@ -1,4 +1,6 @@
-/** What a query asks of the fields of an index over cells, as programs and the command line give it. */
+/**
+ * The filters of a query on the fields of an index over cells, as programs and the command line give them.
+ */
 import { isMicros, isoOf, narrowed } from '../base/datetime.ts'
 import { readGiven } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
@@ -9,7 +11,7 @@ import { indexComparisons, type IndexComparison, type IndexFilter } from '../cel
 import type { IndexAnswer } from '../cells/operation.ts'
 import type { IndexValue } from '../cells/index-values.ts'
 
-/** What a field is compared to; a Date is of fields of the type datetime. */
+/** A value that a field is compared to; a Date is for fields of the type datetime. */
 export type GivenIndexValue = IndexValue | Date
 
 /** A value, or comparisons: `{ city_uuid: '…', trip_created_at: { gte: '2016-01-01T00:00:00Z' } }`. */

@@ -16,7 +16,7 @@ export interface InFlight {
   readonly operation: Operation
   /** Which windows bound it; undefined: none, for it waits at its node, or asks for nothing but words. */
   readonly lane: Lane | undefined
-  /** What it brings to be written. */
+  /** The bytes that it brings to be written. */
   readonly bytes: number
   readonly cameMs: number
   readonly deadlineMs: number
@@ -24,7 +24,7 @@ export interface InFlight {
   heldUntilMs: number | undefined
   /** The same where nodes refuse for load, and this client asks for few things. */
   fewUntilMs: number | undefined
-  /** What it asks its node to wait for. */
+  /** The time that it asks its node to wait, in milliseconds. */
   readonly waitMs: number
   readonly end: (replied: Replied) => void
   readonly reject: (reason: unknown) => void
@@ -48,7 +48,7 @@ export interface InFlight {
   forget: (() => void) | undefined
 }
 
-/** What is known of a call as it comes. */
+/** The facts known of a call as it comes. */
 interface Coming extends Pick<InFlight, 'call' | 'operation' | 'bytes' | 'end' | 'reject'> {
   readonly nowMs: number
   readonly timeoutMs: number
@@ -123,7 +123,7 @@ export function loadOf(result: Try): Load | undefined {
   return { retryAfterMs, isOfNode: group === undefined }
 }
 
-/** What does not wait anywhere any more, through no fault of load: the link broke, or the node stops. */
+/** Whether the call waits nowhere any more, through no fault of load: the link broke, or the node stops. */
 export function isFree(result: Try): boolean {
   if (result.kind === 'answered') return isClosed(result.answered.answer)
   return result.kind === 'unsent' || result.isLinkDown === true
@@ -172,7 +172,7 @@ export const closed: Problem = problem('closed', 'this client is closed')
 
 const underWay = { callsMax: 'calls', putBytesMax: 'bytes of puts' } as const
 
-/** What a client holds is bounded: it says which bound, and how much there is. */
+/** The problem of a call beyond the client's bounds: it names the bound, and how much is under way. */
 export function tooMuchUnderWay(
   limit: keyof typeof underWay,
   limitValue: number,

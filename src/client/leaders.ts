@@ -20,7 +20,7 @@ export class Leaders {
     return this.#leaders.get(group)
   }
 
-  /** What the answer to that told of leaders. */
+  /** Notes the leaders that the answer to the operation names. */
   noteFrom(operation: Operation, { answer, leaders = [] }: Replied): void {
     if (isGroupOperation(operation) && 'leader' in answer && answer.leader !== undefined) {
       this.#note(groupOf(operation), answer.leader)

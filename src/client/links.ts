@@ -18,7 +18,7 @@ import { Window, type WindowLimits } from './window.ts'
 /** How a try at a node ended, as far as it tells of the node. */
 export type Ending = 'answered' | 'failed' | 'lost' | 'inconclusive'
 
-/** What is known of a node that was linked once. */
+/** The client's view of a node that was linked once. */
 export interface LinkView {
   readonly endpoint: Endpoint
   /** The node's id. */

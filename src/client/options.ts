@@ -1,4 +1,4 @@
-/** What the calls of `ClientCells` take beside the cells, and the pages they give. */
+/** The options that the calls of `ClientCells` take beside the cells, and the pages they give. */
 import type { GivenTime } from '../base/given-time.ts'
 import type { Cell } from '../cells/cell.ts'
 import type { LogPlace } from '../cells/operation.ts'

@@ -9,7 +9,7 @@
 import { assert } from '../base/assert.ts'
 
 export interface RetryLimits {
-  /** What an answered call adds, in retries. */
+  /** The retries that an answered call adds. */
   readonly retriesPerAnswer: number
   /** Kept at most. */
   readonly retriesMax: number
@@ -30,7 +30,7 @@ export class RetryBudget {
     this.#grownAtMs = nowMs
   }
 
-  /** What is left, in retries. */
+  /** The retries that are left. */
   get left(): number {
     return this.#left
   }

@@ -1,4 +1,7 @@
-/** What the calls of the client take beside their arguments, and what cells and places in a log look like. */
+/**
+ * The options that the client's calls take beside their arguments, and the forms of cells and of places in a
+ * log.
+ */
 import {
   callback,
   checkArgument,
@@ -212,7 +215,7 @@ const placeNames: Rules<{ kind: unknown; shard: unknown; addedId: unknown; times
   addedId: wholeFrom(0),
   timestamp: time,
 }
-/** What answers say of a place, which is given back as it is. */
+/** The members of a place in an answer, which a program may give back as it is. */
 const placeMembers = [...Object.keys(placeNames), 'asOf']
 
 /** A place in a shard's log as programs give it; throws `invalid`. */

@@ -26,7 +26,7 @@ export class SeenPositions {
     if (this.#byGroup.set(group, position)) this.#hasForgotten = true
   }
 
-  /** What was seen of the group, 0 for nothing; undefined when that is not known any more. */
+  /** The position seen of the group, 0 for nothing; undefined when that is not known any more. */
   of(group: GroupId): Position | undefined {
     return this.#byGroup.get(group) ?? (this.#hasForgotten ? undefined : 0)
   }

@@ -11,7 +11,7 @@ import { isWorklistOperation, type WorklistOperation } from '../worklist/worklis
 import { groupOf, isGroupOperation } from '../txn/group-operation.ts'
 import type { Operation } from '../wire/client/client-message.ts'
 
-/** What changes something goes to the leader; of a batch, the first one says where. */
+/** The group whose leader takes an operation that changes something; of a batch, the first item's group. */
 export function groupLed(operation: Operation): GroupId | undefined {
   if (isGroupOperation(operation)) {
     return operation.kind === 'read-group' ? undefined : groupOf(operation)

@@ -30,7 +30,7 @@ export interface LoggedCell extends Cell {
   readonly shard: number
 }
 
-/** What a tail needs of `Cells`. */
+/** The part of `Cells` that a tail needs. */
 export interface LogSource {
   shardLogs(places: readonly LogPlace[], options: LogOptions): Promise<readonly Outcome<LogPage>[]>
 }

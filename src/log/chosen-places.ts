@@ -14,7 +14,7 @@ import type { Place } from './settled.ts'
 /** Positions that are held: above it all of them go, and come back as their flushes are read again. */
 const positionsMax = 200_000
 
-/** What the flushes read so far say of a position. */
+/** The content of the flushes read so far about a position. */
 interface Said {
   ballot: Ballot
   isChosen: boolean

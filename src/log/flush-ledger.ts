@@ -34,11 +34,11 @@ export interface WrittenSince {
  */
 export type Visit = (group: GroupPositions, flush: number, through: Position) => 'pass' | 'wait'
 
-/** What is held of flushes that are settled, in groups: more than peers ask for who are not far behind. */
+/** The weight of settled flushes that is held, in groups: peers that are not far behind ask for less. */
 const heldWeightMax = 100_000
-/** What a flush weighs beside its groups: with one client each has one, and a list and a mark for it. */
+/** The weight of a flush beside its groups: with one client each has one, and a list and a mark for it. */
 const flushWeight = 4
-/** What may gather above the bound: letting go of the oldest moves all that stay. */
+/** The weight that may gather above the bound: letting go of the oldest moves all that stay. */
 const gatheredWeight = 10_000
 /** Bytes of the flushes of one answer, about: what a peer asks for next is all in them. */
 export const digestBytesMax: number = 16 * 1024 * 1024

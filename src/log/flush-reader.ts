@@ -40,7 +40,7 @@ export class FlushReader {
     return flush === undefined ? flush : readPayload(flush, pieceAt(flush, place.index))
   }
 
-  /** What a flush wrote, or undefined when the disk no longer says so. */
+  /** The records that a flush wrote, or undefined when the disk no longer gives them. */
   records(number: number): readonly RecordHeader[] | undefined {
     const flush = this.#flush(number)
     return flush === undefined ? undefined : decodeFlush(flush)?.records

@@ -33,7 +33,7 @@ const kindCodes = { promise: 1, accept: 2, chosen: 3 } as const
 /** A `chosen` record that brings its value. */
 const chosenValueCode = 4
 
-/** What a flush says of itself. */
+/** The identity of a flush, as its header gives it. */
 export interface FlushStamp {
   readonly number: number
   /** Of the store when it wrote this. */
@@ -108,7 +108,7 @@ export function encodeFlush(
   return { bytes, crc }
 }
 
-/** What the records of a flush have in common, written once; and each record's share of it. */
+/** The common values of a flush's records, written once; and each record's share of them. */
 interface Tables {
   readonly groups: readonly GroupId[]
   readonly ballots: readonly Ballot[]

@@ -17,7 +17,7 @@ import type { LogRecord } from '../replication/effect.ts'
 import { BallotTable } from './ballot-table.ts'
 import { nothingSettled, type Place, type PositionRow, type SettledPositions } from './settled.ts'
 
-/** What is known of one position. */
+/** The log's knowledge of one position. */
 export interface PositionHeader {
   readonly position: Position
   readonly promised: Ballot | undefined

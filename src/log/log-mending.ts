@@ -17,13 +17,13 @@ import { decodeMemory, encodeLostMemory, memoryKey } from './peer-memory.ts'
 import { getChecked } from '../store/read-store.ts'
 import { fieldsOf, sealRecord } from './sealed-record.ts'
 
-/** What a log was once found to have lost, as it is kept in it. */
+/** The losses that a log was once found to have, as it keeps them. */
 export interface LogDamage {
   /** Which files, where and how. */
   readonly what: string
   /** Flushes that cannot be read any more; their records stand in the rows, or the log is not used. */
   readonly lostFlushes: readonly number[]
-  /** Who votes with which store has to be told by others. */
+  /** Other nodes have to say which peer votes with which store. */
   readonly isMemoryLost: boolean
   /** A scrub found it beneath a node that was running, and that wrote anew what a start would read there (DISK-16). */
   readonly isRenewed: boolean
@@ -82,9 +82,9 @@ function metasIn(store: OrderedStore, { puts }: Left): readonly LogMeta[] {
   })
 }
 
-/** What was made out of a journal. */
+/** The content that could be made out of a journal. */
 interface Left {
-  /** What is to be put back, by key: the newest of each. */
+  /** The puts to write back, by key: the newest of each. */
   readonly puts: Map<string, Put>
   /** The highest that a flush names. */
   readonly incarnation: number
@@ -199,7 +199,7 @@ export function withDamage(
   return [...damages, found].slice(-damagesMax)
 }
 
-/** What this log was once found to have lost; undefined where that cannot be read. */
+/** The losses that this log was once found to have; undefined where they cannot be read. */
 export function readDamages(store: OrderedStore): readonly LogDamage[] | undefined {
   const bytes = getChecked(store, damagesKey)
   if (bytes === undefined) return []

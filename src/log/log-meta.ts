@@ -22,7 +22,7 @@ export const metaKey: Uint8Array = Buffer.from('meta')
 /** The same again, written along: a damaged bit leaves the other one. */
 export const metaCopyKey: Uint8Array = Buffer.from('meta again')
 
-/** Whose log this is. */
+/** The store, cluster and node that the log belongs to. */
 export interface Identity {
   readonly storeId: StoreId
   readonly incarnation: number
@@ -39,7 +39,7 @@ export interface LogMeta extends Identity {
   readonly longestLeaseMs: number
 }
 
-/** Who opens a log, and how long the leases last that it gives from now on, milliseconds. */
+/** The node that opens a log, and how long the leases last that it gives from now on, milliseconds. */
 export interface Owner {
   readonly cluster: ClusterId
   readonly node: NodeId

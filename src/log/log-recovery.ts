@@ -60,7 +60,7 @@ export async function openMeta(
   return meta
 }
 
-/** What the log remembers of peers; undefined when that is lost, or older than the record. */
+/** The log's memory of peers; undefined when that is lost, or older than the record. */
 export function readMemory(
   store: OrderedStore,
   lastFlush: number,

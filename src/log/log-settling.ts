@@ -42,13 +42,13 @@ export class LogSettling {
   onHeldUp: (group: GroupId, through: Position) => void = () => undefined
   readonly #parts: SettlingParts
   readonly #carried = new Map<GroupId, GroupPositions>()
-  /** What was carried over is listed anew with the next mark. */
+  /** Whether the next mark lists the carried-over positions anew. */
   #isListStale = false
   /** Groups that have settled positions or rows in the batch under way. */
   readonly #touched = new Set<GroupPositions>()
   #settledFlush: number
   #isBehind = false
-  /** What stays open in the flushes through here is carried over without a wait. */
+  /** Positions that stay open in the flushes through here are carried over without a wait. */
   #hastenedFlush = 0
 
   constructor(parts: SettlingParts) {
@@ -56,7 +56,7 @@ export class LogSettling {
     this.#settledFlush = parts.ledger.settledFlush
   }
 
-  /** What is carried over, which may be thousands of positions; before all else. */
+  /** Loads the carried-over positions, which may be thousands; before all else. */
   async loadCarried(clock: Pick<Clock, 'defer'>): Promise<void> {
     const { index, rows } = this.#parts
     const applied = new Map<GroupId, Position>()

@@ -52,7 +52,7 @@ export interface LogStoreOptions {
 /** Two runs of one incarnation draw the same number once in this many. */
 const runsMax = 2 ** 48
 
-/** What opening a log brings together. */
+/** The parts that opening a log brings together. */
 interface Opened {
   readonly meta: LogMeta
   readonly index: LogIndex
@@ -64,11 +64,11 @@ interface Opened {
 }
 
 export class LogStore {
-  /** Whose log this is, in which incarnation. */
+  /** The store, cluster and node that the log belongs to, and the incarnation. */
   readonly identity: Identity
   /** Of all leases that this store has given, in any incarnation. */
   readonly longestLeaseMs: number
-  /** Who votes with which store. */
+  /** The memory of which peer votes with which store. */
   readonly memory: PeerMemory
   /** A write failed: nothing more is answered, and the node must stop. Called once. */
   onFailure: (reason: Error) => void = () => undefined
@@ -173,7 +173,7 @@ export class LogStore {
     return this.#settling.settledFlush
   }
 
-  /** What it was found to have lost, at this start or an earlier one, or while it was open. */
+  /** The losses found in it, at this start or an earlier one, or while it was open. */
   get damages(): readonly LogDamage[] {
     return this.#damages
   }
@@ -359,7 +359,7 @@ export class LogStore {
     this.onFailure(error instanceof Error ? error : new Error('the log cannot be written'))
   }
 
-  /** What is known of the group's positions above `above`, ascending; appended ones included. */
+  /** The headers of the group's positions above `above`, ascending; appended ones included. */
   positions(group: GroupId, above: Position): Iterable<PositionHeader> {
     return this.#index.above(group, above)
   }
@@ -393,7 +393,7 @@ export class LogStore {
     return { ballot, value }
   }
 
-  /** What a peer is supplied with next stands beside it, as a rule. */
+  /** The value that a peer gets next stands beside it, as a rule. */
   #notePlaces(flush: number): void {
     if (flush > this.#durableFlush || this.#places.has(flush)) return
     const records = this.#reader.records(flush)

@@ -64,7 +64,7 @@ export class PeerMemory {
     return this.#changes > this.#changesKept
   }
 
-  /** What may be told to others: it is still true after a crash. */
+  /** The memory that may be told to others: it is still true after a crash. */
   get kept(): readonly Remembered[] {
     return [...this.#kept.values()]
   }
@@ -99,7 +99,10 @@ export class PeerMemory {
     if (this.#isWhole) this.#changes += 1
   }
 
-  /** What is to go along with a write, if there is news. Of a memory that is not whole nothing is kept. */
+  /**
+   * The put that is to go along with a write, if there is news. Of a memory that is not whole nothing is
+   * kept.
+   */
   take(): Put | undefined {
     if (!this.#isWhole || !this.isUnsaved) return undefined
     this.#changesTaken = this.#changes

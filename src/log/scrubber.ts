@@ -24,7 +24,7 @@ export interface ScrubberPorts {
   readonly clock: Clock
   readonly trace: Trace
   readonly limits: Pick<Limits, 'scrubBytesPerSecond' | 'scrubPauseMs'>
-  /** What was done so far for clients and for nodes that wait: only whether it grows matters. */
+  /** A count of the work done so far for clients and for nodes that wait: only whether it grows matters. */
   foreground(): number
   /** Every row of a position is what was written. */
   onPositionsSound(): void

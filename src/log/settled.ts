@@ -21,7 +21,7 @@ export interface Place {
   readonly index: number
 }
 
-/** What the log says of one position. */
+/** The log's account of one position. */
 export interface PositionRow {
   readonly promised: Ballot | undefined
   readonly accepted: Ballot | undefined
@@ -68,7 +68,7 @@ export interface RowStore {
   statePosition(group: GroupId): Position
   meta(name: string): Uint8Array | undefined
   setMeta(name: string, value: Uint8Array): void
-  /** What is stored under a key of its own, as far as batches have been written. */
+  /** The bytes stored under a key of its own, as far as batches have been written. */
   row(key: Uint8Array): Uint8Array | undefined
   /** Goes along with the batch that is being put together. */
   setRow(key: Uint8Array, payload: Uint8Array): void
@@ -214,7 +214,7 @@ function decodeCarried(fields: unknown): Carried {
   return [groupOfBytes(bytes), position]
 }
 
-/** What follows the format. Its bytes are sound: the data store has checked them. */
+/** The fields after the format. Their bytes are sound: the data store has checked them. */
 function fieldsOf(bytes: Uint8Array): readonly unknown[] {
   const packed = unpack(bytes)
   const [format, ...fields]: unknown[] = Array.isArray(packed) ? packed : []

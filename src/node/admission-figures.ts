@@ -1,4 +1,4 @@
-/** What waits to begin at a node, is at work and was refused, in figures. */
+/** The requests that wait to begin at a node, are at work and were refused, in figures. */
 import type { Admission, LaneName } from './admission.ts'
 import type { Figure } from './metrics.ts'
 

@@ -21,7 +21,7 @@ export interface AdmissionLimits extends LaneLimits {
   /** The most requests that one turn of the loop begins. A turn that has lasted `turnMs` begins no more. */
   readonly turnBeginsMax: number
   readonly turnMs: number
-  /** What refusals name lies between these. */
+  /** The bounds of the delay that a refusal names. */
   readonly retryAfterMsMin: number
   readonly retryAfterMsMax: number
 }

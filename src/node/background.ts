@@ -49,7 +49,7 @@ export interface QueuesStatus extends Readonly<DeliveryCounts> {
 /** Plain data, as `/status` gives it. */
 export interface BackgroundStatus {
   readonly buffer: BufferCounts
-  /** What this node delivered from group to group, and groups that wait for it. */
+  /** The deliveries of this node from group to group, and the groups that wait for it. */
   readonly queues: QueuesStatus
   readonly indexes: RelayFigures
 }
@@ -80,7 +80,7 @@ export class Background {
     })
   }
 
-  /** What takes operations on cells: it buffers what a silent set cannot take. */
+  /** The service that takes operations on cells: it buffers those that a silent set cannot take. */
   get cells(): CellService {
     return this.#buffering.cells
   }

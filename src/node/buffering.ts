@@ -34,7 +34,7 @@ export interface BufferCounts {
 }
 
 export class Buffering {
-  /** What takes operations on cells. */
+  /** The service that takes operations on cells. */
   readonly cells: CellService
   readonly #worker: WorklistWorker
   #counts: BufferCounts = { buffered: 0, moved: 0, rejected: 0 }

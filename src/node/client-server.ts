@@ -45,7 +45,7 @@ export interface ClientServerLimits {
   /** Requests at work for one client. */
   readonly clientRequestsMax: number
   readonly requestsMax: number
-  /** What the requests at work hold, with what they bring to be written; those of one client. */
+  /** The most bytes that the requests of one client hold at work, with what they bring to be written. */
   readonly clientBytesMax: number
   readonly bytesMax: number
   readonly intake: IntakeLimits
@@ -76,13 +76,13 @@ export interface ClientServerPorts {
   readonly admission?: Admission
   /** Whether clients had better ask another node for now; absent: never. */
   readonly isReturning?: () => boolean
-  /** What the node says of itself when a client asks. */
+  /** The status that the node gives to a client that asks. */
   readonly status: () => Json
   /** For a thrown error that is no StoreError: returns the problem that answers the client. */
   readonly noteBug: NoteBug
 }
 
-/** What takes time. */
+/** The operations that take time. */
 type Work = Exclude<Operation, GetStatus | CancelRequest>
 
 /** A client whose link is up, or that had one for as long as its requests are at work. */
@@ -311,7 +311,7 @@ export class ClientServer {
     return false
   }
 
-  /** What waits for nothing takes no promise, and is at work for no time. */
+  /** An operation that waits for nothing takes no promise, and is at work for no time. */
   #answerNow(operation: Work): Replied | undefined {
     const { cells, groups } = this.#ports
     if (operation.kind === 'get') return cells.answerNow?.(operation)

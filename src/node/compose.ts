@@ -38,7 +38,7 @@ export interface NodeOptions extends DriverOptions, BackgroundOptions {
   readonly hasCellIndexes?: boolean
   /** How long the node uses the definitions of these indexes after it has read them. Absent: the default. */
   readonly cellIndexTrustMs?: number
-  /** What one turn does for clients; as usual when absent, and so is what they may ask at once. */
+  /** Bounds of one turn's work for clients, and of what clients may ask at once; absent: the usual ones. */
   readonly slices?: SliceLimits
   readonly clientLimits?: ClientServerLimits
   /** Called when the stores are known to be this node's, before it votes; it may reject. */
@@ -49,7 +49,7 @@ export interface NodeOptions extends DriverOptions, BackgroundOptions {
   readonly onDamagedIndex?: (error: StoreError) => void
 }
 
-/** What an operator sees of a node; plain data, as `/status` gives it. */
+/** The view that an operator has of a node; plain data, as `/status` gives it. */
 export interface NodeStatus extends BackgroundStatus {
   readonly node: NodeId
   readonly cluster: ClusterId

@@ -1,4 +1,4 @@
-/** What clients ask of a node, in figures. */
+/** The load that clients put on a node, in figures. */
 import type { Slices } from '../ports/slices.ts'
 import type { ClientServer } from './client-server.ts'
 import type { Figure } from './metrics.ts'

@@ -54,7 +54,7 @@ export interface DaemonOptions {
   readonly config: NodeConfig
   readonly files: ConfigFiles
   readonly logger: Logger
-  /** What its log has lost; absent: that is not known. */
+  /** The lines that its log has lost; absent: they are not known. */
   readonly lost?: () => LostLines
   readonly version: string
   /** Makes the HTTP API of a node; the gateway stands above this folder. */
@@ -68,7 +68,7 @@ export interface DaemonOptions {
 /** After the drain timeout, connections that still talk get this long to end by themselves. */
 const closeGraceMs = 500
 const logCacheBytes = 8 * 1024 * 1024
-/** What LevelDB merges as it is opened is merged by then. */
+/** By then LevelDB has merged the tables that it merges on opening. */
 const settledMs = 60_000
 /**
  * Rows come under random keys, so that every table is merged into all others, and smaller ones more
@@ -413,7 +413,7 @@ function isOfData(error: unknown): boolean {
 const damagedBeneath =
   'log/ was found damaged by a scrub; the node goes on, and loses nothing it promised: keep data/, and check this disk'
 
-/** What is for an operator to know as it happens. */
+/** A trace that also tells the operator, as they happen, of events that need attention. */
 function tellingOperator(trace: Trace, logger: Logger): Trace {
   return {
     emit: (event) => {

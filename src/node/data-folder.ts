@@ -37,7 +37,7 @@ export interface DataFolder {
 const ownerName = 'owner.json'
 /** More than any note of an owner has. */
 const noteBytesMax = 65_536
-/** What was found damaged last. */
+/** The name under which the store that was found damaged last is put aside. */
 const asideName = 'data.damaged'
 
 /** Opens both stores, or rejects with one sentence that says what to do. */

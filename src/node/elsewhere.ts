@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../ports/clock.ts'
 
-/** What was on its way when the client was sent away has come by then. */
+/** By then all has come that was on its way when the node sent the client away. */
 const onTheWayMs = 500
 /** A client with other nodes does not come back before that: it then looks how this one is. */
 const avoidedMs = 1_500

@@ -16,5 +16,5 @@ export function figureName(
   return `${prefix}_${snake}${isCounter ? counterEnding : ''}`
 }
 
-/** What the name of a counter ends with, and no other does. */
+/** The ending of a counter's name, and of no other name. */
 export const counterEnding = '_total'

@@ -86,7 +86,7 @@ export interface BoundServer {
 /** Of a request's head. */
 const headBytesMax: number = 16 * 1024
 
-/** What was refused and why, for metrics. */
+/** Counts of refusals by their cause, for metrics. */
 interface RefusalCounts {
   host: number
   origin: number

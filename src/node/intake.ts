@@ -59,7 +59,7 @@ interface Arrived {
   readonly sinceMs: number
 }
 
-/** What has come of one client. */
+/** The arrivals from one client. */
 interface Arrivals {
   readonly client: Endpoint
   readonly line: Line

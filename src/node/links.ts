@@ -28,7 +28,7 @@ export interface Links {
   readonly clients: Transport<ClientFrame>
   /** To the nodes of each other replica set, by its number. */
   readonly elsewhere: ReadonlyMap<number, Transport<ClientFrame>>
-  /** What went over both, for `/metrics`. */
+  /** Figures of the traffic over both, for `/metrics`. */
   figures(): readonly Figure[]
   close(): Promise<void>
 }
@@ -39,7 +39,7 @@ export interface LinksOptions {
   readonly config: NodeConfig
   /** The clients'. Absent: none; the other side must have none either. */
   readonly secret: string | undefined
-  /** What nodes prove themselves to one another with. */
+  /** The secret by which nodes prove themselves to one another. */
   readonly peerSecret: string
   readonly logger: Logger
 }

@@ -1,4 +1,4 @@
-/** What a process's log has lost, in figures: a log on a full volume says so nowhere else. */
+/** The losses of a process's log, in figures: a log on a full volume reports them nowhere else. */
 import type { Figure } from './metrics.ts'
 
 export interface LostLines {

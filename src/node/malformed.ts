@@ -8,7 +8,7 @@ import { answerRaw, type UpgradeRefusal } from '../adapters/ws-router.ts'
 import type { StoreErrorCode } from '../base/errors.ts'
 import { problemContentType, problemPage } from './refusals.ts'
 
-/** What is refused before a request is looked at. */
+/** A refusal of a request before the node looks at it. */
 export interface Refusal {
   readonly status: number
   readonly code: StoreErrorCode
@@ -17,7 +17,7 @@ export interface Refusal {
 
 const hostIsWanted = 'a request of HTTP/1.1 has one Host header'
 
-/** What is wrong with the head of a request that the parser took; undefined: nothing. */
+/** The fault in the head of a request that the parser took; undefined: none. */
 export function headRefusal({
   url = '',
   method,
@@ -108,7 +108,10 @@ interface Exchange {
   readonly response: ServerResponse
 }
 
-/** What is wrong is not this request, which is whole, or its answer has begun: a refusal would pass for that answer. */
+/**
+ * Whether the open exchange keeps its own answer: its request is whole, so that the fault lies behind it, or
+ * its answer has begun. A refusal would pass for that answer.
+ */
 function isAnswered(exchange: Exchange | undefined): exchange is Exchange {
   if (exchange === undefined || exchange.response.writableFinished) return false
   return exchange.request.complete || exchange.response.headersSent

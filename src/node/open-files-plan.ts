@@ -5,7 +5,10 @@
 import type { ConnectionLimits } from '../adapters/connections.ts'
 import { StoreError } from '../base/errors.ts'
 
-/** What the process itself has open, and LevelDB besides its tables: logs, manifests, tables being written. */
+/**
+ * The files that the process itself has open, and LevelDB besides its tables: logs, manifests, tables being
+ * written.
+ */
 const ownFiles = 64
 /** Tables that one store may have open; LevelDB's own default at most. */
 const tablesMin = 64

@@ -62,9 +62,9 @@ export function isOperation(request: Request): boolean {
   return operationPaths.has(new URL(request.url).pathname)
 }
 
-/** What a process says of itself. */
+/** The answers of a process to questions about itself. */
 export interface Self {
-  /** Who it is, in a few words. */
+  /** A few words that identify it. */
   name(): string
   isAlive(): boolean
   checks(): readonly Check[]
@@ -100,7 +100,7 @@ export function sharing<Page>(
   }
 }
 
-/** What is not known is refused here as everywhere: `?verbos` would be passed over. */
+/** An unknown parameter is refused here as everywhere: `?verbos` would be passed over. */
 function parameterProblem(text: string): string | undefined {
   const url = new URL(text)
   const known = operationAnswers.find(({ path }) => path === url.pathname)?.query ?? {}

@@ -12,7 +12,7 @@ import type { WorkEnd } from './work-limit.ts'
 
 type Times = Pick<Admission, 'retryAfterMs'>
 
-/** What became of a write, as far as it tells of the node's load. */
+/** The end of a write, as far as it tells of the node's load. */
 export function endOf(answer: Reply): WorkEnd {
   if (isOverloaded(answer)) return 'refused'
   return isInVain(answer) ? 'failed' : 'done'

@@ -1,4 +1,4 @@
-/** What a process answers over HTTP before anything is looked at: problems as in RFC 9457. */
+/** The answers of a process over HTTP before it looks at anything: problems as in RFC 9457. */
 import { retryOverHttp, type StoreErrorCode } from '../base/errors.ts'
 import type { NodeState } from './status.ts'
 

@@ -121,7 +121,7 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     await Promise.all(this.#others.map((set) => set.close()))
   }
 
-  /** Who waits for a topic hears of this set's groups; lists are of all sets. */
+  /** A caller that watches a topic hears of this set's groups; lists cover all sets. */
   #askWorklists(
     operation: WorklistOperation,
     timeoutMs: number,

@@ -12,7 +12,7 @@ export class SilentFolder extends StoreError {
   }
 }
 
-/** What `work` gives; rejects with `SilentFolder` when that takes too long. */
+/** The result of `work`; rejects with `SilentFolder` when that takes too long. */
 export async function answered<T>(
   path: string,
   work: Promise<T>,

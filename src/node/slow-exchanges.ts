@@ -11,9 +11,9 @@ import { problemContentType, problemPage } from './refusals.ts'
 
 /** Milliseconds before a rate counts. */
 export const graceMs = 5_000
-/** What a sender of a body must reach, from the end of the grace on. */
+/** The rate that the sender of a body must reach, from the end of the grace on. */
 export const bodyBytesPerSecondMin: number = 8 * 1024
-/** What a reader of an answer must reach. */
+/** The rate that the reader of an answer must reach. */
 export const answerBytesPerSecondMin: number = 64 * 1024
 
 /** The system takes a smaller answer at once, or nearly so. */

@@ -17,7 +17,7 @@ const tellMs = 10_000
 export interface Stall {
   /** How long nothing else had its turn, in milliseconds. */
   readonly ms: number
-  /** What the trace says of it, the longest first: milliseconds by the name of the work. */
+  /** The trace's account of it, the longest work first: milliseconds by the name of the work. */
   readonly work: Readonly<Record<string, number>>
   /**
    * Processor time that this process had. Much less than `ms` means that other processes had the processor,

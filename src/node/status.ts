@@ -64,7 +64,7 @@ export interface StatusReport {
   readonly queues: QueuesStatus | undefined
   /** Of global indexes: what this node has relayed, and with which lag. */
   readonly indexes: RelayFigures | undefined
-  /** What is wrong and what to do; empty when all is well. */
+  /** The faults and their remedies, in words; empty when all is well. */
   readonly messages: readonly string[]
 }
 

@@ -62,7 +62,7 @@ export class WorkLimit {
   #atWork = 0
   #peak = 0
   #windowFromMs = 0
-  /** What half of it takes when there is little of it; undefined: not known yet. */
+  /** The time that half of the work takes when there is little of it; undefined: not known yet. */
   #usualMs: number | undefined
 
   constructor(limits: WorkLimits) {

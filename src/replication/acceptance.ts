@@ -12,7 +12,7 @@ import { jitter } from './effect.ts'
 import { noDeadline, type GroupLog } from './log.ts'
 import type { Accept, Accepted, Fetch, Prepare } from './message.ts'
 
-/** What a position's log record says when it may already be applied and out of memory. */
+/** Looks up the log record of a position that may already be applied and out of memory. */
 export type RecordLookup = (position: Position) => LookedUp
 
 export type LookedUp =

@@ -34,7 +34,7 @@ interface Draft {
   readonly floors: Map<string, number>
   /** Sessions that the group's state does not know yet. */
   newSessions: number
-  /** What the entry so far takes up at most, encoded: peers refuse a longer value. */
+  /** The most bytes that the entry so far takes up, encoded: peers refuse a longer value. */
   bytes: number
   /** Whether an entry at this timestamp makes room; not known before a transaction waits for some. */
   makesRoom: boolean | undefined

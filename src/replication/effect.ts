@@ -12,7 +12,7 @@ import type { RowWritten } from './apply.ts'
 import type { Verdict } from '../group/outcome.ts'
 import type { Accepted, GroupMessage } from './message.ts'
 
-/** What an acceptor makes durable. `accept` promises its ballot, too. */
+/** The records that an acceptor makes durable. `accept` promises its ballot, too. */
 export type LogRecord =
   | {
       readonly kind: 'promise'
@@ -110,7 +110,7 @@ export type GroupLeases = Pick<
   'enter' | 'leave' | 'confirmHeld' | 'confirmLive' | 'register' | 'release' | 'revoke' | 'noteSlow'
 >
 
-/** What a step may know besides its event and its state. */
+/** The facts that a step may know besides its event and its state. */
 export interface Context {
   readonly node: NodeId
   readonly incarnation: number
@@ -120,7 +120,10 @@ export interface Context {
   readonly wall: Timestamp
   /** The monotonic clock at this event, in milliseconds. */
   readonly now: number
-  /** What entries are stamped by: the wall clock, held to the others' where it is too far from them (CLOCK-1, CLOCK-2). */
+  /**
+   * The time that stamps entries: the wall clock, held to the others' where it is too far from them (CLOCK-1,
+   * CLOCK-2).
+   */
   readonly stamp: Timestamp
   /** Whether this node may take proposals on (its overlay and log have room). */
   readonly mayPropose: boolean

@@ -13,12 +13,12 @@ const entryFormat = 3
 const noKey = 0
 const lengthBytes = 1
 const nodeBytesMax = 32
-/** What an entry takes up at most without its transactions: see `encodeEntry`. */
+/** The most bytes that an entry takes up without its transactions: see `encodeEntry`. */
 export const entryHeadBytesMax: number = 2 + 4 * varBytesMax + 2 * 8 + nodeBytesMax
-/** What a transaction takes up at most in an entry beside its own bytes. */
+/** The most bytes that a transaction takes up in an entry beside its own. */
 export const transactionHeadBytesMax: number = varBytesMax
 
-/** Who may use ballot zero at the next position: a node, in one incarnation. */
+/** The proposer that may use ballot zero at the next position: a node, in one incarnation. */
 export interface Leader {
   readonly node: NodeId
   readonly incarnation: number
@@ -35,7 +35,7 @@ export interface Entry {
   readonly transactions: readonly Transaction[]
 }
 
-/** What an entry is made from: its transactions as the bytes they came in. */
+/** The parts of an entry: its transactions as the bytes they came in. */
 export interface EntryParts {
   readonly position: Position
   readonly timestamp: Timestamp

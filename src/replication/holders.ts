@@ -22,7 +22,7 @@ interface Listed {
 /** Maps are made when there is something to note: few proposals meet a holder. */
 export interface HolderTable {
   listed: Map<NodeId, Listed> | undefined
-  /** Who has acknowledged the position, and in which incarnation. */
+  /** The holders that have acknowledged the position, each with its incarnation. */
   acknowledged: Map<NodeId, number> | undefined
 }
 

@@ -1,4 +1,4 @@
-/** What must hold of a group's log after every step, in one place. Cheap enough to run always. */
+/** The invariants of a group's log after every step, in one place. Cheap enough to run always. */
 import { assert } from '../base/assert.ts'
 import type { Context } from './effect.ts'
 import { noDeadline, type GroupLog } from './log.ts'
@@ -26,7 +26,7 @@ export function checkLog(log: GroupLog, context: Context): void {
   checkProposal(log, context)
 }
 
-/** What is under way has an end: a deadline, or room to be counted in. */
+/** All that is under way has an end: a deadline, or room to be counted in. */
 function checkWaits(log: GroupLog): void {
   const { state, readRound, catchUp, window } = log
   assert(state.horizon <= state.timestamp, 'MVCC-1: the newest state is behind the horizon')

@@ -89,7 +89,7 @@ function acceptedValue(log: GroupLog, position: Position, ballot: Ballot): Uint8
   return accepted.value
 }
 
-/** What a group that was just read from the stores can apply; the step that follows goes on. */
+/** Applies the entries that a group just read from the stores can apply; the step that follows goes on. */
 export function resume(log: GroupLog, context: Context): void {
   advance(log, context)
   log.stride = noStride
@@ -166,7 +166,10 @@ function apply(
 
 const absentRow = 'TXN-1: an entry wrote fewer rows than its transactions'
 
-/** Who wrote which of an entry's rows: those of a transaction follow one another, in its order. */
+/**
+ * The rows of an entry by the transaction that wrote them: rows of one transaction follow one another, in its
+ * order.
+ */
 function writeSetsOf(
   { transactions }: Entry,
   writes: Applied['writes'],

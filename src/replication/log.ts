@@ -30,7 +30,7 @@ export interface Decision {
   readonly value?: Uint8Array
 }
 
-/** Who waits for a transaction's verdict: this node's own edge, or a node that forwarded it. */
+/** A node that waits for a transaction's verdict: this one, for its own edge, or one that forwarded it. */
 export interface Waiter {
   readonly node: NodeId
   /** Of that node, when it sent this. */
@@ -49,7 +49,7 @@ export interface Pending {
   readonly reads: readonly string[]
   /** Ranges read, in order and apart from one another. */
   readonly ranges: readonly TextRange[]
-  /** What it takes of the group's room for waiting transactions. */
+  /** The bytes that it takes of the group's room for waiting transactions. */
   readonly roomBytes: number
   readonly waiters: Waiter[]
   /** Other attempts of the same intent, with other content: looked at where this one is refused. */
@@ -76,7 +76,7 @@ export interface Proposal {
   phaseStart: number
   /** When to start the phase again, or to end the back-off. */
   deadline: number
-  /** Whom the voters that accepted have listed. */
+  /** The holders listed by the voters that accepted. */
   readonly holders: HolderTable
   /** A majority has accepted, and lease holders are waited for. */
   awaiting: { retries: number } | undefined
@@ -86,7 +86,7 @@ export interface Proposal {
 export interface ReadRound {
   readonly round: number
   reads: readonly number[]
-  /** Who was read ahead of what is known here waits for it, too. */
+  /** Whether sessions that claim positions beyond those known here wait for it, too. */
   readonly isOfClaims: boolean
   readonly answers: Map<NodeId, Position>
   deadline: number
@@ -96,9 +96,9 @@ export interface ReadRound {
 export interface ReadLease {
   /** The read round that asked for them. */
   attempt: number
-  /** Who has registered this attempt, and under which term. */
+  /** The voters that have registered this attempt, each with its term. */
   readonly grants: Map<NodeId, Term>
-  /** Who has revoked since: answers to this attempt that come from there later do not count. */
+  /** The voters that have revoked since: later answers of theirs to this attempt do not count. */
   readonly ignored: Set<NodeId>
   /** The last read that it served. */
   usedMs: number
@@ -121,7 +121,7 @@ export interface CatchUp {
   deadline: number
 }
 
-/** What one step has applied. */
+/** The amount that one step has applied. */
 export interface Stride {
   readonly entries: number
   readonly bytes: number
@@ -164,13 +164,13 @@ export interface GroupLog {
   catchUp: CatchUp | undefined
   /** A majority is to be asked how far the log goes: only sessions speak of what is caught up to. */
   mustAskMajority: boolean
-  /** What lets this replica serve current reads without asking. */
+  /** The lease that lets this replica serve current reads without asking. */
   lease: ReadLease | undefined
   /** When to see whether the group is still read. */
   idleDeadline: number
   /** Positions up to here exist, as a peer said: no current read shows less. */
   minReadPosition: Position
-  /** What was applied in this step so far. */
+  /** The amount applied in this step so far. */
   stride: Stride
   /** When to go on with what is decided and has a value: one step applies a bounded part. */
   applyDeadline: number

@@ -58,7 +58,7 @@ export interface Accepted extends Envelope {
   readonly kind: 'accepted'
   readonly position: Position
   readonly ballot: Ballot
-  /** Who holds a read lease for the group at this voter, as the answer leaves. */
+  /** The holders of a read lease for the group at this voter, as the answer leaves. */
   readonly holders: readonly LeaseHolder[]
 }
 
@@ -169,7 +169,7 @@ export interface ForwardReply extends Envelope {
   readonly verdict: Verdict
 }
 
-/** What the sender's wall clock showed as this left; a question, an answer, or both. */
+/** The sender's wall clock as this left; a question, an answer, or both. */
 export interface ClockTold {
   readonly kind: 'clock'
   readonly wall: Timestamp
@@ -179,7 +179,7 @@ export interface ClockTold {
   readonly answers: number
 }
 
-/** What is said of the leases for one group. */
+/** The messages about the leases for one group. */
 export type GroupLeaseMessage = Invalidate | Invalidated | Revoke | Revoked | Release
 
 export type GroupMessage =
@@ -222,7 +222,7 @@ export type Message = GroupMessage | NodeMessage
 /** Between two nodes, of no group. */
 export type NodeMessage = DigestRequest | Digest | ClockTold | LeaseMessage
 
-/** What one node sends another at once: the messages of one turn of the loop. Empty: a heartbeat. */
+/** A frame from one node to another: the messages of one turn of the loop. Empty: a heartbeat. */
 export interface PeerFrame {
   /** The sender's durable flush number; a peer that has seen a higher one calls the disk stale. */
   readonly durableFlush: number

@@ -16,7 +16,7 @@ export interface Writer {
   readonly sequence: number
 }
 
-/** What one transaction wrote, as latin1 text. */
+/** The keys that one transaction wrote, as latin1 text. */
 export interface WriteSet {
   readonly by: Writer
   readonly keys: readonly string[]
@@ -97,7 +97,7 @@ export class PackedSets {
     return { position: readCount(bytes, start + 8), keyCount: bytes.readUInt32BE(start + 4) }
   }
 
-  /** What is there moves to the front: of this buffer, or of one that is twice as large as it needs. */
+  /** Moves the content to the front: of this buffer, or of one that is twice as large as it needs. */
   #makeRoom(more: number): void {
     const { length } = this.#bytes
     if (this.#end + more <= length) return

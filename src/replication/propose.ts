@@ -21,7 +21,7 @@ import type { Accepted, Prepare, Promised, Refused } from './message.ts'
 /** The longest patience with a phase, as doublings of `phaseTimeoutMs`. */
 const phaseDoublingsMax = 3
 
-/** Who may use ballot zero at the open position. At position 1 any incarnation may. */
+/** The proposer that may use ballot zero at the open position. At position 1 any incarnation may. */
 export function leaderOf(log: GroupLog): Leader | { readonly node: NodeId } {
   return log.state.nextLeader ?? { node: log.set.firstFull }
 }

@@ -46,7 +46,7 @@ export interface LeaseJudge extends ClockReading {
   readonly leases: Pick<Context['leases'], 'confirmHeld'>
 }
 
-/** What a node that serves the group alone has to see. */
+/** The position that a node which serves the group alone has to see. */
 export function readBarrier(log: GroupLog): Position {
   return Math.max(highestKnown(log), log.minReadPosition)
 }

@@ -21,7 +21,7 @@ export function noteWriter(log: GroupLog, { node, incarnation }: Waiter): void {
   if (log.writers.length > writersRemembered) log.writers.shift()
 }
 
-/** Who is to lead the position after the entry that is composed now. */
+/** The leader of the position after the entry that is composed now. */
 export function nextLeaderFor(log: GroupLog, context: Context): Leader {
   const { node, incarnation } = context
   const writer = mostOfOthers(log.writers, node)

@@ -1,4 +1,4 @@
-/** What the calls of typed tables are given beside what they are to do. */
+/** The options of the calls of typed tables. */
 import type { GivenTime } from '../base/given-time.ts'
 import type { Position } from '../base/ids.ts'
 import type { TransactionOptions } from '../txn/run.ts'

@@ -68,7 +68,7 @@ async function* pagesOf(reads: Reads, space: number): AsyncGenerator<readonly St
   }
 }
 
-/** What the rows say is there, with the content that they say. */
+/** Checks that the entries of these rows are there, with the content that the rows demand. */
 export async function checkRows(
   reads: Reads,
   context: GroupContext,

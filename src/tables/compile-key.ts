@@ -61,7 +61,7 @@ export function sequenceOf(
   return name === undefined ? undefined : { name, isInKey: key.some((part) => part.name === name) }
 }
 
-/** What a scan or an index query may name. */
+/** The names that a scan or an index query may give. */
 export function queryNamesOf(steps: readonly KeyStep[]): ReadonlySet<string> {
   return new Set(
     steps.flatMap((step) => {

@@ -41,7 +41,7 @@ export function compiledVersion(version: SchemaVersion, declared: Schema): Compi
 export interface CompileOptions {
   /** A later version, whose indexes are kept. */
   readonly newest?: CompiledSchema | undefined
-  /** What the program declares: this version without it, or an earlier one. */
+  /** The schema that the program declares: this version without it, or an earlier one. */
   readonly declared?: Schema | undefined
 }
 

@@ -13,7 +13,7 @@ export interface CompiledProperty {
   /** Of a message. */
   readonly fields: readonly CompiledProperty[]
   readonly fieldNames: ReadonlySet<string>
-  /** What stands for it where a row has none. */
+  /** The value that stands for it where a row has none. */
   readonly fallback: unknown
   /** Does the program declare it? A program that was written for an earlier version may not. */
   readonly isKnown: boolean
@@ -47,11 +47,13 @@ export interface CompiledTable {
   /** All parts of the primary key, those of the group first. */
   readonly key: readonly KeyPart[]
   readonly keyNames: ReadonlySet<string>
-  /** What a scan may name, in the order of `steps`; of an index, what a query of it may. */
+  /**
+   * The names that a scan may give, in the order of `steps`; of an index, those that a query of it may give.
+   */
   readonly queryNames: ReadonlySet<string>
   readonly groupPartCount: number
   readonly steps: readonly KeyStep[]
-  /** What `steps` has after the parent's. */
+  /** The parts that `steps` has after the parent's. */
   readonly ownParts: readonly KeyPart[]
   readonly properties: readonly CompiledProperty[]
   /** Of the properties: all names, and those that are not in the key and are no sequence. */
@@ -59,7 +61,7 @@ export interface CompiledTable {
   readonly stored: readonly CompiledProperty[]
   /** Each property with its place in the key, -1 for what is not in it. */
   readonly parts: readonly { readonly property: CompiledProperty; readonly keyPlace: number }[]
-  /** What the names of its groups begin with, when it is a root. */
+  /** The bytes that the names of its groups begin with, when it is a root. */
   readonly groupPrefix: Uint8Array
   readonly sequence: { readonly name: string; readonly isInKey: boolean } | undefined
   /** Parts of the key that are whole numbers here, and a sequence's number where they come from. */
@@ -104,7 +106,7 @@ export interface CompiledIndex {
   /** The indexed parts. */
   readonly steps: readonly KeyStep[]
   readonly queryNames: ReadonlySet<string>
-  /** What names the row, after the parts; and the steps of the row's own key. */
+  /** The parts that name the row, after the indexed ones; and the steps of the row's own key. */
   readonly rowParts: readonly KeyPart[]
   readonly rowSteps: readonly KeyStep[]
   readonly rowMarks: number

@@ -7,7 +7,7 @@ import { StoreError } from '../base/errors.ts'
 import { encodeTuple } from '../base/tuple.ts'
 import type { KeyRange } from '../group/outcome.ts'
 
-/** What a cursor goes on with. */
+/** The place that a cursor goes on from. */
 export interface Scanned {
   /** 'rows', 'tree' or 'index'; and of a global index, which. */
   readonly what: string

@@ -37,7 +37,7 @@ export interface BookedRow {
   readonly entries: ReadonlyMap<string, Entry>
 }
 
-/** What rows of one table have in one index, each worked out when it is first asked for. */
+/** The entries of one table's rows in one index, each worked out when it is first asked for. */
 export class EntryBook {
   readonly #table: CompiledTable
   readonly #index: CompiledIndex

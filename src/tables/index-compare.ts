@@ -163,7 +163,7 @@ function groupBy<Item>(
   return byGroup
 }
 
-/** What is wrong at a place, once nothing that concerns it is on its way. */
+/** The fault at a place, once nothing that concerns the place is on its way. */
 async function faultAt(parts: GlobalUpkeep, place: Place): Promise<IndexFault | undefined> {
   const worklistKey = worklistRowOf({
     target: place.target,

@@ -67,7 +67,7 @@ export function worklistRowOf(state: EntryState, slots: readonly SequenceSlot[] 
   }
 }
 
-/** What a row of the worklist says. Throws `corrupt` when it says nothing. */
+/** The entry state that a row of the worklist gives. Throws `corrupt` when the row gives none. */
 export function entryStateOf(row: {
   readonly key: Uint8Array
   readonly value: Uint8Array

@@ -25,7 +25,7 @@ export class ByteSink {
     return this.#length
   }
 
-  /** What is written so far; more may follow, this stays. */
+  /** The bytes written so far; more may follow, these stay. */
   get written(): Buffer {
     return this.#bytes.subarray(0, this.#length)
   }

@@ -58,7 +58,7 @@ export function rangeOfQuery(
   return { range: prefixRange(writer.bytes), isExact: open === undefined }
 }
 
-/** What is named has a value: passed over, it would be a question after more rows than were meant. */
+/** Refuses a name whose value is undefined: passed over, it would ask for more rows than the caller meant. */
 function checkNamed(given: object, where: string): void {
   for (const [name, value] of Object.entries(given)) {
     if (value !== undefined) continue
@@ -104,7 +104,7 @@ function checkBound(part: KeyPart, bound: unknown, where: string): unknown {
   return part.kind === 'sequence' && bound === 0 ? bound : checkPart(part, bound, where)
 }
 
-/** What is absent is in no range. */
+/** An absent value is in no range. */
 function presenceOf(part: KeyPart): Uint8Array {
   if (part.mayBeAbsent !== true) return Buffer.alloc(0)
   return Buffer.from([part.direction === 'asc' ? presentByte : ~presentByte & 0xff])

@@ -89,7 +89,7 @@ export async function clearInGroup(parts: UpkeepParts, group: GroupId): Promise<
   }
 }
 
-/** What was compared of a group, and a moment as of which it was so at the latest. */
+/** The result of comparing a group, and a moment as of which it was so at the latest. */
 export interface Compared {
   readonly rows: number
   readonly entries: number

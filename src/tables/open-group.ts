@@ -134,7 +134,7 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
     return { value, group, position, timestamp, numbers: numbersOf(inserted), runs }
   }
 
-  /** What is written is kept in all indexes that there are by now. */
+  /** A write is kept in all indexes that there are by now. */
   #keepUp(): Promise<void> | undefined {
     const { watch } = this.#options
     if (watch === undefined) return undefined

@@ -1,4 +1,4 @@
-/** What gives pages, as a call that may be awaited or iterated over. */
+/** A source of pages, as a call that may be awaited or iterated over. */
 import type { Page } from '../base/page.ts'
 
 /**

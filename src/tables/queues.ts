@@ -34,7 +34,7 @@ export function contextOfGroup(schema: CompiledSchema, group: GroupId): GroupCon
   throw new StoreError('schema-mismatch', message, { group })
 }
 
-/** What a handler is given of a message, as its queue declares it. */
+/** The message that a handler is given, as its queue declares it. */
 export function messageOf<Root extends RootTable, Body>(
   context: GroupContext,
   { id, message, sentAt }: Taken,

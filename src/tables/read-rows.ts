@@ -94,7 +94,7 @@ export class RowReads {
     })
   }
 
-  /** What is wrong with one of several keys is said with its place. */
+  /** An error in one of several keys names the place of that key. */
   #encoded(table: CompiledTable, key: unknown, place: number): ReturnType<typeof encodeRowKey> {
     try {
       return encodeRowKey(this.context, table, key)

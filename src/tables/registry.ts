@@ -77,7 +77,7 @@ export function hasIndex({ numbers }: SchemaVersion, { name, number }: NumberedN
   return numbers.stored[name] === number
 }
 
-/** What the cluster makes of a schema, when it is given it. */
+/** The result of giving the cluster a schema. */
 export type AppliedSchema =
   | { readonly kind: 'first'; readonly version: SchemaVersion }
   /** The cluster had it once; the version that it has now has all of it, and more, and stays. */

@@ -74,7 +74,7 @@ function isMessage(value: unknown): value is Values {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What changes: a value, or undefined for what is taken away. */
+/** The changes of a patch: a value, or undefined for a property that is taken away. */
 export type PatchValues = ReadonlyMap<CompiledProperty, unknown>
 
 /** Of a message in a patch, what the program does not declare is kept as it is, or read as its default. */

@@ -114,7 +114,9 @@ export function decodeEntryKey(
   return row && { index, parts, values: row.values, rowKey: row.rowKey }
 }
 
-/** What names the row is written alike in its entries and in its own key, but for the marks there. */
+/**
+ * The steps that name the row are written alike in its entries and in its own key, but for the marks there.
+ */
 function decodeRowParts(
   context: GroupContext,
   { rowSteps, rowMarks }: CompiledIndex,

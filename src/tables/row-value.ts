@@ -55,7 +55,7 @@ export function sequenceOf(bytes: Uint8Array): number | undefined {
   return isNumbered ? readCount(bufferOf(bytes), 1) : undefined
 }
 
-/** What a row holds beside its key, by the numbers of the properties. */
+/** The values of a row beside its key, by the numbers of the properties. */
 export interface StoredFields {
   readonly sequence: unknown
   readonly byNumber: ReadonlyMap<number, unknown>
@@ -168,7 +168,7 @@ export function decodeRow(
   return row
 }
 
-/** What stands behind the property's number: rows have few fields, and looking is quicker than a map. */
+/** The value behind the property's number: rows have few fields, and a search is quicker than a map. */
 export function fieldWith(fields: readonly unknown[], number: number): unknown {
   for (let at = 0; at < fields.length; at += 2) {
     const found = fields[at]
@@ -268,7 +268,7 @@ function pairsOf(fields: readonly unknown[]): [number, unknown][] {
   return pairs
 }
 
-/** What was unpacked, to be packed again as it is. */
+/** An unpacked value, to be packed again as it is. */
 function repackable(value: unknown): Packable {
   if (Array.isArray(value)) return value.map((one: unknown) => repackable(one))
   if (value instanceof Uint8Array) return value

@@ -1,4 +1,4 @@
-/** What the calls of typed tables take, looked at before anything is done. */
+/** The rules for arguments of typed tables, checked before a call does anything. */
 import {
   callback,
   flag,

@@ -19,9 +19,9 @@ import { hasIndex, type SchemaView } from './registry.ts'
 
 export interface SchemaWatchParts {
   readonly clock: Clock
-  /** What the program reads and writes by. */
+  /** The version by which the program reads and writes. */
   readonly opened: SchemaVersion
-  /** What the program declares: that version, or an earlier one. */
+  /** The schema that the program declares: that version, or an earlier one. */
   readonly declared: Schema
   /** As the registry had it when the program opened it. */
   readonly view: SchemaView

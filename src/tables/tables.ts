@@ -80,7 +80,7 @@ export interface TransactionResult<Value> {
 
 export interface ReadResult<Value> {
   readonly value: Value
-  /** What was read at; absent when nothing was. */
+  /** The view that was read; absent when nothing was read. */
   readonly view: View | undefined
 }
 

@@ -116,7 +116,7 @@ export interface GroupTransaction<
   ): Promise<void>
 }
 
-/** What was decoded, as the type that the declaration gives it; checked while it was decoded. */
+/** A decoded value, as the type that the declaration gives it; the decoder has checked it. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the one place that vouches
 export function typed<Type>(value: unknown): Type {
   assert(isTyped<Type>(value), 'TAB-3: rows are what their declaration says')

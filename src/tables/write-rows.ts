@@ -215,7 +215,7 @@ function wholeRow(table: CompiledTable, row: Values): NewRow {
   return { row, value: encodeRow(table, row) }
 }
 
-/** What the program does not declare, and does not name, is as it was before. */
+/** Properties that the program does not declare, and does not name, are as they were before. */
 function replacing(table: CompiledTable, before: WholeRow, named: Values): NewRow {
   const { sequence } = table
   const number = sequence && { [sequence.name]: before.row[sequence.name] }

@@ -14,7 +14,10 @@ export interface Holding {
   readonly owner: string
   /** Of the assignment by which the owner got it. */
   readonly generation: number
-  /** Who is to have it next: the owner gives it up, and it is given on when nothing of it is at work. */
+  /**
+   * The worker that is to have it next: the owner gives it up, and it is given on when nothing of it is at
+   * work.
+   */
   readonly next?: Next
 }
 
@@ -32,7 +35,7 @@ export interface Present {
   readonly released: number
 }
 
-/** What `worker` is to work on, each shard with its generation. */
+/** The shards that `worker` is to work on, each with its generation. */
 export function shardsOf(holdings: Holdings, worker: string): ReadonlyMap<number, number> {
   const shards = new Map<number, number>()
   for (const [shard, { owner, generation, next }] of holdings) {
@@ -79,7 +82,7 @@ function step(
   return { ...now, next: { worker: goal, asked: asked ?? generation } }
 }
 
-/** Who is to have each shard in the end, as many each as can be, and few of them moved. */
+/** The worker that is to have each shard in the end: as many shards each as can be, and few of them moved. */
 function goalsOf(
   holdings: Holdings,
   shards: readonly number[],

@@ -5,7 +5,7 @@ import { pause } from '../time/moments.ts'
 import { errorCharsMax } from './limits.ts'
 import { isOutage } from './member.ts'
 
-/** What a call came to: undefined when it went well, or why it did not, in words. */
+/** The end of a call: undefined when it went well, or why it did not, in words. */
 export type Failure = string | undefined
 
 /** Resolves when the call has ended, or its time has. A later end of the call is ignored. */
@@ -29,7 +29,7 @@ export function attempt(
   })
 }
 
-/** What it throws at once is a rejection as well. */
+/** An error that the call throws at once is a rejection as well. */
 async function called(call: () => Promise<void> | void): Promise<void> {
   await call()
 }

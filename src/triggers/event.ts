@@ -1,4 +1,4 @@
-/** What a worker says of itself, for any listener: a log, a line of progress, a checker. */
+/** The reports of a worker about itself, for any listener: a log, a line of progress, a checker. */
 import type { Cell } from '../cells/cell.ts'
 import type { TriggerCell } from './definition.ts'
 import type { Claim } from './offset-store.ts'

@@ -1,4 +1,6 @@
-/** What applications import from `trilithon/triggers`. A name that is not here is not part of it. */
+/**
+ * The names that applications import from `trilithon/triggers`. A name that is not here is not part of it.
+ */
 
 // Declaring.
 export {

@@ -131,7 +131,7 @@ export class Member {
   }
 }
 
-/** What passes by itself: no majority, no node, too much to do, another writer was faster. */
+/** An error that passes by itself: no majority, no node, too much to do, another writer was faster. */
 export function isOutage(error: unknown): error is StoreError {
   return error instanceof StoreError && passing.has(error.code)
 }

@@ -23,14 +23,14 @@ import type { CallOptions, Tables } from '../tables/tables.ts'
 import type { GroupReader, GroupTransaction } from '../tables/types.ts'
 import { markedPageMax } from './limits.ts'
 
-/** What a worker holds a shard by. */
+/** The claim by which a worker holds a shard. */
 export interface Claim {
   readonly shard: number
   readonly generation: number
   readonly owner: string
 }
 
-/** What came of a change, and the row as it is now. */
+/** The result of a change, and the row as it is now. */
 export type Changed =
   | { readonly kind: 'done'; readonly offset: Offset }
   /** Another worker has claimed the shard under a higher generation. */

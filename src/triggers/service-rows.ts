@@ -9,7 +9,7 @@ import { rootKey, type RootKey } from '../tables/tables.ts'
 import type { GroupReader, GroupTransaction } from '../tables/types.ts'
 import type { TriggerName } from './offset-rows.ts'
 
-/** Who leads a service and who has which shards, since when. */
+/** The worker that leads a service and the workers that have its shards, since when. */
 export interface ServiceRow {
   /** Counts leaders. */
   readonly term: number

@@ -91,7 +91,7 @@ export class ShardRun {
     this.claim = parts.claim
   }
 
-  /** What is to be asked for, and a name for the answer to come back under; undefined: nothing now. */
+  /** The place to be asked for, and a name for the answer to come back under; undefined: nothing now. */
   get wanted(): { readonly place: LogPlace; readonly asked: number } | undefined {
     const place = this.#place
     const isFull = this.#queue.length >= this.#parts.limits.pageCells || this.#isBackingOff
@@ -238,7 +238,7 @@ export class ShardRun {
     return true
   }
 
-  /** Who had the shard before has come further than was seen. */
+  /** The shard's worker before this one has come further than this one had seen. */
   #skipTo(after: number): void {
     while (this.#queue[0] !== undefined && this.#queue[0].cell.addedId <= after) this.#shift()
     this.#done = Math.max(this.#done ?? 0, after)
@@ -420,7 +420,7 @@ export class ShardRun {
     return true
   }
 
-  /** What is no outage would come again at once, and the handler be called for the same cell. */
+  /** An error that is no outage would come again at once, and the handler be called for the same cell. */
   #giveUp(error: unknown): void {
     this.isStopped = true
     this.#parts.onFailed(error)

@@ -23,7 +23,7 @@ export class Silence {
     this.#leaseMs = leaseMs
   }
 
-  /** What the service's group says at this moment. */
+  /** Takes the workers' rows as the service's group has them at this moment. */
   look(workers: readonly WorkerRow[], nowMs: number): void {
     const sinceMs = Math.min(nowMs - (this.#lookedMs ?? nowMs), this.#leaseMs / looksMin)
     this.#lookedMs = nowMs

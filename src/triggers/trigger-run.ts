@@ -74,7 +74,7 @@ export class TriggerRun {
     while (this.#stopping.size > 0) await Promise.all(this.#stopping.values())
   }
 
-  /** What the service says of the trigger. */
+  /** Takes the service's row of the trigger. */
   onRow(row: TriggerRow): void {
     const before = this.#row
     this.#row = row

@@ -95,7 +95,7 @@ export class Worker {
   #isReached = true
   #isEnding = false
   #ended: Promise<void> | undefined
-  /** What was no outage, the first of it. */
+  /** The first error that was no outage. */
   #failure: { readonly error: unknown } | undefined
   #onFailure: () => void = () => undefined
 

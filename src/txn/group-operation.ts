@@ -20,7 +20,7 @@ export interface ReadGroup {
   readonly kind: 'read-group'
   readonly group: GroupId
   readonly from: ReadFrom
-  /** What the session has seen of the group already; 0 for nothing. */
+  /** The position of the group that the session has seen already; 0 for nothing. */
   readonly atLeast: Position
   readonly keys: readonly Uint8Array[]
   readonly range?: RowRange
@@ -32,7 +32,7 @@ export interface CommitGroup {
   readonly submission: Submission
 }
 
-/** What became of an intent, from any sender and sent to any node. */
+/** A question about the outcome of an intent, from any sender and sent to any node. */
 export interface GetOutcome {
   readonly kind: 'outcome-group'
   readonly group: GroupId
@@ -80,7 +80,7 @@ export type GroupAnswer =
   | {
       readonly kind: 'commit-group'
       readonly outcome: Outcome
-      /** Who leads the group, when that is not the node that answers. A hint. */
+      /** The node that leads the group, when that is not the node that answers. A hint. */
       readonly leader?: NodeId
     }
   | { readonly kind: 'outcome-group'; readonly outcome: IntentOutcome }
@@ -88,7 +88,7 @@ export type GroupAnswer =
       readonly kind: 'lock-group'
       /** Absent: the lock was not to be had in time, or not here. */
       readonly token?: number
-      /** Who leads the group, when that is not the node that answers: locks are taken there. */
+      /** The node that leads the group, when that is not the node that answers: locks are taken there. */
       readonly leader?: NodeId
     }
   | { readonly kind: 'unlock-group'; readonly wasHeld: boolean }

@@ -33,7 +33,7 @@ import { remainingMs } from '../time/moments.ts'
 
 /** Rows that are read without a pause; more of them let others have a turn first. */
 const rowsNowMax = 16
-/** What a row that is read, and a page of a range, cost, in units of `ports/slices.ts`. */
+/** The cost of a row that is read, and of a page of a range, in units of `ports/slices.ts`. */
 const rowWork = 2
 const pageWork = 100
 

@@ -35,7 +35,7 @@ export const rerunDelayMaxMs = 500
 /** From the first try to the last answer, when the caller names no other time. */
 export const transactionTimeoutMs = 10_000
 
-/** What one transaction may hold; tests pass smaller ones. */
+/** Bounds of one transaction; tests pass smaller ones. */
 export interface TransactionLimits {
   /** Keys and values written, and keys read, in bytes. */
   readonly transactionBytesMax: number

@@ -13,7 +13,7 @@ import type { Pace } from '../ports/pace.ts'
 
 /** Locks held at one node. */
 export const locksMax = 10_000
-/** Who waits for one lock. */
+/** The most callers that wait for one lock. */
 export const lockWaitersMax = 1_000
 /** The longest that a node gives a lock for. */
 export const lockHoldMsMax = 60_000

@@ -21,7 +21,7 @@ import { unknownNumber, WriteSet } from './write-set.ts'
 
 export class RawTransaction implements Reads {
   readonly group: GroupId
-  /** Who may still use this handle, and who uses it now. */
+  /** Whether callers may still use this handle, and the calls that use it now. */
   readonly turn: Turn
   readonly #rows: PortReads
   readonly #limits: TransactionLimits
@@ -179,7 +179,7 @@ export class RawTransaction implements Reads {
     return this.#writes.hasUnplacedUnder(prefix)
   }
 
-  /** What is to be committed; undefined, and the view unopened, when that is nothing. */
+  /** The submission to be committed; undefined, and the view unopened, when there is nothing to commit. */
   async submission(intentOf: () => Intent, attempt: number): Promise<Submission | undefined> {
     assert(this.turn.isOver, 'TXN-4: what is committed changes no more')
     if (this.#refused !== undefined) throw this.#refused

@@ -20,7 +20,7 @@ export class ReadSet {
     this.#bytes += key.length
   }
 
-  /** What was read under a key: nothing. */
+  /** Notes that a read found nothing under a key. */
   addAbsent(key: Uint8Array): void {
     this.#absent.add(latin1(key))
   }

@@ -178,7 +178,7 @@ export class PortReads implements Reads {
   }
 }
 
-/** What is left of a range after its first `count` rows. */
+/** The rest of a range after its first `count` rows. */
 function restAfter(range: ScanRange, last: Uint8Array, count: number): ScanRange {
   const rest = range.reverse === true ? { ...range, lt: last } : { ...range, gte: keyAfter(last) }
   return range.limit === undefined ? rest : { ...rest, limit: range.limit - count }

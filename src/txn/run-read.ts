@@ -20,7 +20,7 @@ export interface ReadOptions {
 
 export interface ReadResult<Value> {
   readonly value: Value
-  /** What was read at; undefined when nothing was. */
+  /** The view that was read; undefined when nothing was read. */
   readonly view: View | undefined
 }
 

@@ -52,7 +52,7 @@ export interface TransactionOptions extends ReadOptions {
 }
 
 export interface Committed<Value> {
-  /** What the function gave, in the run that was committed. */
+  /** The value that the function gave, in the run that was committed. */
   readonly value: Value
   /** Where the group is with this transaction in it; of one that wrote nothing, what it read. */
   readonly position: Position
@@ -64,7 +64,7 @@ export interface Committed<Value> {
   readonly runs: number
 }
 
-/** What one run of the function made of the transaction. */
+/** The result of one run of the function, and the transaction that it made. */
 interface Run<Value> {
   readonly value: Value
   readonly transaction: RawTransaction
@@ -220,7 +220,7 @@ class Running<Value> {
   }
 }
 
-/** What it read was forgotten while it read: it is run again, at a newer view. */
+/** The group forgot the view while the function read it: the function is run again, at a newer view. */
 function unlessTooOld(error: unknown): undefined {
   if (error instanceof StoreError && error.code === 'snapshot-too-old') return undefined
   throw error

@@ -12,7 +12,7 @@ export const signalRule: Rule = {
   words: 'an AbortSignal',
 }
 
-/** What only inherits from one, and a proxy of one, cannot be asked whether it is aborted. */
+/** An object that only inherits from one, or a proxy of one, cannot be asked whether it is aborted. */
 function isSignal(value: unknown): boolean {
   if (!(value instanceof AbortSignal)) return false
   try {
@@ -42,7 +42,7 @@ export function goneBy(signal: AbortSignal | undefined): Pick<Pace, 'onGone'> | 
   }
 }
 
-/** What `work` comes to; nothing is begun when the signal is aborted already. */
+/** The result of `work`; nothing is begun when the signal is aborted already. */
 export async function signalled<Value>(
   signal: AbortSignal | undefined,
   work: () => Promise<Value>,

@@ -5,7 +5,7 @@
 export class Watched<Value> extends Promise<Value> {
   isLookedAt = false
 
-  /** What comes of it are plain promises. */
+  /** Promises derived from it are plain ones. */
   static override get [Symbol.species](): PromiseConstructor {
     return Promise
   }

@@ -109,7 +109,7 @@ function bytesOf({ key, value }: Mutation): number {
   return key.length + (value?.length ?? 0)
 }
 
-/** What stands before the first number to be filled in. */
+/** The part of the key before the first number to be filled in. */
 function knownPart({ key, slots = [] }: Mutation): Uint8Array {
   const offsets = slots.filter(isOfKey).map(({ offset }) => offset)
   return key.subarray(0, Math.min(...offsets))

@@ -83,11 +83,11 @@ test(
     expect(versionIn(folder)).toBe(await ownVersion())
     const cluster = await startCluster()
     try {
-      const nodes = `nodes: ${JSON.stringify(cluster.urls)}`
+      const endpoints = `endpoints: ${JSON.stringify(cluster.urls)}`
       const programs = blocksOf(root, 'README.md').filter(({ language }) => language === 'ts')
       expect(programs).toHaveLength(2)
       for (const [nth, { text }] of programs.entries()) {
-        await writeFile(join(folder, `p${nth}.ts`), text.replace(/nodes: \[.*?\]/, nodes))
+        await writeFile(join(folder, `p${nth}.ts`), text.replace(/endpoints: \[.*?\]/, endpoints))
       }
       await writeFile(
         join(folder, 'common.cts'),
