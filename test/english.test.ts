@@ -12,7 +12,7 @@ import {
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** What was left when somebody last lowered these numbers. Lower them with every sentence that is mended. */
-const left = { titles: 0, comments: 218, pages: 0 }
+const left = { titles: 0, comments: 0, pages: 0 }
 
 test.each<[keyof typeof left, (root: string) => readonly Symptom[]]>([
   ['titles', symptomsOfTitles],

@@ -186,7 +186,7 @@ const refusals: readonly Refusal[] = [
   { path: '/shards/1/cells?limit=0', status: 400, says: '1 to 1000' },
   { path: '/shards/1/cells?limit=1001', status: 400, says: '1 to 1000' },
   { path: `${path}?raed=any`, status: 400, says: 'no parameter "raed" here, only read' },
-  { path: `${path}?read=all`, status: 400, says: 'read must be current or any' },
+  { path: `${path}?read=all`, status: 400, says: 'read must be current or snapshot' },
   { path: `${path}?read=snapshot&read=snapshot`, status: 400, says: 'given twice' },
   { path: `/cells/${row}/BASE?limit=3`, status: 400, says: 'goes with all=true' },
   { path: `/cells/${row}/BASE?all=yes`, status: 400, says: 'all must be true or false' },

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { firstVersion, nextVersion } from '../../schema/version.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'
 import type { Transaction } from '../../src/group/transaction.ts'
+import { rowSpace } from '../../src/tables/row-key.ts'
 import { Referee } from '../../sim/checkers/referee.ts'
 import { markOf, TableChecker, type TableReading } from '../../sim/checkers/table-checker.ts'
 import { modelRead, modelStep, type TableState } from '../../sim/checkers/table-model.ts'
@@ -54,7 +55,7 @@ class Court {
     const value = Buffer.from(`.. ${markOf(operation, 1)} ..`)
     const transaction: Transaction = {
       ...{ session: 's', sequence: this.#position, floor: 1, attempt: 1, expiresAt: 1 },
-      ...{ allocations: [], mutations: [{ key: Buffer.from('k'), value }] },
+      ...{ allocations: [], mutations: [{ key: Buffer.of(rowSpace, 1), value }] },
     }
     const timestamp = this.#position * 10
     this.checker.onEffect({ group, position: this.#position, timestamp, transaction })
