@@ -3,6 +3,7 @@
  */
 import { isMicros, isoOf, narrowed } from '../base/datetime.ts'
 import { readGiven } from '../base/arguments.ts'
+import { isText } from '../../schema/values.ts'
 import { StoreError } from '../base/errors.ts'
 import { isLikeMilliseconds } from '../base/given-time.ts'
 import { hiddenIn } from '../base/readable.ts'
@@ -88,6 +89,9 @@ function comparisonOf(where: string, field: string, name: string): IndexComparis
 function valueOf(where: string, place: string, value: unknown): IndexValue {
   switch (typeof value) {
     case 'string':
+      // Half of a surrogate pair is in no entry: the query would find nothing, and say nothing.
+      if (isText(value)) return value
+      throw wrong(where, place, value, 'a string of whole characters')
     case 'boolean':
       return value
     case 'bigint': {

@@ -25,7 +25,7 @@ import { intentRules } from './rules.ts'
 /** One byte is a character of a group's name. */
 const group: Rule = {
   accepts: (value) => typeof value === 'string' && isBytesText(value),
-  words: `the name of a group: 1 to ${keyBytesMax} bytes, each as a character`,
+  words: `the name of a group: a string of 1 to ${keyBytesMax} characters, each of which is one byte`,
 }
 
 function isBytesText(text: string): boolean {

@@ -21,7 +21,7 @@ import {
   type Rules,
 } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
-import { microsOfGiven, storeTime } from '../base/given-time.ts'
+import { isLikeMilliseconds, microsOfGiven, storeTime } from '../base/given-time.ts'
 import { batchItemsMax } from '../base/limits.ts'
 import { errorOf } from '../base/problem.ts'
 import { elementsOf, hiddenIn, isList, isReadable } from '../base/readable.ts'
@@ -120,9 +120,18 @@ export const buildRules: Rules<BuildOptions> = {
   rowsAtOnce: wholeFrom(1, upkeepBounds.rowsAtOnceMax),
 }
 export const cellBuildRules: Rules<CellBuildOptions> = { ...buildRules, shards: someShards }
+const filledText: Rule = {
+  accepts: (value) => typeof value === 'string' && value.length > 0,
+  words: 'a string that is not empty',
+}
+/** Taken for microseconds, milliseconds would be a moment of 1970: every intent would have expired. */
+const micros: Rule = {
+  accepts: (value) => typeof value === 'number' && !isLikeMilliseconds(value),
+  words: 'microseconds since 1970, as error.detail.intent has them',
+}
 /** As `error.detail.intent` names it, or as a transaction was given it. */
 export const intentRules: Rules<Submission['intent']> = {
-  ...{ session: text, sequence: number, expiresAt: number, floor: number },
+  ...{ session: filledText, sequence: number, expiresAt: micros, floor: number },
 }
 
 /** The name and the options of a call that looks after one index; `call` is 'indexes.build'. */

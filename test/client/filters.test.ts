@@ -52,6 +52,7 @@ test.each<readonly [unknown, string]>([
   [{ n: { gt: [1] } }, 'index ix: n.gt is a list'],
   [{ n: () => 1 }, 'index ix: n is a function'],
   [{ n: new Map() }, 'index ix: n is an object'],
+  [{ n: 'a\ud800' }, 'expected a string of whole characters'],
   [{ n: Number.NaN }, 'index ix: n is NaN; expected a finite number'],
   [{ n: { lt: Number.POSITIVE_INFINITY } }, 'index ix: n.lt is Infinity; expected a finite number'],
   [

@@ -54,6 +54,17 @@ test.each<readonly [string, (client: ReturnType<typeof bench>['client']) => unkn
     /the lock: unknown member "wait"/,
   ],
   [
+    'an intent whose time is milliseconds',
+    ({ groups }) =>
+      groups.outcome(group, { session: 's', sequence: 1, expiresAt: 1_795_796_417_499 }, 1_000),
+    /the intent: expiresAt is 1795796417499; expected microseconds/,
+  ],
+  [
+    'an intent without a session',
+    ({ groups }) => groups.outcome(group, { session: '', sequence: 1 }, 1_000),
+    /the intent: session is ""; expected a string that is not empty/,
+  ],
+  [
     'batchs for batch',
     async ({ queues }) =>
       queues.consume(typed<HandleCall>({ queue: 'A.b', handle: work, batchs: 3 })),
