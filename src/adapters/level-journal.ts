@@ -82,7 +82,7 @@ function damaged(records: number, offset: number): Journal {
 /**
  * Called in order with every record of a damaged journal, whole or as it is: undefined for one or more that
  * cannot be made out. A checksum that fails says nothing of the length beside it, which mostly is right. The
- * caller, which knows the form of records, judges what is in one. `isNewest`: its end may be torn.
+ * caller, which knows the form of records, judges their content. `isNewest`: the end of this flush may be torn.
  */
 export async function salvageJournal(
   file: PacedFile,

@@ -170,7 +170,8 @@ export function readGiven<Value>(where: string, read: () => Value): Value {
 
 /**
  * The members of an object that a program gives, each read once; those that are absent are not there. Throws `invalid`
- * for what is no object, for a member of another name, and for what copying would lose. `words` says what is expected.
+ * for a value that is no object, for an unknown member, and for members that a copy would lose.
+ * `words` names the expected value.
  */
 export function givenMembers(
   call: string,

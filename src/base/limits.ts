@@ -26,7 +26,7 @@ export const frameBytesMax: number = 16 * 1024 * 1024
 export const batchItemsMax = 1000
 export const pageItemsMax = 1000
 export const tailWaitSecondsMax = 60
-/** Groups in one answer to who has something under a topic on its worklist. */
+/** Groups in one answer to the question which groups have rows under a topic of their worklists. */
 export const listedGroupsMax = 1000
 
 /** The bounds and delays that a replica runs under. Milliseconds, bytes and counts, as named. */

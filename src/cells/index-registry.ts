@@ -35,7 +35,7 @@ export interface KnownIndex {
   readonly declaredAt: number
   /** A dropping one is not kept any more, and its entries are being cleared. */
   readonly state: IndexState
-  /** All sets have what is said here, but for how far a build or a drop has come. */
+  /** All sets have this definition and state; they may lack the progress of a build or a drop. */
   readonly isSpread: boolean
   /**
    * Its row in the registry cannot be read, so the definition has a name and no fields. Writers do not keep

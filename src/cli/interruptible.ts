@@ -15,7 +15,7 @@ export interface LongWork {
 
 /**
  * The first SIGINT (Ctrl-C), SIGTERM or SIGHUP aborts the signal that `work` is given; when that has ended, this throws
- * what was done. A second one ends the process at once, with the same words.
+ * what was done. A second signal ends the process at once; the command prints the same words.
  */
 export async function interruptible<Value>(
   { name, done, advice }: LongWork,

@@ -31,7 +31,7 @@ export interface AskedFilters {
 }
 
 /**
- * Throws `invalid` for what is no filter: the query would ignore it, and find more entries than its caller
+ * Throws `invalid` for a value that is no filter: the query would ignore it, and find more entries than its caller
  * wants. A field that is named and undefined is none either. `where` is 'index trips_by_city'.
  */
 export function filtersOf(given: IndexWhere, where: string): AskedFilters {
@@ -40,10 +40,10 @@ export function filtersOf(given: IndexWhere, where: string): AskedFilters {
 
 /** The same of anything. */
 export function filtersOfGiven(asked: unknown, where: string): AskedFilters {
-  const fields = membersOf(asked, where, 'what is asked')
+  const fields = membersOf(asked, where, 'the query')
   if (fields === undefined) {
     const words = 'an object of fields, each with a value or comparisons'
-    throw wrong(where, 'what is asked', asked, words)
+    throw wrong(where, 'the query', asked, words)
   }
   const dates = new Set<string>()
   const filters = fields.flatMap(([field, one]): readonly IndexFilter[] => {

@@ -29,7 +29,7 @@ export function checkDefined(schema: unknown): void {
   )
 }
 
-/** The model of a schema that is given, read once: its own, or itself. Throws `invalid` for what is none. */
+/** The model of a schema: of what `defineSchema` gives, or the given model itself. Throws `invalid` for other values. */
 export function modelOf(schema: unknown): Schema {
   const call = 'client.applySchema'
   const model = memberOf(schema, 'model')

@@ -107,10 +107,10 @@ export function checkFrom(call: string, given: unknown): void {
 }
 
 export function checkAsked(call: string, given: unknown): void {
-  checkArgument(call, 'what is read first', given, object)
+  checkArgument(call, 'the first read', given, object)
   if (!isObject(given)) return
-  checkArgument(call, 'keys', givenMember(`${call}: what is read first`, given, 'keys'), bytesList)
-  const asked: unknown = givenMember(`${call}: what is read first`, given, 'range')
+  checkArgument(call, 'keys', givenMember(`${call}: the first read`, given, 'keys'), bytesList)
+  const asked: unknown = givenMember(`${call}: the first read`, given, 'range')
   if (asked !== undefined) checkRange(call, asked)
 }
 

@@ -4,6 +4,7 @@ import { stat, statfs } from 'node:fs/promises'
 import { secretProblem, shortSecretProblem } from '../base/secret-text.ts'
 import { textOfUtf8 } from '../base/utf8.ts'
 import { readBounded } from '../adapters/bounded-file.ts'
+import { systemClock } from '../adapters/system-clock.ts'
 import type { ConfigSources, EffectiveSetting } from './gather.ts'
 import {
   parseYaml,
@@ -127,7 +128,7 @@ async function withFiles<Config extends FileNames>(
   if (tls !== undefined && config.tls !== undefined) {
     const found = tlsProblem(tls, config.tls)
     if (found !== undefined) problems.push(problemAt(origins, found.setting, found.text))
-    else warnings.push(...tlsWarnings(tls, config.tls, names, Date.now()))
+    else warnings.push(...tlsWarnings(tls, config.tls, names, systemClock.wallMicros() / 1000))
   }
   const { data } = config
   const unfit = data === undefined ? undefined : await dataProblem(data)

@@ -61,13 +61,13 @@ test.each<readonly [unknown, string]>([
   ],
   [{ n: 2n ** 70n }, 'index ix: n is 1180591620717411303424n; expected a bigint of microseconds'],
   [{ n: Symbol('x') }, 'index ix: n is a symbol'],
-  ['k', 'index ix: what is asked is "k"; expected an object of fields'],
-  [null, 'index ix: what is asked is null'],
-  [undefined, 'index ix: what is asked is absent'],
-  [[{ k: 'a' }], 'index ix: what is asked is a list'],
+  ['k', 'index ix: the query is "k"; expected an object of fields'],
+  [null, 'index ix: the query is null'],
+  [undefined, 'index ix: the query is absent'],
+  [[{ k: 'a' }], 'index ix: the query is a list'],
   [
     new Map([['k', 'a']]),
-    'index ix: what is asked is an object of the class Map; expected an object of fields',
+    'index ix: the query is an object of the class Map; expected an object of fields',
   ],
 ])('%o is refused, and not passed over', (where, words) => {
   let error: unknown

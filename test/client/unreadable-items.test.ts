@@ -124,7 +124,7 @@ test('what a cell says when it is read once is what is put and asked for', async
 })
 
 test.each<[string, object, string]>([
-  ['a field', throwing('city'), 'index by_city: what is asked cannot be read: Error: boom'],
+  ['a field', throwing('city'), 'index by_city: the query cannot be read: Error: boom'],
   ['a comparison', { city: throwing('gte') }, 'index by_city: city cannot be read: Error: boom'],
   ['a symbol', { city: { gte: 1, [symbol]: 1 } }, 'city has a member that a symbol names'],
 ])('a query with %s that cannot be read is refused in words', async (_, where, words) => {
