@@ -1,4 +1,9 @@
-/** Ends a run with one plain line, `N passed, N failed, N skipped`, for whatever reads the output. */
+/**
+ * Ends a run with one plain line, `N passed, N failed, N skipped`, for whatever reads the output. Before it, each
+ * failure has a line of its own, `failed: FILE: TEST: MESSAGE`, so that the end of a long output tells all; a test that passed when it was tried again has
+ * one that begins with `flaky`.
+ */
+import { relative } from 'node:path'
 import type { Reporter, SerializedError, TestModule } from 'vitest/node'
 
 /** A file that cannot be loaded and an error outside any test count as failures. */
@@ -17,8 +22,37 @@ export function summarize(
   return `${counts.passed} passed, ${failed} failed, ${counts.skipped} skipped`
 }
 
+/** The first line of each failure's message, with the file and the test; flaky tests too. */
+export function listFailures(
+  modules: readonly TestModule[],
+  unhandledErrors: readonly SerializedError[],
+  root: string = process.cwd(),
+): readonly string[] {
+  const lines: string[] = []
+  const add = (where: string, errors: readonly SerializedError[] = [], kind = 'failed'): void => {
+    const [first = ''] = (errors[0]?.message ?? 'it did not end').split('\n')
+    lines.push(`${kind}: ${where}: ${first}`)
+  }
+  for (const module of modules) {
+    const file = relative(root, module.moduleId)
+    if (module.errors().length > 0) add(file, module.errors())
+    for (const suite of module.children.allSuites()) {
+      if (suite.errors().length > 0) add(`${file}: ${suite.fullName}`, suite.errors())
+    }
+    for (const test of module.children.allTests()) {
+      const { state, errors } = test.result()
+      const name = `${file}: ${test.fullName}`
+      if (state === 'failed' || state === 'pending') add(name, errors)
+      else if (test.diagnostic()?.flaky === true) add(name, errors, 'flaky')
+    }
+  }
+  for (const error of unhandledErrors) add('outside any test', [error])
+  return lines
+}
+
 export default class PlainLineReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly SerializedError[]): void {
+    for (const line of listFailures(modules, unhandledErrors)) process.stdout.write(`${line}\n`)
     process.stdout.write(`${summarize(modules, unhandledErrors)}\n`)
   }
 }
