@@ -1,0 +1,169 @@
+/**
+ * A journal in an ordered store: LevelDB, or the simulator's disk. A flush is a value under an ascending key:
+ * LevelDB's cost is by key, not by byte, and ascending keys cost half of random ones. Records stand under their
+ * names.
+ *
+ * Flushes that are given up leave along with later writes, some with each: their deletion alone is worth no
+ * sync. A crash brings none back that was deleted, and the owner gives up the others again.
+ */
+import { bufferOf, readCount, writeCount } from '../base/bytes.ts'
+import { StoreError } from '../base/errors.ts'
+import type {
+  Journal,
+  JournalFlush,
+  JournalRecord,
+  JournalWrite,
+  LostWrites,
+} from '../ports/journal.ts'
+import type {
+  CheckPace,
+  JournalDamage,
+  KeyValue,
+  OrderedStore,
+  Put,
+  Range,
+} from '../ports/storage.ts'
+
+const flushPrefix = 'f'.charCodeAt(0)
+const flushKeyBytes = 9
+/** Flushes that one write deletes: few, so that no commit waits for them. */
+const dropsPerWrite = 32
+
+/** The key of a flush. Keys of flushes ascend with their numbers. */
+export function flushKey(number: number): Buffer {
+  const key = Buffer.allocUnsafe(flushKeyBytes)
+  key[0] = flushPrefix
+  writeCount(key, number, 1)
+  return key
+}
+
+/** The number in a flush's key; undefined for any other key. */
+export function numberOfKey(key: Uint8Array): number | undefined {
+  const isFlush = key.length === flushKeyBytes && key[0] === flushPrefix
+  return isFlush ? readCount(bufferOf(key), 1) : undefined
+}
+
+/** The keys of all flushes from `number` on. */
+export function flushesFrom(number: number): { readonly gte: Uint8Array; readonly lt: Uint8Array } {
+  return { gte: flushKey(number), lt: Buffer.from([flushPrefix + 1]) }
+}
+
+/** The key of a record. */
+export function recordKey(name: string): Buffer {
+  return Buffer.from(name)
+}
+
+export class OrderedJournal implements Journal {
+  readonly lost: LostWrites | undefined
+  readonly check: ((pace?: CheckPace) => Promise<void>) | undefined
+  readonly #store: OrderedStore
+  /** Flushes from `#dropFrom` on, below `#dropTo`, are to be deleted. */
+  #dropFrom = 0
+  #dropTo = 0
+
+  constructor(store: OrderedStore) {
+    this.#store = store
+    this.lost = store.damage && lostWrites(store, store.damage)
+    this.check = store.check && ((pace) => store.check?.('all', pace) ?? Promise.resolve())
+  }
+
+  record(name: string): Uint8Array | undefined {
+    return this.#store.getSync(recordKey(name))
+  }
+
+  read(number: number): Uint8Array | undefined {
+    return this.#store.getSync(flushKey(number))
+  }
+
+  scan(number: number): AsyncIterable<readonly JournalFlush[]> {
+    return new FlushScan(this.#store.scan(flushesFrom(number)))
+  }
+
+  async last(): Promise<number> {
+    return (await this.#end({ ...flushesFrom(0), reverse: true })) ?? 0
+  }
+
+  async #end(range: Range): Promise<number | undefined> {
+    for await (const rows of this.#store.scan({ ...range, limit: 1 })) return asFlush(rows[0])?.number
+    return undefined
+  }
+
+  append(flush: JournalFlush, records: readonly JournalRecord[] = []): Promise<void> {
+    return this.#store.write([...this.#drops(), ...putsOf({ flushes: [flush], records })])
+  }
+
+  checkpoint(records: readonly JournalRecord[]): Promise<void> {
+    return this.#store.write([...this.#drops(), ...putsOf({ flushes: [], records })])
+  }
+
+  async drop(first: number): Promise<void> {
+    const isFirst = this.#dropTo === 0
+    this.#dropTo = Math.max(this.#dropTo, first)
+    if (!isFirst) return
+    const oldest = await this.#end(flushesFrom(0))
+    this.#dropFrom = oldest ?? this.#dropTo
+  }
+
+  #drops(): readonly Put[] {
+    if (this.#dropFrom === 0) return []
+    const puts: Put[] = []
+    while (this.#dropFrom < this.#dropTo && puts.length < dropsPerWrite) {
+      puts.push({ key: flushKey(this.#dropFrom) })
+      this.#dropFrom += 1
+    }
+    return puts
+  }
+
+  close(): Promise<void> {
+    return this.#store.close()
+  }
+}
+
+function putsOf({ flushes, records }: JournalWrite): readonly Put[] {
+  return [
+    ...records.map(({ name, value }) => ({ key: recordKey(name), value })),
+    ...flushes.map(({ number, bytes }) => ({ key: flushKey(number), value: bytes })),
+  ]
+}
+
+function lostWrites(store: OrderedStore, { what, batches, done }: JournalDamage): LostWrites {
+  return {
+    what,
+    writes: batches.map((puts) => puts?.flatMap(({ value }) => (value === undefined ? [] : [value]))),
+    async putBack(found) {
+      await store.write(putsOf(found))
+      await done()
+    },
+  }
+}
+
+function asFlush(row: KeyValue | undefined): JournalFlush | undefined {
+  if (row === undefined) return undefined
+  const number = numberOfKey(row.key)
+  if (number === undefined) throw new StoreError('corrupt', 'a key among the flushes is of no flush')
+  return { number, bytes: row.value }
+}
+
+/** An object and not a generator: a generator adds its turns to each chunk. */
+class FlushScan implements AsyncIterableIterator<readonly JournalFlush[]> {
+  readonly #rows: AsyncIterator<readonly KeyValue[]>
+
+  constructor(rows: AsyncIterable<readonly KeyValue[]>) {
+    this.#rows = rows[Symbol.asyncIterator]()
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  async next(): Promise<IteratorResult<readonly JournalFlush[], undefined>> {
+    const { done, value } = await this.#rows.next()
+    if (done === true) return { done: true, value: undefined }
+    return { done: false, value: value.flatMap((row) => asFlush(row) ?? []) }
+  }
+
+  async return(): Promise<IteratorResult<readonly JournalFlush[], undefined>> {
+    await this.#rows.return?.()
+    return { done: true, value: undefined }
+  }
+}
