@@ -10,6 +10,7 @@ const drawing = `
 base
 schema       base
 ports        base
+journal      base ports
 group        base
 time         base ports
 paxos        base
@@ -34,18 +35,18 @@ config       base cells adapters
 client       base schema ports group time txn worklist queues indexes tables cells wire
              wire/client adapters
 triggers     base schema ports time txn tables cells adapters client
-node         base ports group placement replication store peers replica txn worklist queues
+node         base ports journal group placement replication store peers replica txn worklist queues
              tables cells wire wire/peer wire/client adapters config client
 gateway      base ports txn cells wire/client adapters config client node
 cli          base schema txn queues indexes tables cells adapters config client triggers node
              gateway
 src          base group txn queues indexes tables cells client
 docs         triggers src
-sim          base schema ports group time paxos placement lease replication store log peers
+sim          base schema ports journal group time paxos placement lease replication store log peers
              replica txn worklist queues indexes tables cells wire/peer wire/client adapters
              client triggers node gateway cli
 bench        base schema placement txn queues tables cells adapters client triggers cli sim
-test         base schema ports group time paxos placement lease replication store log peers
+test         base schema ports journal group time paxos placement lease replication store log peers
              replica txn worklist queues indexes tables cells wire wire/peer wire/client adapters
              config client triggers node gateway cli src sim bench
 `

@@ -2,11 +2,11 @@
  * LOG-9: when a node remembers how far it need not ask a peer for digests again, it durably has all
  * that the peer's flushes through there tell of: in its log, or applied.
  */
+import { numberOfKey } from '../../src/journal/ordered-journal.ts'
 import { assert } from '../../src/base/assert.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import { unpack } from '../../src/base/pack.ts'
 import type { Put } from '../../src/ports/storage.ts'
-import { numberOfKey } from '../../src/log/flush.ts'
 import { decodeStored, nameKey } from '../../src/store/row-format.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
 import type { Referee } from './referee.ts'
@@ -53,7 +53,7 @@ export class DigestChecker {
       raise(positions, group, position)
       raise(highest, group, position)
     }
-    flushes.set(numberOfKey(key), positions)
+    flushes.set(numberOfKey(key) ?? 0, positions)
   }
 
   /** The node's data disk is replaced: the checker looks at its memory of peers anew. */

@@ -1,10 +1,9 @@
 /** The log records in what became durable on a log disk. */
+import { numberOfKey } from '../../src/journal/ordered-journal.ts'
 import { present } from '../../src/base/assert.ts'
 import type { Put } from '../../src/ports/storage.ts'
-import { decodeFlush, flushKey, readPayload, type RecordHeader } from '../../src/log/flush.ts'
+import { decodeFlush, readPayload, type RecordHeader } from '../../src/log/flush.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
-
-const flushKeySample = flushKey(1)
 
 /** The records of a flush; of another row of the log store, none. */
 export function recordsOf(put: Put): readonly LogRecord[] {
@@ -28,8 +27,7 @@ export function recordsLeftOf(put: Put): readonly LogRecord[] {
 }
 
 function flushIn({ key, value }: Put): Uint8Array | undefined {
-  const isFlush = key.length === flushKeySample.length && key[0] === flushKeySample[0]
-  return isFlush ? value : undefined
+  return numberOfKey(key) === undefined ? undefined : value
 }
 
 /** The record with its value, or undefined when the value is damaged. */

@@ -3,10 +3,10 @@
  * each peer what it remembered, or that it has to be told, and keeps in its log that something was
  * found.
  */
+import { flushesFrom, numberOfKey, recordKey } from '../../src/journal/ordered-journal.ts'
 import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
-import { flushesFrom, numberOfKey } from '../../src/log/flush.ts'
-import { damagesKey, decodeDamages, type LogDamage } from '../../src/log/log-mending.ts'
-import { decodeMemory, memoryKey } from '../../src/log/peer-memory.ts'
+import { damagesName, decodeDamages, type LogDamage } from '../../src/log/log-mending.ts'
+import { decodeMemory, memoryName } from '../../src/log/peer-memory.ts'
 import type { DiskImage, SimDisk } from '../world/disk.ts'
 import type { Referee } from './referee.ts'
 
@@ -28,14 +28,14 @@ export function checkMended(node: string, log: SimDisk, referee: Referee): void 
 }
 
 function damagesOf(image: DiskImage): readonly LogDamage[] {
-  const value = image.get(latin1(damagesKey))
+  const value = image.get(latin1(recordKey(damagesName)))
   return (value && decodeDamages(value)) ?? []
 }
 
 function lastFlushIn(image: DiskImage): number {
   const { gte, lt } = flushesFrom(1)
   const keys = [...image.keys()].filter((key) => key >= latin1(gte) && key < latin1(lt))
-  return Math.max(0, ...keys.map((key) => numberOfKey(fromLatin1(key))))
+  return Math.max(0, ...keys.map((key) => numberOfKey(fromLatin1(key)) ?? 0))
 }
 
 function isOlder(now: DiskImage, before: DiskImage): boolean {
@@ -50,6 +50,6 @@ function isOlder(now: DiskImage, before: DiskImage): boolean {
 }
 
 function memoryIn(image: DiskImage): ReturnType<typeof decodeMemory> {
-  const value = image.get(latin1(memoryKey))
+  const value = image.get(latin1(recordKey(memoryName)))
   return value && decodeMemory(value)
 }

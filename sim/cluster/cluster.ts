@@ -7,6 +7,8 @@ import { clusterId, nodeId, type ClusterId, type GroupId, type NodeId } from '..
 import { placementOver, type Placement } from '../../src/placement/placement.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Random } from '../../src/ports/random.ts'
+import { OrderedJournal } from '../../src/journal/ordered-journal.ts'
+import type { Journal } from '../../src/ports/journal.ts'
 import type { OrderedStore, Put } from '../../src/ports/storage.ts'
 import type { Trace } from '../../src/ports/trace.ts'
 import type { Transport } from '../../src/ports/transport.ts'
@@ -40,7 +42,7 @@ export interface ProgramPorts<ClientFrame> {
   readonly clock: Clock
   readonly random: Random
   readonly trace: Trace
-  readonly log: OrderedStore
+  readonly log: Journal
   readonly data: OrderedStore
   readonly peers: Transport<PeerFrame>
   readonly clients: Transport<ClientFrame>
@@ -399,7 +401,7 @@ export class Cluster<P extends Program, ClientFrame> {
         const peers = this.#peerNetwork.attach(process, before)
         const clients = this.clientNetwork.attach(process, [])
         const elsewhere = this.#linksElsewhere(process)
-        const stores = { log: log.open(process), data: data.open(process) }
+        const stores = { log: new OrderedJournal(log.open(process)), data: data.open(process) }
         return open(
           { clock, random, trace, ...stores, peers, clients, elsewhere },
           { node: name, cluster: clusterName, placement: this.placement, limits },

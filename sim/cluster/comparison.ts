@@ -2,6 +2,7 @@
  * Compares all replicas with the model and with one another, once everything is quiet: replicas
  * that are behind, each one's rows, and its cells as read through it.
  */
+import { flushesFrom } from '../../src/journal/ordered-journal.ts'
 import { AssertionError } from '../../src/base/assert.ts'
 import { StoreError } from '../../src/base/errors.ts'
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
@@ -19,7 +20,6 @@ import type { StoredLogPage } from '../../src/cells/operation.ts'
 import type { Outcome } from '../../src/base/problem.ts'
 import type { ClientFrame } from '../../src/wire/client/client-message.ts'
 import type { Node } from '../../src/node/compose.ts'
-import { flushesFrom } from '../../src/log/flush.ts'
 import { seenOf, textOf } from '../workloads/cell-reads.ts'
 import { datastore } from '../workloads/cell-workload.ts'
 import { RowSum } from '../checkers/row-sum.ts'

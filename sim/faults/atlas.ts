@@ -12,11 +12,12 @@
  *
  * A node that rightly refuses its log stays down for the rest of the run.
  */
+import { flushesFrom, numberOfKey, recordKey } from '../../src/journal/ordered-journal.ts'
 import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { StoreError } from '../../src/base/errors.ts'
-import { decodeFlush, flushesFrom, numberOfKey } from '../../src/log/flush.ts'
-import { decodeMeta, metaKey } from '../../src/log/log-meta.ts'
-import { decodeMemory, memoryKey } from '../../src/log/peer-memory.ts'
+import { decodeFlush } from '../../src/log/flush.ts'
+import { decodeMeta, metaName } from '../../src/log/log-meta.ts'
+import { decodeMemory, memoryName } from '../../src/log/peer-memory.ts'
 import type { DiskImage, SimDisk } from '../world/disk.ts'
 
 /** The treatment of a node that would not start, or stopped by itself. */
@@ -146,7 +147,7 @@ export class Atlas {
         if (node === peer || !sound.includes(peer) || own === undefined || its === undefined)
           continue
         const [noted, last] = [storedFlushOf(own, peer), its.durableKeys(flushesFrom(1)).at(-1)]
-        const wanted = last === undefined ? 0 : numberOfKey(fromLatin1(last))
+        const wanted = last === undefined ? 0 : (numberOfKey(fromLatin1(last)) ?? 0)
         if (noted < wanted) lacking.push(`${node} has noted flush ${noted} of ${peer}'s ${wanted}`)
       }
     }
@@ -180,7 +181,7 @@ export function lastFlushOf(image: DiskImage): number {
  * Whether the image is that of a sound log which has been used: it has a record of its identity.
  */
 export function isUsedLog(image: DiskImage): boolean {
-  const meta = image.get(latin1(metaKey))
+  const meta = image.get(latin1(recordKey(metaName)))
   return meta !== undefined && isIdentity(meta)
 }
 
@@ -196,7 +197,7 @@ function isIdentity(meta: Uint8Array): boolean {
 
 /** How far `peer`'s log was, as a log disk durably knows it. */
 function storedFlushOf(log: SimDisk, peer: string): number {
-  const value = log.durableValue(latin1(memoryKey))
+  const value = log.durableValue(latin1(recordKey(memoryName)))
   const known = value === undefined ? undefined : decodeMemory(value)
   return known?.find(({ node }) => node === peer)?.durableFlush ?? 0
 }

@@ -2,9 +2,10 @@
  * Faults of disks. The atlas decides which disk may be damaged, and how: a fault that it does not
  * allow is skipped.
  */
+import { flushesFrom } from '../../src/journal/ordered-journal.ts'
 import { present, unreachable } from '../../src/base/assert.ts'
 import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
-import { decodeFlush, flushesFrom } from '../../src/log/flush.ts'
+import { decodeFlush } from '../../src/log/flush.ts'
 import { allPositions, allStates, positionBytes } from '../../src/store/row-format.ts'
 import { isUsedLog } from './atlas.ts'
 import { parseGroupKey } from '../checkers/data-disks.ts'

@@ -8,8 +8,8 @@ export const journalMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/log/log-recovery.ts',
-        find: '  await mendLog(store, owner, trace)\n',
-        replace: '  await store.damage?.done()\n',
+        find: '  await mendLog(journal, owner, trace)\n',
+        replace: '  await journal.lost?.putBack({ flushes: [], records: [] })\n',
       },
     ],
   },
@@ -19,8 +19,8 @@ export const journalMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/log/log-mending.ts',
-        find: '    } else if (!isWhole) mayEndEarly = true\n',
-        replace: '    }\n',
+        find: '    if (!isWhole && !hasFlush) mayEndEarly = true\n',
+        replace: '',
       },
     ],
   },
@@ -41,8 +41,8 @@ export const journalMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/log/log-mending.ts',
-        find: '  const left = sift(damage)\n',
-        replace: '  const left = sift(damage)\n  await damage.done()\n',
+        find: '  const left = sift(lost)\n',
+        replace: '  const left = sift(lost)\n  await lost.putBack({ flushes: [], records: [] })\n',
       },
     ],
   },

@@ -55,7 +55,6 @@ export function recordKey(name: string): Buffer {
 
 export class OrderedJournal implements Journal {
   readonly lost: LostWrites | undefined
-  readonly check: ((pace?: CheckPace) => Promise<void>) | undefined
   readonly #store: OrderedStore
   /** Flushes from `#dropFrom` on, below `#dropTo`, are to be deleted. */
   #dropFrom = 0
@@ -64,7 +63,6 @@ export class OrderedJournal implements Journal {
   constructor(store: OrderedStore) {
     this.#store = store
     this.lost = store.damage && lostWrites(store, store.damage)
-    this.check = store.check && ((pace) => store.check?.('all', pace) ?? Promise.resolve())
   }
 
   record(name: string): Uint8Array | undefined {
@@ -84,7 +82,8 @@ export class OrderedJournal implements Journal {
   }
 
   async #end(range: Range): Promise<number | undefined> {
-    for await (const rows of this.#store.scan({ ...range, limit: 1 })) return asFlush(rows[0])?.number
+    for await (const rows of this.#store.scan({ ...range, limit: 1 }))
+      return asFlush(rows[0])?.number
     return undefined
   }
 
@@ -114,6 +113,10 @@ export class OrderedJournal implements Journal {
     return puts
   }
 
+  async check(pace?: CheckPace): Promise<void> {
+    await this.#store.check?.('all', pace)
+  }
+
   close(): Promise<void> {
     return this.#store.close()
   }
@@ -129,7 +132,7 @@ function putsOf({ flushes, records }: JournalWrite): readonly Put[] {
 function lostWrites(store: OrderedStore, { what, batches, done }: JournalDamage): LostWrites {
   return {
     what,
-    writes: batches.map((puts) => puts?.flatMap(({ value }) => (value === undefined ? [] : [value]))),
+    writes: batches.flatMap(valuesOf),
     async putBack(found) {
       await store.write(putsOf(found))
       await done()
@@ -137,10 +140,20 @@ function lostWrites(store: OrderedStore, { what, batches, done }: JournalDamage)
   }
 }
 
+/** The values of a write. It deletes flushes that were given up; any other deletion is none of this journal's. */
+function valuesOf(puts: readonly Put[] | undefined): (readonly Uint8Array[] | undefined)[] {
+  if (puts === undefined) return [undefined]
+  const values = puts.flatMap(({ value }) => (value === undefined ? [] : [value]))
+  const isKnown = ({ key, value }: Put): boolean =>
+    value !== undefined || numberOfKey(key) !== undefined
+  return puts.every(isKnown) ? [values] : [values, undefined]
+}
+
 function asFlush(row: KeyValue | undefined): JournalFlush | undefined {
   if (row === undefined) return undefined
   const number = numberOfKey(row.key)
-  if (number === undefined) throw new StoreError('corrupt', 'a key among the flushes is of no flush')
+  if (number === undefined)
+    throw new StoreError('corrupt', 'a key among the flushes is of no flush')
   return { number, bytes: row.value }
 }
 

@@ -1,15 +1,8 @@
 /** Flushes read back from the disk, the last few kept: neighbours in a log share them. */
-import type { OrderedStore } from '../ports/storage.ts'
-import {
-  decodeFlush,
-  flushKey,
-  isSoundFlush,
-  pieceAt,
-  readPayload,
-  type RecordHeader,
-} from './flush.ts'
+import type { Journal } from '../ports/journal.ts'
+import { decodeFlush, isSoundFlush, pieceAt, readPayload, type RecordHeader } from './flush.ts'
 import { digestBytesMax } from './flush-ledger.ts'
-import { getChecked } from '../store/read-store.ts'
+import { readFlush } from './journal-reads.ts'
 import type { Place } from './settled.ts'
 
 /**
@@ -19,13 +12,13 @@ import type { Place } from './settled.ts'
 const keptBytesMax = 2 * digestBytesMax
 
 export class FlushReader {
-  readonly #store: OrderedStore
+  readonly #journal: Journal
   /** In order of use, the longest unused first. */
   readonly #kept = new Map<number, Uint8Array>()
   #keptBytes = 0
 
-  constructor(store: OrderedStore) {
-    this.#store = store
+  constructor(journal: Journal) {
+    this.#journal = journal
   }
 
   /** A copy of the value at `place`, or undefined when the disk no longer holds what was written. */
@@ -53,7 +46,7 @@ export class FlushReader {
       this.#kept.set(number, kept)
       return kept
     }
-    const read = getChecked(this.#store, flushKey(number))
+    const read = readFlush(this.#journal, number)
     if (read === undefined || read === 'damaged') return undefined
     if (!isSoundFlush(read, number)) return undefined
     this.#kept.set(number, read)

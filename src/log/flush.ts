@@ -1,6 +1,6 @@
 /**
- * A flush: the acceptor records of all groups that become durable together, as one value under an
- * ascending key. Flush numbers are dense, and each flush names its predecessor's
+ * A flush: the acceptor records of all groups that become durable together, as one value of the
+ * journal. Flush numbers are dense, and each flush names its predecessor's
  * CRC, so that a lost one is seen.
  *
  *   head      format 1 · number 8 · incarnation 8 · predecessor's CRC 4 · counts of groups, ballots
@@ -27,7 +27,6 @@ export const flushRecordsMax = 10_000
 export const recordBytes = 29
 const headBytes = 37
 const crcBytes = 4
-const keyPrefix = 'f'.charCodeAt(0)
 
 const kindCodes = { promise: 1, accept: 2, chosen: 3 } as const
 /** A `chosen` record that brings its value. */
@@ -61,22 +60,6 @@ export interface RecordHeader {
 export interface FlushHeader extends FlushStamp {
   readonly crc: number
   readonly records: readonly RecordHeader[]
-}
-
-export function flushKey(number: number): Buffer {
-  const key = Buffer.allocUnsafe(9)
-  key[0] = keyPrefix
-  writeCount(key, number, 1)
-  return key
-}
-
-export function numberOfKey(key: Uint8Array): number {
-  return readCount(bufferOf(key), 1)
-}
-
-/** The keys of all flushes from `number` on. */
-export function flushesFrom(number: number): { readonly gte: Uint8Array; readonly lt: Uint8Array } {
-  return { gte: flushKey(number), lt: Buffer.from([keyPrefix + 1]) }
 }
 
 /**

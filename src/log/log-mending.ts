@@ -7,14 +7,14 @@
  *         its number what is missing; a memory of peers that may be older than such a batch counts as lost.
  */
 import { assert } from '../base/assert.ts'
-import { bufferOf, latin1 } from '../base/bytes.ts'
-import type { JournalDamage, OrderedStore, Put } from '../ports/storage.ts'
+import { bufferOf } from '../base/bytes.ts'
+import type { Journal, JournalRecord, LostWrites } from '../ports/journal.ts'
 import type { Trace } from '../ports/trace.ts'
 import { corruptLog } from '../store/damage.ts'
-import { decodeFlush, flushKey, type FlushStamp } from './flush.ts'
-import { checkOwner, metaKey, metaOf, type LogMeta, type Owner } from './log-meta.ts'
-import { decodeMemory, encodeLostMemory, memoryKey } from './peer-memory.ts'
-import { getChecked } from '../store/read-store.ts'
+import { decodeFlush } from './flush.ts'
+import { readFlush, readRecord } from './journal-reads.ts'
+import { checkOwner, metaName, metaOf, type LogMeta, type Owner } from './log-meta.ts'
+import { decodeMemory, encodeLostMemory, memoryName } from './peer-memory.ts'
 import { fieldsOf, sealRecord } from './sealed-record.ts'
 
 /** The losses that a log was once found to have, as it keeps them. */
@@ -29,7 +29,7 @@ export interface LogDamage {
   readonly isRenewed: boolean
 }
 
-export const damagesKey: Uint8Array = Buffer.from('damages')
+export const damagesName = 'damages'
 const damagesFormat = 'damages 1'
 /** The last ones are kept. */
 const damagesMax = 20
@@ -40,42 +40,47 @@ const lostFlushesMax = 1000
  * Before anything else is read of the log. Rejects with `corrupt` where it must not be used, with `invalid` where it
  * belongs to another node: nothing is written to it then.
  */
-export async function mendLog(store: OrderedStore, owner: Owner, trace: Trace): Promise<void> {
-  const { damage } = store
-  if (damage === undefined) return
-  const { what } = damage
-  const left = sift(damage)
-  for (const meta of metasIn(store, left)) checkOwner(meta, owner.cluster, owner.node)
+export async function mendLog(journal: Journal, owner: Owner, trace: Trace): Promise<void> {
+  const { lost } = journal
+  if (lost === undefined) return
+  const { what } = lost
+  const left = sift(lost)
+  for (const meta of metasIn(journal, left)) checkOwner(meta, owner.cluster, owner.node)
   if (left.mayEndEarly) {
     throw corruptLog(`${what}; what cannot be read there may have been its last flush`)
   }
-  const known = metasIn(store, left).map((meta) => meta.incarnation)
+  const known = metasIn(journal, left).map((meta) => meta.incarnation)
   // Raised by now it would be no older than its flushes, and still tell of shorter leases than were given.
   if (left.incarnation > Math.max(0, ...known)) {
     throw corruptLog(`${what}; the record of its identity was there`)
   }
-  const lostFlushes = left.afterGaps.flatMap((number) => missingBefore(store, left.puts, number))
-  const { isMemoryOld: isMemoryLost } = left
-  if (isMemoryLost) left.puts.set(latin1(memoryKey), lostMemory)
-  const lost = { lostFlushes: lostFlushes.slice(0, lostFlushesMax), isMemoryLost }
-  const found = { what, ...lost, isRenewed: false }
-  const told = left.puts.get(latin1(damagesKey))?.value
-  const before = told === undefined ? readDamages(store) : decodeDamages(told)
+  const { flushes, records, isMemoryOld: isMemoryLost } = left
+  const lostFlushes = left.afterGaps.flatMap((number) => missingBefore(journal, flushes, number))
+  if (isMemoryLost) records.set(memoryName, lostMemory)
+  const found = {
+    ...{ what, lostFlushes: lostFlushes.slice(0, lostFlushesMax), isMemoryLost },
+    isRenewed: false,
+  }
+  const told = records.get(damagesName)
+  const before = told === undefined ? readDamages(journal) : decodeDamages(told)
   const damages = [...(before ?? []), found].slice(-damagesMax)
-  const isOld = isMemoryLost && left.puts.get(latin1(memoryKey)) !== lostMemory
+  const isOld = isMemoryLost && records.get(memoryName) !== lostMemory
   assert(!isOld && !left.mayEndEarly, 'LOG-13: a log is used that may be older than it was')
-  await store.write([...left.puts.values(), damagesPut(damages)])
-  await damage.done()
+  records.delete(damagesName)
+  await lost.putBack({
+    flushes: [...flushes].map(([number, bytes]) => ({ number, bytes })),
+    records: [...[...records].map(([name, value]) => ({ name, value })), damagesRecord(damages)],
+  })
   trace.mark('damaged_journal_mended')
   if (isMemoryLost) trace.mark('peer_memory_lost_with_journal')
   if (lostFlushes.length > 0) trace.mark('flush_lost_with_journal')
 }
 
-const lostMemory: Put = { key: memoryKey, value: encodeLostMemory() }
+const lostMemory: Uint8Array = encodeLostMemory()
 
 /** Those that are to be had of the folder's own record, which may be of several openings. */
-function metasIn(store: OrderedStore, { puts }: Left): readonly LogMeta[] {
-  const found = [getChecked(store, metaKey), puts.get(latin1(metaKey))?.value]
+function metasIn(journal: Journal, { records }: Left): readonly LogMeta[] {
+  const found = [readRecord(journal, metaName), records.get(metaName)]
   return found.flatMap((bytes) => {
     const meta = bytes === undefined || bytes === 'damaged' ? undefined : metaOf(bytes)
     return meta === undefined ? [] : [meta]
@@ -84,8 +89,10 @@ function metasIn(store: OrderedStore, { puts }: Left): readonly LogMeta[] {
 
 /** The content that could be made out of a journal. */
 interface Left {
-  /** The puts to write back, by key: the newest of each. */
-  readonly puts: Map<string, Put>
+  /** The flushes to write back, by number. */
+  readonly flushes: ReadonlyMap<number, Uint8Array>
+  /** The records to write back, by name: the newest of each. */
+  readonly records: Map<string, Uint8Array>
   /** The highest that a flush names. */
   readonly incarnation: number
   /** The flushes that come next after something that cannot be made out. */
@@ -96,72 +103,67 @@ interface Left {
   readonly isMemoryOld: boolean
 }
 
-function sift({ batches }: JournalDamage): Left {
-  const puts = new Map<string, Put>()
+function sift({ writes }: LostWrites): Left {
+  const flushes = new Map<number, Uint8Array>()
+  const records = new Map<string, Uint8Array>()
   const afterGaps: number[] = []
   let incarnation = 0
   let [mayEndEarly, isMemoryOld] = [false, false]
-  for (const batch of batches) {
-    const known = batch?.map(madeOut) ?? [undefined]
-    const isWhole = !known.includes(undefined)
-    const found = known.filter((one) => one !== undefined)
-    for (const { put } of found) puts.set(latin1(put.key), put)
-    // A batch has one flush at most.
-    const flush = found.find((one) => one.flush !== undefined)?.flush
-    if (flush !== undefined) {
-      if (mayEndEarly) afterGaps.push(flush.number)
-      incarnation = Math.max(incarnation, flush.incarnation)
-      mayEndEarly = false
-    } else if (!isWhole) mayEndEarly = true
-    if (found.some(({ put }) => put.key === memoryKey)) isMemoryOld = false
+  for (const values of writes) {
+    let isWhole = values !== undefined
+    let [hasFlush, hasMemory] = [false, false]
+    for (const value of values ?? []) {
+      const flush = decodeFlush(value)
+      const name = flush === undefined ? nameFor(value) : undefined
+      if (flush !== undefined) {
+        hasFlush = true
+        flushes.set(flush.number, value)
+        if (mayEndEarly) afterGaps.push(flush.number)
+        incarnation = Math.max(incarnation, flush.incarnation)
+        mayEndEarly = false
+      } else if (name === undefined) {
+        isWhole = false
+      } else {
+        records.set(name, value)
+        hasMemory ||= name === memoryName
+      }
+    }
+    if (!isWhole && !hasFlush) mayEndEarly = true
+    if (hasMemory) isMemoryOld = false
     else if (!isWhole) isMemoryOld = true
   }
-  return { puts, incarnation, afterGaps, mayEndEarly, isMemoryOld }
+  return { flushes, records, incarnation, afterGaps, mayEndEarly, isMemoryOld }
 }
 
-interface MadeOut {
-  readonly put: Put
-  readonly flush?: FlushStamp
-}
-
-/** Where the value belongs, by what it is: its key may be what is damaged. */
-function madeOut({ value }: Put): MadeOut | undefined {
-  if (value === undefined) return undefined
-  const flush = decodeFlush(value)
-  if (flush !== undefined) return { put: { key: flushKey(flush.number), value }, flush }
-  const key = keyOf(value)
-  return key && { put: { key, value } }
-}
-
-function keyOf(value: Uint8Array): Uint8Array | undefined {
-  if (metaOf(value) !== undefined) return metaKey
-  if (decodeDamages(value) !== undefined) return damagesKey
-  return decodeMemory(value) === undefined && !isLostMemory(value) ? undefined : memoryKey
+/** The name of a record, by what it is: the place where it stood may be what is damaged. */
+function nameFor(value: Uint8Array): string | undefined {
+  if (metaOf(value) !== undefined) return metaName
+  if (decodeDamages(value) !== undefined) return damagesName
+  return decodeMemory(value) === undefined && !isLostMemory(value) ? undefined : memoryName
 }
 
 function isLostMemory(value: Uint8Array): boolean {
-  return bufferOf(value).equals(lostMemory.value ?? new Uint8Array())
+  return bufferOf(value).equals(lostMemory)
 }
 
-/** Flushes right before this one that are neither in the store nor put back. */
+/** Flushes right before this one that are neither in the journal nor put back. */
 function missingBefore(
-  store: OrderedStore,
-  puts: ReadonlyMap<string, Put>,
+  journal: Journal,
+  flushes: ReadonlyMap<number, Uint8Array>,
   number: number,
 ): readonly number[] {
   const missing: number[] = []
   for (let before = number - 1; before > 0; before--) {
-    const key = flushKey(before)
-    if (puts.has(latin1(key)) || getChecked(store, key) !== undefined) break
+    if (flushes.has(before) || readFlush(journal, before) !== undefined) break
     missing.unshift(before)
   }
   return missing
 }
 
 /** The same as a line of the node's log. */
-export function tellDamages(store: OrderedStore, trace: Trace): readonly LogDamage[] {
+export function tellDamages(journal: Journal, trace: Trace): readonly LogDamage[] {
   const nothing = { lostFlushes: [], isMemoryLost: false, isRenewed: false }
-  const damages = readDamages(store) ?? [{ what: 'what was damaged before', ...nothing }]
+  const damages = readDamages(journal) ?? [{ what: 'what was damaged before', ...nothing }]
   for (const one of damages) tellDamage(one, trace)
   return damages
 }
@@ -200,8 +202,8 @@ export function withDamage(
 }
 
 /** The losses that this log was once found to have; undefined where they cannot be read. */
-export function readDamages(store: OrderedStore): readonly LogDamage[] | undefined {
-  const bytes = getChecked(store, damagesKey)
+export function readDamages(journal: Journal): readonly LogDamage[] | undefined {
+  const bytes = readRecord(journal, damagesName)
   if (bytes === undefined) return []
   return bytes === 'damaged' ? undefined : decodeDamages(bytes)
 }
@@ -217,8 +219,8 @@ function encodeDamages(damages: readonly LogDamage[]): Uint8Array {
   return sealRecord(damagesFormat, rows)
 }
 
-export function damagesPut(damages: readonly LogDamage[]): Put {
-  return { key: damagesKey, value: encodeDamages(damages) }
+export function damagesRecord(damages: readonly LogDamage[]): JournalRecord {
+  return { name: damagesName, value: encodeDamages(damages) }
 }
 
 /** Undefined for bytes that are not such a record, whole. */

@@ -13,14 +13,14 @@ import {
   type StoreId,
 } from '../base/ids.ts'
 import { corruptLog, unknownFormat } from '../store/damage.ts'
-import type { Put } from '../ports/storage.ts'
+import type { JournalRecord } from '../ports/journal.ts'
 import { openRecord, sealRecord } from './sealed-record.ts'
 
 const logFormat = 2
 
-export const metaKey: Uint8Array = Buffer.from('meta')
+export const metaName = 'meta'
 /** The same again, written along: a damaged bit leaves the other one. */
-export const metaCopyKey: Uint8Array = Buffer.from('meta again')
+export const metaCopyName = 'meta again'
 
 /** The store, cluster and node that the log belongs to. */
 export interface Identity {
@@ -53,11 +53,11 @@ function encodeMeta(meta: LogMeta): Uint8Array {
 }
 
 /** It, and its copy. */
-export function metaPuts(meta: LogMeta): readonly [Put, Put] {
+export function metaRecords(meta: LogMeta): readonly [JournalRecord, JournalRecord] {
   const value = encodeMeta(meta)
   return [
-    { key: metaKey, value },
-    { key: metaCopyKey, value },
+    { name: metaName, value },
+    { name: metaCopyName, value },
   ]
 }
 

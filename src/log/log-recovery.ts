@@ -7,26 +7,25 @@
  * lost records may be a vote that a peer has counted. Older flushes are read when a record in them is needed: the rows
  * say what that is, so that damage there costs the positions that are read. A missing tail cannot be seen here: peers know it by the flush number.
  */
-import { equalBytes } from '../base/bytes.ts'
 import { storeId } from '../base/ids.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
-import type { KeyValue, OrderedStore } from '../ports/storage.ts'
+import type { Journal, JournalFlush } from '../ports/journal.ts'
 import type { Trace } from '../ports/trace.ts'
 import { corruptLog } from '../store/damage.ts'
-import {
-  decodeFlush,
-  flushesFrom,
-  flushKey,
-  numberOfKey,
-  readPayload,
-  type FlushHeader,
-} from './flush.ts'
+import { decodeFlush, readPayload, type FlushHeader } from './flush.ts'
 import type { FlushLedger } from './flush-ledger.ts'
 import type { LogIndex } from './log-index.ts'
-import { checkOwner, decodeMeta, metaKey, metaPuts, type LogMeta, type Owner } from './log-meta.ts'
+import { readFlush, readRecord, scanFlushes } from './journal-reads.ts'
+import {
+  checkOwner,
+  decodeMeta,
+  metaName,
+  metaRecords,
+  type LogMeta,
+  type Owner,
+} from './log-meta.ts'
 import { mendLog } from './log-mending.ts'
-import { decodeMemory, encodeMemory, memoryKey, type Remembered } from './peer-memory.ts'
-import { getChecked, scanRows } from '../store/read-store.ts'
+import { decodeMemory, encodeMemory, memoryName, type Remembered } from './peer-memory.ts'
 import type { FlushMark } from './settled.ts'
 
 /**
@@ -35,15 +34,15 @@ import type { FlushMark } from './settled.ts'
  * another node. A journal that was damaged is mended first.
  */
 export async function openMeta(
-  store: OrderedStore,
+  journal: Journal,
   owner: Owner,
   random: Random,
   trace: Trace,
 ): Promise<LogMeta> {
-  await mendLog(store, owner, trace)
-  const bytes = getChecked(store, metaKey)
+  await mendLog(journal, owner, trace)
+  const bytes = readRecord(journal, metaName)
   if (bytes === 'damaged') throw corruptLog('the record of its identity cannot be read')
-  if (bytes === undefined) await refuseOrphans(store)
+  if (bytes === undefined) await refuseOrphans(journal)
   const found = bytes === undefined ? undefined : decodeMeta(bytes)
   if (found !== undefined) checkOwner(found, owner.cluster, owner.node)
   const { cluster, node } = owner
@@ -51,21 +50,18 @@ export async function openMeta(
   const last = found ?? { ...fresh, storeId: storeId(randomUuid(random)) }
   const longestLeaseMs = Math.max(last.longestLeaseMs, owner.leaseMs)
   const meta = { ...last, incarnation: last.incarnation + 1, longestLeaseMs }
-  const [put, copy] = metaPuts(meta)
-  const puts = [put]
+  const [record, copy] = metaRecords(meta)
+  const records = [record]
   // A log that begins now remembers that it has met no peer.
-  if (found === undefined) puts.push({ key: memoryKey, value: encodeMemory([]) })
-  puts.push(copy)
-  await store.write(puts)
+  if (found === undefined) records.push({ name: memoryName, value: encodeMemory([]) })
+  records.push(copy)
+  await journal.checkpoint(records)
   return meta
 }
 
 /** The log's memory of peers; undefined when that is lost, or older than the record. */
-export function readMemory(
-  store: OrderedStore,
-  lastFlush: number,
-): readonly Remembered[] | undefined {
-  const bytes = getChecked(store, memoryKey)
+export function readMemory(journal: Journal, lastFlush: number): readonly Remembered[] | undefined {
+  const bytes = readRecord(journal, memoryName)
   if (bytes === 'damaged') return undefined
   if (bytes !== undefined) return decodeMemory(bytes)
   // A node that has written nothing has never voted, nor counted a vote.
@@ -73,15 +69,15 @@ export function readMemory(
 }
 
 /** Flushes without the record of whose they are: that record was lost. */
-async function refuseOrphans(store: OrderedStore): Promise<void> {
-  for await (const _ of scanRows(store, { ...flushesFrom(1), limit: 1 }, corruptLog)) {
+async function refuseOrphans(journal: Journal): Promise<void> {
+  for await (const _ of scanFlushes(journal, 0)) {
     throw corruptLog('the record of its identity is missing')
   }
 }
 
 /** The flush that the fold goes on from. Throws `corrupt` when it is not the one that was settled. */
 export function settledEnd(
-  store: OrderedStore,
+  journal: Journal,
   { firstFlush, previousCrc }: LogMeta,
   mark: FlushMark | undefined,
 ): FlushMark {
@@ -89,7 +85,7 @@ export function settledEnd(
     return { number: firstFlush - 1, incarnation: 0, crc: previousCrc }
   }
   const { number, crc } = mark
-  const bytes = getChecked(store, flushKey(number))
+  const bytes = readFlush(journal, number)
   if (bytes === undefined) {
     throw corruptLog(`it ends before flush ${number}, which the data store has taken in`)
   }
@@ -109,7 +105,7 @@ const progressFlushes = 1_000
  * it. Rejects with `corrupt` at the first break.
  */
 export async function recoverFlushes(
-  store: OrderedStore,
+  journal: Journal,
   meta: LogMeta,
   from: FlushMark,
   index: LogIndex,
@@ -117,21 +113,21 @@ export async function recoverFlushes(
   trace: Trace,
 ): Promise<FlushMark> {
   let end = from
-  for await (const rows of scanRows(store, flushesFrom(from.number + 1), corruptLog)) {
-    for (const row of rows) {
-      const header = nextFlush(row, end)
+  for await (const flushes of scanFlushes(journal, from.number + 1)) {
+    for (const flush of flushes) {
+      const header = nextFlush(flush, end)
       ledger.open(header.number)
-      foldFlush(header, row.value, index, ledger, trace)
+      foldFlush(header, flush.bytes, index, ledger, trace)
       ledger.close(header)
       end = header
       if ((header.number - from.number) % progressFlushes === 0) {
-        trace.emit({ kind: 'folding', flush: header.number, last: await lastFlush(store) })
+        trace.emit({ kind: 'folding', flush: header.number, last: await journal.last() })
       }
     }
   }
   // A scan that ended early would have flush numbers used twice.
-  if (getChecked(store, flushKey(end.number + 1)) !== undefined) {
-    throw corruptLog(`flush ${end.number + 1} is there, but the store does not list it`)
+  if (readFlush(journal, end.number + 1) !== undefined) {
+    throw corruptLog(`flush ${end.number + 1} is there, but the journal does not list it`)
   }
   // A flush of this incarnation, or of a later one, was written after a record that is not there.
   if (end.incarnation >= meta.incarnation) {
@@ -140,19 +136,10 @@ export async function recoverFlushes(
   return end
 }
 
-/** For those who wait: flushes are checked one by one. */
-async function lastFlush(store: OrderedStore): Promise<number> {
-  const range = { ...flushesFrom(1), reverse: true, limit: 1 }
-  for await (const [row] of scanRows(store, range, corruptLog)) {
-    if (row !== undefined) return numberOfKey(row.key)
-  }
-  return 0
-}
-
-function nextFlush(row: KeyValue, end: FlushMark): FlushHeader {
+function nextFlush(flush: JournalFlush, end: FlushMark): FlushHeader {
   const number = end.number + 1
-  if (!equalBytes(row.key, flushKey(number))) throw corruptLog(`flush ${number} is missing`)
-  const header = decodeFlush(row.value)
+  if (flush.number !== number) throw corruptLog(`flush ${number} is missing`)
+  const header = decodeFlush(flush.bytes)
   if (header === undefined) throw corruptLog(`the header of flush ${number} is damaged`)
   const isNext = header.number === number && header.previousCrc === end.crc
   if (!isNext || header.incarnation < end.incarnation) {

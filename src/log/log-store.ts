@@ -1,7 +1,6 @@
 /**
- * The durable log of one node: the acceptor records of all its groups, one value a flush under an
- * ascending key. LevelDB's cost is by key, not by byte, and ascending keys cost half of random ones: a key
- * for each record took 2.5 times the processor and gave half the rate.
+ * The durable log of one node: the acceptor records of all its groups, one value of the journal for each flush. A
+ * value for each record took 2.5 times the processor and gave half the rate.
  *
  * One write is in flight at a time; what arrives meanwhile forms the next. A write starts at the
  * end of a turn, so that one flush takes all that the turn made.
@@ -18,18 +17,24 @@ import type { ClusterId, GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import type { OrderedStore, Put } from '../ports/storage.ts'
+import type { Journal, JournalRecord } from '../ports/journal.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LogRecord } from '../replication/effect.ts'
 import { ChosenPlaces } from './chosen-places.ts'
-import { encodeFlush, flushKey, valueOf } from './flush.ts'
+import { encodeFlush, valueOf } from './flush.ts'
 import { FlushLedger, type Written, type WrittenSince } from './flush-ledger.ts'
 import { FlushReader } from './flush-reader.ts'
 import { bytesOf, newFlush, hasRoom, type PendingFlush } from './pending-flush.ts'
 import { LogIndex, type PositionHeader } from './log-index.ts'
-import { metaPuts, type Identity, type LogMeta } from './log-meta.ts'
+import { metaRecords, type Identity, type LogMeta } from './log-meta.ts'
 import { openMeta, readMemory, recoverFlushes, settledEnd } from './log-recovery.ts'
-import { damagesPut, tellDamage, tellDamages, withDamage, type LogDamage } from './log-mending.ts'
+import {
+  damagesRecord,
+  tellDamage,
+  tellDamages,
+  withDamage,
+  type LogDamage,
+} from './log-mending.ts'
 import { LogSettling, type Settled } from './log-settling.ts'
 import { PeerMemory } from './peer-memory.ts'
 import { nothingSettled, type FlushMark, type Place, type SettledPositions } from './settled.ts'
@@ -76,7 +81,7 @@ export class LogStore {
   readonly run: number
   /** The last flush that was there when the log was opened. */
   readonly openedFlush: number
-  readonly #store: OrderedStore
+  readonly #journal: Journal
   readonly #options: LogStoreOptions
   readonly #meta: LogMeta
   readonly #index: LogIndex
@@ -98,7 +103,7 @@ export class LogStore {
   #isMemoryDue = false
   #damages: readonly LogDamage[]
   /** Goes along with the next write. */
-  #renewal: readonly Put[] = []
+  #renewal: readonly JournalRecord[] = []
   #isStopping = false
   #hasFailed = false
   #stopped: Promise<void> | undefined
@@ -110,25 +115,25 @@ export class LogStore {
    * has of it; absent, all of the log is folded. `claimed`: the folder's record, when it was opened before.
    */
   static async open(
-    store: OrderedStore,
+    journal: Journal,
     options: LogStoreOptions,
     rows: SettledPositions = nothingSettled,
     claimed?: LogMeta,
   ): Promise<LogStore> {
     const { random, trace, carryAfterFlushes } = options
-    const meta = claimed ?? (await openMeta(store, options, random, trace))
-    const from = settledEnd(store, meta, rows.mark())
+    const meta = claimed ?? (await openMeta(journal, options, random, trace))
+    const from = settledEnd(journal, meta, rows.mark())
     const index = new LogIndex(rows)
     const ledger = new FlushLedger(meta.firstFlush, from.number)
     const settling = new LogSettling({ index, ledger, rows, carryAfterFlushes })
     await settling.loadCarried(options.clock)
-    const end = await recoverFlushes(store, meta, from, index, ledger, trace)
-    const memory = new PeerMemory(readMemory(store, end.number))
-    const damages = tellDamages(store, trace)
-    return new LogStore(store, options, { meta, index, ledger, settling, end, memory, damages })
+    const end = await recoverFlushes(journal, meta, from, index, ledger, trace)
+    const memory = new PeerMemory(readMemory(journal, end.number))
+    const damages = tellDamages(journal, trace)
+    return new LogStore(journal, options, { meta, index, ledger, settling, end, memory, damages })
   }
 
-  private constructor(store: OrderedStore, options: LogStoreOptions, opened: Opened) {
+  private constructor(journal: Journal, options: LogStoreOptions, opened: Opened) {
     const { storeId, incarnation, cluster, node, longestLeaseMs } = opened.meta
     this.identity = { storeId, incarnation, cluster, node }
     this.longestLeaseMs = longestLeaseMs
@@ -137,12 +142,12 @@ export class LogStore {
     this.#damages = opened.damages
     this.run = options.random.int(1, runsMax)
     this.openedFlush = opened.end.number
-    this.#store = store
+    this.#journal = journal
     this.#options = options
     this.#index = opened.index
     this.#ledger = opened.ledger
     this.#settling = opened.settling
-    this.#reader = new FlushReader(store)
+    this.#reader = new FlushReader(journal)
     this.#durableFlush = opened.end.number
     this.#lastFlush = opened.end.number
     this.#lastCrc = opened.end.crc
@@ -231,7 +236,7 @@ export class LogStore {
     if (damages === undefined) return false
     this.#damages = damages
     tellDamage(damage, this.#options.trace)
-    this.#renewal = [...metaPuts(this.#meta), damagesPut(damages)]
+    this.#renewal = [...metaRecords(this.#meta), damagesRecord(damages)]
     this.memory.renew()
     this.#settling.hasten(this.#lastFlush)
     const flush = this.#gather([])
@@ -307,9 +312,9 @@ export class LogStore {
     this.#ledger.close({ number, incarnation: this.identity.incarnation, crc }, bytes.length)
     const news = this.memory.take()
     this.#isMemoryDue = false
-    const puts = [...this.#renewal, ...(news === undefined ? [] : [news])]
+    const records = [...this.#renewal, ...(news === undefined ? [] : [news])]
     this.#renewal = []
-    void this.#store.write([...puts, { key: flushKey(number), value: bytes }]).then(
+    void this.#journal.append({ number, bytes }, records).then(
       () => this.#onWritten(flush),
       (error: unknown) => this.#onFailed(error),
     )
@@ -320,7 +325,7 @@ export class LogStore {
     const news = this.memory.take()
     if (news === undefined) return
     this.#isRemembering = true
-    void this.#store.write([news]).then(
+    void this.#journal.checkpoint([news]).then(
       () => {
         this.#isRemembering = false
         this.memory.onWritten()

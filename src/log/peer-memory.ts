@@ -6,10 +6,10 @@
 import { assert } from '../base/assert.ts'
 import type { NodeId } from '../base/ids.ts'
 import { rememberedOf, rowOf, type RememberedStore } from '../base/remembered.ts'
-import type { Put } from '../ports/storage.ts'
+import type { JournalRecord } from '../ports/journal.ts'
 import { fieldsOf, sealRecord } from './sealed-record.ts'
 
-export const memoryKey: Uint8Array = Buffer.from('peers')
+export const memoryName = 'peers'
 
 const memoryFormat = 'peers 1'
 
@@ -100,14 +100,14 @@ export class PeerMemory {
   }
 
   /**
-   * The put that is to go along with a write, if there is news. Of a memory that is not whole nothing is
+   * The record that is to go along with a write, if there is news. Of a memory that is not whole nothing is
    * kept.
    */
-  take(): Put | undefined {
+  take(): JournalRecord | undefined {
     if (!this.#isWhole || !this.isUnsaved) return undefined
     this.#changesTaken = this.#changes
     this.#taken = this.#known
-    return { key: memoryKey, value: encodeMemory([...this.#known.values()]) }
+    return { name: memoryName, value: encodeMemory([...this.#known.values()]) }
   }
 
   /** The write that took the last news along is durable. */

@@ -13,6 +13,7 @@
  */
 import type { Limits } from '../base/limits.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
+import type { Journal } from '../ports/journal.ts'
 import type { CheckPace, KeySpan, OrderedStore } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import { allPositions } from '../store/row-format.ts'
@@ -20,7 +21,7 @@ import { checked } from './start-check.ts'
 
 export interface ScrubberPorts {
   readonly store: OrderedStore
-  readonly log: OrderedStore
+  readonly log: Journal
   readonly clock: Clock
   readonly trace: Trace
   readonly limits: Pick<Limits, 'scrubBytesPerSecond' | 'scrubPauseMs'>
@@ -114,7 +115,7 @@ export class Scrubber {
     const { log, trace } = this.#ports
     const onDamage = (what: string): void => this.#onLogDamage(what)
     try {
-      await log.check?.('all', { ...this.#paceOf(this.#log), onDamage })
+      await log.check({ ...this.#paceOf(this.#log), onDamage })
       if (this.#isStopped) return
       this.#log.passes += 1
       trace.mark('scrub_of_log_done')

@@ -10,9 +10,11 @@
  */
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position } from '../base/ids.ts'
+import type { Journal } from '../ports/journal.ts'
 import type { KeySpan, OrderedStore } from '../ports/storage.ts'
-import { corruptData, corruptLog } from '../store/damage.ts'
-import { decodeFlush, flushesFrom, type RecordHeader } from './flush.ts'
+import { corruptData } from '../store/damage.ts'
+import { decodeFlush, type RecordHeader } from './flush.ts'
+import { scanFlushes } from './journal-reads.ts'
 import { scanRows } from '../store/read-store.ts'
 import { allGroups, allStates, positionKey, votingSpans } from '../store/row-format.ts'
 import type { Carried, SettledPositions } from './settled.ts'
@@ -40,15 +42,15 @@ export async function checkCarried(
  */
 export async function checkFolded(
   store: OrderedStore,
-  log: OrderedStore,
+  log: Journal,
   settled: Pick<SettledPositions, 'mark' | 'applied'>,
 ): Promise<void> {
   const mark = settled.mark()
   if (mark === undefined || store.check === undefined) return
   const folded = new Map<GroupId, Folded>()
-  for await (const rows of scanRows(log, flushesFrom(mark.number + 1), corruptLog)) {
+  for await (const flushes of scanFlushes(log, mark.number + 1)) {
     // The fold refuses what has no header.
-    for (const { value } of rows) widen(folded, decodeFlush(value)?.records ?? [], settled)
+    for (const { bytes } of flushes) widen(folded, decodeFlush(bytes)?.records ?? [], settled)
   }
   const spans = [...folded].flatMap(([group, { from, to }]) =>
     from > to ? [] : [{ gte: positionKey(group, from), lt: positionKey(group, to + 1) }],

@@ -9,6 +9,7 @@
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import { openLevelStore } from '../adapters/level-storage.ts'
+import { OrderedJournal } from '../journal/ordered-journal.ts'
 import { openFilesMax } from '../adapters/open-files.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
@@ -159,11 +160,13 @@ export class Daemon {
     const folder = await openDataFolder(config.data, {
       // The log says itself what it has lost, position by position; the data cannot. It keeps what is
       // read again itself, as flushes, and needs less of a cache.
-      openLog: (path) =>
-        openLevelStore(path, {
+      openLog: async (path) => {
+        const store = await openLevelStore(path, {
           ...{ checkTables: false, tellsDamage: true },
           ...{ blockCacheBytes: logCacheBytes, openTablesMax },
-        }),
+        })
+        return new OrderedJournal(store)
+      },
       // Uncompressed blocks are read where the system has them, and need no cache.
       open: (path, readsAll) => {
         if (readsAll) logger.info('the run before ended soon after its start: reading all of data/')

@@ -12,12 +12,13 @@ import { join } from 'node:path'
 import { readBounded } from '../adapters/bounded-file.ts'
 import { makeFolder } from '../adapters/make-folder.ts'
 import { StoreError } from '../base/errors.ts'
+import type { Journal } from '../ports/journal.ts'
 import type { OrderedStore } from '../ports/storage.ts'
 import { fileFailure } from '../adapters/file-failure.ts'
 import { answered } from './silent-folder.ts'
 
 export interface StoreAccess {
-  readonly openLog: (path: string) => Promise<OrderedStore>
+  readonly openLog: (path: string) => Promise<Journal>
   /** `readsAll`: all of it is checked before LevelDB hears of it. */
   readonly open: (path: string, readsAll: boolean) => Promise<OrderedStore>
   /** Rejects with `corrupt` when what `data/` says of itself is damaged. Reads only. */
@@ -25,7 +26,7 @@ export interface StoreAccess {
 }
 
 export interface DataFolder {
-  readonly log: OrderedStore
+  readonly log: Journal
   readonly data: OrderedStore
   /** `data/` was found damaged and put aside: it starts empty. */
   readonly wasDataReset: boolean
@@ -136,7 +137,7 @@ function kindOf(entry: Stats | Dirent): string {
   return 'a device'
 }
 
-async function openLog(path: string, access: StoreAccess): Promise<OrderedStore> {
+async function openLog(path: string, access: StoreAccess): Promise<Journal> {
   const logPath = join(path, 'log')
   try {
     return await access.openLog(logPath)

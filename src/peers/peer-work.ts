@@ -5,6 +5,7 @@
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Journal } from '../ports/journal.ts'
 import type { OrderedStore } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { GroupEvent } from '../replication/group.ts'
@@ -22,7 +23,7 @@ export interface PeerWorkParts {
   readonly trace: Trace
   readonly log: ReadableLog
   /** The two that are scrubbed. */
-  readonly stores: { readonly data: OrderedStore; readonly log: OrderedStore }
+  readonly stores: { readonly data: OrderedStore; readonly log: Journal }
   onPositionsSound(): void
   onLogDamaged(what: string): void
   readonly backpressure: Pick<Backpressure, 'mayFetch' | 'admits'>

@@ -1,7 +1,7 @@
 /**
  * The journal of a node: numbered flushes, in order and without a gap, and a few small records beside them,
  * each under a name. LevelDB, segment files and the simulator's disk have one; all pass
- * `test/contracts/journal.ts`.
+ * one contract suite.
  *
  * The journal knows nothing of what stands in a flush or a record: their own checksums are the log's matter
  * (`../log/flush.ts`). Errors: a part that the disk cannot give back as it was written is `corrupt`;
@@ -69,9 +69,9 @@ export interface Journal {
   drop(first: number): Promise<void>
   /**
    * Resolves when all that is kept was read and is what was written; rejects with `corrupt` when it is not, or
-   * tells `pace.onDamage` and goes on. Absent: the journal can tell no such damage.
+   * tells `pace.onDamage` and goes on. A journal that can tell no such damage resolves at once.
    */
-  check?(pace?: CheckPace): Promise<void>
+  check(pace?: CheckPace): Promise<void>
   /** Waits for a write under way and gives the files back. Idempotent. */
   close(): Promise<void>
 }

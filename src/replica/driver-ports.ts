@@ -4,6 +4,7 @@ import type { Limits } from '../base/limits.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
+import type { Journal } from '../ports/journal.ts'
 import type { OrderedStore } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { Transport } from '../ports/transport.ts'
@@ -13,7 +14,7 @@ export interface DriverPorts {
   readonly clock: Clock
   readonly random: Random
   readonly trace: Trace
-  readonly log: OrderedStore
+  readonly log: Journal
   readonly data: OrderedStore
   readonly peers: Transport<PeerFrame>
 }

@@ -1,4 +1,4 @@
-/** Reading a store that may notice damage by itself: its errors become those of our own checks. */
+/** Reading a store or a journal that may notice damage by itself: its errors become those of our own checks. */
 import { StoreError } from '../base/errors.ts'
 import type { KeyValue, OrderedStore, Range } from '../ports/storage.ts'
 
@@ -11,7 +11,15 @@ export function scanRows(
   range: Range,
   corrupt: Corrupt,
 ): AsyncIterable<readonly KeyValue[]> {
-  return new CheckedScan(store.scan(range), corrupt, (rows) => rows)
+  return checkedScan(store.scan(range), corrupt)
+}
+
+/** The chunks of a scan that is under way; damage rejects with the error that `corrupt` makes. */
+export function checkedScan<Row>(
+  rows: AsyncIterable<readonly Row[]>,
+  corrupt: Corrupt,
+): AsyncIterable<readonly Row[]> {
+  return new CheckedScan(rows, corrupt, (chunk) => chunk)
 }
 
 /** The same, each chunk as what `read` makes of it. */
@@ -25,15 +33,15 @@ export function scanAs<To>(
 }
 
 /** An object and not a generator: every generator on the way adds its turns to each chunk. */
-class CheckedScan<To> implements AsyncIterableIterator<readonly To[]> {
-  readonly #rows: AsyncIterator<readonly KeyValue[]>
+class CheckedScan<Row, To> implements AsyncIterableIterator<readonly To[]> {
+  readonly #rows: AsyncIterator<readonly Row[]>
   readonly #corrupt: Corrupt
-  readonly #read: (rows: readonly KeyValue[]) => readonly To[]
+  readonly #read: (rows: readonly Row[]) => readonly To[]
 
   constructor(
-    rows: AsyncIterable<readonly KeyValue[]>,
+    rows: AsyncIterable<readonly Row[]>,
     corrupt: Corrupt,
-    read: (rows: readonly KeyValue[]) => readonly To[],
+    read: (rows: readonly Row[]) => readonly To[],
   ) {
     this.#rows = rows[Symbol.asyncIterator]()
     this.#corrupt = corrupt
@@ -55,7 +63,7 @@ class CheckedScan<To> implements AsyncIterableIterator<readonly To[]> {
     }
   }
 
-  async #next(): Promise<IteratorResult<readonly KeyValue[]>> {
+  async #next(): Promise<IteratorResult<readonly Row[]>> {
     try {
       return await this.#rows.next()
     } catch (error) {
@@ -76,8 +84,15 @@ export function getChecked(
   store: OrderedStore,
   key: Uint8Array,
 ): Uint8Array | 'damaged' | undefined {
+  return checkedRead(() => store.getSync(key))
+}
+
+/** The same of any read. */
+export function checkedRead(
+  read: () => Uint8Array | undefined,
+): Uint8Array | 'damaged' | undefined {
   try {
-    return store.getSync(key)
+    return read()
   } catch (error) {
     // Damage that the store noticed is the same as damage that a CRC of ours would have shown.
     if (isDamage(error)) return 'damaged'

@@ -2,6 +2,7 @@
  * What the suites of ports stand on: replicas in memory, a node alone on real stores and sockets, and a
  * simulated cluster. All of them are driven alike.
  */
+import { OrderedJournal } from '../../src/journal/ordered-journal.ts'
 import { createServer } from 'node:http'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
@@ -119,7 +120,7 @@ export async function loneFooting(
     codec: { encode: encodeClientFrame, decode: decodeClientFrame },
     log: () => undefined,
   })
-  const stores = { log: await log.open(), data: await data.open() }
+  const stores = { log: new OrderedJournal(await log.open()), data: await data.open() }
   const ports = { clock: systemClock, random: systemRandom, trace: silentTrace }
   const node = await Node.open(
     { ...ports, ...stores, clients, peers: new ToldTransport() },

@@ -3,6 +3,8 @@
  * it knew and reports the damage it found. A log that may have lost more does not open. LevelDB itself says
  * nothing of it.
  */
+import { OrderedJournal } from '../../src/journal/ordered-journal.ts'
+import { flushKey, recordKey } from '../../src/journal/ordered-journal.ts'
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,10 +13,9 @@ import { SeededRandom } from '../../sim/world/random.ts'
 import { openLevelStore } from '../../src/adapters/level-storage.ts'
 import { nodeId } from '../../src/base/ids.ts'
 import type { OrderedStore } from '../../src/ports/storage.ts'
-import { flushKey } from '../../src/log/flush.ts'
 import { readDamages } from '../../src/log/log-mending.ts'
 import type { LogStore } from '../../src/log/log-store.ts'
-import { decodeMemory, memoryKey } from '../../src/log/peer-memory.ts'
+import { decodeMemory, memoryName } from '../../src/log/peer-memory.ts'
 import { accept, chosen, durable, FakeData, group, openLog, promise } from './log-fixture.ts'
 
 const positions = 30
@@ -170,11 +171,11 @@ test('LOG-13: the store reports damage until it is put back, at whatever moment 
   await inStore(path, (store) => openLog(store, {}, new FakeData(data)))
   await inStore(path, (store) => {
     expect(store.damage).toBeUndefined()
-    expect(readDamages(store)).toMatchObject([
+    expect(readDamages(new OrderedJournal(store))).toMatchObject([
       { what: expect.stringMatching(/^\d+\.log at byte \d+: /) },
     ])
     expect(store.getSync(flushKey(2 * positions))).toBeDefined()
-    expect(decodeMemory(store.getSync(memoryKey) ?? Buffer.alloc(0))).toHaveLength(1)
+    expect(decodeMemory(store.getSync(recordKey(memoryName)) ?? Buffer.alloc(0))).toHaveLength(1)
   })
   expect(await readdir(`${path}.damaged`)).toContain('mended')
 })
@@ -190,7 +191,7 @@ test('LOG-13: a sector of zeros loses flushes: the store reports those in rows a
       continue
     }
     expect(start, `from byte ${from}`).toMatchObject({ found: 1 })
-    const damages = await inStore(path, (store) => readDamages(store))
+    const damages = await inStore(path, (store) => readDamages(new OrderedJournal(store)))
     const lost = damages?.flatMap(({ lostFlushes }) => lostFlushes) ?? []
     expect(lost.every((flush) => flush <= settledThrough)).toBe(true)
     if (lost.length > 0) starts.lost += 1

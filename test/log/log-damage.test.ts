@@ -1,10 +1,10 @@
 /** What the log store makes of a damaged disk: a position at most, or a refusal; never "absent". */
+import { flushKey, recordKey } from '../../src/journal/ordered-journal.ts'
 import { describe, expect, test } from 'vitest'
 import { crc32 } from '../../src/base/bytes.ts'
 import { pack } from '../../src/base/pack.ts'
 import type { OrderedStore } from '../../src/ports/storage.ts'
-import { flushKey } from '../../src/log/flush.ts'
-import { metaKey } from '../../src/log/log-meta.ts'
+import { metaName } from '../../src/log/log-meta.ts'
 import {
   accept,
   ballot,
@@ -121,19 +121,19 @@ describe.each(disks)('on %s', (_, disk) => {
   test('flushes without the record of whose they are, or with a damaged one, are refused', () =>
     onDisk(disk, async (on) => {
       const store = await written(on)
-      await flipBit(store, metaKey, 9)
+      await flipBit(store, recordKey(metaName), 9)
       await expect(openLog(store)).rejects.toMatchObject(refused)
-      await store.write([{ key: metaKey }])
+      await store.write([{ key: recordKey(metaName) }])
       await expect(openLog(store)).rejects.toMatchObject(refused)
     }))
 
   test('an identity record older than the flushes is refused: incarnations are used once', () =>
     onDisk(disk, async (on) => {
       const store = await written(on)
-      const old = store.getSync(metaKey) ?? new Uint8Array()
+      const old = store.getSync(recordKey(metaName)) ?? new Uint8Array()
       const log = await openLog(store)
       await durable(log, promise('c', 1, 1))
-      await store.write([{ key: metaKey, value: old }])
+      await store.write([{ key: recordKey(metaName), value: old }])
       await expect(openLog(store)).rejects.toMatchObject(refused)
     }))
 
@@ -143,7 +143,7 @@ describe.each(disks)('on %s', (_, disk) => {
       const packed = pack([9, 'whatever'])
       const crc = Buffer.alloc(4)
       crc.writeUInt32BE(crc32(packed))
-      await store.write([{ key: metaKey, value: Buffer.concat([crc, packed]) }])
+      await store.write([{ key: recordKey(metaName), value: Buffer.concat([crc, packed]) }])
       await expect(openLog(store)).rejects.toMatchObject({
         code: 'invalid',
         message: expect.stringContaining('format 9'),

@@ -1,4 +1,5 @@
 /** A log store under test, and records to put into it. */
+import { OrderedJournal } from '../../src/journal/ordered-journal.ts'
 import { groupOfBytes, nodeId, clusterId, type GroupId, type Position } from '../../src/base/ids.ts'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
@@ -25,7 +26,11 @@ export function openLog(
   changed: Partial<LogStoreOptions> = {},
   data?: FakeData,
 ): Promise<LogStore> {
-  return LogStore.open(store, { ...options, ...changed }, data && new SettledRows(data))
+  return LogStore.open(
+    new OrderedJournal(store),
+    { ...options, ...changed },
+    data && new SettledRows(data),
+  )
 }
 
 /** What a log needs of a data store, whose batches are durable when a test says so. */

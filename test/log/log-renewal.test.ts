@@ -2,6 +2,7 @@
  * A settled table of the log is damaged beneath a node that runs. What its next start would read there is
  * written anew, out of memory: without that the start is refused.
  */
+import { flushKey, recordKey } from '../../src/journal/ordered-journal.ts'
 import { cp, mkdtemp, open, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,9 +11,8 @@ import { openLevelStore } from '../../src/adapters/level-storage.ts'
 import { nodeId } from '../../src/base/ids.ts'
 import { present } from '../../src/base/assert.ts'
 import type { OrderedStore } from '../../src/ports/storage.ts'
-import { flushKey } from '../../src/log/flush.ts'
 import type { LogStore } from '../../src/log/log-store.ts'
-import { memoryKey } from '../../src/log/peer-memory.ts'
+import { memoryName } from '../../src/log/peer-memory.ts'
 import { accept, ballot, durable, FakeData, group, openLog, promise } from './log-fixture.ts'
 
 let folder = ''
@@ -64,7 +64,7 @@ async function withDamage(work: (log: LogStore) => Promise<void>): Promise<void>
   const store = await openStore(path)
   try {
     const log = await openLog(store, {}, data)
-    for (const key of [flushKey(2), flushKey(3), flushKey(4), memoryKey]) {
+    for (const key of [flushKey(2), flushKey(3), flushKey(4), recordKey(memoryName)]) {
       await damage(path, present(store.getSync(key), 'test: it is there'))
     }
     await work(log)

@@ -1,8 +1,8 @@
 /** Rows of what is settled: with them a log knows exactly what it would know folded whole. */
+import { flushKey } from '../../src/journal/ordered-journal.ts'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { pack } from '../../src/base/pack.ts'
-import { flushKey } from '../../src/log/flush.ts'
 import type { LogStore } from '../../src/log/log-store.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
 import {

@@ -1,10 +1,11 @@
 /** The log store's promises on a sound disk: order, durability, what it knows, and restarts. */
+import { flushKey } from '../../src/journal/ordered-journal.ts'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { AssertionError } from '../../src/base/assert.ts'
 import { clusterId, nodeId } from '../../src/base/ids.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
-import { decodeFlush, flushKey } from '../../src/log/flush.ts'
+import { decodeFlush } from '../../src/log/flush.ts'
 import type { LogStore } from '../../src/log/log-store.ts'
 import {
   accept,

@@ -1,4 +1,5 @@
 /** What a start checks before it votes, and what a scrub does with damage that it finds. */
+import { OrderedJournal } from '../../src/journal/ordered-journal.ts'
 import { expect, test } from 'vitest'
 import { SimDisk } from '../../sim/world/disk.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'
@@ -32,7 +33,12 @@ async function diskWith(...keys: readonly Uint8Array[]): Promise<[SimDisk, Order
 function scrub(store: OrderedStore, log: OrderedStore): Promise<string> {
   return new Promise((resolve) => {
     const scrubber = new Scrubber({
-      ...{ store, log, clock: systemClock, trace: { ...silentTrace, mark } },
+      ...{
+        store,
+        log: new OrderedJournal(log),
+        clock: systemClock,
+        trace: { ...silentTrace, mark },
+      },
       limits: { scrubBytesPerSecond: 1_000_000, scrubPauseMs: 60_000 },
       foreground: () => 0,
       onPositionsSound: () => (said += 'positions sound, '),

@@ -1,4 +1,5 @@
 /** Data folders that cannot be used are refused in one sentence; damaged derived data is put aside. */
+import { OrderedJournal } from '../../src/journal/ordered-journal.ts'
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { execFile } from 'node:child_process'
 import { hostname, tmpdir } from 'node:os'
@@ -27,19 +28,20 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
 const access: StoreAccess = {
-  openLog: openLevelStore,
+  openLog: async (path) => new OrderedJournal(await openLevelStore(path)),
   open: (path) => openLevelStore(path),
   probeData: (data) =>
     DataStore.open(data, { clock: systemClock, trace: silentTrace, limits: defaultLimits }),
 }
 
-const key = Buffer.from('key')
+const name = 'key'
+const key = Buffer.from(name)
 const value = Buffer.from('value')
 
 /** A folder that was used and closed. */
 async function used(path: string): Promise<void> {
   const opened = await openDataFolder(path, access)
-  await opened.log.write([{ key, value }])
+  await opened.log.checkpoint([{ name, value }])
   await opened.close()
 }
 
@@ -49,7 +51,7 @@ test('a folder is made, keeps what was written, and leaves no owner behind when 
   expect((await readdir(path)).toSorted()).toEqual(['data', 'log'])
   const again = await openDataFolder(path, access)
   expect(again.wasDataReset).toBe(false)
-  expect(Buffer.from(again.log.getSync(key) ?? [])).toEqual(value)
+  expect(Buffer.from(again.log.record(name) ?? [])).toEqual(value)
   await again.close()
 })
 
@@ -154,7 +156,7 @@ test('damaged derived data is put aside and begun again, whether LevelDB or its 
   const second = await openDataFolder(folder, access)
   expect(second.wasDataReset).toBe(true)
   expect(second.data.getSync(key)).toBeUndefined()
-  expect(Buffer.from(second.log.getSync(key) ?? [])).toEqual(value)
+  expect(Buffer.from(second.log.record(name) ?? [])).toEqual(value)
   await second.close()
   expect((await readdir(folder)).toSorted()).toEqual(['data', 'data.damaged', 'log'])
 })

@@ -1,4 +1,6 @@
 /** What becomes of a node whose own step fails, on real stores and a real (if lonely) transport. */
+import { OrderedJournal } from '../../src/journal/ordered-journal.ts'
+import { flushesFrom } from '../../src/journal/ordered-journal.ts'
 import { createServer } from 'node:http'
 import { expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
@@ -10,7 +12,6 @@ import { defaultLimits } from '../../src/base/limits.ts'
 import { placementOver, staticPlacement } from '../../src/placement/placement.ts'
 import { silentTrace, type Trace } from '../../src/ports/trace.ts'
 import { Driver } from '../../src/replica/driver.ts'
-import { flushesFrom } from '../../src/log/flush.ts'
 import type { Submission } from '../../src/group/replica-port.ts'
 import { groupPrefix, markerKey, stateKey } from '../../src/store/row-format.ts'
 import type { PeerFrame } from '../../src/replication/message.ts'
@@ -58,7 +59,7 @@ test.each(disks)(
     await onDisk(makeDisk, (log) =>
       onDisk(makeDisk, async (data) => {
         const ports = { clock: systemClock, random: systemRandom, trace: tripping }
-        const stores = { log: await log.open(), data: await data.open() }
+        const stores = { log: new OrderedJournal(await log.open()), data: await data.open() }
         const placement = staticPlacement([node])
         const driver = await Driver.open(
           { ...ports, ...stores, peers: lonelyTransport() },
@@ -88,7 +89,7 @@ test.each(disks)(
     await onDisk(makeDisk, (log) =>
       onDisk(makeDisk, async (data) => {
         const ports = { clock: systemClock, random: systemRandom, trace: silentTrace }
-        const stores = { log: await log.open(), data: await data.open() }
+        const stores = { log: new OrderedJournal(await log.open()), data: await data.open() }
         const driver = await Driver.open(
           { ...ports, ...stores, peers: lonelyTransport() },
           { node, cluster, placement: staticPlacement([node]), limits: defaultLimits },
@@ -126,7 +127,7 @@ test.each(disks)(
     await onDisk(makeDisk, (log) =>
       onDisk(makeDisk, async (data) => {
         const ports = { clock: systemClock, random: systemRandom, trace: silentTrace }
-        const stores = { log: await log.open(), data: await data.open() }
+        const stores = { log: new OrderedJournal(await log.open()), data: await data.open() }
         // A state is gone with the second write after it, but for who reads it.
         const limits = { ...defaultLimits, historyMs: 1 }
         const driver = await Driver.open(
@@ -189,7 +190,7 @@ test.each(disks)(
         const limits = { ...defaultLimits, applierDelayMs: 0 }
         const open = async (): Promise<{ driver: Driver; gate: GatedStore }> => {
           const gate = new GatedStore(await log.open())
-          const stores = { log: gate, data: await data.open() }
+          const stores = { log: new OrderedJournal(gate), data: await data.open() }
           const ports = { clock: systemClock, random: systemRandom, trace: silentTrace }
           const options = { node, cluster, placement: staticPlacement([node]), limits }
           const peers = lonelyTransport()
@@ -250,7 +251,7 @@ test.each(disks)(
         const trace = { ...silentTrace, mark: (name: string) => void marks.push(name) }
         const ports = { clock: systemClock, random: systemRandom, trace, peers }
         const driver = await Driver.open(
-          { ...ports, log: await log.open(), data: await data.open() },
+          { ...ports, log: new OrderedJournal(await log.open()), data: await data.open() },
           { node, cluster, placement, limits: defaultLimits },
         )
         await driver.start()
@@ -281,7 +282,7 @@ test.each(disks)('damage found while the node is idle ends it, too: on %s', asyn
       const limits = { ...defaultLimits, digestMs: 20 }
       const placement = staticPlacement([node, nodeId('n2'), nodeId('n3')])
       const driver = await Driver.open(
-        { ...ports, log: await log.open(), data: store },
+        { ...ports, log: new OrderedJournal(await log.open()), data: store },
         { node, cluster, placement, limits },
       )
       const failed = new Promise<Error>((resolve) => (driver.onFailure = resolve))
@@ -320,7 +321,7 @@ test.each(disks)(
         const ports = { clock, random: systemRandom, trace: silentTrace, peers }
         const placement = staticPlacement([node, nodeId('n2'), nodeId('n3')])
         const driver = await Driver.open(
-          { ...ports, log: await log.open(), data: await data.open() },
+          { ...ports, log: new OrderedJournal(await log.open()), data: await data.open() },
           { node, cluster, placement, limits: defaultLimits },
         )
         const bugs: unknown[] = []
@@ -357,7 +358,7 @@ test('MOVE-4: a node ignores a group that a peer names and other nodes hold', ()
       ])
       const names = Array.from({ length: 20 }, (_, n) => groupOfBytes(Buffer.from(`g${n}`)))
       const driver = await Driver.open(
-        { ...ports, log: await log.open(), data: await data.open() },
+        { ...ports, log: new OrderedJournal(await log.open()), data: await data.open() },
         { node, cluster, placement, limits: defaultLimits },
       )
       await driver.start()
@@ -384,7 +385,7 @@ test('a folder of another node is refused before its data is looked at', () =>
   onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), (log) =>
     onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), async (data) => {
       const open = async (name: string): Promise<Driver> => {
-        const stores = { log: await log.open(), data: await data.open() }
+        const stores = { log: new OrderedJournal(await log.open()), data: await data.open() }
         const ports = { clock: systemClock, random: systemRandom, trace: silentTrace, ...stores }
         const own = nodeId(name)
         const options = { node: own, cluster, placement: staticPlacement([own]) }

@@ -1,4 +1,5 @@
 /** One group that a thousand write to at a time: three nodes on LevelDB, on real connections. */
+import { OrderedJournal } from '../../src/journal/ordered-journal.ts'
 import { createServer, type Server } from 'node:http'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
@@ -50,7 +51,7 @@ async function start(
     ...{ clock: systemClock, random: systemRandom, log: () => undefined },
     codec: { encode: encodePeerFrame, decode: decodePeerFrame },
   })
-  const stores = { log: await log.open(), data: await data.open() }
+  const stores = { log: new OrderedJournal(await log.open()), data: await data.open() }
   const ports = { clock: systemClock, random: systemRandom, trace: silentTrace, ...stores, peers }
   const placement = staticPlacement(names)
   const driver = await Driver.open(ports, { node, cluster, placement, limits: defaultLimits })

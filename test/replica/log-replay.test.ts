@@ -1,4 +1,5 @@
 /** A start whose data store is made anew: the log is taken up in parts, and nothing of it is forgotten. */
+import { OrderedJournal } from '../../src/journal/ordered-journal.ts'
 import { expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
@@ -53,7 +54,14 @@ async function start(
     },
   }
   const peers = new ToldTransport()
-  const ports = { clock: systemClock, random: systemRandom, trace, log, data: gate, peers }
+  const ports = {
+    clock: systemClock,
+    random: systemRandom,
+    trace,
+    log: new OrderedJournal(log),
+    data: gate,
+    peers,
+  }
   const options = { node, cluster: clusterId('test'), placement }
   const driver = await Driver.open(ports, { ...options, limits: { ...defaultLimits, ...limits } })
   await driver.start()

@@ -1,4 +1,5 @@
 /** A node of three that gets more than it can do at once: it holds and sends a bounded amount. */
+import { OrderedJournal } from '../../src/journal/ordered-journal.ts'
 import { expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
@@ -39,7 +40,10 @@ async function withNode(
       const ports = { clock: systemClock, random: systemRandom, trace: silentTrace, peers }
       const stores = onStores({ log: await log.open(), data: await data.open() })
       const options = { node, cluster, placement, limits: { ...defaultLimits, ...limits } }
-      const driver = await Driver.open({ ...ports, ...stores }, options)
+      const driver = await Driver.open(
+        { ...ports, ...stores, log: new OrderedJournal(stores.log) },
+        options,
+      )
       await driver.start()
       try {
         await work(driver, peers)

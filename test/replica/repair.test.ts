@@ -1,4 +1,5 @@
 /** A node that was away for long: it catches up with all of it, and takes it into memory by parts. */
+import { OrderedJournal } from '../../src/journal/ordered-journal.ts'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
@@ -103,7 +104,7 @@ async function withNode(work: (driver: Driver, peer: Peer) => Promise<void>): Pr
     onDisk(makeDisk, async (data) => {
       const peers = new ToldTransport()
       const ports = { clock: systemClock, random: systemRandom, trace: silentTrace, peers }
-      const stores = { log: await log.open(), data: await data.open() }
+      const stores = { log: new OrderedJournal(await log.open()), data: await data.open() }
       const options = { node, cluster: clusterId('test'), placement, limits }
       const driver = await Driver.open({ ...ports, ...stores }, options)
       await driver.start()

@@ -2,12 +2,13 @@
  * The atlas: the stores that a fault may damage, so that all data that the run relies on stays
  * recoverable.
  */
+import { flushKey, recordKey } from '../../src/journal/ordered-journal.ts'
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import { nodeId } from '../../src/base/ids.ts'
-import { encodeFlush, flushKey } from '../../src/log/flush.ts'
-import { encodeMemory, memoryKey } from '../../src/log/peer-memory.ts'
+import { encodeFlush } from '../../src/log/flush.ts'
+import { encodeMemory, memoryName } from '../../src/log/peer-memory.ts'
 import { Atlas, lastFlushOf, type NodeDisks } from '../../sim/faults/atlas.ts'
 import { SimDisk, type DiskImage } from '../../sim/world/disk.ts'
 
@@ -21,7 +22,7 @@ function disksOf(count: number): Map<string, NodeDisks> {
 async function remember(disks: NodeDisks | undefined, peer: string, flush: number): Promise<void> {
   const one = { node: nodeId(peer), storeId: 'store', durableFlush: flush, incarnation: 1, run: 1 }
   const store = disks?.log.open()
-  await store?.write([{ key: memoryKey, value: encodeMemory([one]) }])
+  await store?.write([{ key: recordKey(memoryName), value: encodeMemory([one]) }])
   await store?.close()
 }
 
