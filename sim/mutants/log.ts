@@ -75,4 +75,9 @@ export const logMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'N07',
+    title: 'log: the data store takes in positions whose choice the log does not hold durably',
+    edits: [{ file: 'src/replica/driver.ts', find: '      await log.sync()\n', replace: '' }],
+  },
 ]

@@ -27,6 +27,7 @@ const rules: Readonly<Record<string, string>> = {
   'DISK-17': 'After a run that LevelDB may have ended a start reads all of data/ first.',
   'LOG-12': 'A node retires for a claim about its log only where the log does not refute it.',
   'LOG-13': 'A log whose journal was damaged is used only where it shows what is missing.',
+  'LOG-14': 'A data store takes in no position before the log durably holds it as chosen.',
   'LEASE-1': 'Who serves a read by itself has every position that was acknowledged before.',
   'LEASE-2': 'A lease ends later at who granted it than at who holds it.',
   'LEASE-3': 'A current read sees every commit acknowledged before it began.',

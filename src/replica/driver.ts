@@ -221,6 +221,10 @@ export class Driver implements LocalReplica {
       this.#peers.save()
       log.onBatch(groups)
     }
+    data.beforeWrite = async (groups) => {
+      await log.sync()
+      log.checkLogged(groups)
+    }
     data.onApplied = () => this.#onApplied()
   }
 
