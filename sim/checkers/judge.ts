@@ -201,6 +201,11 @@ export class Judge {
         if (event['isLeased'] === true) this.log.onServedAlone(node, group, position)
         return this.log.onServed(node, group, position, at)
       }
+      case 'promise':
+      case 'accept': {
+        const { group, position } = placeOf(event)
+        return this.log.onVoted(node, group, position)
+      }
       case 'settled': {
         const commit = commitOf(event)
         if (commit === undefined) return undefined
@@ -215,12 +220,15 @@ export class Judge {
   }
 }
 
-type KnownKind = 'propose' | 'chosen' | 'apply' | 'serve' | 'settled' | 'other'
+type KnownKind =
+  'propose' | 'chosen' | 'promise' | 'accept' | 'apply' | 'serve' | 'settled' | 'other'
 
 function kindOf({ kind }: TraceEvent): KnownKind {
   switch (kind) {
     case 'propose':
     case 'chosen':
+    case 'promise':
+    case 'accept':
     case 'apply':
     case 'serve':
     case 'settled':

@@ -6,6 +6,7 @@ const rules: Readonly<Record<string, string>> = {
   'PAX-3': 'A ballot is accepted only at or above the promise.',
   'PAX-4': 'What an answer claims is durable before the answer leaves.',
   'PAX-5': 'One ballot, one value; after phase 1 the value accepted at the highest ballot.',
+  'PAX-8': 'A replica gives no vote at a position that it has applied.',
   'PAX-6': 'Ballot zero belongs to the leader that the chosen entry before names.',
   'PAX-7': 'Quorums are majorities of the voters.',
   'LOG-1': 'A position is applied after all before it, and what is applied was chosen.',

@@ -188,7 +188,6 @@ export class Driver implements LocalReplica {
       send: (to, message) => this.#peers.send(to, message),
       hasRoomFor: (to) => this.#peers.hasRoomFor(to),
       stores: this.#ports,
-      onPositionsSound: () => (this.#source.arePositionsSound = true),
       onLogDamaged: (what) =>
         this.#guarded(() => void this.#log.renew(what, () => this.#data.wantBatch())),
       applied: (group) => this.#replica.appliedInMemory(group)?.position,
