@@ -466,9 +466,30 @@ test('a query finds a datetime that looks like milliseconds by the value its ent
     expect(await asked(at)).toEqual([given])
   }
   expect(await asked({ gt: BigInt(given) })).toHaveLength(1)
+  const seconds = '1970-01-01T00:28:20.000000Z'
+  await expect(asked({ gte: 1_700_000_000 })).rejects.toThrow(`seconds; a datetime is`)
+  await expect(asked({ lt: '1.7e9' })).rejects.toThrow(`for that moment of 1970 give ${seconds}`)
   for (const at of [{ gte: given }, { gt: `${given}` }, { lt: given }, { lte: given }]) {
     await expect(asked(at)).rejects.toThrow(`for that moment of 1970 give ${text}`)
   }
+})
+
+test('a number in a filter is written as JSON writes it, as a number and as a text', async () => {
+  const { tables, clock, run, rest, write, index } = bench()
+  await run(applyIndex(tables, definition(), clock))
+  await run(makeReady(tables, clock, declared()))
+  await write(1, 'BASE', 0, { driver: ann, at: 1000, fare: { total: 3 } })
+  await rest()
+  const asked = async (where: object): Promise<unknown> =>
+    (await run(index.query({ driver: ann, ...where }))).items.length
+  for (const total of [3, '3', '3e0', '3.0', '30e-1']) {
+    expect(await asked({ 'fare.total': total })).toBe(1)
+  }
+  for (const total of ['+3', '03', '0x3', ' 3', '3.']) {
+    await expect(asked({ 'fare.total': total })).rejects.toThrow('is no value of it')
+  }
+  for (const at of [1000, '1000', '1e3']) expect(await asked({ at })).toBe(1)
+  await expect(asked({ at: '+1000' })).rejects.toThrow('is no value of it')
 })
 
 test('dates of each year from 1 to 9999 are found, sorted and told; others are no values', async () => {
