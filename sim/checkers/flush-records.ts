@@ -16,8 +16,8 @@ export function recordsOf(put: Put): readonly LogRecord[] {
 }
 
 /**
- * What a node may count on in a flush that a crash cut short: with its header whole, every record,
- * for a value that is gone the ballot alone.
+ * The records that a node may count on in a flush that a crash cut short: with its header whole, every
+ * record, for a value that is gone the ballot alone.
  */
 export function recordsLeftOf(put: Put): readonly LogRecord[] {
   const flush = flushIn(put)

@@ -66,7 +66,7 @@ function higher(a: Ballot | undefined, b: Ballot): Ballot {
   return a !== undefined && compareBallots(a, b) > 0 ? a : b
 }
 
-/** What a restarting replica finds above what its data store holds. */
+/** The records that a restarting replica finds above the state of its data store. */
 export function recordsAbove(
   disk: LogDisk,
   applied: Position,

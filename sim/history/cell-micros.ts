@@ -132,7 +132,7 @@ export function levelOf(options: ReadOptions | undefined): Level {
   return options?.read ?? 'current'
 }
 
-/** What a page covers: up to where the next one begins. */
+/** The stretch that a page covers: up to where the next one begins. */
 function stretchOf(
   { cursor: from, reverse = false }: VersionRange,
   next: number | undefined,

@@ -158,7 +158,7 @@ export class QueueWorkload {
     )
   }
 
-  /** What an operator does: all dead letters, until there are none. */
+  /** Redrives all dead letters, as an operator does, until there are none. */
   async #redrive(): Promise<void> {
     const { world, coverage } = this.#parts
     const { client } = this.#connect('postmaster', 1, world.random.fork('postmaster'))

@@ -1,5 +1,5 @@
 /**
- * What flags and arguments of all commands have in common: a flag that takes a value takes one, once, and
+ * The rules that flags and arguments of all commands share: a flag that takes a value takes one, once, and
  * nothing that was given is empty. Of two values the last one would be taken and the first passed over; an
  * empty one comes of a variable that a script has not set.
  */

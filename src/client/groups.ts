@@ -159,8 +159,8 @@ export class Groups implements GroupPort, LockSource {
   }
 
   /**
-   * What became of an intent, as `error.detail.intent` names it, by a current read. To have a
-   * transaction take effect once, send it again under its intent; this is for who only wants to know.
+   * The outcome of an intent, as `error.detail.intent` names it, by a current read. To have a transaction
+   * take effect once, send it again under its intent; this is for a caller that only wants to know.
    */
   async outcome(
     group: GroupId,

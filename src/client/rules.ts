@@ -175,8 +175,8 @@ const aLength = 'a whole number from 0'
 
 const ofCells = ['rowKey', 'column', 'refKey', 'body']
 /**
- * What cells that are read, tailed, marked or rejected have beside that: a program that got such a cell may
- * read it or put it, as it is.
+ * The members that cells have besides, once they were read, tailed, marked or rejected: a program that got
+ * such a cell may read it or put it, as it is.
  */
 const ofReadCells: ReadonlySet<string> = new Set([
   ...[...ofCells, 'addedId', 'createdAt', 'shard', 'attempts', 'error', 'isRetried'],

@@ -1,4 +1,4 @@
-/** What `trilithon rows` asks for: the JSON of a key in the forms that the table has. */
+/** The questions of `trilithon rows`: the JSON of a key in the forms that the table has. */
 import { expect, test } from 'vitest'
 import { parseSchema } from '../../schema/ddl-parse.ts'
 import { findTable } from '../../schema/model.ts'

@@ -22,7 +22,7 @@ function bench() {
   return { client, run: <Value>(wait: Promise<Value>) => settled(cluster.bench.world, wait) }
 }
 
-/** What becomes of the one place. */
+/** The log at the one place. */
 async function logOf(client: Client, place: object): Promise<unknown> {
   const [outcome] = await client.cells('d').shardLogs([typed(place)])
   return outcome && valueOf(outcome)
