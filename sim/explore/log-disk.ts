@@ -46,7 +46,7 @@ export type LookedUp =
   | { readonly kind: 'absent' }
   | { readonly kind: 'present'; readonly acceptor: Acceptor; readonly chosen: boolean }
 
-/** What the disk says of a position. */
+/** The record of a position on the disk. */
 export function lookUp(held: Held | undefined): LookedUp {
   if (held === undefined) return { kind: 'absent' }
   const { promised, accepted, chosen, value } = held

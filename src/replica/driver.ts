@@ -325,9 +325,7 @@ export class Driver implements LocalReplica {
     return this.#peers.clocks
   }
 
-  /**
-   * The leases that this node counts on and those that it has granted, for observers; absent once it stops.
-   */
+  /** Leases that this node counts on or has granted, for observers; absent once it stops. */
   get observedLeases(): ObservedLeases | undefined {
     return this.#isOver ? undefined : this.#replica
   }
