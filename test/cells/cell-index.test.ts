@@ -1,7 +1,7 @@
 /** Indexes over cells: kept by every put, asked through the client library, filled from cells that are there. */
 import { expect, test } from 'vitest'
 import { checkDefinition } from '../../src/cells/index-definition.ts'
-import { shardGroupOf } from '../../src/cells/cell-table.ts'
+import { findShardGroup } from '../../src/cells/cell-table.ts'
 import { buildCellIndex, compareCellIndex } from '../../src/cells/index-build.ts'
 import { applyIndex } from '../../src/cells/index-registry.ts'
 import type { Page } from '../../src/base/page.ts'
@@ -354,7 +354,7 @@ test('IDX-6: a build takes a position in every shard, in case one replica alone 
   await run(applyIndex(tables, definition(), clock))
   await write(1, 'BASE', 1, { driver: ann, at: '2026-01-01T00:00:00Z' })
   const positions = async (): Promise<readonly number[]> => {
-    const groups = parts.shards.map((shard) => shardGroupOf({ datastore, shard }))
+    const groups = parts.shards.map((shard) => findShardGroup({ datastore, shard }))
     const points = await run(Promise.all(groups.map((one) => replica.read(one, 'snapshot', 1_000))))
     return points.map(({ position }) => position)
   }

@@ -4,7 +4,7 @@ import { limits } from '../../src/limits.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'
 import type { PurgePageOptions } from '../../src/client/options.ts'
 import type { HandleCall } from '../../src/queues/handle-call.ts'
-import { valueOf } from '../../src/base/problem.ts'
+import { unwrapOutcome } from '../../src/base/problem.ts'
 import type { Client } from '../../src/client/client.ts'
 import { typed } from '../../src/tables/types.ts'
 import { settled } from '../cells/kit.ts'
@@ -25,7 +25,7 @@ function bench() {
 /** The log at the one place. */
 async function logOf(client: Client, place: object): Promise<unknown> {
   const [outcome] = await client.cells('d').shardLogs([typed(place)])
-  return outcome && valueOf(outcome)
+  return outcome && unwrapOutcome(outcome)
 }
 
 const submission = {
