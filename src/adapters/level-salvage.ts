@@ -29,7 +29,7 @@ const tags = { deletion: 0, value: 1 } as const
 
 /** Damage that an earlier open found, and that the owner has not put back. */
 export async function damageBefore(path: string): Promise<JournalDamage | undefined> {
-  const aside = asideOf(path)
+  const aside = joinAsidePath(path)
   const what = await readFile(join(aside, pendingName), 'utf8').catch(() => undefined)
   if (what === undefined) return undefined
   const names = (await readdir(aside)).filter((name) => name.endsWith('.log')).toSorted()
@@ -40,7 +40,7 @@ export async function damageBefore(path: string): Promise<JournalDamage | undefi
     if (file === undefined) continue
     try {
       await salvageJournal(file, name === names.at(-1), (bytes) => {
-        const { puts, isWhole } = putsOf(bytes ?? new Uint8Array())
+        const { puts, isWhole } = decodePuts(bytes ?? new Uint8Array())
         if (puts.length > 0) batches.push(puts)
         if (!isWhole) batches.push(undefined)
       })
@@ -53,7 +53,7 @@ export async function damageBefore(path: string): Promise<JournalDamage | undefi
 
 /** Keeps the journals of a store that is about to be opened. */
 export async function keepDamaged(path: string, { what, names }: DamagedJournals): Promise<void> {
-  const aside = asideOf(path)
+  const aside = joinAsidePath(path)
   await rm(aside, { recursive: true, force: true })
   await mkdir(aside)
   for (const name of names) {
@@ -71,7 +71,7 @@ export async function keepDamaged(path: string, { what, names }: DamagedJournals
   await synced(dirname(path))
 }
 
-function asideOf(path: string): string {
+function joinAsidePath(path: string): string {
   return join(dirname(path), `${basename(path)}.damaged`)
 }
 
@@ -88,7 +88,10 @@ async function synced(path: string): Promise<void> {
  * A batch: sequence 8, count 4, then kind, key and value of each put. As many as can be made out; whole are those
  * that reach to the last byte, whatever the count says.
  */
-function putsOf(bytes: Uint8Array): { readonly puts: readonly Put[]; readonly isWhole: boolean } {
+function decodePuts(bytes: Uint8Array): {
+  readonly puts: readonly Put[]
+  readonly isWhole: boolean
+} {
   const puts: Put[] = []
   const cursor = new Cursor(bytes.subarray(batchHeaderBytes))
   while (!cursor.isAtEnd) {

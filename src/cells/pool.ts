@@ -2,17 +2,17 @@
 import { mapConcurrently } from '../base/concurrency.ts'
 import type { Pace } from '../ports/pace.ts'
 
-/** As `mapConcurrently`, in steps that are paid for, each by `costOf` its item, before it begins. */
+/** As `mapConcurrently`, in steps that are paid for, each by `computeCost` of its item, before it begins. */
 export async function mapPaced<Item, Result>(
   items: readonly Item[],
   {
     most,
     pace,
-    costOf,
+    computeCost,
   }: {
     readonly most: number
     readonly pace: Pace | undefined
-    readonly costOf: (item: Item) => number
+    readonly computeCost: (item: Item) => number
   },
   work: (item: Item, index: number) => Promise<Result>,
 ): Promise<Result[]> {
@@ -21,7 +21,7 @@ export async function mapPaced<Item, Result>(
   const room = new Room(most)
   for (const [index, item] of items.entries()) {
     // One of them waits at a time, so a batch that waits for turns costs little.
-    const turn = pace.spend(costOf(item))
+    const turn = pace.spend(computeCost(item))
     if (turn !== undefined) await turn
     const full = room.enter()
     if (full !== undefined) await full
