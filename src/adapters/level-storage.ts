@@ -17,6 +17,7 @@ import {
   rootlessError,
   writeError,
 } from './level-errors.ts'
+import { refuseOtherKind } from './journal-kind.ts'
 import { makeFolder } from './make-folder.ts'
 import { damageBefore, keepDamaged } from './level-salvage.ts'
 import {
@@ -90,6 +91,7 @@ export async function openLevelStore(
   // Before LevelDB hears of the folder: it opens what it is made for by itself, a turn later.
   if (await hasLostItsRoot(path)) throw rootlessError(path)
   await refuseStrangers(path)
+  await refuseOtherKind(path, 'leveldb')
   if (options.checkTables !== false) await checkBefore(path, options)
   const damage = options.tellsDamage === true ? await journalDamage(path) : undefined
   // Its own way of making one tries without end below `/proc`. Nothing is awaited between the next two calls: it

@@ -60,7 +60,7 @@ async function opened(options: SegmentOptions, files: SegmentFile[]): Promise<Jo
     heads.push(await headOf(folder.path, file, sequence))
   }
   const journalId = journalOf(folder.path, heads)
-  const { segments, index, records, loss } = await recover(heads)
+  const { segments, index, records, loss } = await recover(heads, segmentBytes)
   if (names.hasFirstFile) await folder.remove(firstFileName)
   const stock = new SegmentStock(folder, segmentBytes)
   await stock.adopt(names.spares)

@@ -2,9 +2,9 @@
  * Makes of the segments of a folder what the journal shows: where each flush stands, the records, and what is lost of
  * writes that were durable.
  *
- * Records come from the last segment alone, since each segment begins with all of them. Values are checked there,
- * and in the segments from the first damage on that is not mended; elsewhere a reader checks a value when it
- * reads it.
+ * Records come from the last segment alone, since each segment begins with all of them. Values are checked in the
+ * newest segments, which a start is about to read, and from the first damage on that is not mended; elsewhere a reader
+ * checks a value when it reads it.
  */
 import { headerBytes, type Frame } from './segment-format.ts'
 import { boundsFrom, type SegmentHead } from './segment-heads.ts'
@@ -27,8 +27,9 @@ const badHeader = 'its header does not match its checksum'
 const noCheckpoint = 'its first frame, which repeats all records, does not match its checksum'
 const gapBehind = 'frames behind it are missing'
 
-export function recover(heads: readonly SegmentHead[]): Promise<Recovered> {
-  return new Recovery(heads).run()
+/** `checkedBytes`: so many bytes of frames before the last segment are checked along with it. */
+export function recover(heads: readonly SegmentHead[], checkedBytes: number): Promise<Recovered> {
+  return new Recovery(heads, checkedBytes).run()
 }
 
 class Recovery {
@@ -41,12 +42,12 @@ class Recovery {
   /** Undefined before the first frame of the last segment. */
   #records: Map<string, Uint8Array> | undefined
 
-  constructor(heads: readonly SegmentHead[]) {
+  constructor(heads: readonly SegmentHead[], checkedBytes: number) {
     this.#heads = heads
     const headers = heads.flatMap(({ header }) => header ?? [])
-    const last = heads.at(-1)?.sequence ?? 0
     const damagedFrom = headers.at(-1)?.damagedFrom ?? 0
-    this.#checkedFrom = damagedFrom === 0 ? last : Math.min(damagedFrom, last)
+    const newest = newestFrom(heads, checkedBytes)
+    this.#checkedFrom = damagedFrom === 0 ? newest : Math.min(damagedFrom, newest)
     this.#loss = new SegmentLoss(Math.max(0, ...headers.map((one) => one.mendedThrough)))
   }
 
@@ -79,16 +80,12 @@ class Recovery {
     }
     const end = await new SegmentScan(window, boundsFrom(head, next), checks, onFound).run()
     Object.assign(segment, end)
-    if (isLast) await this.#checkLast(at, head, segment)
-    else if (next.header === undefined && segment.nextNumber !== next.firstNumber) {
-      this.#loss.lose(segment, segment.end, gapBehind)
-    }
-  }
-
-  async #checkLast(at: number, { file, header }: SegmentHead, segment: Segment): Promise<void> {
-    await this.#findBase(at, undefined, segment)
+    if (isLast) await this.#findBase(at, undefined, segment)
     const { fileBytes = 0 } = header ?? {}
     if (file.length < fileBytes) this.#loss.lose(segment, file.length, cutShort)
+    if (next === undefined || next.header !== undefined) return
+    const isGap = segment.nextNumber !== next.firstNumber
+    if (isGap) this.#loss.lose(segment, segment.end, gapBehind)
   }
 
   /**
@@ -106,6 +103,17 @@ class Recovery {
     else if (found === undefined) this.#loss.lose(segment, headerBytes, noCheckpoint)
     return isCertain
   }
+}
+
+/** The first of the last segments that hold so many bytes of frames before the last one. */
+function newestFrom(heads: readonly SegmentHead[], bytes: number): number {
+  let left = bytes
+  for (let at = heads.length - 1; at > 0; at--) {
+    const { header, sequence } = heads[at] ?? {}
+    if (left <= 0) return sequence ?? 0
+    left -= header?.previousEnd ?? 0
+  }
+  return heads[0]?.sequence ?? 0
 }
 
 interface Base {
