@@ -1,5 +1,5 @@
 /**
- * A simulated folder of segment files: what is durable, and the calls that are not yet. A crash decides for each of
+ * A simulated folder of segment files: its durable bytes, and the calls under way. A crash decides for each of
  * these what the disk has of it: nothing, all, the front of a write, or some of its sectors. Names that a rename
  * was to change are the old or the new ones, and a file that was being made may be short.
  */
@@ -31,12 +31,12 @@ interface Content {
 interface Call {
   /** All of it becomes durable. */
   keep(): void
-  /** The crash leaves so much. */
+  /** A crash leaves the part of it that the fate names. */
   meet(fate: SegmentFate): void
 }
 
 export interface SegmentDiskOptions {
-  /** Runs `complete` when the disk has done what it was asked: at once or later, as the owner likes. */
+  /** Runs `complete` when the disk has done a call: at once or later, as the owner likes. */
   readonly schedule: (complete: () => void) => void
 }
 

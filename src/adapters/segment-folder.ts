@@ -14,7 +14,7 @@ import { refuseOtherKind } from './journal-kind.ts'
 import { makeFolder } from './make-folder.ts'
 import { WriteTimes } from './write-times.ts'
 
-/** Zeros are written so many bytes at a time. */
+/** The most zeros that one call writes. */
 const zeroBytes: number = 1024 * 1024
 
 /** The folder at `path`, made if it is not there. Rejects with `invalid` for a folder that holds LevelDB. */

@@ -4,7 +4,8 @@ import type { SegmentFolder } from '../ports/segments.ts'
 import type { CheckPace } from '../ports/storage.ts'
 import { decodeHeader, headerBytes, headerCrc } from './segment-format.ts'
 import { SegmentScan, wrongValue, type Found } from './segment-scan.ts'
-import { boundsOf, closedError, damagedError, damageText, type Segment } from './segment-state.ts'
+import { closedError, damagedError, damageText } from './segment-errors.ts'
+import { boundsOf, type Segment } from './segment-state.ts'
 import { SegmentWindow } from './segment-window.ts'
 
 export interface CheckOptions {

@@ -130,7 +130,7 @@ export interface Frame extends FrameStamp {
   readonly parts: readonly Part[]
 }
 
-/** Head and table of a frame at `offset`, and what it will say once it is read back. */
+/** Head and table of a frame at `offset`, and the frame as a reader will find it. */
 export function encodeFrame(
   stamp: FrameStamp,
   values: readonly NewPart[],

@@ -12,7 +12,7 @@ import {
   type SegmentHeader,
 } from './segment-format.ts'
 import { firstFrameOf, type SegmentBounds } from './segment-scan.ts'
-import { damagedError } from './segment-state.ts'
+import { damagedError } from './segment-errors.ts'
 import { firstFileName, segmentName, sequenceOf, spareNumber } from './segment-stock.ts'
 import { SegmentWindow } from './segment-window.ts'
 

@@ -23,7 +23,8 @@ import type { FlushIndex } from './segment-index.ts'
 import { framesOf } from './segment-put-back.ts'
 import { recover } from './segment-recovery.ts'
 import { FlushScan, readFlush } from './segment-reader.ts'
-import { closedError, noteFlushes, type Segment } from './segment-state.ts'
+import { closedError } from './segment-errors.ts'
+import { noteFlushes, type Segment } from './segment-state.ts'
 import { firstFileName, segmentName, SegmentStock } from './segment-stock.ts'
 import { keptRecord, SegmentWriter } from './segment-writer.ts'
 
@@ -174,7 +175,7 @@ class SegmentJournal implements Journal {
     return done
   }
 
-  /** After a failure nobody knows what is on the disk. */
+  /** After a failure the journal does not know what is on the disk. */
   async #guarded(work: () => Promise<void>): Promise<void> {
     try {
       await work()

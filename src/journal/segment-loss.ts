@@ -1,15 +1,16 @@
 /** What a journal that was opened has to tell of writes that were durable and are damaged (`LostWrites`). */
 import type { Frame } from './segment-format.ts'
 import { wrongValue, type FrameFound } from './segment-scan.ts'
-import { damageText, type Segment } from './segment-state.ts'
+import { damageText } from './segment-errors.ts'
+import type { Segment } from './segment-state.ts'
 import type { SegmentWindow } from './segment-window.ts'
 
-/** Places that are told in words. */
+/** The words name at most this many places. */
 const placesMax = 3
 
 export class SegmentLoss {
   readonly writes: (readonly Uint8Array[] | undefined)[] = []
-  /** Damage up to this segment was told, and mended as far as it could be. */
+  /** The owner has mended damage up to this segment as far as it could. */
   readonly mendedThrough: number
   readonly #places: string[] = []
   #damages = 0

@@ -1,8 +1,8 @@
-/** What is put back of lost writes, as frames of a bounded size. */
+/** Frames of a bounded size for the lost writes that the owner puts back. */
 import type { JournalWrite } from '../ports/journal.ts'
 import { entryBytes, tableBytesMax, type NewPart } from './segment-format.ts'
 
-/** The frames of one putting back need not be durable together: until all of them are, the damage is told again. */
+/** The frames need not become durable together: openings tell the damage again until all of them are. */
 export function framesOf(
   { flushes, records }: JournalWrite,
   valueBytesMax: number,

@@ -3,7 +3,8 @@ import { crc32 } from '../base/bytes.ts'
 import type { StoreError } from '../base/errors.ts'
 import type { JournalFlush } from '../ports/journal.ts'
 import type { FlushIndex, Place } from './segment-index.ts'
-import { damagedError, damageText, type Segment } from './segment-state.ts'
+import { damagedError, damageText } from './segment-errors.ts'
+import type { Segment } from './segment-state.ts'
 
 /** Flushes that stand behind one another are read together up to here. */
 const runBytesMax: number = 1024 * 1024

@@ -1,6 +1,6 @@
 /**
- * Makes of the segments of a folder what the journal shows: where each flush stands, the records, and what is lost of
- * writes that were durable.
+ * Makes of the segments of a folder what the journal shows: where each flush stands, the records, and the durable
+ * writes that damage has cost.
  *
  * Records come from the last segment alone, since each segment begins with all of them. Values are checked in the
  * newest segments, which a start is about to read, and from the first damage on that is not mended; elsewhere a reader
@@ -27,7 +27,7 @@ const badHeader = 'its header does not match its checksum'
 const noCheckpoint = 'its first frame, which repeats all records, does not match its checksum'
 const gapBehind = 'frames behind it are missing'
 
-/** `checkedBytes`: so many bytes of frames before the last segment are checked along with it. */
+/** `checkedBytes`: the bytes of frames before the last segment whose values it checks along with that one's. */
 export function recover(heads: readonly SegmentHead[], checkedBytes: number): Promise<Recovered> {
   return new Recovery(heads, checkedBytes).run()
 }
@@ -105,7 +105,7 @@ class Recovery {
   }
 }
 
-/** The first of the last segments that hold so many bytes of frames before the last one. */
+/** The first of the segments that hold `bytes` of frames before the last one. */
 function newestFrom(heads: readonly SegmentHead[], bytes: number): number {
   let left = bytes
   for (let at = heads.length - 1; at > 0; at--) {

@@ -58,7 +58,7 @@ export interface SegmentEnd {
 }
 
 const wrongFrame = 'a frame does not match its checksum, and it is not a torn end'
-/** What is wrong with a frame that is not sound. */
+/** The fault of a frame that is not sound, in words. */
 export const wrongValue = 'a value does not match its checksum, and it is not a torn end'
 const endsEarly = 'its frames end before the place that the next segment names'
 

@@ -1,6 +1,5 @@
-/** A segment of an open journal, and the words for what is wrong with one. */
+/** A segment of an open journal. */
 import { assert } from '../base/assert.ts'
-import { StoreError } from '../base/errors.ts'
 import type { SegmentFile } from '../ports/segments.ts'
 import { headerBytes, type Frame } from './segment-format.ts'
 import type { SegmentHead } from './segment-heads.ts'
@@ -45,19 +44,4 @@ export function noteFlushes(index: FlushIndex, segment: Segment, { parts, salt }
 export function boundsOf(segment: Segment): SegmentBounds {
   const { salt, sequence, firstNumber, headerCrc, end, endCrc, nextNumber } = segment
   return { salt, sequence, firstNumber, firstCrc: headerCrc, numberMax: nextNumber, end, endCrc }
-}
-
-export function damageText(file: SegmentFile, offset: number, what: string): string {
-  return `${file.name} at byte ${offset}: ${what}`
-}
-
-export function damagedError(path: string, what: string): StoreError {
-  return new StoreError(
-    'corrupt',
-    `the journal ${path} is damaged (${what}); keep the folder for inspection`,
-  )
-}
-
-export function closedError(path: string): StoreError {
-  return new StoreError('closed', `the journal ${path} is closed`)
 }

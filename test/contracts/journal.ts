@@ -403,7 +403,7 @@ export class Run {
 
   async #openAgain(): Promise<void> {
     this.#journal = await this.#place.open()
-    expect(this.journal.lost).toBeUndefined()
+    checkSame(this.journal.lost, undefined)
     if (this.#droppedBelow > 0) await this.journal.drop(this.#droppedBelow)
   }
 
@@ -424,23 +424,23 @@ export class Run {
 
   /** What the last steps touched. */
   async checkSome(): Promise<void> {
-    expect(await this.journal.last()).toBe(this.#last)
+    checkSame(await this.journal.last(), this.#last)
     if (this.#last > 0)
-      expect(textOf(this.journal.read(this.#last))).toBe(this.flushes.get(this.#last))
-    expect(this.journal.read(this.#last + 1)).toBeUndefined()
+      checkSame(textOf(this.journal.read(this.#last)), this.flushes.get(this.#last))
+    checkSame(this.journal.read(this.#last + 1), undefined)
     for (const name of ['meta', 'peers', 'damages']) {
-      expect(textOf(this.journal.record(name))).toBe(this.records.get(name))
+      checkSame(textOf(this.journal.record(name)), this.records.get(name))
     }
   }
 
   async check(): Promise<void> {
     await this.checkSome()
     const found = await flushesIn(this.journal)
-    for (const [number, text] of found) expect(text).toBe(this.flushes.get(number))
+    for (const [number, text] of found) checkSame(text, this.flushes.get(number))
     for (const [number, text] of this.flushes) {
       if (number < this.#droppedBelow) continue
-      expect(found.get(number)).toBe(text)
-      expect(textOf(this.journal.read(number))).toBe(text)
+      checkSame(found.get(number), text)
+      checkSame(textOf(this.journal.read(number)), text)
     }
     await this.journal.check()
   }
@@ -450,4 +450,8 @@ interface Write {
   readonly number: number
   readonly text: string
   readonly records: readonly JournalRecord[]
+}
+
+function checkSame(found: unknown, expected: unknown): void {
+  expect(found).toBe(expected)
 }

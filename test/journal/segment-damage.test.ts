@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { present } from '../../src/base/assert.ts'
-import type { Journal } from '../../src/ports/journal.ts'
+import type { Journal, LostWrites } from '../../src/ports/journal.ts'
 import { sectorBytes } from '../../sim/world/segments.ts'
 import { Fixture, readOf, soundOf, textOf } from './segment-fixture.ts'
 
@@ -29,7 +29,7 @@ function frameOf(
   throw new Error(`flush ${flush} is nowhere`)
 }
 
-function lostOf(journal: Journal): NonNullable<Journal['lost']> {
+function lostOf(journal: Journal): LostWrites {
   return present(journal.lost, 'test: damage is told')
 }
 
@@ -141,7 +141,7 @@ test('a damaged header costs nothing but its own bytes', async () => {
   }
 })
 
-test('JRN-8: damage is told at each opening until its rest is put back, and never after', async () => {
+test('JRN-8: each opening tells damage until its rest is put back, and none does after', async () => {
   const fixture = await filled(30)
   const { name, valueAt } = frameOf(fixture, 9)
   const whole = frameOf(fixture, 12)
@@ -169,7 +169,7 @@ test('JRN-8: damage is told at each opening until its rest is put back, and neve
   }
 })
 
-test('JRN-8: damage is told again after a crash while its rest is put back', async () => {
+test('JRN-8: an opening tells damage again after a crash while its rest was put back', async () => {
   const fixture = await filled(30)
   const { name, offset } = frameOf(fixture, 28)
   fixture.disk.flipBit(name, offset * 8)
@@ -282,7 +282,7 @@ function hurt(
   if (kind === 'cut') fixture.disk.cutShort(name, bit % bytes.length)
 }
 
-test('JRN-5, JRN-7: whatever is damaged, a journal shows what was written, or says that it is damaged', async () => {
+test('JRN-5, JRN-7: under any damage a journal shows the bytes of its writer, or says that they are damaged', async () => {
   const seen = { refused: 0, told: 0, torn: 0, sound: 0 }
   await fc.assert(
     fc.asyncProperty(
@@ -337,15 +337,7 @@ async function judge(
   // Writes at the end that are all damaged look as a crash leaves them.
   let sure = written
   while (sure > 0 && isHurt(sure)) sure -= 1
-  let hasDamage = false
-  for (const [number, text] of fixture.flushes) {
-    const read = readOf(journal, number)
-    hasDamage ||= read === 'corrupt'
-    if (!isHurt(number)) expect(read).toBe(text)
-    // A lost flush before the first one that is there is told, and has no neighbour that shows it.
-    else if (read !== undefined || (number <= sure && journal.lost === undefined))
-      expect([text, 'corrupt']).toContain(read)
-  }
+  const hasDamage = checkFlushes(fixture, journal, isHurt, sure)
   if (journal.lost === undefined) {
     const last = await journal.last()
     expect(last).toBeGreaterThanOrEqual(sure)
@@ -354,14 +346,39 @@ async function judge(
     for (const [name, text] of fixture.records) expect(textOf(journal.record(name))).toBe(text)
     return 'sound'
   }
-  const found = soundOf(journal.lost)
-  for (const { number, bytes } of found.flushes)
+  await checkPutBack(fixture, journal.lost)
+  return 'told'
+}
+
+/** Whether the journal says of a flush that it is damaged. Those of which nothing is hurt are as they were written. */
+function checkFlushes(
+  fixture: Fixture,
+  journal: Journal,
+  isHurt: (flush: number) => boolean,
+  sure: number,
+): boolean {
+  let hasDamage = false
+  for (const [number, text] of fixture.flushes) {
+    const read = readOf(journal, number)
+    hasDamage ||= read === 'corrupt'
+    if (!isHurt(number)) expect(read).toBe(text)
+    // Of a lost flush before the first one that is there, `lost` tells, and no neighbour shows a gap.
+    else if (read !== undefined || (number <= sure && journal.lost === undefined))
+      expect([text, 'corrupt']).toContain(read)
+  }
+  return hasDamage
+}
+
+async function checkPutBack(fixture: Fixture, lost: LostWrites): Promise<void> {
+  const found = soundOf(lost)
+  for (const { number, bytes } of found.flushes) {
     expect(textOf(bytes)).toBe(fixture.flushes.get(number))
-  await journal.lost.putBack(found)
+  }
+  await lost.putBack(found)
   const again = await fixture.reopen()
   expect(again.lost).toBeUndefined()
   for (const { number, bytes } of found.flushes) expect(readOf(again, number)).toBe(textOf(bytes))
-  for (const { name, value } of found.records)
+  for (const { name, value } of found.records) {
     expect(textOf(again.record(name))).toBe(textOf(value))
-  return 'told'
+  }
 }

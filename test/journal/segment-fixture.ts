@@ -40,7 +40,7 @@ export class Fixture {
     return this.open()
   }
 
-  /** A flush of about so many bytes, and records. */
+  /** A flush of about `length` bytes, and records. */
   async append(length = 300, names: readonly string[] = []): Promise<void> {
     const number = this.flushes.size + 1
     const text = sealed('flush', String(number), length)

@@ -1,4 +1,4 @@
-/** The folder of segment files on a real disk, and what may stand in its place. */
+/** The folder of segment files on a real disk, and other things in its place. */
 import { execFileSync } from 'node:child_process'
 import { mkdir, mkdtemp, open, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
