@@ -38,6 +38,8 @@ interface Call {
 export interface SegmentDiskOptions {
   /** Runs `complete` when the disk has done a call: at once or later, as the owner likes. */
   readonly schedule: (complete: () => void) => void
+  /** Resolves when the bytes of a read are at hand; undefined: they are. Absent: always. */
+  readonly waitToRead?: () => Promise<void> | undefined
 }
 
 /** The disk, which outlives its processes. */
@@ -126,6 +128,10 @@ export class SimSegments {
     const content = present(this.#files.get(from), 'sim: there is such a file')
     this.#files.delete(from)
     this.#files.set(to, content)
+  }
+
+  waitToRead(): Promise<void> | undefined {
+    return this.#options.waitToRead?.()
   }
 
   /** Resolves when the call is durable. */
@@ -247,6 +253,7 @@ class OpenFile implements SegmentFile {
   }
 
   async read(offset: number, length: number): Promise<Uint8Array> {
+    await this.#disk.waitToRead()
     return this.readSync(offset, length)
   }
 

@@ -34,7 +34,13 @@ export async function checkSegments(options: CheckOptions): Promise<void> {
     throw new StoreError('closed', 'the caller does not wait for this check any more')
   }
   for (const segment of segments) {
-    const found = await damageIn(segment, onRead, () => options.isKept(segment))
+    // A file that was given up is another segment by now, or gone.
+    if (!options.isKept(segment)) continue
+    const found = await damageIn(segment, onRead).catch((error: unknown) => {
+      if (options.isKept(segment)) throw error
+      return []
+    })
+    if (!options.isKept(segment)) continue
     for (const what of found) {
       if (pace?.onDamage === undefined) throw damagedError(folder.path, what)
       pace.onDamage(what)
@@ -47,9 +53,7 @@ export async function checkSegments(options: CheckOptions): Promise<void> {
 async function damageIn(
   segment: Segment,
   onRead: (bytes: number) => Promise<void>,
-  isKept: () => boolean,
 ): Promise<readonly string[]> {
-  if (!isKept()) return []
   const { file } = segment
   const window = new SegmentWindow(file, onRead)
   const found: string[] = []
@@ -63,5 +67,5 @@ async function damageIn(
     else if (!one.isSound) found.push(damageText(file, one.frame.offset, wrongValue))
   }
   await new SegmentScan(window, bounds, true, onFound).run()
-  return isKept() ? found : []
+  return found
 }

@@ -222,6 +222,7 @@ class SegmentJournal implements Journal {
   }
 
   drop(first: number): Promise<void> {
+    // The segment with the last flush stays, and with it all newer ones: the current one, too.
     this.droppedBelow = Math.max(this.droppedBelow, Math.min(first, this.index.last))
     this.#dropping = this.#dropping.then(() => this.#drop())
     return this.#dropping
@@ -230,7 +231,7 @@ class SegmentJournal implements Journal {
   async #drop(): Promise<void> {
     for (const segment of this.segments.values()) {
       if (this.#fence !== undefined) throw this.#fence
-      if (segment === this.#current || segment.lastFlush >= this.droppedBelow) return
+      if (segment.lastFlush >= this.droppedBelow) return
       await this.#giveUp(segment)
     }
   }
@@ -239,6 +240,7 @@ class SegmentJournal implements Journal {
   async #giveUp(segment: Segment): Promise<void> {
     const { sequence, lastFlush, file } = segment
     assert(lastFlush < this.droppedBelow, 'JRN-6: a segment is given up that has a flush in use')
+    assert(segment !== this.#current, 'JRN-6: the segment that is written to is given up')
     this.segments.delete(sequence)
     this.index.forget(sequence, lastFlush)
     await this.#guarded(() => this.#parts.stock.recycle(file))

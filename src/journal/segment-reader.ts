@@ -98,12 +98,22 @@ export class FlushScan implements AsyncIterableIterator<readonly JournalFlush[]>
     return run
   }
 
+  /** Undefined: the segment was given up meanwhile, and its file may be gone. */
+  async #bytesOf(first: Place, length: number): Promise<Uint8Array | undefined> {
+    try {
+      return await segmentAt(this.#shelf, first).file.read(first.offset, length)
+    } catch (error) {
+      if (this.#shelf.segments.has(first.segment)) throw error
+      return undefined
+    }
+  }
+
   async #read(run: readonly Found[], first: Place): Promise<readonly JournalFlush[]> {
     const shelf = this.#shelf
     const last = run.at(-1)?.place ?? first
-    const { file } = segmentAt(shelf, first)
-    const bytes = await file.read(first.offset, last.offset + last.length - first.offset)
+    const bytes = await this.#bytesOf(first, last.offset + last.length - first.offset)
     shelf.checkOpen()
+    if (bytes === undefined) return []
     return run.flatMap(({ number, place }) => {
       // Given up meanwhile: the file may be another segment by now.
       if (shelf.index.get(number)?.segment !== place.segment) return []

@@ -88,14 +88,14 @@ export class SegmentScan {
   }
 
   async run(): Promise<SegmentEnd> {
-    const { end } = this.#bounds
-    while (end === undefined || this.#at < end) {
+    const { end = Infinity } = this.#bounds
+    while (this.#at < end) {
       const frame = await this.#frameAt(this.#at)
       if (frame !== undefined && this.#isNext(frame)) await this.#take(frame)
       else if (!(await this.#skip())) break
     }
     await this.#finish()
-    const isAtEnd = end === undefined || this.#at === end
+    const isAtEnd = end === Infinity || this.#at === end
     assert(isAtEnd, 'JRN-7: a segment ends elsewhere than the next one says')
     return { end: this.#at, nextNumber: this.#number, endCrc: this.#crc ?? 0 }
   }
@@ -176,12 +176,15 @@ export class SegmentScan {
   /** Of this use of the file, and within it. */
   #isOwn({ salt, sequence, number, end }: Frame): boolean {
     const bounds = this.#bounds
-    const endMax = bounds.end ?? this.#window.file.length
-    const isInside = end <= endMax && number >= this.#number && number < bounds.numberMax
+    const endMax = Math.min(bounds.end ?? Infinity, this.#window.file.length)
+    const isInside = end <= endMax && number < bounds.numberMax
     return salt === bounds.salt && sequence === bounds.sequence && isInside
   }
 
-  /** The next sound frame behind the wrong one. */
+  /**
+   * The next sound frame behind the wrong one. Its number is higher: a value may hold a copy of an older frame, as
+   * where a client stores files of this folder.
+   */
   async #search(): Promise<Frame | undefined> {
     const endMax = this.#bounds.end ?? this.#window.file.length
     const stepBytes = 1024 * alignBytes

@@ -106,25 +106,37 @@ test('JRN-7: a last segment that is shorter than it was made is damage', async (
   }
 })
 
-test('a damaged checkpoint is made good from the segment before, and no record is lost', async () => {
-  const fixture = await filled(40)
+test.each([
+  ['and frames follow it', 0],
+  ['and nothing follows it', 1],
+])('a damaged checkpoint is made good from the segment before, %s', async (_, openings) => {
+  const fixture = await filled(39)
+  for (let at = 0; at < openings; at++) await (await fixture.open()).close()
   const name = present(fixture.segments.at(-1), 'test: there are segments')
   const [checkpoint] = fixture.framesOf(name)
   for (const at of [0, 30, (checkpoint?.parts[0]?.offset ?? 0) - 128]) {
     const before = fixture.disk.image()
     fixture.disk.flipBit(name, (128 + at) * 8)
     const journal = await fixture.open()
-    const { writes } = lostOf(journal)
-    expect(writes).not.toContain(undefined)
-    expect(textOf(journal.record('meta'))).toBe(fixture.records.get('meta'))
-    expect(textOf(journal.record('peers'))).toBe(fixture.records.get('peers'))
+    expect(lostOf(journal).writes).not.toContain(undefined)
+    for (const [record, text] of fixture.records) expect(textOf(journal.record(record))).toBe(text)
     const found = soundOf(lostOf(journal)).records.map(
-      ({ name, value }) => [name, textOf(value)] as const,
+      ({ name: record, value }) => [record, textOf(value)] as const,
     )
     expect(new Map(found)).toEqual(fixture.records)
     await journal.close()
     fixture.disk.restore(before)
   }
+})
+
+test('the records of a damaged checkpoint count as lost where the segment before is damaged, too', async () => {
+  const fixture = await filled(39)
+  await (await fixture.open()).close()
+  const [before = '', name = ''] = fixture.segments.slice(-2)
+  fixture.disk.flipBit(name, 130 * 8)
+  fixture.disk.flipBit(before, 130 * 8)
+  fixture.disk.flipBit(before, ((fixture.framesOf(before)[1]?.offset ?? 0) + 9) * 8)
+  expect(lostOf(await fixture.open()).writes).toContain(undefined)
 })
 
 test('a damaged header costs nothing but its own bytes', async () => {
@@ -238,6 +250,20 @@ test('a segment of another journal is refused', async () => {
     code: 'corrupt',
     message: expect.stringMatching(/another journal/),
   })
+})
+
+test('a check passes over segments that are given up while it reads them', async () => {
+  const fixture = await filled(40)
+  const journal = await fixture.open()
+  let letGo = (): void => undefined
+  fixture.held = new Promise((resolve) => (letGo = resolve))
+  const checked = journal.check()
+  await journal.drop(35)
+  for (let number = 41; number < 70; number++) {
+    await journal.append({ number, bytes: Buffer.alloc(300, number) })
+  }
+  letGo()
+  await checked
 })
 
 test('a check tells each damaged place and goes on, and rejects where it is to stop', async () => {

@@ -7,7 +7,10 @@ import { openSegmentJournal } from '../../src/journal/segment-journal.ts'
 import { SimSegments } from '../../sim/world/segments.ts'
 
 export class Fixture {
+  /** Reads wait for it, where a test holds them back. */
+  held: Promise<void> | undefined
   readonly disk: SimSegments = new SimSegments({
+    waitToRead: () => this.held,
     schedule: (complete) => void setImmediate(complete),
   })
   readonly segmentBytes: number

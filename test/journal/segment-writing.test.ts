@@ -180,3 +180,65 @@ test('a write that is longer than a segment gets a file of its own length, and t
   expect(Math.max(...lengths)).toBe(4096)
   expectAll(fixture, 4)
 })
+
+test('JRN-5: frames of another life of the folder, with the right numbers, are never believed', async () => {
+  const fixture = await filled(3)
+  await fixture.journal.close()
+  const before = fixture.disk.image()
+  await fixture.open()
+  for (let at = 0; at < 3; at++) await fixture.append(300, ['meta'])
+  const name = fixture.segments.at(-1) ?? ''
+  const other = Buffer.from(fixture.disk.bytesOf(name))
+  const offset = fixture.framesOf(name)[1]?.offset ?? 0
+  // A copy of the folder is put back, all but a file that is used again.
+  fixture.disk.restore(before)
+  await (await fixture.open()).close()
+  other.copy(fixture.disk.bytesOf(name), offset, offset)
+  const journal = await fixture.open()
+  expect(journal.lost).toBeUndefined()
+  expect(await journal.last()).toBe(3)
+  expect(textOf(journal.record('meta'))).toMatch(/^meta\|1/)
+})
+
+test('JRN-5: a copy of a frame within a value is never taken for a frame', async () => {
+  const fixture = await filled(2)
+  const name = fixture.segments.at(-1) ?? ''
+  const [first, second] = fixture.framesOf(name).slice(-2)
+  const copy = Buffer.from(fixture.disk.bytesOf(name).subarray(first?.offset, second?.offset))
+  const value = Buffer.alloc(2048)
+  // Somewhere in it the copies stand at multiples of 64 bytes of the file.
+  const headBytes = 64 + 17
+  const valueAt = (Math.ceil((second?.end ?? 0) / 64) * 64 + headBytes) % 64
+  for (
+    let at = 64 - valueAt;
+    at + copy.length < value.length;
+    at += Math.ceil(copy.length / 64) * 64
+  )
+    copy.copy(value, at)
+  const written = fixture.journal.append({ number: 3, bytes: value })
+  written.catch(() => undefined)
+  fixture.disk.crash({ kind: 'sectors', bits: 0b111110 })
+  const journal = await fixture.open()
+  expect(journal.lost).toBeUndefined()
+  expect(await journal.last()).toBe(2)
+  expectAll(fixture)
+})
+
+test('JRN-6: a scan does not show what a file holds that was used again under it', async () => {
+  const fixture = await filled(40)
+  const scan = fixture.journal.scan(1)[Symbol.asyncIterator]()
+  await scan.next()
+  let letGo = (): void => undefined
+  fixture.held = new Promise((resolve) => (letGo = resolve))
+  const next = scan.next()
+  await fixture.journal.drop(35)
+  for (let at = 0; at < 30; at++) await fixture.append()
+  letGo()
+  const { done, value } = await next
+  expect(done).not.toBe(true)
+  const [flush] = value ?? []
+  // The first one of the segment that flush 35 stands in.
+  expect(flush?.number).toBeGreaterThan(20)
+  expect(flush?.number).toBeLessThanOrEqual(35)
+  expect(textOf(flush?.bytes)).toBe(fixture.flushes.get(flush?.number ?? 0))
+})
