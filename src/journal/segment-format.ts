@@ -13,7 +13,7 @@
  * of its head and table, and "the frame before" the first one is the header. Numbers are big-endian.
  */
 import { assert, present } from '../base/assert.ts'
-import { bufferOf, crc32, readCount, writeCount } from '../base/bytes.ts'
+import { asBuffer, crc32, readCount, writeCount } from '../base/bytes.ts'
 
 export const segmentFormat = 1
 /** Also where the first frame begins. */
@@ -73,12 +73,12 @@ export function encodeHeader(header: SegmentHeader): Buffer {
 
 /** The header's own CRC: what its first frame names as the one before it. */
 export function headerCrc(bytes: Uint8Array): number {
-  return bufferOf(bytes).readUInt32BE(headerCrcAt)
+  return asBuffer(bytes).readUInt32BE(headerCrcAt)
 }
 
 /** Undefined for bytes that are no header, or damaged. Only `format` counts where it is an unknown one. */
 export function decodeHeader(from: Uint8Array): SegmentHeader | undefined {
-  const bytes = bufferOf(from)
+  const bytes = asBuffer(from)
   if (bytes.length < headerBytes || !bytes.subarray(0, 8).equals(headerMagic)) return undefined
   if (crc32(bytes.subarray(0, headerCrcAt)) !== headerCrc(bytes)) return undefined
   return {
@@ -190,7 +190,7 @@ function encodeEntry(part: NewPart): Buffer {
 
 /** How long head and table are as the head says, which nothing vouches for; undefined: it is no head. */
 export function claimedHeadBytes(head: Uint8Array): number | undefined {
-  const bytes = bufferOf(head)
+  const bytes = asBuffer(head)
   if (bytes.length < headBytes || bytes.readUInt32BE(0) !== frameMagic) return undefined
   const length = bytes.readUInt32BE(40)
   return length > tableBytesMax ? undefined : headBytes + length
@@ -200,7 +200,7 @@ export function claimedHeadBytes(head: Uint8Array): number | undefined {
 export function decodeFrame(from: Uint8Array, offset: number): Frame | undefined {
   const length = claimedHeadBytes(from)
   if (length === undefined || from.length < length) return undefined
-  const bytes = bufferOf(from).subarray(0, length)
+  const bytes = asBuffer(from).subarray(0, length)
   if (crc32(bytes.subarray(8)) !== bytes.readUInt32BE(4)) return undefined
   const kind = kindOf(bytes.readUInt32BE(20))
   const parts = decodeTable(bytes, offset)

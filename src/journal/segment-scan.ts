@@ -6,7 +6,7 @@
  * counts as never written.
  */
 import { assert } from '../base/assert.ts'
-import { bufferOf } from '../base/bytes.ts'
+import { asBuffer } from '../base/bytes.ts'
 import {
   aligned,
   alignBytes,
@@ -189,7 +189,7 @@ export class SegmentScan {
     const endMax = this.#bounds.end ?? this.#window.file.length
     const stepBytes = 1024 * alignBytes
     for (let start = this.#at + alignBytes; start < endMax; start += stepBytes) {
-      const bytes = bufferOf(await this.#window.at(start, Math.min(stepBytes, endMax - start)))
+      const bytes = asBuffer(await this.#window.at(start, Math.min(stepBytes, endMax - start)))
       const candidates: number[] = []
       for (let at = 0; at + 4 <= bytes.length; at += alignBytes) {
         if (bytes.readUInt32BE(at) === frameMagic) candidates.push(start + at)

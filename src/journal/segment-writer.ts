@@ -1,6 +1,6 @@
 /** The segment that is written to, and the step to the next one. */
 import { assert } from '../base/assert.ts'
-import { bufferOf } from '../base/bytes.ts'
+import { asBuffer } from '../base/bytes.ts'
 import type { Random } from '../ports/random.ts'
 import type { SegmentFolder } from '../ports/segments.ts'
 import {
@@ -130,5 +130,5 @@ function goneOn(segment: Segment, frame: Frame): Segment {
 }
 
 function drawn(random: Random): string {
-  return bufferOf(random.bytes(saltBytes)).toString('hex')
+  return asBuffer(random.bytes(saltBytes)).toString('hex')
 }
