@@ -10,7 +10,7 @@ import type { SegmentEntry, SegmentFile, SegmentFolder } from '../../src/ports/s
 /** The unit that a disk writes whole or not at all. */
 export const sectorBytes = 512
 
-/** What becomes of the calls that are under way when the process dies. */
+/** The fate of the calls that are under way when the process dies. */
 export type SegmentFate =
   | { readonly kind: 'lost' }
   | { readonly kind: 'kept' }

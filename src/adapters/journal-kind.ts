@@ -1,4 +1,4 @@
-/** What kind of journal a folder holds. Neither kind opens a folder of the other. */
+/** The kind of journal that a folder holds. Neither kind opens a folder of the other. */
 import { readdir } from 'node:fs/promises'
 import { StoreError } from '../base/errors.ts'
 import { segmentEnding } from '../ports/segments.ts'

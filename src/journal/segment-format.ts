@@ -154,7 +154,7 @@ export function encodeFrame(
   return { head, frame: present(frame, 'JRN-2: a frame is read as it was written') }
 }
 
-/** What a frame of these values takes up in a segment. */
+/** The bytes that a frame of these values takes up in a segment. */
 export function frameBytes(values: readonly NewPart[]): number {
   const table = values.reduce((sum, part) => sum + entryBytes(part), 0)
   return aligned(headBytes + table + bytesOf(values))

@@ -112,7 +112,7 @@ export function journalOf(path: string, heads: readonly SegmentHead[]): string |
   throw damagedError(path, `${foreign.file.name} is of another journal than the last segment`)
 }
 
-/** What the header of a segment and that of the next one say of its frames. */
+/** The bounds that the headers of a segment and of the next one set its frames. */
 export function boundsFrom(head: SegmentHead, next: SegmentHead | undefined): SegmentBounds {
   return {
     salt: head.salt,

@@ -1,4 +1,4 @@
-/** What a journal that was opened has to tell of writes that were durable and are damaged (`LostWrites`). */
+/** The durable writes that an opening found damaged, as the journal tells them (`LostWrites`). */
 import type { Frame } from './segment-format.ts'
 import { wrongValue, type FrameFound } from './segment-scan.ts'
 import { damageText } from './segment-errors.ts'

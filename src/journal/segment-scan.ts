@@ -19,12 +19,12 @@ import {
 } from './segment-format.ts'
 import type { SegmentWindow } from './segment-window.ts'
 
-/** What the header of a segment, or in its place its first frame, says of the frames in it. */
+/** The bounds of the frames of a segment, by its header or, in place of that, by its first frame. */
 export interface SegmentBounds {
   readonly salt: string
   readonly sequence: number
   readonly firstNumber: number
-  /** What the first frame names as the CRC before it. Undefined: the header is damaged. */
+  /** The CRC that the first frame names as the one before it. Undefined: the header is damaged. */
   readonly firstCrc: number | undefined
   /** Of the next segment: frames from this number on are not in this one. */
   readonly numberMax: number

@@ -40,7 +40,7 @@ export function noteFlushes(index: FlushIndex, segment: Segment, { parts, salt }
   }
 }
 
-/** What a scan of it as it is now must find. */
+/** The bounds within which a scan of the segment must find its frames now. */
 export function boundsOf(segment: Segment): SegmentBounds {
   const { salt, sequence, firstNumber, headerCrc, end, endCrc, nextNumber } = segment
   return { salt, sequence, firstNumber, firstCrc: headerCrc, numberMax: nextNumber, end, endCrc }

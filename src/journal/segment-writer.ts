@@ -20,14 +20,14 @@ import {
 import type { Segment } from './segment-state.ts'
 import { segmentName, sequenceOf, type SegmentStock } from './segment-stock.ts'
 
-/** What a new segment says of the ones before it. */
+/** The damage of older segments, as the header of a new one names it. */
 export interface Mending {
   readonly damagedFrom: number
   readonly mendedThrough: number
 }
 
 export class SegmentWriter {
-  /** What the headers of segments say from now on. */
+  /** For the headers of segments from now on. */
   mending: Mending
   readonly #folder: SegmentFolder
   readonly #stock: SegmentStock

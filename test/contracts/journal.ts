@@ -1,5 +1,5 @@
 /**
- * What every journal promises (`src/ports/journal.ts`), as a suite over a way to open one. LevelDB, segment files and
+ * The promises of every journal (`src/ports/journal.ts`), as a suite over a way to open one. LevelDB, segment files and
  * both simulated disks are held to the same claims.
  */
 import * as fc from 'fast-check'
@@ -422,7 +422,7 @@ export class Run {
     await this.check()
   }
 
-  /** What the last steps touched. */
+  /** The flushes and records that the last steps touched. */
   async checkSome(): Promise<void> {
     checkSame(await this.journal.last(), this.#last)
     if (this.#last > 0)

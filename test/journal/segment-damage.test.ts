@@ -1,4 +1,4 @@
-/** What an opening, a reader and a check find of damage. */
+/** The damage that an opening, a reader and a check find. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { present } from '../../src/base/assert.ts'
