@@ -20,8 +20,8 @@ export const withLaterIndex: readonly Edit[] = [
   },
   {
     file: 'sim/swarm.ts',
-    find: 'schemaTrustMs: random.pick([100, 1_000, 10_000]),',
-    replace: 'schemaTrustMs: random.pick([10_000, 10_000, 10_000]),',
+    find: 'schemaTrustMs: random.pick([100, 1_000, 10_000, 30_000]),',
+    replace: 'schemaTrustMs: random.pick([30_000, 30_000, 30_000, 30_000]),',
   },
 ]
 
