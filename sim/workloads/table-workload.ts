@@ -178,7 +178,7 @@ export class TableWorkload {
     })
   }
 
-  /** What all looks at indexes have. */
+  /** The parts that each class of looks at indexes needs. */
   get #looking(): Pick<TableGlobalsParts, keyof Standing | 'indexes' | 'timeoutMs'> {
     const { referee, coverage, judge, options } = this.#parts
     const { timeoutMs } = options

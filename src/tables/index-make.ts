@@ -70,7 +70,7 @@ export async function clearIndex(parts: UpkeepParts): Promise<number> {
     parts.onProgress({ phase: 'clearing', done: ++done, total })
   }
   if (isOfGlobal(parts)) {
-    // What is on its way there would come after the clearing.
+    // Changes that are on their way there would come after the clearing.
     await untilRelayed(parts, total)
     const groups = indexGroups(parts.index)
     total = groups.length
