@@ -85,11 +85,6 @@ export const indexMutants: readonly Mutant[] = [
         find: '    rest = value.next && { gte: value.next, lt: rowRange.lt }\n',
         replace: '    rest = undefined\n',
       },
-      {
-        file: 'src/indexes/limits.ts',
-        find: '  rowsAtOnceMax: 50,\n',
-        replace: '  rowsAtOnceMax: 5,\n',
-      },
     ],
   },
   {
