@@ -4,7 +4,7 @@
  */
 import type { Position } from '../../src/base/ids.ts'
 import { compareBallots, equalBallots, type Ballot } from '../../src/paxos/ballot.ts'
-import type { LookedUp } from '../../src/replication/acceptance.ts'
+import type { Acceptor } from '../../src/paxos/acceptor.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
 import type { Decision, PositionRecord } from '../../src/replication/log.ts'
 
@@ -41,7 +41,12 @@ export function written(disk: LogDisk, records: readonly LogRecord[]): LogDisk {
   return next
 }
 
-/** The core's answer about a position. */
+/** The record of a position, as a start reads it. */
+export type LookedUp =
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'present'; readonly acceptor: Acceptor; readonly chosen: boolean }
+
+/** The record of a position on the disk. */
 export function lookUp(held: Held | undefined): LookedUp {
   if (held === undefined) return { kind: 'absent' }
   const { promised, accepted, chosen, value } = held
@@ -61,7 +66,7 @@ function higher(a: Ballot | undefined, b: Ballot): Ballot {
   return a !== undefined && compareBallots(a, b) > 0 ? a : b
 }
 
-/** What a restarting replica finds above what its data store holds. */
+/** The records that a restarting replica finds above the state of its data store. */
 export function recordsAbove(
   disk: LogDisk,
   applied: Position,

@@ -1,4 +1,4 @@
-/** What each rule says, for those who do not know them by number. */
+/** The meaning of each rule, for readers who do not know the rules by number. */
 
 const rules: Readonly<Record<string, string>> = {
   'PAX-1': 'At most one value is ever chosen at a position, and it never changes.',
@@ -6,6 +6,7 @@ const rules: Readonly<Record<string, string>> = {
   'PAX-3': 'A ballot is accepted only at or above the promise.',
   'PAX-4': 'What an answer claims is durable before the answer leaves.',
   'PAX-5': 'One ballot, one value; after phase 1 the value accepted at the highest ballot.',
+  'PAX-8': 'A replica gives no vote at a position that it has applied.',
   'PAX-6': 'Ballot zero belongs to the leader that the chosen entry before names.',
   'PAX-7': 'Quorums are majorities of the voters.',
   'LOG-1': 'A position is applied after all before it, and what is applied was chosen.',
@@ -27,6 +28,7 @@ const rules: Readonly<Record<string, string>> = {
   'DISK-17': 'After a run that LevelDB may have ended a start reads all of data/ first.',
   'LOG-12': 'A node retires for a claim about its log only where the log does not refute it.',
   'LOG-13': 'A log whose journal was damaged is used only where it shows what is missing.',
+  'LOG-14': 'A data store takes in no position before the log durably holds it as chosen.',
   'LEASE-1': 'Who serves a read by itself has every position that was acknowledged before.',
   'LEASE-2': 'A lease ends later at who granted it than at who holds it.',
   'LEASE-3': 'A current read sees every commit acknowledged before it began.',
@@ -147,7 +149,7 @@ export function describeRule(rule: string): string {
   return rules[rule] ?? 'No text is known for it.'
 }
 
-/** What some checker or assertion judges a run by; META-2 is of campaigns. */
+/** The rules that a checker or an assertion judges a run by; META-2 is of campaigns. */
 export const ruleNames: readonly string[] = Object.keys(rules).filter((id) => id !== 'META-2')
 
 /** The first of these that no checker and no assertion knows. */

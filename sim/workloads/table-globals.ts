@@ -1,5 +1,5 @@
 /**
- * What sessions of tables ask of global indexes: verified reads while everything goes on, and at the
+ * The operations that sessions of tables ask of global indexes: verified reads while everything goes on, and at the
  * end all entries of each, against the rows of all stores.
  *
  * IDX-1  At the end the entries are those of the rows.

@@ -91,13 +91,13 @@ export function decodeFooter(bytes: Uint8Array): Footer | undefined {
   return expected.equals(bytes) ? { metaIndex, index } : undefined
 }
 
-/** What an index says of a block: no key in it comes behind `key`. */
+/** An index's line for a block: no key in the block comes behind `key`. */
 export interface IndexEntry {
   readonly key: Uint8Array
   readonly handle: Handle
 }
 
-/** What an index or meta index holds, in its order. */
+/** The entries of an index or meta index, in its order. */
 export function decodeIndex(block: Uint8Array): readonly IndexEntry[] | undefined {
   const entriesBytes = lengthOfEntries(block)
   if (entriesBytes === undefined) return undefined
@@ -132,7 +132,7 @@ function nextEntry(cursor: Cursor, before: Uint8Array = new Uint8Array()): Index
   return { key: Buffer.concat([before.subarray(0, shared), rest]), handle }
 }
 
-/** What a block held before Snappy. */
+/** The bytes that a block held before Snappy. */
 export function decompress(bytes: Uint8Array): Uint8Array | undefined {
   const cursor = new Cursor(bytes)
   const length = cursor.varint()

@@ -128,7 +128,10 @@ function tellMisfits({ misfits }: Filled): void {
 }
 
 async function check(name: string, options: Options): Promise<void> {
-  const work = async (client: Client, upkeep: MaintenanceOptions): Promise<ComparedRows & Filled> => {
+  const work = async (
+    client: Client,
+    upkeep: MaintenanceOptions,
+  ): Promise<ComparedRows & Filled> => {
     const place = parsePlace(options)
     if ('schema' in place) return client.indexes(place.schema).check(name, upkeep)
     return client.cells(place.datastore).indexes.check(name, upkeep)

@@ -1,5 +1,5 @@
 /**
- * What a build or a drop of an index waits for: the end of all transactions of programs that had not heard
+ * The first wait of a build or a drop of an index: the end of all transactions of programs that had not heard
  * of the change. They have ended a grace after it was known (`../tables/SPEC.md` "The life of an index").
  */
 import type { Timestamp } from '../base/ids.ts'

@@ -1,12 +1,11 @@
 /**
- * What a start checks of the data store before anything there is believed: whatever a vote may rest on,
- * and none of the rows. A store may show an older record, or none, without a word; a checksum of the
+ * The check of the data store that a start makes before it believes anything there: whatever a vote may rest
+ * on, and none of the rows. A store may show an older record, or none, without a word; a checksum of the
  * record itself says nothing then.
  *
  * DISK-14  No vote rests on a record of the data store that was not checked together with what says
  *          where it is: state records, the mark, what is carried over and what the fold goes on from
- *          before the first vote. At other applied positions there is no vote before all of them were
- *          checked (`../replica/record-source.ts`).
+ *          before the first vote. At other applied positions there is no vote (PAX-8).
  */
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position } from '../base/ids.ts'

@@ -188,7 +188,6 @@ export class Driver implements LocalReplica {
       send: (to, message) => this.#peers.send(to, message),
       hasRoomFor: (to) => this.#peers.hasRoomFor(to),
       stores: this.#ports,
-      onPositionsSound: () => (this.#source.arePositionsSound = true),
       onLogDamaged: (what) =>
         this.#guarded(() => void this.#log.renew(what, () => this.#data.wantBatch())),
       applied: (group) => this.#replica.appliedInMemory(group)?.position,
@@ -220,6 +219,10 @@ export class Driver implements LocalReplica {
     data.onBatch = (groups) => {
       this.#peers.save()
       log.onBatch(groups)
+    }
+    data.beforeWrite = async (groups) => {
+      await log.sync()
+      log.checkLogged(groups)
     }
     data.onApplied = () => this.#onApplied()
   }
@@ -317,12 +320,12 @@ export class Driver implements LocalReplica {
     return this.#work.returning.isUnderWay
   }
 
-  /** What this node knows of the others' clocks, for observers and for `heldClock`. */
+  /** This node's knowledge of the others' clocks, for observers and for `heldClock`. */
   get clocks(): PeerClocks {
     return this.#peers.clocks
   }
 
-  /** What this node counts on of leases and has granted itself, for observers; absent once it stops. */
+  /** Leases that this node counts on or has granted, for observers; absent once it stops. */
   get observedLeases(): ObservedLeases | undefined {
     return this.#isOver ? undefined : this.#replica
   }
@@ -396,7 +399,7 @@ export class Driver implements LocalReplica {
     trace.end?.()
   }
 
-  /** What the log says of settled positions is read from the data store, which may be damaged. */
+  /** The log's facts about settled positions are read from the data store, which may be damaged. */
   #guarded(work: () => void): void {
     try {
       work()
