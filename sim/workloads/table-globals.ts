@@ -138,7 +138,7 @@ export class TableGlobals {
   }
 }
 
-/** What a session compares answers with. */
+/** The checkers that a session holds answers against. */
 export type Standing = Pick<TableGlobalsParts, 'checker' | 'referee' | 'stores' | 'coverage'>
 
 /** The newest moment of each store. */
@@ -146,7 +146,7 @@ export function newestOf({ checker, stores }: Standing): readonly Timestamp[] {
   return stores.map((store) => checker.listMoments(store).at(-1) ?? 0)
 }
 
-/** What all states of the rows say since then is in the answer. */
+/** Checks that entries which all states of the rows have had since then are in the answer. */
 export function checkStanding(
   { checker, referee, stores, coverage }: Standing,
   rule: WholeRule,
