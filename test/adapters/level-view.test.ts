@@ -84,7 +84,7 @@ test('it has the rows that LevelDB has, in each range, and leaves every file as 
         await store.close()
       },
     ),
-    { numRuns: 25 },
+    { numRuns: 12 },
   )
 })
 
