@@ -1,6 +1,6 @@
 /**
  * The rows of a store out of its parts: tables that overlap, and journals. Of a key's versions the one of the last
- * write counts. A part is opened when the merge comes to its first key, so few of them are open at once.
+ * write counts. The merge opens a part when it comes to the part's first key, so it has few of them open at once.
  */
 import { compareBytes } from '../base/bytes.ts'
 import type { KeyValue } from '../ports/storage.ts'

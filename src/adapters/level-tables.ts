@@ -113,7 +113,7 @@ export async function keepUnchecked(path: string): Promise<boolean> {
   }
 }
 
-/** The files of a store that nobody has open, as its manifest names them. */
+/** The files of a store that no process has open, as its manifest names them. */
 export interface StoreFiles {
   readonly version: Version
   /** The newest first. */
@@ -129,7 +129,7 @@ export async function readStoreFiles(
 }
 
 /**
- * Reads all of a store that nobody has open, the tables in `unchecked/` too, and changes nothing. `onDamage` hears of
+ * Reads all of a store that no process has open, the tables in `unchecked/` too, and changes nothing. `onDamage` hears of
  * each damaged file.
  */
 export async function checkStopped(path: string, pace: CheckPace): Promise<CheckProgress> {

@@ -1,8 +1,8 @@
 /**
  * A store of LevelDB as it lies in its folder, for reading alone. LevelDB itself writes as it opens: it moves its
  * journal into a table, begins another manifest, and compacts. It passes over damage without a word, and may end the
- * process over it. So a program that looks at a stopped store reads the files itself: nothing in the folder changes,
- * each damaged block is told by its place, and all others are read.
+ * process over it. So a program that looks at a stopped store reads the files itself: nothing in the folder changes.
+ * It reports each damaged block by its place, and reads all others.
  *
  * Rows that lie in a damaged block are missing here, or an older version shows in their place, as LevelDB would show
  * it. Memory holds the journals, the index of some tables, and a block of each table that a scan is in.

@@ -1,4 +1,4 @@
-/** The rows of the data store, decoded as far as they can be; what cannot be says why. */
+/** The rows of the data store, decoded as far as they can be; of the others the reason. */
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import { decodePositionRow, type PositionRow } from '../log/settled.ts'

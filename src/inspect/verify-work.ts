@@ -3,7 +3,7 @@ import { StoreError } from '../base/errors.ts'
 import type { CheckPace } from '../ports/storage.ts'
 import { tellDamage, type Findings, type StoreName } from './finding.ts'
 
-/** What is read, which part of the work is done, 0 to 1, and how many bytes were read for it. */
+/** The part of a store that the check reads, the share of the work that is done, 0 to 1, and the bytes read for it. */
 export type OnProgress = (doing: string, part: number, bytes: number) => void
 
 export interface WorkOptions {

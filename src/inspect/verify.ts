@@ -32,7 +32,7 @@ export interface Verdict {
   /** All; `findings` has the first of them. */
   readonly damages: number
   readonly findings: readonly Finding[]
-  /** What is no damage, and worth knowing. */
+  /** Facts that are no damage, and worth knowing. */
   readonly notes: readonly string[]
 }
 
@@ -119,7 +119,7 @@ function checkMark(
   }
   const bytes = log.read(number)
   const header = bytes && headerIn(bytes)
-  // One that is damaged in itself was told of.
+  // The pass over the flushes has reported one that is damaged in itself.
   if (header === undefined || header.crc === crc) return
   const text = `flush ${number} in the log is another one than data/ has taken in`
   findings.add('log', text, { flush: number })

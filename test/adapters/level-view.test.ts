@@ -99,7 +99,7 @@ async function tableOf(count: number): Promise<string> {
   return name
 }
 
-test('a block that does not match its checksum is told by its place, and all others are read', async () => {
+test('a view names the place of a block that does not match its checksum, and reads all others', async () => {
   const name = await tableOf(2_000)
   const path = join(folder, name)
   const bytes = await readFile(path)
@@ -127,7 +127,7 @@ test('a block that does not match its checksum is told by its place, and all oth
 test.each<[string, (path: string) => Promise<void>, RegExp]>([
   ['is gone', (path) => rm(path), /ldb at byte 0: it cannot be read \(ENOENT\)$/],
   ['was cut', (path) => truncate(path, 10_000), /ldb at byte 9952: its footer is damaged$/],
-])('a table that %s is told, and the journals are read all the same', async (_, damage, words) => {
+])('a view names a table that %s, and reads the journals all the same', async (_, damage, words) => {
   const name = await tableOf(100)
   const store = await openLevelStore(folder)
   const [last] = [{ key: Buffer.from('last'), value: Buffer.from('one') }]

@@ -118,7 +118,7 @@ test('a folder in use is refused with the process that uses it', () => {
   )
 })
 
-test('what is no data folder is refused before it is read', async () => {
+test('a command refuses anything but a data folder before it reads it', async () => {
   const odd = join(cluster.folder, 'odd')
   await mkdir(join(odd, 'log'), { recursive: true })
   await promisify(execFile)('mkfifo', [join(odd, 'pipe'), join(odd, 'log', 'CURRENT')])
@@ -153,7 +153,10 @@ test('dump prints what its flags name, and refuses what they do not take', async
     return stdout
       .trimEnd()
       .split('\n')
-      .map((line): Record<string, unknown> => JSON.parse(line))
+      .map((line) => {
+        const parsed: Record<string, unknown> = JSON.parse(line)
+        return parsed
+      })
   }
   const kindsOf = (list: readonly Record<string, unknown>[]): readonly unknown[] => [
     ...new Set(list.map(({ kind }) => kind)),
