@@ -159,19 +159,19 @@ function report(
     bench: 'builds',
     options,
     other: build ?? { folder },
-    figures: { own: quartilesOf(own), other: quartilesOf(other) },
-    ratios: quartilesOf(slices.map(ratiosOf)),
+    figures: { own: computeQuartiles(own), other: computeQuartiles(other) },
+    ratios: computeQuartiles(slices.map(computeRatios)),
     failures: [...own, ...other].reduce((sum, { failures }) => sum + failures, 0),
     slices,
     isQuick: options.seconds * options.slices < countingSeconds,
   }
 }
 
-function ratiosOf({ own, other }: BuildsReport['slices'][number]): Costs<number> {
+function computeRatios({ own, other }: BuildsReport['slices'][number]): Costs<number> {
   return costs((name) => own[name] / other[name])
 }
 
-function quartilesOf(values: readonly Costs<number>[]): Costs<Quartiles> {
+function computeQuartiles(values: readonly Costs<number>[]): Costs<Quartiles> {
   return costs((name) => quartiles(values.map((value) => value[name])))
 }
 

@@ -44,7 +44,7 @@ export function randomText(chars: number): string {
 }
 
 /** The text of an error. */
-export function reasonOf(error: unknown): string {
+export function readReason(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 

@@ -119,7 +119,7 @@ export function describeScale({ sizes, recovery, options, isQuick }: ScaleReport
   const [smallest] = options.groups
   const row = (name: string, of: (size: SizeFigures) => string): string =>
     name.padEnd(30) + sizes.map((size) => of(size).padStart(20)).join('')
-  const ofWork = (work: Work): string[] => [
+  const describeWork = (work: Work): string[] => [
     row(`${workWords[work]}, /s`, (size) => {
       const { perSecond, timeRatio } = size.work[work]
       return withRatio(perSecond.median.toFixed(0), timeRatio)
@@ -145,7 +145,7 @@ export function describeScale({ sizes, recovery, options, isQuick }: ScaleReport
     row('resident after work, MiB', ({ memoryAfterWork }) => mib(memoryAfterWork.resident)),
     row('  at most until then', ({ memoryAfterWork }) => mib(memoryAfterWork.peak)),
     row('  without files', ({ memoryAfterWork }) => mib(memoryAfterWork.own)),
-    ...works.flatMap(ofWork),
+    ...works.flatMap(describeWork),
     row('failures', (size) => `${failures(size)}`),
     `In brackets: how many times the cost at ${grouped(smallest ?? 0)} groups, median of the rounds. Some groups: ${grouped(smallest ?? 0)} of them, read before.`,
     `${grouped(recovery.groups)} groups, after kill -9 under commits: ready in ${recovery.seconds.toFixed(2)} s, CPU ${recovery.cpuSeconds.toFixed(2)} s, resident ${mib(recovery.memory.resident)} MiB, at most ${mib(recovery.memory.peak)}`,

@@ -100,14 +100,14 @@ async function measure(
       for (const way of ways) {
         const result = await runLoops(clients, seconds, operations[way][kind], signal)
         signal.throwIfAborted()
-        if (round > 0) runs.push(runOf(way, kind, round, result))
+        if (round > 0) runs.push(toRun(way, kind, round, result))
       }
     }
   }
   return runs
 }
 
-function runOf(way: Way, kind: Kind, round: number, result: LoadResult): GatewayRun {
+function toRun(way: Way, kind: Kind, round: number, result: LoadResult): GatewayRun {
   const { operations, elapsedMs, p50Ms, p99Ms, failures } = result
   return { way, kind, round, perSecond: operations / (elapsedMs / 1000), p50Ms, p99Ms, failures }
 }

@@ -16,7 +16,7 @@ const [urls = '', valueBytes = '100', spread = 'all-groups'] = process.argv.slic
 const client = await connect({ endpoints: urls.split(',') })
 const cells = client.cells('bench')
 const nextText = textValues(Number(valueBytes))
-const cellOf = (rowKey: string, refKey = 0) => ({
+const buildCell = (rowKey: string, refKey = 0) => ({
   ...{ rowKey, column: 'BASE', refKey, body: { v: nextText() } },
 })
 /** Where all is put that goes to one group: a few rows, as their keys have to be found by trying. */
@@ -37,7 +37,9 @@ await client.close()
 function newCell(): NewCell {
   const turn = puts++
   const hot = hotRows[turn % hotRowCount]
-  return hot === undefined ? cellOf(randomUUID()) : cellOf(hot, Math.floor(turn / hotRowCount))
+  return hot === undefined
+    ? buildCell(randomUUID())
+    : buildCell(hot, Math.floor(turn / hotRowCount))
 }
 
 function rowsOfOneShard(count: number): string[] {

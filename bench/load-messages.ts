@@ -19,10 +19,10 @@ const closeWaitMs = 1_000
 export async function* loads(): AsyncGenerator<Load> {
   const lines = createInterface({ input: process.stdin })
   lines.once('close', () => setTimeout(() => process.exit(), closeWaitMs).unref())
-  for await (const line of lines) yield loadOf(line)
+  for await (const line of lines) yield parseLoad(line)
 }
 
-function loadOf(line: string): Load {
+function parseLoad(line: string): Load {
   const given: unknown = JSON.parse(line)
   if (!isLoad(given)) throw new Error(`this is no load: ${line}`)
   return given

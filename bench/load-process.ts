@@ -3,7 +3,7 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import type { LoadResult } from './load.ts'
-import { cpuSeconds, endOf } from './processes.ts'
+import { cpuSeconds, endProcess } from './processes.ts'
 
 export interface Load {
   readonly clients: number
@@ -76,7 +76,7 @@ export class LoadProcess {
   /** Resolves when it has ended, in whatever way. */
   async stop(): Promise<void> {
     this.#child.stdin.end()
-    await endOf(this.#child)
+    await endProcess(this.#child)
   }
 
   #cpu(): Promise<number> {

@@ -34,7 +34,7 @@ export async function runLoops(
 ): Promise<LoadResult> {
   const drawn = { kind: 'only', run: operation } as const
   const { elapsedMs, byKind } = await runMixed(clients, seconds, () => drawn, signal)
-  return byKind.get('only') ?? resultOf([], 0, elapsedMs)
+  return byKind.get('only') ?? summarizeLoad([], 0, elapsedMs)
 }
 
 /** The same with operations of several kinds, drawn one by one; each kind has its own result. */
@@ -60,7 +60,7 @@ export async function runMixed<Kind extends string>(
       } catch (error) {
         // Counted and shown: a bench with failures is no bench.
         tally.failures += 1
-        const reason = reasonOf(error)
+        const reason = readFailure(error)
         failures[reason] = (failures[reason] ?? 0) + 1
       }
     }
@@ -68,17 +68,17 @@ export async function runMixed<Kind extends string>(
   await Promise.all(Array.from({ length: clients }, loop))
   const elapsedMs = performance.now() - start
   const results = [...tallies].map(
-    ([kind, tally]) => [kind, resultOf(tally.latenciesMs, tally.failures, elapsedMs)] as const,
+    ([kind, tally]) => [kind, summarizeLoad(tally.latenciesMs, tally.failures, elapsedMs)] as const,
   )
   return { elapsedMs, byKind: new Map(results), failures }
 }
 
-function reasonOf(error: unknown): string {
+function readFailure(error: unknown): string {
   if (error instanceof StoreError) return error.code
   return error instanceof Error ? error.message : 'no reason was given'
 }
 
-export function resultOf(
+export function summarizeLoad(
   latenciesMs: readonly number[],
   failures: number,
   elapsedMs: number,

@@ -67,7 +67,7 @@ export async function placeNodes(folder: string, nodeCount: number): Promise<Nod
     config: join(folder, `n${i + 1}.yaml`),
   }))
   for (const { id, url, config } of places) {
-    await writeFile(config, configOf(id, new URL(url).host, join(folder, id), places))
+    await writeFile(config, renderConfig(id, new URL(url).host, join(folder, id), places))
   }
   return places
 }
@@ -87,7 +87,7 @@ function engineFlags(cli: string): readonly string[] {
   return firstLine.split(' ').filter((word) => word.startsWith('--'))
 }
 
-function configOf(
+function renderConfig(
   id: string,
   listen: string,
   data: string,
@@ -141,11 +141,11 @@ export async function stopProcess(
 ): Promise<void> {
   if (hasEnded(child)) return
   child.kill(signal)
-  await endOf(child)
+  await endProcess(child)
 }
 
 /** Resolves when it has ended; kills a process that takes too long. */
-export async function endOf(child: ChildProcess): Promise<void> {
+export async function endProcess(child: ChildProcess): Promise<void> {
   if (hasEnded(child)) return
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   const timer = setTimeout(() => child.kill('SIGKILL'), endWaitMs)
@@ -176,7 +176,7 @@ export interface Memory {
   readonly own: number
 }
 
-export async function memoryOf(pid: number): Promise<Memory> {
+export async function readMemory(pid: number): Promise<Memory> {
   const text = await readFile(`/proc/${pid}/status`, 'utf8')
   const bytes = (field: string): number =>
     Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? Number.NaN) * 1024

@@ -75,14 +75,14 @@ export async function benchRoundTrips(regions: RegionCount): Promise<RoundTripsR
       if (away !== home) await visit(area, home, away, samples)
     }
   }
-  const writeGapLeases = await gapsOf(area)
+  const writeGapLeases = await measureGaps(area)
   const figures = {
-    commitAtLeader: figureOf(samples.commitAtLeader),
-    commitBesideReader: figureOf(samples.commitBesideReader),
-    commitElsewhere: figureOf(samples.commitElsewhere),
-    commitAfterFollowing: figureOf(samples.commitAfterFollowing),
-    currentReadFirst: figureOf(samples.currentReadFirst),
-    currentReadRepeated: figureOf(samples.currentReadRepeated),
+    commitAtLeader: computeFigure(samples.commitAtLeader),
+    commitBesideReader: computeFigure(samples.commitBesideReader),
+    commitElsewhere: computeFigure(samples.commitElsewhere),
+    commitAfterFollowing: computeFigure(samples.commitAfterFollowing),
+    currentReadFirst: computeFigure(samples.currentReadFirst),
+    currentReadRepeated: computeFigure(samples.currentReadRepeated),
   }
   return { bench: 'round-trips', regions, distancesMs, figures, writeGapLeases }
 }
@@ -111,14 +111,14 @@ async function visit(
 }
 
 /** The longest of all groups that are led from one region and read from another, for every next writer. */
-async function gapsOf(area: WideArea): Promise<Record<GapName, number>> {
+async function measureGaps(area: WideArea): Promise<Record<GapName, number>> {
   const gaps: Record<GapName, number> = { reader: 0, leader: 0, readingLeader: 0, other: 0 }
   const regions = [...area.distances.keys()]
   for (const home of regions) {
     for (const away of regions.filter((one) => one !== home)) {
-      for (const { name, readers, failing } of failuresOf(home, away, regions)) {
+      for (const { name, readers, failing } of listFailures(home, away, regions)) {
         for (const writer of regions.filter((one) => one !== failing)) {
-          const gap = await gapOf(area, { home, readers, failing, writer })
+          const gap = await measureGap(area, { home, readers, failing, writer })
           gaps[name] = Math.max(gaps[name], rounded(gap))
         }
       }
@@ -134,7 +134,7 @@ interface Failure {
   readonly failing: number
 }
 
-function failuresOf(home: number, away: number, regions: readonly number[]): Failure[] {
+function listFailures(home: number, away: number, regions: readonly number[]): Failure[] {
   const others = regions.filter((one) => one !== home && one !== away)
   return [
     { name: 'reader', readers: [away], failing: away },
@@ -146,7 +146,7 @@ function failuresOf(home: number, away: number, regions: readonly number[]): Fai
 }
 
 /** Of a group of its own: the last writer leads a group, and so the failure before would change this. */
-async function gapOf(
+async function measureGap(
   area: WideArea,
   { home, readers, failing, writer }: Omit<Failure, 'name'> & Record<'home' | 'writer', number>,
 ): Promise<number> {
@@ -156,7 +156,7 @@ async function gapOf(
   return await area.gap(failing, writer, row, 1)
 }
 
-function figureOf(samples: readonly Sample[]): Figure {
+function computeFigure(samples: readonly Sample[]): Figure {
   const sorted = samples.map(({ roundTrips }) => roundTrips).toSorted((a, b) => a - b)
   const mean = (of: (sample: Sample) => number): number =>
     rounded(samples.reduce((sum, sample) => sum + of(sample), 0) / samples.length)

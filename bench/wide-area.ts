@@ -54,11 +54,11 @@ export class WideArea {
     const calm = calmFor(distances.length)
     const options = {
       ...{ ...calm, nodeCount: distances.length },
-      link: { ...calm.link, noticeMeanMicros: 0, between: waysOf(distances) },
+      link: { ...calm.link, noticeMeanMicros: 0, between: buildWays(distances) },
       disk: { writeMinMicros: 50, writeMeanMicros: 0 },
     }
     const cluster = makeCluster({ options, faults: [] }, {}, nobody)
-    const clients = distances.map((_, region) => clientOf(cluster, region))
+    const clients = distances.map((_, region) => openClient(cluster, region))
     cluster.start()
     await cluster.world.run(() => false, beginMicros)
     return new WideArea(distances, cluster, clients)
@@ -139,7 +139,7 @@ export class WideArea {
 /** Beyond the longest way, and the delay of the applier. */
 const restMicros = 500_000
 
-function waysOf(distances: Distances): Readonly<Record<string, number>> {
+function buildWays(distances: Distances): Readonly<Record<string, number>> {
   const ways: [string, number][] = []
   for (const [from, row] of distances.entries()) {
     for (const [to, ms] of row.entries()) {
@@ -153,7 +153,7 @@ function waysOf(distances: Distances): Readonly<Record<string, number>> {
 }
 
 /** Knows the node of its own region only: it learns of no other. */
-function clientOf({ world, clientNetwork }: SimCluster, region: number): Client {
+function openClient({ world, clientNetwork }: SimCluster, region: number): Client {
   const process = new SimProcess(world, clientName(region))
   const random = world.random.fork(`client ${region}`)
   const clock = createClock(process, calmSkew, random.fork('clock'))

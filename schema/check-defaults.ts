@@ -1,5 +1,5 @@
 /** Defaults: only of required properties, never of a part of the key, and of the property's type. */
-import { fitByKind, givenDefaultOf } from './default.ts'
+import { fitByKind, findGivenDefault } from './default.ts'
 import type { Complaints, TableDraft } from './draft.ts'
 import { defaultCharsMax } from './limits.ts'
 import type { Property } from './model.ts'
@@ -44,7 +44,7 @@ function checkProperty(
     const hint = 'a default is of required properties: the others may be absent'
     complaints.add('bad-default', here, message, hint)
   } else if (!fitByKind[type.kind].fits(literal)) {
-    const given = givenDefaultOf(property)
+    const given = findGivenDefault(property)
     const shown = (given?.words ?? JSON.stringify(literal)).slice(0, 40)
     const message = `${prefix}the default ${shown} of ${path} does not fit ${type.kind}`
     complaints.add('bad-default', here, message, given?.hint ?? fitByKind[type.kind].words)

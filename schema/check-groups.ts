@@ -9,7 +9,7 @@ import type { Complaints, SchemaDraft, TableDraft } from './draft.ts'
 import { tableDepthMax } from './limits.ts'
 import type { KeyPart } from './model.ts'
 import { didYouMean, type SchemaPath } from './problem.ts'
-import { keyText, kindInChild, kindOf } from './key-text.ts'
+import { keyText, kindInChild, findKind } from './key-text.ts'
 
 export function checkGroup(
   draft: SchemaDraft,
@@ -97,7 +97,7 @@ function checkGroupKey(
   )
   // With IN TABLE, the key of the parent says the same, and more.
   if (turned === undefined || table.inTable !== undefined) return true
-  const message = `table ${table.name}: ${turned.property} is ${wordOf(turned)} here and not in ${root.name}`
+  const message = `table ${table.name}: ${turned.property} is ${nameDirection(turned)} here and not in ${root.name}`
   complaints.add('bad-direction', [...at, 'key'], message, 'it is the same in all rows of a group')
   return false
 }
@@ -130,8 +130,8 @@ function groupKeyMisfit(
     return { reason: `${list} does not name a row of ${root.name}`, hint }
   }
   for (const [index, name] of names.entries()) {
-    if (kindOf(table, name) !== kindInChild(root, wanted[index])) {
-      return { reason: `${name} is ${kindOf(table, name)} and names a row of ${root.name}`, hint }
+    if (findKind(table, name) !== kindInChild(root, wanted[index])) {
+      return { reason: `${name} is ${findKind(table, name)} and names a row of ${root.name}`, hint }
     }
     if (table.key?.parts[index]?.property === name) continue
     return {
@@ -159,7 +159,7 @@ function checkParent(
     const message = `table ${table.name}: is IN TABLE ${parentName}, which is not a table`
     return complaints.add('unknown-table', here, message, tableHint(draft, parentName))
   }
-  const trail = trailOf(draft, table)
+  const trail = findTrail(draft, table)
   if (trail.length > tableDepthMax) {
     return complain(
       `lies in more than ${tableDepthMax} tables: ${trail.slice(0, 4).join(' in ')} in …`,
@@ -192,7 +192,7 @@ function checkKeyOfParent(
   const own = table.key?.parts ?? []
   for (const [index, part] of (parent.key?.parts ?? []).entries()) {
     const mine = own[index]
-    if (mine === undefined || kindOf(table, mine.property) !== kindInChild(parent, part)) {
+    if (mine === undefined || findKind(table, mine.property) !== kindInChild(parent, part)) {
       const message = `table ${table.name}: its key ${keyText(table)} does not begin with the key of ${parent.name}`
       return complaints.add(
         'bad-parent',
@@ -202,13 +202,13 @@ function checkKeyOfParent(
       )
     }
     if (mine.direction === part.direction) continue
-    const message = `table ${table.name}: ${mine.property} is ${wordOf(mine)} and ${part.property} of ${parent.name} is ${wordOf(part)}`
+    const message = `table ${table.name}: ${mine.property} is ${nameDirection(mine)} and ${part.property} of ${parent.name} is ${nameDirection(part)}`
     return complaints.add('bad-direction', at, message, 'rows IN TABLE stand in one order')
   }
 }
 
 /** The table, what it is in, what that is in …, until a circle closes or nothing follows. */
-function trailOf(draft: SchemaDraft, table: TableDraft): readonly string[] {
+function findTrail(draft: SchemaDraft, table: TableDraft): readonly string[] {
   const trail = [table.name]
   for (let here = table; here.inTable !== undefined && trail.length <= tableDepthMax + 1;) {
     const next = draft.tables.find(({ name }) => name === here.inTable)
@@ -221,7 +221,7 @@ function trailOf(draft: SchemaDraft, table: TableDraft): readonly string[] {
   return trail
 }
 
-function wordOf({ direction }: KeyPart): string {
+function nameDirection({ direction }: KeyPart): string {
   return direction === 'desc' ? 'DESC' : 'ascending'
 }
 

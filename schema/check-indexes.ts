@@ -6,7 +6,7 @@
 import { keyBytesMax } from '../src/base/limits.ts'
 import { checkOptions } from './check-options.ts'
 import type { Complaints, IndexDraft, SchemaDraft, TableDraft } from './draft.ts'
-import { keyText, kindInChild, kindOf } from './key-text.ts'
+import { keyText, kindInChild, findKind } from './key-text.ts'
 import { indexPartsMax, storedMax } from './limits.ts'
 import type { IndexPart, Property } from './model.ts'
 import { followPath, mayBeAbsent, repeatedOn } from './path.ts'
@@ -79,7 +79,7 @@ function checkParts(
   let list: string | undefined
   for (const [place, part] of parts.entries()) {
     const here = [...at, 'parts', place]
-    const trail = trailOf(index, table, part.path, here, complaints)
+    const trail = findTrail(index, table, part.path, here, complaints)
     if (trail === undefined) continue
     if (parts.findIndex(({ path }) => path === part.path) < place) {
       complaints.add('duplicate-part', here, `index ${name}: ${part.path} is in it twice`)
@@ -148,7 +148,7 @@ function checkPart(
 }
 
 /** The properties that a path leads over; complains and gives undefined when it leads nowhere. */
-function trailOf(
+function findTrail(
   index: IndexDraft,
   table: TableDraft,
   path: string,
@@ -188,7 +188,7 @@ function checkStoring(
   ])
   for (const [place, path] of storing.entries()) {
     const here = [...at, 'storing', place]
-    const trail = trailOf(index, table, path, here, complaints)
+    const trail = findTrail(index, table, path, here, complaints)
     if (trail === undefined) continue
     const around = storing.find((other) => path.startsWith(`${other}.`))
     const list = repeatedOn(trail.slice(0, -1)).path
@@ -245,9 +245,9 @@ function checkInline(
     )
     return complaints.add('unknown-table', here, message, hint)
   }
-  if (rootOf(target) !== rootOf(table)) {
+  if (findRoot(target) !== findRoot(table)) {
     const message = `index ${index.name}: rows of ${table.name} and of ${target.name} are never of one group`
-    const hint = `their roots are ${rootOf(table)} and ${rootOf(target)}`
+    const hint = `their roots are ${findRoot(table)} and ${findRoot(target)}`
     return complaints.add('wrong-root', here, message, hint)
   }
   if (target.properties.some(({ name }) => name === index.name)) {
@@ -276,7 +276,7 @@ function checkTargetKey(
   })
   if (!startsWithGroup || !fits) {
     const message = `index ${index.name}: its first parts do not name a row of ${target.name}`
-    const names = groupKey.map((name) => `${kindOf(table, name)} ${name}`).join(', ')
+    const names = groupKey.map((name) => `${findKind(table, name)} ${name}`).join(', ')
     const hint = `begin with (${names}${wanted.length > groupKey.length ? ', …' : ''}), which fits the key ${keyText(target)}`
     return complaints.add('bad-index-part', [...at, 'parts', 0], message, hint)
   }
@@ -287,7 +287,7 @@ function checkTargetKey(
   }
 }
 
-function rootOf(table: TableDraft): string | undefined {
+function findRoot(table: TableDraft): string | undefined {
   return table.isRoot ? table.name : table.group?.root
 }
 

@@ -47,7 +47,7 @@ function checkPart(
   const property = table.properties.find((one) => one.name === name)
   if (property === undefined) {
     const message = `table ${table.name}: ${name}, a part of its primary key, is not one of its properties`
-    const hint = didYouMean(name, namesOf(table))
+    const hint = didYouMean(name, listNames(table))
     return complaints.add('unknown-property', at, message, hint)
   }
   if (key.parts.findIndex(({ property }) => property === name) < index) {
@@ -159,6 +159,6 @@ function checkNoSequence(
   }
 }
 
-function namesOf(table: TableDraft): readonly string[] {
+function listNames(table: TableDraft): readonly string[] {
   return table.properties.map(({ name }) => name)
 }

@@ -100,7 +100,7 @@ function parseDefault(cursor: Cursor, kind: ScalarKind): WrittenDefault {
   if (number !== undefined) return writtenNumber(kind, number.text)
   const { text, span } = cursor.needToken('a text in quotes', 'string')
   if (cursor.problem !== undefined) return { literal: '' }
-  const value = textOf(text)
+  const value = parseQuoted(text)
   if (value === undefined) {
     const control = Array.from(text).find((character) => character < ' ')
     if (control === undefined) {
@@ -118,7 +118,7 @@ function parseDefault(cursor: Cursor, kind: ScalarKind): WrittenDefault {
   return { literal: value ?? '' }
 }
 
-function textOf(quoted: string): string | undefined {
+function parseQuoted(quoted: string): string | undefined {
   try {
     const value: unknown = JSON.parse(quoted)
     return typeof value === 'string' ? value : undefined

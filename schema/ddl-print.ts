@@ -16,14 +16,14 @@ export function printSchema(schema: Schema): string {
 }
 
 export function printTable(table: Table): string {
-  const clauses = clausesOf(table)
+  const clauses = printClauses(table)
   const tail = table.kind === 'root' ? clauses.join(', ') : clauses.join(',\n  ')
-  return [`CREATE TABLE ${table.name} {`, ...linesOf(table.properties, '  '), `} ${tail};`].join(
+  return [`CREATE TABLE ${table.name} {`, ...printLines(table.properties, '  '), `} ${tail};`].join(
     '\n',
   )
 }
 
-function clausesOf(table: Table): readonly string[] {
+function printClauses(table: Table): readonly string[] {
   const { parts, scatter } = table.key
   const names = parts.map(({ property, direction }) => directed(property, direction))
   const key = `PRIMARY KEY(${names.join(', ')})${scatter ? ' SCATTER' : ''}`
@@ -34,17 +34,17 @@ function clausesOf(table: Table): readonly string[] {
 
 /** Properties as they stand in a table or a message, a line each. */
 export function printProperties(properties: readonly Property[]): string {
-  return linesOf(properties, '')
+  return printLines(properties, '')
     .map((line) => `${line}\n`)
     .join('')
 }
 
-function linesOf(properties: readonly Property[], indent: string): readonly string[] {
+function printLines(properties: readonly Property[], indent: string): readonly string[] {
   return properties.flatMap((property) => {
     const { name, presence, type, default: literal } = property
     if (type.kind === 'message') {
       const head = `${indent}${presence} message ${name} {`
-      return [head, ...linesOf(type.properties, `${indent}  `), `${indent}};`]
+      return [head, ...printLines(type.properties, `${indent}  `), `${indent}};`]
     }
     const tail = literal === undefined ? '' : ` DEFAULT ${literalText(type.kind, literal)}`
     return [`${indent}${presence} ${type.kind} ${name}${tail};`]

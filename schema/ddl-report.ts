@@ -15,7 +15,7 @@ export interface Place {
   readonly column: number
 }
 
-export function placeOf(text: string, offset: number): Place {
+export function locate(text: string, offset: number): Place {
   const before = text.slice(0, offset)
   const lineStart = before.lastIndexOf('\n') + 1
   const line = before.split('\n').length
@@ -30,15 +30,15 @@ export interface Source {
 
 export function reportProblems(problems: readonly SchemaProblem[], source: Source): string {
   checkReport('reportProblems', problems, source)
-  const told = problems.slice(0, problemsMax).map((problem) => reportOf(problem, source))
+  const told = problems.slice(0, problemsMax).map((problem) => renderProblem(problem, source))
   const more = problems.length - told.length
   return [...told, ...(more > 0 ? [`… and ${more} more`] : [])].join('\n')
 }
 
-function reportOf(problem: SchemaProblem, { file, text }: Source): string {
+function renderProblem(problem: SchemaProblem, { file, text }: Source): string {
   const { span } = problem
   if (text === undefined || span === undefined) return `${file}: ${problemText(problem)}`
-  const { line, column } = placeOf(text, span.start)
+  const { line, column } = locate(text, span.start)
   return `${file}:${line}:${column}: ${problemText(problem)}\n${excerpt(text, span, line)}`
 }
 

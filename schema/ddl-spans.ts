@@ -5,19 +5,19 @@ export class Spans {
   readonly #spanByPath = new Map<string, Span>()
 
   set(path: SchemaPath, span: Span): void {
-    this.#spanByPath.set(keyOf(path), span)
+    this.#spanByPath.set(joinPath(path), span)
   }
 
   /** Of the part itself, else of what it is in. */
   at(path: SchemaPath): Span {
     for (let length = path.length; length > 0; length--) {
-      const span = this.#spanByPath.get(keyOf(path.slice(0, length)))
+      const span = this.#spanByPath.get(joinPath(path.slice(0, length)))
       if (span !== undefined) return span
     }
     return { start: 0, end: 0 }
   }
 }
 
-function keyOf(path: SchemaPath): string {
+function joinPath(path: SchemaPath): string {
   return path.join('/')
 }

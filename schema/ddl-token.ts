@@ -24,7 +24,7 @@ export function tokenize(text: string): readonly Token[] {
   for (let at = 0; at < text.length && badCount < syntaxProblemsMax;) {
     tokenPattern.lastIndex = at
     const match = tokenPattern.exec(text)
-    const token = match === null ? badToken(text, at) : tokenOf(match.groups ?? {}, at)
+    const token = match === null ? badToken(text, at) : toToken(match.groups ?? {}, at)
     if (token !== undefined) tokens.push(token)
     if (token?.kind === 'bad') badCount += 1
     at = token?.span.end ?? tokenPattern.lastIndex
@@ -33,7 +33,7 @@ export function tokenize(text: string): readonly Token[] {
   return [...tokens, { kind: 'end', text: '', span }]
 }
 
-function tokenOf(groups: Readonly<Record<string, string>>, start: number): Token | undefined {
+function toToken(groups: Readonly<Record<string, string>>, start: number): Token | undefined {
   for (const kind of ['word', 'mark', 'number', 'string'] as const) {
     const text = groups[kind]
     if (text !== undefined) return { kind, text, span: { start, end: start + text.length } }

@@ -9,12 +9,12 @@ import type { PropertyDefault, PropertyKind, ScalarKind } from './model.ts'
 import { isText, isUuid } from './values.ts'
 
 /** A value as the model keeps it; a value without such a form gives one that no type takes. */
-export function literalOf(value: unknown): PropertyDefault {
+export function toLiteral(value: unknown): PropertyDefault {
   if (typeof value === 'string' || typeof value === 'boolean') return value
   // JSON has no negative zero.
   if (typeof value === 'number') return value === 0 ? 0 : value
   if (typeof value === 'bigint') return value.toString()
-  return value instanceof Uint8Array ? hexOf(value) : noLiteral
+  return value instanceof Uint8Array ? encodeHex(value) : noLiteral
 }
 
 /** A stand-in for a default that the model has no form for; no type takes it. */
@@ -33,7 +33,7 @@ export function keepGiven(property: object, given: GivenDefault | undefined): vo
   if (given !== undefined) givenDefaults.set(property, given)
 }
 
-export function givenDefaultOf(property: object): GivenDefault | undefined {
+export function findGivenDefault(property: object): GivenDefault | undefined {
   return givenDefaults.get(property)
 }
 
@@ -73,7 +73,7 @@ export function writtenNumber(
   }
   const value = Number(text)
   const changed = changedNumber(kind, text, value)
-  if (changed === undefined) return { literal: literalOf(value), given: { words: text } }
+  if (changed === undefined) return { literal: toLiteral(value), given: { words: text } }
   const isNumber = kind === 'float' || kind === 'double'
   const hint = isNumber && Number.isFinite(value) ? { hint: `it would become ${changed}` } : {}
   return { literal: noLiteral, given: { words: text, ...hint } }
@@ -86,14 +86,14 @@ function changedNumber(kind: ScalarKind, text: string, value: number): number | 
 }
 
 /** The value of a checked default. */
-export function valueOf(
+export function decodeLiteral(
   kind: PropertyKind,
   literal: PropertyDefault,
 ): string | number | boolean | bigint | Uint8Array {
   if (kind === 'int64') return BigInt(literal)
   // There is one zero.
   if (typeof literal === 'number') return literal + 0
-  return kind === 'bytes' ? bytesOf(String(literal)) : literal
+  return kind === 'bytes' ? decodeHex(String(literal)) : literal
 }
 
 const int64Most = 2n ** 63n - 1n
@@ -152,11 +152,11 @@ function isInt64(digits: string): boolean {
   return value.toString() === digits && value <= int64Most && value >= -int64Most - 1n
 }
 
-function hexOf(bytes: Uint8Array): string {
+function encodeHex(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-function bytesOf(hex: string): Uint8Array {
+function decodeHex(hex: string): Uint8Array {
   const pairs = hex.match(/../g) ?? []
   return Uint8Array.from(pairs, (pair) => Number.parseInt(pair, 16))
 }

@@ -1,6 +1,6 @@
 /** A whole schema in TypeScript: tables put together and checked, once, when the program starts. */
 import { checkSchema } from './check.ts'
-import { checkText, tablesOf } from './given.ts'
+import { checkText, checkTables } from './given.ts'
 import type { Schema } from './model.ts'
 import { SchemaError } from './problem.ts'
 import type { Table } from './table.ts'
@@ -19,7 +19,7 @@ export function defineSchema<const Tables extends readonly Table[]>(
   tables: Tables,
 ): DefinedSchema<Tables> {
   checkText('defineSchema', name)
-  const listed = tablesOf(`schema ${name}`, tables)
+  const listed = checkTables(`schema ${name}`, tables)
   const result = checkSchema({
     name,
     tables: listed.map((table) => table['~draft']),

@@ -4,7 +4,7 @@
  */
 import { optionsProblem, type Rules } from '../src/base/arguments.ts'
 import { errorText } from '../src/base/error-text.ts'
-import { elementsOf, hiddenIn, isList, isReadable } from '../src/base/readable.ts'
+import { readElements, hiddenIn, isList, isReadable } from '../src/base/readable.ts'
 import { isPlain, wordsFor } from '../src/base/words.ts'
 import { messageDepthMax } from './limits.ts'
 import { checkMessage, SchemaError } from './problem.ts'
@@ -199,11 +199,11 @@ function isIndexForm({ name, kind, table, parts, storing }: Members): boolean {
 }
 
 /** The tables of a list, which is read once. */
-export function tablesOf<Of>(subject: string, given: readonly Of[]): readonly Of[] {
+export function checkTables<Of>(subject: string, given: readonly Of[]): readonly Of[] {
   if (!isList(given)) {
     throw wrong(subject, `its tables are ${wordsFor(given)}; expected a list of tables`)
   }
-  const tables = reading(subject, () => elementsOf(given))
+  const tables = reading(subject, () => readElements(given))
   if (tables === undefined) throw wrong(subject, 'its tables are a list of no length')
   for (const one of tables) checkTable(subject, one)
   return tables

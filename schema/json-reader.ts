@@ -3,7 +3,7 @@
  * cannot is remembered, with its place, and from then on the values mean nothing.
  */
 import { errorText } from '../src/base/error-text.ts'
-import { elementsOf, hiddenIn, isList, isReadable } from '../src/base/readable.ts'
+import { readElements, hiddenIn, isList, isReadable } from '../src/base/readable.ts'
 import { wordsFor } from '../src/base/words.ts'
 import type { PropertyDefault } from './model.ts'
 import type { SchemaPath, SchemaProblem } from './problem.ts'
@@ -84,7 +84,7 @@ export class JsonPlace {
     const found = this.#reading(() => {
       const hidden = hiddenIn(list)
       if (hidden !== undefined) this.refuse(`has ${hidden}; leave it out`)
-      return { elements: elementsOf(list, most), length: list.length }
+      return { elements: readElements(list, most), length: list.length }
     })
     if (found === undefined) return []
     const { elements, length } = found

@@ -5,12 +5,12 @@ import type { KeyPart, PropertyKind } from './model.ts'
 export function keyText(table: TableDraft): string {
   const parts = (table.key?.parts ?? []).map((part) => {
     const direction = part.direction === 'desc' ? ' DESC' : ''
-    return `${kindOf(table, part.property) ?? '?'} ${part.property}${direction}`
+    return `${findKind(table, part.property) ?? '?'} ${part.property}${direction}`
   })
   return `(${parts.join(', ')})`
 }
 
-export function kindOf(table: TableDraft, property: string): PropertyKind | undefined {
+export function findKind(table: TableDraft, property: string): PropertyKind | undefined {
   return table.properties.find(({ name }) => name === property)?.type.kind
 }
 
@@ -21,6 +21,6 @@ export function kindInChild(
   table: TableDraft,
   part: KeyPart | undefined,
 ): PropertyKind | undefined {
-  const kind = part === undefined ? undefined : kindOf(table, part.property)
+  const kind = part === undefined ? undefined : findKind(table, part.property)
   return kind === 'sequence' ? 'integer' : kind
 }

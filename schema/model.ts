@@ -147,7 +147,7 @@ export function findIndex(schema: Schema, name: string): Index | undefined {
   return schema.indexes.find((index) => index.name === name)
 }
 
-export function indexesOf(schema: Schema, table: string): readonly Index[] {
+export function listIndexes(schema: Schema, table: string): readonly Index[] {
   return schema.indexes.filter((index) => index.table === table)
 }
 

@@ -61,16 +61,18 @@ export class SchemaError extends Error {
   readonly problems: readonly SchemaProblem[]
 
   constructor(subject: string, problems: readonly SchemaProblem[]) {
-    super(problems.length === 1 ? `${subject}: ${linesOf(problems)}` : longText(subject, problems))
+    super(
+      problems.length === 1 ? `${subject}: ${joinProblems(problems)}` : longText(subject, problems),
+    )
     this.problems = problems
   }
 }
 
 function longText(subject: string, problems: readonly SchemaProblem[]): string {
-  return `${subject} has ${problems.length} problems:\n${linesOf(problems)}`
+  return `${subject} has ${problems.length} problems:\n${joinProblems(problems)}`
 }
 
-function linesOf(problems: readonly SchemaProblem[]): string {
+function joinProblems(problems: readonly SchemaProblem[]): string {
   return problems.map(problemText).join('\n')
 }
 

@@ -6,7 +6,7 @@
 import { isBytes } from '../src/base/readable.ts'
 import { microsOfGiven } from '../src/base/given-time.ts'
 import type { Declared, Properties } from './declared.ts'
-import { givenDefaultOf, givenValue, keepGiven, literalOf, noLiteral } from './default.ts'
+import { findGivenDefault, givenValue, keepGiven, toLiteral, noLiteral } from './default.ts'
 import { checkNothing, checkProperties } from './given.ts'
 import type {
   MessageType,
@@ -94,7 +94,7 @@ function literalFor(kind: ScalarKind, value: unknown): PropertyDefault {
       (typeof value === 'bigint' && kind !== 'int64') ||
       (typeof value === 'string' && kind === 'int64') ||
       (value instanceof Uint8Array && (kind !== 'bytes' || !isBytes(value)))
-    return isOfOther ? noLiteral : literalOf(value)
+    return isOfOther ? noLiteral : toLiteral(value)
   }
   return microsOfGiven(value) ?? noLiteral
 }
@@ -127,16 +127,16 @@ export interface PropertyTypes {
 }
 
 export const t: PropertyTypes = {
-  string: (...given: readonly unknown[]) => scalarOf('string', given),
-  bytes: (...given: readonly unknown[]) => scalarOf('bytes', given),
-  bool: (...given: readonly unknown[]) => scalarOf('bool', given),
-  int32: (...given: readonly unknown[]) => scalarOf('int32', given),
-  int64: (...given: readonly unknown[]) => scalarOf('int64', given),
-  integer: (...given: readonly unknown[]) => scalarOf('integer', given),
-  float: (...given: readonly unknown[]) => scalarOf('float', given),
-  double: (...given: readonly unknown[]) => scalarOf('double', given),
-  timestamp: (...given: readonly unknown[]) => scalarOf('timestamp', given),
-  uuid: (...given: readonly unknown[]) => scalarOf('uuid', given),
+  string: (...given: readonly unknown[]) => buildScalar('string', given),
+  bytes: (...given: readonly unknown[]) => buildScalar('bytes', given),
+  bool: (...given: readonly unknown[]) => buildScalar('bool', given),
+  int32: (...given: readonly unknown[]) => buildScalar('int32', given),
+  int64: (...given: readonly unknown[]) => buildScalar('int64', given),
+  integer: (...given: readonly unknown[]) => buildScalar('integer', given),
+  float: (...given: readonly unknown[]) => buildScalar('float', given),
+  double: (...given: readonly unknown[]) => buildScalar('double', given),
+  timestamp: (...given: readonly unknown[]) => buildScalar('timestamp', given),
+  uuid: (...given: readonly unknown[]) => buildScalar('uuid', given),
   json: <Value>(...given: readonly unknown[]) => {
     checkNothing('t.json', given)
     return required<'json', Value, undefined>('json', { kind: 'json' }, undefined)
@@ -151,7 +151,7 @@ export const t: PropertyTypes = {
   },
 }
 
-function scalarOf<Kind extends ScalarKind, Value, Given = Value>(
+function buildScalar<Kind extends ScalarKind, Value, Given = Value>(
   kind: Kind,
   given: readonly unknown[],
 ): ScalarProperty<Kind, Value, Given> {
@@ -168,7 +168,7 @@ export function propertyList(properties: Properties): readonly Property[] {
   return Object.entries(properties).map(([name, declared]) => {
     const { presence, type, '~default': given } = declared
     const property = { name, presence, type, ...(given !== undefined && { default: given }) }
-    keepGiven(property, givenDefaultOf(declared))
+    keepGiven(property, findGivenDefault(declared))
     return property
   })
 }

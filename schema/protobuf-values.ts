@@ -46,9 +46,9 @@ function plainFields(descriptor: DescMessage, message: object): Readonly<Record<
 /** The value of a field that is set: of a oneof, only one member is. */
 function valueIn(message: object, field: DescField): unknown {
   const { oneof, localName } = field
-  if (oneof === undefined) return memberOf(message, localName)
-  const group = memberOf(message, oneof.localName)
-  return memberOf(group, 'case') === localName ? memberOf(group, 'value') : undefined
+  if (oneof === undefined) return readMember(message, localName)
+  const group = readMember(message, oneof.localName)
+  return readMember(group, 'case') === localName ? readMember(group, 'value') : undefined
 }
 
 /** The value, or each of a list; a value that is itself a message goes through `convert`. */
@@ -67,7 +67,7 @@ function converted(
 function build<Desc extends DescMessage>(descriptor: Desc, fields: object): MessageShape<Desc> {
   const message = create(descriptor)
   for (const field of descriptor.fields) {
-    const given = memberOf(fields, field.localName)
+    const given = readMember(fields, field.localName)
     if (given === undefined) continue
     const value = converted(field, given, build)
     const { oneof, localName } = field
@@ -77,7 +77,7 @@ function build<Desc extends DescMessage>(descriptor: Desc, fields: object): Mess
   return message
 }
 
-function memberOf(value: unknown, name: string): unknown {
+function readMember(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined
   const member: unknown = Reflect.get(value, name)
   return member

@@ -27,7 +27,7 @@ export function messageOf<Desc extends DescMessage>(
 ): RequiredProperty<'message', RowOf<FieldsOf<Desc>>, FieldsOf<Desc>> {
   checkDescriptor('messageOf', descriptor)
   const reader = new DescriptorReader()
-  const properties = reader.propertiesOf(descriptor)
+  const properties = reader.readProperties(descriptor)
   const { problems } = reader
   if (problems.length > 0) throw new SchemaError(`message ${descriptor.typeName}`, problems)
   assert(areOf<FieldsOf<Desc>>(properties), 'schema: properties are those of their descriptor')
@@ -44,7 +44,7 @@ class DescriptorReader {
   /** The messages that what is read now is inside of. */
   readonly #around: DescMessage[] = []
 
-  propertiesOf(descriptor: DescMessage): Properties {
+  readProperties(descriptor: DescMessage): Properties {
     this.#around.push(descriptor)
     const properties = descriptor.fields.flatMap((field) => {
       const declared = this.#declared(field)
@@ -63,7 +63,7 @@ class DescriptorReader {
     if (this.#around.includes(message)) {
       return this.#refuse(field, `is a ${message.name} inside itself; keep it as bytes`)
     }
-    const property = t.message(this.propertiesOf(message))
+    const property = t.message(this.readProperties(message))
     if (field.fieldKind === 'list') return property.repeated()
     return field.presence === FieldPresence.LEGACY_REQUIRED ? property : property.optional()
   }

@@ -187,16 +187,16 @@ export function summarise(
   return {
     seeds: results.length,
     failed: results.filter((result) => result.outcome !== 'clean'),
-    events: sumOf(results.map((result) => result.events)),
-    commits: sumOf(commitCounts),
+    events: addUp(results.map((result) => result.events)),
+    commits: addUp(commitCounts),
     medianCommits,
-    simulatedSeconds: Math.round(sumOf(results.map((result) => result.simulatedSeconds))),
+    simulatedSeconds: Math.round(addUp(results.map((result) => result.simulatedSeconds))),
     wallSeconds,
     coverage,
     judgements,
     seedsPerThousand,
     shortfalls: [
-      ...shortfallsOf(results.length, medianCommits, seedsPerThousand, switches),
+      ...findShortfalls(results.length, medianCommits, seedsPerThousand, switches),
       ...blindSpots(results.length, judgements, switches, rules),
     ],
   }
@@ -207,7 +207,7 @@ export function describeShortfall(shortfall: string): string {
   return `META-2: ${shortfall}`
 }
 
-function shortfallsOf(
+function findShortfalls(
   seeds: number,
   medianCommits: number,
   seedsPerThousand: Readonly<Record<string, number>>,
@@ -246,7 +246,7 @@ function isWhole({ only, without }: Switches): boolean {
   return only === undefined && without === undefined
 }
 
-function sumOf(numbers: readonly number[]): number {
+function addUp(numbers: readonly number[]): number {
   return numbers.reduce((sum, one) => sum + one, 0)
 }
 

@@ -1,5 +1,5 @@
 /** The middle one, or the larger of the two in the middle; undefined of nothing. */
-export function medianOf(numbers: readonly number[]): number | undefined {
+export function computeMedian(numbers: readonly number[]): number | undefined {
   const sorted = [...numbers].sort((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)]
 }

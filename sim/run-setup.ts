@@ -5,7 +5,7 @@ import { relayBounds } from '../src/tables/limits.ts'
 import { worklistBounds } from '../src/worklist/worklist-worker.ts'
 import type { Bug } from '../src/node/bugs.ts'
 import { Node } from '../src/node/compose.ts'
-import { endOf } from '../src/node/overloaded.ts'
+import { classifyEnd } from '../src/node/overloaded.ts'
 import {
   decodeClientFrame,
   encodeClientFrame,
@@ -14,7 +14,7 @@ import {
 import { ownError } from './checkers/own-error-checker.ts'
 import { Cluster } from './cluster/cluster.ts'
 import type { SimCluster } from './cluster/comparison.ts'
-import { eventsMaxOf } from './cluster/event-bound.ts'
+import { computeEventsMax } from './cluster/event-bound.ts'
 import type { Fault } from './faults/fault.ts'
 import { drawFaults } from './faults/fault-draw.ts'
 import type { History } from './history/operation.ts'
@@ -78,9 +78,9 @@ export function makeCluster(
   const delivery = { ...deliveryBounds, pageRows, receiversAtOnce, receivedMax, timeoutMs }
   return new Cluster<Node, ClientFrame>({
     options,
-    eventsMax: hooks.eventsMax ?? eventsMaxOf(options),
+    eventsMax: hooks.eventsMax ?? computeEventsMax(options),
     faults,
-    watch: watcherOf(hooks),
+    watch: makeWatcher(hooks),
     rules: hooks.rules,
     clientCodec: {
       encode: encodeClientFrame,
@@ -93,7 +93,7 @@ export function makeCluster(
       asks: ({ kind }) => kind !== 'responses',
       refused(frame) {
         const answers = frame.kind === 'responses' ? frame.responses : []
-        return answers.flatMap(({ id, answer }) => (endOf(answer) === 'refused' ? [id] : []))
+        return answers.flatMap(({ id, answer }) => (classifyEnd(answer) === 'refused' ? [id] : []))
       },
       requests: (frame) => (frame.kind === 'requests' ? frame.requests.map(({ id }) => id) : []),
       messagesIn(frame) {
@@ -104,8 +104,8 @@ export function makeCluster(
     },
     killClient,
     pauseClient,
-    leasesOf: ({ replica }) => replica.observedLeases,
-    clocksOf: ({ replica }) => replica.clocks,
+    readLeases: ({ replica }) => replica.observedLeases,
+    readClocks: ({ replica }) => replica.clocks,
     open: (ports, nodeOptions, fail) => {
       const { groupsAtOnceMax } = relayBounds
       const relay = { ...worklistBounds, groupsAtOnceMax, ...options.relay }
@@ -130,7 +130,7 @@ export function makeCluster(
 }
 
 /** No line is made without a listener. */
-function watcherOf({ watch, story }: RunHooks): ((line: StoryLine) => void) | undefined {
+function makeWatcher({ watch, story }: RunHooks): ((line: StoryLine) => void) | undefined {
   if (watch === undefined) return story
   return (line) => {
     watch(renderLine(line))

@@ -9,8 +9,8 @@ import { CellWorkload } from './workloads/cell-workload.ts'
 import { judgeHistory } from './checkers/history-checker.ts'
 import { lookAtClocks, nodesInTime } from './cluster/seen-clocks.ts'
 import type { Referee } from './checkers/referee.ts'
-import { majorityOf } from '../src/placement/placement.ts'
-import { setsOf } from './cluster/endpoints.ts'
+import { computeMajority } from '../src/placement/placement.ts'
+import { buildSets } from './cluster/endpoints.ts'
 import { Comparison, type SimCluster } from './cluster/comparison.ts'
 import type { History } from './history/operation.ts'
 import { GatewayQueries } from './workloads/gateway-queries.ts'
@@ -25,7 +25,7 @@ import { TriggerWorkload } from './workloads/trigger-workload.ts'
 import { ReplicaWorkload } from './workloads/replica-workload.ts'
 import { watchRest } from './cluster/rest.ts'
 import { compareRuns, type RunOutcome, type RunResult } from './result.ts'
-import { ruleOf, sentenceOf, stackOf } from './run-error.ts'
+import { findRule, describeError, readStack } from './run-error.ts'
 import { drawPlan, makeCluster, type RunHooks, type RunPlan } from './run-setup.ts'
 import { describeAsked, isCellOperation, type Operation } from './scenarios/scenario-operation.ts'
 import { describeSwarm, type SwarmOptions } from './swarm.ts'
@@ -219,8 +219,8 @@ class Run {
     try {
       outcome = await this.#phases()
     } catch (error) {
-      this.#referee.check(false, ruleOf(error), sentenceOf(error), () => ({
-        stack: stackOf(error),
+      this.#referee.check(false, findRule(error), describeError(error), () => ({
+        stack: readStack(error),
       }))
       // A failure of a rule that does not count ends the run, and is not a find.
       outcome = this.#isBroken() ? 'crash' : 'clean'
@@ -307,8 +307,8 @@ class Run {
     const { isCoreFirst, coreOrder, rest } = this.#options.healing
     if (!isCoreFirst) return
     const sound = coreOrder.filter((node) => atlas.isSound(node))
-    const core = setsOf(hosts.length, this.#options.setCount).flatMap((set) =>
-      sound.filter((node) => set.some((one) => one === node)).slice(0, majorityOf(set)),
+    const core = buildSets(hosts.length, this.#options.setCount).flatMap((set) =>
+      sound.filter((node) => set.some((one) => one === node)).slice(0, computeMajority(set)),
     )
     nemesis.healCore(core, rest)
     coverage.count(`core while the rest is ${rest}`)

@@ -5,7 +5,7 @@
 import { checkLimits, defaultLimits, leaseMsMin, type Limits } from '../src/base/limits.ts'
 import { worklistBounds, type WorklistBounds } from '../src/worklist/worklist-worker.ts'
 import type { ClockSkew } from './world/clock.ts'
-import { coreOf, drawBehind } from './faults/behind-draw.ts'
+import { pickCore, drawBehind } from './faults/behind-draw.ts'
 import { drawPriorities, type PriorityOptions } from './world/priorities.ts'
 import { SeededRandom } from './world/random.ts'
 import { nodeName } from './cluster/endpoints.ts'
@@ -151,7 +151,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   const faultRates = drawFaultRates(random.fork('faults'), switches)
   const priorityRandom = random.fork('priorities')
   const isByPriority = priorityRandom.chance(250_000) && isOn('priorities', switches)
-  const limits = drawLimits(random.fork('limits'), isTight ? 0 : phaseMsOf(link, disk), disk)
+  const limits = drawLimits(random.fork('limits'), isTight ? 0 : estimatePhaseMs(link, disk), disk)
   const skews = Array.from({ length: nodeCount }, (_, i) =>
     drawSkew(random.fork(`skew ${i}`), switches),
   )
@@ -170,10 +170,10 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
     disk,
     times: drawTimes(random.fork('times'), switches),
     ...(isByPriority && {
-      priorities: drawPriorities(priorityRandom, usualMicrosOf(link, disk), faultRates),
+      priorities: drawPriorities(priorityRandom, estimateUsualMicros(link, disk), faultRates),
     }),
     faultRates: leases.leaseMs === 0 ? faultRates : withHonestClocks(faultRates),
-    healing: { ...drawHealing(random.fork('healing'), nodeCount), ...coreOf(skews) },
+    healing: { ...drawHealing(random.fork('healing'), nodeCount), ...pickCore(skews) },
     relay: drawRelay(random.fork('relay')),
     skews,
     limits: { ...limits, ...leases, ...drawBatches(random) },
@@ -403,13 +403,13 @@ function drawSkew(random: SeededRandom, switches: Switches): ClockSkew {
 }
 
 /** What the slower of a way and a disk takes, on average. */
-function usualMicrosOf(link: LinkConditions, disk: DiskConditions): number {
+function estimateUsualMicros(link: LinkConditions, disk: DiskConditions): number {
   const delayMicros = (link.delayMinMicros + link.delayMeanMicros) * (link.farFactor ?? 1)
   return Math.max(delayMicros, disk.writeMinMicros + disk.writeMeanMicros)
 }
 
 /** How long a phase takes on this network and these disks, about. */
-function phaseMsOf(link: LinkConditions, disk: DiskConditions): number {
+function estimatePhaseMs(link: LinkConditions, disk: DiskConditions): number {
   const delayMicros = (link.delayMinMicros + link.delayMeanMicros) * (link.farFactor ?? 1)
   return Math.ceil((2 * delayMicros + disk.writeMinMicros + disk.writeMeanMicros) / 1_000)
 }

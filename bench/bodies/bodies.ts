@@ -54,7 +54,7 @@ export async function benchBodies(options: BodiesOptions): Promise<BodiesReport>
     const set = await readDataSet(file, rowsMax)
     const sizes = rowsPerBody
       .filter((rows) => rows <= set.rows.length)
-      .map((rows) => measure(bodiesOf(set, rows), rows, options.rounds))
+      .map((rows) => measure(buildBodies(set, rows), rows, options.rounds))
     sets.push({ name: set.name, sizes })
   }
   const { version } = process
@@ -62,7 +62,7 @@ export async function benchBodies(options: BodiesOptions): Promise<BodiesReport>
 }
 
 /** Bodies of `each` rows, as many as there are and fit the measurement. */
-function bodiesOf({ rows }: DataSet, each: number): readonly Json[] {
+function buildBodies({ rows }: DataSet, each: number): readonly Json[] {
   const bodies: Json[] = []
   let bytes = 0
   for (let at = 0; at + each <= rows.length && bodies.length < bodiesMax; at += each) {

@@ -4,7 +4,7 @@ import { basename } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { parse } from 'csv-parse/sync'
 import type { Json } from '../../src/cells/body.ts'
-import { BenchError, reasonOf } from '../common.ts'
+import { BenchError, readReason } from '../common.ts'
 
 export interface DataSet {
   readonly name: string
@@ -13,7 +13,7 @@ export interface DataSet {
 
 export async function readDataSet(path: string, rowsMax: number): Promise<DataSet> {
   const bytes = await readFile(path).catch((error: unknown) => {
-    throw new BenchError(`${path} cannot be read: ${reasonOf(error)}`)
+    throw new BenchError(`${path} cannot be read: ${readReason(error)}`)
   })
   const text = (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')
   const name = basename(path).replace(/\.gz$/, '')

@@ -58,14 +58,14 @@ class Server {
     const child = fork(serverPath, [folder, ...peers.map(String)], {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
-    return new Server(child, memberOf(await nextFrom(child), 'port'))
+    return new Server(child, readNumber(await nextFrom(child), 'port'))
   }
 
   async backlogBytes(): Promise<number> {
     const said = nextFrom(this.#child)
     // The missing answer shows that the server has ended.
     this.#child.send({}, () => undefined)
-    return memberOf(await said, 'backlogBytes')
+    return readNumber(await said, 'backlogBytes')
   }
 
   cpuSeconds(): Promise<number> {
@@ -90,7 +90,7 @@ function nextFrom(child: ChildProcess): Promise<unknown> {
   })
 }
 
-function memberOf(said: unknown, name: string): number {
+function readNumber(said: unknown, name: string): number {
   if (typeof said !== 'object' || said === null) throw new Error('ceiling: a server said nothing')
   return Number(Reflect.get(said, name))
 }
@@ -104,14 +104,14 @@ async function runLoad(
   let before = 0
   const result = await client.run(load, {
     onWarm: async () => {
-      before = await sumOf(servers, (server) => server.cpuSeconds())
+      before = await sumServers(servers, (server) => server.cpuSeconds())
     },
     onSecond: () => sample(servers, backlog),
   })
   const drainStart = performance.now()
   await drain(servers)
   const drainSeconds = (performance.now() - drainStart) / 1000
-  const used = (await sumOf(servers, (server) => server.cpuSeconds())) - before
+  const used = (await sumServers(servers, (server) => server.cpuSeconds())) - before
   const { clientCpu, ...figures } = result
   return {
     ...figures,
@@ -123,7 +123,7 @@ async function runLoad(
   }
 }
 
-async function sumOf(
+async function sumServers(
   servers: readonly Server[],
   of: (server: Server) => Promise<number>,
 ): Promise<number> {
@@ -132,13 +132,13 @@ async function sumOf(
 }
 
 async function sample(servers: readonly Server[], backlog: number[]): Promise<void> {
-  backlog.push(await sumOf(servers, (server) => server.backlogBytes()))
+  backlog.push(await sumServers(servers, (server) => server.backlogBytes()))
 }
 
 async function drain(servers: readonly Server[]): Promise<void> {
   const end = performance.now() + drainWaitMs
   while (performance.now() < end) {
-    if ((await sumOf(servers, (server) => server.backlogBytes())) === 0) return
+    if ((await sumServers(servers, (server) => server.backlogBytes())) === 0) return
     await pause(20)
   }
   throw new Error(`the ceiling did not drain within ${drainWaitMs} ms`)

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { countingSeconds } from '../commits.ts'
 import type { Load } from '../load-process.ts'
-import { machine, reasonOf, type Machine } from '../common.ts'
+import { machine, readReason, type Machine } from '../common.ts'
 import { ceiling } from './ceiling.ts'
 import { etcdGo } from './etcd-go.ts'
 import { etcd } from './etcd.ts'
@@ -138,7 +138,7 @@ async function stopAll(running: ReadonlyMap<SystemName, RunningSystem>): Promise
   const ends = [...running].map(([system, { stop }]) =>
     stop().then(
       () => undefined,
-      (error: unknown) => ({ system, during: 'its end', reason: reasonOf(error) }),
+      (error: unknown) => ({ system, during: 'its end', reason: readReason(error) }),
     ),
   )
   return (await Promise.all(ends)).filter((one) => one !== undefined)
@@ -173,26 +173,26 @@ async function runAll(
   { signal, onRun, onFailed }: Watcher,
   { runs, failed }: Measurements,
 ): Promise<void> {
-  const plan = planOf(running, options)
+  const plan = planRuns(running, options)
   const warm = new Set<SystemName>()
   for (const [at, planned] of plan.entries()) {
     signal.throwIfAborted()
     const system = running.get(planned.system)
     if (system === undefined || failed.some((one) => one.system === planned.system)) continue
     try {
-      const run = { ...planned, ...(await system.run(loadOf(planned, options, warm))) }
+      const run = { ...planned, ...(await system.run(planLoad(planned, options, warm))) }
       runs.push(run)
       onRun({ done: at + 1, all: plan.length, run })
     } catch (error) {
       signal.throwIfAborted()
-      const failure = failureOf(planned, error)
+      const failure = toFailed(planned, error)
       failed.push(failure)
       onFailed(failure)
     }
   }
 }
 
-function loadOf(
+function planLoad(
   { system, clients, operation }: Planned,
   { seconds }: CompareOptions,
   warm: Set<SystemName>,
@@ -203,13 +203,13 @@ function loadOf(
   return { clients, seconds, operation, warmUpSeconds: warmUp }
 }
 
-function failureOf({ system, round, clients, operation }: Planned, error: unknown): Failed {
+function toFailed({ system, round, clients, operation }: Planned, error: unknown): Failed {
   const during = `round ${round + 1}, ${clients} clients, ${operation}`
-  return { system, during, reason: reasonOf(error) }
+  return { system, during, reason: readReason(error) }
 }
 
 /** The system that is first in a round is last in the next: a machine that slows down does so for all. */
-function planOf(
+function planRuns(
   running: ReadonlyMap<SystemName, RunningSystem>,
   { clients, rounds, operations: asked }: CompareOptions,
 ): Planned[] {

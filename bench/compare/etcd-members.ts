@@ -38,14 +38,14 @@ export async function startMembers(folder: string, signal: AbortSignal): Promise
   }
   try {
     const urls = members.map(({ client }) => client)
-    const leader = await until(() => leaderOf(urls), startWaitMs, signal)
+    const leader = await until(() => findLeader(urls), startWaitMs, signal)
     await fetch(`${leader}/v3/kv/put`, {
       method: 'POST',
       body: JSON.stringify({ key: key.toString('base64'), value: key.toString('base64') }),
     })
     const version = (await output('etcd', ['--version'])).split('\n')[0] ?? ''
     const pids = children.map(({ pid }) => pid ?? 0)
-    return { version, leader, pids, revision: () => revisionOf(leader), stop }
+    return { version, leader, pids, revision: () => fetchRevision(leader), stop }
   } catch (error) {
     await stop()
     throw error
@@ -57,7 +57,7 @@ interface Status {
   readonly header?: { readonly member_id: string; readonly revision: string }
 }
 
-async function statusOf(url: string): Promise<Status> {
+async function fetchStatus(url: string): Promise<Status> {
   const answer = await fetch(`${url}/v3/maintenance/status`, { method: 'POST', body: '{}' })
   const status: unknown = await answer.json()
   if (!isStatus(status)) throw new Error('etcd answered with no status')
@@ -68,14 +68,14 @@ function isStatus(status: unknown): status is Status {
   return typeof status === 'object' && status !== null && 'header' in status
 }
 
-async function leaderOf(urls: readonly string[]): Promise<string> {
+async function findLeader(urls: readonly string[]): Promise<string> {
   for (const url of urls) {
-    const { leader, header } = await statusOf(url)
+    const { leader, header } = await fetchStatus(url)
     if (leader !== undefined && leader === header?.member_id) return url
   }
   throw new Error('etcd has elected no leader')
 }
 
-async function revisionOf(url: string): Promise<number> {
-  return Number((await statusOf(url)).header?.revision)
+async function fetchRevision(url: string): Promise<number> {
+  return Number((await fetchStatus(url)).header?.revision)
 }

@@ -7,7 +7,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Load } from '../load-process.ts'
-import { resultOf } from '../load.ts'
+import { summarizeLoad } from '../load.ts'
 import { startMembers, type Members } from './etcd-members.ts'
 import { messages, paths, what } from './etcd-messages.ts'
 import { findProgram, treesCpuSeconds, waitedCpuSeconds } from './servers.ts'
@@ -56,7 +56,7 @@ async function runLoad(place: Place, load: Load): Promise<Measured> {
   // effect.
   const effects = (await revision()) - revisionBefore
   const failures = operation === 'commits' ? Math.max(0, answered - effects) : 0
-  const result = resultOf(latenciesMs, failures, elapsedMs)
+  const result = summarizeLoad(latenciesMs, failures, elapsedMs)
   const done = answered - failures
   return {
     ...result,

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import { html, raw } from 'hono/html'
 import { describeBuild, type Stamped } from '../build.ts'
-import { BenchError, reasonOf } from '../common.ts'
+import { BenchError, readReason } from '../common.ts'
 import type { CompareReport } from './compare.ts'
 import type { Figures, RatioName, Spread } from './summary.ts'
 import type { SystemName } from './system.ts'
@@ -52,16 +52,16 @@ export async function checkPlace(page: string): Promise<void> {
 }
 
 export async function writePage(page: string, report: Stamped<CompareReport>): Promise<void> {
-  await writeFile(page, await pageOf(report)).catch((error: unknown) => {
+  await writeFile(page, await renderPage(report)).catch((error: unknown) => {
     throw unwritable(page, error)
   })
 }
 
 function unwritable(page: string, error: unknown): BenchError {
-  return new BenchError(`the page ${page} cannot be written: ${reasonOf(error)}`)
+  return new BenchError(`the page ${page} cannot be written: ${readReason(error)}`)
 }
 
-export async function pageOf(report: Stamped<CompareReport>): Promise<string> {
+export async function renderPage(report: Stamped<CompareReport>): Promise<string> {
   const require = createRequire(import.meta.url)
   const file = (name: string): Promise<string> =>
     readFile(require.resolve(`uplot/dist/${name}`), 'utf8')
@@ -88,9 +88,9 @@ export async function pageOf(report: Stamped<CompareReport>): Promise<string> {
           clients${report.isQuick ? ': a quick run, whose figures do not count' : ''}. Points are
           medians of the rounds; ratios are of the same round.
         </p>
-        ${ratiosOf('trilithon', report.ratios, report.ratioSpread, report.options)}
-        ${ratiosOf('oneGroup', report.oneGroupRatios, report.oneGroupRatioSpread, report.options)}
-        ${operations.map((operation) => chartsOf(report, operation))}
+        ${renderRatios('trilithon', report.ratios, report.ratioSpread, report.options)}
+        ${renderRatios('oneGroup', report.oneGroupRatios, report.oneGroupRatioSpread, report.options)}
+        ${operations.map((operation) => renderCharts(report, operation))}
         <h2>What was measured</h2>
         <dl>
           ${Object.entries(report.systems).map(
@@ -113,7 +113,7 @@ export async function pageOf(report: Stamped<CompareReport>): Promise<string> {
           ${raw(library)}
         </script>
         <script id="report" type="application/json">
-          ${raw(jsonOf(report))}
+          ${raw(encodeJson(report))}
         </script>
         <script>
           ${raw(drawing)}
@@ -124,11 +124,11 @@ export async function pageOf(report: Stamped<CompareReport>): Promise<string> {
 }
 
 /** JSON that ends no script. */
-function jsonOf(value: unknown): string {
+function encodeJson(value: unknown): string {
   return JSON.stringify(value).replaceAll('<', '\\u003c')
 }
 
-function ratiosOf(
+function renderRatios(
   own: SystemName,
   ratios: CompareReport['ratios'],
   spread: CompareReport['ratioSpread'],
@@ -162,7 +162,10 @@ function ratiosOf(
   })
 }
 
-function chartsOf(report: CompareReport, [operation, title]: (typeof operations)[number]): Html {
+function renderCharts(
+  report: CompareReport,
+  [operation, title]: (typeof operations)[number],
+): Html {
   return html`<h2>${title}</h2>
     <div class="charts">
       ${figureNames.map(([figure, label]) => html`<figure data-operation="${operation}" data-figure="${figure}"><figcaption>${label}</figcaption></figure>`)}
@@ -177,20 +180,20 @@ function chartsOf(report: CompareReport, [operation, title]: (typeof operations)
         if (byClients === undefined) return []
         return html`<tr>
           <th>${system}</th>
-          ${report.options.clients.map((count) => html`<td>${cellOf(byClients[`${count}`])}</td>`)}
+          ${report.options.clients.map((count) => html`<td>${renderCell(byClients[`${count}`])}</td>`)}
         </tr>`
       })}
     </table>`
 }
 
-function cellOf(figures: Figures | undefined): Html | string {
+function renderCell(figures: Figures | undefined): Html | string {
   if (figures === undefined) return ''
   const { perSecond, p50Ms, p99Ms, serverCpuPer1000, failures } = figures
-  return html`${spreadOf(perSecond)}/s<br />${short(p50Ms.median)} / ${short(p99Ms.median)} ms<br />${short(serverCpuPer1000.median)}
-    CPU s${failures > 0 ? `, ${failures} failures` : ''}`
+  return html`${renderSpread(perSecond)}/s<br />${short(p50Ms.median)} / ${short(p99Ms.median)}
+    ms<br />${short(serverCpuPer1000.median)} CPU s${failures > 0 ? `, ${failures} failures` : ''}`
 }
 
-function spreadOf({ median, least, greatest }: Spread): Html {
+function renderSpread({ median, least, greatest }: Spread): Html {
   return html`<b>${short(median)}</b> <small>${short(least)}–${short(greatest)}</small>`
 }
 

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { ChildProcess } from 'node:child_process'
 import { freePorts } from '../../sim/processes/free-ports.ts'
 import type { Load } from '../load-process.ts'
-import { resultOf } from '../load.ts'
+import { summarizeLoad } from '../load.ts'
 import {
   findProgram,
   output,
@@ -56,7 +56,7 @@ async function find(): Promise<Programs | undefined> {
 }
 
 /** PostgreSQL refuses to be root's: then it is its own user's. */
-async function userOf(): Promise<Partial<RunAs>> {
+async function readUser(): Promise<Partial<RunAs>> {
   if (process.getuid?.() !== 0) return {}
   const [uid, gid] = await Promise.all([
     output('id', ['-u', 'postgres']),
@@ -80,7 +80,7 @@ async function startPostgres(
   found: Programs,
   { signal, clientsMax }: StartOptions,
 ): Promise<RunningSystem> {
-  const as = await userOf()
+  const as = await readUser()
   await give(folder, as)
   const place = { folder, found, as, ports: await freePorts(3), signal, clientsMax }
   const children: ChildProcess[] = []
@@ -118,7 +118,7 @@ async function give(path: string, { uid, gid }: Partial<RunAs>): Promise<void> {
   if (uid !== undefined && gid !== undefined) await chown(path, uid, gid)
 }
 
-function dataOf({ folder }: Place, server: number): string {
+function joinDataPath({ folder }: Place, server: number): string {
   return join(folder, `data${server}`)
 }
 
@@ -144,13 +144,13 @@ function start(place: Place, server: number, settings: readonly string[]): Child
     ...['max_wal_size=4GB', 'checkpoint_timeout=15min', 'log_min_messages=panic'],
   ]
   const args = [...common, ...settings].flatMap((setting) => ['-c', setting])
-  return startServer(found.postgres, ['-D', dataOf(place, server), ...args], as)
+  return startServer(found.postgres, ['-D', joinDataPath(place, server), ...args], as)
 }
 
 async function startPrimary(place: Place): Promise<ChildProcess> {
   const { found, as } = place
   const auth = ['-A', 'trust', '-U', 'bench', '-E', 'UTF8', '--locale', 'C']
-  await output(found.initdb, ['-D', dataOf(place, 0), ...auth], as)
+  await output(found.initdb, ['-D', joinDataPath(place, 0), ...auth], as)
   const child = start(place, 0, [`synchronous_standby_names=ANY 1 (s1,s2)`])
   await until(() => sql(place, 'SELECT 1'), startWaitMs, place.signal)
   return child
@@ -159,7 +159,7 @@ async function startPrimary(place: Place): Promise<ChildProcess> {
 async function startStandby(place: Place, standby: number): Promise<ChildProcess> {
   const { found, as, ports } = place
   const source = `host=127.0.0.1 port=${ports[0] ?? 0} user=bench application_name=s${standby}`
-  const args = ['-D', dataOf(place, standby), '-R', '-c', 'fast', '-d', source]
+  const args = ['-D', joinDataPath(place, standby), '-R', '-c', 'fast', '-d', source]
   await output(found.pg_basebackup, args, as)
   return start(place, standby, [])
 }
@@ -193,7 +193,7 @@ async function runLoad(place: Place, pids: readonly number[], load: Load): Promi
   const after = await treesCpuSeconds(pids)
   // That number of clients connects for longer than a short run lasts: it measured nothing.
   if (latenciesMs.length === 0) throw new Error('pgbench came to no transaction in its time')
-  const result = resultOf(latenciesMs, 0, seconds * 1000)
+  const result = summarizeLoad(latenciesMs, 0, seconds * 1000)
   const per1000 = (used: number): number => (used / latenciesMs.length) * 1000
   return {
     ...result,

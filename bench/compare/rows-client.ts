@@ -30,12 +30,12 @@ const client = await connect({ endpoints: urls.split(',') })
 await client.applySchema(schema.model)
 const tables = await client.tables(schema)
 
-function keyOf(n: number): { readonly place_id: number; readonly item_id: number } {
+function buildKey(n: number): { readonly place_id: number; readonly item_id: number } {
   return { place_id: n % groups, item_id: Math.floor(n / groups) }
 }
 
 function put(n: number): Promise<unknown> {
-  const key = keyOf(n)
+  const key = buildKey(n)
   const group = rootKey(place, { place_id: key.place_id })
   // Drawn once: a transaction may run again.
   const value = nextValue()
@@ -43,7 +43,7 @@ function put(n: number): Promise<unknown> {
 }
 
 async function read(n: number): Promise<void> {
-  const key = keyOf(n)
+  const key = buildKey(n)
   const group = rootKey(place, { place_id: key.place_id })
   const found = await tables.read(group, 'current', (rows) => rows.get(item, key))
   // A read that finds nothing costs less than one that does.

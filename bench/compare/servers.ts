@@ -105,26 +105,26 @@ export async function treesCpuSeconds(pids: readonly number[]): Promise<number> 
 
 /** User and system seconds of programs that this process has run and waited for. */
 export async function waitedCpuSeconds(): Promise<number> {
-  const fields = fieldsOf(await readFile('/proc/self/stat', 'utf8'))
+  const fields = splitStat(await readFile('/proc/self/stat', 'utf8'))
   return (Number(fields[13]) + Number(fields[14])) / ticksPerSecond
 }
 
 /** Of a line of accounting those behind the name: 11 and 12 are user and system ticks, 13 and 14 those of children. */
-function fieldsOf(stat: string): readonly string[] {
+function splitStat(stat: string): readonly string[] {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
 async function allStats(): Promise<Stat[]> {
   const names = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
-  const stats = await Promise.all(names.map(statOf))
+  const stats = await Promise.all(names.map(readStat))
   return stats.filter((one) => one !== undefined)
 }
 
-async function statOf(name: string): Promise<Stat | undefined> {
+async function readStat(name: string): Promise<Stat | undefined> {
   // A process that has ended since the listing.
   const text = await readFile(`/proc/${name}/stat`, 'utf8').catch(() => undefined)
   if (text === undefined) return undefined
-  const fields = fieldsOf(text)
+  const fields = splitStat(text)
   const ticks = [11, 12, 13, 14].reduce((sum, field) => sum + Number(fields[field]), 0)
   return { pid: Number(name), parent: Number(fields[1]), ticks }
 }

@@ -43,24 +43,24 @@ type Own = 'trilithon' | 'oneGroup'
 
 export function summarize(runs: readonly Run[]): Summary {
   return {
-    figures: figuresOf(runs),
-    ratios: ratiosOf('trilithon', runs, median),
-    ratioSpread: ratiosOf('trilithon', runs, ends),
-    oneGroupRatios: ratiosOf('oneGroup', runs, median),
-    oneGroupRatioSpread: ratiosOf('oneGroup', runs, ends),
+    figures: summarizeRuns(runs),
+    ratios: computeRatios('trilithon', runs, median),
+    ratioSpread: computeRatios('trilithon', runs, ends),
+    oneGroupRatios: computeRatios('oneGroup', runs, median),
+    oneGroupRatioSpread: computeRatios('oneGroup', runs, ends),
   }
 }
 
 function median(values: readonly number[]): number {
-  return spreadOf(values).median
+  return computeSpread(values).median
 }
 
 function ends(values: readonly number[]): readonly [number, number] {
-  const { least, greatest } = spreadOf(values)
+  const { least, greatest } = computeSpread(values)
   return [least, greatest]
 }
 
-export function spreadOf(values: readonly number[]): Spread {
+export function computeSpread(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b)
   const middle = (sorted.length - 1) / 2
   const at = (place: number): number => rounded(sorted[place] ?? Number.NaN)
@@ -73,7 +73,7 @@ function rounded(value: number): number {
   return Number(value.toPrecision(5))
 }
 
-function figuresOf(runs: readonly Run[]): Summary['figures'] {
+function summarizeRuns(runs: readonly Run[]): Summary['figures'] {
   return byKey(
     runs,
     ({ system }) => system,
@@ -86,7 +86,7 @@ function figuresOf(runs: readonly Run[]): Summary['figures'] {
             ofOperation,
             ({ clients }) => `${clients}`,
             (same): Figures => {
-              const spread = (of: (run: Run) => number): Spread => spreadOf(same.map(of))
+              const spread = (of: (run: Run) => number): Spread => computeSpread(same.map(of))
               return {
                 perSecond: spread(({ perSecond }) => perSecond),
                 p50Ms: spread(({ p50Ms }) => p50Ms),
@@ -103,16 +103,16 @@ function figuresOf(runs: readonly Run[]): Summary['figures'] {
 
 function byKey<Item, Value>(
   items: readonly Item[],
-  keyOf: (item: Item) => string,
-  valueOf: (items: readonly Item[]) => Value,
+  toKey: (item: Item) => string,
+  summarizeItems: (items: readonly Item[]) => Value,
 ): Record<string, Value> {
-  const keys = [...new Set(items.map(keyOf))]
+  const keys = [...new Set(items.map(toKey))]
   return Object.fromEntries(
-    keys.map((key) => [key, valueOf(items.filter((item) => keyOf(item) === key))]),
+    keys.map((key) => [key, summarizeItems(items.filter((item) => toKey(item) === key))]),
   )
 }
 
-function ratiosOf<Value>(
+function computeRatios<Value>(
   own: Own,
   runs: readonly Run[],
   of: (values: readonly number[]) => Value,
@@ -126,12 +126,13 @@ function ratiosOf<Value>(
       const entries = ratioNames.flatMap((name) => {
         const compared = theirs.flatMap((their) => {
           const our = ours.find((one) => isBeside(one, their))
-          return their.operation === operationOf(name) && our ? [{ our, their }] : []
+          return their.operation === pickOperation(name) && our ? [{ our, their }] : []
         })
         const values = byKey(
           compared,
           ({ their }) => `${their.clients}`,
-          (same) => of(same.map(({ our, their }) => figureOf(name, our) / figureOf(name, their))),
+          (same) =>
+            of(same.map(({ our, their }) => readFigure(name, our) / readFigure(name, their))),
         )
         return Object.keys(values).length === 0 ? [] : [[name, values] as const]
       })
@@ -140,7 +141,7 @@ function ratiosOf<Value>(
   )
 }
 
-function operationOf(name: RatioName): Run['operation'] {
+function pickOperation(name: RatioName): Run['operation'] {
   return name.startsWith('read') ? 'reads' : 'commits'
 }
 
@@ -149,7 +150,7 @@ function isBeside(one: Run, { round, clients, operation }: Run): boolean {
   return one.round === round && one.clients === clients && one.operation === operation
 }
 
-function figureOf(name: RatioName, run: Run): number {
+function readFigure(name: RatioName, run: Run): number {
   if (name.endsWith('Cpu')) return run.serverCpuPer1000
   return name.endsWith('P50') ? run.p50Ms : run.perSecond
 }

@@ -138,7 +138,7 @@ class Load {
     const underWay = Math.ceil(all / this.#senders.length)
     const load = { kind: 'closed', underWay, ms } as const
     const ends = await Promise.all(this.#senders.map((sender) => sender.run(load)))
-    return sumOf(ends, ({ ok }) => ok) / (ms / 1_000)
+    return sumBy(ends, ({ ok }) => ok) / (ms / 1_000)
   }
 
   async open(times: number, best: number): Promise<Step> {
@@ -151,13 +151,13 @@ class Load {
       this.#cpus(ms),
       Promise.all(this.#senders.map((sender) => sender.run(load))),
     ])
-    return { times, ...cpus, ...stepOf(ends, ms), healthMs: await health() }
+    return { times, ...cpus, ...summarizeStep(ends, ms), healthMs: await health() }
   }
 
   async #cpus(ms: number): Promise<Pick<Step, 'nodeCpus' | 'senderCpus'>> {
     const pids = [this.#nodes.map(({ child }) => child.pid ?? 0), this.#senders.map((of) => of.pid)]
     const usedBy = async (of: readonly number[] = []): Promise<number> =>
-      sumOf(await Promise.all(of.map(cpuSeconds)), (one) => one)
+      sumBy(await Promise.all(of.map(cpuSeconds)), (one) => one)
     await pause(fillMs)
     const before = await Promise.all(pids.map(usedBy))
     await pause(ms)
@@ -190,8 +190,8 @@ class Load {
 
 type Told = Omit<Step, 'times' | 'healthMs' | 'nodeCpus' | 'senderCpus'>
 
-function stepOf(all: readonly OpenEnds[], ms: number): Told {
-  const perSecond = (of: (ends: OpenEnds) => number): number => sumOf(all, of) / (ms / 1_000)
+function summarizeStep(all: readonly OpenEnds[], ms: number): Told {
+  const perSecond = (of: (ends: OpenEnds) => number): number => sumBy(all, of) / (ms / 1_000)
   const others: Record<string, number> = {}
   for (const ends of all) {
     for (const [code, count] of Object.entries(ends.others)) {
@@ -200,7 +200,7 @@ function stepOf(all: readonly OpenEnds[], ms: number): Told {
   }
   const tookMs = Float64Array.from(all.flatMap((ends) => ends.tookMs)).sort()
   const msAt = (part: number): number => tookMs[Math.floor(tookMs.length * part)] ?? 0
-  const recoveryMs = recoveryOf(all.map(({ after }) => after))
+  const recoveryMs = findRecovery(all.map(({ after }) => after))
   const fresh = all.map(({ freshMs = Number.POSITIVE_INFINITY }) => freshMs)
   const freshMs = Math.max(...fresh)
   return {
@@ -215,11 +215,11 @@ function stepOf(all: readonly OpenEnds[], ms: number): Told {
   }
 }
 
-function recoveryOf(all: readonly (readonly Slice[])[]): number | undefined {
+function findRecovery(all: readonly (readonly Slice[])[]): number | undefined {
   const [first = []] = all
   const isGood = first.map((_, at) => {
-    const asked = sumOf(all, (slices) => slices[at]?.asked ?? 0)
-    const inTime = sumOf(all, (slices) => slices[at]?.inTime ?? 0)
+    const asked = sumBy(all, (slices) => slices[at]?.asked ?? 0)
+    const inTime = sumBy(all, (slices) => slices[at]?.inTime ?? 0)
     return asked > 0 && inTime >= inTimePart * asked
   })
   const inSecond = 1_000 / sliceMs
@@ -230,7 +230,7 @@ function recoveryOf(all: readonly (readonly Slice[])[]): number | undefined {
   return at < 0 ? undefined : at * sliceMs
 }
 
-function sumOf<One>(all: readonly One[], of: (one: One) => number): number {
+function sumBy<One>(all: readonly One[], of: (one: One) => number): number {
   return all.reduce((sum, one) => sum + of(one), 0)
 }
 

@@ -1,7 +1,7 @@
 /** A sender as the bench has it: a process of its own, told of loads. */
 import { fork, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { endOf } from '../processes.ts'
+import { endProcess } from '../processes.ts'
 import type { Load, OpenEnds, Said } from './messages.ts'
 
 const path = fileURLToPath(new URL('sender.js', import.meta.url))
@@ -41,7 +41,7 @@ export class Sender {
 
   async stop(): Promise<void> {
     this.#child.kill()
-    await endOf(this.#child)
+    await endProcess(this.#child)
   }
 
   #next(): Promise<Said> {

@@ -18,7 +18,7 @@ import { runTransaction } from '../../src/txn/run.ts'
 import { Sessions } from '../../src/txn/session.ts'
 import { machine, openClient, type Machine } from '../common.ts'
 import { countingSeconds } from '../commits.ts'
-import { resultOf, type LoadResult } from '../load.ts'
+import { summarizeLoad, type LoadResult } from '../load.ts'
 import { cpuSeconds, pause, startCluster, type BenchCluster } from '../processes.ts'
 
 export interface QueuesOptions {
@@ -119,7 +119,7 @@ class Measurement {
     const elapsedMs = performance.now() - before
     await handling.stop()
     const lost = this.#sent - this.#latenciesMs.length
-    const { elapsedMs: _, ...result } = resultOf(
+    const { elapsedMs: _, ...result } = summarizeLoad(
       this.#latenciesMs,
       this.#failures + lost,
       elapsedMs,
@@ -160,10 +160,10 @@ class Measurement {
 
   async #send(loop: number, number: number): Promise<void> {
     const isFanOut = this.#work === 'fan-out'
-    const from = groupOf(this.#work, 'from', isFanOut ? 0 : loop)
+    const from = buildGroup(this.#work, 'from', isFanOut ? 0 : loop)
     const receivers = isFanOut
-      ? Array.from({ length: fanOut }, (_, i) => groupOf(this.#work, 'to', i))
-      : [groupOf(this.#work, 'to', this.#work === 'single' ? number % 100 : loop)]
+      ? Array.from({ length: fanOut }, (_, i) => buildGroup(this.#work, 'to', i))
+      : [buildGroup(this.#work, 'to', this.#work === 'single' ? number % 100 : loop)]
     const body = Buffer.alloc(this.#options.bodyBytes, 'x')
     const options = { clock: systemClock, random: systemRandom, intents: this.#intents }
     await runTransaction(this.#client.groups, from, options, async (transaction) => {
@@ -175,6 +175,6 @@ class Measurement {
   }
 }
 
-function groupOf(work: QueueWorkName, side: string, number: number): GroupId {
+function buildGroup(work: QueueWorkName, side: string, number: number): GroupId {
   return groupOfBytes(encodeTuple(['bench', work, side, number]))
 }

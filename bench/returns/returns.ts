@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { present } from '../../src/base/assert.ts'
 import type { Client } from '../../src/client/client.ts'
 import { BenchError, machine, openClient, type Machine } from '../common.ts'
-import { resultOf } from '../load.ts'
+import { summarizeLoad } from '../load.ts'
 import {
   cpuSeconds,
   pause,
@@ -246,9 +246,9 @@ class Returns {
       second: (atMs - this.#startMs) / 1_000,
       tookMs,
     }))
-    const p99Of = (phase: Phase): number => {
+    const computeP99 = (phase: Phase): number => {
       const own = answers.filter(({ second }) => this.#phaseAt(second) === phase)
-      return resultOf(
+      return summarizeLoad(
         own.map(({ tookMs }) => tookMs),
         0,
         0,
@@ -264,7 +264,11 @@ class Returns {
     return {
       ...{ bench: 'returns', machine: machine(), options: this.#options },
       ...{ seconds: this.#seconds(), returns: this.#returns, worstGapMs, failures: this.#failures },
-      p99Ms: { whole: p99Of('whole'), away: p99Of('away'), catchingUp: p99Of('catchingUp') },
+      p99Ms: {
+        whole: computeP99('whole'),
+        away: computeP99('away'),
+        catchingUp: computeP99('catchingUp'),
+      },
     }
   }
 
@@ -285,7 +289,7 @@ class Returns {
       took[Math.floor((atMs - this.#startMs) / 1_000)]?.push(tookMs)
     }
     return took.map((all, second) => {
-      const { operations, p50Ms, p99Ms, maxMs } = resultOf(all, 0, 1_000)
+      const { operations, p50Ms, p99Ms, maxMs } = summarizeLoad(all, 0, 1_000)
       const isIn = (atMs: number): boolean => Math.floor((atMs - this.#startMs) / 1_000) === second
       const failures = this.#failuresAt.filter(isIn).length
       return { second, commits: operations, p50Ms, p99Ms, maxMs, failures }

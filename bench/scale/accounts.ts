@@ -28,7 +28,7 @@ export const entriesMax = 1_000
 /** An odd number: multiplied by it, all numbers of 32 bits change places, and neighbours part. */
 const scatter = 0x9e3779b1
 
-function idOf(n: number): number {
+function scatterId(n: number): number {
   return Math.imul(n, scatter) >>> 0
 }
 
@@ -48,8 +48,8 @@ export class Accounts {
 
   /** Commits `count` entries of the account from entry `from` on, whether or not they were there. */
   async put(n: number, from: number, count: number): Promise<void> {
-    const account_id = idOf(n)
-    await this.#tables.transaction(keyOf(n), async (tx) => {
+    const account_id = scatterId(n)
+    await this.#tables.transaction(buildKey(n), async (tx) => {
       for (let entry_id = from; entry_id < from + count; entry_id++) {
         await tx.put(entry, { account_id, entry_id, body: randomText(bodyChars) })
       }
@@ -58,13 +58,13 @@ export class Accounts {
 
   /** Reads an entry as it is now. Rejects when it is not there. */
   async read(n: number, entry_id: number): Promise<void> {
-    const { value } = await this.#tables.read(keyOf(n), 'current', (rows) =>
-      rows.get(entry, { account_id: idOf(n), entry_id }),
+    const { value } = await this.#tables.read(buildKey(n), 'current', (rows) =>
+      rows.get(entry, { account_id: scatterId(n), entry_id }),
     )
     if (value === undefined) throw new Error(`entry ${entry_id} of account ${n} is not there`)
   }
 }
 
-function keyOf(n: number): RootKey {
-  return rootKey(account, { account_id: idOf(n) })
+function buildKey(n: number): RootKey {
+  return rootKey(account, { account_id: scatterId(n) })
 }

@@ -6,7 +6,7 @@
  */
 import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { BenchError, forEachBelow, openClient, reasonOf } from '../common.ts'
+import { BenchError, forEachBelow, openClient, readReason } from '../common.ts'
 import { placeNodes } from '../processes.ts'
 import { Accounts, bodyChars } from './accounts.ts'
 import { Site, type Size } from './site.ts'
@@ -90,7 +90,7 @@ export async function copySite(
   size: Size,
   options: FillOptions,
 ): Promise<{ readonly site: Site; readonly filled: Filled }> {
-  const source = join(kept, nameOf(size))
+  const source = join(kept, nameSize(size))
   const filled = (await readFilled(source)) ?? (await keep(source, size, options))
   const site = await siteIn(folder, size)
   await cp(join(source, nodeName), join(folder, nodeName), { recursive: true })
@@ -98,13 +98,13 @@ export async function copySite(
 }
 
 /** The folder of a size. */
-export function nameOf({ groups, rowsPerGroup }: Size): string {
+export function nameSize({ groups, rowsPerGroup }: Size): string {
   return rowsPerGroup === 1 ? `groups-${groups}` : `groups-${groups}-of-${rowsPerGroup}`
 }
 
 async function keep(source: string, size: Size, options: FillOptions): Promise<Filled> {
   await makeEmpty(source).catch((error: unknown) => {
-    throw new BenchError(`${source} cannot be made: ${reasonOf(error)}`)
+    throw new BenchError(`${source} cannot be made: ${readReason(error)}`)
   })
   try {
     const { filled } = await fillSite(source, size, options)

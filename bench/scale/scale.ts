@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { countingSeconds } from '../commits.ts'
 import { machine, type Machine } from '../common.ts'
 import { pause, type Memory } from '../processes.ts'
-import { copySite, fillSite, nameOf, type Filled } from './fill.ts'
+import { copySite, fillSite, nameSize, type Filled } from './fill.ts'
 import type { Site, Start } from './site.ts'
 import { startFigures, workFigures, type SizeFigures } from './summary.ts'
 import { Worker, works, type Slice } from './work.ts'
@@ -79,7 +79,7 @@ export async function benchScale(
       machine: machine(),
       options,
       isQuick: options.rounds * options.seconds < countingSeconds,
-      sizes: subjects.map((subject) => figuresOf(subject, subjects, slices, memories)),
+      sizes: subjects.map((subject) => summarizeSize(subject, subjects, slices, memories)),
       recovery,
       slices,
     }
@@ -96,7 +96,7 @@ async function makeSite(
   { signal, onFill, onFilled }: ScaleWatcher,
 ): Promise<{ readonly site: Site; readonly filled: Filled }> {
   const size = { groups, rowsPerGroup }
-  const own = join(folder, nameOf(size))
+  const own = join(folder, nameSize(size))
   const fill = { signal, onProgress: onFill }
   const made = await (keep === undefined
     ? fillSite(own, size, fill)
@@ -130,7 +130,7 @@ async function measureWork(
   const workers: Worker[] = []
   try {
     for (const { site } of subjects) {
-      workers.push(await Worker.open(site, smallestOf(subjects), signal))
+      workers.push(await Worker.open(site, findSmallest(subjects), signal))
     }
     const slices = await runSlices(workers, options, watcher)
     const memories = new Map<Site, Memory>()
@@ -193,11 +193,11 @@ async function measureRecovery(
   return { groups: last.site.groups, ...(await last.site.start(signal)) }
 }
 
-function smallestOf(subjects: readonly Subject[]): number {
+function findSmallest(subjects: readonly Subject[]): number {
   return subjects[0]?.site.groups ?? 0
 }
 
-function figuresOf(
+function summarizeSize(
   { site, filled, starts }: Subject,
   subjects: readonly Subject[],
   slices: readonly Slice[],
@@ -208,6 +208,6 @@ function figuresOf(
   return {
     ...{ groups: site.groups, filled, memoryAfterWork },
     start: startFigures(starts),
-    work: workFigures(slices, site.groups, smallestOf(subjects)),
+    work: workFigures(slices, site.groups, findSmallest(subjects)),
   }
 }

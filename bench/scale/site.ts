@@ -1,7 +1,7 @@
 /** One size of `bench scale`: a data folder, and its node, whose process comes and goes. */
 import {
   cpuSeconds,
-  memoryOf,
+  readMemory,
   pause,
   startNode,
   stopProcess,
@@ -74,7 +74,7 @@ export class Site {
   }
 
   memory(): Promise<Memory> {
-    return memoryOf(this.#pid)
+    return readMemory(this.#pid)
   }
 
   /**

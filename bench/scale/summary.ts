@@ -1,5 +1,5 @@
 /** Summaries of starts and slices: medians with their spread, and ratios to the smallest size. */
-import { spreadOf, type Spread } from '../compare/summary.ts'
+import { computeSpread, type Spread } from '../compare/summary.ts'
 import type { Memory } from '../processes.ts'
 import type { Filled } from './fill.ts'
 import type { Start } from './site.ts'
@@ -35,10 +35,10 @@ export interface SizeFigures {
 }
 
 export function startFigures(starts: readonly Start[]): StartFigures {
-  const median = (of: (start: Start) => number): number => spreadOf(starts.map(of)).median
+  const median = (of: (start: Start) => number): number => computeSpread(starts.map(of)).median
   return {
-    seconds: spreadOf(starts.map(({ seconds }) => seconds)),
-    cpuSeconds: spreadOf(starts.map(({ cpuSeconds }) => cpuSeconds)),
+    seconds: computeSpread(starts.map(({ seconds }) => seconds)),
+    cpuSeconds: computeSpread(starts.map(({ cpuSeconds }) => cpuSeconds)),
     memory: {
       resident: median(({ memory }) => memory.resident),
       peak: median(({ memory }) => memory.peak),
@@ -55,7 +55,7 @@ export function workFigures(
 ): Record<Work, WorkFigures> {
   const of = (work: Work): WorkFigures => {
     const same = slices.filter((slice) => slice.work === work)
-    return figuresOf(
+    return summarizeWork(
       same.filter((slice) => slice.groups === groups),
       same.filter((slice) => slice.groups === smallest),
     )
@@ -68,10 +68,10 @@ export function workFigures(
   }
 }
 
-function figuresOf(slices: readonly Slice[], smallest: readonly Slice[]): WorkFigures {
-  const spread = (of: (slice: Slice) => number): Spread => spreadOf(slices.map(of))
+function summarizeWork(slices: readonly Slice[], smallest: readonly Slice[]): WorkFigures {
+  const spread = (of: (slice: Slice) => number): Spread => computeSpread(slices.map(of))
   const ratio = (of: (slice: Slice, base: Slice) => number): Spread =>
-    spreadOf(
+    computeSpread(
       slices.flatMap((slice) => {
         const base = smallest.find(({ round }) => round === slice.round)
         return base === undefined ? [] : [of(slice, base)]

@@ -13,7 +13,7 @@ import { defineTriggers } from '../../src/triggers/definition.ts'
 import { runTriggers, triggerAdmin } from '../../src/triggers/run.ts'
 import { BenchError, machine, openClient, type Machine } from '../common.ts'
 import { countingSeconds } from '../commits.ts'
-import { resultOf, runLoops, type LoadResult } from '../load.ts'
+import { summarizeLoad, runLoops, type LoadResult } from '../load.ts'
 import { clusterCpuSeconds, pause, startCluster, type BenchCluster } from '../processes.ts'
 
 export interface SchemalessOptions {
@@ -152,7 +152,11 @@ async function measureLag(
     await pause(lagPauseMs)
     signal.throwIfAborted()
   }
-  const { elapsedMs: _, ...result } = resultOf(latenciesMs, failures, performance.now() - began)
+  const { elapsedMs: _, ...result } = summarizeLoad(
+    latenciesMs,
+    failures,
+    performance.now() - began,
+  )
   return result
 }
 

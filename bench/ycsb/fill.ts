@@ -31,7 +31,7 @@ export async function fillPosts(
   count: number,
   options: FillOptions,
 ): Promise<void> {
-  const batches = batchesOf(count)
+  const batches = buildBatches(count)
   await each(batches.length, options, async (place) => {
     const { author, postIds } = batches[place] ?? { author: 0, postIds: [] }
     await records.putPosts(author, postIds)
@@ -44,7 +44,7 @@ interface Batch {
   readonly postIds: readonly number[]
 }
 
-function batchesOf(count: number): Batch[] {
+function buildBatches(count: number): Batch[] {
   const authors = authorCount(count)
   const byAuthor: number[][] = Array.from({ length: authors }, () => [])
   for (let n = 0; n < count; n++) {

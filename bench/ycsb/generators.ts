@@ -17,7 +17,7 @@ export type Uniform = () => number
 /** Numbers from 0 to below `items`, 0 the most frequent; `zeta`: the sum of 1 / i ** 0.99 up to `items`. */
 export function zipfian(items: number, zeta: number, uniform: Uniform): () => number {
   const alpha = 1 / (1 - zipfConstant)
-  const eta = (1 - (2 / items) ** (1 - zipfConstant)) / (1 - zetaOf(2) / zeta)
+  const eta = (1 - (2 / items) ** (1 - zipfConstant)) / (1 - computeZeta(2) / zeta)
   return () => {
     const drawn = uniform()
     if (drawn * zeta < 1) return 0
@@ -27,7 +27,7 @@ export function zipfian(items: number, zeta: number, uniform: Uniform): () => nu
 }
 
 /** The sum of 1 / i ** 0.99 over the first `items` numbers. */
-export function zetaOf(items: number): number {
+export function computeZeta(items: number): number {
   let sum = 0
   for (let i = 1; i <= items; i++) sum += 1 / i ** zipfConstant
   return sum

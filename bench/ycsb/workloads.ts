@@ -34,7 +34,7 @@ export interface Tally {
 }
 
 /** Where operations come from: there are `count` users, or posts for E, as the load wrote them. */
-export function workloadOf(
+export function makeWorkload(
   name: WorkloadName,
   records: Records,
   count: number,

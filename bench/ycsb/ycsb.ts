@@ -8,7 +8,7 @@ import { machine, openClient, type Machine } from '../common.ts'
 import { cpuSeconds, startCluster, waitDrained, type BenchCluster } from '../processes.ts'
 import { fillPosts, fillUsers } from './fill.ts'
 import { authorCount, Records } from './records.ts'
-import { kinds, workloadOf, type Kind, type Tally, type WorkloadName } from './workloads.ts'
+import { kinds, makeWorkload, type Kind, type Tally, type WorkloadName } from './workloads.ts'
 
 export interface YcsbOptions {
   readonly workloads: readonly WorkloadName[]
@@ -127,18 +127,18 @@ async function measure(
   signal: AbortSignal,
 ): Promise<WorkloadFigures> {
   const tally: Tally = { scanned: 0, reruns: 0 }
-  const draw = workloadOf(workload, records, count, tally)
+  const draw = makeWorkload(workload, records, count, tally)
   await runMixed(clients, warmUp, draw, signal)
   await waitDrained(cluster)
   Object.assign(tally, { scanned: 0, reruns: 0 })
-  const before = await cpuOf(cluster)
+  const before = await readCpu(cluster)
   const { elapsedMs, byKind, failures } = await runMixed(clients, seconds, draw, signal)
   const client = clientCpu() - before.client
   signal.throwIfAborted()
   const drainStart = performance.now()
   await waitDrained(cluster)
   const drainSeconds = (performance.now() - drainStart) / 1000
-  const { nodes } = await cpuOf(cluster)
+  const { nodes } = await readCpu(cluster)
   const results = [...byKind.values()]
   const operations = sum(results.map((result) => result.operations))
   const per1000 = (used: number): number => (used / operations) * 1000
@@ -173,7 +173,7 @@ interface Used {
   readonly client: number
 }
 
-async function cpuOf({ nodes }: BenchCluster): Promise<Used> {
+async function readCpu({ nodes }: BenchCluster): Promise<Used> {
   const used = await Promise.all(nodes.map(({ child }) => cpuSeconds(child.pid ?? 0)))
   return { nodes: used, client: clientCpu() }
 }

@@ -1,6 +1,6 @@
 /** A trigger service of the audit: writes what a trip costs into a column of the trip's row. */
 import { defineTriggers, type Service } from '../../src/triggers/index.ts'
-import { datastore, fareColumn, fareOf, tripColumn } from './trips.ts'
+import { datastore, fareColumn, computeFare, tripColumn } from './trips.ts'
 
 export const faresTrigger = { service: 'fares', trigger: 'write-fare' } as const
 
@@ -20,14 +20,14 @@ export const service: Service = defineTriggers({
           rowKey,
           column: fareColumn,
           refKey: 0,
-          body: { ...fareOf(tripOf(body)) },
+          body: { ...computeFare(parseTrip(body)) },
         })
       },
     },
   ],
 })
 
-function tripOf(body: unknown): { readonly zone: number; readonly total: number } {
+function parseTrip(body: unknown): { readonly zone: number; readonly total: number } {
   if (typeof body === 'object' && body !== null && 'zone' in body && 'total' in body) {
     return { zone: Number(body.zone), total: Number(body.total) }
   }

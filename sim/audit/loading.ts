@@ -65,14 +65,14 @@ export class Loading {
       ...callers.map(() => this.#call('library', (trip) => this.#byLibrary(trip))),
     ])
     const seconds = (performance.now() - startedMs) / 1000
-    const countOf = (way: Way): WayCount => {
+    const countWay = (way: Way): WayCount => {
       const cells = this.#counts[way]
       return { cells, perSecond: Math.round(cells / seconds) }
     }
     return {
       seconds,
-      http: countOf('http'),
-      library: countOf('library'),
+      http: countWay('http'),
+      library: countWay('library'),
       failures: Object.fromEntries(this.#failures),
       problems: this.#problems,
     }

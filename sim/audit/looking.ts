@@ -1,8 +1,8 @@
 /**
  * The state at the end, read for the reckoning: logs, entries of the index, offsets of triggers.
  */
-import { chunksOf, mapConcurrently } from '../../src/base/concurrency.ts'
-import { errorOf } from '../../src/base/problem.ts'
+import { splitIntoChunks, mapConcurrently } from '../../src/base/concurrency.ts'
+import { toStoreError } from '../../src/base/problem.ts'
 import { allShards } from '../../src/cells/shard.ts'
 import type { Client } from '../../src/client/client.ts'
 import { connect } from '../../src/client/connect.ts'
@@ -24,8 +24,10 @@ export async function logsAt(url: string, read: ReplicaReadLevel): Promise<Logs>
     const logs: Map<number, readonly SeenCell[]> = new Map()
     let places: readonly Place[] = allShards.map((shard) => ({ shard, addedId: 0 }))
     while (places.length > 0) {
-      const next = await mapConcurrently(chunksOf(places, shardsAtOnce), batchesAtOnce, (some) =>
-        readPages(client, some, read, logs),
+      const next = await mapConcurrently(
+        splitIntoChunks(places, shardsAtOnce),
+        batchesAtOnce,
+        (some) => readPages(client, some, read, logs),
       )
       places = next.flat()
     }
@@ -51,7 +53,7 @@ async function readPages(
   const pages = await client.cells(datastore).shardLogs(asked, { read })
   return pages.flatMap((outcome, i) => {
     const { shard = -1 } = places[i] ?? {}
-    if (outcome.kind === 'problem') throw errorOf(outcome.problem)
+    if (outcome.kind === 'problem') throw toStoreError(outcome.problem)
     const { items: cells, cursor: next, asOf } = outcome.value
     if (cells.length > 0) {
       logs.set(shard, [...(logs.get(shard) ?? []), ...cells.map((cell) => ({ ...cell, shard }))])
@@ -61,7 +63,7 @@ async function readPages(
 }
 
 /** All entries of these zones. */
-export async function entriesOf(
+export async function readEntries(
   client: Client,
   zones: readonly number[],
 ): Promise<ReadonlyMap<number, readonly SeenEntry[]>> {

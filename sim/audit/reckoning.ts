@@ -10,7 +10,7 @@
  *          shard.
  */
 import { isDeepStrictEqual } from 'node:util'
-import { fareColumn, fareOf, tripColumn, type Trip, type TripBody } from './trips.ts'
+import { fareColumn, computeFare, tripColumn, type Trip, type TripBody } from './trips.ts'
 
 /** A cell as a shard's log tells it. */
 export interface SeenCell {
@@ -38,12 +38,12 @@ export function cellComplaints(trips: readonly Trip[], logs: Logs): readonly str
   const complaints: string[] = []
   const wanted = new Map<string, unknown>()
   for (const { rowKey, body } of trips) {
-    wanted.set(nameOf(rowKey, tripColumn, 0), body)
-    wanted.set(nameOf(rowKey, fareColumn, 0), fareOf(body))
+    wanted.set(formatName(rowKey, tripColumn, 0), body)
+    wanted.set(formatName(rowKey, fareColumn, 0), computeFare(body))
   }
   for (const [shard, cells] of logs) {
     cells.forEach(({ addedId, rowKey, column, refKey, body }, i) => {
-      const name = nameOf(rowKey, column, refKey)
+      const name = formatName(rowKey, column, refKey)
       if (addedId !== i + 1) complaints.push(`shard ${shard}: ${name} is ${addedId}, not ${i + 1}`)
       if (!wanted.has(name)) complaints.push(`${name} was never put, or is there twice`)
       else if (!isDeepStrictEqual(wanted.get(name), body)) {
@@ -76,15 +76,15 @@ export function indexComplaints(
   trips: readonly Trip[],
   entries: ReadonlyMap<number, readonly SeenEntry[]>,
 ): readonly string[] {
-  return zonesOf(trips).flatMap((zone) => {
-    const wanted = trips.filter(({ body }) => body.zone === zone).map(entryOf)
+  return listZones(trips).flatMap((zone) => {
+    const wanted = trips.filter(({ body }) => body.zone === zone).map(toEntry)
     const found = entries.get(zone) ?? []
     const isSorted = found.every(({ at }, i) => i === 0 || at >= (found[i - 1]?.at ?? 0))
     const complaints = isSorted ? [] : [`zone ${zone}: entries are out of order`]
-    const [are, should] = [linesOf(found), linesOf(wanted)]
+    const [are, should] = [toLines(found), toLines(wanted)]
     return isDeepStrictEqual(are, should)
       ? complaints
-      : [...complaints, differenceOf(`zone ${zone}`, are, should)]
+      : [...complaints, describeDifference(`zone ${zone}`, are, should)]
   })
 }
 
@@ -95,12 +95,12 @@ export function spanComplaints(
   found: readonly SeenEntry[],
 ): readonly string[] {
   const inSpan = ({ body }: Trip): boolean => {
-    const at = microsOf(body)
+    const at = readMicros(body)
     return body.zone === zone && at >= from && at < to
   }
-  const [are, should] = [linesOf(found), linesOf(trips.filter(inSpan).map(entryOf))]
+  const [are, should] = [toLines(found), toLines(trips.filter(inSpan).map(toEntry))]
   if (isDeepStrictEqual(are, should)) return []
-  return [differenceOf(`zone ${zone} from ${from} to ${to}`, are, should)]
+  return [describeDifference(`zone ${zone} from ${from} to ${to}`, are, should)]
 }
 
 export interface Span {
@@ -144,23 +144,27 @@ export function ledgerReport(lines: readonly string[], logs: Logs): LedgerReport
   return { complaints, again: lines.length - called.size }
 }
 
-export function zonesOf(trips: readonly Trip[]): readonly number[] {
+export function listZones(trips: readonly Trip[]): readonly number[] {
   return [...new Set(trips.map(({ body }) => body.zone))].toSorted((a, b) => a - b)
 }
 
-export function microsOf({ at }: Pick<TripBody, 'at'>): number {
+export function readMicros({ at }: Pick<TripBody, 'at'>): number {
   return Date.parse(at) * 1000
 }
 
-function entryOf({ rowKey, body }: Trip): SeenEntry {
-  return { rowKey, at: microsOf(body), total: body.total }
+function toEntry({ rowKey, body }: Trip): SeenEntry {
+  return { rowKey, at: readMicros(body), total: body.total }
 }
 
-function linesOf(entries: readonly SeenEntry[]): readonly string[] {
+function toLines(entries: readonly SeenEntry[]): readonly string[] {
   return entries.map(({ rowKey, at, total }) => `${at} ${rowKey} ${total}`).toSorted()
 }
 
-function differenceOf(what: string, are: readonly string[], should: readonly string[]): string {
+function describeDifference(
+  what: string,
+  are: readonly string[],
+  should: readonly string[],
+): string {
   const [found, wanted] = [new Set(are), new Set(should)]
   const missing = should.filter((line) => !found.has(line))
   const extra = are.filter((line) => !wanted.has(line))
@@ -169,9 +173,11 @@ function differenceOf(what: string, are: readonly string[], should: readonly str
 }
 
 function namesIn(logs: Logs, shard: number): readonly string[] {
-  return (logs.get(shard) ?? []).map(({ rowKey, column, refKey }) => nameOf(rowKey, column, refKey))
+  return (logs.get(shard) ?? []).map(({ rowKey, column, refKey }) =>
+    formatName(rowKey, column, refKey),
+  )
 }
 
-function nameOf(rowKey: string, column: string, refKey: number): string {
+function formatName(rowKey: string, column: string, refKey: number): string {
   return `${rowKey} ${column} ${refKey}`
 }

@@ -21,15 +21,15 @@ import { Fleet } from './fleet.ts'
 import { killAtRandom, type Kills } from './killing.ts'
 import { ledgerTrigger } from './ledger-service.ts'
 import { Loading, type LoadReport } from './loading.ts'
-import { entriesIn, entriesOf, logsAt, unhandled } from './looking.ts'
+import { entriesIn, readEntries, logsAt, unhandled } from './looking.ts'
 import {
   cellComplaints,
   indexComplaints,
   ledgerReport,
   logComplaints,
-  microsOf,
+  readMicros,
   spanComplaints,
-  zonesOf,
+  listZones,
   type Logs,
   type SeenEntry,
 } from './reckoning.ts'
@@ -192,16 +192,17 @@ class Audit {
     const { trips, onPhase } = this.#options
     const startedMs = performance.now()
     onPhase('waiting for index, triggers and replicas')
-    const logs = await again(() => logsAt(this.#urlOf(0), 'current'))
+    const logs = await again(() => logsAt(this.#readUrl(0), 'current'))
     for (const trigger of [faresTrigger, ledgerTrigger]) {
       const passed = async (): Promise<number> =>
         trips.length - (await again(() => unhandled(this.#client, trigger, logs)))
       await this.#progress(`trips passed by ${trigger.service}`, passed, trips.length)
     }
-    const entries = async (): Promise<number> => sizeOf(await this.#entries())
+    const entries = async (): Promise<number> => countItems(await this.#entries())
     await this.#progress('entries of the index', entries, trips.length)
     for (const [nth, { id }] of this.#fleet.nodes.entries()) {
-      const cells = async (): Promise<number> => sizeOf(await logsAt(this.#urlOf(nth), 'snapshot'))
+      const cells = async (): Promise<number> =>
+        countItems(await logsAt(this.#readUrl(nth), 'snapshot'))
       await this.#progress(`cells at ${id}`, cells, 2 * trips.length)
     }
     return (performance.now() - startedMs) / 1000
@@ -211,7 +212,7 @@ class Audit {
     const { trips } = this.#options
     const byNode = new Map<string, Logs>()
     for (const [nth, { id }] of this.#fleet.nodes.entries()) {
-      const logs = await logsAt(this.#urlOf(nth), 'snapshot')
+      const logs = await logsAt(this.#readUrl(nth), 'snapshot')
       byNode.set(id, logs)
       this.#complaints.push(...cellComplaints(trips, logs).map((text) => `at ${id}: ${text}`))
     }
@@ -223,7 +224,7 @@ class Audit {
     const lines = (await readFile(this.#fleet.ledger, 'utf8')).split('\n').filter(Boolean)
     const ledger = ledgerReport(lines, [...byNode.values()][0] ?? new Map())
     this.#complaints.push(...ledger.complaints)
-    return { indexEntries: sizeOf(byZone), spans: spanCount, handledAgain: ledger.again }
+    return { indexEntries: countItems(byZone), spans: spanCount, handledAgain: ledger.again }
   }
 
   /** Queries of a zone and a span of time, as people ask them. */
@@ -232,7 +233,7 @@ class Audit {
     const random = new SeededRandom(`${seed}/audit/spans`)
     for (let i = 0; i < spanCount; i++) {
       const { body } = random.pick(trips)
-      const from = microsOf(body)
+      const from = readMicros(body)
       const to = from + random.exponential(30 * dayMicros)
       const span = { zone: body.zone, from, to }
       const found = await again(() => entriesIn(this.#client, span))
@@ -248,10 +249,10 @@ class Audit {
   }
 
   #entries(): Promise<ReadonlyMap<number, readonly SeenEntry[]>> {
-    return again(() => entriesOf(this.#client, zonesOf(this.#options.trips)))
+    return again(() => readEntries(this.#client, listZones(this.#options.trips)))
   }
 
-  #urlOf(nth: number): string {
+  #readUrl(nth: number): string {
     return this.#fleet.nodes[nth]?.place.url ?? ''
   }
 
@@ -276,7 +277,7 @@ class Audit {
   }
 }
 
-function sizeOf(lists: ReadonlyMap<unknown, readonly unknown[]>): number {
+function countItems(lists: ReadonlyMap<unknown, readonly unknown[]>): number {
   return [...lists.values()].reduce((sum, { length }) => sum + length, 0)
 }
 

@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { gunzipSync } from 'node:zlib'
 import { parse } from 'csv-parse/sync'
-import { rowKeyOf } from '../../src/cli/uuid-v5.ts'
+import { makeRowKey } from '../../src/cli/uuid-v5.ts'
 
 export const datastore = 'trips'
 /** A trip as it was written, and what the trigger made of it. */
@@ -50,7 +50,7 @@ export type Fare = {
   readonly zone: number
 }
 
-export function fareOf({ total, zone }: Pick<TripBody, 'total' | 'zone'>): Fare {
+export function computeFare({ total, zone }: Pick<TripBody, 'total' | 'zone'>): Fare {
   return { cents: Math.round(total * 100), zone }
 }
 
@@ -68,12 +68,12 @@ export async function readTrips(path: string, rowsMax: number): Promise<readonly
   if (missing !== undefined) throw new Error(`${path} has no rows with ${missing}`)
   return rows.map((row, i) => {
     // The header is line 1.
-    const rowKey = rowKeyOf('audit', { kind: 'line', line: i + 2 })
-    return { rowKey, body: bodyOf(row) }
+    const rowKey = makeRowKey('audit', { kind: 'line', line: i + 2 })
+    return { rowKey, body: parseBody(row) }
   })
 }
 
-function bodyOf(row: Readonly<Record<string, string>>): TripBody {
+function parseBody(row: Readonly<Record<string, string>>): TripBody {
   const { pickup_location_id: zone, pickup_datetime: at = '', total_amount: total } = row
   return { zone: Number(zone), at: `${at.replace(' ', 'T')}Z`, total: Number(total), row }
 }

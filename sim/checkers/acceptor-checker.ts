@@ -9,10 +9,10 @@ import { describeBallot } from '../../src/paxos/ballot.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
 import type { Accepted, Message, Promised, Refused } from '../../src/replication/message.ts'
 import {
-  acceptorOf,
+  ensureAcceptor,
   isAtLeast,
   isSameValue,
-  placeOf,
+  describePlace,
   type PositionBook,
   type PositionView,
 } from './position-book.ts'
@@ -46,7 +46,7 @@ export class AcceptorChecker {
   ): void {
     const { ballot, value } = record
     this.#proposals.onRecordedAsChosen(node, view, ballot, value)
-    const acceptor = acceptorOf(view, node)
+    const acceptor = ensureAcceptor(view, node)
     acceptor.hasChosen = true
     if (value === undefined || isAtLeast(acceptor.accepted?.ballot, ballot)) return
     acceptor.accepted = { ballot, value }
@@ -54,13 +54,13 @@ export class AcceptorChecker {
   }
 
   #promised(node: string, view: PositionView, record: LogRecord): void {
-    const acceptor = acceptorOf(view, node)
+    const acceptor = ensureAcceptor(view, node)
     const { ballot } = record
     this.#referee.check(
       isAtLeast(ballot, acceptor.promised),
       'PAX-2',
       'A promise on the disk went back.',
-      () => ({ ...placeOf(view, node, ballot), promised: acceptor.promised }),
+      () => ({ ...describePlace(view, node, ballot), promised: acceptor.promised }),
     )
     acceptor.promised = ballot
     acceptor.answerByBallot.set(describeBallot(ballot), acceptor.accepted)
@@ -71,19 +71,19 @@ export class AcceptorChecker {
     view: PositionView,
     record: LogRecord & { readonly kind: 'accept' },
   ): void {
-    const acceptor = acceptorOf(view, node)
+    const acceptor = ensureAcceptor(view, node)
     const { ballot, value } = record
     this.#referee.check(
       isAtLeast(ballot, acceptor.promised),
       'PAX-3',
       'A ballot below the promise was accepted.',
-      () => ({ ...placeOf(view, node, ballot), promised: acceptor.promised }),
+      () => ({ ...describePlace(view, node, ballot), promised: acceptor.promised }),
     )
     this.#referee.check(
       this.#book.isVoter(view.group, node),
       'PAX-7',
       'A node that does not vote accepted.',
-      () => placeOf(view, node, ballot),
+      () => describePlace(view, node, ballot),
     )
     acceptor.promised = ballot
     acceptor.accepted = { ballot, value }
@@ -106,13 +106,13 @@ export class AcceptorChecker {
 
   #promiseLeaves(node: string, message: Promised): void {
     const view = this.#book.of(message.group, message.position)
-    const acceptor = acceptorOf(view, node)
+    const acceptor = ensureAcceptor(view, node)
     const { ballot, accepted } = message
     this.#referee.check(
       isAtLeast(acceptor.promised, ballot),
       'PAX-4',
       'A promise left before it was durable.',
-      () => ({ ...placeOf(view, node, ballot), durable: acceptor.promised }),
+      () => ({ ...describePlace(view, node, ballot), durable: acceptor.promised }),
     )
     const answer = acceptor.answerByBallot.get(describeBallot(ballot))
     this.#referee.check(
@@ -120,30 +120,34 @@ export class AcceptorChecker {
         (accepted !== undefined && isSameValue(accepted, answer)),
       'PAX-4',
       'A promise left out what its acceptor had accepted.',
-      () => ({ ...placeOf(view, node, ballot), told: accepted?.ballot, durable: answer?.ballot }),
+      () => ({
+        ...describePlace(view, node, ballot),
+        told: accepted?.ballot,
+        durable: answer?.ballot,
+      }),
     )
   }
 
   #acceptanceLeaves(node: string, message: Accepted): void {
     const view = this.#book.of(message.group, message.position)
-    const { accepted } = acceptorOf(view, node)
+    const { accepted } = ensureAcceptor(view, node)
     const { ballot } = message
     this.#referee.check(
       isAtLeast(accepted?.ballot, ballot),
       'PAX-4',
       'An acceptance left before it was durable.',
-      () => ({ ...placeOf(view, node, ballot), durable: accepted?.ballot }),
+      () => ({ ...describePlace(view, node, ballot), durable: accepted?.ballot }),
     )
   }
 
   #refusalLeaves(node: string, message: Refused): void {
     const view = this.#book.of(message.group, message.position)
-    const { promised } = acceptorOf(view, node)
+    const { promised } = ensureAcceptor(view, node)
     this.#referee.check(
       isAtLeast(promised, message.promised),
       'PAX-4',
       'A refusal told of a promise before it was durable.',
-      () => ({ ...placeOf(view, node, message.promised), durable: promised }),
+      () => ({ ...describePlace(view, node, message.promised), durable: promised }),
     )
   }
 }

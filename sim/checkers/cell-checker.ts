@@ -76,12 +76,12 @@ export class CellChecker {
 
   /** The highest added id of a shard in any answer. */
   highestAddedId(shard: number): number {
-    return this.#shardOf(shard).highest
+    return this.#ensureShard(shard).highest
   }
 
   /** The moment right after the cell of an added id; undefined when no answer showed that cell. */
   timeAfter(shard: number, addedId: number): number | undefined {
-    const name = this.#shardOf(shard).names.get(addedId)
+    const name = this.#ensureShard(shard).names.get(addedId)
     const seen = name === undefined ? undefined : this.#facts.get(name)?.seen
     return seen && Number(seen.cell.createdAt) + 1
   }
@@ -97,7 +97,7 @@ export class CellChecker {
 
   /** Called once for each put, and again when a client sends it again as another put. */
   onPutSent(name: CellName, body: string): void {
-    const fact = this.#factOf(name)
+    const fact = this.#ensureFact(name)
     fact.sent.set(body, (fact.sent.get(body) ?? 0) + 1)
     fact.sentCount += 1
   }
@@ -110,7 +110,7 @@ export class CellChecker {
     }
     fact.createdCount += 1
     this.#check(fact.createdCount === 1, 'LOG-3', 'A cell was created twice.', { cell })
-    const { acknowledged } = this.#shardOf(cell.shard)
+    const { acknowledged } = this.#ensureShard(cell.shard)
     const before = acknowledged.findLast((one) => one.tick < startTick)?.highest ?? 0
     this.#check(
       cell.addedId > before,
@@ -135,10 +135,10 @@ export class CellChecker {
     for (const { name, body } of this.#buffered) {
       // It may have come, and been removed for good.
       if (this.#purges.hasAny(name.shard, name.column)) continue
-      const { seen } = this.#factOf(name)
+      const { seen } = this.#ensureFact(name)
       const there = seen?.cell.body
       this.#check(
-        seen === undefined || this.#shardOf(name.shard).names.has(seen.cell.addedId),
+        seen === undefined || this.#ensureShard(name.shard).names.has(seen.cell.addedId),
         'BUF-3',
         "A cell that was buffered is in no place of its shard's log.",
         { name },
@@ -154,7 +154,7 @@ export class CellChecker {
 
   /** A put's answer was that it surely has no effect, then or later. */
   onPutFailed(name: CellName, body: string): void {
-    const fact = this.#factOf(name)
+    const fact = this.#ensureFact(name)
     fact.sent.set(body, (fact.sent.get(body) ?? 0) - 1)
     if (fact.seen !== undefined) this.#mustBeSent(fact, fact.seen.cell)
   }
@@ -164,7 +164,7 @@ export class CellChecker {
    */
   onPutRefused(name: CellName, body: string): void {
     if (this.#purges.hasAny(name.shard, name.column)) return
-    const fact = this.#factOf(name)
+    const fact = this.#ensureFact(name)
     const { seen } = fact
     const isOther = seen === undefined ? fact.sent.size > 1 : seen.cell.body !== body
     this.#check(isOther, 'CELL-1', 'A cell was refused although no other body is there.', {
@@ -174,7 +174,7 @@ export class CellChecker {
   }
 
   onGot(name: CellName, found: SeenCell | undefined, info: ReadInfo): void {
-    const known = this.#factOf(name).seen
+    const known = this.#ensureFact(name).seen
     if (found !== undefined) {
       this.#check(isSameName(found, name), 'CELL-1', 'Another cell was answered.', { name, found })
       this.#read(found, info)
@@ -190,7 +190,7 @@ export class CellChecker {
     found: SeenCell | undefined,
     info: ReadInfo,
   ): void {
-    const known = [...this.#columnOf({ shard, row, column }).values()]
+    const known = [...this.#ensureColumn({ shard, row, column }).values()]
     if (found !== undefined) this.#read(found, info)
     const floor = found?.refKey ?? -1
     for (const { seen } of known) {
@@ -212,7 +212,7 @@ export class CellChecker {
     found: readonly SeenCell[],
     info: ReadInfo,
   ): void {
-    const known = [...this.#columnOf(asked).values()]
+    const known = [...this.#ensureColumn(asked).values()]
     for (const cell of found) this.#read(cell, info)
     const keys = found.map((cell) => cell.refKey)
     const sign = range.reverse ? -1 : 1
@@ -251,7 +251,7 @@ export class CellChecker {
     const early = 'A log since a time begins with a cell of before.'
     this.#check(isLate, 'CELL-3', early, { client, shard, time, first })
     const upTo = first === undefined ? next : first.addedId - 1
-    for (const [addedId, name] of this.#shardOf(shard).names) {
+    for (const [addedId, name] of this.#ensureShard(shard).names) {
       const fact = this.#facts.get(name)
       if (fact?.seen === undefined || addedId > upTo) continue
       if (Number(fact.seen.cell.createdAt) < time || this.#mayBeGone(fact)) continue
@@ -267,7 +267,7 @@ export class CellChecker {
     found: readonly SeenCell[],
     info: ReadInfo,
   ): void {
-    const { names } = this.#shardOf(shard)
+    const { names } = this.#ensureShard(shard)
     const known = [...names].filter(([, name]) => this.#facts.get(name)?.seen !== undefined)
     for (const cell of found) this.#read(cell, info)
     const ids = found.map((cell) => cell.addedId)
@@ -287,7 +287,7 @@ export class CellChecker {
 
   /** A missing added id was purged: no answer ever showed it, or a purge named it. */
   #checkGaps(shard: number, after: number, ids: readonly number[]): void {
-    const { names } = this.#shardOf(shard)
+    const { names } = this.#ensureShard(shard)
     const isPurged = this.#purges.hasAny(shard)
     let expected = after + 1
     for (const id of ids) {
@@ -307,14 +307,14 @@ export class CellChecker {
 
   #mayBeGone({ name, seen }: Fact): boolean {
     if (seen === undefined) return true
-    return this.#purges.mayBeGone(seen, this.#columnOf(name).keys())
+    return this.#purges.mayBeGone(seen, this.#ensureColumn(name).keys())
   }
 
   /** A cell that a read shows: not one that was purged before the read began. */
   #read(cell: SeenCell, info: ReadInfo): void {
     const { name, seen } = this.#see(cell)
     if (!info.isCurrent || seen === undefined || !this.#purges.hasAny(cell.shard)) return
-    const column = [...this.#columnOf(name).values()].flatMap((one) => one.seen ?? [])
+    const column = [...this.#ensureColumn(name).values()].flatMap((one) => one.seen ?? [])
     this.#check(
       !this.#purges.mustBeGone(seen, column, info.startTick),
       'CELL-7',
@@ -328,7 +328,7 @@ export class CellChecker {
     if (seen === undefined) return
     const { cell } = seen
     const isPurged = this.#purges.hasAny(cell.shard)
-    if (isPurged && this.#purges.mayBeGone(seen, this.#columnOf(cell).keys())) return
+    if (isPurged && this.#purges.mayBeGone(seen, this.#ensureColumn(cell).keys())) return
     this.#check(
       seen.sinceTick >= info.startTick,
       isPurged ? 'CELL-8' : 'LEASE-3',
@@ -338,7 +338,7 @@ export class CellChecker {
   }
 
   #see(cell: SeenCell): Fact {
-    const fact = this.#factOf(cell)
+    const fact = this.#ensureFact(cell)
     this.#check(fact.sent.has(cell.body), 'CELL-1', 'A cell was shown that nobody wrote.', { cell })
     this.#mustBeSent(fact, cell)
     const known = fact.seen
@@ -350,10 +350,10 @@ export class CellChecker {
         known.cell.createdAt === cell.createdAt
       this.#check(isSame, 'CELL-1', 'A cell has changed.', { before: known.cell, now: cell })
     }
-    const shard = this.#shardOf(cell.shard)
+    const shard = this.#ensureShard(cell.shard)
     const { names } = shard
     shard.highest = Math.max(shard.highest, cell.addedId)
-    const name = nameOf(cell)
+    const name = formatName(cell)
     const other = names.get(cell.addedId)
     this.#check(
       other === undefined || other === name,
@@ -374,8 +374,8 @@ export class CellChecker {
     )
   }
 
-  #factOf(name: CellName): Fact {
-    const key = nameOf(name)
+  #ensureFact(name: CellName): Fact {
+    const key = formatName(name)
     let fact = this.#facts.get(key)
     if (fact === undefined) {
       const { shard, row, column, refKey } = name
@@ -387,12 +387,12 @@ export class CellChecker {
         sentCount: 0,
       }
       this.#facts.set(key, fact)
-      this.#columnOf(name).set(refKey, fact)
+      this.#ensureColumn(name).set(refKey, fact)
     }
     return fact
   }
 
-  #columnOf(of: {
+  #ensureColumn(of: {
     readonly shard: number
     readonly row: string
     readonly column: string
@@ -406,7 +406,7 @@ export class CellChecker {
     return column
   }
 
-  #shardOf(shard: number): ShardFacts {
+  #ensureShard(shard: number): ShardFacts {
     let facts = this.#shards.get(shard)
     if (facts === undefined) {
       facts = { highest: 0, names: new Map(), acknowledged: [] }
@@ -425,10 +425,10 @@ export class CellChecker {
   }
 }
 
-function nameOf({ shard, row, column, refKey }: CellName): string {
+function formatName({ shard, row, column, refKey }: CellName): string {
   return `${shard}/${row}/${column}/${refKey}`
 }
 
 function isSameName(a: CellName, b: CellName): boolean {
-  return nameOf(a) === nameOf(b)
+  return formatName(a) === formatName(b)
 }

@@ -13,7 +13,7 @@ import { decodeEntry } from '../../src/replication/entry.ts'
 import type { PositionBook } from './position-book.ts'
 import type { Coverage } from '../coverage.ts'
 import type { Referee } from './referee.ts'
-import { ballotOf, bytesOf, numberOf, textOf } from './trace-fields.ts'
+import { readBallot, readBytes, readNumber, readText } from './trace-fields.ts'
 
 /** A node as seen from outside: its true clock and its estimate of it, in microseconds. */
 export interface SeenClock {
@@ -74,11 +74,11 @@ export class ClockChecker {
 
   /** `node` proposes; `held` is its clock, undefined until it is open. */
   onProposed(node: string, event: TraceEvent, held: number | undefined): void {
-    if (held === undefined || ballotOf(event, 'ballot').round > 0) return
-    const entry = decodeEntry(bytesOf(event, 'value'))
+    if (held === undefined || readBallot(event, 'ballot').round > 0) return
+    const entry = decodeEntry(readBytes(event, 'value'))
     if (entry === undefined) return
-    const group = textOf(event, 'group')
-    const position = numberOf(event, 'position')
+    const group = readText(event, 'group')
+    const position = readNumber(event, 'position')
     const { timestamp } = entry
     this.#referee.check(
       timestamp <= held || timestamp === this.#stampBefore(group, position) + 1,
@@ -90,13 +90,13 @@ export class ClockChecker {
 
   /** Whether `onWell` would find nothing wrong now. */
   isWell(set: readonly SeenClock[], leadMsMax: number): boolean {
-    return set.every((one) => wrongOf(one, set, leadMsMax) === undefined)
+    return set.every((one) => findWrong(one, set, leadMsMax) === undefined)
   }
 
   /** All nodes of a replica set, in a world that has been well for a while. */
   onWell(set: readonly SeenClock[], leadMsMax: number): void {
     for (const one of set) {
-      const wrong = wrongOf(one, set, leadMsMax)
+      const wrong = findWrong(one, set, leadMsMax)
       const { rule, sentence } = wrong ?? { rule: 'CLOCK-2', sentence: '' }
       this.#referee.check(wrong === undefined, rule, sentence, () => ({ ...wrong?.detail }))
       if (one.isBehind) this.#coverage.count('a clock that is behind was noticed')
@@ -115,7 +115,11 @@ interface Wrong {
   readonly detail: object
 }
 
-function wrongOf(one: SeenClock, set: readonly SeenClock[], leadMsMax: number): Wrong | undefined {
+function findWrong(
+  one: SeenClock,
+  set: readonly SeenClock[],
+  leadMsMax: number,
+): Wrong | undefined {
   const majority = Math.floor(set.length / 2) + 1
   const others = set.filter(({ node }) => node !== one.node).map(({ wall }) => wall)
   const rising = others.toSorted((a, b) => a - b)

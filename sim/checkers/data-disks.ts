@@ -36,14 +36,14 @@ const historySubspace = 2
 
 export class DataDisks {
   readonly #groups = new Map<string, Map<string, GroupOnDisk>>()
-  readonly #horizonOf: (group: string, position: number) => number
+  readonly #findHorizon: (group: string, position: number) => number
 
-  /** `horizonOf`: what the chosen log says of a group at a position. */
-  constructor(horizonOf: (group: string, position: number) => number) {
-    this.#horizonOf = horizonOf
+  /** `findHorizon`: what the chosen log says of a group at a position. */
+  constructor(findHorizon: (group: string, position: number) => number) {
+    this.#findHorizon = findHorizon
   }
 
-  positionOf(node: string, group: string): number {
+  findPosition(node: string, group: string): number {
     return this.#groups.get(node)?.get(group)?.position ?? 0
   }
 
@@ -63,7 +63,7 @@ export class DataDisks {
       const onDisk = this.#of(node, group)
       if (!stateHashes.has(group)) stateHashes.set(group, undefined)
       if (subspace === stateSubspace) {
-        const { stamp, payload } = storedOf(put)
+        const { stamp, payload } = decodePut(put)
         onDisk.position = stamp
         stateHashes.set(group, `${crc32(payload)}.${payload.length}`)
       } else if (subspace === rowSubspace) {
@@ -74,7 +74,7 @@ export class DataDisks {
     }
     return [...stateHashes].map(([group, stateHash]) => {
       const { position, sum, past } = this.#of(node, group)
-      past.raise(this.#horizonOf(group, position))
+      past.raise(this.#findHorizon(group, position))
       const digests = { rowsDigest: sum.digest(), pastDigest: past.digest() }
       return { group, position, ...digests, stateHash }
     })
@@ -102,7 +102,7 @@ function write({ rows, sum }: GroupOnDisk, key: Uint8Array, put: Put): void {
   if (before !== undefined) sum.toggle(key, before.value, before.timestamp, false)
   rows.delete(name)
   if (put.value === undefined) return
-  const { stamp: timestamp, payload: value } = storedOf(put)
+  const { stamp: timestamp, payload: value } = decodePut(put)
   sum.toggle(key, value, timestamp, true)
   rows.set(name, { value, timestamp })
 }
@@ -111,11 +111,11 @@ function writePast({ past }: GroupOnDisk, rest: Uint8Array, put: Put): void {
   const { key, start } = decodeVersionKey(rest)
   const name = versionName(latin1(key), start)
   if (put.value === undefined) return past.remove(name)
-  const { stamp: end, payload: value } = storedOf(put)
+  const { stamp: end, payload: value } = decodePut(put)
   past.add(name, value, end)
 }
 
-function storedOf({ key, value }: Put): Stored {
+function decodePut({ key, value }: Put): Stored {
   const stored = value === undefined ? 'damaged' : decodeStored(key, value)
   assert(typeof stored === 'object', 'data-disks: a durable value does not decode')
   return stored

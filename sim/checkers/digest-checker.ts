@@ -21,7 +21,7 @@ interface LogOnDisk {
 export interface DigestCheckerParts {
   readonly referee: Referee
   /** How far a node's data disk has applied the group. */
-  positionOf(node: string, group: string): number
+  findPosition(node: string, group: string): number
   /** The node's log is of another time. */
   isForgotten(node: string): boolean
 }
@@ -101,7 +101,7 @@ export class DigestChecker {
     const { highest } = this.#of(node)
     for (const [group, position] of flushes.get(flush) ?? []) {
       if ((highest.get(group) ?? 0) >= position) continue
-      if (this.#parts.positionOf(node, group) < position) return { group, position }
+      if (this.#parts.findPosition(node, group) < position) return { group, position }
     }
     return undefined
   }

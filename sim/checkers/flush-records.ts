@@ -6,12 +6,12 @@ import { decodeFlush, readPayload, type RecordHeader } from '../../src/log/flush
 import type { LogRecord } from '../../src/replication/effect.ts'
 
 /** The records of a flush; of another row of the log store, none. */
-export function recordsOf(put: Put): readonly LogRecord[] {
+export function decodeRecords(put: Put): readonly LogRecord[] {
   const flush = flushIn(put)
   if (flush === undefined) return []
   const header = present(decodeFlush(flush), 'flush-records: a durable flush does not decode')
   return header.records.map((record) =>
-    present(recordOf(record, flush), 'flush-records: a value is not what was written'),
+    present(decodeRecord(record, flush), 'flush-records: a value is not what was written'),
   )
 }
 
@@ -19,11 +19,11 @@ export function recordsOf(put: Put): readonly LogRecord[] {
  * What a node may count on in a flush that a crash cut short: with its header whole, every record,
  * for a value that is gone the ballot alone.
  */
-export function recordsLeftOf(put: Put): readonly LogRecord[] {
+export function decodeRecordsLeft(put: Put): readonly LogRecord[] {
   const flush = flushIn(put)
   const header = flush && decodeFlush(flush)
   if (flush === undefined || header === undefined) return []
-  return header.records.map((record) => recordOf(record, flush) ?? ballotAlone(record))
+  return header.records.map((record) => decodeRecord(record, flush) ?? ballotAlone(record))
 }
 
 function flushIn({ key, value }: Put): Uint8Array | undefined {
@@ -31,7 +31,7 @@ function flushIn({ key, value }: Put): Uint8Array | undefined {
 }
 
 /** The record with its value, or undefined when the value is damaged. */
-function recordOf(header: RecordHeader, flush: Uint8Array): LogRecord | undefined {
+function decodeRecord(header: RecordHeader, flush: Uint8Array): LogRecord | undefined {
   const { kind, group, position, ballot, piece } = header
   const value = piece === undefined ? undefined : readPayload(flush, piece)
   if (kind === 'promise') return { kind, group, position, ballot }

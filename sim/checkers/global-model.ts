@@ -3,7 +3,7 @@
  * relay.
  */
 import type { Named } from '../workloads/table-step.ts'
-import { rowsOf, textOf, type TableState } from './table-model.ts'
+import { listRows, describeValue, type TableState } from './table-model.ts'
 
 export interface GlobalIndexModel {
   readonly name: string
@@ -46,7 +46,7 @@ export const laterIndex: GlobalIndexModel = {
 
 /** The entries of a state's rows, each as a text. */
 export function globalEntries(state: TableState, index: GlobalIndexModel): readonly string[] {
-  return rowsOf(state, index.table).flatMap((row) => entriesOfRow(row, index).map(textOf))
+  return listRows(state, index.table).flatMap((row) => entriesOfRow(row, index).map(describeValue))
 }
 
 function entriesOfRow(row: Named, { key, parts, storing }: GlobalIndexModel): readonly Named[] {

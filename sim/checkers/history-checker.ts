@@ -18,13 +18,13 @@ export function judgeHistory(history: History, referee: Referee): void {
     referee.judged(rule, acknowledgedCount)
   }
   for (const anomaly of anomalies) {
-    referee.check(false, ruleOf(anomaly.name), `A history is wrong: ${anomaly.name}.`, () => ({
+    referee.check(false, pickRule(anomaly.name), `A history is wrong: ${anomaly.name}.`, () => ({
       explanation: explain(anomaly, history).split('\n'),
     }))
   }
 }
 
-function ruleOf(name: AnomalyName): string {
+function pickRule(name: AnomalyName): string {
   switch (name) {
     case 'stale-read':
       return 'LEASE-3'

@@ -9,9 +9,9 @@
  * IDX-5  A change is taken off its worklist when the index has it, or a newer one.
  */
 import { worklistPrefix } from '../../src/group/worklist-key.ts'
-import { bufferOf, equalBytes, fromLatin1, latin1, readCount } from '../../src/base/bytes.ts'
-import { entryStateOf, indexTopic } from '../../src/tables/index-worklist.ts'
-import { stampBytes } from '../../src/tables/index-lane.ts'
+import { asBuffer, equalBytes, fromLatin1, latin1, readCount } from '../../src/base/bytes.ts'
+import { decodeEntryState, indexTopic } from '../../src/tables/index-worklist.ts'
+import { stampBytes } from '../../src/tables/index-batcher.ts'
 import type { TraceEvent } from '../../src/ports/trace.ts'
 import type { Coverage } from '../coverage.ts'
 import type { RowWrite } from './log-model.ts'
@@ -89,9 +89,9 @@ export class IndexChecker {
 
   #onWorklist({ group, key, value, timestamp }: RowWrite): void {
     const entryKey = key.slice(opening.length)
-    const place = placeOf(group, entryKey)
+    const place = formatPlace(group, entryKey)
     if (value === undefined) return this.#onTakenOff(place)
-    const state = entryStateOf({ key: fromLatin1(key), value })
+    const state = decodeEntryState({ key: fromLatin1(key), value })
     this.#targets.add(state.target)
     const history = this.#bySource.get(place) ?? this.#begin(place, state.target, entryKey)
     // What one entry of the log says twice, it has said last.
@@ -108,7 +108,7 @@ export class IndexChecker {
       ...{ said: [], hasOf: 0, has: undefined, isOnWorklist: false },
     }
     this.#bySource.set(place, history)
-    this.#entries.set(placeOf(target, entryKey), history)
+    this.#entries.set(formatPlace(target, entryKey), history)
     return history
   }
 
@@ -128,12 +128,12 @@ export class IndexChecker {
   }
 
   #onEntry({ group, key, value }: RowWrite): void {
-    const place = placeOf(group, key)
+    const place = formatPlace(group, key)
     const history = this.#entries.get(place)
     const unasked = 'An index has an entry that no group has said.'
     this.#check(history !== undefined, 'IDX-1', unasked, { place: hex(place) })
     if (history === undefined) return
-    const of = value === undefined ? goneOf(history) : readCount(bufferOf(value), 0)
+    const of = value === undefined ? findRemoval(history) : readCount(asBuffer(value), 0)
     const held = value?.subarray(stampBytes)
     const wasSaid = history.said.some((one) => one.at === of && isSame(one.value, held))
     const detail = { place: hex(place), of, before: history.hasOf, said: history.said.length }
@@ -153,7 +153,7 @@ export class IndexChecker {
   onRelayed(node: string, event: TraceEvent, wall: number | undefined): void {
     const { group, key, madeAt, lagMicros } = event
     if (typeof group !== 'string' || typeof key !== 'string' || typeof madeAt !== 'number') return
-    const history = this.#bySource.get(placeOf(group, key.slice(opening.length)))
+    const history = this.#bySource.get(formatPlace(group, key.slice(opening.length)))
     // The deletion may be this one, though the first one that fits was taken for it.
     if (history?.has === undefined && history !== undefined && isGoneAt(history.said, madeAt)) {
       history.hasOf = Math.max(history.hasOf, madeAt)
@@ -183,7 +183,7 @@ export class IndexChecker {
 /**
  * The first change after what the index has that took the entry away: deletions do not name theirs.
  */
-function goneOf({ said, hasOf, has }: EntryHistory): number | undefined {
+function findRemoval({ said, hasOf, has }: EntryHistory): number | undefined {
   const later = said.find(({ at, value }) => value === undefined && at > hasOf)
   return later?.at ?? (has === undefined && isGoneAt(said, hasOf) ? hasOf : undefined)
 }
@@ -196,7 +196,7 @@ function isSame(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
   return a === undefined || b === undefined ? a === b : equalBytes(a, b)
 }
 
-function placeOf(group: string, key: string): string {
+function formatPlace(group: string, key: string): string {
   return `${group.length} ${group}${key}`
 }
 

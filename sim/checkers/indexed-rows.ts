@@ -14,7 +14,13 @@ import { compileSchema } from '../../src/tables/compile.ts'
 import { groupContext, rootOfGroup, type GroupContext } from '../../src/tables/group-context.ts'
 import { decodeRowKey } from '../../src/tables/row-key.ts'
 import { decodeRow } from '../../src/tables/row-value.ts'
-import { columns, datastore, entryOf, shapes, type Bodies } from '../workloads/cell-index-shapes.ts'
+import {
+  columns,
+  datastore,
+  buildEntry,
+  shapes,
+  type Bodies,
+} from '../workloads/cell-index-shapes.ts'
 import type { Coverage } from '../coverage.ts'
 import type { LogModel, ModelEffect } from './log-model.ts'
 import type { Referee } from './referee.ts'
@@ -45,7 +51,7 @@ export class IndexedRows {
   }
 
   onEffect({ group, position, transaction }: ModelEffect): void {
-    const context = this.#contextOf(group)
+    const context = this.#findContext(group)
     if (context === undefined) return
     const changed = transaction.mutations.flatMap(({ key, slots }): Changed[] => {
       // Entries of indexes have numbers in their keys; rows that matter here have none.
@@ -67,7 +73,7 @@ export class IndexedRows {
   }
 
   #onCell({ key: [, , rowKey, column, refKey], row }: Changed): void {
-    const place = placeOf(rowKey, column)
+    const place = formatPlace(rowKey, column)
     const bodies = this.#bodies.get(place) ?? new Map<number, Json | undefined>()
     this.#bodies.set(place, bodies)
     const body = row?.['body']
@@ -80,7 +86,7 @@ export class IndexedRows {
     const list: readonly unknown[] = Array.isArray(values) ? values : []
     const shape = shapes.find((one) => one.fields.length === list.length)
     if (shape === undefined) return
-    const said = entryOf(shape, String(rowKey), this.#latest(rowKey))
+    const said = buildEntry(shape, String(rowKey), this.#latest(rowKey))
     const put = JSON.stringify([rowKey, ...list])
     const sentence = 'A row was put into an index that says something else than its latest cells.'
     this.#referee.check(said === put, 'IDX-7', sentence, () => ({ position, index, put, said }))
@@ -88,13 +94,13 @@ export class IndexedRows {
 
   #latest(rowKey: unknown): Bodies {
     const [base, status] = columns.map((column) => {
-      const bodies = this.#bodies.get(placeOf(rowKey, column)) ?? new Map<number, Json>()
+      const bodies = this.#bodies.get(formatPlace(rowKey, column)) ?? new Map<number, Json>()
       return bodies.get(Math.max(...bodies.keys()))
     })
     return { BASE: base, STATUS: status }
   }
 
-  #contextOf(group: string): GroupContext | undefined {
+  #findContext(group: string): GroupContext | undefined {
     if (this.#contexts.has(group)) return this.#contexts.get(group)
     const found = rootOfGroup(schema, groupOfBytes(fromLatin1(group)))
     const [of, shard] = found?.values ?? []
@@ -106,6 +112,6 @@ export class IndexedRows {
   }
 }
 
-function placeOf(rowKey: unknown, column: unknown): string {
+function formatPlace(rowKey: unknown, column: unknown): string {
   return `${String(rowKey)} ${String(column)}`
 }

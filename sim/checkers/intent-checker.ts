@@ -41,14 +41,14 @@ export class IntentChecker {
   }
 
   onSent(sent: SentIntent, floor: number): void {
-    const name = sessionOf(sent)
+    const name = formatSession(sent)
     this.#floors.set(name, Math.max(floor, this.#floors.get(name) ?? 0))
   }
 
   /** The call was answered with `committed`. */
   onCommitted(sent: SentIntent, position: number): void {
     this.#see(sent.group, position)
-    const at = this.#effectOf(sent)
+    const at = this.#findEffect(sent)
     const sentence = 'A call was told a position at which its intent did not take effect.'
     this.#check(at === position, 'TXN-5', sentence, { sent, position, at })
   }
@@ -66,10 +66,10 @@ export class IntentChecker {
       return this.#onNever(asked, 'expired')
     }
     const { kind, position, timestamp } = outcome
-    const at = this.#effectOf(asked)
+    const at = this.#findEffect(asked)
     const detail = { asked, outcome, at }
     if (kind === 'committed') {
-      const isThere = at === position && this.#timeOf(asked.group, position) === timestamp
+      const isThere = at === position && this.#findTime(asked.group, position) === timestamp
       const sentence =
         'The answer `committed` names a position at which the intent did not take effect.'
       this.#check(isThere, 'TXN-5', sentence, detail)
@@ -84,7 +84,7 @@ export class IntentChecker {
   }
 
   #onNone(asked: IntentAsked, { position, timestamp }: Point, detail: object): void {
-    const at = this.#effectOf(asked)
+    const at = this.#findEffect(asked)
     const sentence = 'The answer is `none`, and the intent is in effect.'
     this.#check(at === undefined || at > position, 'TXN-5', sentence, detail)
     const isInTime = asked.isTimed && timestamp <= asked.expiresAt
@@ -94,10 +94,10 @@ export class IntentChecker {
 
   /** The intent may have taken effect: the group remembers nothing of it. */
   #onForgotten(asked: IntentAsked, { position, timestamp }: Point, detail: object): void {
-    const isSettled = asked.sequence < (this.#floors.get(sessionOf(asked)) ?? 0)
+    const isSettled = asked.sequence < (this.#floors.get(formatSession(asked)) ?? 0)
     const mayBeForgotten = isSettled || timestamp > asked.expiresAt
     // A caller that does not name its time cannot tell an ineffective intent from a forgotten one.
-    const at = this.#effectOf(asked)
+    const at = this.#findEffect(asked)
     const isKnown = asked.isTimed || (at !== undefined && at <= position)
     const sentence = 'The answer is `forgotten`, and the group must still remember the intent.'
     this.#check(mayBeForgotten || !isKnown, 'TXN-5', sentence, detail)
@@ -114,16 +114,16 @@ export class IntentChecker {
   }
 
   #checkNever(sent: SentIntent, told: string): void {
-    const at = this.#effectOf(sent)
+    const at = this.#findEffect(sent)
     const sentence = 'An intent took effect that a node had said never will.'
     this.#check(at === undefined, 'TXN-5', sentence, { sent, told, at })
   }
 
-  #effectOf({ group, session, sequence }: SentIntent): number | undefined {
+  #findEffect({ group, session, sequence }: SentIntent): number | undefined {
     return this.#model.of(group).effects.get(`${session}/${sequence}`)
   }
 
-  #timeOf(group: string, position: number): number | undefined {
+  #findTime(group: string, position: number): number | undefined {
     return this.#model.of(group).timestamps[position]
   }
 
@@ -141,6 +141,6 @@ interface Point {
   readonly timestamp: number
 }
 
-function sessionOf({ group, session }: SentIntent): string {
+function formatSession({ group, session }: SentIntent): string {
   return `${session}\n${group}`
 }

@@ -18,16 +18,16 @@ export function checkMended(node: string, log: SimDisk, referee: Referee): void 
   const check = (holds: boolean, sentence: string): void => {
     referee.check(holds, 'LOG-13', sentence, () => ({ node }))
   }
-  check(damagesOf(now).length > 0, 'A log does not keep that its journal was damaged.')
+  check(readDamages(now).length > 0, 'A log does not keep that its journal was damaged.')
   check(lastFlushIn(now) >= lastFlushIn(before), 'A log is used that has lost its last flushes.')
-  const isToldAnew = damagesOf(now).at(-1)?.isMemoryLost === true
+  const isToldAnew = readDamages(now).at(-1)?.isMemoryLost === true
   check(
     isToldAnew || !isOlder(now, before),
     'A node goes by an older memory of its peers than it had.',
   )
 }
 
-function damagesOf(image: DiskImage): readonly LogDamage[] {
+function readDamages(image: DiskImage): readonly LogDamage[] {
   const value = image.get(latin1(recordKey(damagesName)))
   return (value && decodeDamages(value)) ?? []
 }

@@ -16,7 +16,7 @@ import { CellChecker } from './cell-checker.ts'
 import { ClockChecker } from './clock-checker.ts'
 import { DataDisks } from './data-disks.ts'
 import { DigestChecker } from './digest-checker.ts'
-import { recordsLeftOf, recordsOf } from './flush-records.ts'
+import { decodeRecordsLeft, decodeRecords } from './flush-records.ts'
 import { IndexChecker } from './index-checker.ts'
 import { LogChecker } from './log-checker.ts'
 import { LogModel } from './log-model.ts'
@@ -25,7 +25,7 @@ import { PositionBook, type PositionView } from './position-book.ts'
 import { ProposalChecker } from './proposal-checker.ts'
 import type { Referee } from './referee.ts'
 import { TurnChecker } from './turn-checker.ts'
-import { ballotOf, bytesOf, commitOf, numberOf, textOf } from './trace-fields.ts'
+import { readBallot, readBytes, readCommit, readNumber, readText } from './trace-fields.ts'
 
 export interface JudgeParts {
   readonly placement: Placement
@@ -72,10 +72,10 @@ export class Judge {
     this.#acceptors = new AcceptorChecker(book, referee, this.#proposals)
     this.disks = new DataDisks((group, position) => model.of(group).horizons[position] ?? 0)
     const durablePosition = (node: string, group: string): number =>
-      this.disks.positionOf(node, group)
+      this.disks.findPosition(node, group)
     this.log = new LogChecker({ book, referee, model, durablePosition })
     const isForgotten = (node: string): boolean => this.#forgotten.has(node)
-    this.#digests = new DigestChecker({ referee, positionOf: durablePosition, isForgotten })
+    this.#digests = new DigestChecker({ referee, findPosition: durablePosition, isForgotten })
     this.#pace = new PaceChecker(limits, referee)
     this.cells = new CellChecker(referee)
     this.worklists = new WorklistChecker(referee)
@@ -145,7 +145,7 @@ export class Judge {
   onLogDurable(node: string, puts: readonly Put[], isWhole = true): void {
     if (this.#forgotten.has(node)) return
     for (const put of puts) {
-      const records = isWhole ? recordsOf(put) : recordsLeftOf(put)
+      const records = isWhole ? decodeRecords(put) : decodeRecordsLeft(put)
       this.#digests.onLogDurable(node, put, records, isWhole)
       for (const record of records) {
         this.#narrator?.durable(node, record)
@@ -168,38 +168,38 @@ export class Judge {
 
   onTrace(node: string, event: TraceEvent): void {
     this.#narrator?.event(node, event)
-    const kind = kindOf(event)
+    const kind = classifyEvent(event)
     switch (kind) {
       case 'propose': {
         if (this.#forgotten.has(node)) return undefined
-        const value = bytesOf(event, 'value')
-        const { group, position } = placeOf(event)
-        return this.#proposals.onProposed(node, group, position, ballotOf(event, 'ballot'), value)
+        const value = readBytes(event, 'value')
+        const { group, position } = readPlace(event)
+        return this.#proposals.onProposed(node, group, position, readBallot(event, 'ballot'), value)
       }
       case 'chosen': {
-        const value = bytesOf(event, 'value')
-        const { group, position } = placeOf(event)
-        const ballot = ballotOf(event, 'ballot')
+        const value = readBytes(event, 'value')
+        const { group, position } = readPlace(event)
+        const ballot = readBallot(event, 'ballot')
         return this.#proposals.onRegardedAsChosen(node, group, position, ballot, value)
       }
       case 'apply': {
-        const { group, position } = placeOf(event)
-        this.log.onApplied(node, group, position, bytesOf(event, 'value'))
+        const { group, position } = readPlace(event)
+        this.log.onApplied(node, group, position, readBytes(event, 'value'))
         this.onVisible(node, group, position)
         return this.onApplied(node, group)
       }
       case 'serve': {
-        const { group, position } = placeOf(event)
+        const { group, position } = readPlace(event)
         const { timestamp } = event
         const at = typeof timestamp === 'number' ? timestamp : undefined
         if (event['isLeased'] === true) this.log.onServedAlone(node, group, position)
         return this.log.onServed(node, group, position, at)
       }
       case 'settled': {
-        const commit = commitOf(event)
+        const commit = readCommit(event)
         if (commit === undefined) return undefined
         const { position, attempt } = commit
-        return this.log.onCommitAnswered(node, textOf(event, 'group'), position, attempt)
+        return this.log.onCommitAnswered(node, readText(event, 'group'), position, attempt)
       }
       case 'other':
         return undefined
@@ -211,7 +211,7 @@ export class Judge {
 
 type KnownKind = 'propose' | 'chosen' | 'apply' | 'serve' | 'settled' | 'other'
 
-function kindOf({ kind }: TraceEvent): KnownKind {
+function classifyEvent({ kind }: TraceEvent): KnownKind {
   switch (kind) {
     case 'propose':
     case 'chosen':
@@ -224,6 +224,6 @@ function kindOf({ kind }: TraceEvent): KnownKind {
   }
 }
 
-function placeOf(event: TraceEvent): { readonly group: string; readonly position: number } {
-  return { group: textOf(event, 'group'), position: numberOf(event, 'position') }
+function readPlace(event: TraceEvent): { readonly group: string; readonly position: number } {
+  return { group: readText(event, 'group'), position: readNumber(event, 'position') }
 }

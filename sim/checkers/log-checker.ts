@@ -13,7 +13,7 @@ import { crc32, equalBytes, latin1 } from '../../src/base/bytes.ts'
 import { decodeEntry } from '../../src/replication/entry.ts'
 import type { LogModel, PastRow } from './log-model.ts'
 import type { ChangedGroup } from './data-disks.ts'
-import { placeOf, type PositionBook } from './position-book.ts'
+import { describePlace, type PositionBook } from './position-book.ts'
 import type { Referee } from './referee.ts'
 import type { RowSum } from './row-sum.ts'
 
@@ -52,7 +52,7 @@ export class LogChecker {
         next.acceptors.get(node)?.hasChosen !== true,
         'LIVE-3',
         'A node has started without what its own log knows to be chosen.',
-        () => ({ ...placeOf(next, node), applied }),
+        () => ({ ...describePlace(next, node), applied }),
       )
     }
   }
@@ -67,14 +67,14 @@ export class LogChecker {
     const view = book.of(group, position)
     const before = this.appliedPosition(node, group)
     referee.check(position === before + 1, 'LOG-1', 'Applied out of order, past a hole.', () => ({
-      ...placeOf(view, node),
+      ...describePlace(view, node),
       appliedBefore: before,
     }))
     referee.check(
       view.chosen !== undefined && equalBytes(view.chosen.value, value),
       'LOG-1',
       'An entry was applied that is not chosen.',
-      () => placeOf(view, node, view.chosen?.ballot),
+      () => describePlace(view, node, view.chosen?.ballot),
     )
     const applied = this.#applied.get(node) ?? new Map<string, number>()
     this.#applied.set(node, applied.set(group, position))
@@ -89,7 +89,7 @@ export class LogChecker {
       position >= visible,
       'LEASE-1',
       'A read was served under a lease, without what was visible elsewhere.',
-      () => ({ ...placeOf(book.of(group, position), node), visible }),
+      () => ({ ...describePlace(book.of(group, position), node), visible }),
     )
   }
 
@@ -100,7 +100,7 @@ export class LogChecker {
       through >= position,
       'LEASE-2',
       'An entry became visible while a lease holder could serve reads without it.',
-      () => ({ ...placeOf(book.of(group, position), node), through }),
+      () => ({ ...describePlace(book.of(group, position), node), through }),
     )
   }
 
@@ -114,7 +114,7 @@ export class LogChecker {
       false,
       'LEASE-2',
       'A node counts on a registration that its grantor takes for ended.',
-      () => ({ ...placeOf(book.of(group, position), node), grantor }),
+      () => ({ ...describePlace(book.of(group, position), node), grantor }),
     )
   }
 
@@ -128,7 +128,7 @@ export class LogChecker {
       entry?.transactions.some((one) => one.attempt === attempt) === true,
       'LOG-4',
       'A commit was answered that is not chosen at that position.',
-      () => ({ ...placeOf(view, node), attempt }),
+      () => ({ ...describePlace(view, node), attempt }),
     )
   }
 
@@ -140,14 +140,14 @@ export class LogChecker {
       position <= applied,
       'LEASE-3',
       'A read was served at a position that is not applied.',
-      () => ({ ...placeOf(book.of(group, position), node), applied }),
+      () => ({ ...describePlace(book.of(group, position), node), applied }),
     )
     const ofEntry = model.of(group).timestamps[position] ?? 0
     referee.check(
       timestamp === undefined || timestamp <= ofEntry,
       'MVCC-2',
       'A snapshot was served at a timestamp that a later commit may have.',
-      () => ({ ...placeOf(book.of(group, position), node), timestamp, ofEntry }),
+      () => ({ ...describePlace(book.of(group, position), node), timestamp, ofEntry }),
     )
   }
 
@@ -161,12 +161,12 @@ export class LogChecker {
   ): void {
     const { book, referee, model } = this.#parts
     const { position } = model.of(group)
-    const [told, known] = [seen.map(textOf), expected.map(textOf)]
+    const [told, known] = [seen.map(describeRow), expected.map(describeRow)]
     referee.check(
       told.join() === known.join(),
       'MVCC-1',
       'A read of the past does not show what was committed up to then.',
-      () => ({ ...placeOf(book.of(group, position), node), at, expected: known, seen: told }),
+      () => ({ ...describePlace(book.of(group, position), node), at, expected: known, seen: told }),
     )
   }
 
@@ -178,7 +178,7 @@ export class LogChecker {
       expected === sum.digest(),
       'LOG-2',
       "A replica's rows are not what its applied position says.",
-      () => ({ ...placeOf(book.of(group, position), node), expected, seen: sum.digest() }),
+      () => ({ ...describePlace(book.of(group, position), node), expected, seen: sum.digest() }),
     )
   }
 
@@ -192,13 +192,13 @@ export class LogChecker {
       expected === digest,
       'LOG-6',
       'The rows on a data disk are not those of the applied position on it.',
-      () => ({ ...placeOf(book.of(group, position), node), expected, durable: digest }),
+      () => ({ ...describePlace(book.of(group, position), node), expected, durable: digest }),
     )
     referee.check(
       pastDigests[position] === pastDigest,
       'MVCC-1',
       'The versions on a data disk that may still be read are not those of its applied position.',
-      () => ({ ...placeOf(book.of(group, position), node), horizon: horizons[position] }),
+      () => ({ ...describePlace(book.of(group, position), node), horizon: horizons[position] }),
     )
   }
 
@@ -212,12 +212,12 @@ export class LogChecker {
       known === undefined || known === hash,
       'LOG-2',
       'Two replicas at one applied position hold different state records.',
-      () => placeOf(book.of(group, position), node),
+      () => describePlace(book.of(group, position), node),
     )
   }
 }
 
-function textOf(row: PastRow | undefined): string {
+function describeRow(row: PastRow | undefined): string {
   if (row === undefined) return '-'
   return `${latin1(row.key)}=${crc32(row.value).toString(16)}@${row.timestamp}`
 }

@@ -7,7 +7,7 @@ import { equalBytes, fromLatin1 } from '../../src/base/bytes.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'
 import { compareBallots, describeBallot, type Ballot } from '../../src/paxos/ballot.ts'
 import type { BallotValue } from '../../src/paxos/acceptor.ts'
-import { majorityOf, type Placement, type ReplicaSet } from '../../src/placement/placement.ts'
+import { computeMajority, type Placement, type ReplicaSet } from '../../src/placement/placement.ts'
 
 export interface AcceptorView {
   promised: Ballot | undefined
@@ -71,12 +71,12 @@ export class PositionBook {
   }
 
   /** All positions of a group that anything is known of, in order. */
-  positionsOf(group: string): readonly PositionView[] {
+  listPositions(group: string): readonly PositionView[] {
     const views = [...(this.#views.get(group)?.values() ?? [])]
     return views.sort((a, b) => a.position - b.position)
   }
 
-  setOf(group: string): ReplicaSet {
+  ensureSet(group: string): ReplicaSet {
     let set = this.#sets.get(group)
     if (set === undefined) {
       set = this.#placement.replicasOf(groupOfBytes(fromLatin1(group)))
@@ -86,17 +86,17 @@ export class PositionBook {
   }
 
   isVoter(group: string, node: string): boolean {
-    return this.setOf(group).voters.some((voter) => voter === node)
+    return this.ensureSet(group).voters.some((voter) => voter === node)
   }
 
   isMajority(group: string, nodes: Iterable<string>): boolean {
     let count = 0
     for (const node of nodes) if (this.isVoter(group, node)) count += 1
-    return count >= majorityOf(this.setOf(group).voters)
+    return count >= computeMajority(this.ensureSet(group).voters)
   }
 }
 
-export function acceptorOf(view: PositionView, node: string): AcceptorView {
+export function ensureAcceptor(view: PositionView, node: string): AcceptorView {
   let acceptor = view.acceptors.get(node)
   if (acceptor === undefined) {
     acceptor = {
@@ -121,7 +121,7 @@ export function isSameValue(a: BallotValue | undefined, b: BallotValue | undefin
 }
 
 /** Where and who, for a report. */
-export function placeOf(
+export function describePlace(
   view: PositionView,
   node: string,
   ballot?: Ballot,

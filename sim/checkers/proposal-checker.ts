@@ -10,14 +10,14 @@
 import { equalBytes } from '../../src/base/bytes.ts'
 import type { BallotValue } from '../../src/paxos/acceptor.ts'
 import { compareBallots, describeBallot, type Ballot } from '../../src/paxos/ballot.ts'
-import { majorityOf } from '../../src/placement/placement.ts'
+import { computeMajority } from '../../src/placement/placement.ts'
 import { decodeEntry } from '../../src/replication/entry.ts'
 import type { Accept, Message } from '../../src/replication/message.ts'
 import type { Coverage } from '../coverage.ts'
 import {
-  acceptorOf,
+  ensureAcceptor,
   isAtLeast,
-  placeOf,
+  describePlace,
   type PositionBook,
   type PositionView,
   type ProposedView,
@@ -114,7 +114,7 @@ export class ProposalChecker {
       view.chosen !== undefined && equalBytes(view.chosen.value, value),
       'PAX-1',
       'A value that is not the chosen one is taken for chosen.',
-      () => ({ ...placeOf(view, node, ballot), chosenAt: view.chosen?.ballot }),
+      () => ({ ...describePlace(view, node, ballot), chosenAt: view.chosen?.ballot }),
     )
   }
 
@@ -126,7 +126,7 @@ export class ProposalChecker {
       book.isMajority(group, acceptedBy),
       'PAX-7',
       'A ballot is taken for chosen that no majority of voters has durably accepted.',
-      () => ({ ...placeOf(view, node, ballot), acceptedBy: [...acceptedBy] }),
+      () => ({ ...describePlace(view, node, ballot), acceptedBy: [...acceptedBy] }),
     )
   }
 
@@ -138,7 +138,7 @@ export class ProposalChecker {
         equalBytes(known.value, value),
         'PAX-5',
         'Two values were proposed at one ballot.',
-        () => placeOf(view, node, ballot),
+        () => describePlace(view, node, ballot),
       )
       return known
     }
@@ -157,7 +157,7 @@ export class ProposalChecker {
       equalBytes(chosen.value, proposed.value),
       isNoOp ? 'LOG-5' : 'PAX-1',
       'Another value was proposed above the ballot at which one is chosen.',
-      () => ({ ...placeOf(view, node, proposed.ballot), chosenAt: chosen.ballot }),
+      () => ({ ...describePlace(view, node, proposed.ballot), chosenAt: chosen.ballot }),
     )
   }
 
@@ -168,7 +168,7 @@ export class ProposalChecker {
       before === undefined || equalBytes(before.value, proposed.value),
       'PAX-1',
       'Two values are chosen at one position.',
-      () => ({ ...placeOf(view, node, proposed.ballot), chosenAt: before?.ballot }),
+      () => ({ ...describePlace(view, node, proposed.ballot), chosenAt: before?.ballot }),
     )
     if (before === undefined || compareBallots(proposed.ballot, before.ballot) < 0) {
       view.chosen = { ballot: proposed.ballot, value: proposed.value }
@@ -182,18 +182,18 @@ export class ProposalChecker {
     const { group, position, ballot, value, previous } = message
     const view = book.of(group, position)
     referee.check(ballot.node === node, 'PAX-5', "A node proposes at another's ballot.", () =>
-      placeOf(view, node, ballot),
+      describePlace(view, node, ballot),
     )
     const isNew = !view.proposed.has(describeBallot(ballot))
     this.#register(node, view, ballot, value)
     if (ballot.round === 0) {
       if (isNew) this.#checkBallotZero(node, view, ballot)
-      const own = acceptorOf(view, node).accepted
+      const own = ensureAcceptor(view, node).accepted
       referee.check(
         position > 1 || isAtLeast(own?.ballot, ballot),
         'PAX-6',
         "At position 1 ballot zero left before its leader's own acceptance was durable.",
-        () => placeOf(view, node, ballot),
+        () => describePlace(view, node, ballot),
       )
     }
     if (previous !== undefined) this.#toldAsChosen(node, group, position - 1, previous)
@@ -201,19 +201,19 @@ export class ProposalChecker {
 
   #checkBallotZero(node: string, view: PositionView, ballot: Ballot): void {
     const { referee, book } = this.#parts
-    const { promised } = acceptorOf(view, node)
+    const { promised } = ensureAcceptor(view, node)
     referee.check(
       isAtLeast(ballot, promised),
       'PAX-6',
       'Ballot zero was used where a higher ballot was promised.',
-      () => ({ ...placeOf(view, node, ballot), promised }),
+      () => ({ ...describePlace(view, node, ballot), promised }),
     )
     if (view.position === 1) {
       referee.check(
-        book.setOf(view.group).firstFull === node,
+        book.ensureSet(view.group).firstFull === node,
         'PAX-6',
         'Ballot zero at position 1 was used by another than the first full replica.',
-        () => placeOf(view, node, ballot),
+        () => describePlace(view, node, ballot),
       )
       return
     }
@@ -223,7 +223,7 @@ export class ProposalChecker {
       leader?.node === ballot.node && leader.incarnation === ballot.incarnation,
       'PAX-6',
       'Ballot zero was used by another than the leader that the chosen entry before names.',
-      () => ({ ...placeOf(view, node, ballot), named: leader }),
+      () => ({ ...describePlace(view, node, ballot), named: leader }),
     )
   }
 
@@ -236,14 +236,14 @@ export class ProposalChecker {
     const answers = [...this.#answersTo(node, view, ballot)]
       .filter(([voter]) => book.isVoter(view.group, voter))
       .map(([, accepted]) => accepted)
-    const needed = majorityOf(book.setOf(view.group).voters)
+    const needed = computeMajority(book.ensureSet(view.group).voters)
     referee.check(
       answers.length >= needed,
       'PAX-7',
       'A value was proposed without promises of a majority of voters.',
-      () => ({ ...placeOf(view, node, ballot), promises: answers.length }),
+      () => ({ ...describePlace(view, node, ballot), promises: answers.length }),
     )
-    const adopted = highestOf(
+    const adopted = findHighest(
       answers.filter((one) => one !== undefined && equalBytes(one.value, value)),
     )
     if (adopted !== undefined && adopted.ballot.node !== node) coverage.count("adopted another's")
@@ -253,7 +253,7 @@ export class ProposalChecker {
       'PAX-5',
       'The value proposed is not the one accepted at the highest ballot of any majority heard.',
       () => ({
-        ...placeOf(view, node, ballot),
+        ...describePlace(view, node, ballot),
         answers: answers.map((one) => (one === undefined ? 'nothing' : describeBallot(one.ballot))),
         adopted: adopted === undefined ? 'nothing' : describeBallot(adopted.ballot),
       }),
@@ -268,13 +268,13 @@ export class ProposalChecker {
   ): ReadonlyMap<string, BallotValue | undefined> {
     const key = describeBallot(ballot)
     const answers = new Map(view.heardByBallot.get(key))
-    const own = acceptorOf(view, node).answerByBallot
+    const own = ensureAcceptor(view, node).answerByBallot
     if (own.has(key)) answers.set(node, own.get(key))
     return answers
   }
 }
 
-function highestOf(list: readonly (BallotValue | undefined)[]): BallotValue | undefined {
+function findHighest(list: readonly (BallotValue | undefined)[]): BallotValue | undefined {
   let highest: BallotValue | undefined
   for (const one of list) {
     if (one === undefined) continue

@@ -12,7 +12,7 @@
  *        was dead before.
  * QUE-7  It is handled no sooner than its delay after the commit that sent it.
  */
-import { topicOf, topicTextOf } from '../../src/group/worklist-key.ts'
+import { decodeTopic, findTopicText } from '../../src/group/worklist-key.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import type { Mutation } from '../../src/group/transaction.ts'
 import type { Coverage } from '../coverage.ts'
@@ -112,8 +112,8 @@ export class QueueChecker {
       const key = latin1(mutation.key)
       if (key.startsWith(sentMark)) this.#onSent(group, key, mutation, { ...where, timestamp })
       if (key.startsWith(handledMark)) handledCount += this.#onHandled(group, key, mutation, where)
-      if (key === totalKey) total = Number(textOf(mutation))
-      const topic = topicOf(topicTextOf(key) ?? '')
+      if (key === totalKey) total = Number(readText(mutation))
+      const topic = decodeTopic(findTopicText(key) ?? '')
       if (topic !== undefined) this.#onWorklist(topic, mutation, where)
     }
     if (total === undefined) return
@@ -129,7 +129,7 @@ export class QueueChecker {
     mutation: Mutation,
     where: { readonly timestamp: number },
   ): void {
-    const run = textOf(mutation)
+    const run = readText(mutation)
     const messages = this.#runs.get(`${key.slice(sentMark.length)} ${run}`)
     const sentence = 'The log holds a transaction that no sender made.'
     this.#check(messages !== undefined, 'TXN-4', sentence, { ...where, key, run })
@@ -150,7 +150,7 @@ export class QueueChecker {
 
   #onHandled(group: string, key: string, mutation: Mutation, where: object): number {
     const queue = key.slice(handledMark.length, key.lastIndexOf('/'))
-    const names = textOf(mutation).split(' ')
+    const names = readText(mutation).split(' ')
     for (const name of names) {
       const known = this.#messages.get(name)
       const isSent = known?.receiver === group && known.queue === queue
@@ -204,7 +204,7 @@ export class QueueChecker {
     const sentence = 'A message was lost: nobody has handled it.'
     this.#check(left.length === 0, 'QUE-4', sentence, { count: left.length, names })
     for (const group of this.#groups) {
-      const topics = [...model.of(group).rows.keys()].flatMap((key) => topicTextOf(key) ?? [])
+      const topics = [...model.of(group).rows.keys()].flatMap((key) => findTopicText(key) ?? [])
       const rest = 'Rows are left on the worklist of a group that has nothing to do.'
       this.#check(topics.length === 0, 'QUE-4', rest, { group, topics: topics.slice(0, 5) })
     }
@@ -222,6 +222,6 @@ export class QueueChecker {
   }
 }
 
-function textOf({ value }: Mutation): string {
+function readText({ value }: Mutation): string {
   return value === undefined ? '' : latin1(value)
 }

@@ -74,7 +74,7 @@ const placeRules: Readonly<Record<TableReading['level'], readonly [string, strin
 const nothing: TableState = new Map()
 
 /** The text in a row by which the log is known to hold this run. */
-export function markOf(operation: string, run: number): string {
+export function formatMark(operation: string, run: number): string {
   return `<<${operation}#${run}>>`
 }
 
@@ -103,7 +103,7 @@ export class TableChecker {
   }
 
   /** When each transaction of the store took effect. */
-  momentsOf(store: string): readonly Timestamp[] {
+  listMoments(store: string): readonly Timestamp[] {
     return this.#store(store).moments.map(({ timestamp }) => timestamp)
   }
 
@@ -173,7 +173,7 @@ export class TableChecker {
     const effect = one?.effect
     const { position, timestamp, value, numbers } = told
     const said = { position, timestamp, run: value, numbers }
-    const isTrue = effect !== undefined && resultTextOf(effect) === resultTextOf(said)
+    const isTrue = effect !== undefined && describeResult(effect) === describeResult(said)
     const sentence = 'What a caller was told of its transaction is not what the log says.'
     this.#check(isTrue, 'TXN-5', sentence, { client, operation, said, effect })
     if (one === undefined || timestamp === undefined) return
@@ -265,7 +265,7 @@ function ruleOfStep(step: TableStep, { results }: TableRun, index: number): stri
   return isAbsent ? 'TXN-2' : 'TXN-1'
 }
 
-function resultTextOf(
+function describeResult(
   told: Omit<Effect, 'timestamp'> & { readonly timestamp: Timestamp | undefined },
 ): string {
   const drawn = told.numbers.map(({ table, number }) => `${table} ${number}`)

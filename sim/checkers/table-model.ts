@@ -91,22 +91,22 @@ export function modelStep(
 export function modelRead(state: TableState, step: TableRead, version: ShopVersion): unknown {
   switch (step.kind) {
     case 'get':
-      return step.keys.map((key) => shown(state.get(nameOf(step.table, key))?.row, version))
+      return step.keys.map((key) => shown(state.get(formatName(step.table, key))?.row, version))
     case 'scan': {
-      const rows = rowsOf(state, step.table).filter((row) => fits(row, step.query))
+      const rows = listRows(state, step.table).filter((row) => fits(row, step.query))
       const sorted = sortedBy(rows, keys[step.table] ?? [], (row) => row)
-      return pageOf(sorted, step).map((row) => shown(row, version))
+      return slicePage(sorted, step).map((row) => shown(row, version))
     }
     case 'tree':
       return [...state.values()]
         .filter(({ table }) => version === 2 || !secondTables.includes(table))
         .map(({ table, row }) => ({ table, row: shown(row, version) }))
     case 'index': {
-      const entries = entriesOf(state, step.index).filter(({ entry }) => fits(entry, step.query))
+      const entries = listEntries(state, step.index).filter(({ entry }) => fits(entry, step.query))
       const index = indexes[step.index]
       const order = [...(index?.parts ?? []), ...(keys[step.table] ?? [])]
       const sorted = sortedBy(entries, order, ({ entry }) => entry)
-      const page = pageOf(sorted, step)
+      const page = slicePage(sorted, step)
       const rows = step.isWithRows ? page.map(({ row }) => shown(row, version)) : []
       return { items: page.map(({ entry }) => entry), rows }
     }
@@ -122,11 +122,11 @@ export function knownCount(state: TableState, version: ShopVersion): number {
 function insert(state: TableState, step: TableWrite & { readonly kind: 'insert' }): ModelStep {
   const { table } = step
   if (table === 'Visit') {
-    const number = rowsOf(state, table).length + 1
+    const number = listRows(state, table).length + 1
     const next = stored(state, table, { ...step.row, visit: number })
     return { result: 'done', state: next, numbers: [{ table, number }] }
   }
-  const isThere = state.has(nameOf(table, step.row)) || isTaken(state, table, step.row)
+  const isThere = state.has(formatName(table, step.row)) || isTaken(state, table, step.row)
   if (isThere) return { result: 'already-exists', state, numbers: [] }
   return { result: 'done', state: stored(state, table, step.row), numbers: [] }
 }
@@ -139,14 +139,14 @@ function write(
   switch (step.kind) {
     case 'put': {
       if (isTaken(state, step.table, step.row)) return { result: 'already-exists', state }
-      const before = declared === 1 ? state.get(nameOf(step.table, step.row))?.row : undefined
+      const before = declared === 1 ? state.get(formatName(step.table, step.row))?.row : undefined
       // A program keeps what it does not know.
       const kept = secondProperties.filter((name) => before?.[name] !== undefined)
       const unknown = Object.fromEntries(kept.map((name) => [name, before?.[name]]))
       return { result: 'done', state: stored(state, step.table, { ...unknown, ...step.row }) }
     }
     case 'update': {
-      const before = state.get(nameOf(step.table, step.key))
+      const before = state.get(formatName(step.table, step.key))
       if (before === undefined) return { result: 'not-found', state }
       const merged = Object.entries({ ...before.row, ...step.patch })
       const row = Object.fromEntries(merged.filter(([, value]) => value !== null))
@@ -155,11 +155,11 @@ function write(
     }
     case 'delete': {
       const next = new Map(state)
-      next.delete(nameOf(step.table, step.key))
+      next.delete(formatName(step.table, step.key))
       return { result: 'done', state: next }
     }
     case 'count': {
-      const before = Number(state.get(nameOf('Store', step.key))?.row['total'] ?? 0)
+      const before = Number(state.get(formatName('Store', step.key))?.row['total'] ?? 0)
       return {
         result: before,
         state: stored(state, 'Store', { ...step.key, total: before + 1 }),
@@ -170,27 +170,27 @@ function write(
 
 function stored(state: TableState, table: string, row: Named): TableState {
   const whole = table === 'Item' && row['tag'] === undefined ? { ...row, tag: [] } : row
-  return new Map(state).set(nameOf(table, row), { table, row: whole })
+  return new Map(state).set(formatName(table, row), { table, row: whole })
 }
 
 /** Whether another row has the same unique values. */
 function isTaken(state: TableState, table: string, row: Named): boolean {
   const unique = Object.values(indexes).filter((one) => one.table === table && one.isUnique)
   return unique.some(({ parts }) =>
-    rowsOf(state, table).some(
+    listRows(state, table).some(
       (other) =>
-        nameOf(table, other) !== nameOf(table, row) &&
+        formatName(table, other) !== formatName(table, row) &&
         parts.every(({ name }) => other[name] === row[name]),
     ),
   )
 }
 
-function entriesOf(state: TableState, name: string): readonly { entry: Named; row: Named }[] {
+function listEntries(state: TableState, name: string): readonly { entry: Named; row: Named }[] {
   const index = indexes[name]
   if (index === undefined) return []
   const { table, parts, storing } = index
   const list = parts.find(({ isList }) => isList)?.name
-  return rowsOf(state, table).flatMap((row) => {
+  return listRows(state, table).flatMap((row) => {
     const values: unknown = list === undefined ? [undefined] : row[list]
     const distinct: readonly unknown[] = Array.isArray(values) ? [...new Set(values)] : []
     const names = ['store', ...(keys[table] ?? []).map((part) => part.name)]
@@ -203,12 +203,12 @@ function entriesOf(state: TableState, name: string): readonly { entry: Named; ro
   })
 }
 
-export function rowsOf(state: TableState, table: string): readonly Named[] {
+export function listRows(state: TableState, table: string): readonly Named[] {
   const rows = [...state.values()]
   return rows.filter((one) => one.table === table).map(({ row }) => row)
 }
 
-function nameOf(table: string, key: Named): string {
+function formatName(table: string, key: Named): string {
   return `${table} ${JSON.stringify((keys[table] ?? []).map(({ name }) => key[name]))}`
 }
 
@@ -240,11 +240,11 @@ function compare(a: unknown, b: unknown): number {
 function sortedBy<Item>(
   items: readonly Item[],
   parts: readonly Part[],
-  valuesOf: (item: Item) => Named,
+  readValues: (item: Item) => Named,
 ): readonly Item[] {
   const order = (a: Item, b: Item): number => {
     for (const { name, isDescending } of parts) {
-      const difference = compare(valuesOf(a)[name], valuesOf(b)[name])
+      const difference = compare(readValues(a)[name], readValues(b)[name])
       if (difference !== 0) return isDescending ? -difference : difference
     }
     return 0
@@ -252,7 +252,7 @@ function sortedBy<Item>(
   return items.toSorted(order)
 }
 
-function pageOf<Item>(
+function slicePage<Item>(
   items: readonly Item[],
   { reverse, limit, isPaged }: { reverse: boolean; limit: number; isPaged: boolean },
 ): readonly Item[] {
@@ -268,16 +268,17 @@ function shown(row: Named | undefined, version: ShopVersion): Named | undefined 
 }
 
 /** The same text for the same rows: members in the order of their names, absent ones left out. */
-export function textOf(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(textOf).join(',')}]`
+export function describeValue(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(describeValue).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'none'
   const members = Object.entries(value).filter(([, one]) => one !== undefined)
   members.sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${members.map(([name, one]) => `${name}:${textOf(one)}`).join(',')}}`
+  return `{${members.map(([name, one]) => `${name}:${describeValue(one)}`).join(',')}}`
 }
 
 /** The result of a step as text; for a tree, in any order. */
 export function resultText(step: TableStep, result: unknown): string {
-  if (step.kind === 'tree' && Array.isArray(result)) return result.map(textOf).toSorted().join('\n')
-  return textOf(result)
+  if (step.kind === 'tree' && Array.isArray(result))
+    return result.map(describeValue).toSorted().join('\n')
+  return describeValue(result)
 }

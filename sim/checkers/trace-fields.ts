@@ -4,22 +4,22 @@ import type { Ballot } from '../../src/paxos/ballot.ts'
 import { present } from '../../src/base/assert.ts'
 import type { TraceEvent } from '../../src/ports/trace.ts'
 
-export function textOf(event: TraceEvent, field: string): string {
+export function readText(event: TraceEvent, field: string): string {
   const value = event[field]
   return present(typeof value === 'string' ? value : undefined, 'trace: a text is missing')
 }
 
-export function numberOf(event: TraceEvent, field: string): number {
+export function readNumber(event: TraceEvent, field: string): number {
   const value = event[field]
   return present(typeof value === 'number' ? value : undefined, 'trace: a number is missing')
 }
 
-export function bytesOf(event: TraceEvent, field: string): Uint8Array {
+export function readBytes(event: TraceEvent, field: string): Uint8Array {
   const value = event[field]
   return present(value instanceof Uint8Array ? value : undefined, 'trace: bytes are missing')
 }
 
-export function ballotOf(event: TraceEvent, field: string): Ballot {
+export function readBallot(event: TraceEvent, field: string): Ballot {
   return present(asBallot(event[field]), 'trace: a ballot is missing')
 }
 
@@ -33,7 +33,7 @@ export function asBallot(value: unknown): Ballot | undefined {
 }
 
 /** A committed verdict's position and attempt; of any other verdict, undefined. */
-export function commitOf(
+export function readCommit(
   event: TraceEvent,
 ): { readonly position: number; readonly attempt: number } | undefined {
   const { verdict } = event

@@ -109,7 +109,7 @@ export class TriggerChecker {
   get behind(): readonly string[] {
     return [...this.#shards].flatMap(([shard, { cells, offset }]) => {
       const last = cells.at(-1)
-      const after = numberOf(offset, 'after')
+      const after = readField(offset, 'after')
       return last === undefined || after >= last ? [] : [`${shard}: ${after} of ${last}`]
     })
   }
@@ -119,7 +119,7 @@ export class TriggerChecker {
   }
 
   onEffect({ group, transaction }: ModelEffect): void {
-    const context = this.#contextOf(group)
+    const context = this.#findContext(group)
     if (context === undefined) return
     const rows = transaction.mutations.flatMap(({ key, slots }) => {
       // Entries of indexes have numbers in their keys; rows that matter here have none.
@@ -128,7 +128,7 @@ export class TriggerChecker {
       if (found === undefined) return []
       const stored = this.#parts.model.of(group).rows.get(latin1(key))
       const row = stored && decodeRow(found.table, found.values, stored.value)
-      return [{ table: found.table.name, key: fieldsOf(found.table.key, found.values), row }]
+      return [{ table: found.table.name, key: zipFields(found.table.key, found.values), row }]
     })
     // The offset comes last: it may pass cells that its own transaction marks.
     for (const one of rows) if (one.table !== 'TriggerOffset') this.#onRow(one)
@@ -210,9 +210,9 @@ export class TriggerChecker {
     if (key['datastore'] !== this.#parts.datastore) return
     if (key['column'] !== this.#parts.column) return
     const name = JSON.stringify(key)
-    const { cells } = this.#of(numberOf(key, 'shard'))
+    const { cells } = this.#of(readField(key, 'shard'))
     if (row === undefined) return this.#onPurged(cells, name)
-    const addedId = numberOf(row, 'added_id')
+    const addedId = readField(row, 'added_id')
     this.#addedIds.set(name, addedId)
     if (!cells.includes(addedId)) cells.push(addedId)
   }
@@ -230,8 +230,8 @@ export class TriggerChecker {
 
   #onMarked(key: Fields, row: Fields | undefined): void {
     if (!this.#isOwn(key)) return
-    const { marked, passed } = this.#of(numberOf(key, 'shard'))
-    const addedId = numberOf(key, 'added_id')
+    const { marked, passed } = this.#of(readField(key, 'shard'))
+    const addedId = readField(key, 'added_id')
     if (row === undefined) return void marked.delete(addedId)
     if (!marked.has(addedId)) this.marks += 1
     marked.add(addedId)
@@ -240,18 +240,18 @@ export class TriggerChecker {
 
   #onOffset(key: Fields, row: Fields | undefined): void {
     if (!this.#isOwn(key)) return
-    const shard = numberOf(key, 'shard')
+    const shard = readField(key, 'shard')
     const facts = this.#of(shard)
     const before = facts.offset
     facts.offset = row
-    const after = numberOf(row, 'after')
-    const isBack = after < numberOf(before, 'after')
-    if (isBack && numberOf(row, 'revision') > numberOf(before, 'revision')) {
+    const after = readField(row, 'after')
+    const isBack = after < readField(before, 'after')
+    if (isBack && readField(row, 'revision') > readField(before, 'revision')) {
       facts.replays += 1
       for (const id of [...facts.handled]) if (id > after) facts.handled.delete(id)
       this.replays += 1
     }
-    const marked = numberOf(row, 'marked')
+    const marked = readField(row, 'marked')
     const count = 'The count of marked cells in an offset is not that of their rows.'
     const rows = facts.marked.size
     this.#check(marked === rows, 'TRIG-7', count, { shard, marked, rows })
@@ -262,9 +262,9 @@ export class TriggerChecker {
       'An offset is behind a cell that was neither handled nor marked.',
       { shard, after, passed },
     )
-    const [old, now] = [numberOf(before, 'generation'), numberOf(row, 'generation')]
-    const isByHand = numberOf(row, 'revision') > numberOf(before, 'revision')
-    const isGoingOn = after >= numberOf(before, 'after') || isByHand
+    const [old, now] = [readField(before, 'generation'), readField(row, 'generation')]
+    const isByHand = readField(row, 'revision') > readField(before, 'revision')
+    const isGoingOn = after >= readField(before, 'after') || isByHand
     const isOwned = before === undefined || now > old || row?.['owner'] === before['owner']
     this.#check(
       now >= old && isOwned && isGoingOn,
@@ -276,7 +276,7 @@ export class TriggerChecker {
 
   #onService(key: Fields, row: Fields | undefined): void {
     if (key['service'] !== this.#parts.service) return
-    for (const [first, last, owner, generation] of runsOf(row)) {
+    for (const [first, last, owner, generation] of readRuns(row)) {
       for (let shard = first; shard <= last; shard++) {
         const before = this.#holders.get(shard)
         const isSame = before?.owner === owner && before.generation === generation
@@ -296,10 +296,10 @@ export class TriggerChecker {
 
   #onTrigger(key: Fields, row: Fields | undefined): void {
     if (!this.#isOwn(key) || row === undefined) return
-    this.toldMarked = numberOf(row, 'marked')
-    const over = numberOf(row, 'marked') - numberOf(row, 'forgiven')
+    this.toldMarked = readField(row, 'marked')
+    const over = readField(row, 'marked') - readField(row, 'forgiven')
     this.#check(
-      row['state'] !== 'running' || over <= numberOf(row, 'marks_max'),
+      row['state'] !== 'running' || over <= readField(row, 'marks_max'),
       'TRIG-6',
       'A trigger runs with more marked cells than its threshold.',
       row,
@@ -312,11 +312,11 @@ export class TriggerChecker {
     this.#missed.set(String(key['worker']), this.#generation)
   }
 
-  #contextOf(group: string): GroupContext | undefined {
+  #findContext(group: string): GroupContext | undefined {
     if (this.#contexts.has(group)) return this.#contexts.get(group)
     const found = rootOfGroup(schema, groupOfBytes(fromLatin1(group)))
     const context =
-      found && groupContext(schema, found.root, fieldsOf(found.root.key, found.values))
+      found && groupContext(schema, found.root, zipFields(found.root.key, found.values))
     this.#contexts.set(group, context)
     return context
   }
@@ -347,17 +347,20 @@ function isDone({ handled, marked }: ShardFacts, addedId: number): boolean {
   return handled.has(addedId) || marked.has(addedId)
 }
 
-function fieldsOf(parts: readonly { readonly name: string }[], values: readonly unknown[]): Fields {
+function zipFields(
+  parts: readonly { readonly name: string }[],
+  values: readonly unknown[],
+): Fields {
   return Object.fromEntries(parts.map(({ name }, place) => [name, values[place]]))
 }
 
-function numberOf(row: Fields | undefined, name: string): number {
+function readField(row: Fields | undefined, name: string): number {
   const value = row?.[name]
   return typeof value === 'number' ? value : 0
 }
 
 /** Runs of an assignment: first and last shard, their worker, and its generation. */
-function runsOf(row: Fields | undefined): [number, number, string, number][] {
+function readRuns(row: Fields | undefined): [number, number, string, number][] {
   const assignment = row?.['assignment']
   if (typeof assignment !== 'object' || assignment === null) return []
   const { workers, runs } = Object.fromEntries(Object.entries(assignment))

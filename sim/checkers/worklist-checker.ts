@@ -2,7 +2,7 @@
  * QUE-5 on every data disk: a group with a row under a topic is listed under it there. Whether it
  *       is listed in vain is not looked at: that only costs a look.
  */
-import { topicTextOf } from '../../src/group/worklist-key.ts'
+import { findTopicText } from '../../src/group/worklist-key.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import type { Put } from '../../src/ports/storage.ts'
 import { groupIn, rowIn } from './data-disks.ts'
@@ -67,7 +67,7 @@ export class WorklistChecker {
 /** The listing that a group's row asks for, when it is on a worklist. */
 function noteRow({ rows }: WorklistOnDisk, key: Uint8Array, value: unknown): string | undefined {
   const found = rowIn(key)
-  const topic = found && topicTextOf(found.row)
+  const topic = found && findTopicText(found.row)
   if (found === undefined || topic === undefined) return undefined
   const { row } = found
   const listing = `${listingText}${topic}${groupIn(key, found.end)}`

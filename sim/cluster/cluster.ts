@@ -21,7 +21,7 @@ import { Judge } from '../checkers/judge.ts'
 import { checkMended } from '../checkers/journal-checker.ts'
 import { Referee } from '../checkers/referee.ts'
 import { Coverage } from '../coverage.ts'
-import { aroundNodes, outgoing, setsOf } from './endpoints.ts'
+import { aroundNodes, outgoing, buildSets } from './endpoints.ts'
 import type { Fault } from '../faults/fault.ts'
 import { httpCodec, type HttpFrame } from './http-wire.ts'
 import { LeaseWatch } from './lease-watch.ts'
@@ -82,9 +82,9 @@ export interface ClusterParts<P extends Program, ClientFrame> {
   killClient(client: string, downMicros: number): void
   pauseClient(client: string, lengthMicros: number): void
   /** What this node counts on of leases, and has granted; undefined: nothing any more. */
-  leasesOf(program: P): ObservedLeases | undefined
+  readLeases(program: P): ObservedLeases | undefined
   /** Its knowledge of the others' clocks. */
-  clocksOf(program: P): Pick<PeerClocks, 'held' | 'isAwaited'>
+  readClocks(program: P): Pick<PeerClocks, 'held' | 'isAwaited'>
 }
 
 export interface Traffic {
@@ -113,7 +113,7 @@ const betweenNodes: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
   ...(['digest-request', 'digest', 'clock', 'renew', 'renewed', 'slow'] as const),
 ])
 
-function ofGroups({ messages }: PeerFrame): number {
+function countGroupMessages({ messages }: PeerFrame): number {
   let count = 0
   for (const { kind } of messages) if (!betweenNodes.has(kind)) count += 1
   return count
@@ -169,7 +169,7 @@ export class Cluster<P extends Program, ClientFrame> {
     this.world = world
     const { coverage } = this
     this.referee = new Referee(() => world.nowMicros, parts.rules)
-    this.placement = placementOver(setsOf(options.nodeCount, options.setCount))
+    this.placement = placementOver(buildSets(options.nodeCount, options.setCount))
     const names = this.placement.nodes
     const { watch } = parts
     const narrator = watch && new Narrator(() => world.nowMicros, watch)
@@ -198,7 +198,7 @@ export class Cluster<P extends Program, ClientFrame> {
     this.hosts = names.map((name, index) => this.#makeHost(name, index))
     this.#leases = new LeaseWatch({
       ...{ hosts: this.hosts, checker: judge.log, coverage },
-      leasesOf: (program: P) => parts.leasesOf(program),
+      readLeases: (program: P) => parts.readLeases(program),
     })
     judge.onVisible = (...visible) => this.#leases.onVisible(...visible)
     this.load = new Load(world)
@@ -206,7 +206,7 @@ export class Cluster<P extends Program, ClientFrame> {
       new Map(
         this.hosts.map(({ name, disks }) => [name, { log: disks.log.disk, data: disks.data.disk }]),
       ),
-      setsOf(options.nodeCount, options.setCount),
+      buildSets(options.nodeCount, options.setCount),
     )
     this.nemesis = new Nemesis({
       ...{ ...common, faults, victims: this.hosts, atlas: this.atlas, load: this.load },
@@ -292,7 +292,7 @@ export class Cluster<P extends Program, ClientFrame> {
     const hasLeases = this.#parts.options.limits.leaseMs > 0
     return {
       onSent: (from, to, frame, bytes) => {
-        const messages = ofGroups(frame)
+        const messages = countGroupMessages(frame)
         this.#traffic.messages += messages
         this.#traffic.renewals += renewalsIn(frame)
         if (messages > 0) this.#traffic.bytes += bytes
@@ -300,7 +300,7 @@ export class Cluster<P extends Program, ClientFrame> {
       },
       onDelivered: (from, to, frame, sentMicros) => {
         const isLate = this.world.nowMicros - sentMicros > latecomerMicros
-        if (isLate && ofGroups(frame) > 0) this.#traffic.latecomers += 1
+        if (isLate && countGroupMessages(frame) > 0) this.#traffic.latecomers += 1
         judge.onFrameDelivered(from, to, frame)
       },
       onHandled: (to, { messages }) => {
@@ -312,7 +312,7 @@ export class Cluster<P extends Program, ClientFrame> {
 
   /** What a node dates requests by, without its noticing; undefined until it is open. */
   #heldWall({ program, reading }: NodeHost<P>): number | undefined {
-    return program && reading && this.#parts.clocksOf(program).held(reading)
+    return program && reading && this.#parts.readClocks(program).held(reading)
   }
 
   /**
@@ -323,7 +323,7 @@ export class Cluster<P extends Program, ClientFrame> {
     if (program === undefined || reading === undefined) return
     const set = placement.setOfNode(nodeId(name))
     if (placement.nodesOf(set).length < 3) return
-    const clocks = this.#parts.clocksOf(program)
+    const clocks = this.#parts.readClocks(program)
     judge.clocks.onSeen(name, reading.now, {
       isReady: () => !clocks.isAwaited(reading.now),
       held: (wall) => clocks.held({ ...reading, wall }),
@@ -333,7 +333,7 @@ export class Cluster<P extends Program, ClientFrame> {
   /** A node would not start, or stopped by itself: what its operator, or its daemon, would do. */
   #tend(host: NodeHost<P>, error: unknown): void {
     const { world, coverage, atlas } = this
-    const treatment = atlas.treatmentOf(host.name, error)
+    const treatment = atlas.classifyError(host.name, error)
     if (treatment === 'unexpected') return world.fail(error)
     coverage.count(`node: ${treatment}`)
     this.#tended += 1

@@ -20,7 +20,7 @@ import type { StoredLogPage } from '../../src/cells/operation.ts'
 import type { Outcome } from '../../src/base/problem.ts'
 import type { ClientFrame } from '../../src/wire/client/client-message.ts'
 import type { Node } from '../../src/node/compose.ts'
-import { seenOf, textOf } from '../workloads/cell-reads.ts'
+import { toSeen, encodeBody } from '../workloads/cell-reads.ts'
 import { datastore } from '../workloads/cell-workload.ts'
 import { RowSum } from '../checkers/row-sum.ts'
 import type { Cluster } from './cluster.ts'
@@ -70,8 +70,8 @@ export class Comparison {
       // Inspects all groups in one turn, which no real caller would do.
       host.overlookTurn()
       for (const group of judge.book.groups) {
-        if (!this.#cluster.holds(host.name, groupOf(group))) continue
-        this.#begin(host, (program) => this.#inspect(host, program, groupOf(group)))
+        if (!this.#cluster.holds(host.name, toGroup(group))) continue
+        this.#begin(host, (program) => this.#inspect(host, program, toGroup(group)))
       }
       this.#begin(host, (program) => this.#readAllBack(host, program))
     }
@@ -105,7 +105,7 @@ export class Comparison {
   inspect(node: string, group: string): void {
     const host = this.#cluster.hosts.find((one) => one.name === node)
     if (host !== undefined) {
-      this.#begin(host, (program) => this.#inspect(host, program, groupOf(group)))
+      this.#begin(host, (program) => this.#inspect(host, program, toGroup(group)))
     }
   }
 
@@ -181,7 +181,7 @@ export class Comparison {
       checker.onShardRead(
         shard,
         { after, limit },
-        cells.map((one) => seenOf(cellOf(one))),
+        cells.map((one) => toSeen(toCell(one))),
         info,
       )
       if (cells.length < limit) return
@@ -214,7 +214,7 @@ export class Comparison {
     const { judge, inService, atlas } = this.#cluster
     const closed = inService.filter((host) => host.program === undefined)
     const forgetful = inService.filter((host) => atlas.isForgetful(host.name))
-    const groups = judge.book.groups.flatMap((group) => this.#laggardsOf(group))
+    const groups = judge.book.groups.flatMap((group) => this.#findLaggards(group))
     const waiting = this.#buffered(bufferTopic).length
     return [
       ...(waiting === 0 ? [] : [`${waiting} cells wait in buffers`]),
@@ -225,16 +225,16 @@ export class Comparison {
     ]
   }
 
-  #laggardsOf(group: string): string[] {
+  #findLaggards(group: string): string[] {
     const { judge, inService } = this.#cluster
     const { position } = judge.model.of(group)
     const name = Buffer.from(group, 'latin1').toString('hex').slice(-8)
     const open = this.#openPositions(group)
     const holes = open === 0 ? [] : [`${name}: ${open} open positions above ${position}`]
     const behind = inService.flatMap((host) => {
-      if (!this.#cluster.holds(host.name, groupOf(group))) return []
+      if (!this.#cluster.holds(host.name, toGroup(group))) return []
       const applied = judge.log.appliedPosition(host.name, group)
-      const drained = judge.disks.positionOf(host.name, group)
+      const drained = judge.disks.findPosition(host.name, group)
       if (applied === position && drained === position) return []
       return [`${name}: ${host.name} applied ${applied}, drained ${drained} of ${position}`]
     })
@@ -253,7 +253,7 @@ export class Comparison {
     const { judge, inService, atlas } = this.#cluster
     const sound = inService.filter((host) => atlas.isSound(host.name)).map((host) => host.name)
     const { position } = judge.model.of(group)
-    const views = judge.book.positionsOf(group)
+    const views = judge.book.listPositions(group)
     return views.filter(
       (view) =>
         view.position > position &&
@@ -264,14 +264,14 @@ export class Comparison {
 
 function rejectedName([key, value]: readonly [Uint8Array, Uint8Array]): string {
   const { rowKey, column, refKey, body } = decodeRejected(key, value)
-  return [rowKey, column, refKey, textOf(unpackBody(body) ?? null)].join(' ')
+  return [rowKey, column, refKey, encodeBody(unpackBody(body) ?? null)].join(' ')
 }
 
-function groupOf(group: string): GroupId {
+function toGroup(group: string): GroupId {
   return groupOfBytes(fromLatin1(group))
 }
 
-function cellOf(stored: StoredCell): Cell {
+function toCell(stored: StoredCell): Cell {
   return { ...stored, body: unpackBody(stored.body) ?? null }
 }
 

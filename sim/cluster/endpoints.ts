@@ -6,7 +6,7 @@ export function nodeName(index: number): NodeId {
 }
 
 /** The nodes of each replica set: as many in each as in the others, one more in the first ones. */
-export function setsOf(nodeCount: number, setCount = 1): readonly (readonly NodeId[])[] {
+export function buildSets(nodeCount: number, setCount = 1): readonly (readonly NodeId[])[] {
   const names = Array.from({ length: nodeCount }, (_, i) => nodeName(i))
   const sizes = Array.from({ length: setCount }, (_, set) =>
     Math.ceil((nodeCount - set) / setCount),
@@ -20,12 +20,12 @@ export function outgoing(node: string, life: number): string {
 }
 
 /** An endpoint of its own for each life of a client, as each connection has one at a node. */
-export function endpointOf(client: string, life: number): string {
+export function nameEndpoint(client: string, life: number): string {
   return life === 1 ? client : `${client}~${life}`
 }
 
 /** The client or node whose endpoint this is: what faults name. */
-export function placeOf(endpoint: string): string {
+export function findPlace(endpoint: string): string {
   const end = endpoint.indexOf('~')
   return end < 0 ? endpoint : endpoint.slice(0, end)
 }

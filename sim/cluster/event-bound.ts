@@ -10,7 +10,7 @@ const busyEventsMax = 3_000_000
  * of a busy run, though nothing is wrong. So they come on top. Nodes that are away, and other
  * replica sets, get none.
  */
-export function eventsMaxOf({ nodeCount, faultRates, limits }: SwarmOptions): number {
+export function computeEventsMax({ nodeCount, faultRates, limits }: SwarmOptions): number {
   const beats = Math.ceil(faultRates.quietMicros / (1_000 * limits.heartbeatMs))
   return busyEventsMax + beats * nodeCount * nodeCount
 }

@@ -18,7 +18,7 @@ import type { Referee } from '../checkers/referee.ts'
 import { ownError } from '../checkers/own-error-checker.ts'
 import { createClock } from '../world/clock.ts'
 import type { Coverage } from '../coverage.ts'
-import { endpointOf, gatewayNames } from './endpoints.ts'
+import { nameEndpoint, gatewayNames } from './endpoints.ts'
 import type { GatewayOptions } from './gateway-draw.ts'
 import { HttpCaller } from '../workloads/http-caller.ts'
 import { answered, type HttpFrame, type HttpHandler } from './http-wire.ts'
@@ -161,7 +161,7 @@ export class Gateways {
   #bringUp(name: string, life: number): void {
     const { world, nodes, nodeNetwork, httpNetwork, options } = this.#parts
     if (options === undefined) return
-    const process = new SimProcess(world, endpointOf(name, life))
+    const process = new SimProcess(world, nameEndpoint(name, life))
     const random = world.random.fork(`gateway ${process.name}`)
     const skew = { offsetMicros: 0, driftPpm: 0, timerLatenessMicros: 0 }
     const clock = createClock(process, skew, random.fork('clock'))

@@ -18,7 +18,7 @@ export interface LeaseWatchParts<P extends Program> {
   readonly checker: Pick<LogChecker, 'onLeaseSeen' | 'onUnlistedSeen'>
   readonly coverage: Coverage
   /** Undefined: the program has stopped, and serves nothing. */
-  leasesOf(program: P): ObservedLeases | undefined
+  readLeases(program: P): ObservedLeases | undefined
 }
 
 /** A node at one moment. */
@@ -43,7 +43,7 @@ export class LeaseWatch<P extends Program> {
     const atMicros = this.#moment()
     for (const host of hosts) {
       const { name } = host
-      const leases = name === node ? undefined : this.#leasesOf(host)
+      const leases = name === node ? undefined : this.#readLeases(host)
       if (leases === undefined) continue
       const reading = host.readingAt(atMicros)
       const through = leases.leasedThrough(groupOfBytes(fromLatin1(group)), reading)
@@ -70,7 +70,7 @@ export class LeaseWatch<P extends Program> {
   /** Undefined when it is down, or has stopped. */
   #see(name: string, atMicros: number): Seen | undefined {
     const { id, host } = present(this.#byName.get(name), 'lease-watch: a node of the cluster')
-    const leases = this.#leasesOf(host)
+    const leases = this.#readLeases(host)
     return leases && { id, leases, reading: host.readingAt(atMicros) }
   }
 
@@ -96,7 +96,7 @@ export class LeaseWatch<P extends Program> {
     if (looks > 0) coverage.count('registration looked at', looks)
   }
 
-  #leasesOf({ program }: Host<P>): ObservedLeases | undefined {
-    return program && this.#parts.leasesOf(program)
+  #readLeases({ program }: Host<P>): ObservedLeases | undefined {
+    return program && this.#parts.readLeases(program)
   }
 }

@@ -76,7 +76,7 @@ const fieldsLeftOut: readonly string[] = ['group', 'position', 'epoch']
 
 export function describeFields(fields: Readonly<Record<string, unknown>>): string {
   const { group, position } = fields
-  const place = typeof group === 'string' ? [placeOf(group, position)] : []
+  const place = typeof group === 'string' ? [describePlace(group, position)] : []
   const words = Object.entries(fields)
     .filter(([name, value]) => !fieldsLeftOut.includes(name) && value !== undefined)
     .map(([name, value]) => `${name}=${describeValue(value)}`)
@@ -84,7 +84,7 @@ export function describeFields(fields: Readonly<Record<string, unknown>>): strin
 }
 
 function describeValue(value: unknown): string {
-  if (value instanceof Uint8Array) return markOf(value)
+  if (value instanceof Uint8Array) return digestValue(value)
   if (Array.isArray(value)) return `[${value.length}]`
   if (typeof value !== 'object' || value === null) return String(value)
   const ballot = asBallot(value)
@@ -94,12 +94,12 @@ function describeValue(value: unknown): string {
 }
 
 /** The end of its key tells groups of one run apart. */
-function placeOf(group: string, position: unknown): string {
+function describePlace(group: string, position: unknown): string {
   const name = Buffer.from(group, 'latin1').toString('hex').slice(-8)
   return typeof position === 'number' ? `${name}#${position}` : name
 }
 
 /** Equal values have equal marks. */
-export function markOf(value: Uint8Array): string {
+export function digestValue(value: Uint8Array): string {
   return `${crc32(value).toString(16)}/${value.length}`
 }

@@ -170,7 +170,7 @@ export class NodeHost<P extends Program> {
     const random = world.random.fork(`${name} start ${this.#starts}`)
     onStart()
     const clock = createClock(process, skew, random.fork('clock'), this.machine)
-    const trace = this.#traceOf(process)
+    const trace = this.#makeTrace(process)
     let hasFailed = false
     const fail = (reason: unknown): void => {
       hasFailed = true
@@ -283,7 +283,7 @@ export class NodeHost<P extends Program> {
     }
   }
 
-  #traceOf(process: SimProcess): Trace {
+  #makeTrace(process: SimProcess): Trace {
     const { world, coverage, name, onTrace } = this.#parts
     return {
       emit(event) {

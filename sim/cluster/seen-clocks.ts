@@ -2,7 +2,7 @@
 import type { SeenClock } from '../checkers/clock-checker.ts'
 import { epochMicros } from '../world/clock.ts'
 import type { SimCluster } from './comparison.ts'
-import { setsOf } from './endpoints.ts'
+import { buildSets } from './endpoints.ts'
 import type { SwarmOptions } from '../swarm.ts'
 
 type Host = SimCluster['hosts'][number]
@@ -19,7 +19,7 @@ export async function lookAtClocks(
   setCount: number | undefined,
   leadMsMax: number,
 ): Promise<void> {
-  const seen = seenClocks(hosts, setsOf(hosts.length, setCount))
+  const seen = seenClocks(hosts, buildSets(hosts.length, setCount))
   const isOver = (): boolean => referee.violations.length > 0
   const isKnown = (): boolean => seen.every((of) => judge.clocks.isWell(of(), leadMsMax))
   await world.run(() => isOver() || isKnown(), world.nowMicros + clocksMicros)
@@ -35,13 +35,13 @@ export function nodesInTime(
   { world, hosts, inService }: SimCluster,
   { setCount, limits }: Pick<SwarmOptions, 'setCount' | 'limits'>,
 ): readonly string[] {
-  const sets: readonly (readonly string[])[] = setsOf(hosts.length, setCount)
+  const sets: readonly (readonly string[])[] = buildSets(hosts.length, setCount)
   const names: readonly string[] = inService.map(({ name }) => name)
   const isWhole = (node: string): boolean =>
     sets.some((set) => set.includes(node) && set.every((one) => names.includes(one)))
   const wall = epochMicros + world.nowMicros
   const isRight = (host: Host): boolean =>
-    seenClockOf(host).every(({ held }) => Math.abs(held - wall) <= limits.clockLeadMsMax * 1_000)
+    readSeenClock(host).every(({ held }) => Math.abs(held - wall) <= limits.clockLeadMsMax * 1_000)
   return inService.filter((host) => isWhole(host.name) || isRight(host)).map(({ name }) => name)
 }
 
@@ -54,12 +54,12 @@ function seenClocks(
   sets: readonly (readonly string[])[],
 ): readonly (() => readonly SeenClock[])[] {
   return sets.map((set) => () => {
-    const all = hosts.filter(({ name }) => set.includes(name)).flatMap(seenClockOf)
+    const all = hosts.filter(({ name }) => set.includes(name)).flatMap(readSeenClock)
     return all.length === set.length ? all : []
   })
 }
 
-function seenClockOf({ name, reading, program }: Host): SeenClock[] {
+function readSeenClock({ name, reading, program }: Host): SeenClock[] {
   if (reading === undefined || program === undefined) return []
   const { clocks } = program.replica
   const { isClockAhead, isClockBehind } = clocks.status(reading)

@@ -1,6 +1,6 @@
 /** `sim mutants`: planted bugs, each of which must be found. */
 import { mapConcurrently } from '../../src/base/concurrency.ts'
-import { medianOf } from '../median.ts'
+import { computeMedian } from '../median.ts'
 import type { Mutant } from '../mutants/mutant.ts'
 import { hunt, type HuntOptions, type HuntResult } from '../mutants/mutant-hunt.ts'
 import { mutants } from '../mutants/mutants.ts'
@@ -53,10 +53,10 @@ async function runMutants(flags: MutantFlags): Promise<number> {
   const { only, jobs } = flags
   const chosen = mutants.filter((mutant) => only === undefined || only.includes(mutant.id))
   const ending = new Ending()
-  const results = await huntAll(chosen, { ...optionsOf(flags), signal: ending.signal }, jobs)
+  const results = await huntAll(chosen, { ...toHuntOptions(flags), signal: ending.signal }, jobs)
   ending.forget()
   const found = results.filter((result) => result.isAsExpected).length
-  const medianEvents = medianOf(results.flatMap(({ events }) => events ?? []))
+  const medianEvents = computeMedian(results.flatMap(({ events }) => events ?? []))
   const left = chosen.map(({ id }) => id).filter((id) => results.every((one) => one.id !== id))
   const summary = { found, total: results.length, medianEvents, left }
   if (flags.json) print(JSON.stringify({ ...summary, mutants: results }))
@@ -65,7 +65,7 @@ async function runMutants(flags: MutantFlags): Promise<number> {
   return found === results.length ? 0 : exitCodes.crash
 }
 
-function optionsOf(flags: MutantFlags): Omit<HuntOptions, 'signal'> {
+function toHuntOptions(flags: MutantFlags): Omit<HuntOptions, 'signal'> {
   const { seeds, seconds, quick, shrinkSeconds, keep } = flags
   return {
     ...seeds,

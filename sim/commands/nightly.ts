@@ -11,7 +11,7 @@ import { describeExplanation, explain } from '../scenarios/explain.ts'
 import { describeFailure, mergeFailures } from '../failures.ts'
 import { exitCodes, replayLine, type RunResult } from '../result.ts'
 import { drawPlan } from '../run.ts'
-import { describeSize, scenarioOf, sizeOf } from '../scenarios/scenario.ts'
+import { describeSize, buildScenario, measureScenario } from '../scenarios/scenario.ts'
 import { shrink } from '../scenarios/shrink.ts'
 import { Ending } from './ending.ts'
 import { parseCount, parseJobs, parseTime, print, refuse, say, type AddCommand } from './flags.ts'
@@ -140,10 +140,10 @@ async function keepShrunk(
   line.end()
   // A failure of only the second run, or by a worker's end, cannot be shrunk.
   if (shrunk === undefined) return
-  const scenario = scenarioOf(`seed ${found.seed}`, shrunk.plan, shrunk.result)
+  const scenario = buildScenario(`seed ${found.seed}`, shrunk.plan, shrunk.result)
   await writeScenario(`${path}.json`, scenario)
   const explanation = await explain(scenario)
   if (explanation === undefined) return
   await writeFile(`${path}.txt`, `${describeExplanation(explanation)}\n`)
-  say(`${path}.json: ${describeSize(sizeOf(shrunk.plan))}`)
+  say(`${path}.json: ${describeSize(measureScenario(shrunk.plan))}`)
 }

@@ -5,7 +5,7 @@ import {
   describeSize,
   isAsExpected,
   runScenario,
-  sizeOf,
+  measureScenario,
   type Scenario,
 } from '../scenarios/scenario.ts'
 import { print, refuse, say, type AddCommand } from './flags.ts'
@@ -43,14 +43,14 @@ function describeReplay(scenario: Scenario, result: RunResult): string {
   const { name, plan, expect } = scenario
   const { outcome, hash, events, commits, simulatedSeconds, violations } = result
   return [
-    `${name}: ${describeSize(sizeOf(plan))}`,
+    `${name}: ${describeSize(measureScenario(plan))}`,
     `${outcome}, hash ${hash}, ${events} steps, ${commits} commits, ${simulatedSeconds.toFixed(1)} simulated s`,
     ...violations.map(describeViolation),
-    verdictOf(expect, result),
+    describeVerdict(expect, result),
   ].join('\n')
 }
 
-function verdictOf(expect: Scenario['expect'], result: RunResult): string {
+function describeVerdict(expect: Scenario['expect'], result: RunResult): string {
   const expected = [expect.outcome, expect.rule].filter((word) => word !== undefined).join(' ')
   if (!isAsExpected(expect, result)) return `not as expected: this was to be ${expected}`
   if (expect.hash === undefined) return 'as expected'

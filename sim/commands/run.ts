@@ -28,7 +28,7 @@ import {
   type AddCommand,
   type SeedRange,
 } from './flags.ts'
-import { flagsOf, type Switches } from '../faults/swarm-faults.ts'
+import { toFlags, type Switches } from '../faults/swarm-faults.ts'
 
 interface RunFlags {
   readonly seed?: number
@@ -46,7 +46,7 @@ interface RunFlags {
   readonly without?: readonly string[]
 }
 
-function switchesOf({ faults, without }: RunFlags): Switches {
+function toSwitches({ faults, without }: RunFlags): Switches {
   return { only: faults, without }
 }
 
@@ -93,7 +93,7 @@ async function run(flags: RunFlags): Promise<number> {
 
 async function runOne(flags: RunFlags, seed: number): Promise<number> {
   const { rules } = flags
-  const switches = switchesOf(flags)
+  const switches = toSwitches(flags)
   const watch = (line: string): void => void process.stderr.write(`${line}\n`)
   let told: History = []
   const onHistory = (history: History): void => void (told = history)
@@ -134,7 +134,7 @@ function describeResult(result: RunResult, switches: Switches): string {
     `seed ${seed}: ${outcome}, hash ${hash}, ${figures}, ${wallSeconds.toFixed(2)} s`,
     ...result.violations.map(describeViolation),
   ]
-  if (outcome !== 'clean') lines.push(`replay: ${replayLine(seed, flagsOf(switches))}`)
+  if (outcome !== 'clean') lines.push(`replay: ${replayLine(seed, toFlags(switches))}`)
   return lines.join('\n')
 }
 
@@ -153,7 +153,7 @@ async function runMany(flags: RunFlags, seeds: SeedRange): Promise<number> {
     check: flags.check,
     stopAtFailure: flags.stop,
     rules: flags.rules,
-    switches: switchesOf(flags),
+    switches: toSwitches(flags),
     onResult: (result, done) => {
       if (result.outcome !== 'clean') failed += 1
       bar?.update(done, { failed })
@@ -162,17 +162,17 @@ async function runMany(flags: RunFlags, seeds: SeedRange): Promise<number> {
   })
   bar?.stop()
   ending.forget()
-  const left = leftOf(seeds, summary)
+  const left = describeLeft(seeds, summary)
   if (left !== undefined && !flags.json && !flags.stop) say(`go on with --seeds ${left}`)
-  if (flags.json) print(JSON.stringify({ ...summaryAsJson(summary, switchesOf(flags)), left }))
-  else if (!flags.jsonLines) print(describeSummary(summary, switchesOf(flags)))
+  if (flags.json) print(JSON.stringify({ ...summaryAsJson(summary, toSwitches(flags)), left }))
+  else if (!flags.jsonLines) print(describeSummary(summary, toSwitches(flags)))
   // An interrupted campaign may have finished no seed, and is not judged by that.
   if (summary.failed.length === 0 && ending.by !== undefined) return ending.exitCode
   return exitCodes[outcomeOf(summary)]
 }
 
 /** Seeds are dealt in order, and those under way are waited for. */
-function leftOf({ from, to }: SeedRange, { seeds }: CampaignSummary): string | undefined {
+function describeLeft({ from, to }: SeedRange, { seeds }: CampaignSummary): string | undefined {
   return from + seeds > to ? undefined : `${from + seeds}..${to}`
 }
 
@@ -188,7 +188,7 @@ function summaryAsJson(summary: CampaignSummary, switches: Switches): object {
       violations,
       hash,
       wallSeconds,
-      replay: replayLine(seed, flagsOf(switches)),
+      replay: replayLine(seed, toFlags(switches)),
     })),
   }
 }
@@ -201,7 +201,7 @@ function describeSummary(summary: CampaignSummary, switches: Switches): string {
   )
   return [
     ...failed.flatMap(({ seed, outcome, violations }) => [
-      `seed ${seed}: ${outcome}; replay: ${replayLine(seed, flagsOf(switches))}`,
+      `seed ${seed}: ${outcome}; replay: ${replayLine(seed, toFlags(switches))}`,
       ...violations.slice(0, 2).map((one) => `  ${describeViolation(one)}`),
     ]),
     `in how many seeds: ${shares.join(', ')}`,

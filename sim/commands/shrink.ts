@@ -1,6 +1,11 @@
 /** `sim shrink`: makes a failing seed or scenario small, and writes it down. */
 import { drawPlan, type RunPlan } from '../run.ts'
-import { describeSize, scenarioOf, sizeOf, type Scenario } from '../scenarios/scenario.ts'
+import {
+  describeSize,
+  buildScenario,
+  measureScenario,
+  type Scenario,
+} from '../scenarios/scenario.ts'
 import { shrink, type Shrunk } from '../scenarios/shrink.ts'
 import { parseCount, parseRule, parseTime, print, refuse, type AddCommand } from './flags.ts'
 import { ProgressLine } from './progress-line.ts'
@@ -45,7 +50,7 @@ async function shrinkCommand(flags: ShrinkFlags): Promise<number> {
   const { seed, file, output, json, time } = flags
   if ((seed === undefined) === (file === undefined)) return refuse('give --seed N or --file FILE')
   const source =
-    file === undefined ? ofSeed(seed ?? 0, flags.rules) : await ofFile(file, flags.rules)
+    file === undefined ? fromSeed(seed ?? 0, flags.rules) : await fromFile(file, flags.rules)
   if (typeof source === 'string') return refuse(source)
   if (file !== undefined && (await isSameFile(output, file))) {
     return refuse(`${output} is the scenario that is read; name another file`)
@@ -69,9 +74,13 @@ async function shrinkCommand(flags: ShrinkFlags): Promise<number> {
   line.end()
   if (shrunk === undefined)
     return refuse(`${source.name} does not fail: there is nothing to shrink`)
-  const scenario = withRules(scenarioOf(source.name, shrunk.plan, shrunk.result), source.rules)
+  const scenario = withRules(buildScenario(source.name, shrunk.plan, shrunk.result), source.rules)
   await writeScenario(output, scenario)
-  const summary = { ...sizeOf(shrunk.plan), runs: shrunk.runs, isMinimal: shrunk.isMinimal }
+  const summary = {
+    ...measureScenario(shrunk.plan),
+    runs: shrunk.runs,
+    isMinimal: shrunk.isMinimal,
+  }
   if (json) print(JSON.stringify({ file: output, expect: scenario.expect, ...summary }))
   else print(describeShrunk(scenario, shrunk, output))
   return 0
@@ -80,19 +89,19 @@ async function shrinkCommand(flags: ShrinkFlags): Promise<number> {
 function describeShrunk({ expect, plan }: Scenario, shrunk: Shrunk, output: string): string {
   const { runs, isMinimal } = shrunk
   const end = isMinimal ? '' : '\nthe time was up: shrink the file again to go on'
-  return `${output}: ${describeSize(sizeOf(plan))}, after ${runs} runs\n${expect.rule ?? ''}: ${expect.sentence ?? ''}${end}`
+  return `${output}: ${describeSize(measureScenario(plan))}, after ${runs} runs\n${expect.rule ?? ''}: ${expect.sentence ?? ''}${end}`
 }
 
 function withRules(scenario: Scenario, rules: readonly string[] | undefined): Scenario {
   return rules === undefined ? scenario : { ...scenario, rules }
 }
 
-function ofSeed(seed: number, rules: readonly string[] | undefined): Source {
+function fromSeed(seed: number, rules: readonly string[] | undefined): Source {
   return { name: `seed ${seed}`, plan: drawPlan(seed), rules }
 }
 
 /** The source, or the problem with the file. */
-async function ofFile(
+async function fromFile(
   file: string,
   rules: readonly string[] | undefined,
 ): Promise<Source | string> {

@@ -13,7 +13,7 @@ import type { Position } from '../../src/base/ids.ts'
 import { describeBallot, type Ballot } from '../../src/paxos/ballot.ts'
 import { decodeEntry, type Entry } from '../../src/replication/entry.ts'
 import type { Verdict } from '../../src/group/outcome.ts'
-import { intentOf } from '../../src/group/transaction.ts'
+import { formatIntent } from '../../src/group/transaction.ts'
 import type { Breach, Observation } from './observation.ts'
 import type { Setting } from './setting.ts'
 
@@ -103,7 +103,7 @@ class Writing {
       case 'accepted':
         return this.#accept(seen.position, seen.ballot, seen.value)
       case 'told': {
-        const proposed = this.#proposals.get(keyOf(seen.position, seen.ballot))
+        const proposed = this.#proposals.get(formatKey(seen.position, seen.ballot))
         const isChosen = proposed !== undefined && this.#isMajority(proposed.acceptedBy)
         return this.#check(
           isChosen,
@@ -123,7 +123,7 @@ class Writing {
         return this.#check(isSame, 'LOG-2', 'One position has two states.')
       }
       case 'submitted': {
-        const name = this.#intentOf(seen.request)
+        const name = this.#readIntent(seen.request)
         if (!this.#floors.has(name)) this.#floors.set(name, this.#shown)
         return undefined
       }
@@ -148,7 +148,7 @@ class Writing {
   }
 
   #propose(position: Position, ballot: Ballot, value: Uint8Array): void {
-    const key = keyOf(position, ballot)
+    const key = formatKey(position, ballot)
     const known = this.#proposals.get(key)
     if (known !== undefined) {
       const isSame = equalBytes(known.value, value)
@@ -177,7 +177,7 @@ class Writing {
   }
 
   #accept(position: Position, ballot: Ballot, value: Uint8Array): void {
-    const key = keyOf(position, ballot)
+    const key = formatKey(position, ballot)
     const known = this.#proposals.get(key)
     const isSame = known !== undefined && equalBytes(known.value, value)
     this.#check(isSame, 'PAX-5', 'A value was accepted that was not proposed at its ballot.')
@@ -196,7 +196,7 @@ class Writing {
     const seen = new Set<string>()
     for (const at of this.#chosen.keys()) {
       for (const { session, sequence, attempt } of this.#entryAt(at)?.transactions ?? []) {
-        const intent = intentOf({ session, sequence })
+        const intent = formatIntent({ session, sequence })
         this.#check(!seen.has(intent), 'LOG-3', 'A transaction is in two chosen entries.')
         seen.add(intent)
         const isRefused = this.#refused.includes(`${intent}/${attempt}`)
@@ -224,13 +224,13 @@ class Writing {
     }
   }
 
-  #intentOf(request: number): string {
+  #readIntent(request: number): string {
     const submitted = present(this.#setting.submissions[request], 'explore: no such request')
-    return intentOf(submitted.transaction)
+    return formatIntent(submitted.transaction)
   }
 
   #answer(request: number, verdict: Verdict): void {
-    const intent = this.#intentOf(request)
+    const intent = this.#readIntent(request)
     if (verdict.kind === 'overloaded') return
     if (verdict.kind !== 'committed') {
       const { attempt } = present(
@@ -239,10 +239,10 @@ class Writing {
       ).transaction
       const refused = `${intent}/${attempt}`
       if (!this.#refused.includes(refused)) this.#refused = [...this.#refused, refused].sort()
-      const isChosen = this.#positionOf(intent) !== undefined
+      const isChosen = this.#findPosition(intent) !== undefined
       return this.#check(!isChosen, 'LOG-3', 'A transaction that took effect is refused.')
     }
-    const isThere = this.#positionOf(intent) === verdict.position
+    const isThere = this.#findPosition(intent) === verdict.position
     this.#check(isThere, 'LOG-4', 'A commit is acknowledged that is not in the chosen entry.')
     const floor = this.#floors.get(intent) ?? 0
     const isLater = verdict.position > floor
@@ -250,10 +250,10 @@ class Writing {
     this.#shown = Math.max(this.#shown, verdict.position)
   }
 
-  #positionOf(intent: string): Position | undefined {
+  #findPosition(intent: string): Position | undefined {
     for (const position of this.#chosen.keys()) {
       const transactions = this.#entryAt(position)?.transactions ?? []
-      if (transactions.some((one) => intentOf(one) === intent)) return position
+      if (transactions.some((one) => formatIntent(one) === intent)) return position
     }
     return undefined
   }
@@ -266,6 +266,6 @@ class Writing {
   }
 }
 
-function keyOf(position: Position, ballot: Ballot): string {
+function formatKey(position: Position, ballot: Ballot): string {
   return `${position} ${describeBallot(ballot)}`
 }

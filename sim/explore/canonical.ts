@@ -17,10 +17,10 @@ const unordered: ReadonlySet<string> = new Set([
 
 /** A value's text: plain data, bytes, maps and sets; anything else is refused. */
 export function canonicalText(value: unknown): string {
-  return textOf(value, '')
+  return encodeText(value, '')
 }
 
-function textOf(value: unknown, name: string): string {
+function encodeText(value: unknown, name: string): string {
   switch (typeof value) {
     case 'number':
       return `${value};`
@@ -39,14 +39,14 @@ function textOf(value: unknown, name: string): string {
 
 function textOfObject(value: object, name: string): string {
   if (value instanceof Uint8Array) return `${value.length}b${latin1(value)}`
-  if (Array.isArray(value)) return `[${value.map((one) => textOf(one, '')).join('')}]`
+  if (Array.isArray(value)) return `[${value.map((one) => encodeText(one, '')).join('')}]`
   if (value instanceof Map) {
-    const rows = [...value].map(([key, one]) => textOf(key, '') + textOf(one, ''))
+    const rows = [...value].map(([key, one]) => encodeText(key, '') + encodeText(one, ''))
     return `{${ordered(rows, name).join('')}}`
   }
   if (value instanceof Set) {
     return `(${ordered(
-      [...value].map((one) => textOf(one, '')),
+      [...value].map((one) => encodeText(one, '')),
       name,
     ).join('')})`
   }
@@ -54,7 +54,7 @@ function textOfObject(value: object, name: string): string {
   assert(isPlain, 'explore: a state holds an object of a class, which has no text')
   const rows = Object.entries(value).sort(([a], [b]) => compareText(a, b))
   const present = rows.filter(([, one]) => one !== undefined)
-  return `<${present.map(([key, one]) => `${key}=${textOf(one, key)}`).join('')}>`
+  return `<${present.map(([key, one]) => `${key}=${encodeText(one, key)}`).join('')}>`
 }
 
 function ordered(rows: string[], name: string): string[] {
@@ -62,7 +62,7 @@ function ordered(rows: string[], name: string): string[] {
 }
 
 /** 128 bits of a text, as a short one. */
-export function digestOf(text: string): string {
+export function computeDigest(text: string): string {
   return latin1(sha256(text).subarray(0, 16))
 }
 
@@ -77,7 +77,7 @@ export class Interner<T> {
 
   /** The number of the thing with this text; it is kept when it is the first. */
   number(text: string, thing: T): number {
-    const digest = digestOf(text)
+    const digest = computeDigest(text)
     const known = this.#numberByDigest.get(digest)
     if (known !== undefined) return known
     const next = this.#things.length

@@ -44,9 +44,9 @@ export async function huntByExploring(
   const { scopes, secondsMax, timeMax = scopes.length * secondsMax } = options
   const words = ['--seconds', String(secondsMax), '--time', `${timeMax}s`]
   const printed = await exploreThere(mutant, options, { words, secondsMax: timeMax })
-  if (printed === '') return resultOf(mutant, { isClean: true, scopes: [], notBegun: scopes })
+  if (printed === '') return toResult(mutant, { isClean: true, scopes: [], notBegun: scopes })
   const found: Printed = JSON.parse(printed)
-  return resultOf(mutant, found)
+  return toResult(mutant, found)
 }
 
 /** How often walks of each kind find the bug, scope by scope. */
@@ -95,7 +95,7 @@ async function exploreThere(
   }
 }
 
-function resultOf(mutant: Mutant, { isClean, scopes, notBegun }: Printed): ExploreHuntResult {
+function toResult(mutant: Mutant, { isClean, scopes, notBegun }: Printed): ExploreHuntResult {
   const { id, title } = mutant
   const isWhole = notBegun.length === 0 && scopes.every((report) => report.isComplete)
   const isAsExpected = mutant.isHarmless === true ? isClean && isWhole : !isClean

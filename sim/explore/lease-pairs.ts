@@ -55,7 +55,7 @@ type Blind = ConstructorParameters<typeof Grants>[3]
 
 export type LeaseTold = readonly [to: NodeId, message: LeaseMessage]
 
-function limitsOf({ limits, scope }: Setting): Setting['limits'] {
+function buildLimits({ limits, scope }: Setting): Setting['limits'] {
   return { ...limits, leaseMs: (scope.leases?.ticks ?? 0) * tickMs, clockDriftPpm: 0 }
 }
 
@@ -67,7 +67,7 @@ function blindFrom(startedMs: number, { leaseMs }: Setting['limits']): Blind {
 /** No lease yet, and no peer that could hold one of an earlier life. */
 export function newLeasePairs(setting: Setting, node: number): LeasePairs {
   const { names, scope } = setting
-  const limits = limitsOf(setting)
+  const limits = buildLimits(setting)
   const lent = new Map<NodeId, Lent>()
   const borrowed = new Map<NodeId, Borrowed>()
   for (const [from, to] of scope.leases?.pairs ?? []) {
@@ -90,7 +90,7 @@ export function restartedPairs(
   { lent, borrowed }: LeasePairs,
   incarnation: number,
 ): LeasePairs {
-  const limits = limitsOf(setting)
+  const limits = buildLimits(setting)
   return {
     lent: new Map(
       [...lent].map(([peer, { now, received }]) => {
@@ -146,7 +146,7 @@ export class PairedLeases extends Leases {
   readonly #borrowed: Map<NodeId, { held: HeldLeases; now: number }>
 
   constructor(setting: Setting, node: NodeId, incarnation: number, pairs: LeasePairs) {
-    const limits = limitsOf(setting)
+    const limits = buildLimits(setting)
     super({ node, nodes: [], incarnation, limits, startedMs: 0 })
     this.#leaseMs = limits.leaseMs
     this.#lent = new Map(

@@ -18,7 +18,7 @@ import { equalBallots } from '../../src/paxos/ballot.ts'
 import type { Accepted } from '../../src/replication/message.ts'
 import { isExpiryDue } from './lease-pairs.ts'
 import { leaseBreaches, type LeaseView } from './lease-rules.ts'
-import { cellOf, type NodeCell, type Transition } from './node-cell.ts'
+import { buildNodeCell, type NodeCell, type Transition } from './node-cell.ts'
 import {
   isNextWriteFree,
   newNode,
@@ -53,7 +53,7 @@ import {
   type Budget,
 } from './state-vector.ts'
 import { timerNames, type Scope } from './scope.ts'
-import { settingOf, type Setting } from './setting.ts'
+import { buildSetting, type Setting } from './setting.ts'
 
 export interface Flight {
   readonly from: number
@@ -86,7 +86,7 @@ export class Model {
   readonly #dead = new Map<number, boolean>()
 
   constructor(scope: Scope) {
-    this.setting = settingOf(scope)
+    this.setting = buildSetting(scope)
     this.#nodes = new Interner()
     const [first = 0, second = 0, third = 0] = this.setting.names.map((_, at) =>
       this.#numberOfNode(newNode(this.setting, at), scope.crashes),
@@ -158,7 +158,7 @@ export class Model {
   #numberOfNode(state: NodeState, crashesLeft: number): number {
     const kept = crashesLeft === 0 ? withoutCrashes(state) : state
     const text = textOfNode(kept)
-    return this.#nodes.number(text, cellOf(kept, this.setting))
+    return this.#nodes.number(text, buildNodeCell(kept, this.setting))
   }
 
   /** Every action that may come next. */
@@ -393,7 +393,7 @@ export class Model {
         return this.#isForgotten(vector[flight.from] ?? 0, to, message.read)
       case 'prepare':
       case 'accept': {
-        const applied = this.#positionOf(vector[flight.from] ?? 0)
+        const applied = this.#readPosition(vector[flight.from] ?? 0)
         if (crashes > 0 || applied < message.position) return false
         return this.#isIdle(vector, node, to, number)
       }
@@ -416,17 +416,17 @@ export class Model {
   #isDeadAnswer(node: number, to: number, number: number, crashes: number): boolean {
     const { message } = this.#flights.at(number)
     if (message.kind === 'invalidated' || message.kind === 'revoked') {
-      return crashes === 0 && message.position <= this.#positionOf(node)
+      return crashes === 0 && message.position <= this.#readPosition(node)
     }
     if (message.kind === 'committed') {
-      if (crashes > 0 || message.position > this.#positionOf(node)) return false
+      if (crashes > 0 || message.position > this.#readPosition(node)) return false
     }
     // Come again, it may list a holder whose registration has ended meanwhile.
     if (message.kind === 'accepted' && this.#isAwaited(node, message)) return false
     return this.#doesNothing(node, to, number, crashes)
   }
 
-  #positionOf(node: number): number {
+  #readPosition(node: number): number {
     return this.node(node).log.state.position
   }
 

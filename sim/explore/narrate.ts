@@ -70,10 +70,10 @@ function describeObservation(seen: Observation): readonly string[] {
   switch (seen.kind) {
     case 'accepted': {
       const { position, ballot, value } = seen
-      return [`durable: accepted #${position} ${describeBallot(ballot)} ${markOf(value)}`]
+      return [`durable: accepted #${position} ${describeBallot(ballot)} ${describeValue(value)}`]
     }
     case 'applied':
-      return [`applies #${seen.position} ${markOf(seen.value)}`]
+      return [`applies #${seen.position} ${describeValue(seen.value)}`]
     case 'verdict':
       return [`answers submission ${seen.request}: ${seen.verdict.kind}`]
     case 'served':
@@ -86,22 +86,22 @@ function describeObservation(seen: Observation): readonly string[] {
 export function describeMessage(message: SentMessage): string {
   const position = 'position' in message ? ` #${message.position}` : ''
   const ballot = 'ballot' in message ? ` ${describeBallot(message.ballot)}` : ''
-  return `${message.kind}${position}${ballot}${detailOf(message)}`
+  return `${message.kind}${position}${ballot}${describeDetail(message)}`
 }
 
-function detailOf(message: SentMessage): string {
+function describeDetail(message: SentMessage): string {
   switch (message.kind) {
     case 'accept':
-      return ` ${markOf(message.value)}`
+      return ` ${describeValue(message.value)}`
     case 'promised': {
       const { accepted } = message
       if (accepted === undefined) return ' (nothing accepted)'
-      return ` (accepted ${describeBallot(accepted.ballot)} ${markOf(accepted.value)})`
+      return ` (accepted ${describeBallot(accepted.ballot)} ${describeValue(accepted.value)})`
     }
     case 'refused':
       return ` (promised ${describeBallot(message.promised)})`
     case 'entries':
-      return ` [${message.entries.map((one) => `#${one.position} ${markOf(one.value)}`).join(' ')}]`
+      return ` [${message.entries.map((one) => `#${one.position} ${describeValue(one.value)}`).join(' ')}]`
     case 'fetch':
       return ` ${message.from}..${message.through}`
     case 'accepted':
@@ -126,7 +126,7 @@ function detailOf(message: SentMessage): string {
 }
 
 /** The keys that an entry writes, its maker, and the maker's clock reading. */
-function markOf(value: Uint8Array): string {
+function describeValue(value: Uint8Array): string {
   const entry = decodeEntry(value)
   if (entry === undefined) return '?'
   const { nextLeader, timestamp, transactions } = entry

@@ -31,7 +31,7 @@ export interface NodeCell {
   leases: LeaseView | undefined
 }
 
-export function cellOf(state: NodeState, setting: Setting): NodeCell {
+export function buildNodeCell(state: NodeState, setting: Setting): NodeCell {
   const { scope } = setting
   const actions: ActionCode[] = []
   const isWithin = ({ position }: LogRecord): boolean => position <= scope.positions

@@ -41,7 +41,7 @@ import {
   type NodeState,
   type PendingWrite,
 } from './node-state.ts'
-import { isAtLeast, observedIn, orderOf, type Breach, type Observation } from './observation.ts'
+import { isAtLeast, observedIn, compare, type Breach, type Observation } from './observation.ts'
 import type { TimerName } from './scope.ts'
 import type { Setting } from './setting.ts'
 
@@ -448,7 +448,7 @@ class NodeStep {
   /** A ballot that was left is never taken up again: late answers to it can mean nothing any more. */
   #checkDraw(proposal: Proposal): void {
     const { position } = proposal
-    const round = ballotOf(proposal)?.round
+    const round = readBallot(proposal)?.round
     if (round === undefined) return
     const last = this.#lastDraw
     const isSame = last?.position === position && last.round === round
@@ -472,7 +472,7 @@ class NodeStep {
     if (before?.phase.kind !== 'preparing' || event.kind !== 'message') return
     if (event.message.kind !== 'promised') return
     const answers = [...before.phase.promises.values(), event.message.accepted]
-    const highest = highestOf(answers)
+    const highest = findHighest(answers)
     this.#check(
       highest === undefined || equalBytes(highest.value, proposal.phase.value),
       'PAX-5',
@@ -485,16 +485,16 @@ function isOfLeases(message: SentMessage): message is LeaseMessage {
   return ['renew', 'renewed', 'hand-back', 'slow'].includes(message.kind)
 }
 
-function ballotOf(proposal: Proposal | undefined): Ballot | undefined {
+function readBallot(proposal: Proposal | undefined): Ballot | undefined {
   if (proposal === undefined || proposal.phase.kind === 'backing-off') return undefined
   return proposal.phase.ballot
 }
 
-function highestOf(answers: readonly (BallotValue | undefined)[]): BallotValue | undefined {
+function findHighest(answers: readonly (BallotValue | undefined)[]): BallotValue | undefined {
   let highest: BallotValue | undefined
   for (const one of answers) {
     if (one === undefined) continue
-    if (highest === undefined || orderOf(one.ballot, highest.ballot) > 0) highest = one
+    if (highest === undefined || compare(one.ballot, highest.ballot) > 0) highest = one
   }
   return highest
 }

@@ -54,7 +54,7 @@ export function observedIn(message: GroupMessage): readonly Observation[] {
 }
 
 /** The total order of ballots, written a second time: the code under test may have another. */
-export function orderOf(a: Ballot, b: Ballot): number {
+export function compare(a: Ballot, b: Ballot): number {
   if (a.round !== b.round) return a.round < b.round ? -1 : 1
   if (a.node !== b.node) return a.node < b.node ? -1 : 1
   return Math.sign(a.incarnation - b.incarnation)
@@ -63,5 +63,5 @@ export function orderOf(a: Ballot, b: Ballot): number {
 /** Whether `ballot` is at least `other`; an absent one is below all. */
 export function isAtLeast(ballot: Ballot | undefined, other: Ballot | undefined): boolean {
   if (other === undefined) return true
-  return ballot !== undefined && orderOf(ballot, other) >= 0
+  return ballot !== undefined && compare(ballot, other) >= 0
 }

@@ -53,7 +53,7 @@ export function walk(
   schedule: Schedule,
   options: { readonly steps: number; readonly rules?: readonly string[] },
 ): WalkResult {
-  const chooser = chooserOf(schedule, random, options.steps)
+  const chooser = makeChooser(schedule, random, options.steps)
   const path: ActionCode[] = []
   let vector = model.initial
   for (let step = 0; step < stepsMax; step++) {
@@ -75,7 +75,7 @@ export function walk(
   return { steps: path.length, path }
 }
 
-function chooserOf(schedule: Schedule, random: SeededRandom, steps: number): Chooser {
+function makeChooser(schedule: Schedule, random: SeededRandom, steps: number): Chooser {
   switch (schedule.kind) {
     case 'uniform':
       return { choose: (codes) => random.pick(codes), taken: () => undefined }
@@ -133,21 +133,21 @@ class Priorities implements Chooser {
       this.#priorityByChain.set(this.#highest(codes), at - this.#depth)
     }
     const chain = this.#highest(codes)
-    return this.#random.pick(codes.filter((code) => this.#chainOf(code) === chain))
+    return this.#random.pick(codes.filter((code) => this.#findChain(code) === chain))
   }
 
   #highest(codes: readonly ActionCode[]): string {
     let highest: string | undefined
     for (const code of codes) {
-      const chain = this.#chainOf(code)
-      if (highest === undefined || this.#priorityOf(chain) > this.#priorityOf(highest)) {
+      const chain = this.#findChain(code)
+      if (highest === undefined || this.#ensurePriority(chain) > this.#ensurePriority(highest)) {
         highest = chain
       }
     }
     return present(highest, 'explore: nothing to choose from')
   }
 
-  #priorityOf(chain: string): number {
+  #ensurePriority(chain: string): number {
     let priority = this.#priorityByChain.get(chain)
     if (priority === undefined) {
       priority = this.#random.int(1, prioritiesMax)
@@ -156,7 +156,7 @@ class Priorities implements Chooser {
     return priority
   }
 
-  #chainOf(code: ActionCode): string {
+  #findChain(code: ActionCode): string {
     const { kind, node, argument } = unpackAction(code)
     switch (kind) {
       case 'deliver':
@@ -174,7 +174,7 @@ class Priorities implements Chooser {
   taken(code: ActionCode, flights: readonly number[]): void {
     const { kind } = unpackAction(code)
     const isContinued = kind === 'deliver' || kind === 'submit' || kind === 'read'
-    const own = isContinued ? this.#chainOf(code) : undefined
+    const own = isContinued ? this.#findChain(code) : undefined
     for (const [at, flight] of flights.entries()) {
       const isFirst = at === 0 && own !== undefined
       this.#chainByFlight.set(flight, isFirst ? own : `chain ${(this.#chains += 1)}`)

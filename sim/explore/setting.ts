@@ -20,12 +20,12 @@ export interface Setting {
 
 const nodeCount = 3
 
-export function settingOf(scope: Scope): Setting {
+export function buildSetting(scope: Scope): Setting {
   const nodes = Array.from({ length: nodeCount }, (_, at) => nodeId(`n${at + 1}`))
   const group = groupLedByFirst(nodes)
   const placement = staticPlacement(nodes)
   const set = placement.replicasOf(group)
-  const submissions = scope.submissions.map(submittedOf)
+  const submissions = scope.submissions.map(toSubmitted)
   const common = { scope, group, set, placement, submissions }
   return { ...common, limits: defaultLimits, names: set.voters }
 }
@@ -39,7 +39,7 @@ function groupLedByFirst(nodes: readonly NodeId[]): GroupId {
   }
 }
 
-function submittedOf({ key, intent, reads, ranges = [] }: ScopeSubmission): Submitted {
+function toSubmitted({ key, intent, reads, ranges = [] }: ScopeSubmission): Submitted {
   const transaction = {
     session: 's',
     sequence: intent,

@@ -23,7 +23,7 @@ export class Visited {
   /** Remembers a state. Its ordinal when it is new, else -1. */
   add(vector: readonly number[], parent: number): number {
     this.#hash(vector)
-    const slot = this.#slotOf()
+    const slot = this.#findSlot()
     if (this.#slots[slot] !== 0) return -1
     const ordinal = this.#count
     this.#slots[slot] = ordinal + 1
@@ -37,7 +37,7 @@ export class Visited {
   /** The ordinal of a state that was seen, or -1. */
   find(vector: readonly number[]): number {
     this.#hash(vector)
-    return (this.#slots[this.#slotOf()] ?? 0) - 1
+    return (this.#slots[this.#findSlot()] ?? 0) - 1
   }
 
   /** The ordinals on the way to a state, the first state's first. */
@@ -47,7 +47,7 @@ export class Visited {
     return path.reverse()
   }
 
-  #slotOf(): number {
+  #findSlot(): number {
     const mask = this.#slots.length - 1
     const [a = 0, b = 0, c = 0, d = 0] = this.#lane
     for (let slot = a & mask; ; slot = (slot + 1) & mask) {

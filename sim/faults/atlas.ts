@@ -55,7 +55,7 @@ export class Atlas {
   }
 
   /** The nodes that hold what the node holds, itself included. */
-  #setOf(node: string): readonly string[] {
+  #findSet(node: string): readonly string[] {
     return this.#sets.find((set) => set.includes(node)) ?? []
   }
 
@@ -85,7 +85,7 @@ export class Atlas {
   /** Takes the damage of a node's log into account; false: it must not be dealt. */
   hurtLog(node: string): boolean {
     if (this.#swapped.size > 0) return false
-    const set = this.#setOf(node)
+    const set = this.#findSet(node)
     const hurtMax = Math.floor((set.length - 1) / 2)
     const hurt = set.filter((one) => this.#hurtLogs.has(one)).length
     if (!this.#hurtLogs.has(node) && hurt >= hurtMax) return false
@@ -95,10 +95,10 @@ export class Atlas {
 
   /** The same for a log that forgets: `image` is what will be there, nothing when it is empty. */
   forgetLog(node: string, image: DiskImage): boolean {
-    const set = this.#setOf(node)
+    const set = this.#findSet(node)
     const keepers = [...this.#disks].filter(([name]) => name !== node && set.includes(name))
     const isRemembered = keepers.every(
-      ([, { log }]) => storedFlushOf(log, node) > lastFlushOf(image),
+      ([, { log }]) => readStoredFlush(log, node) > findLastFlush(image),
     )
     if (!isRemembered || !this.hurtLog(node)) return false
     this.#forgetful.add(node)
@@ -142,11 +142,11 @@ export class Atlas {
     const sound = nodes.filter((node) => this.isSound(node))
     const lacking: string[] = []
     for (const node of sound) {
-      for (const peer of this.#setOf(node)) {
+      for (const peer of this.#findSet(node)) {
         const [own, its] = [this.#disks.get(node)?.log, this.#disks.get(peer)?.log]
         if (node === peer || !sound.includes(peer) || own === undefined || its === undefined)
           continue
-        const [noted, last] = [storedFlushOf(own, peer), its.durableKeys(flushesFrom(1)).at(-1)]
+        const [noted, last] = [readStoredFlush(own, peer), its.durableKeys(flushesFrom(1)).at(-1)]
         const wanted = last === undefined ? 0 : (numberOfKey(fromLatin1(last)) ?? 0)
         if (noted < wanted) lacking.push(`${node} has noted flush ${noted} of ${peer}'s ${wanted}`)
       }
@@ -155,7 +155,7 @@ export class Atlas {
   }
 
   /** What a node's end by itself calls for. */
-  treatmentOf(node: string, error: unknown): Treatment {
+  classifyError(node: string, error: unknown): Treatment {
     if (!(error instanceof StoreError)) return 'unexpected'
     const { code, detail } = error
     if (code === 'invalid' && this.#swapped.has(node)) return 'wait'
@@ -167,7 +167,7 @@ export class Atlas {
 }
 
 /** The number of the last flush of a log disk's image, 0 when there is none. */
-export function lastFlushOf(image: DiskImage): number {
+export function findLastFlush(image: DiskImage): number {
   const { gte, lt } = flushesFrom(1)
   let last = 0
   for (const [key, value] of image) {
@@ -196,7 +196,7 @@ function isIdentity(meta: Uint8Array): boolean {
 }
 
 /** How far `peer`'s log was, as a log disk durably knows it. */
-function storedFlushOf(log: SimDisk, peer: string): number {
+function readStoredFlush(log: SimDisk, peer: string): number {
   const value = log.durableValue(latin1(recordKey(memoryName)))
   const known = value === undefined ? undefined : decodeMemory(value)
   return known?.find(({ node }) => node === peer)?.durableFlush ?? 0

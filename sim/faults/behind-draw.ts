@@ -14,7 +14,7 @@ const behindRate = 120_000
  * A node that is minutes behind accepts no write while it hears of no majority. A core's nodes then
  * take requests one by one.
  */
-export function coreOf(skews: readonly ClockSkew[]): { readonly isCoreFirst?: false } {
+export function pickCore(skews: readonly ClockSkew[]): { readonly isCoreFirst?: false } {
   return skews.some(({ offsetMicros }) => offsetMicros < -250 * second)
     ? { isCoreFirst: false }
     : {}

@@ -2,7 +2,7 @@
  * Draws a run's faults from its options, before the run begins: each kind at its own pace from a
  * stream of its own, so that a kind that is switched off moves no other.
  */
-import { aroundNodes, gatewayNames, nodeName, setsOf } from '../cluster/endpoints.ts'
+import { aroundNodes, gatewayNames, nodeName, buildSets } from '../cluster/endpoints.ts'
 import { inOrder, type Fault } from './fault.ts'
 import { drawings, type Draw, type Drawing } from './fault-drawings.ts'
 import { loneCut } from '../workloads/lone-draw.ts'
@@ -18,7 +18,7 @@ export function drawFaults(options: SwarmOptions): readonly Fault[] {
   const nodes = Array.from({ length: options.nodeCount }, (_, i) => nodeName(i))
   const clients = aroundNodes(options.workload)
   const gateways = gatewayNames(options.workload.gateways)
-  const sets = setsOf(options.nodeCount, options.setCount)
+  const sets = buildSets(options.nodeCount, options.setCount)
   const around = { nodes, sets, clients, gateways }
   // Where a node is to be alone with a write, all others go on.
   const kinds = options.workload.lone === undefined ? [...drawings] : []
@@ -67,13 +67,13 @@ function drawQuiet(options: SwarmOptions): Fault[] {
   return [
     { kind: 'idle', atMicros, lengthMicros: quietMicros },
     ...(random.chance(600_000) ? [away] : []),
-    ...(meanMicros['echo'] === undefined ? [] : echoesOf(options)),
+    ...(meanMicros['echo'] === undefined ? [] : drawEchoes(options)),
     { kind: 'storm', atMicros: atMicros + quietMicros, lengthMicros: 1_000_000, name: 'burst' },
   ]
 }
 
 /** After it, earlier frames arrive once more: of intents that are over, of forgotten sessions. */
-function echoesOf({ seed, faultRates, nodeCount }: SwarmOptions): Fault[] {
+function drawEchoes({ seed, faultRates, nodeCount }: SwarmOptions): Fault[] {
   const { quietAtMicros, quietMicros, lengthMicros } = faultRates
   const random = new SeededRandom(`${seed}/faults/quiet/echoes`)
   const nodes = Array.from({ length: nodeCount }, (_, i) => nodeName(i))

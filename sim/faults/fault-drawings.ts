@@ -30,17 +30,17 @@ const writesBeforeMax = 5
 const lullMicros = 200_000
 
 export const drawings: ReadonlyMap<string, Drawing> = new Map<string, Drawing>([
-  ['crash', (at, draw) => [crashOf(draw.random.pick(draw.nodes), at, draw)]],
+  ['crash', (at, draw) => [drawCrash(draw.random.pick(draw.nodes), at, draw)]],
   ['crash-in-write', drawCrashInWrite],
-  ['crash-majority', (at, draw) => crashesOf(majorityOf(draw), at, draw)],
-  ['crash-all', (at, draw) => crashesOf(draw.nodes, at, draw)],
+  ['crash-majority', (at, draw) => drawCrashes(drawMajority(draw), at, draw)],
+  ['crash-all', (at, draw) => drawCrashes(draw.nodes, at, draw)],
   ['crash-loop', drawCrashLoop],
   ['set-down', drawSetDown],
   ['crash-in-recovery', drawCrashInRecovery],
-  ['stop', (at, draw) => [{ ...crashOf(draw.random.pick(draw.nodes), at, draw), kind: 'stop' }]],
-  ['pause', (at, draw) => [pauseOf('pause', at, draw)]],
-  ['stall', (at, draw) => [pauseOf('stall', at, draw)]],
-  ['stall-in-read', (at, draw) => [pauseOf('stall-in-read', at, draw)]],
+  ['stop', (at, draw) => [{ ...drawCrash(draw.random.pick(draw.nodes), at, draw), kind: 'stop' }]],
+  ['pause', (at, draw) => [drawPause('pause', at, draw)]],
+  ['stall', (at, draw) => [drawPause('stall', at, draw)]],
+  ['stall-in-read', (at, draw) => [drawPause('stall-in-read', at, draw)]],
   ['suspend', drawSuspend],
   ['clog', drawClog],
   ['swizzle', drawSwizzle],
@@ -52,12 +52,12 @@ export const drawings: ReadonlyMap<string, Drawing> = new Map<string, Drawing>([
   ['isolate-client', drawIsolateClient],
   [
     'reset',
-    (at, draw) => [{ kind: 'reset', atMicros: at, between: draw.random.pick(waysOf(draw)) }],
+    (at, draw) => [{ kind: 'reset', atMicros: at, between: draw.random.pick(listWays(draw)) }],
   ],
-  ['lose-reply', (at, { random, nodes }) => [replyOf(random.pick(nodes), at)]],
+  ['lose-reply', (at, { random, nodes }) => [makeLostReply(random.pick(nodes), at)]],
   ['echo', drawEcho],
-  ['slow-node', (at, draw) => [slowOf('slow-node', at, draw)]],
-  ['slow-disk', (at, draw) => [slowOf('slow-disk', at, draw)]],
+  ['slow-node', (at, draw) => [drawSlow('slow-node', at, draw)]],
+  ['slow-disk', (at, draw) => [drawSlow('slow-disk', at, draw)]],
   ['slow-read', drawSlowRead],
   ['fsync-error', drawFsyncError],
   ['no-space', drawNoSpace],
@@ -70,18 +70,18 @@ export const drawings: ReadonlyMap<string, Drawing> = new Map<string, Drawing>([
   ['stale-disk', drawStaleDisk],
   ['empty-disk', drawEmptyDisk],
   ['swapped-disks', drawSwappedDisks],
-  ['jump-forward', (at, draw) => jumpOf(at, draw, 'both')],
-  ['jump-back', (at, draw) => jumpOf(at, draw, 'back')],
-  ['wall-jump', (at, draw) => jumpOf(at, draw, 'wall')],
+  ['jump-forward', (at, draw) => drawJump(at, draw, 'both')],
+  ['jump-back', (at, draw) => drawJump(at, draw, 'back')],
+  ['wall-jump', (at, draw) => drawJump(at, draw, 'wall')],
   ['strobe', drawStrobe],
-  ['storm', (at, draw) => [{ kind: 'storm', atMicros: at, lengthMicros: spellOf(draw) }]],
-  ['huge', (at, draw) => [{ kind: 'huge', atMicros: at, lengthMicros: spellOf(draw) }]],
+  ['storm', (at, draw) => [{ kind: 'storm', atMicros: at, lengthMicros: drawSpell(draw) }]],
+  ['huge', (at, draw) => [{ kind: 'huge', atMicros: at, lengthMicros: drawSpell(draw) }]],
   ['client-death', drawClientDeath],
   ['gateway-death', drawGatewayDeath],
   ['gateway-pause', drawGatewayPause],
 ])
 
-function crashOf(
+function drawCrash(
   node: string,
   atMicros: number,
   { random, rates }: Draw,
@@ -89,11 +89,11 @@ function crashOf(
   return { kind: 'crash', atMicros, node, downMicros: random.exponential(rates.downMeanMicros) }
 }
 
-function crashesOf(nodes: readonly string[], atMicros: number, draw: Draw): Fault[] {
-  return nodes.map((node) => crashOf(node, atMicros, draw))
+function drawCrashes(nodes: readonly string[], atMicros: number, draw: Draw): Fault[] {
+  return nodes.map((node) => drawCrash(node, atMicros, draw))
 }
 
-function majorityOf({ random, nodes }: Draw): readonly string[] {
+function drawMajority({ random, nodes }: Draw): readonly string[] {
   return random.shuffle(nodes).slice(0, Math.floor(nodes.length / 2) + 1)
 }
 
@@ -101,7 +101,7 @@ function drawCrashInWrite(atMicros: number, draw: Draw): Fault[] {
   const { random, nodes } = draw
   // Two writes are often begun in one moment: a little later both are under way.
   const inWriteMicros = random.chance(half) ? 0 : random.int(1, 200)
-  return [{ ...crashOf(random.pick(nodes), atMicros, draw), inWriteMicros }]
+  return [{ ...drawCrash(random.pick(nodes), atMicros, draw), inWriteMicros }]
 }
 
 /**
@@ -114,9 +114,9 @@ function drawSetDown(atMicros: number, draw: Draw): Fault[] {
   if (sets.length === 1) return []
   const set = random.pick(sets)
   const lengthMicros = random.exponential(random.pick([million / 2, 4 * million]))
-  const gone = goneOf(set, atMicros, lengthMicros, draw)
+  const gone = drawGone(set, atMicros, lengthMicros, draw)
   if (random.chance(half)) return gone
-  const among = waysOf(draw).filter((way) =>
+  const among = listWays(draw).filter((way) =>
     sets.some((one) => one !== set && way.every((end) => one.includes(end))),
   )
   return [...gone, ...falter(atMicros, lengthMicros, among, draw)]
@@ -139,7 +139,7 @@ function falter(
   }))
 }
 
-function goneOf(
+function drawGone(
   set: readonly string[],
   atMicros: number,
   lengthMicros: number,
@@ -150,7 +150,7 @@ function goneOf(
     const downMicros = lengthMicros
     return set.map((node) => ({ kind: 'crash', atMicros, node, downMicros }))
   }
-  const ways = waysOf(draw).filter(([from, to]) => set.includes(from) !== set.includes(to))
+  const ways = listWays(draw).filter(([from, to]) => set.includes(from) !== set.includes(to))
   return [{ kind: 'cut', atMicros, lengthMicros, ways, resets: true }]
 }
 
@@ -191,7 +191,7 @@ function drawCrashInRecovery(atMicros: number, { random, nodes }: Draw): Fault[]
     : [crashes]
 }
 
-function pauseOf(
+function drawPause(
   kind: 'pause' | 'stall' | 'stall-in-read',
   atMicros: number,
   { random, nodes, rates }: Draw,
@@ -206,7 +206,7 @@ function drawSuspend(atMicros: number, { random, nodes }: Draw): Fault[] {
   return [{ kind: 'suspend', atMicros, node: random.pick(nodes), lengthMicros }]
 }
 
-function cutOf(atMicros: number, ways: readonly Way[], { random, rates }: Draw): Fault[] {
+function drawCut(atMicros: number, ways: readonly Way[], { random, rates }: Draw): Fault[] {
   const lengthMicros = random.exponential(rates.cutLengthMeanMicros)
   return [{ kind: 'cut', atMicros, lengthMicros, ways, resets: random.chance(rates.cutResets) }]
 }
@@ -217,8 +217,8 @@ function drawSplit(atMicros: number, draw: Draw): Fault[] {
   const names = random.shuffle([...nodes, ...clients])
   const size = random.chance(half) ? 1 : random.int(1, names.length - 1)
   const side = new Set(names.slice(0, size))
-  const ways = waysOf(draw).filter(([from, to]) => side.has(from) !== side.has(to))
-  return cutOf(atMicros, ways, draw)
+  const ways = listWays(draw).filter(([from, to]) => side.has(from) !== side.has(to))
+  return drawCut(atMicros, ways, draw)
 }
 
 /** Some ways out of one endpoint, or some ways into it, are cut; the other direction is not. */
@@ -226,8 +226,8 @@ function drawOneWay(atMicros: number, draw: Draw): Fault[] {
   const { random, nodes, clients } = draw
   const name = random.pick([...nodes, ...clients])
   const isOut = random.chance(half)
-  const ways = waysOf(draw).filter(([from, to]) => (isOut ? from : to) === name)
-  return cutOf(atMicros, random.shuffle(ways).slice(0, random.int(1, ways.length)), draw)
+  const ways = listWays(draw).filter(([from, to]) => (isOut ? from : to) === name)
+  return drawCut(atMicros, random.shuffle(ways).slice(0, random.int(1, ways.length)), draw)
 }
 
 /** Two halves of the nodes, and one node that both hear. */
@@ -235,10 +235,10 @@ function drawBridge(atMicros: number, draw: Draw): Fault[] {
   const [, ...others] = draw.random.shuffle(draw.nodes)
   const left = new Set(others.slice(0, Math.ceil(others.length / 2)))
   const right = new Set(others.filter((node) => !left.has(node)))
-  const ways = waysOf(draw).filter(
+  const ways = listWays(draw).filter(
     ([from, to]) => (left.has(from) && right.has(to)) || (right.has(from) && left.has(to)),
   )
-  return cutOf(atMicros, ways, draw)
+  return drawCut(atMicros, ways, draw)
 }
 
 /** Each node hears its neighbours alone, in a ring of five; of three, the one before it alone. */
@@ -246,12 +246,12 @@ function drawRing(atMicros: number, draw: Draw): Fault[] {
   const ring = draw.random.shuffle(draw.nodes)
   const count = ring.length
   const place = (node: string): number => ring.indexOf(node)
-  const ways = waysOf(draw).filter(([from, to]) => {
+  const ways = listWays(draw).filter(([from, to]) => {
     if (place(from) < 0 || place(to) < 0) return false
     const steps = (place(to) - place(from) + count) % count
     return count > 3 ? steps !== 1 && steps !== count - 1 : steps !== 1
   })
-  return cutOf(atMicros, ways, draw)
+  return drawCut(atMicros, ways, draw)
 }
 
 function drawIsolateLeader(atMicros: number, { random, rates }: Draw): Fault[] {
@@ -261,8 +261,8 @@ function drawIsolateLeader(atMicros: number, { random, rates }: Draw): Fault[] {
 
 function drawIsolateClient(atMicros: number, draw: Draw): Fault[] {
   const client = draw.random.pick(draw.clients)
-  const ways = waysOf(draw).filter(([from, to]) => from === client || to === client)
-  return cutOf(atMicros, ways, draw)
+  const ways = listWays(draw).filter(([from, to]) => from === client || to === client)
+  return drawCut(atMicros, ways, draw)
 }
 
 function drawClog(atMicros: number, draw: Draw): Fault[] {
@@ -270,7 +270,7 @@ function drawClog(atMicros: number, draw: Draw): Fault[] {
   const name = random.pick([...nodes, ...clients])
   const lengthMicros = random.exponential(rates.clogLengthMeanMicros)
   const isWhole = random.chance(300_000)
-  const ways = waysOf(draw).filter(([from]) => from === name && (isWhole || random.chance(half)))
+  const ways = listWays(draw).filter(([from]) => from === name && (isWhole || random.chance(half)))
   return [{ kind: 'clog', atMicros, lengthMicros, ways }]
 }
 
@@ -285,12 +285,12 @@ function drawSwizzle(atMicros: number, draw: Draw): Fault[] {
   return victims.map((node, i) => {
     const from = atMicros + i * stepMicros
     const lengthMicros = present(endsMicros[i], 'fault-drawings: one end a victim') - from
-    const ways = waysOf(draw).filter((way) => way.includes(node))
+    const ways = listWays(draw).filter((way) => way.includes(node))
     return { kind: 'clog', atMicros: from, lengthMicros, ways }
   })
 }
 
-function replyOf(node: string, atMicros: number): Fault {
+function makeLostReply(node: string, atMicros: number): Fault {
   return { kind: 'lose-reply', atMicros, node }
 }
 
@@ -312,10 +312,10 @@ function drawEcho(atMicros: number, { random, nodes, rates }: Draw): Fault[] {
   ]
 }
 
-function slowOf(kind: 'slow-node' | 'slow-disk', atMicros: number, draw: Draw): Fault {
+function drawSlow(kind: 'slow-node' | 'slow-disk', atMicros: number, draw: Draw): Fault {
   const { random, nodes } = draw
   const extraMicros = random.pick([5_000, 50_000, 400_000])
-  return { kind, atMicros, node: random.pick(nodes), lengthMicros: spellOf(draw), extraMicros }
+  return { kind, atMicros, node: random.pick(nodes), lengthMicros: drawSpell(draw), extraMicros }
 }
 
 /** As long as messages take, about, or much longer: a lease, a pin, a page may end meanwhile. */
@@ -324,24 +324,24 @@ function drawSlowRead(atMicros: number, draw: Draw): Fault[] {
   const disk = random.chance(800_000) ? 'data' : 'log'
   const extraMicros = random.pick([2_000, 50_000, 400_000])
   const node = random.pick(nodes)
-  return [{ kind: 'slow-read', atMicros, node, disk, lengthMicros: spellOf(draw), extraMicros }]
+  return [{ kind: 'slow-read', atMicros, node, disk, lengthMicros: drawSpell(draw), extraMicros }]
 }
 
 function drawFsyncError(atMicros: number, draw: Draw): Fault[] {
   const { random, nodes } = draw
-  const { node, downMicros } = crashOf(random.pick(nodes), atMicros, draw)
-  return [{ kind: 'fsync-error', atMicros, node, downMicros, disk: diskOf(draw) }]
+  const { node, downMicros } = drawCrash(random.pick(nodes), atMicros, draw)
+  return [{ kind: 'fsync-error', atMicros, node, downMicros, disk: drawDisk(draw) }]
 }
 
 function drawNoSpace(atMicros: number, draw: Draw): Fault[] {
   const node = draw.random.pick(draw.nodes)
-  const lengthMicros = spellOf(draw)
-  return [{ kind: 'no-space', atMicros, node, lengthMicros, disk: diskOf(draw) }]
+  const lengthMicros = drawSpell(draw)
+  return [{ kind: 'no-space', atMicros, node, lengthMicros, disk: drawDisk(draw) }]
 }
 
 function drawTornWrite(atMicros: number, draw: Draw): Fault[] {
   const { random, nodes } = draw
-  const { node, downMicros } = crashOf(random.pick(nodes), atMicros, draw)
+  const { node, downMicros } = drawCrash(random.pick(nodes), atMicros, draw)
   return [{ kind: 'torn-write', atMicros, node, downMicros, kept: random.int(0, million - 1) }]
 }
 
@@ -350,10 +350,10 @@ const lastRate = 150_000
 
 function drawBitRot(atMicros: number, draw: Draw): Fault[] {
   const { random, nodes } = draw
-  const disk = diskOf(draw)
+  const disk = drawDisk(draw)
   // The last value of a log is what it remembers of peers.
-  const place = random.chance(lastRate) ? million : placeOf(draw)
-  return [{ kind: 'bit-rot', atMicros, node: random.pick(nodes), disk, place, bit: bitOf(draw) }]
+  const place = random.chance(lastRate) ? million : drawPlace(draw)
+  return [{ kind: 'bit-rot', atMicros, node: random.pick(nodes), disk, place, bit: drawBit(draw) }]
 }
 
 /**
@@ -365,10 +365,10 @@ function drawRotInOutage(atMicros: number, draw: Draw): Fault[] {
   const node = random.pick(nodes)
   const rot = Array.from({ length: random.int(1, 4) }, (): Fault => {
     const place = random.int(random.pick([900_000, 990_000]), million - 1)
-    const bit = bitOf(draw)
+    const bit = drawBit(draw)
     return { kind: 'bit-rot', atMicros, node, disk: 'log', place, bit, isInValues: true }
   })
-  return [...rot, ...crashesOf(nodes, atMicros + 1, draw)]
+  return [...rot, ...drawCrashes(nodes, atMicros + 1, draw)]
 }
 
 /** Of damaged batches, in parts per million: nothing of them can be made out. */
@@ -380,9 +380,9 @@ const diesMendingRate = 400_000
 
 function drawJournalRot(atMicros: number, draw: Draw): Fault[] {
   const { random, nodes } = draw
-  const { node, downMicros } = crashOf(random.pick(nodes), atMicros, draw)
-  const place = random.chance(endRate) ? random.int(950_000, million - 1) : placeOf(draw)
-  const how = { place, bit: bitOf(draw), passedOver: random.pick([0, 1, 4]) }
+  const { node, downMicros } = drawCrash(random.pick(nodes), atMicros, draw)
+  const place = random.chance(endRate) ? random.int(950_000, million - 1) : drawPlace(draw)
+  const how = { place, bit: drawBit(draw), passedOver: random.pick([0, 1, 4]) }
   const isIllegible = random.chance(illegibleRate) ? ({ isIllegible: true } as const) : {}
   const diesMending = random.chance(diesMendingRate) ? ({ diesMending: true } as const) : {}
   const who = { kind: 'journal-rot', atMicros, node, downMicros } as const
@@ -395,21 +395,21 @@ function drawJournalRot(atMicros: number, draw: Draw): Fault[] {
 function drawRotOfKeys(atMicros: number, draw: Draw): Fault[] {
   const { random, nodes } = draw
   const struck = random.chance(half) ? nodes : [random.pick(nodes)]
-  const place = placeOf(draw)
+  const place = drawPlace(draw)
   const bit = hiddenEvery * random.int(0, million)
   return struck.map((node) => ({ kind: 'bit-rot', atMicros, node, disk: 'data', place, bit }))
 }
 
 function drawMisdirectedWrite(atMicros: number, draw: Draw): Fault[] {
   const node = draw.random.pick(draw.nodes)
-  const disk = diskOf(draw)
-  const [from, to] = [placeOf(draw), placeOf(draw)]
+  const disk = drawDisk(draw)
+  const [from, to] = [drawPlace(draw), drawPlace(draw)]
   return [{ kind: 'misdirected-write', atMicros, node, disk, from, to }]
 }
 
 function drawStaleDisk(atMicros: number, draw: Draw): Fault[] {
   const { random, nodes } = draw
-  const { node, downMicros } = crashOf(random.pick(nodes), atMicros, draw)
+  const { node, downMicros } = drawCrash(random.pick(nodes), atMicros, draw)
   const disk = random.chance(half) ? 'both' : 'data'
   const imageAtMicros = random.int(0, atMicros)
   return [{ kind: 'stale-disk', atMicros, node, downMicros, disk, imageAtMicros }]
@@ -417,7 +417,7 @@ function drawStaleDisk(atMicros: number, draw: Draw): Fault[] {
 
 function drawEmptyDisk(atMicros: number, draw: Draw): Fault[] {
   const { random, nodes } = draw
-  const { node, downMicros } = crashOf(random.pick(nodes), atMicros, draw)
+  const { node, downMicros } = drawCrash(random.pick(nodes), atMicros, draw)
   return [
     { kind: 'empty-disk', atMicros, node, downMicros, disk: random.chance(half) ? 'both' : 'data' },
   ]
@@ -426,10 +426,10 @@ function drawEmptyDisk(atMicros: number, draw: Draw): Fault[] {
 function drawSwappedDisks(atMicros: number, draw: Draw): Fault[] {
   const [a, b] = draw.random.shuffle(draw.nodes)
   if (a === undefined || b === undefined) return []
-  return [{ kind: 'swapped-disks', atMicros, nodes: [a, b], lengthMicros: spellOf(draw) }]
+  return [{ kind: 'swapped-disks', atMicros, nodes: [a, b], lengthMicros: drawSpell(draw) }]
 }
 
-function jumpOf(atMicros: number, draw: Draw, what: 'both' | 'back' | 'wall'): Fault[] {
+function drawJump(atMicros: number, draw: Draw, what: 'both' | 'back' | 'wall'): Fault[] {
   const { random, nodes, rates } = draw
   const micros = random.int(1, rates.jumpMicrosMax)
   const wallMicros = what === 'back' ? -micros : micros
@@ -440,7 +440,7 @@ function jumpOf(atMicros: number, draw: Draw, what: 'both' | 'back' | 'wall'): F
 function drawStrobe(atMicros: number, draw: Draw): Fault[] {
   const { random, nodes, rates } = draw
   const wallMicros = random.int(-rates.jumpMicrosMax, rates.jumpMicrosMax)
-  const lengthMicros = spellOf(draw)
+  const lengthMicros = drawSpell(draw)
   const everyMicros = random.pick([1_000, 20_000, 300_000])
   const node = random.pick(nodes)
   return [{ kind: 'clock-strobe', atMicros, node, lengthMicros, wallMicros, everyMicros }]
@@ -462,24 +462,24 @@ function drawGatewayPause(atMicros: number, { random, gateways, rates }: Draw): 
   return [{ kind: 'client-pause', atMicros, client: random.pick(gateways), lengthMicros }]
 }
 
-function spellOf({ random, rates }: Draw): number {
+function drawSpell({ random, rates }: Draw): number {
   return random.exponential(rates.spellMeanMicros)
 }
 
-function diskOf({ random }: Draw): DiskName {
+function drawDisk({ random }: Draw): DiskName {
   return random.chance(half) ? 'log' : 'data'
 }
 
-function placeOf({ random }: Draw): number {
+function drawPlace({ random }: Draw): number {
   return random.int(0, million - 1)
 }
 
-function bitOf({ random }: Draw): number {
+function drawBit({ random }: Draw): number {
   return random.int(0, million * 8)
 }
 
 /** Both directions between nodes, between nodes and clients, and between clients and gateways. */
-function waysOf({ nodes, clients, gateways }: Draw): readonly Way[] {
+function listWays({ nodes, clients, gateways }: Draw): readonly Way[] {
   const between = nodes.flatMap((from) =>
     nodes.filter((to) => to !== from).map((to): Way => [from, to]),
   )

@@ -126,7 +126,7 @@ function bitRot(fault: FaultOf<'bit-rot'>, context: Context): void {
   const key = isInValues ? keyAmong(keysWithValues(disk), place) : keyAt(disk, place)
   if (key === undefined || !mayHurt(node, name, context)) return
   const value = disk.durableValue(key) ?? new Uint8Array()
-  const bits = 8 * (isInValues ? valueBytesOf(value) : value.length)
+  const bits = 8 * (isInValues ? countValueBytes(value) : value.length)
   // The values of a flush stand at its end.
   const at = 8 * value.length - bits + (bit % bits)
   if (bits > 0 && disk.flipBit(fromLatin1(key), at)) countOn(fault, name, context)
@@ -172,10 +172,12 @@ function hide(fault: FaultOf<'bit-rot'>, victim: Victim, context: Context): void
 }
 
 function keysWithValues(disk: SimDisk): readonly string[] {
-  return disk.durableKeys(flushesFrom(1)).filter((key) => valueBytesOf(disk.durableValue(key)) > 0)
+  return disk
+    .durableKeys(flushesFrom(1))
+    .filter((key) => countValueBytes(disk.durableValue(key)) > 0)
 }
 
-function valueBytesOf(flush: Uint8Array | undefined): number {
+function countValueBytes(flush: Uint8Array | undefined): number {
   const records = (flush && decodeFlush(flush)?.records) ?? []
   return records.reduce((sum, { piece }) => sum + (piece?.length ?? 0), 0)
 }

@@ -121,7 +121,7 @@ export function isOn(name: string, { only, without }: Switches): boolean {
 export const switchNames: readonly string[] = [...faultNames, ...conditionNames]
 
 /** What to add to a command so that it runs with these switches. */
-export function flagsOf({ only, without }: Switches): string {
+export function toFlags({ only, without }: Switches): string {
   return [
     ...(only === undefined ? [] : [`--faults ${only.join(',')}`]),
     ...(without === undefined ? [] : [`--without ${without.join(',')}`]),

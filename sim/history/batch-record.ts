@@ -5,7 +5,7 @@
 import type { Outcome } from '../../src/base/problem.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import type { GivenPlace, ReadOptions } from '../../src/client/options.ts'
-import { levelOf, type Names } from './cell-micros.ts'
+import { pickLevel, type Names } from './cell-micros.ts'
 import type { OpenOperation } from './history-log.ts'
 import type { MicroOperation } from './operation.ts'
 import type { Begin, CellCalls, Sink } from './record-sink.ts'
@@ -26,7 +26,7 @@ export function recordBatches(
   const { isPurged = () => false, isSession = true, hasBatchSession = isSession } = sink
   const beginAll = (shards: readonly number[], options: ReadOptions): Open =>
     shards.map((shard) =>
-      isPurged(shard) ? undefined : begin([], shard, levelOf(options), hasBatchSession),
+      isPurged(shard) ? undefined : begin([], shard, pickLevel(options), hasBatchSession),
     )
   return {
     async getMany(items, options = {}) {
@@ -46,13 +46,13 @@ export function recordBatches(
       const open = beginAll(shards, options)
       const outcomes = await recordedAll(open, () => cells.shardLogs(places, options))
       // All pages share an answer's room: one that is short may have been cut, unless it says more.
-      endEach(open, outcomes, (page, i) => names.page(page, { limit: 0, ...startOf(places[i]) }))
+      endEach(open, outcomes, (page, i) => names.page(page, { limit: 0, ...readStart(places[i]) }))
       return outcomes
     },
   }
 }
 
-function startOf(place: GivenPlace | undefined): { readonly after?: number } {
+function readStart(place: GivenPlace | undefined): { readonly after?: number } {
   return place?.kind === 'after' ? { after: place.addedId } : {}
 }
 
@@ -60,11 +60,11 @@ function startOf(place: GivenPlace | undefined): { readonly after?: number } {
 function endEach<Value>(
   open: Open,
   outcomes: readonly Outcome<Value>[],
-  microsOf: (value: Value, item: number) => readonly MicroOperation[],
+  toMicros: (value: Value, item: number) => readonly MicroOperation[],
 ): void {
   for (const [i, one] of open.entries()) {
     const outcome = outcomes[i]
-    if (outcome?.kind === 'ok') one?.ok(microsOf(outcome.value, i))
+    if (outcome?.kind === 'ok') one?.ok(toMicros(outcome.value, i))
     else one?.fail()
   }
 }

@@ -68,24 +68,30 @@ export interface Names {
   page(page: LogPage, options: LogPlaceOptions): readonly MicroOperation[]
 }
 
-export function namesOf(datastore: string, columns: KnownColumns = new KnownColumns()): Names {
+export function makeNames(datastore: string, columns: KnownColumns = new KnownColumns()): Names {
   const list = (shard: number): string => `${datastore}/shard ${shard}`
-  const keyOf = ({ rowKey, column }: ColumnName): string =>
+  const formatKey = ({ rowKey, column }: ColumnName): string =>
     `${datastore}/${rowKey.toLowerCase()}/${column}`
   /** Where a cell stands in the log of its shard. */
   const place = (cell: Shown): MicroOperation => {
     const key = list(shardOf(cell.rowKey))
-    return { kind: 'read', key, elements: [elementOf(cell)], after: cell.addedId - 1, isEnd: false }
+    return {
+      kind: 'read',
+      key,
+      elements: [formatElement(cell)],
+      after: cell.addedId - 1,
+      isEnd: false,
+    }
   }
   const found: Names['found'] = (cell) => {
     const { refKey: version } = cell
     columns.add(cell)
-    const value = hashOf(cell)
-    return [{ kind: 'get', key: keyOf(cell), version, isPresent: true, value }, place(cell)]
+    const value = hashBody(cell)
+    return [{ kind: 'get', key: formatKey(cell), version, isPresent: true, value }, place(cell)]
   }
   const latest: Names['latest'] = (name, cell) => {
     const version = cell === undefined ? {} : { version: cell.refKey }
-    return [{ kind: 'latest', key: keyOf(name), ...version }, ...(cell ? found(cell) : [])]
+    return [{ kind: 'latest', key: formatKey(name), ...version }, ...(cell ? found(cell) : [])]
   }
   return {
     list,
@@ -97,14 +103,14 @@ export function namesOf(datastore: string, columns: KnownColumns = new KnownColu
       const key = list(shardOf(cell.rowKey))
       const { refKey: version } = cell
       return [
-        { kind: 'append', key, element: elementOf(cell), ...index },
-        { kind: 'write', key: keyOf(cell), version, value: hashOf(cell) },
+        { kind: 'append', key, element: formatElement(cell), ...index },
+        { kind: 'write', key: formatKey(cell), version, value: hashBody(cell) },
       ]
     },
     got(name, cell) {
       if (cell !== undefined) return found(cell)
       const { refKey: version } = name
-      return [{ kind: 'get', key: keyOf(name), version, isPresent: false }]
+      return [{ kind: 'get', key: formatKey(name), version, isPresent: false }]
     },
     row(rowKey, from = '', { items: cells, cursor: next }) {
       const shown = cells.flatMap((cell) => latest(cell, cell))
@@ -116,9 +122,9 @@ export function namesOf(datastore: string, columns: KnownColumns = new KnownColu
     },
     versions(name, range, { items: cells, cursor: next }) {
       for (const cell of cells) columns.add(cell)
-      const versions = cells.map((cell) => ({ version: cell.refKey, value: hashOf(cell) }))
-      const key = keyOf(name)
-      return [{ kind: 'range', key, versions, ...stretchOf(range, next) }, ...cells.map(place)]
+      const versions = cells.map((cell) => ({ version: cell.refKey, value: hashBody(cell) }))
+      const key = formatKey(name)
+      return [{ kind: 'range', key, versions, ...toStretch(range, next) }, ...cells.map(place)]
     },
     page(page, options) {
       for (const cell of page.items) columns.add(cell)
@@ -128,12 +134,12 @@ export function namesOf(datastore: string, columns: KnownColumns = new KnownColu
   }
 }
 
-export function levelOf(options: ReadOptions | undefined): Level {
+export function pickLevel(options: ReadOptions | undefined): Level {
   return options?.read ?? 'current'
 }
 
 /** What a page covers: up to where the next one begins. */
-function stretchOf(
+function toStretch(
   { cursor: from, reverse = false }: VersionRange,
   next: number | undefined,
 ): { readonly from: number; readonly to?: number } {
@@ -150,15 +156,15 @@ function stretchOfLog(
   if (start === undefined) return undefined
   const bytes = cells.reduce((sum, { body }) => sum + JSON.stringify(body).length, 0)
   const isShort = waitMs === 0 && cells.length < limit && bytes < pageBytesSafe
-  return { elements: cells.map(elementOf), after: start, isEnd: isShort || asOf !== undefined }
+  return { elements: cells.map(formatElement), after: start, isEnd: isShort || asOf !== undefined }
 }
 
-function elementOf(cell: NewCell): string {
-  return `${cell.rowKey.toLowerCase()}/${cell.column}/${cell.refKey}#${hashOf(cell)}`
+function formatElement(cell: NewCell): string {
+  return `${cell.rowKey.toLowerCase()}/${cell.column}/${cell.refKey}#${hashBody(cell)}`
 }
 
 /** Names the body: equal ones are one element. */
-function hashOf({ body }: Pick<NewCell, 'body'>): string {
+function hashBody({ body }: Pick<NewCell, 'body'>): string {
   const text = canonicalJson(body)
   return sha256(text.kind === 'ok' ? text.text : '')
     .toString('hex')

@@ -7,15 +7,15 @@
  * cannot judge data without reads.
  */
 import { Anomalies, type Anomaly, type AnomalyName } from './anomaly.ts'
-import { cyclesOf, type Cycle } from './cycles.ts'
+import { findCycles, type Cycle } from './cycles.ts'
 import { findDirect } from './direct.ts'
-import { graphOf, type Facts, type Promised } from './edges.ts'
+import { buildGraph, type Facts, type Promised } from './edges.ts'
 import { edgeKinds } from './graph.ts'
-import { listsOf } from './lists.ts'
+import { readLists } from './lists.ts'
 import type { History, HistoryOperation } from './operation.ts'
-import { registersOf } from './registers.ts'
+import { readRegisters } from './registers.ts'
 import { findBackwards } from './sessions.ts'
-import { viewsOf } from './views.ts'
+import { buildViews } from './views.ts'
 import { operationText } from './words.ts'
 
 export interface CheckOptions {
@@ -32,13 +32,13 @@ export interface Verdict {
 export function checkHistory(history: History, options: CheckOptions = {}): Verdict {
   const { promised = 'strict-serializable' } = options
   const anomalies = new Anomalies()
-  const views = viewsOf(history, anomalies)
-  const lists = listsOf(history, views, anomalies)
-  const facts: Facts = { history, lists, registers: registersOf(history, anomalies) }
+  const views = buildViews(history, anomalies)
+  const lists = readLists(history, views, anomalies)
+  const facts: Facts = { history, lists, registers: readRegisters(history, anomalies) }
   findDirect(facts, promised, anomalies)
   if (promised !== 'serializable') findBackwards(facts, anomalies)
-  for (const cycle of cyclesOf(graphOf(facts, promised))) {
-    anomalies.add(anomalyOf(cycle, history))
+  for (const cycle of findCycles(buildGraph(facts, promised))) {
+    anomalies.add(toAnomaly(cycle, history))
   }
   return {
     anomalies: anomalies.list(),
@@ -48,7 +48,7 @@ export function checkHistory(history: History, options: CheckOptions = {}): Verd
 }
 
 /** T1 is the operation at which the cycle begins, T2 the next one, and so on. */
-function anomalyOf({ name, steps }: Cycle, history: History): Anomaly {
+function toAnomaly({ name, steps }: Cycle, history: History): Anomaly {
   const operations = steps.map(({ from }) => from)
   const label = (operation: number): string => `T${operations.indexOf(operation) + 1}`
   const sentences = steps.map(({ from, to, edge }) => {

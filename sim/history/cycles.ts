@@ -30,7 +30,7 @@ const orders = [0, session, session | realtime]
 const searchesMax = 300
 
 /** One for each component that has any. */
-export function cyclesOf(graph: Graph): readonly Cycle[] {
+export function findCycles(graph: Graph): readonly Cycle[] {
   const everything = ww | wr | rw | session | realtime
   return graph.components(everything).flatMap((component) => {
     const cycle = gravest(graph, new Set(component))
@@ -45,7 +45,7 @@ function gravest(graph: Graph, nodes: ReadonlySet<number>): Cycle | undefined {
       shortestIn(graph, nodes, ww | wr | order) ??
       withOneRw(graph, nodes, ww | wr | order) ??
       shortestIn(graph, nodes, ww | wr | rw | order)
-    if (found !== undefined) return { name: nameOf(found), steps: found }
+    if (found !== undefined) return { name: nameCycle(found), steps: found }
   }
   return undefined
 }
@@ -83,7 +83,7 @@ function withOneRw(
     for (const from of component) {
       for (const edge of graph.edgesFrom(from)) {
         if (edge.bit !== rw || !inside.has(edge.to)) continue
-        for (const to of targetsOf(graph, edge.to, inside)) {
+        for (const to of findTargets(graph, edge.to, inside)) {
           if (best?.length === 2 || (searches += 1) > searchesMax) return best
           const rest = walk(graph, inside, mask, [to], from)
           if (rest === undefined || rest.length + 1 >= (best?.length ?? Infinity)) continue
@@ -96,7 +96,7 @@ function withOneRw(
 }
 
 /** The operations that an edge to this node leads to. */
-function targetsOf(graph: Graph, node: number, inside: ReadonlySet<number>): number[] {
+function findTargets(graph: Graph, node: number, inside: ReadonlySet<number>): number[] {
   const found: number[] = []
   const seen = new Set([node])
   for (const one of seen) {
@@ -152,15 +152,15 @@ function stepsTo(
   return steps
 }
 
-function nameOf(steps: readonly Step[]): CycleName {
+function nameCycle(steps: readonly Step[]): CycleName {
   const bits = steps.map(({ edge }) => edge.bit)
   const rwCount = bits.filter((bit) => bit === rw).length
-  const shape = shapeOf(rwCount, bits.includes(wr))
+  const shape = classifyShape(rwCount, bits.includes(wr))
   if (bits.includes(realtime)) return `${shape}-realtime`
   return bits.includes(session) ? `${shape}-session` : shape
 }
 
-function shapeOf(rwCount: number, hasWr: boolean): CycleShape {
+function classifyShape(rwCount: number, hasWr: boolean): CycleShape {
   if (rwCount === 0) return hasWr ? 'G1c' : 'G0'
   return rwCount === 1 ? 'G-single' : 'G2-item'
 }

@@ -143,7 +143,7 @@ function checkGone({ history }: Facts, list: ListFacts, anomalies: Anomalies): v
   for (const [element, { operation }] of gone) {
     if (anomalies.isFull('lost-update')) return
     if (operation === undefined) continue
-    const end = endOf(history[operation])
+    const end = findEnd(history[operation])
     if (end === undefined) continue
     const read = views.find(
       (view) =>
@@ -185,7 +185,7 @@ function earliestFrom(
     const element = order[index]
     const operation = element === undefined ? undefined : writers.get(element)?.operation
     if (element === undefined || operation === undefined) continue
-    const end = endOf(history[operation])
+    const end = findEnd(history[operation])
     if (end !== undefined && end < (later?.end ?? Infinity)) {
       earliest[index] = { element, operation, end }
     }
@@ -194,7 +194,7 @@ function earliestFrom(
 }
 
 /** When an operation that ended well ended. */
-function endOf(operation: HistoryOperation | undefined): number | undefined {
+function findEnd(operation: HistoryOperation | undefined): number | undefined {
   return operation?.outcome === 'ok' ? operation.end : undefined
 }
 

@@ -44,7 +44,7 @@ export function happened({ history, lists, registers }: Facts): ReadonlySet<numb
   return known
 }
 
-export function graphOf(facts: Facts, promised: Promised): Graph {
+export function buildGraph(facts: Facts, promised: Promised): Graph {
   const { history, lists, registers } = facts
   const graph = new Graph(history.length)
   const alive = happened(facts)
@@ -88,13 +88,13 @@ class ListEdges {
     this.#addNeverSeen()
   }
 
-  #writerOf(element: Element | undefined): number | undefined {
+  #findWriter(element: Element | undefined): number | undefined {
     const writer = element === undefined ? undefined : this.#list.writers.get(element)?.operation
     return writer !== undefined && this.#alive.has(writer) ? writer : undefined
   }
 
   #writerAt(index: number): number | undefined {
-    return this.#writerOf(this.#list.order[index])
+    return this.#findWriter(this.#list.order[index])
   }
 
   #addWrites(): void {
@@ -116,7 +116,7 @@ class ListEdges {
   #addSeen({ elements, operation }: ListView): void {
     const { key } = this.#list
     for (let place = elements.length - 1; place >= 0; place--) {
-      const writer = this.#writerOf(elements[place])
+      const writer = this.#findWriter(elements[place])
       if (writer === undefined) continue
       const reason = `{b} saw ${textAt(elements, place)} in ${key}, which {a} had appended.`
       return this.#graph.addEdge(writer, operation, 'wr', reason)
@@ -142,7 +142,7 @@ class ListEdges {
     const { writers, indexByElement, views, agreeing, order, key } = this.#list
     if (knownLength(this.#list) < order.length) return
     const hidden = [...writers.keys()].filter((element) => !indexByElement.has(element))
-    const unseen = new Set(hidden.map((element) => this.#writerOf(element)))
+    const unseen = new Set(hidden.map((element) => this.#findWriter(element)))
     unseen.delete(undefined)
     if (unseen.size === 0) return
     const longest = views.filter(
@@ -215,14 +215,14 @@ function endText(elements: readonly Element[]): string {
 /** Versions have an order of their own, but are written in any order. */
 function addRegister(graph: Graph, register: RegisterFacts, alive: ReadonlySet<number>): void {
   const { key, views, writers } = register
-  const writerOf = (version: number): number | undefined => {
+  const findWriter = (version: number): number | undefined => {
     const writer = writers.get(version)
     return writer !== undefined && alive.has(writer) ? writer : undefined
   }
   const versions = [...writers.keys()]
     .toSorted((a, b) => a - b)
     .flatMap((version) => {
-      const writer = writerOf(version)
+      const writer = findWriter(version)
       return writer === undefined ? [] : [[version, writer] as const]
     })
   const helpers = versions.map(([, writer]) => {
@@ -235,7 +235,7 @@ function addRegister(graph: Graph, register: RegisterFacts, alive: ReadonlySet<n
     if (next !== undefined) graph.addVia(helper, next)
   }
   const saw = (version: number, operation: number): void => {
-    const writer = writerOf(version)
+    const writer = findWriter(version)
     if (writer === undefined) return
     graph.addEdge(writer, operation, 'wr', `{b} saw version ${version} of ${key}, which {a} wrote.`)
   }
@@ -251,7 +251,7 @@ function addRegister(graph: Graph, register: RegisterFacts, alive: ReadonlySet<n
       addToAll(graph, operation, { helper, targets }, 'rw', reason)
     } else if (asked?.isPresent === true) saw(asked.version, operation)
     else if (asked !== undefined) {
-      const writer = writerOf(asked.version)
+      const writer = findWriter(asked.version)
       const reason = `{a} did not find version ${asked.version} of ${key}, which {b} wrote.`
       if (writer !== undefined) graph.addEdge(operation, writer, 'rw', reason)
     }

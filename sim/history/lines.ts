@@ -13,14 +13,14 @@
 import type { Element, History, HistoryOperation, MicroOperation } from './operation.ts'
 
 export function historyText(history: History): string {
-  return history.map((operation) => `${lineOf(operation)}\n`).join('')
+  return history.map((operation) => `${encodeOperation(operation)}\n`).join('')
 }
 
-export function lineOf(operation: HistoryOperation): string {
+export function encodeOperation(operation: HistoryOperation): string {
   const { client, micro, level, group, node, start, end, outcome } = operation
   const [first] = micro
-  const single = micro.length === 1 && first !== undefined ? singleOf(first) : undefined
-  const what = single ?? { op: 'txn', value: micro.map(tupleOf) }
+  const single = micro.length === 1 && first !== undefined ? encodeSingle(first) : undefined
+  const what = single ?? { op: 'txn', value: micro.map(encodeTuple) }
   const timed = { start, ...(end === undefined ? {} : { end }), outcome }
   const rest = {
     ...(level === 'snapshot' ? { level } : {}),
@@ -36,7 +36,7 @@ export function lineOf(operation: HistoryOperation): string {
 }
 
 /** The short form of an operation that is but one append, or one read of a whole list. */
-function singleOf(micro: MicroOperation): object | undefined {
+function encodeSingle(micro: MicroOperation): object | undefined {
   if (micro.kind === 'append' && micro.index === undefined) {
     return { op: 'append', key: micro.key, value: micro.element }
   }
@@ -44,7 +44,7 @@ function singleOf(micro: MicroOperation): object | undefined {
   return { op: 'read', key: micro.key, value: micro.elements ?? null }
 }
 
-function tupleOf(micro: MicroOperation): readonly unknown[] {
+function encodeTuple(micro: MicroOperation): readonly unknown[] {
   switch (micro.kind) {
     case 'append': {
       const { key, element, index } = micro
@@ -56,19 +56,19 @@ function tupleOf(micro: MicroOperation): readonly unknown[] {
       return ['r', key, elements, { after, more: !isEnd }]
     }
     case 'write':
-      return ['w', micro.key, micro.version, ...valueOf(micro.value)]
+      return ['w', micro.key, micro.version, ...toList(micro.value)]
     case 'latest':
-      return ['latest', micro.key, micro.version ?? null, ...valueOf(micro.value)]
+      return ['latest', micro.key, micro.version ?? null, ...toList(micro.value)]
     case 'get':
-      return ['get', micro.key, micro.version, micro.isPresent, ...valueOf(micro.value)]
+      return ['get', micro.key, micro.version, micro.isPresent, ...toList(micro.value)]
     case 'range': {
       const { key, from, to = null, versions } = micro
-      const seen = versions?.map(({ version, value }) => [version, ...valueOf(value)]) ?? null
+      const seen = versions?.map(({ version, value }) => [version, ...toList(value)]) ?? null
       return ['range', key, from, to, seen]
     }
   }
 }
 
-function valueOf(value: Element | undefined): readonly Element[] {
+function toList(value: Element | undefined): readonly Element[] {
   return value === undefined ? [] : [value]
 }

@@ -38,33 +38,33 @@ export function knownLength({ order }: ListFacts): number {
   return hole < 0 ? order.length : hole
 }
 
-export function listsOf(
+export function readLists(
   history: History,
   views: Views,
   anomalies: Anomalies,
 ): ReadonlyMap<string, ListFacts> {
   const lists = new Map<string, ListFacts>()
-  const listOf = (key: string): ListFacts => {
+  const ensureList = (key: string): ListFacts => {
     const known = lists.get(key)
     if (known !== undefined) return known
     const facts = emptyFacts(key)
     lists.set(key, facts)
     return facts
   }
-  for (const index of history.keys()) noteAppends(history, index, listOf, anomalies)
+  for (const index of history.keys()) noteAppends(history, index, ensureList, anomalies)
   const rawByKey = new Map<string, ListView[]>()
   for (const view of views.raw) {
     const known = rawByKey.get(view.key)
     if (known === undefined) rawByKey.set(view.key, [view])
     else known.push(view)
   }
-  for (const [key, raw] of rawByKey) learnOrder(listOf(key), raw, anomalies)
+  for (const [key, raw] of rawByKey) learnOrder(ensureList(key), raw, anomalies)
   for (const view of views.outer) {
-    const facts = listOf(view.key)
+    const facts = ensureList(view.key)
     facts.views.push(view)
     if (agrees(facts, view)) facts.agreeing.add(view)
   }
-  placeTold(history, listOf, anomalies)
+  placeTold(history, ensureList, anomalies)
   return lists
 }
 
@@ -84,17 +84,17 @@ function emptyFacts(key: string): ListFacts {
 function noteAppends(
   history: History,
   index: number,
-  listOf: (key: string) => ListFacts,
+  ensureList: (key: string) => ListFacts,
   anomalies: Anomalies,
 ): void {
   const { micro, outcome } = operationAt(history, index)
   for (const [place, one] of micro.entries()) {
     if (one.kind !== 'append') continue
     const { key, element } = one
-    const { writers } = listOf(key)
+    const { writers } = ensureList(key)
     const isLast = !micro.slice(place + 1).some((two) => two.kind === 'append' && two.key === key)
     const known = writers.get(element)
-    const rival = outcomeOf(history, known)
+    const rival = findOutcome(history, known)
     if (rival === undefined || rank(outcome) > rank(rival)) {
       writers.set(element, { operation: index, isLast })
     } else if (outcome === 'unknown' && rival === 'unknown') {
@@ -112,7 +112,7 @@ function noteAppends(
   }
 }
 
-function outcomeOf(history: History, known: Writer | undefined): Outcome | undefined {
+function findOutcome(history: History, known: Writer | undefined): Outcome | undefined {
   if (known === undefined) return undefined
   return known.operation === undefined ? 'unknown' : operationAt(history, known.operation).outcome
 }
@@ -122,8 +122,10 @@ function rank(outcome: Outcome): number {
 }
 
 function learnOrder(facts: ListFacts, raw: ListView[], anomalies: Anomalies): void {
-  const endOf = (view: ListView): number => view.after + view.elements.length
-  const longestFirst = raw.toSorted((a, b) => endOf(b) - endOf(a) || a.operation - b.operation)
+  const computeEnd = (view: ListView): number => view.after + view.elements.length
+  const longestFirst = raw.toSorted(
+    (a, b) => computeEnd(b) - computeEnd(a) || a.operation - b.operation,
+  )
   for (const view of longestFirst) {
     const { after, elements, operation } = view
     for (const [i, element] of elements.entries()) {
@@ -200,7 +202,7 @@ function agrees(facts: ListFacts, { after, elements }: ListView): boolean {
 /** Acknowledged places fill the indexes that no read reached. They must agree with the reads. */
 function placeTold(
   history: History,
-  listOf: (key: string) => ListFacts,
+  ensureList: (key: string) => ListFacts,
   anomalies: Anomalies,
 ): void {
   for (const [operation, { micro, outcome }] of history.entries()) {
@@ -208,7 +210,7 @@ function placeTold(
     for (const one of micro) {
       if (one.kind !== 'append' || one.index === undefined) continue
       const { key, element, index } = one
-      const { order, toldBy, indexByElement } = listOf(key)
+      const { order, toldBy, indexByElement } = ensureList(key)
       const there = order[index]
       if (there === undefined && !indexByElement.has(element)) {
         order[index] = element

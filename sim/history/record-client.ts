@@ -13,7 +13,7 @@ import type { Client } from '../../src/client/client.ts'
 import type { Page } from '../../src/base/page.ts'
 import type { LogPage, ReadOptions, WriteOptions } from '../../src/client/options.ts'
 import { recordBatches } from './batch-record.ts'
-import { levelOf, namesOf } from './cell-micros.ts'
+import { pickLevel, makeNames } from './cell-micros.ts'
 import type { Asked, OpenOperation } from './history-log.ts'
 import type { Begin, CellCalls, Sink } from './record-sink.ts'
 
@@ -28,7 +28,7 @@ export function recordClient(client: Client, sink: Sink): RecordedClient {
 }
 
 export function recordCells(cells: CellCalls, datastore: string, sink: Sink): CellCalls {
-  const names = namesOf(datastore, sink.columns)
+  const names = makeNames(datastore, sink.columns)
   const { isPurged = () => false, isSession = true, mayBeItsOwn = () => false } = sink
   const begin: Begin = (micro, shard, level, isOfSession = isSession) => {
     const client = isOfSession ? sink.client : `${sink.client}/${sink.log.length}`
@@ -59,7 +59,7 @@ export function recordCells(cells: CellCalls, datastore: string, sink: Sink): Ce
     async get(name: GetItem, options?: ReadOptions): Promise<Cell | undefined> {
       const { rowKey, column, refKey } = name
       if (isPurged(shardOf(rowKey))) return cells.get(name, options)
-      const open = begin([], shardOf(rowKey), levelOf(options))
+      const open = begin([], shardOf(rowKey), pickLevel(options))
       const cell = await recorded(open, () => cells.get(name, options))
       open.ok(
         refKey === undefined
@@ -71,7 +71,7 @@ export function recordCells(cells: CellCalls, datastore: string, sink: Sink): Ce
 
     async latestAll(rowKey, options = {}): Promise<Page<Cell>> {
       if (isPurged(shardOf(rowKey))) return cells.latestAll(rowKey, options)
-      const open = begin([], shardOf(rowKey), levelOf(options))
+      const open = begin([], shardOf(rowKey), pickLevel(options))
       const page = await recorded(open, () => cells.latestAll(rowKey, options))
       open.ok(names.row(rowKey, options.cursor, page))
       return page
@@ -79,7 +79,7 @@ export function recordCells(cells: CellCalls, datastore: string, sink: Sink): Ce
 
     async versions(rowKey, column, options = {}): Promise<Page<Cell, number>> {
       if (isPurged(shardOf(rowKey))) return cells.versions(rowKey, column, options)
-      const open = begin([], shardOf(rowKey), levelOf(options))
+      const open = begin([], shardOf(rowKey), pickLevel(options))
       const page = await recorded(open, () => cells.versions(rowKey, column, options))
       open.ok(names.versions({ rowKey, column }, options, page))
       return page
@@ -87,7 +87,7 @@ export function recordCells(cells: CellCalls, datastore: string, sink: Sink): Ce
 
     async shardLog(shard, options = {}): Promise<LogPage> {
       if (isPurged(shard)) return cells.shardLog(shard, options)
-      const open = begin([], shard, levelOf(options))
+      const open = begin([], shard, pickLevel(options))
       const page = await recorded(open, () => cells.shardLog(shard, options))
       open.ok(names.page(page, options))
       return page

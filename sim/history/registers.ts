@@ -25,14 +25,14 @@ export interface RegisterFacts {
   readonly values: Map<number, { readonly value: Element; readonly operation: number }>
 }
 
-export function registersOf(
+export function readRegisters(
   history: History,
   anomalies: Anomalies,
 ): ReadonlyMap<string, RegisterFacts> {
   const registers = new Map<string, RegisterFacts>()
   const ranges: RangeView[] = []
   const writes = new Map<RegisterFacts, Map<number, Write[]>>()
-  const registerOf = (key: string): RegisterFacts => {
+  const ensureRegister = (key: string): RegisterFacts => {
     const facts = registers.get(key) ?? { key, writers: new Map(), views: [], values: new Map() }
     if (!registers.has(key)) writes.set(facts, new Map())
     registers.set(key, facts)
@@ -41,14 +41,14 @@ export function registersOf(
   for (const [operation, { micro, outcome }] of history.entries()) {
     for (const one of micro) {
       if (one.kind === 'append' || one.kind === 'read') continue
-      const facts = registerOf(one.key)
+      const facts = ensureRegister(one.key)
       if (one.kind === 'write') {
         const byVersion = writes.get(facts)
         const all = byVersion?.get(one.version) ?? []
         byVersion?.set(one.version, [...all, { operation, outcome, value: one.value }])
       }
       if (outcome !== 'ok') continue
-      ranges.push(...rangeOf(facts, operation, one))
+      ranges.push(...readRange(facts, operation, one))
       if (one.kind === 'range') continue
       noteView(facts, operation, one)
       noteValue(facts, operation, one, anomalies)
@@ -70,7 +70,7 @@ interface RangeView {
   readonly versions: readonly SeenVersion[]
 }
 
-function rangeOf(facts: RegisterFacts, operation: number, micro: MicroOperation): RangeView[] {
+function readRange(facts: RegisterFacts, operation: number, micro: MicroOperation): RangeView[] {
   if (micro.kind !== 'range' || micro.versions === undefined) return []
   const { from, to = Infinity, versions } = micro
   return [{ facts, operation, from, to, versions }]

@@ -24,7 +24,7 @@ interface Sight {
 
 export function findBackwards(facts: Facts, anomalies: Anomalies): void {
   const bySession = new Map<string, Sight[]>()
-  for (const sight of sightsOf(facts)) {
+  for (const sight of listSights(facts)) {
     const name = JSON.stringify([facts.history[sight.operation]?.client, sight.key])
     const known = bySession.get(name)
     if (known === undefined) bySession.set(name, [sight])
@@ -34,15 +34,15 @@ export function findBackwards(facts: Facts, anomalies: Anomalies): void {
 }
 
 function checkSession({ history }: Facts, sights: readonly Sight[], anomalies: Anomalies): void {
-  const startOf = ({ operation }: Sight): number => history[operation]?.start ?? 0
-  const endOf = ({ operation }: Sight): number => history[operation]?.end ?? Infinity
-  const ended = sights.toSorted((a, b) => endOf(a) - endOf(b))
+  const findStart = ({ operation }: Sight): number => history[operation]?.start ?? 0
+  const findEnd = ({ operation }: Sight): number => history[operation]?.end ?? Infinity
+  const ended = sights.toSorted((a, b) => findEnd(a) - findEnd(b))
   let next = 0
   let highest: Sight | undefined
-  for (const sight of sights.toSorted((a, b) => startOf(a) - startOf(b))) {
+  for (const sight of sights.toSorted((a, b) => findStart(a) - findStart(b))) {
     for (; next < ended.length; next++) {
       const one = ended[next]
-      if (one === undefined || endOf(one) >= startOf(sight)) break
+      if (one === undefined || findEnd(one) >= findStart(sight)) break
       if (one.atLeast > (highest?.atLeast ?? 0)) highest = one
     }
     if (highest === undefined || sight.atMost >= highest.atLeast) continue
@@ -53,7 +53,7 @@ function checkSession({ history }: Facts, sights: readonly Sight[], anomalies: A
   }
 }
 
-function* sightsOf({ history, lists, registers }: Facts): Generator<Sight> {
+function* listSights({ history, lists, registers }: Facts): Generator<Sight> {
   for (const list of lists.values()) yield* sightsOfList(history, list)
   for (const register of registers.values()) yield* sightsOfRegister(history, register)
 }

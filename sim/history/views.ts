@@ -25,7 +25,7 @@ export interface Views {
 type ListRead = MicroOperation & { readonly kind: 'read'; readonly elements: readonly Element[] }
 
 /** Views of operations that ended well. */
-export function viewsOf(history: History, anomalies: Anomalies): Views {
+export function buildViews(history: History, anomalies: Anomalies): Views {
   const raw: ListView[] = []
   const outer: ListView[] = []
   for (const [operation, { micro, outcome }] of history.entries()) {

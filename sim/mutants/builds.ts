@@ -8,7 +8,7 @@ export const buildMutants: readonly Mutant[] = [
     title: 'a build of a later index fills in its first stored property alone',
     edits: [
       {
-        file: 'src/tables/index-upkeep.ts',
+        file: 'src/tables/index-backfill.ts',
         find: '  const fitting = fittingEntries(parts, row)\n',
         replace:
           "  const values = { ...row.values, [index.storing.at(-1)?.names[0] ?? '']: undefined }\n  const fitting = fittingEntries(parts, { ...row, values })\n",
@@ -45,18 +45,18 @@ export const buildMutants: readonly Mutant[] = [
     title: 'a build of a later index reads a group once, and puts all its pages as they were then',
     edits: [
       {
-        file: 'src/tables/index-upkeep.ts',
+        file: 'src/tables/index-backfill.ts',
         find: 'async function putPage(\n',
         replace: 'const seen = new Map()\n\nasync function putPage(\n',
       },
       {
-        file: 'src/tables/index-upkeep.ts',
+        file: 'src/tables/index-backfill.ts',
         find: "import { StoreError } from '../base/errors.ts'\n",
         replace:
           "import { compareBytes } from '../base/bytes.ts'\nimport { StoreError } from '../base/errors.ts'\n",
       },
       {
-        file: 'src/tables/index-upkeep.ts',
+        file: 'src/tables/index-backfill.ts',
         find: '  const page = await transaction.scan(range)\n',
         replace: [
           "  const place = String(context.group) + ' ' + index.name",
@@ -82,12 +82,12 @@ export const buildMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/cells/index-build.ts',
-        find: "    for await (const rowKey of rowsOf(parts, of, { level: 'snapshot', atLeast })) {\n      await fillRow(parts, of, rowKey)\n",
+        find: "    for await (const rowKey of listRows(parts, of, { level: 'snapshot', atLeast })) {\n      await fillRow(parts, of, rowKey)\n",
         replace: [
           '    const said = new Map()',
-          "    for await (const rowKey of rowsOf(parts, of, { level: 'snapshot', atLeast })) {",
+          "    for await (const rowKey of listRows(parts, of, { level: 'snapshot', atLeast })) {",
           "      const { value } = await parts.tables.read(shardKey(of), 'current', (reads) =>",
-          '        indexRowsOf(reads, of, rowKey, [parts.definition]),',
+          '        buildIndexRows(reads, of, rowKey, [parts.definition]),',
           '      )',
           '      said.set(rowKey, value)',
           '    }',
@@ -104,7 +104,7 @@ export const buildMutants: readonly Mutant[] = [
       },
       {
         file: 'src/cells/index-build.ts',
-        find: 'await indexRowsOf(tx, of, rowKey, [definition]))\n',
+        find: 'await buildIndexRows(tx, of, rowKey, [definition]))\n',
         replace: 'said)\n',
       },
     ],
@@ -142,7 +142,7 @@ export const buildMutants: readonly Mutant[] = [
       ...withLaterIndex,
       {
         file: 'src/tables/index-gate.ts',
-        find: '  if (asOf === undefined || asOf >= watch.lifeOf(index.name).since) return\n',
+        find: '  if (asOf === undefined || asOf >= watch.findLife(index.name).since) return\n',
         replace: '  if (asOf === undefined || asOf > 0) return\n',
       },
     ],

@@ -42,7 +42,7 @@ export const indexMutants: readonly Mutant[] = [
     title: 'a relay reads the changes before it fixes its place in the index',
     edits: [
       {
-        file: 'src/tables/index-lane.ts',
+        file: 'src/tables/index-batcher.ts',
         find:
           '      const seen = await groups.view(this.#target, from, relayBounds.callMs, atLeast)\n' +
           '      const changes = withinBytes(await this.#read(batch))\n',
@@ -81,7 +81,7 @@ export const indexMutants: readonly Mutant[] = [
     title: 'an index is said to be built before its groups are gone through to the end',
     edits: [
       {
-        file: 'src/tables/index-upkeep.ts',
+        file: 'src/tables/index-backfill.ts',
         find: '    rest = value.next && { gte: value.next, lt: rowRange.lt }\n',
         replace: '    rest = undefined\n',
       },
@@ -97,7 +97,7 @@ export const indexMutants: readonly Mutant[] = [
     title: 'changes are read from what the node happens to have, and asked of nobody',
     edits: [
       {
-        file: 'src/tables/index-lane.ts',
+        file: 'src/tables/index-batcher.ts',
         find: "await this.#parts.replica.read(source, 'current', relayBounds.sourceMs)",
         replace: "await this.#parts.replica.read(source, 'snapshot', relayBounds.sourceMs)",
       },
@@ -108,7 +108,7 @@ export const indexMutants: readonly Mutant[] = [
     title: 'what goes to an index is not validated against what was written there since',
     edits: [
       {
-        file: 'src/tables/index-lane.ts',
+        file: 'src/tables/index-batcher.ts',
         find: 'reads: changes.map(({ state }) => state.key),',
         replace: 'reads: [],',
       },
@@ -141,7 +141,7 @@ export const indexMutants: readonly Mutant[] = [
     title: 'an indexed row is what the cell written last says, whatever its ref key',
     edits: [
       {
-        file: 'src/cells/index-keep.ts',
+        file: 'src/cells/index-maintenance.ts',
         find: 'if (latest !== undefined && latest.refKey >= refKey) return new Map()',
         replace: 'if (latest !== undefined && latest.refKey === refKey) return new Map()',
       },
@@ -152,7 +152,7 @@ export const indexMutants: readonly Mutant[] = [
     title: 'an index over cells of two columns forgets the other one at each put',
     edits: [
       {
-        file: 'src/cells/index-keep.ts',
+        file: 'src/cells/index-maintenance.ts',
         find: '  columns.delete(column)\n',
         replace: '  columns.clear()\n',
       },

@@ -60,8 +60,8 @@ export const leaseMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/lease/grantor.ts',
-        find: '    const blindUntilMs = this.#endOf(startedMs, longestLeaseMs)\n',
-        replace: '    const blindUntilMs = this.#endOf(startedMs, 0)\n',
+        find: '    const blindUntilMs = this.#computeEnd(startedMs, longestLeaseMs)\n',
+        replace: '    const blindUntilMs = this.#computeEnd(startedMs, 0)\n',
       },
     ],
   },

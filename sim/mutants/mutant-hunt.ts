@@ -64,7 +64,7 @@ async function huntInSeeds(mutant: Mutant, options: HuntOptions): Promise<HuntRe
     await plant(mutant, copy, options.signal)
     const startedAt = process.hrtime.bigint()
     const reports = await runSeeds(copy, mutant, options)
-    const result = resultOf(mutant, reports, secondsSince(startedAt))
+    const result = toResult(mutant, reports, secondsSince(startedAt))
     if (result.foundAtSeed === undefined || options.shrinkSeconds === 0) return result
     return { ...result, ...(await shrinkThere(copy, mutant, result.foundAtSeed, options)) }
   } finally {
@@ -94,7 +94,7 @@ function secondsSince(startedAt: bigint): number {
   return Number(process.hrtime.bigint() - startedAt) / 1e9
 }
 
-function rulesOf(mutant: Mutant): readonly string[] {
+function toRuleFlags(mutant: Mutant): readonly string[] {
   return mutant.rules === undefined ? [] : ['--rules', ...mutant.rules]
 }
 
@@ -107,7 +107,14 @@ async function runSeeds(
   const { from, secondsMax, signal } = options
   const to = Math.min(options.to, from + (mutant.seedsMax ?? Number.MAX_SAFE_INTEGER) - 1)
   const main = join(copy, 'dist', 'sim', 'main.js')
-  const flags = ['run', '--seeds', `${from}..${to}`, '--stop', '--json-lines', ...rulesOf(mutant)]
+  const flags = [
+    'run',
+    '--seeds',
+    `${from}..${to}`,
+    '--stop',
+    '--json-lines',
+    ...toRuleFlags(mutant),
+  ]
   // In one process, which is killed when the time is up.
   const command = [...v8Flags, main, ...flags]
   const printed = await output(command, copy, { secondsMax, signal })
@@ -128,7 +135,7 @@ async function shrinkThere(
   const main = join(copy, 'dist', 'sim', 'main.js')
   const file = join(copy, `${mutant.id}.json`)
   const flags = ['shrink', '--seed', String(seed), '-o', file, '--time', `${shrinkSeconds}s`]
-  const command = [main, ...flags, '--json', '--quiet', ...rulesOf(mutant)]
+  const command = [main, ...flags, '--json', '--quiet', ...toRuleFlags(mutant)]
   const printed = await output(command, copy, { secondsMax: 2 * shrinkSeconds + 60, signal })
   if (printed === '') return undefined
   const shrunk: { readonly events: number } = JSON.parse(printed)
@@ -139,7 +146,7 @@ async function shrinkThere(
   return { events: shrunk.events, shrinkSeconds: secondsSince(startedAt) }
 }
 
-function resultOf(mutant: Mutant, reports: readonly SeedReport[], seconds: number): HuntResult {
+function toResult(mutant: Mutant, reports: readonly SeedReport[], seconds: number): HuntResult {
   const { id, title } = mutant
   const found = reports.find((report) => report.outcome !== 'clean')
   const violation = found?.violations[0]

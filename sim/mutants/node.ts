@@ -257,7 +257,7 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/peers/peer-clocks.ts',
-        find: "    if (this.lagMs(reading) * 1_000 > mostOf('behind')) return 'behind'\n",
+        find: "    if (this.lagMs(reading) * 1_000 > pickMost('behind')) return 'behind'\n",
         replace: '',
       },
     ],

@@ -8,8 +8,8 @@ export const ownMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/read.ts',
-        find: 'if (current.answers.size < majorityOf(log.set.voters)) return',
-        replace: 'if (current.answers.size < Math.min(1, majorityOf(log.set.voters))) return',
+        find: 'if (current.answers.size < computeMajority(log.set.voters)) return',
+        replace: 'if (current.answers.size < Math.min(1, computeMajority(log.set.voters))) return',
       },
     ],
   },
@@ -103,15 +103,15 @@ export const ownMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/compose.ts',
-        find: '  const known = outcomeOf(log, transaction.session, transaction.sequence)\n',
+        find: '  const known = findOutcome(log, transaction.session, transaction.sequence)\n',
         replace:
-          '  const known = outcomeOf(log, `${transaction.session}?`, transaction.sequence)\n',
+          '  const known = findOutcome(log, `${transaction.session}?`, transaction.sequence)\n',
       },
       {
         file: 'src/replication/submit.ts',
-        find: '  const known = outcomeOf(log, transaction.session, transaction.sequence)\n',
+        find: '  const known = findOutcome(log, transaction.session, transaction.sequence)\n',
         replace:
-          '  const known = outcomeOf(log, `${transaction.session}?`, transaction.sequence)\n',
+          '  const known = findOutcome(log, `${transaction.session}?`, transaction.sequence)\n',
       },
     ],
   },

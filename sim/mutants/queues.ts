@@ -12,7 +12,7 @@ export const queueMutants: readonly Mutant[] = [
         replace:
           '      })\n' +
           '      await this.#transact(group, async (transaction) => {\n' +
-          '        for (const { key } of batchOf(taken)?.messages ?? []) transaction.delete(key)\n' +
+          '        for (const { key } of asBatch(taken)?.messages ?? []) transaction.delete(key)\n' +
           '      })\n',
       },
     ],

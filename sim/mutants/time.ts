@@ -11,9 +11,9 @@ export const timeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/history-sweep.ts',
-        find: 'if (mayGo(this.#parts.endOf(row), oldest)) found.push(row.key)',
+        find: 'if (mayGo(this.#parts.findEnd(row), oldest)) found.push(row.key)',
         replace:
-          'if (mayGo(this.#parts.endOf(row), sweep.horizon > horizon ? sweep.horizon : oldest)) found.push(row.key)',
+          'if (mayGo(this.#parts.findEnd(row), sweep.horizon > horizon ? sweep.horizon : oldest)) found.push(row.key)',
       },
     ],
   },
@@ -26,9 +26,9 @@ export const timeMutants: readonly Mutant[] = [
         file: 'src/worklist/worklist-service.ts',
         find:
           "    const { position } = await replica.read(group, 'snapshot', readTimeoutMs)\n" +
-          '    const rows = await replica.scan(group, { limit: 1, ...rangeOf(topic) })\n',
+          '    const rows = await replica.scan(group, { limit: 1, ...buildRange(topic) })\n',
         replace:
-          '    const rows = await replica.scan(group, { limit: 1, ...rangeOf(topic) })\n' +
+          '    const rows = await replica.scan(group, { limit: 1, ...buildRange(topic) })\n' +
           "    const { position } = await replica.read(group, 'snapshot', readTimeoutMs)\n",
       },
     ],

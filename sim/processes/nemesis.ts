@@ -4,7 +4,7 @@
  */
 import type { Fault } from '../faults/fault.ts'
 import type { ProcessCluster } from './cluster.ts'
-import { nameOf } from './plan.ts'
+import { nameFault } from './plan.ts'
 
 export interface NemesisParts {
   readonly cluster: ProcessCluster
@@ -34,7 +34,7 @@ export class ProcessNemesis {
     for (const fault of faults) {
       this.#after(fault.atMicros, () => {
         if (this.#strike(fault)) {
-          const name = nameOf(fault)
+          const name = nameFault(fault)
           this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1)
         }
       })

@@ -100,7 +100,7 @@ async function carryOut(
   const lost = await load.lost()
   signal?.throwIfAborted()
   const crashes = cluster.daemons.flatMap((daemon) => daemon.failure ?? [])
-  const slow = [...problemsOf(ends), ...problemsAfter(afterwards)]
+  const slow = [...findProblems(ends), ...problemsAfter(afterwards)]
   const broken = crashes.length > 0 ? 'crash' : slow.length > 0 ? 'liveness' : 'clean'
   return {
     ...{ seed, rate, seconds, ...ends, afterwards },
@@ -109,7 +109,7 @@ async function carryOut(
   }
 }
 
-function problemsOf({
+function findProblems({
   asked,
   acknowledged,
   late,

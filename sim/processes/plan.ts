@@ -42,7 +42,7 @@ const means: readonly (readonly [name: string, seconds: number])[] = [
 ]
 
 /** The name under which a fault is counted. */
-export function nameOf(fault: Fault): string {
+export function nameFault(fault: Fault): string {
   return fault.name ?? fault.kind
 }
 

@@ -13,7 +13,7 @@ import type { History } from '../history/operation.ts'
 import { recordClient, type CellCalls } from '../history/record-client.ts'
 import { ProcessCluster } from './cluster.ts'
 import { ProcessNemesis } from './nemesis.ts'
-import { nameOf, type ProcessPlan } from './plan.ts'
+import { nameFault, type ProcessPlan } from './plan.ts'
 import { datastore, pause, ProcessWorkload } from './workload.ts'
 
 export interface ProcessRunOptions {
@@ -119,16 +119,16 @@ async function carryOut(options: ProcessRunOptions, parts: Parts): Promise<Proce
   options.signal?.throwIfAborted()
   await nemesis.end()
   say('healing')
-  const unhealed = await problemOf(cluster.heal())
+  const unhealed = await captureProblem(cluster.heal())
   await workload.end()
   say('waiting for the nodes to agree')
   const lags =
     unhealed === undefined ? await waitForAgreement(cluster, workload.shards, log) : [unhealed]
   const { failure } = workload
-  const failed = failure === undefined ? [] : [`a client failed: ${textOf(failure)}`]
+  const failed = failure === undefined ? [] : [`a client failed: ${describeError(failure)}`]
   const ended = cluster.daemons.flatMap((daemon) => daemon.failure ?? [])
   say('judging what clients were told')
-  return resultOf(plan, log.history(), { crashes: [...ended, ...failed], lags }, parts)
+  return buildResult(plan, log.history(), { crashes: [...ended, ...failed], lags }, parts)
 }
 
 /** Until the time of the faults is over. */
@@ -160,16 +160,16 @@ function beforeAbort<T>(signal: AbortSignal | undefined, work: Promise<T>): Prom
   })
 }
 
-async function problemOf(work: Promise<void>): Promise<string | undefined> {
+async function captureProblem(work: Promise<void>): Promise<string | undefined> {
   try {
     await work
     return undefined
   } catch (error) {
-    return textOf(error)
+    return describeError(error)
   }
 }
 
-function textOf(error: unknown): string {
+function describeError(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 
@@ -178,7 +178,7 @@ interface Others {
   readonly lags: readonly string[]
 }
 
-function resultOf(
+function buildResult(
   { seed, seconds, faults }: ProcessPlan,
   history: History,
   { crashes, lags }: Others,
@@ -190,7 +190,7 @@ function resultOf(
   const violations = [...anomalies.map((one) => explain(one, history)), ...crashes, ...lags]
   const broken = crashes.length > 0 ? 'crash' : lags.length > 0 ? 'liveness' : 'clean'
   const { counts } = nemesis
-  const planned = [...new Set(faults.map(nameOf))]
+  const planned = [...new Set(faults.map(nameFault))]
   return {
     seed,
     seconds,

@@ -151,6 +151,6 @@ export function describeRule(rule: string): string {
 export const ruleNames: readonly string[] = Object.keys(rules).filter((id) => id !== 'META-2')
 
 /** The first of these that no checker and no assertion knows. */
-export function unknownRuleOf(ids: readonly string[]): string | undefined {
+export function findUnknownRule(ids: readonly string[]): string | undefined {
   return ids.find((id) => !Object.hasOwn(rules, id))
 }

@@ -23,7 +23,7 @@ export interface SliceOptions {
   readonly withCalls: boolean
 }
 
-export function sliceOf(
+export function sliceStory(
   lines: readonly StoryLine[],
   { place, withCalls }: SliceOptions,
 ): readonly StoryLine[] {

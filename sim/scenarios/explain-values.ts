@@ -11,7 +11,7 @@ import type { Mutation, Transaction } from '../../src/group/transaction.ts'
 import { compileSchema } from '../../src/tables/compile.ts'
 import { groupContext } from '../../src/tables/group-context.ts'
 import { decodeRowKey } from '../../src/tables/row-key.ts'
-import { markOf } from '../cluster/narrator.ts'
+import { digestValue } from '../cluster/narrator.ts'
 
 const cellTable = 'Cell'
 const schema = compileSchema(cellVersion)
@@ -39,7 +39,7 @@ export class Letters {
   readonly #bytesByLetter = new Map<string, Uint8Array>()
 
   of(value: Uint8Array): string {
-    const mark = markOf(value)
+    const mark = digestValue(value)
     const known = this.#letterByMark.get(mark)
     if (known !== undefined) return known
     const count = this.#letterByMark.size

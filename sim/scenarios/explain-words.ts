@@ -76,7 +76,7 @@ export interface Telling {
 
 /** One line a state change. */
 export function describeLine(line: StoryLine, telling: Telling): string {
-  return timed(line.timeMicros, line.who, sentenceOf(line, telling))
+  return timed(line.timeMicros, line.who, buildSentence(line, telling))
 }
 
 /** What the world does, or what a checker says, between the lines of the story. */
@@ -88,8 +88,8 @@ function timed(timeMicros: number, who: string, words: string): string {
   return `${describeTime(timeMicros).padStart(timeWidth)}  ${who.padEnd(nameWidth)} ${words}`
 }
 
-function sentenceOf({ verb, kind, peer, fields }: StoryLine, telling: Telling): string {
-  const words = wordsOf(fields, telling)
+function buildSentence({ verb, kind, peer, fields }: StoryLine, telling: Telling): string {
+  const words = explainFields(fields, telling)
   switch (verb) {
     case 'note':
       return kind
@@ -120,7 +120,7 @@ const fieldsLeftOut: readonly string[] = [
   ...['previous', 'transaction', 'reads', 'request', 'forwardId', 'timestamp'],
 ]
 
-function wordsOf(fields: StoryLine['fields'], { letters, position: only }: Telling): string {
+function explainFields(fields: StoryLine['fields'], { letters, position: only }: Telling): string {
   const { group, position, ballot, value, accepted, entries, verdict, ...others } = fields
   const isPlaced = group !== undefined && typeof position === 'number' && position !== only
   const rest = Object.entries(others).filter(([name]) => !fieldsLeftOut.includes(name))

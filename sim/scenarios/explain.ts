@@ -10,11 +10,11 @@ import type { Violation } from '../checkers/referee.ts'
 import { inOrder, type Fault } from '../faults/fault.ts'
 import type { StoryLine } from '../cluster/narrator.ts'
 import type { RunResult } from '../result.ts'
-import { calmFor, knobsOf, optionAt } from './scenario-calm.ts'
+import { calmFor, listKnobs, optionAt } from './scenario-calm.ts'
 import { isRecord } from './scenario-shape.ts'
 import type { SwarmOptions } from '../swarm.ts'
-import { describeSize, runScenario, sizeOf, type Scenario } from './scenario.ts'
-import { positionsWith, sliceOf, type Place } from './explain-slice.ts'
+import { describeSize, runScenario, measureScenario, type Scenario } from './scenario.ts'
+import { positionsWith, sliceStory, type Place } from './explain-slice.ts'
 import { describeRule } from './explain-rules.ts'
 import { describeGroup, Letters } from './explain-values.ts'
 import {
@@ -54,15 +54,15 @@ export async function explain(scenario: Scenario): Promise<Explanation | undefin
   })
   const [violation] = result.violations
   if (violation === undefined) return undefined
-  const place = placeOf(violation, lines)
+  const place = findPlace(violation, lines)
   const withCalls = !violation.rule.startsWith('PAX-')
   const slice =
-    place === undefined ? lines.slice(-linesToldMax) : sliceOf(lines, { place, withCalls })
+    place === undefined ? lines.slice(-linesToldMax) : sliceStory(lines, { place, withCalls })
   return { scenario, result, place, slice, lineCount }
 }
 
 /** Where a violation is: as it says itself, or else where the run was when it failed. */
-function placeOf({ detail }: Violation, lines: readonly StoryLine[]): Place | undefined {
+function findPlace({ detail }: Violation, lines: readonly StoryLine[]): Place | undefined {
   const { group, position } = detail
   if (typeof group === 'string') {
     const name = latin1(Buffer.from(group, 'hex'))
@@ -70,7 +70,7 @@ function placeOf({ detail }: Violation, lines: readonly StoryLine[]): Place | un
     const isPlaced = typeof position === 'number' && position > 0
     return { group: name, positions: isPlaced ? [position] : [] }
   }
-  const cell = cellOf(detail)
+  const cell = findCell(detail)
   if (cell !== undefined) {
     const name = shardGroup(datastore, cell.shard)
     return { group: name, positions: positionsWith(lines, name, rowKeyBytes(cell.row)) }
@@ -79,7 +79,7 @@ function placeOf({ detail }: Violation, lines: readonly StoryLine[]): Place | un
 }
 
 /** The cell that a checker of cells names, under whichever name. */
-function cellOf(
+function findCell(
   detail: Violation['detail'],
 ): { readonly shard: number; readonly row: string } | undefined {
   for (const value of Object.values(detail)) {
@@ -115,7 +115,7 @@ export function describeExplanation(explanation: Explanation): string {
   return [
     ...(violation === undefined ? [] : describeViolation(violation, place)),
     '',
-    `The run: ${plan.options.nodeCount} nodes; ${describeSize(sizeOf(plan))}.`,
+    `The run: ${plan.options.nodeCount} nodes; ${describeSize(measureScenario(plan))}.`,
     ...section('Options that are not as usual', describeKnobs(plan.options)),
     ...section('Faults', inOrder(plan.faults).map(describeFault)),
     ...section('Operations', (plan.operations ?? []).map(describeOperation)),
@@ -153,7 +153,7 @@ function describeEnd({ rule, sentence, timeMicros }: Violation): string {
 /** Options that differ from the calm world's, with their values and the usual ones. */
 function describeKnobs(options: SwarmOptions): readonly string[] {
   const usual = calmFor(options.nodeCount)
-  return knobsOf(options).map(
+  return listKnobs(options).map(
     (path) => `${path} ${optionAt(options, path)} instead of ${optionAt(usual, path)}`,
   )
 }

@@ -175,15 +175,15 @@ export class ScenarioBuilder {
   // Operations of clients
 
   put(client: string, cell: CellAt = {}, body: string | number = client): this {
-    return this.operation({ kind: 'put', client, ...this.#moment, ...placeOf(cell), body })
+    return this.operation({ kind: 'put', client, ...this.#moment, ...toPlace(cell), body })
   }
 
   get(client: string, cell: CellAt = {}, isCurrent = true): this {
-    return this.operation({ kind: 'get', client, ...this.#moment, isCurrent, ...placeOf(cell) })
+    return this.operation({ kind: 'get', client, ...this.#moment, isCurrent, ...toPlace(cell) })
   }
 
   latest(client: string, cell: CellAt = {}, isCurrent = true): this {
-    const { row, column } = placeOf(cell)
+    const { row, column } = toPlace(cell)
     return this.operation({ kind: 'latest', client, ...this.#moment, isCurrent, row, column })
   }
 
@@ -250,6 +250,6 @@ const roomyWorkload: SwarmOptions['workload'] = {
   rowsPerShard: 4,
 }
 
-function placeOf({ shard = 0, row = 0, column = 'BASE', refKey = 0 }: CellAt): Place {
+function toPlace({ shard = 0, row = 0, column = 'BASE', refKey = 0 }: CellAt): Place {
   return { row: rowAt(shard, row), column, refKey }
 }

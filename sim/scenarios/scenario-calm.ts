@@ -114,9 +114,9 @@ const uncounted: readonly string[] = [
 ]
 
 /** Options by the path of their name that differ from those of the calm world. */
-export function knobsOf(options: SwarmOptions): readonly string[] {
-  const calm = leavesOf(calmFor(options.nodeCount))
-  const set = leavesOf(options)
+export function listKnobs(options: SwarmOptions): readonly string[] {
+  const calm = listLeaves(calmFor(options.nodeCount))
+  const set = listLeaves(options)
   return [...set.keys()].filter(
     (path) =>
       !uncounted.some((one) => path === one || path.startsWith(`${one}.`)) &&
@@ -124,9 +124,9 @@ export function knobsOf(options: SwarmOptions): readonly string[] {
   )
 }
 
-/** The option at a path that `knobsOf` names, as text. */
+/** The option at a path that `listKnobs` names, as text. */
 export function optionAt(options: SwarmOptions, path: string): string {
-  const leaf = leavesOf(options).get(path)
+  const leaf = listLeaves(options).get(path)
   return typeof leaf === 'string' ? leaf : JSON.stringify(leaf)
 }
 
@@ -147,13 +147,13 @@ const wholes: readonly string[] = [
   'workload.openLoad',
 ]
 
-function leavesOf(value: unknown, path = ''): Map<string, unknown> {
+function listLeaves(value: unknown, path = ''): Map<string, unknown> {
   if (wholes.includes(path)) return new Map([[path, JSON.stringify(value)]])
   if (typeof value !== 'object' || value === null) return new Map([[path, value]])
   const leaves = new Map<string, unknown>()
   for (const [name, inner] of Object.entries(value)) {
     const innerPath = path === '' ? name : `${path}.${name}`
-    for (const [at, leaf] of leavesOf(inner, innerPath)) leaves.set(at, leaf)
+    for (const [at, leaf] of listLeaves(inner, innerPath)) leaves.set(at, leaf)
   }
   return leaves
 }

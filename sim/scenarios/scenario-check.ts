@@ -8,9 +8,9 @@ import { aroundNodes, clientName, nodeName } from '../cluster/endpoints.ts'
 import type { HeavyOptions } from '../workloads/heavy-draw.ts'
 import type { RunPlan } from '../run.ts'
 import { calmOptions } from './scenario-calm.ts'
-import { endpointsOf, faultShapes } from './scenario-fault.ts'
+import { listEndpoints, faultShapes } from './scenario-fault.ts'
 import type { Operation } from './scenario-operation.ts'
-import { isRecord, misfitOf, optional } from './scenario-shape.ts'
+import { isRecord, findMisfit, optional } from './scenario-shape.ts'
 import { misfitOfFault, misfitOfOperation, misfitOfOptions } from './scenario-values.ts'
 import { noTimes } from '../world/turn-costs.ts'
 
@@ -58,7 +58,7 @@ export function misfitOfPlan(value: unknown): string | undefined {
     nodesByClient: optional(anything),
   }
   const misfit =
-    misfitOf(value, shape, 'plan') ??
+    findMisfit(value, shape, 'plan') ??
     misfitOfKinds(value['faults'], faultShapes, 'plan.faults') ??
     misfitOfKinds(value['operations'] ?? [], operationShapes, 'plan.operations')
   return misfit ?? misfitOfMembers(value['nodesByClient'] ?? {}, [''], 'plan.nodesByClient')
@@ -68,7 +68,7 @@ export function misfitOfPlan(value: unknown): string | undefined {
 function misfitOfMembers(value: unknown, shape: unknown, path: string): string | undefined {
   if (!isRecord(value)) return `${path}: expected an object`
   const misfits = Object.entries(value).map(([name, one]) =>
-    misfitOf(one, shape, `${path}.${name}`),
+    findMisfit(one, shape, `${path}.${name}`),
   )
   return misfits.find((misfit) => misfit !== undefined)
 }
@@ -129,14 +129,14 @@ function misfitOfKinds(
     if (typeof kind !== 'string' || !Object.hasOwn(shapes, kind)) {
       return `${at}.kind: expected one of ${Object.keys(shapes).join(', ')}`
     }
-    const misfit = misfitOf(element, shapes[kind], at)
+    const misfit = findMisfit(element, shapes[kind], at)
     if (misfit !== undefined) return misfit
   }
   return undefined
 }
 
 /** Whether a value of the right shape is a plan that can be run. */
-export function contradictionOf(plan: RunPlan): string | undefined {
+export function findContradiction(plan: RunPlan): string | undefined {
   const { nodeCount, setCount = 1, skews, workload } = plan.options
   if (nodeCount < 1 || nodeCount > nodesMax) {
     return `plan.options.nodeCount: expected 1 to ${nodesMax}`
@@ -168,7 +168,7 @@ interface Names {
 
 function contradictionOfFaults({ faults }: RunPlan, { nodes, around }: Names): string | undefined {
   for (const [index, fault] of faults.entries()) {
-    const stranger = endpointsOf(fault).find((name) => !nodes.has(name) && !around.has(name))
+    const stranger = listEndpoints(fault).find((name) => !nodes.has(name) && !around.has(name))
     if (stranger !== undefined) return `plan.faults[${index}]: there is no ${stranger}`
     if ('node' in fault && !nodes.has(fault.node)) return `plan.faults[${index}]: not a node`
     const misfit = misfitOfFault(fault)

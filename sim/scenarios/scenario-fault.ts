@@ -10,7 +10,7 @@ const lasting = { ...moment, lengthMicros: 0 }
 const downing = { ...moment, node: '', downMicros: 0 }
 const onDisk = { node: '', disk: '' }
 
-/** A sample of each kind, for `misfitOf`. */
+/** A sample of each kind, for `findMisfit`. */
 export const faultShapes: Readonly<Record<FaultKind, unknown>> = {
   crash: { ...downing, inWriteMicros: optional(0) },
   stop: downing,
@@ -50,7 +50,7 @@ export const faultShapes: Readonly<Record<FaultKind, unknown>> = {
 }
 
 /** Every node and client that a fault names. */
-export function endpointsOf(fault: Fault): readonly string[] {
+export function listEndpoints(fault: Fault): readonly string[] {
   if ('ways' in fault) return fault.ways.flat()
   if ('between' in fault) return fault.between
   if ('nodes' in fault) return fault.nodes
@@ -61,7 +61,7 @@ export function endpointsOf(fault: Fault): readonly string[] {
 /** The fault as far as it concerns these endpoints; undefined when nothing of it is left. */
 export function amongEndpoints(fault: Fault, names: ReadonlySet<string>): Fault | undefined {
   if (!('ways' in fault)) {
-    return endpointsOf(fault).every((name) => names.has(name)) ? fault : undefined
+    return listEndpoints(fault).every((name) => names.has(name)) ? fault : undefined
   }
   const ways = fault.ways.filter((one) => one.every((name) => names.has(name)))
   return ways.length === 0 ? undefined : { ...fault, ways }

@@ -19,9 +19,9 @@ function isOptional(shape: unknown): shape is Optional {
 }
 
 /** A text that says where `value` differs from the sample's shape; undefined when it does not. */
-export function misfitOf(value: unknown, sample: unknown, path: string): string | undefined {
+export function findMisfit(value: unknown, sample: unknown, path: string): string | undefined {
   if (isOptional(sample)) {
-    return value === undefined ? undefined : misfitOf(value, sample.of, path)
+    return value === undefined ? undefined : findMisfit(value, sample.of, path)
   }
   if (typeof sample === 'function') return undefined
   if (Array.isArray(sample)) return misfitOfArray(value, sample, path)
@@ -45,7 +45,7 @@ function misfitOfArray(
 ): string | undefined {
   if (!Array.isArray(value)) return `${path}: expected a list`
   for (const [index, element] of value.entries()) {
-    const misfit = misfitOf(element, sample[0], `${path}[${index}]`)
+    const misfit = findMisfit(element, sample[0], `${path}[${index}]`)
     if (misfit !== undefined) return misfit
   }
   return undefined
@@ -61,7 +61,7 @@ function misfitOfRecord(
   if (unknownName !== undefined) return `${path}.${unknownName}: is not known`
   for (const [name, inner] of Object.entries(sample)) {
     if (value[name] === undefined && !isOptional(inner)) return `${path}.${name}: is missing`
-    const misfit = misfitOf(value[name], inner, `${path}.${name}`)
+    const misfit = findMisfit(value[name], inner, `${path}.${name}`)
     if (misfit !== undefined) return misfit
   }
   return undefined

@@ -36,7 +36,7 @@ export function misfitOfFault(fault: Fault): string | undefined {
   if (disks !== undefined && 'disk' in fault && !disks.includes(fault.disk)) {
     return `disk: expected one of ${disks.join(', ')}`
   }
-  for (const [index, [...ends]] of pairsOf(fault).entries()) {
+  for (const [index, [...ends]] of listPairs(fault).entries()) {
     const [from, to, ...others] = ends
     const isPair = from !== undefined && to !== undefined && others.length === 0
     if (!isPair || from === to) return `pair ${index + 1}: expected two different names`
@@ -44,7 +44,7 @@ export function misfitOfFault(fault: Fault): string | undefined {
   return misfitOfNumbers(fault, '')
 }
 
-function pairsOf(fault: Fault): readonly (readonly string[])[] {
+function listPairs(fault: Fault): readonly (readonly string[])[] {
   if ('ways' in fault) return fault.ways
   if ('between' in fault) return [fault.between]
   return 'nodes' in fault ? [fault.nodes] : []
@@ -55,9 +55,9 @@ export function misfitOfOperation(operation: Operation): string | undefined {
   if (negative !== undefined) return negative
   switch (operation.kind) {
     case 'blind':
-      return oneOf(operation.group, ['x', 'y'], 'group')
+      return checkOneOf(operation.group, ['x', 'y'], 'group')
     case 'lists':
-      return oneOf(operation.group, ['p', 'q'], 'group') ?? misfitOfMicro(operation.micro)
+      return checkOneOf(operation.group, ['p', 'q'], 'group') ?? misfitOfMicro(operation.micro)
     case 'log':
     case 'since':
     case 'purge':
@@ -79,15 +79,15 @@ function misfitOfMicro(
   for (const [index, one] of micro.entries()) {
     const element: unknown = one.kind === 'append' ? one.element : ''
     const misfit =
-      oneOf(one.kind, ['append', 'read'], 'kind') ??
-      oneOf(one.list, allLists, 'list') ??
+      checkOneOf(one.kind, ['append', 'read'], 'kind') ??
+      checkOneOf(one.list, allLists, 'list') ??
       (element === undefined ? 'element: is missing' : undefined)
     if (misfit !== undefined) return `micro[${index}].${misfit}`
   }
   return undefined
 }
 
-function oneOf(value: string, names: readonly string[], path: string): string | undefined {
+function checkOneOf(value: string, names: readonly string[], path: string): string | undefined {
   return names.includes(value) ? undefined : `${path}: expected one of ${names.join(', ')}`
 }
 
@@ -104,7 +104,7 @@ export function misfitOfOptions(
   const stranger = healing.coreOrder.find((name) => !nodes.has(name))
   if (stranger !== undefined) return `healing.coreOrder: there is no ${stranger}`
   return (
-    oneOf(healing.rest, brokenKinds, 'healing.rest') ??
+    checkOneOf(healing.rest, brokenKinds, 'healing.rest') ??
     (times && misfitOfTimes(times)) ??
     (priorities && misfitOfPriorities(priorities)) ??
     misfitOfNumbers(options, '')

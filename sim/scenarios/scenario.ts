@@ -3,12 +3,12 @@
  * neither the seed's drawing nor the version of the swarm that drew it, only the code it is run on.
  */
 import type { Violation } from '../checkers/referee.ts'
-import { unknownRuleOf } from './explain-rules.ts'
+import { findUnknownRule } from './explain-rules.ts'
 import { runPlan, type RunHooks, type RunPlan } from '../run.ts'
 import type { RunOutcome, RunResult } from '../result.ts'
-import { contradictionOf, misfitOfPlan } from './scenario-check.ts'
-import { knobsOf } from './scenario-calm.ts'
-import { isRecord, misfitOf, optional } from './scenario-shape.ts'
+import { findContradiction, misfitOfPlan } from './scenario-check.ts'
+import { listKnobs } from './scenario-calm.ts'
+import { isRecord, findMisfit, optional } from './scenario-shape.ts'
 
 export const scenarioFormat = 'trilithon-scenario'
 /** Of the file's format: a reader refuses an unknown version. */
@@ -43,8 +43,8 @@ export interface ScenarioSize {
   readonly events: number
 }
 
-export function sizeOf({ options, faults, operations = [] }: RunPlan): ScenarioSize {
-  const knobs = knobsOf(options).length
+export function measureScenario({ options, faults, operations = [] }: RunPlan): ScenarioSize {
+  const knobs = listKnobs(options).length
   const events = faults.length + operations.length + knobs
   return { faults: faults.length, operations: operations.length, knobs, events }
 }
@@ -82,16 +82,16 @@ export function decodeScenario(text: string): ReadScenario {
       `its version is ${String(value['version'])}, and only ${scenarioVersion} is known`,
     )
   }
-  const misfit = misfitOf(value, headShape, 'scenario') ?? misfitOfPlan(value['plan'])
+  const misfit = findMisfit(value, headShape, 'scenario') ?? misfitOfPlan(value['plan'])
   if (misfit !== undefined) return refused(misfit)
   if (!isShaped(value)) return refused('it is not a scenario')
   const { name, plan, expect, rules } = value
   if (!Object.hasOwn(outcomes, expect.outcome)) {
     return refused(`scenario.expect.outcome: expected one of ${Object.keys(outcomes).join(', ')}`)
   }
-  const unknownRule = unknownRuleOf(rules ?? [])
+  const unknownRule = findUnknownRule(rules ?? [])
   if (unknownRule !== undefined) return refused(`scenario.rules: there is no ${unknownRule}`)
-  const contradiction = contradictionOf(plan)
+  const contradiction = findContradiction(plan)
   if (contradiction !== undefined) return refused(contradiction)
   return { ok: true, scenario: { name, plan, expect, ...(rules && { rules }) } }
 }
@@ -121,7 +121,7 @@ export function encodeScenario(scenario: Scenario): string {
   const { options, faults, operations, nodesByClient } = plan
   const head = { format: scenarioFormat, version: scenarioVersion, name, expect }
   const planLines = [
-    `"options": ${block(membersOf(options), '{}')}`,
+    `"options": ${block(printMembers(options), '{}')}`,
     `"faults": ${block(
       faults.map((one) => JSON.stringify(one)),
       '[]',
@@ -145,7 +145,7 @@ export function encodeScenario(scenario: Scenario): string {
 }
 
 /** A knob that was turned off when the plan was shrunk may stand there without a value. */
-function membersOf(options: object): string[] {
+function printMembers(options: object): string[] {
   const given = Object.entries(options).filter(([, value]) => value !== undefined)
   return given.map(([key, value]) => member(key, value))
 }
@@ -160,7 +160,7 @@ function block(lines: readonly string[], [open, close]: string): string {
   return `${open}\n  ${inner}\n${close}`
 }
 
-export function scenarioOf(name: string, plan: RunPlan, result: RunResult): Scenario {
+export function buildScenario(name: string, plan: RunPlan, result: RunResult): Scenario {
   const { outcome, hash } = result
   const violation: Violation | undefined = result.violations[0]
   if (violation === undefined) return { name, plan, expect: { outcome, hash } }

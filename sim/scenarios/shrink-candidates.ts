@@ -31,14 +31,14 @@ export function withCalm(plan: RunPlan, paths: readonly string[]): RunPlan {
   const options = calmed(plan.options, paths)
   const { nodeCount, workload } = options
   // Without gateways nothing befalls them.
-  return { ...plan, options, faults: amongFaults(plan.faults, namesOf(nodeCount, workload)) }
+  return { ...plan, options, faults: amongFaults(plan.faults, listNames(nodeCount, workload)) }
 }
 
 /** The first `nodeCount` nodes, and of the faults what concerns no other. */
 export function withNodes(plan: RunPlan, nodeCount: number): RunPlan {
   const { options } = plan
   const { skews, workload } = options
-  const names = namesOf(nodeCount, workload)
+  const names = listNames(nodeCount, workload)
   const coreOrder = options.healing.coreOrder.filter((name) => names.has(name))
   const healing = { ...options.healing, coreOrder }
   const smaller = { nodeCount, setCount: 1, skews: skews.slice(0, nodeCount), healing }
@@ -59,11 +59,11 @@ export function withClientsAtWork(plan: RunPlan): RunPlan {
   const all = Array.from({ length: workload.clientCount }, (_, i) => clientName(i))
   const clientCount = Math.max(1, all.findLastIndex((name) => used.has(name)) + 1)
   const smaller = { ...workload, clientCount }
-  const among = amongFaults(faults, namesOf(nodeCount, smaller))
+  const among = amongFaults(faults, listNames(nodeCount, smaller))
   return { ...withOptions(plan, { workload: smaller }), faults: among }
 }
 
-function namesOf(nodeCount: number, workload: SwarmOptions['workload']): ReadonlySet<string> {
+function listNames(nodeCount: number, workload: SwarmOptions['workload']): ReadonlySet<string> {
   const nodes = Array.from({ length: nodeCount }, (_, i): string => nodeName(i))
   return new Set([...nodes, ...aroundNodes(workload)])
 }
@@ -73,7 +73,7 @@ function amongFaults(faults: readonly Fault[], names: ReadonlySet<string>): read
 }
 
 /** The operations of some clients only. */
-export function operationsOf(
+export function filterOperations(
   operations: readonly Operation[],
   clients: readonly string[],
 ): readonly Operation[] {

@@ -6,13 +6,13 @@ import { present } from '../../src/base/assert.ts'
 import type { Operation } from './scenario-operation.ts'
 import { runPlan, type RunHooks, type RunPlan } from '../run.ts'
 import type { RunResult } from '../result.ts'
-import { knobsOf } from './scenario-calm.ts'
-import { contradictionOf } from './scenario-check.ts'
+import { listKnobs } from './scenario-calm.ts'
+import { findContradiction } from './scenario-check.ts'
 import { simplerFaults } from './scenario-fault.ts'
-import { sizeOf, type ScenarioSize } from './scenario.ts'
+import { measureScenario, type ScenarioSize } from './scenario.ts'
 import {
   compressed,
-  operationsOf,
+  filterOperations,
   until,
   withCalm,
   withChanges,
@@ -93,10 +93,10 @@ class Shrinker {
   async run(recorded: readonly Operation[]): Promise<Shrunk> {
     await this.#listOperations(recorded)
     for (let round = 1; ; round++) {
-      const before = sizeOf(this.#plan).events
+      const before = measureScenario(this.#plan).events
       await this.#round(recorded)
       if (this.#wasCutShort) break
-      if (round > 1 && sizeOf(this.#plan).events >= before) break
+      if (round > 1 && measureScenario(this.#plan).events >= before) break
     }
     await this.#tidy()
     const result = await runPlan(this.#plan, { rules: this.#options.rules })
@@ -121,7 +121,7 @@ class Shrinker {
     this.#begin('nodes')
     if (this.#plan.options.nodeCount > 3) await this.#attempt(withNodes(this.#plan, 3))
     this.#begin('options')
-    const knobs = knobsOf(this.#plan.options)
+    const knobs = listKnobs(this.#plan.options)
     await minimise(knobs, (kept) => this.#attempt(this.#withoutKnobs(knobs, kept)))
     const changes = this.#plan.options.priorities?.changesAtMicros ?? []
     await minimise(changes, (kept) => this.#attempt(withChanges(this.#plan, kept)))
@@ -130,15 +130,15 @@ class Shrinker {
   /** Whole kinds of options at first: the smaller plan makes all later attempts faster. */
   async #calmerWorld(): Promise<void> {
     this.#begin('kinds of options')
-    const knobs = knobsOf(this.#plan.options)
-    const kindOf = (path: string): string => path.split('.')[0] ?? path
-    const kinds = [...new Set(knobs.map(kindOf))]
+    const knobs = listKnobs(this.#plan.options)
+    const readKind = (path: string): string => path.split('.')[0] ?? path
+    const kinds = [...new Set(knobs.map(readKind))]
     if (kinds.length < 2) return
     await minimise(kinds, (keptKinds) =>
       this.#attempt(
         this.#withoutKnobs(
           knobs,
-          knobs.filter((path) => keptKinds.includes(kindOf(path))),
+          knobs.filter((path) => keptKinds.includes(readKind(path))),
         ),
       ),
     )
@@ -159,7 +159,7 @@ class Shrinker {
     this.#begin('clients')
     const clients = [...new Set(operations.map((one) => one.client))]
     await minimise(clients, (kept) =>
-      this.#attempt({ ...this.#plan, operations: operationsOf(operations, kept) }),
+      this.#attempt({ ...this.#plan, operations: filterOperations(operations, kept) }),
     )
     this.#begin('operations')
     await minimise(this.#plan.operations ?? [], (kept) =>
@@ -239,12 +239,16 @@ class Shrinker {
   }
 
   #tell(): void {
-    this.#options.onProgress({ step: this.#step, runs: this.#runs, size: sizeOf(this.#plan) })
+    this.#options.onProgress({
+      step: this.#step,
+      runs: this.#runs,
+      size: measureScenario(this.#plan),
+    })
   }
 
   /** Whether the plan breaks the same rule, with its own seed or with another; then it is kept. */
   async #attempt(plan: RunPlan): Promise<boolean> {
-    if (contradictionOf(plan) !== undefined) return false
+    if (findContradiction(plan) !== undefined) return false
     const seeds = this.#result.events <= eventsForSeedsMax ? seedsTriedMax : 1
     for (let i = 0; i < seeds; i++) {
       const seed = plan.options.seed + i

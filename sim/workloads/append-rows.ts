@@ -63,15 +63,15 @@ export async function readLists(replica: LocalReplica, request: ReadRequest): Pr
   const group = groups[request.group]
   const point = await replica.read(group, level, timeoutMs, atLeast)
   const elements = new Map<ListName, readonly string[]>()
-  const scanned = scannedOf(lists)
+  const scanned = pickScanned(lists)
   // No `await` among these: they are of one position.
   const got = lists.filter((list) => isOneRow(list) && !scanned.includes(list))
   const rows = got.map((list) => replica.get(group, rowKey(list)))
-  for (const [index, list] of got.entries()) elements.set(list, elementsOf(rows[index]))
+  for (const [index, list] of got.entries()) elements.set(list, decodeElements(rows[index]))
   const byElement = lists.filter((list) => !isOneRow(list))
   const elementsFound = byElement.length > 0 ? await replica.scan(group, elementRows) : []
   for (const list of byElement) {
-    const own = elementsFound.filter((row) => nameOf(row.key) === list)
+    const own = elementsFound.filter((row) => decodeName(row.key) === list)
     elements.set(
       list,
       own.map((row) => Buffer.from(row.value).toString()),
@@ -79,7 +79,7 @@ export async function readLists(replica: LocalReplica, request: ReadRequest): Pr
   }
   const shortFound = scanned.length > 0 ? await replica.scan(group, shortRows) : []
   for (const list of scanned) {
-    elements.set(list, elementsOf(shortFound.find((row) => equalBytes(row.key, rowKey(list)))))
+    elements.set(list, decodeElements(shortFound.find((row) => equalBytes(row.key, rowKey(list)))))
   }
   const shown = [...rows, ...elementsFound, ...shortFound]
   const newest = Math.max(point.timestamp, ...shown.map((row) => row?.timestamp ?? 0))
@@ -98,12 +98,12 @@ export function listsToRead(micro: readonly ListMicro[]): readonly ListName[] {
 }
 
 /** A reader of all short lists scans for the lists that exist. */
-function scannedOf(lists: readonly ListName[]): readonly ListName[] {
+function pickScanned(lists: readonly ListName[]): readonly ListName[] {
   return shortLists.every((list) => lists.includes(list)) ? shortLists : []
 }
 
 /** The content of a transaction that was made from `state`. */
-export function submissionOf(
+export function buildSubmission(
   where: Pick<Submission, 'intent' | 'attempt'> & { readonly group: ListGroup },
   micro: readonly ListMicro[],
   state: ListState,
@@ -131,13 +131,13 @@ export function submissionOf(
     attempt,
     mutations,
     readPosition: state.readPosition,
-    ...readsOf(listsToRead(micro)),
+    ...buildReads(listsToRead(micro)),
     allocations: Array.from({ length: allocationCount }, () => counter),
   }
 }
 
-function readsOf(lists: readonly ListName[]): Pick<Submission, 'reads' | 'ranges'> {
-  const scanned = scannedOf(lists)
+function buildReads(lists: readonly ListName[]): Pick<Submission, 'reads' | 'ranges'> {
+  const scanned = pickScanned(lists)
   const ranges = scanned.length > 0 ? [shortRows] : []
   if (lists.includes('f')) ranges.push(rangeUnder('e/f'))
   const byKey = lists.filter((list) => list !== 'f' && !scanned.includes(list))
@@ -166,12 +166,12 @@ function rangeUnder(start: string): KeyRange {
   return { gte: Buffer.from(`${start}/`), lt: Buffer.from(`${start}0`) }
 }
 
-function nameOf(elementKey: Uint8Array): string {
+function decodeName(elementKey: Uint8Array): string {
   return Buffer.from(elementKey.subarray(2, 3)).toString()
 }
 
 /** Only this file writes these rows. Any other row is returned as its text. */
-function elementsOf(row: Row | undefined): readonly string[] {
+function decodeElements(row: Row | undefined): readonly string[] {
   if (row === undefined) return []
   const text = Buffer.from(row.value).toString()
   const json: unknown = JSON.parse(text)

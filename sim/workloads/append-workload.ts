@@ -17,7 +17,7 @@ import {
   readLists,
   rowLists,
   shortLists,
-  submissionOf,
+  buildSubmission,
   wholeLists,
 } from './append-rows.ts'
 import type { ListState, ReadRequest } from './append-rows.ts'
@@ -216,7 +216,7 @@ export class AppendWorkload {
     const open = this.#log.begin({
       client,
       group,
-      micro: microsOf(group, micro, undefined),
+      micro: toMicros(group, micro, undefined),
       level: isReading && !isCurrent ? 'snapshot' : 'current',
     })
     if (isReading) await this.#read(session, operation, open)
@@ -229,7 +229,7 @@ export class AppendWorkload {
     const state = from && (await this.#readAt(session, from, operation))
     if (from === undefined || state === undefined) return open.fail()
     this.#see(session, group, state.seenPosition)
-    open.ok(microsOf(group, micro, state), { node: from.name })
+    open.ok(toMicros(group, micro, state), { node: from.name })
   }
 
   async #transact(session: Session, operation: ListOperation, open: OpenOperation): Promise<void> {
@@ -266,7 +266,7 @@ export class AppendWorkload {
     const state = from && (await this.#readAt(session, from, operation))
     if (from === undefined || state === undefined) return 'not done'
     const attempt = session.random.int(1, Number.MAX_SAFE_INTEGER)
-    made.set(attempt, microsOf(group, micro, state))
+    made.set(attempt, toMicros(group, micro, state))
     const { client, life, sequence } = session
     const intent = {
       session: `${client}/${life}`,
@@ -274,7 +274,7 @@ export class AppendWorkload {
       floor: sequence,
       expiresAt: epochMicros + intentMicros,
     }
-    const submission = submissionOf({ group, intent, attempt }, micro, state)
+    const submission = buildSubmission({ group, intent, attempt }, micro, state)
     const submitted = from.replica.submit(submission, submitTimeoutMs)
     const outcome = (await this.#within(submitted)) ?? { kind: 'unknown' }
     if (outcome.kind === 'committed') {
@@ -360,12 +360,12 @@ export class AppendWorkload {
       if (!this.#parts.holds(node, groupOfLists(group))) continue
       for (const lists of [wholeLists, rowLists, shortLists]) {
         const micro = lists.map((list): ListMicro => ({ kind: 'read', list }))
-        const asked = microsOf(group, micro, undefined)
+        const asked = toMicros(group, micro, undefined)
         for (;;) {
           const open = this.#log.begin({ client, group, micro: asked, level: 'current', node })
           const state = await this.#readOnce(node, { group, lists })
           if (state !== undefined) {
-            open.ok(microsOf(group, micro, state))
+            open.ok(toMicros(group, micro, state))
             break
           }
           open.fail()
@@ -389,7 +389,7 @@ export class AppendWorkload {
 }
 
 /** The operation as a history has it: with its reads, once these are known. */
-function microsOf(
+function toMicros(
   group: ListGroup,
   micro: readonly ListMicro[],
   state: ListState | undefined,

@@ -10,7 +10,7 @@ import type { PurgedPage, ReadOptions, LogPage } from '../../src/client/options.
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Coverage } from '../coverage.ts'
 import type { CellCalls } from '../history/record-client.ts'
-import { itemOf, type HttpCells } from './http-cells.ts'
+import { unwrapItem, type HttpCells } from './http-cells.ts'
 
 const itemsMax = 4
 const waitMs = 40
@@ -82,7 +82,7 @@ class Batch<Item, Value> {
     const sent = (this.#sent ??= this.#open())
     const place = this.#items.push(item) - 1
     if (this.#items.length >= itemsMax) this.#depart()
-    return itemOf((await sent)[place])
+    return unwrapItem((await sent)[place])
   }
 
   async #open(): Promise<readonly Outcome<Value>[]> {

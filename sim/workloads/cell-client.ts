@@ -6,9 +6,9 @@ import type { Json } from '../../src/cells/body.ts'
 import type { CellName } from '../../src/cells/cell.ts'
 import { assert } from '../../src/base/assert.ts'
 import { retryByCode, StoreError } from '../../src/base/errors.ts'
-import { hotShardOf as shardOf } from './hot-rows.ts'
+import { findHotShard as shardOf } from './hot-rows.ts'
 import { drawRead, drawReadBack } from './cell-read-draw.ts'
-import { CellReads, textOf, type Asked } from './cell-reads.ts'
+import { CellReads, encodeBody, type Asked } from './cell-reads.ts'
 import type { CellChecker } from '../checkers/cell-checker.ts'
 import type { Coverage } from '../coverage.ts'
 import type { PurgedPage } from '../../src/client/options.ts'
@@ -80,7 +80,7 @@ export class CellClient {
 
   constructor(parts: CellClientParts) {
     this.#parts = parts
-    this.#reads = new CellReads(parts, (error) => this.#codeOf(error, 'read'))
+    this.#reads = new CellReads(parts, (error) => this.#readCode(error, 'read'))
   }
 
   /** The operations of `run` that remain. */
@@ -157,7 +157,7 @@ export class CellClient {
 
   /** Looks for a cell whose put has just been acknowledged: the cell must be there. */
   async lookFor(name: CellName): Promise<void> {
-    await this.#do({ kind: 'get', isCurrent: true, row: name.rowKey, ...partOf(name) })
+    await this.#do({ kind: 'get', isCurrent: true, row: name.rowKey, ...pickPart(name) })
   }
 
   async #untilDone(operation: () => Promise<boolean>): Promise<void> {
@@ -215,7 +215,7 @@ export class CellClient {
     const { cells, checker, options } = this.#parts
     const { rowKey: row, column, refKey } = name
     const shard = shardOf(row)
-    const text = textOf(body)
+    const text = encodeBody(body)
     const startTick = checker.begin()
     checker.onPutSent({ shard, row, column, refKey }, text)
     try {
@@ -234,7 +234,7 @@ export class CellClient {
       this.#parts.onAcknowledged(name)
       return true
     } catch (error) {
-      const code = this.#codeOf(error, 'put')
+      const code = this.#readCode(error, 'put')
       this.#parts.tell(`is told ${code} for its put of ${column}/${refKey}`)
       if (retryByCode[code] === 'safe') {
         checker.onPutFailed({ shard, row, column, refKey }, text)
@@ -323,7 +323,7 @@ export class CellClient {
       checker.onPurgeAcknowledged(purge)
       return true
     } catch (error) {
-      this.#parts.tell(`is told ${this.#codeOf(error, 'purge')} for its purge`)
+      this.#parts.tell(`is told ${this.#readCode(error, 'purge')} for its purge`)
       return false
     }
   }
@@ -336,7 +336,7 @@ export class CellClient {
   }
 
   /** What the world may do is a StoreError; anything else is a bug and ends the run. */
-  #codeOf(error: unknown, what: string): StoreError['code'] {
+  #readCode(error: unknown, what: string): StoreError['code'] {
     if (!(error instanceof StoreError)) throw error
     this.#parts.coverage.count(`${what} ${error.code}`)
     const isExpected =
@@ -351,7 +351,7 @@ export class CellClient {
   }
 }
 
-function partOf({ column, refKey }: Pick<CellName, 'column' | 'refKey'>): {
+function pickPart({ column, refKey }: Pick<CellName, 'column' | 'refKey'>): {
   readonly column: string
   readonly refKey: number
 } {

@@ -4,7 +4,7 @@ import { equalBytes, fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { bytesOfGroup } from '../../src/base/ids.ts'
 import { cellVersion } from '../../src/cells/cell-table.ts'
 import type { NumberedIndex } from '../../src/cells/index-definition.ts'
-import { fieldValues, placeOf } from '../../src/cells/index-row.ts'
+import { fieldValues, encodePlace } from '../../src/cells/index-row.ts'
 import type { IndexValue } from '../../src/cells/index-values.ts'
 import { compileSchema } from '../../src/tables/compile.ts'
 import { decodeEntry } from '../../src/tables/entries.ts'
@@ -23,12 +23,12 @@ const groups = new Set(
 )
 
 /** Those of one value of the shard field. */
-export function cellEntriesOf(
+export function buildCellEntries(
   definition: NumberedIndex,
   value: IndexValue,
   standing: readonly StandingEntry[],
 ): readonly CellEntry[] {
-  const place = placeOf(definition, value)
+  const place = encodePlace(definition, value)
   return standing.flatMap(({ group, key, value: held }) => {
     if (index === undefined || !groups.has(group)) return []
     const decoded = decodeGlobalKey(table, index, fromLatin1(key))

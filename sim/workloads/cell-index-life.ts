@@ -4,10 +4,10 @@
  * for, as the grace says, and no longer.
  */
 import { StoreError } from '../../src/base/errors.ts'
-import { errorOf } from '../../src/base/problem.ts'
+import { toStoreError } from '../../src/base/problem.ts'
 import type { KnownIndex } from '../../src/cells/index-registry.ts'
 import type { Answer, DropIndex } from '../../src/cells/operation.ts'
-import { cellServiceOf, type Client } from '../../src/client/client.ts'
+import { getCellService, type Client } from '../../src/client/client.ts'
 import type { CellIndexAdmin } from '../../src/client/cell-indexes.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { buildOverFew } from './build-index.ts'
@@ -17,7 +17,7 @@ import type { SeededRandom } from '../world/random.ts'
 import type { WorkloadOptions } from '../swarm.ts'
 import {
   datastore,
-  definitionOf,
+  buildDefinition,
   isOfShape,
   name,
   shapes,
@@ -80,7 +80,7 @@ export class CellIndexLife {
   }
 
   declare(): Promise<boolean> {
-    return this.#until(() => this.#indexes.apply(definitionOf(this.shape)))
+    return this.#until(() => this.#indexes.apply(buildDefinition(this.shape)))
   }
 
   /** Nothing more becomes of it. */
@@ -126,7 +126,7 @@ export class CellIndexLife {
       await this.#dropUnwanted(client, found.definition.number)
     }
     if (wanted === undefined) return undefined
-    await indexes.apply(definitionOf(wanted))
+    await indexes.apply(buildDefinition(wanted))
     await this.#buildBy(client)
     return (await indexes.list()).find((one) => one.definition.name === name)
   }
@@ -201,8 +201,8 @@ export class CellIndexLife {
 }
 
 async function execute(client: Client, operation: DropIndex): Promise<Answer> {
-  const { answer } = await cellServiceOf(client).execute(operation, { timeoutMs: markTimeoutMs })
-  if (answer.kind === 'problem') throw errorOf(answer.problem)
+  const { answer } = await getCellService(client).execute(operation, { timeoutMs: markTimeoutMs })
+  if (answer.kind === 'problem') throw toStoreError(answer.problem)
   return answer
 }
 

@@ -45,7 +45,7 @@ export const shapes: readonly [Shape, Shape] = [
   { fields: [at, city], values: Array.from({ length: atMax }, (_, k) => k + 1) },
 ]
 
-export function definitionOf({ fields }: Shape): object {
+export function buildDefinition({ fields }: Shape): object {
   const defs = fields.map(([column_key, field, type]) => ({
     column_key,
     fields: [{ field, type }],
@@ -55,10 +55,10 @@ export function definitionOf({ fields }: Shape): object {
 
 /** Whether an index that the cluster has was declared so. */
 export function isOfShape(definition: NumberedIndex, shape: Shape): boolean {
-  return definitionJson(definition) === JSON.stringify(definitionOf(shape))
+  return definitionJson(definition) === JSON.stringify(buildDefinition(shape))
 }
 
-export function rowKeyOf(row: number): string {
+export function buildRowKey(row: number): string {
   return `00000000-0000-4000-8000-00000000000${row}`
 }
 
@@ -86,7 +86,7 @@ export function drawQuery(random: SeededRandom, { fields }: Shape): DrawnQuery {
 }
 
 /** The entry of a row, as text; undefined when it has none. */
-export function entryOf({ fields }: Shape, rowKey: string, bodies: Bodies): string | undefined {
+export function buildEntry({ fields }: Shape, rowKey: string, bodies: Bodies): string | undefined {
   const values = fields.map(([column, field, type]) => {
     const value = member(bodies[column], field)
     const isOfType = typeof value === (type === 'integer' ? 'number' : type)
@@ -97,7 +97,7 @@ export function entryOf({ fields }: Shape, rowKey: string, bodies: Bodies): stri
 
 /** Of all rows of these worlds. */
 export const shards: readonly number[] = [
-  ...new Set(Array.from({ length: rowCount }, (_, k) => shardOf(rowKeyOf(k + 1)))),
+  ...new Set(Array.from({ length: rowCount }, (_, k) => shardOf(buildRowKey(k + 1)))),
 ]
 
 /** Entries of rows in indexes of the name other than `live`, read in their shards. */

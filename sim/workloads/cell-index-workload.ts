@@ -24,7 +24,7 @@ import type {
 } from '../../src/client/cell-indexes.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { ClientFrame } from '../../src/wire/client/client-message.ts'
-import { cellEntriesOf } from './cell-index-entries.ts'
+import { buildCellEntries } from './cell-index-entries.ts'
 import { CellIndexLife } from './cell-index-life.ts'
 import {
   atMax,
@@ -32,11 +32,11 @@ import {
   datastore,
   drawQuery,
   type DrawnQuery,
-  entryOf,
+  buildEntry,
   leftOvers,
   name,
   rowCount,
-  rowKeyOf,
+  buildRowKey,
   sharedRows,
 } from './cell-index-shapes.ts'
 import type { IndexChecker, StandingEntry } from '../checkers/index-checker.ts'
@@ -154,7 +154,7 @@ export class CellIndexWorkload {
   /** A client writes at one node alone, until after that node has been cut off. */
   async #leaveAlone(lone: LoneOptions): Promise<void> {
     const { world, options } = this.#parts
-    const rowKey = rowKeyOf(rowCount)
+    const rowKey = buildRowKey(rowCount)
     const client = this.#connect('index-lone', [lone.node])
     const put = async (refKey: number, isLast: boolean): Promise<boolean> => {
       // Before that the row is in no index, so a builder writes nothing in the row's shard.
@@ -196,7 +196,7 @@ export class CellIndexWorkload {
       ? { city: random.chance(900_000) ? random.pick(cities) : 0, at: random.int(1, atMax) }
       : { done: random.chance(500_000) }
     const cell = {
-      rowKey: rowKeyOf(random.int(1, sharedRows)),
+      rowKey: buildRowKey(random.int(1, sharedRows)),
       column: isBase ? 'BASE' : 'STATUS',
       refKey: random.int(0, refKeyMax) + refKeyRise * this.#purges,
       body,
@@ -229,7 +229,7 @@ export class CellIndexWorkload {
   /** All versions, the latest too: what their rows have in the index goes with them. */
   async #purge(client: Client, random: SeededRandom): Promise<void> {
     const { options, coverage } = this.#parts
-    const shard = shardOf(rowKeyOf(random.int(1, sharedRows)))
+    const shard = shardOf(buildRowKey(random.int(1, sharedRows)))
     const rows = allRows.filter((row) => shardOf(row) === shard)
     const asked = {
       before: Number.MAX_SAFE_INTEGER,
@@ -273,7 +273,7 @@ export class CellIndexWorkload {
     entries: readonly CellIndexEntry[],
   ): void {
     const { referee, coverage } = this.#parts
-    const stood = cellEntriesOf(definition, value, standing).filter(({ fields }) => fits(fields))
+    const stood = buildCellEntries(definition, value, standing).filter(({ fields }) => fits(fields))
     if (stood.length > 0) coverage.count('cells: an answer of an index was to have what stood')
     checkWhole(referee, 'IDX-10', {
       index: definition.name,
@@ -362,10 +362,10 @@ export class CellIndexWorkload {
     const cells = client.cells(datastore)
     const entries: string[] = []
     for (let row = 1; row <= rowCount; row++) {
-      const rowKey = rowKeyOf(row)
+      const rowKey = buildRowKey(row)
       const BASE = (await cells.get({ rowKey, column: 'BASE' }))?.body
       const STATUS = (await cells.get({ rowKey, column: 'STATUS' }))?.body
-      const entry = entryOf(this.#life.shape, rowKey, { BASE, STATUS })
+      const entry = buildEntry(this.#life.shape, rowKey, { BASE, STATUS })
       if (entry !== undefined) entries.push(entry)
     }
     return entries
@@ -434,7 +434,7 @@ export class CellIndexWorkload {
   }
 }
 
-const allRows = Array.from({ length: rowCount }, (_, k) => rowKeyOf(k + 1))
+const allRows = Array.from({ length: rowCount }, (_, k) => buildRowKey(k + 1))
 
 function pagesMark(isSorted: boolean): string {
   return isSorted ? 'cells: sorted pages of an index compared' : 'cells: pages of an index compared'

@@ -4,7 +4,7 @@
 import type { CellName } from '../../src/cells/cell.ts'
 import type { Asked } from './cell-reads.ts'
 import type { CellChecker } from '../checkers/cell-checker.ts'
-import { hotShardOf as shardOf } from './hot-rows.ts'
+import { findHotShard as shardOf } from './hot-rows.ts'
 import type { SeededRandom } from '../world/random.ts'
 import type { WorkloadOptions } from '../swarm.ts'
 

@@ -12,7 +12,7 @@ import type { LogPage } from '../../src/client/options.ts'
 import type { CellChecker, ReadInfo, SeenCell } from '../checkers/cell-checker.ts'
 import type { Coverage } from '../coverage.ts'
 import type { CellCalls } from '../history/record-client.ts'
-import { hotShardOf as shardOf } from './hot-rows.ts'
+import { findHotShard as shardOf } from './hot-rows.ts'
 import type { CellOperation } from '../scenarios/scenario-operation.ts'
 import type { WorkloadOptions } from '../swarm.ts'
 
@@ -47,12 +47,12 @@ const pagesMax = 6
 
 export class CellReads {
   readonly #parts: CellReadsParts
-  readonly #codeOf: (error: unknown) => StoreError['code']
+  readonly #readCode: (error: unknown) => StoreError['code']
 
-  /** `codeOf`: the code of an error that faults of the run explain; throws any other error. */
-  constructor(parts: CellReadsParts, codeOf: (error: unknown) => StoreError['code']) {
+  /** `readCode`: the code of an error that faults of the run explain; throws any other error. */
+  constructor(parts: CellReadsParts, readCode: (error: unknown) => StoreError['code']) {
     this.#parts = parts
-    this.#codeOf = codeOf
+    this.#readCode = readCode
   }
 
   /** True when an answer came. */
@@ -86,7 +86,7 @@ export class CellReads {
       const found = await cells.get({ rowKey: row, column, refKey }, options)
       const asked = { shard: shardOf(row), row, column, refKey }
       this.#tellCells(found === undefined ? [] : [found])
-      checker.onGot(asked, found && seenOf(found), info)
+      checker.onGot(asked, found && toSeen(found), info)
     })
   }
 
@@ -100,7 +100,7 @@ export class CellReads {
   }
 
   #onLatest(row: string, column: string, found: Cell | undefined, info: ReadInfo): void {
-    this.#parts.checker.onLatest(row, column, shardOf(row), found && seenOf(found), info)
+    this.#parts.checker.onLatest(row, column, shardOf(row), found && toSeen(found), info)
   }
 
   /**
@@ -136,7 +136,7 @@ export class CellReads {
       const page = await cells.versions(row, column, { cursor: from, limit, reverse, ...options })
       this.#tellCells(page.items)
       const name = { shard: shardOf(row), row, column }
-      checker.onVersions(name, { from, limit, reverse }, page.items.map(seenOf), info)
+      checker.onVersions(name, { from, limit, reverse }, page.items.map(toSeen), info)
       this.#checkNext(page.cursor, page.items, limit)
       return isWhole ? page.cursor : undefined
     })
@@ -149,7 +149,7 @@ export class CellReads {
     limit: number | undefined,
   ): void {
     if (next === undefined || limit === undefined) return
-    this.#parts.checker.onCursor(next, found.map(seenOf), limit)
+    this.#parts.checker.onCursor(next, found.map(toSeen), limit)
   }
 
   #readLog(asked: Read<'log'>): Promise<boolean> {
@@ -169,7 +169,7 @@ export class CellReads {
     info: ReadInfo,
   ): void {
     this.#tellCells(page.items)
-    this.#parts.checker.onShardRead(page.shard, range, page.items.map(seenOf), info)
+    this.#parts.checker.onShardRead(page.shard, range, page.items.map(toSeen), info)
   }
 
   /** Reads the first cell at or after the time, and the cells behind it. */
@@ -179,7 +179,7 @@ export class CellReads {
       const page = await cells.shardLog(shard, { since: time, limit, ...options })
       coverage.count('cells: log since a time')
       const [first] = page.items
-      checker.onLogSince(shard, time, { next: page.cursor, first: first && seenOf(first) }, info)
+      checker.onLogSince(shard, time, { next: page.cursor, first: first && toSeen(first) }, info)
       // From its first cell on, the checker treats the page as one read by position.
       const after = first === undefined ? page.cursor : first.addedId - 1
       this.#onLogPage(page, { after, limit }, info)
@@ -223,7 +223,7 @@ export class CellReads {
     assert(outcome !== undefined, 'cell-reads: each item of a batch is answered')
     if (outcome.kind === 'ok') return outcome
     const { code, message, detail } = outcome.problem
-    this.#codeOf(new StoreError(code, message, detail))
+    this.#readCode(new StoreError(code, message, detail))
     return undefined
   }
 
@@ -269,19 +269,27 @@ export class CellReads {
       await work({ read: isCurrent ? 'current' : 'snapshot', timeoutMs: options.timeoutMs }, info)
       return true
     } catch (error) {
-      this.#parts.tell(`is told ${this.#codeOf(error)} for its read`)
+      this.#parts.tell(`is told ${this.#readCode(error)} for its read`)
       return false
     }
   }
 }
 
-export function seenOf(cell: Cell): SeenCell {
+export function toSeen(cell: Cell): SeenCell {
   const { rowKey: row, column, refKey, addedId, createdAt, body } = cell
   const shard = shardOf(row)
-  return { shard, row, column, refKey, addedId, createdAt: String(createdAt), body: textOf(body) }
+  return {
+    shard,
+    row,
+    column,
+    refKey,
+    addedId,
+    createdAt: String(createdAt),
+    body: encodeBody(body),
+  }
 }
 
-export function textOf(body: Json): string {
+export function encodeBody(body: Json): string {
   const text = canonicalJson(body)
   assert(text.kind === 'ok', 'cell-reads: a body is JSON')
   return text.text

@@ -5,17 +5,17 @@ import type { ClientFrame } from '../../src/wire/client/client-message.ts'
 import { Client } from '../../src/client/client.ts'
 import { BatchingCells } from './batching-cells.ts'
 import { CellClient, Frontier, type CellClientParts } from './cell-client.ts'
-import { textOf } from './cell-reads.ts'
+import { encodeBody } from './cell-reads.ts'
 import type { CellChecker } from '../checkers/cell-checker.ts'
 import { createClock } from '../world/clock.ts'
 import type { Coverage } from '../coverage.ts'
-import { clientName, endpointOf } from '../cluster/endpoints.ts'
+import { clientName, nameEndpoint } from '../cluster/endpoints.ts'
 import { KnownColumns } from '../history/cell-micros.ts'
 import { HistoryLog } from '../history/history-log.ts'
 import type { History } from '../history/operation.ts'
 import { recordCells, type CellCalls, type Sink } from '../history/record-client.ts'
 import type { Gateways } from '../cluster/gateways.ts'
-import { hotRows, hotShardOf, hotShards } from './hot-rows.ts'
+import { hotRows, findHotShard, hotShards } from './hot-rows.ts'
 import { HttpCells } from './http-cells.ts'
 import type { Load } from './load.ts'
 import type { Network } from '../world/network.ts'
@@ -135,12 +135,12 @@ export class CellWorkload {
     if (count === 0) return
     const process = new SimProcess(world, 'batch')
     const random = world.random.fork('batch callers')
-    const clock = this.#clockOf(process, random)
+    const clock = this.#makeClock(process, random)
     const http = this.#overHttp(process, clock, random)
     const cells = new BatchingCells(http, clock, coverage)
     for (let i = 1; i <= count; i++) {
       const name = `batch-${i}`
-      const client = this.#clientOf(name, random.fork(name), cells, {
+      const client = this.#openClient(name, random.fork(name), cells, {
         options: { ...options, purges: 0 },
         onOperation: () => undefined,
         // Answers to batches tell no positions.
@@ -229,7 +229,7 @@ export class CellWorkload {
 
   #bringUp(name: string, known: readonly string[], life = 1): Living {
     const { world } = this.#parts
-    const process = new SimProcess(world, endpointOf(name, life))
+    const process = new SimProcess(world, nameEndpoint(name, life))
     const client = this.#makeClient(name, process, known)
     const living = { name, known, client, process, life, busy: 0 }
     this.#living.set(name, living)
@@ -239,11 +239,11 @@ export class CellWorkload {
   #makeClient(client: string, process: SimProcess, known: readonly string[]): CellClient {
     const { name } = process
     const random = this.#parts.world.random.fork(`client ${name} life`)
-    const clock = this.#clockOf(process, random)
+    const clock = this.#makeClock(process, random)
     const http = this.#isWeb(client) ? this.#overHttp(process, clock, random) : undefined
     const cells = http ?? this.#overLibrary(process, clock, random, known)
     const { options } = this.#parts
-    return this.#clientOf(name, random, cells, {
+    return this.#openClient(name, random, cells, {
       options,
       // Over HTTP answers to batches tell no positions.
       hasBatchSession: http === undefined,
@@ -254,7 +254,7 @@ export class CellWorkload {
     })
   }
 
-  #clockOf(process: SimProcess, random: SeededRandom): Clock {
+  #makeClock(process: SimProcess, random: SeededRandom): Clock {
     const offsetMicros = random.int(-200_000, 200_000)
     const skew = { offsetMicros, driftPpm: 0, timerLatenessMicros: 0 }
     return createClock(process, skew, random.fork('clock'))
@@ -281,14 +281,14 @@ export class CellWorkload {
       datastore,
       caller: gateways.connect(process, clock, random.fork('gateways')),
       onSentAgain: ({ rowKey: row, column, refKey, body }) => {
-        checker.onPutSent({ shard: hotShardOf(row), row, column, refKey }, textOf(body))
+        checker.onPutSent({ shard: findHotShard(row), row, column, refKey }, encodeBody(body))
       },
       onPosition: (...told) => checker.onPosition(process.name, ...told),
     })
   }
 
   /** A client that starts again has seen nothing: it gets another name. */
-  #clientOf(
+  #openClient(
     name: string,
     random: SeededRandom,
     calls: CellCalls,

@@ -4,12 +4,12 @@
  * the cells (IDX-2).
  */
 import type { StoreError } from '../../src/base/errors.ts'
-import { errorOf, outcomeOf } from '../../src/base/problem.ts'
+import { toStoreError, captureOutcome } from '../../src/base/problem.ts'
 import type { Referee } from '../checkers/referee.ts'
 import { createClock } from '../world/clock.ts'
 import type { Coverage } from '../coverage.ts'
 import type { Gateways } from '../cluster/gateways.ts'
-import { problemOf, type HttpCaller } from './http-caller.ts'
+import { readProblem, type HttpCaller } from './http-caller.ts'
 import type { HttpAnswer } from '../cluster/http-wire.ts'
 import type { Load } from './load.ts'
 import { SimProcess } from '../world/sim-process.ts'
@@ -98,8 +98,8 @@ export class GatewayQueries {
   /** Undefined when there is nothing, or the world was in the way. */
   async #get(caller: HttpCaller, asked: string): Promise<HttpAnswer | undefined> {
     const request = { method: 'GET', path: asked, headers: {} } as const
-    const told = await outcomeOf(() => caller.ask(request, false))
-    const wrong = told.kind === 'ok' ? problemOf(told.value.answer) : errorOf(told.problem)
+    const told = await captureOutcome(() => caller.ask(request, false))
+    const wrong = told.kind === 'ok' ? readProblem(told.value.answer) : toStoreError(told.problem)
     if (wrong !== undefined) this.#excuse(wrong)
     return told.kind === 'ok' && wrong === undefined ? told.value.answer : undefined
   }

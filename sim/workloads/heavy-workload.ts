@@ -5,7 +5,7 @@
  * every request takes many turns.
  */
 import type { StoreError } from '../../src/base/errors.ts'
-import { errorOf, outcomeOf } from '../../src/base/problem.ts'
+import { toStoreError, captureOutcome } from '../../src/base/problem.ts'
 import type { LogPlace } from '../../src/cells/operation.ts'
 import type { NewCell } from '../../src/cells/cell.ts'
 import { shardOf } from '../../src/cells/shard.ts'
@@ -106,9 +106,9 @@ export class HeavyWorkload {
     const cells = life.client.cells(datastore)
     const { polls, places, waitMs, batchItems } = heavy
     const known = [...this.#written]
-    const asked = Array.from({ length: batchItems }, (_, nth) => nameOf(nth))
+    const asked = Array.from({ length: batchItems }, (_, nth) => buildName(nth))
     const all = Array.from({ length: places }, (_, shard): LogPlace => {
-      return { kind: 'after', shard: shardOf(nameOf(shard).rowKey), addedId: 0 }
+      return { kind: 'after', shard: shardOf(buildName(shard).rowKey), addedId: 0 }
     })
     const calls = Array.from({ length: polls }, () =>
       this.#call(life, async () => void (await cells.shardLogs(all, { waitMs, limit: 10 }))),
@@ -120,7 +120,7 @@ export class HeavyWorkload {
       }),
       this.#call(life, async () => {
         for (let nth = 0; nth < 3; nth++) {
-          const cell = { ...nameOf(burst * 3 + nth), body: { burst, nth } }
+          const cell = { ...buildName(burst * 3 + nth), body: { burst, nth } }
           await cells.put(cell)
           this.#written.push(cell)
         }
@@ -143,9 +143,9 @@ export class HeavyWorkload {
   }
 
   async #call(life: Life, work: () => Promise<void>): Promise<void> {
-    const outcome = await outcomeOf(work)
+    const outcome = await captureOutcome(work)
     if (outcome.kind === 'ok' || life.isOver) return
-    this.#excuse(errorOf(outcome.problem))
+    this.#excuse(toStoreError(outcome.problem))
   }
 
   #excuse(error: StoreError): void {
@@ -155,7 +155,7 @@ export class HeavyWorkload {
   }
 }
 
-function nameOf(nth: number): {
+function buildName(nth: number): {
   readonly rowKey: string
   readonly column: string
   readonly refKey: number

@@ -10,7 +10,7 @@ export const hotRowsPerShard = 4
 const shardByRow = new Map<string, number>()
 
 /** The row's shard. It is cached, since every cell of every answer needs it. */
-export function hotShardOf(row: string): number {
+export function findHotShard(row: string): number {
   let shard = shardByRow.get(row)
   if (shard === undefined) {
     shard = shardOf(row)

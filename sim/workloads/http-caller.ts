@@ -58,7 +58,7 @@ export class HttpCaller {
       const result = await this.#tryOnce(request)
       if (typeof result === 'object') {
         const told = { answer: result, isRepeated: isUnsure }
-        last = problemOf(result)
+        last = readProblem(result)
         if (last === undefined || !mayBeSentAgain(last)) return told
         isUnsure ||= last.retry === 'check-first'
       } else if (result === 'lost') isUnsure = true
@@ -103,7 +103,7 @@ export interface ProblemJson {
 }
 
 /** What an answer says is wrong; undefined when nothing is. */
-export function problemOf({ status, body }: HttpAnswer): StoreError | undefined {
+export function readProblem({ status, body }: HttpAnswer): StoreError | undefined {
   if (status < 300) return undefined
   const details: ProblemJson = JSON.parse(body)
   return errorOfDetails(details)

@@ -5,7 +5,7 @@
  */
 import { StoreError } from '../../src/base/errors.ts'
 import { storeTime } from '../../src/base/given-time.ts'
-import { errorOf, problem, valueOf, type Outcome } from '../../src/base/problem.ts'
+import { toStoreError, problem, unwrapOutcome, type Outcome } from '../../src/base/problem.ts'
 import type { Json } from '../../src/cells/body.ts'
 import type { Cell, NewCell, Written } from '../../src/cells/cell.ts'
 import type { GetItem } from '../../src/cells/operation.ts'
@@ -17,15 +17,15 @@ import type {
   PurgedPage,
   ReadOptions,
 } from '../../src/client/options.ts'
-import { isoOf, timestampOf } from '../../src/base/datetime.ts'
+import { formatIso, parseTimestamp } from '../../src/base/datetime.ts'
 import type { CellJson } from '../../src/gateway/render.ts'
 import { positionHeader } from '../../src/gateway/session-position.ts'
 import type { CellCalls } from '../history/record-client.ts'
-import { hotShardOf } from './hot-rows.ts'
+import { findHotShard } from './hot-rows.ts'
 import {
   errorOfDetails,
   mayBeSentAgain,
-  problemOf,
+  readProblem,
   type HttpCaller,
   type ProblemJson,
   type Told,
@@ -80,11 +80,11 @@ export class HttpCells implements CellCalls {
 
   async put(cell: NewCell): Promise<Written> {
     const path = `/cells/${cell.rowKey}/${cell.column}/${cell.refKey}`
-    const shard = hotShardOf(cell.rowKey)
+    const shard = findHotShard(cell.rowKey)
     const told = await this.#ask('PUT', path, { shard, body: cell.body })
     if (told.isRepeated) this.#parts.onSentAgain(cell)
-    const written: WrittenJson = JSON.parse(textOf(told))
-    return this.#writtenOf(told, written)
+    const written: WrittenJson = JSON.parse(readBody(told))
+    return this.#readWritten(told, written)
   }
 
   /** Whether earlier tries of this put may have been carried out. */
@@ -92,8 +92,8 @@ export class HttpCells implements CellCalls {
     return this.#sentAgain.has(written)
   }
 
-  #writtenOf({ isRepeated }: Told, json: WrittenJson): Written {
-    const written = writtenOf(json)
+  #readWritten({ isRepeated }: Told, json: WrittenJson): Written {
+    const written = toWritten(json)
     if (isRepeated) this.#sentAgain.add(written)
     return written
   }
@@ -110,7 +110,7 @@ export class HttpCells implements CellCalls {
     const { cursor, limit } = options
     const query = { ...(cursor !== undefined && { cursor }), ...(limit !== undefined && { limit }) }
     const text = await this.#orNothing(rowKey, `/cells/${rowKey}`, options, query)
-    return text === undefined ? { items: [] } : pageOf<string>(text)
+    return text === undefined ? { items: [] } : parsePage<string>(text)
   }
 
   async versions(
@@ -120,9 +120,9 @@ export class HttpCells implements CellCalls {
   ): Promise<Page<Cell, number>> {
     const { cursor = 0, limit = 1000, reverse = false } = options
     const query = { all: true, cursor, limit, reverse }
-    const shard = hotShardOf(rowKey)
+    const shard = findHotShard(rowKey)
     const told = await this.#read(`/cells/${rowKey}/${column}`, shard, options, query)
-    return pageOf<number>(textOf(told))
+    return parsePage<number>(readBody(told))
   }
 
   async shardLog(
@@ -130,10 +130,10 @@ export class HttpCells implements CellCalls {
     options: Parameters<CellCalls['shardLog']>[1] = {},
   ): Promise<LogPage> {
     const { after = 0, since, limit = 1000 } = options
-    const place = since === undefined ? { after } : { since: isoOf(storeTime(since, 'since')) }
+    const place = since === undefined ? { after } : { since: formatIso(storeTime(since, 'since')) }
     const told = await this.#read(`/shards/${shard}/cells`, shard, options, { ...place, limit })
-    const page: LogJson = JSON.parse(textOf(told))
-    return logPageOf(page)
+    const page: LogJson = JSON.parse(readBody(told))
+    return toLogPage(page)
   }
 
   async purgeShard(
@@ -141,10 +141,10 @@ export class HttpCells implements CellCalls {
     options: Parameters<CellCalls['purgeShard']>[1],
   ): Promise<PurgedPage> {
     const { before, column, keepLatest = true, after = 0, limit = 1000 } = options
-    const common = { before: isoOf(storeTime(before, 'before')), keepLatest, after, limit }
+    const common = { before: formatIso(storeTime(before, 'before')), keepLatest, after, limit }
     const body = { ...common, ...(column !== undefined && { column }) }
     const told = await this.#ask('POST', `/shards/${shard}/cells:purge`, { body })
-    const page: PurgedPage = JSON.parse(textOf(told))
+    const page: PurgedPage = JSON.parse(readBody(told))
     return page
   }
 
@@ -158,9 +158,9 @@ export class HttpCells implements CellCalls {
     }))
     const told = await this.#ask('POST', '/cells:batchPut', { body: { cells: asked } })
     if (told.isRepeated) for (const cell of cells) this.#parts.onSentAgain(cell)
-    const { items }: ItemsJson<WrittenJson> = JSON.parse(textOf(told))
+    const { items }: ItemsJson<WrittenJson> = JSON.parse(readBody(told))
     return items.map((item) => {
-      const outcome = outcomeOf(item, (written) => this.#writtenOf(told, written))
+      const outcome = toOutcome(item, (written) => this.#readWritten(told, written))
       return told.isRepeated ? unlessUnsure(outcome) : outcome
     })
   }
@@ -176,9 +176,9 @@ export class HttpCells implements CellCalls {
   ): Promise<readonly Outcome<Cell | undefined>[]> {
     const body = { cells: cells.map((one) => ({ ...one })) }
     const told = await this.#ask('POST', `/cells:batchGet?read=${read}`, { body })
-    const { items }: ItemsJson<FoundJson> = JSON.parse(textOf(told))
+    const { items }: ItemsJson<FoundJson> = JSON.parse(readBody(told))
     return items.map((item) =>
-      outcomeOf(item, ({ cell }) => (cell === null ? undefined : cellOf(cell))),
+      toOutcome(item, ({ cell }) => (cell === null ? undefined : toCell(cell))),
     )
   }
 
@@ -190,20 +190,20 @@ export class HttpCells implements CellCalls {
       const { shard } = place
       return place.kind === 'after'
         ? { shard, after: place.addedId }
-        : { shard, since: isoOf(storeTime(place.timestamp, 'since')) }
+        : { shard, since: formatIso(storeTime(place.timestamp, 'since')) }
     })
     const told = await this.#ask('POST', `/shards:batchGet?read=${read}`, {
       body: { shards, limit },
     })
-    const { items }: ItemsJson<LogJson> = JSON.parse(textOf(told))
-    return items.map((item) => outcomeOf(item, logPageOf))
+    const { items }: ItemsJson<LogJson> = JSON.parse(readBody(told))
+    return items.map((item) => toOutcome(item, toLogPage))
   }
 
   async #oneCell(rowKey: string, path: string, options?: ReadOptions): Promise<Cell | undefined> {
     const text = await this.#orNothing(rowKey, path, options)
     if (text === undefined) return undefined
     const found: CellJson = JSON.parse(text)
-    return cellOf(found)
+    return toCell(found)
   }
 
   /** The answer, or undefined for a 404. */
@@ -213,8 +213,8 @@ export class HttpCells implements CellCalls {
     options?: ReadOptions,
     query: Readonly<Record<string, string | number>> = {},
   ): Promise<string | undefined> {
-    const told = await this.#read(path, hotShardOf(rowKey), options, query)
-    return told.answer.status === 404 ? undefined : textOf(told)
+    const told = await this.#read(path, findHotShard(rowKey), options, query)
+    return told.answer.status === 404 ? undefined : readBody(told)
   }
 
   #read(
@@ -256,13 +256,13 @@ export class HttpCells implements CellCalls {
 }
 
 /** Of a success. */
-function textOf({ answer }: Told): string {
-  const wrong = problemOf(answer)
+function readBody({ answer }: Told): string {
+  const wrong = readProblem(answer)
   if (wrong !== undefined) throw wrong
   return answer.body
 }
 
-function outcomeOf<Item extends object, Value>(
+function toOutcome<Item extends object, Value>(
   item: Item | { readonly problem: ProblemJson },
   valueOfItem: (item: Item) => Value,
 ): Outcome<Value> {
@@ -276,36 +276,36 @@ function outcomeOf<Item extends object, Value>(
  * cannot, says nothing of that one. As the caller itself does with answers as a whole.
  */
 function unlessUnsure(outcome: Outcome<Written>): Outcome<Written> {
-  if (outcome.kind === 'ok' || !mayBeSentAgain(errorOf(outcome.problem))) return outcome
+  if (outcome.kind === 'ok' || !mayBeSentAgain(toStoreError(outcome.problem))) return outcome
   return { kind: 'problem', problem: problem('unknown-outcome', 'an earlier answer was lost') }
 }
 
-function writtenOf(written: WrittenJson): Written {
+function toWritten(written: WrittenJson): Written {
   if ('buffered' in written) return { shard: written.shard, buffered: true }
   const { shard, addedId, createdAt, created } = written
-  return { shard, addedId, createdAt: timeOf(createdAt), created }
+  return { shard, addedId, createdAt: parseTime(createdAt), created }
 }
 
-function cellOf({ createdAt, ...cell }: CellJson): Cell {
-  return { createdAt: timeOf(createdAt), ...cell }
+function toCell({ createdAt, ...cell }: CellJson): Cell {
+  return { createdAt: parseTime(createdAt), ...cell }
 }
 
-function pageOf<Next>(text: string): Page<Cell, Next> {
+function parsePage<Next>(text: string): Page<Cell, Next> {
   const { items, cursor }: PageJson & { readonly cursor?: Next } = JSON.parse(text)
-  return { items: items.map(cellOf), ...(cursor !== undefined && { cursor }) }
+  return { items: items.map(toCell), ...(cursor !== undefined && { cursor }) }
 }
 
-function logPageOf({ shard, cursor, items }: LogJson): LogPage {
-  return { shard, cursor, items: items.map(cellOf) }
+function toLogPage({ shard, cursor, items }: LogJson): LogPage {
+  return { shard, cursor, items: items.map(toCell) }
 }
 
-function timeOf(text: string): number {
-  const time = timestampOf(text)
+function parseTime(text: string): number {
+  const time = parseTimestamp(text)
   if (time === undefined) throw new StoreError('invalid', `${text} is no time`)
   return time
 }
 
-export function itemOf<Value>(outcome: Outcome<Value> | undefined): Value {
+export function unwrapItem<Value>(outcome: Outcome<Value> | undefined): Value {
   if (outcome === undefined) throw new StoreError('corrupt', 'a batch was answered too short')
-  return valueOf(outcome)
+  return unwrapOutcome(outcome)
 }

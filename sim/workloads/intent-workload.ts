@@ -112,7 +112,7 @@ export class IntentWorkload {
     const { coverage } = this.#parts
     const asked = random.pick(sent.slice(-recentMax))
     const { session, sequence, expiresAt } = asked
-    const group = groupOf(asked.group)
+    const group = pickGroup(asked.group)
     const up = this.#parts.replicas().filter(({ name }) => this.#parts.holds(name, group))
     if (up.length === 0) return
     const floorPosition = this.#checker.toldPosition(asked.group)
@@ -124,7 +124,7 @@ export class IntentWorkload {
       coverage.count(`intents: a replica tells ${outcome.kind}`)
       this.#checker.onOutcome({ ...asked, isTimed: true, floorPosition }, outcome)
     } catch (error) {
-      coverage.count(`intents: question ${this.#codeOf(error)}`)
+      coverage.count(`intents: question ${this.#readCode(error)}`)
     }
   }
 
@@ -132,7 +132,7 @@ export class IntentWorkload {
   async #settle(session: Session): Promise<void> {
     const { world } = this.#parts
     const open = session.sent.filter(
-      (sent) => sent.session === nameOf(session) && session.open.has(sent.sequence),
+      (sent) => sent.session === formatName(session) && session.open.has(sent.sequence),
     )
     for (const sent of open) {
       while (!(await this.#ask(session, sent, answerTimeoutMs))) await world.sleep(200_000)
@@ -161,7 +161,7 @@ export class IntentWorkload {
       coverage.count('intents: committed')
       this.#checker.onCommitted(sent, position)
     } catch (error) {
-      const code = this.#codeOf(error)
+      const code = this.#readCode(error)
       coverage.count(`intents: ${code}`)
       if (code === 'unknown-outcome') await this.#ask(session, sent, timeoutMs)
       else if (isKnown()) this.#checker.onRefused(sent, code)
@@ -180,7 +180,7 @@ export class IntentWorkload {
     open.add(sequence)
     const [floor = sequence] = open
     const expiresAt = clock.wallMicros() + lifetimeMs * 1_000
-    return { session: nameOf(session), sequence, floor, expiresAt }
+    return { session: formatName(session), sequence, floor, expiresAt }
   }
 
   /** True when there is an answer. */
@@ -192,14 +192,14 @@ export class IntentWorkload {
     const intent = { session: name, sequence, ...(isTimed && { expiresAt }) }
     const floorPosition = this.#checker.toldPosition(sent.group)
     try {
-      const outcome = await client.groups.outcome(groupOf(sent.group), intent, timeoutMs)
+      const outcome = await client.groups.outcome(pickGroup(sent.group), intent, timeoutMs)
       coverage.count(`intents: told ${outcome.kind}`)
       this.#checker.onOutcome({ isTimed, floorPosition, ...sent }, outcome)
       const isFinal = outcome.kind === 'committed' || outcome.kind === 'expired'
-      if (isFinal && name === nameOf(session)) session.open.delete(sequence)
+      if (isFinal && name === formatName(session)) session.open.delete(sequence)
       return true
     } catch (error) {
-      coverage.count(`intents: question ${this.#codeOf(error)}`)
+      coverage.count(`intents: question ${this.#readCode(error)}`)
       return false
     }
   }
@@ -215,7 +215,7 @@ export class IntentWorkload {
   }
 
   /** What the world may do; anything else ends the run. */
-  #codeOf(error: unknown): StoreError['code'] {
+  #readCode(error: unknown): StoreError['code'] {
     if (!(error instanceof StoreError)) throw error
     const { code, retry } = error
     const isExcused = ['closed', 'expired', 'snapshot-too-old'].includes(code)
@@ -244,7 +244,7 @@ export class IntentWorkload {
 const rowKey = Buffer.from('row')
 const groups: readonly [GroupId, GroupId] = [groupNamed('a'), groupNamed('b')]
 
-function groupOf(name: string): GroupId {
+function pickGroup(name: string): GroupId {
   return groups.find((one) => one === name) ?? groups[0]
 }
 
@@ -252,6 +252,6 @@ function groupNamed(name: string): GroupId {
   return groupOfBytes(encodeTuple(['intents', name]))
 }
 
-function nameOf({ name, life }: Session): string {
+function formatName({ name, life }: Session): string {
   return `${name}-${life}`
 }

@@ -8,7 +8,7 @@
  *          no such load, no node and no client refuses a call with `overloaded`.
  */
 import type { StoreError } from '../../src/base/errors.ts'
-import { errorOf, outcomeOf } from '../../src/base/problem.ts'
+import { toStoreError, captureOutcome } from '../../src/base/problem.ts'
 import { Client } from '../../src/client/client.ts'
 import { defaultClientLimits } from '../../src/client/client-limits.ts'
 import { createClock } from '../world/clock.ts'
@@ -235,19 +235,19 @@ class LoadPhase {
   async #put(ends: Ends): Promise<void> {
     const { world } = this.#cluster
     const nth = this.#nth++
-    const rowKey = rowKeyOf(nth)
+    const rowKey = buildRowKey(nth)
     const client = this.#clients[nth % this.#clients.length]
     const fromMicros = world.nowMicros
     ends.asked += 1
     this.#underWay += 1
     const cell = { rowKey, column: 'A', refKey: 1, body: { nth } }
-    const outcome = await outcomeOf(async () => void (await client?.cells('load').put(cell)))
+    const outcome = await captureOutcome(async () => void (await client?.cells('load').put(cell)))
     this.#underWay -= 1
     ends.longestMs = Math.max(ends.longestMs, (world.nowMicros - fromMicros) / 1_000)
     if (outcome.kind === 'ok') {
       ends.ok += 1
       this.#written.push(rowKey)
-    } else if (isRefusal(errorOf(outcome.problem))) ends.refused += 1
+    } else if (isRefusal(toStoreError(outcome.problem))) ends.refused += 1
     else ends.others += 1
   }
 }
@@ -260,7 +260,7 @@ function noEnds(): Ends {
   return { asked: 0, ok: 0, refused: 0, others: 0, longestMs: 0 }
 }
 
-function rowKeyOf(nth: number): string {
+function buildRowKey(nth: number): string {
   const spread = ((nth * 2_654_435_761) % 2 ** 32).toString(16).padStart(8, '0')
   return `${spread}-0000-4000-8000-${nth.toString(16).padStart(12, '0')}`
 }

@@ -106,7 +106,7 @@ export class PastWorkload {
       await world.sleep(1 + random.exponential(pauseMeanMicros))
       const up = this.#parts.replicas()
       if (up.length === 0) continue
-      const submission = submissionOf(session, sequence, random)
+      const submission = drawSubmission(session, sequence, random)
       await this.#within(random.pick(up).replica.submit(submission, timeoutMs))
     }
   }
@@ -227,7 +227,7 @@ export class PastWorkload {
   }
 }
 
-function submissionOf(session: string, sequence: number, random: SeededRandom): Submission {
+function drawSubmission(session: string, sequence: number, random: SeededRandom): Submission {
   const written = random.shuffle(keys).slice(0, random.int(1, 4))
   const mutations = written.map((key): Mutation =>
     random.chance(300_000) ? { key } : { key, value: Buffer.from(`${session}/${sequence}`) },

@@ -69,7 +69,7 @@ export class QueueSession {
       await runTransaction(client.groups, group, options, async (transaction) => {
         run += 1
         const own = run
-        const messages = drawn.map((one, index) => nameOf(one, operation, own, index))
+        const messages = drawn.map((one, index) => nameMessage(one, operation, own, index))
         if (!isBlind) await transaction.get(Buffer.from('hot'))
         if (!isBlind) transaction.put(Buffer.from('hot'), Buffer.from(operation))
         transaction.put(Buffer.from(`${sentMark}${operation}`), Buffer.from(String(own)))
@@ -108,6 +108,11 @@ interface Drawn extends Omit<SentMessage, 'name'> {
   readonly kind: 'plain' | 'poison' | 'shaky'
 }
 
-function nameOf(drawn: Drawn, operation: string, run: number, index: number): Drawn & SentMessage {
+function nameMessage(
+  drawn: Drawn,
+  operation: string,
+  run: number,
+  index: number,
+): Drawn & SentMessage {
   return { ...drawn, name: `m:${operation}.${run}/${index}:${drawn.kind}` }
 }

@@ -17,7 +17,7 @@ import { handledMark, QueueChecker, totalKey } from '../checkers/queue-checker.t
 import type { Referee } from '../checkers/referee.ts'
 import { createClock } from '../world/clock.ts'
 import type { Coverage } from '../coverage.ts'
-import { endpointOf } from '../cluster/endpoints.ts'
+import { nameEndpoint } from '../cluster/endpoints.ts'
 import type { Network } from '../world/network.ts'
 import { queueNames, QueueSession } from './queue-session.ts'
 import type { SeededRandom } from '../world/random.ts'
@@ -314,7 +314,7 @@ export class QueueWorkload {
     random: SeededRandom,
   ): { readonly client: Client; readonly clock: Clock; readonly process: SimProcess } {
     const { world, network, options, nodes } = this.#parts
-    const process = new SimProcess(world, endpointOf(name, life))
+    const process = new SimProcess(world, nameEndpoint(name, life))
     const transport = network.attach(process, nodes)
     const skew = {
       offsetMicros: random.int(-200_000, 200_000),

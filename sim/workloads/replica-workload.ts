@@ -113,7 +113,7 @@ export class ReplicaWorkload {
     const random = this.#parts.world.random.fork(`${session}/${sequence}`)
     for (let tries = 1; ; tries++) {
       const attempt = random.int(1, Number.MAX_SAFE_INTEGER)
-      const submission = submissionOf(group, session, sequence, attempt)
+      const submission = buildSubmission(group, session, sequence, attempt)
       const outcome = await this.#submit(submission, random)
       if (outcome.kind === 'committed') {
         if (tries > 1) this.#parts.coverage.count('intent sent again')
@@ -159,7 +159,7 @@ function groupNamed(name: BlindGroup): GroupId {
   return groupOfBytes(encodeTuple(['blind', name]))
 }
 
-function submissionOf(
+function buildSubmission(
   group: GroupId,
   session: string,
   sequence: number,

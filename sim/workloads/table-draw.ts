@@ -1,5 +1,5 @@
 /** What sessions of tables ask: few keys, so that they meet, and steps of every kind. */
-import { markOf } from '../checkers/table-checker.ts'
+import { formatMark } from '../checkers/table-checker.ts'
 import type { SeededRandom } from '../world/random.ts'
 import type { ShopVersion } from './table-schema.ts'
 import type { Bounds, Named, TableRead, TableStep, TableWrite } from './table-step.ts'
@@ -50,7 +50,7 @@ export function drawIndexed(drawing: Drawing): readonly TableStep[] {
 
 /** Every transaction that writes says in a row which run of which operation it is. */
 export function markStep(store: string, operation: string, run: number): TableStep {
-  const row = { store, mark: operation, run: markOf(operation, run) }
+  const row = { store, mark: operation, run: formatMark(operation, run) }
   return { kind: 'put', table: 'Mark', row }
 }
 
@@ -96,16 +96,16 @@ function drawRead(drawing: Drawing): TableRead {
         : drawSecondScan(drawing, page)
     case 5: {
       const query = random.chance(800_000) ? { tag: random.pick(tags) } : {}
-      return { ...indexOf('Item', 'ItemsByTag', random), query, ...page }
+      return { ...buildIndexScan('Item', 'ItemsByTag', random), query, ...page }
     }
     case 6: {
       const query = { price: drawBounds(random, random.int(0, 3), pricesMax) }
-      return { ...indexOf('Item', 'ItemsByPrice', random), query, ...page }
+      return { ...buildIndexScan('Item', 'ItemsByPrice', random), query, ...page }
     }
     default:
       return random.chance(500_000)
-        ? { ...indexOf('Shelf', 'ShelvesByLabel', random), query: {}, ...page }
-        : { ...indexOf('Visit', 'VisitsByWho', random), query: {}, ...page }
+        ? { ...buildIndexScan('Shelf', 'ShelvesByLabel', random), query: {}, ...page }
+        : { ...buildIndexScan('Visit', 'VisitsByWho', random), query: {}, ...page }
   }
 }
 
@@ -116,10 +116,10 @@ function drawSecondScan(
   if (version === 1) return { kind: 'scan', table: 'Visit', query: {}, ...page }
   return random.chance(500_000)
     ? { kind: 'scan', table: 'Review', query: { review: drawBounds(random, 1, 4) }, ...page }
-    : { ...indexOf('Review', 'ReviewsByText', random), query: {}, ...page }
+    : { ...buildIndexScan('Review', 'ReviewsByText', random), query: {}, ...page }
 }
 
-function indexOf(
+function buildIndexScan(
   table: string,
   index: string,
   random: SeededRandom,

@@ -19,7 +19,7 @@ import {
 import type { IndexChecker } from '../checkers/index-checker.ts'
 import type { Referee } from '../checkers/referee.ts'
 import type { TableChecker } from '../checkers/table-checker.ts'
-import { laterLocal, textOf } from '../checkers/table-model.ts'
+import { laterLocal, describeValue } from '../checkers/table-model.ts'
 import { checkNoneGone, checkWhole, standingIn, type WholeRule } from '../checkers/whole-answer.ts'
 import type { Coverage } from '../coverage.ts'
 import type { SeededRandom } from '../world/random.ts'
@@ -82,7 +82,7 @@ export class TableGlobals {
     const isAtRest = indexes.pending === 0
     const began = this.#newest()
     const told = new Map(stores.map((store) => [store, checker.toldAt(store)]))
-    const found = await entriesOf(db, index, query, {
+    const found = await queryEntries(db, index, query, {
       verify: true,
       timeoutMs,
       limit: random.pick([1, 3, 100]),
@@ -109,7 +109,7 @@ export class TableGlobals {
   ): void {
     const { checker, referee } = this.#parts
     const store = 'store' in item ? String(item.store) : ''
-    const text = textOf(item)
+    const text = describeValue(item)
     const states = checker.statesSince(store, told.get(store) ?? 0)
     const wasSo = states.some((state) => globalEntries(state, index).includes(text))
     const fits = fitsQuery(text, query)
@@ -133,7 +133,12 @@ export class TableGlobals {
       .flatMap((store, nth) => standingIn(checker.statesSince(store, began[nth] ?? 0), index))
       .filter((text) => fitsQuery(text, query))
     if (standing.length > 0) coverage.count(`tables: an answer was to have what stood, ${rule}`)
-    checkWhole(referee, rule, { index: index.name, query, standing, found: found.map(textOf) })
+    checkWhole(referee, rule, {
+      index: index.name,
+      query,
+      standing,
+      found: found.map(describeValue),
+    })
   }
 
   /** Whether a session builds the later index: the others go on writing until it is ready. */
@@ -221,7 +226,7 @@ export class TableGlobals {
   /** The newest moment of each store. */
   #newest(): readonly Timestamp[] {
     const { checker, stores } = this.#parts
-    return stores.map((store) => checker.momentsOf(store).at(-1) ?? 0)
+    return stores.map((store) => checker.listMoments(store).at(-1) ?? 0)
   }
 
   /**
@@ -231,7 +236,7 @@ export class TableGlobals {
   async #lookWhenReady(db: Tables, began: readonly Timestamp[]): Promise<void> {
     const { checker, referee, stores, timeoutMs, random, indexes, coverage } = this.#parts
     const isAtRest = indexes.pending === 0
-    const found = await entriesOf(
+    const found = await queryEntries(
       db,
       laterIndex,
       {},
@@ -241,7 +246,7 @@ export class TableGlobals {
     if (!isAtRest) return
     coverage.count('tables: an index looked at when it was ready')
     const states = stores.flatMap((store, nth) => checker.statesSince(store, began[nth] ?? 0))
-    checkNoneGone(referee, laterIndex, states, found.map(textOf))
+    checkNoneGone(referee, laterIndex, states, found.map(describeValue))
   }
 
   /** True when all of each index was compared; false when changes are on their way. */
@@ -250,16 +255,16 @@ export class TableGlobals {
     if (indexes.pending > 0) return false
     for (const index of hasLater ? [...globalIndexes, laterIndex] : globalIndexes) {
       const asked = { limit: random.pick([1, 2, 3, 100]), reverse: random.chance(500_000) }
-      const found = await entriesOf(db, index, {}, { timeoutMs, ...asked })
+      const found = await queryEntries(db, index, {}, { timeoutMs, ...asked })
       if (found.length > asked.limit) coverage.count('tables: pages of a global index compared')
       if (indexes.pending > 0) return false
       const states = stores.map((store) => checker.stateAt(store, Number.MAX_SAFE_INTEGER))
       const expected = states.flatMap((state) => globalEntries(state, index)).toSorted()
-      const seen = found.map(textOf).toSorted()
+      const seen = found.map(describeValue).toSorted()
       coverage.count('tables: a global index compared')
       const isExcused = index === laterIndex && this.#parts.mayHaveLateWrites()
       referee.check(
-        isExcused || textOf(seen) === textOf(expected),
+        isExcused || describeValue(seen) === describeValue(expected),
         'IDX-1',
         'Entries of a global index are not those of the rows, though nothing is on its way.',
         () => ({ index: index.name, expected, seen }),
@@ -276,7 +281,7 @@ function fitsQuery(text: string, query: Named): boolean {
   )
 }
 
-async function entriesOf(
+async function queryEntries(
   db: PlainTables,
   { name, table }: GlobalIndexModel,
   query: Named,

@@ -180,9 +180,9 @@ export class TableSession {
   async #lookLater(opened: Opened, globals: TableGlobals): Promise<void> {
     const { checker } = this.#parts
     const [store, level] = [this.#pickStore(), globals.random.pick(levels)]
-    const moments = checker.momentsOf(store).slice(-momentsBackMax)
+    const moments = checker.listMoments(store).slice(-momentsBackMax)
     const at = moments.length === 0 ? 0 : globals.random.pick(moments)
-    const told = this.#floorOf(store)
+    const told = this.#readFloor(store)
     const own = level === 'current' ? told : (this.#seenAt.get(store) ?? 0)
     const atLeast = level === 'at' ? Math.min(at, told) : own
     const steps = [globals.drawLater()]
@@ -230,7 +230,7 @@ export class TableSession {
     const { checker, name } = this.#parts
     const timeoutMs = patienceMs
     const report = await this.#told(
-      () => db.checkIndexes(rootOf(store), { timeoutMs }),
+      () => db.checkIndexes(buildRoot(store), { timeoutMs }),
       'index check',
     )
     if (report === undefined) return false
@@ -272,7 +272,7 @@ export class TableSession {
     const after = await client.schemaVersion(schema.name)
     // Changed meanwhile: it is not known which of them was opened.
     if (after?.version !== before.version) return undefined
-    for (const store of stores) checker.onGroup(db.group(rootOf(store)), store)
+    for (const store of stores) checker.onGroup(db.group(buildRoot(store)), store)
     return { db, version: before.version === 1 ? 1 : 2, declared: least }
   }
 
@@ -285,7 +285,7 @@ export class TableSession {
     const store = this.#pickStore()
     const operation = `${name}.${number}`
     const steps = [...draw({ random, store, version }, name), ...this.#drawLater(version)]
-    const atLeast = this.#floorOf(store)
+    const atLeast = this.#readFloor(store)
     let runs = 0
     const work = async (
       tx: Parameters<Parameters<Tables['transaction']>[1]>[0],
@@ -306,7 +306,7 @@ export class TableSession {
     }
     const lock = random.chance(200_000) ? { lock: 'shop' } : {}
     const committed = await this.#told(
-      () => db.transaction(rootOf(store), work, { timeoutMs, ...lock }),
+      () => db.transaction(buildRoot(store), work, { timeoutMs, ...lock }),
       'transaction',
       (code) => this.#onTransactionFailed({ db, version, declared }, store, operation, code),
     )
@@ -343,7 +343,7 @@ export class TableSession {
       { kind: 'get', table: 'Mark', keys: [{ store, mark: operation }] },
     ]
     const own = { store, ...atOnce, isPatient: false }
-    await this.#read(opened, { ...own, atLeast: this.#floorOf(store), steps })
+    await this.#read(opened, { ...own, atLeast: this.#readFloor(store), steps })
   }
 
   async #look(opened: Opened, store: string, level: TableReading['level']): Promise<void> {
@@ -351,11 +351,11 @@ export class TableSession {
     const aboutHistory = Math.min(historyMs * 600, holdMeanMicrosMax)
     const isHeld = random.chance(400_000)
     const steps = drawReads({ random, store, version: opened.version })
-    const moments = checker.momentsOf(store)
+    const moments = checker.listMoments(store)
     const back = random.int(1, Math.min(momentsBackMax, Math.max(1, moments.length)))
     const at = Math.max(0, (moments.at(-back) ?? 0) + random.pick([-1, 0, 0, 1]))
     // A moment of the future is read as of now.
-    const told = this.#floorOf(store)
+    const told = this.#readFloor(store)
     const own = level === 'current' ? told : (this.#seenAt.get(store) ?? 0)
     const atLeast = level === 'at' ? Math.min(at, told) : own
     const pauseMeanMicros = isHeld ? Math.max(aboutHistory, holdMeanMicrosMin) : 0
@@ -372,7 +372,7 @@ export class TableSession {
     const done = await this.#told(
       () =>
         db.read(
-          rootOf(store),
+          buildRoot(store),
           from,
           async (rows) => {
             for (const step of steps) {
@@ -404,7 +404,7 @@ export class TableSession {
    * The newest acknowledged timestamp at its beginning. A current read shows that, and all that
    * this session has seen.
    */
-  #floorOf(store: string): Timestamp {
+  #readFloor(store: string): Timestamp {
     return this.#parts.checker.toldAt(store)
   }
 
@@ -446,7 +446,7 @@ async function applied(client: Client, schema: Schema): Promise<void> {
   }
 }
 
-function rootOf(store: string): {
+function buildRoot(store: string): {
   readonly table: string
   readonly key: { readonly store: string }
 } {

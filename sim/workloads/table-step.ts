@@ -105,15 +105,15 @@ export async function performRead(rows: PlainReader, step: TableRead): Promise<u
     case 'get':
       return rows.getMany({ name: step.table }, step.keys)
     case 'scan':
-      return pagesOf(step, (options) => rows.scan({ name: step.table }, step.query, options))
+      return readPages(step, (options) => rows.scan({ name: step.table }, step.query, options))
     case 'tree': {
       const { key, limit } = step
       const whole = { reverse: false, limit, isPaged: true }
-      return pagesOf(whole, (options) => rows.scanTree({ name: 'Store' }, key, options))
+      return readPages(whole, (options) => rows.scanTree({ name: 'Store' }, key, options))
     }
     case 'index': {
       const found: object[] = []
-      const items = await pagesOf(step, async (options) => {
+      const items = await readPages(step, async (options) => {
         const page = await rows.index({ name: step.table }, step.index, step.query, options)
         if (step.isWithRows) found.push(...(await page.rows()))
         return page
@@ -123,7 +123,7 @@ export async function performRead(rows: PlainReader, step: TableRead): Promise<u
   }
 }
 
-async function pagesOf(
+async function readPages(
   { reverse, limit, isPaged }: PageOptions,
   read: (options: ScanOptions) => Promise<PageOf>,
 ): Promise<readonly object[]> {

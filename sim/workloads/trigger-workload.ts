@@ -24,7 +24,7 @@ import type { Referee } from '../checkers/referee.ts'
 import { TriggerChecker } from '../checkers/trigger-checker.ts'
 import { createClock } from '../world/clock.ts'
 import type { Coverage } from '../coverage.ts'
-import { endpointOf } from '../cluster/endpoints.ts'
+import { nameEndpoint } from '../cluster/endpoints.ts'
 import { guardedPort } from '../cluster/guarded-port.ts'
 import { hotShards } from './hot-rows.ts'
 import type { Load } from './load.ts'
@@ -324,7 +324,7 @@ export class TriggerWorkload {
 
   #bringUp(name: string, life: number): void {
     if (this.#isOver) return
-    const connected = this.#connect(endpointOf(name, life))
+    const connected = this.#connect(nameEndpoint(name, life))
     const { client, clock, random, process } = connected
     const [only] = this.#service.triggers
     /** Under which each shard's last call was announced, just before it. */
@@ -332,12 +332,12 @@ export class TriggerWorkload {
     const handle = (cell: TriggerCell): Promise<void> =>
       this.#called(cell, connected, generations.get(cell.shard) ?? 0)
     const own = { ...this.#service, triggers: only === undefined ? [] : [{ ...only, handle }] }
-    const tables = this.#tablesOf(connected)
+    const tables = this.#openTables(connected)
     const ports = { cells: client.cells(datastore), tables, clock, random: random.fork('worker') }
     const { name: worker } = process
     const onEvent = (event: TriggerEvent): void => {
       if (event.kind === 'calls') generations.set(event.cell.shard, event.claim.generation)
-      this.#parts.tell(name, wordsOf(event))
+      this.#parts.tell(name, describeEvent(event))
     }
     const options = { limits: this.#limits, shards: this.#shards, worker, onEvent }
     const living = { name, life, process, worker: new Worker(own, ports, options) }
@@ -351,12 +351,12 @@ export class TriggerWorkload {
 
   #operator(name: string): TriggerAdmin {
     const connected = this.#connect(name)
-    const tables = this.#tablesOf(connected)
+    const tables = this.#openTables(connected)
     const cells = (of: string): ReturnType<Client['cells']> => connected.client.cells(of)
     return new TriggerAdmin({ cells, tables, timeoutMs: 4_000 }, service)
   }
 
-  #tablesOf({ client, clock, random, process }: Connected): Tables {
+  #openTables({ client, clock, random, process }: Connected): Tables {
     const { groups } = client
     const isCut = (group: GroupId): boolean =>
       this.#deaf.has(process.name) && !this.#isWell && shardOfGroup(group) === undefined
@@ -392,7 +392,7 @@ export class TriggerWorkload {
   }
 }
 
-function wordsOf(event: TriggerEvent): string {
+function describeEvent(event: TriggerEvent): string {
   switch (event.kind) {
     case 'calls':
     case 'handled':

@@ -92,8 +92,8 @@ export function readingAt(
   machine: MachineClock,
 ): { readonly now: number; readonly wall: number } {
   return {
-    now: monotonicOf(nowMicros, driftPpm, machine),
-    wall: wallOf(nowMicros, { driftPpm, offsetMicros }, machine),
+    now: computeMonotonic(nowMicros, driftPpm, machine),
+    wall: computeWall(nowMicros, { driftPpm, offsetMicros }, machine),
   }
 }
 
@@ -104,12 +104,12 @@ interface Waiting {
   readonly run: () => void
 }
 
-function monotonicOf(nowMicros: number, driftPpm: number, machine: MachineClock): number {
+function computeMonotonic(nowMicros: number, driftPpm: number, machine: MachineClock): number {
   const awakeMicros = nowMicros - machine.suspendedMicros(nowMicros)
   return (awakeMicros * (1 + driftPpm / 1_000_000) + machine.monotonicShiftMicros) / 1000
 }
 
-function wallOf(
+function computeWall(
   nowMicros: number,
   { driftPpm, offsetMicros }: Pick<ClockSkew, 'driftPpm' | 'offsetMicros'>,
   machine: MachineClock,
@@ -130,12 +130,12 @@ export function createClock(
   const pace = 1 + skew.driftPpm / 1_000_000
   return {
     wallMicros() {
-      const wall = wallOf(owner.nowMicros, skew, machine)
+      const wall = computeWall(owner.nowMicros, skew, machine)
       owner.onWallRead()
       return wall
     },
     monotonicMs() {
-      const now = monotonicOf(owner.nowMicros, skew.driftPpm, machine)
+      const now = computeMonotonic(owner.nowMicros, skew.driftPpm, machine)
       owner.onClockRead()
       return now
     },

@@ -339,13 +339,13 @@ class OpenDisk implements OrderedStore {
 
   getSync(key: Uint8Array): Uint8Array | undefined {
     if (this.#gone !== undefined) throw this.#gone
-    const value = this.#valueOf(latin1(key))
+    const value = this.#readValue(latin1(key))
     this.#disk.onWork('get', 1, value?.length ?? 0)
     return value
   }
 
   /** In memory of its own, as LevelDB gives it: what a reader does to it stays with the reader. */
-  #valueOf(name: string): Uint8Array | undefined {
+  #readValue(name: string): Uint8Array | undefined {
     const isPending = this.pending !== undefined && this.#overlay.has(name)
     const value = isPending ? this.#overlay.get(name) : this.#disk.durableValue(name)
     return value && Buffer.from(value)
@@ -355,7 +355,7 @@ class OpenDisk implements OrderedStore {
     assert(this.pending === undefined, 'DISK: one write at a time')
     if (this.#fence !== undefined) return Promise.reject(this.#fence)
     const kept = puts.map(keptPut)
-    this.#disk.onWork('put', puts.length, bytesOf(puts))
+    this.#disk.onWork('put', puts.length, sizeInBytes(puts))
     this.#overlay = new Map()
     for (const { name, value } of kept) this.#overlay.set(name, value)
     const written = new Promise<void>((resolve, reject) => {
@@ -378,14 +378,14 @@ class OpenDisk implements OrderedStore {
       if (this.#gone !== undefined) throw this.#gone
       const chunk = rows.slice(at, at + scanChunkRows)
       this.#disk.onWork('chunk', 1, 0)
-      this.#disk.onWork('row', chunk.length, bytesOf(chunk))
+      this.#disk.onWork('row', chunk.length, sizeInBytes(chunk))
       yield chunk
     }
   }
 
   #snapshot(range: Range): KeyValue[] {
     return this.#namesIn(textRange(range)).map((name) => {
-      return { key: fromLatin1(name), value: this.#valueOf(name) ?? new Uint8Array() }
+      return { key: fromLatin1(name), value: this.#readValue(name) ?? new Uint8Array() }
     })
   }
 
@@ -451,7 +451,7 @@ class OpenDisk implements OrderedStore {
   }
 }
 
-function bytesOf(rows: readonly Put[]): number {
+function sizeInBytes(rows: readonly Put[]): number {
   let bytes = 0
   for (const { key, value } of rows) bytes += key.length + (value?.length ?? 0)
   return bytes

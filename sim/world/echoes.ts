@@ -64,7 +64,7 @@ export class Echoes<Frame extends Dated> {
 }
 
 /** Roughly, for marks. */
-export function ageOf(micros: number): string {
+export function describeAge(micros: number): string {
   if (micros < 1_000_000) return 'a moment'
   return micros < 120_000_000 ? 'seconds' : 'minutes'
 }

@@ -5,7 +5,7 @@
  */
 import { assert } from '../../src/base/assert.ts'
 import type { LinkInfo, Transport } from '../../src/ports/transport.ts'
-import { ageOf, Echoes } from './echoes.ts'
+import { describeAge, Echoes } from './echoes.ts'
 import type { NetworkParts } from './network-parts.ts'
 import { falseClaim } from '../faults/false-claims.ts'
 import { Port, type Carrier } from './network-port.ts'
@@ -108,7 +108,7 @@ export class Network<Frame> implements Carrier<Frame> {
   /** The process crashed or stopped: its links are lost, and the others notice in time. */
   detach(name: string): void {
     this.#ports.delete(name)
-    for (const link of this.#linksOf(name)) {
+    for (const link of this.#findLinks(name)) {
       // Most links that are down are of processes that died long ago, and need no event. But the
       // dialer may have given up while an answer is on its way: a new epoch keeps that answer from
       // the next process of this name.
@@ -129,7 +129,7 @@ export class Network<Frame> implements Carrier<Frame> {
   }
 
   started(port: Port<Frame>): void {
-    for (const link of this.#linksOf(port.name)) {
+    for (const link of this.#findLinks(port.name)) {
       if (link.dialer === port.name) this.#dialLater(link, 0)
     }
   }
@@ -142,7 +142,7 @@ export class Network<Frame> implements Carrier<Frame> {
   carry(from: Port<Frame>, to: string, frame: Frame): boolean {
     const { weather, coverage, codec, observer, world } = this.parts
     const epoch = from.epochByPeer.get(to)
-    const way = this.#wayOf(from.name, to)
+    const way = this.#ensureWay(from.name, to)
     const { conditions } = weather
     if (epoch === undefined || way.underWay >= conditions.framesUnderWayMax) return false
     const bytes = codec.encode(frame)
@@ -151,7 +151,7 @@ export class Network<Frame> implements Carrier<Frame> {
     if (this.parts.hasEchoes === true) this.#repeatRefused(from.name, to, frame)
     observer.onSent(from.name, to, frame, bytes.length)
     // Frames written to a connection that is lost, but not yet known to be, go nowhere.
-    if (this.#linkOf(way, from.name, to)?.epoch !== epoch) coverage.count('sent in vain')
+    if (this.#findLink(way, from.name, to)?.epoch !== epoch) coverage.count('sent in vain')
     else if (this.#isLost(from.name, to)) coverage.count('lost-reply')
     else if (weather.isCut(from.name, to)) coverage.count('cut')
     else if (way.random.chance(conditions.drop)) coverage.count('drop')
@@ -177,8 +177,8 @@ export class Network<Frame> implements Carrier<Frame> {
         const { port, epoch, sentMicros } = frame
         if (keepsCopies === true && port.epochByPeer.get(to) !== epoch) continue
         coverage.count('echo')
-        coverage.count(`echo after ${ageOf(world.nowMicros - sentMicros)}`)
-        if (way) this.#deliverLater(way, port, to, frame, this.#delayOf(way, port.name, to))
+        coverage.count(`echo after ${describeAge(world.nowMicros - sentMicros)}`)
+        if (way) this.#deliverLater(way, port, to, frame, this.#computeDelay(way, port.name, to))
       }
     }
   }
@@ -191,7 +191,7 @@ export class Network<Frame> implements Carrier<Frame> {
     const { world, weather, coverage, codec } = this.parts
     const refused = weather.isHealed ? [] : (codec.refused?.(answer) ?? [])
     if (refused.length === 0) return
-    const way = this.#wayOf(client, node)
+    const way = this.#ensureWay(client, node)
     const brings = ({ requests }: KeptFrame<Frame>): boolean =>
       requests.some((id) => refused.includes(id))
     for (const [frame, afterMicros] of way.echoes.refused(brings)) {
@@ -199,7 +199,7 @@ export class Network<Frame> implements Carrier<Frame> {
         const { port, epoch } = frame
         if (port.epochByPeer.get(node) !== epoch) return
         coverage.count('echo of a refused request')
-        this.#deliverLater(way, port, node, frame, this.#delayOf(way, client, node))
+        this.#deliverLater(way, port, node, frame, this.#computeDelay(way, client, node))
       })
     }
   }
@@ -234,10 +234,10 @@ export class Network<Frame> implements Carrier<Frame> {
    * end.
    */
   #delayFrom({ name, process }: Port<Frame>, way: Way<Frame>, to: string): number {
-    return this.#delayOf(way, name, to, process.heldUpMicros)
+    return this.#computeDelay(way, name, to, process.heldUpMicros)
   }
 
-  #delayOf(way: Way<Frame>, from: string, to: string, heldUpMicros = 0): number {
+  #computeDelay(way: Way<Frame>, from: string, to: string, heldUpMicros = 0): number {
     const { weather, world, coverage } = this.parts
     const { conditions } = weather
     const { nowMicros } = world
@@ -315,7 +315,7 @@ export class Network<Frame> implements Carrier<Frame> {
     if (listener?.isStarted !== true || link.epoch !== epoch) return
     const reason =
       listener.handlers.admit(link.dialer, dialerInfo) ??
-      falseClaim(this.#wayOf(link.dialer, link.listener).random, link.dialer, dialerInfo)
+      falseClaim(this.#ensureWay(link.dialer, link.listener).random, link.dialer, dialerInfo)
     const info = listener.handlers.self()
     this.#pass(link.listener, link.dialer, () => {
       const dialer = this.#ports.get(link.dialer)
@@ -374,7 +374,7 @@ export class Network<Frame> implements Carrier<Frame> {
       [link.listener, link.dialer],
     ] as const) {
       const port = this.#ports.get(name)
-      const random = this.#wayOf(name, peer).random
+      const random = this.#ensureWay(name, peer).random
       const delayMicros = random.exponential(weather.conditions.noticeMeanMicros)
       world.schedule(delayMicros, `lost ${name}`, () => {
         if (port !== undefined && port === this.#ports.get(name)) port.unlinked(peer, epoch)
@@ -404,7 +404,7 @@ export class Network<Frame> implements Carrier<Frame> {
   }
 
   #reconnectMicros(link: Link): number {
-    const { random } = this.#wayOf(link.dialer, link.listener)
+    const { random } = this.#ensureWay(link.dialer, link.listener)
     const least = link.vain < vainDialsMax ? 1000 : vainPauseMicros
     return least + random.exponential(this.parts.weather.conditions.reconnectMeanMicros)
   }
@@ -413,8 +413,8 @@ export class Network<Frame> implements Carrier<Frame> {
   #pass(from: string, to: string, arrive: () => void): void {
     const { world, weather } = this.parts
     if (weather.isCut(from, to)) return
-    const way = this.#wayOf(from, to)
-    world.schedule(this.#delayOf(way, from, to), `handshake ${way.label}`, () => {
+    const way = this.#ensureWay(from, to)
+    world.schedule(this.#computeDelay(way, from, to), `handshake ${way.label}`, () => {
       this.#ports.get(to)?.process.enter(way.label, arrive)
     })
   }
@@ -423,21 +423,21 @@ export class Network<Frame> implements Carrier<Frame> {
     return this.#links.get(linkKey(a, b)) ?? this.#links.get(linkKey(b, a))
   }
 
-  #linksOf(name: string): readonly Link[] {
+  #findLinks(name: string): readonly Link[] {
     return this.#linksByEnd.get(name) ?? []
   }
 
   #bothWays({ dialer, listener }: Link): readonly Way<Frame>[] {
-    return [this.#wayOf(dialer, listener), this.#wayOf(listener, dialer)]
+    return [this.#ensureWay(dialer, listener), this.#ensureWay(listener, dialer)]
   }
 
   /** Links are made once, and stay. */
-  #linkOf(way: Way<Frame>, from: string, to: string): Link | undefined {
+  #findLink(way: Way<Frame>, from: string, to: string): Link | undefined {
     way.link ??= this.#linkBetween(from, to)
     return way.link
   }
 
-  #wayOf(from: string, to: string): Way<Frame> {
+  #ensureWay(from: string, to: string): Way<Frame> {
     let ways = this.#ways.get(from)
     if (ways === undefined) {
       ways = new Map()

@@ -80,13 +80,13 @@ export class OrderedMap<Value> {
 
   /** Where the first key is that is at least `key`, or above it. */
   #find(key: string, isAbove: boolean): Place {
-    const list = this.#listOf(key)
+    const list = this.#findList(key)
     const among = this.#lists[list] ?? []
     return { list, at: lowerBound(among, key, isAbove) }
   }
 
   /** The last list that begins with `key` or below it, else the first one. */
-  #listOf(key: string): number {
+  #findList(key: string): number {
     const lists = this.#lists
     let low = 0
     let high = lists.length
@@ -99,7 +99,7 @@ export class OrderedMap<Value> {
   }
 
   #insert(key: string): void {
-    const list = this.#listOf(key)
+    const list = this.#findList(key)
     const among = this.#lists[list]
     if (among === undefined) {
       this.#lists.push([key])
@@ -112,7 +112,7 @@ export class OrderedMap<Value> {
   }
 
   #remove(key: string): void {
-    const list = this.#listOf(key)
+    const list = this.#findList(key)
     const among = this.#lists[list] ?? []
     const at = lowerBound(among, key, false)
     assert(among[at] === key, 'ordered-map: every key stands in its list')

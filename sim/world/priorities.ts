@@ -77,20 +77,20 @@ export class Priorities {
     const changeAtMicros = this.#changesAtMicros.at(-1)
     const isDue = changeAtMicros !== undefined && changeAtMicros <= this.#world.nowMicros
     // One that is slowest already cannot fall: the next one does.
-    if (isDue && this.#rankOf(name) < slowestRank) {
+    if (isDue && this.#ensureRank(name) < slowestRank) {
       this.#changesAtMicros.pop()
       this.#rankByName.set(name, slowestRank)
       this.#coverage.count('demoted')
     }
-    const factor = this.factorOf(name)
+    const factor = this.computeFactor(name)
     if (factor > 1) this.#coverage.count('priorities')
     return factor
   }
 
   /** The same for those who only look. */
-  factorOf(name: string): number {
+  computeFactor(name: string): number {
     // Whole powers: exact on every machine.
-    return this.isEven ? 1 : this.#base ** this.#rankOf(name)
+    return this.isEven ? 1 : this.#base ** this.#ensureRank(name)
   }
 
   /** All are alike from now on. */
@@ -103,7 +103,7 @@ export class Priorities {
     return this.#isOver || this.#base === 1
   }
 
-  #rankOf(name: string): number {
+  #ensureRank(name: string): number {
     const known = this.#rankByName.get(name)
     if (known !== undefined) return known
     const rank = this.#random.fork(name).int(0, slowestRank - 1)

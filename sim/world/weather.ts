@@ -2,7 +2,7 @@
  * The state of the ways between endpoints: how slow, how lossy, which are cut or clogged now.
  * Peers' and clients' networks share it, so that a partition hits both.
  */
-import { placeOf } from '../cluster/endpoints.ts'
+import { findPlace } from '../cluster/endpoints.ts'
 import type { Priorities } from './priorities.ts'
 import type { PartsPerMillion } from './random.ts'
 
@@ -66,26 +66,26 @@ export class Weather {
   }
 
   cut(from: string, to: string): void {
-    this.#cut.add(this.#wayOf(from, to))
+    this.#cut.add(this.#ensureWay(from, to))
   }
 
   mend(from: string, to: string): void {
-    this.#cut.delete(this.#wayOf(from, to))
+    this.#cut.delete(this.#ensureWay(from, to))
   }
 
   isCut(from: string, to: string): boolean {
-    return this.#cut.size > 0 && this.#cut.has(this.#wayOf(from, to))
+    return this.#cut.size > 0 && this.#cut.has(this.#ensureWay(from, to))
   }
 
   /** Nothing that is sent this way arrives before `untilMicros`; then all of it does. */
   clog(from: string, to: string, untilMicros: number): void {
-    this.#clearAtMicros.set(this.#wayOf(from, to), untilMicros)
+    this.#clearAtMicros.set(this.#ensureWay(from, to), untilMicros)
   }
 
   clearAtMicros(from: string, to: string): number {
     return this.#clearAtMicros.size === 0
       ? 0
-      : (this.#clearAtMicros.get(this.#wayOf(from, to)) ?? 0)
+      : (this.#clearAtMicros.get(this.#ensureWay(from, to)) ?? 0)
   }
 
   /** Everything to and from `name` takes this much longer until then. */
@@ -97,7 +97,7 @@ export class Weather {
   extraMicros(from: string, to: string, nowMicros: number): number {
     if (this.#slow.size === 0) return 0
     const extra = (name: string): number => {
-      const slow = this.#slow.get(placeOf(name))
+      const slow = this.#slow.get(findPlace(name))
       return slow === undefined || nowMicros >= slow.untilMicros ? 0 : slow.extraMicros
     }
     return extra(from) + extra(to)
@@ -107,12 +107,12 @@ export class Weather {
   takeTurn(from: string, to: string): number {
     const priorities = this.#priorities
     if (priorities === undefined || priorities.isEven) return 1
-    return priorities.take(this.#wayOf(from, to))
+    return priorities.take(this.#ensureWay(from, to))
   }
 
   /** The same, when nothing is sent. */
   slownessOf(from: string, to: string): number {
-    return this.#priorities?.factorOf(this.#wayOf(from, to)) ?? 1
+    return this.#priorities?.computeFactor(this.#ensureWay(from, to)) ?? 1
   }
 
   /** Every way is open and gentle from now on. */
@@ -125,7 +125,7 @@ export class Weather {
     this.#isHealed = true
   }
 
-  #wayOf(from: string, to: string): string {
+  #ensureWay(from: string, to: string): string {
     let names = this.#names.get(from)
     if (names === undefined) {
       names = new Map()
@@ -133,7 +133,7 @@ export class Weather {
     }
     let name = names.get(to)
     if (name === undefined) {
-      name = `${placeOf(from)}>${placeOf(to)}`
+      name = `${findPlace(from)}>${findPlace(to)}`
       names.set(to, name)
     }
     return name

@@ -79,11 +79,11 @@ export class Connections {
 
   /** Takes a connection that has just been made, and ends an older one for it where there is no room. */
   open(connection: Connection): void {
-    const key = keyOf(connection)
+    const key = formatKey(connection)
     // It is gone already, and nothing is known of it any more.
     if (key === undefined) return void connection.destroy()
     this.counts.opened += 1
-    const address = groupOf(connection.remoteAddress ?? '')
+    const address = groupAddress(connection.remoteAddress ?? '')
     const activeMs = this.#clock.monotonicMs()
     const held: Held = { key, address, connection, standing: 'stranger', activeMs }
     const older = this.#held.get(key)
@@ -115,7 +115,7 @@ export class Connections {
     this.#noStranger(held)
     held.standing = as
     if (as === 'peer') return undefined
-    this.#clients.set(held.address, this.#clientsOf(held.address) + 1)
+    this.#clients.set(held.address, this.#countClients(held.address) + 1)
     this.#clientCount += 1
     assert(this.#clientCount <= this.#clientsMax, 'DOOR-1: clients have the room of strangers')
     return undefined
@@ -146,7 +146,7 @@ export class Connections {
     return this.#limits.connectionsMax - this.#limits.unprovenMax
   }
 
-  #clientsOf(address: string): number {
+  #countClients(address: string): number {
     return this.#clients.get(address) ?? 0
   }
 
@@ -155,13 +155,13 @@ export class Connections {
     if (this.#clientCount >= this.#clientsMax) {
       return `overloaded: ${this.#clientCount} connections are open, as many as may be (of connections_max ${connectionsMax}); ask another node`
     }
-    if (address === ownMachine || this.#clientsOf(address) < connectionsPerAddressMax)
+    if (address === ownMachine || this.#countClients(address) < connectionsPerAddressMax)
       return undefined
     return `overloaded: your address has ${connectionsPerAddressMax} connections here, as many as one may have (connections_per_address_max)`
   }
 
   #find(connection: Connection): Held | undefined {
-    const key = keyOf(connection)
+    const key = formatKey(connection)
     return key === undefined ? undefined : this.#held.get(key)
   }
 
@@ -198,7 +198,7 @@ export class Connections {
     if (held.standing === 'stranger') this.#noStranger(held)
     if (held.standing !== 'client') return
     this.#clientCount -= 1
-    const others = this.#clientsOf(held.address) - 1
+    const others = this.#countClients(held.address) - 1
     if (others > 0) this.#clients.set(held.address, others)
     else this.#clients.delete(held.address)
   }
@@ -212,7 +212,7 @@ export class Connections {
 }
 
 /** The key names both ends: TLS makes another object of a connection, with the same ends. */
-function keyOf({ remoteAddress, remotePort, localAddress }: Connection): string | undefined {
+function formatKey({ remoteAddress, remotePort, localAddress }: Connection): string | undefined {
   if (remoteAddress === undefined) return undefined
   return `${remoteAddress} ${remotePort ?? 0} ${localAddress ?? ''}`
 }
@@ -220,7 +220,7 @@ function keyOf({ remoteAddress, remotePort, localAddress }: Connection): string 
 const ownMachine = 'loopback'
 
 /** A host with one address of IPv6 has as many as it likes: those of a network of 64 bits count as one. */
-function groupOf(address: string): string {
+function groupAddress(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '')
   if (plain.startsWith('127.') || plain === '::1') return ownMachine
   if (!plain.includes(':')) return plain

@@ -61,7 +61,7 @@ export function masked(crc: number): number {
 }
 
 /** How long the beginning of `bytes`, of one byte or more, is that has this masked checksum. */
-export function prefixOf(bytes: Uint8Array, maskedCrc: number): number | undefined {
+export function findPrefix(bytes: Uint8Array, maskedCrc: number): number | undefined {
   let crc = ~0
   for (let at = 0; at < bytes.length; at++) {
     crc = (crc >>> 8) ^ of((crc ^ (bytes[at] ?? 0)) & 0xff)

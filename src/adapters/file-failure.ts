@@ -1,6 +1,6 @@
 /** A system error in words; the code stays, for readers who want to look it up. */
 export function fileFailure(error: unknown): string {
-  const code = codeOf(error)
+  const code = readErrorCode(error)
   if (Object.hasOwn(words, code)) return `${words[code]} (${code})`
   return error instanceof Error ? error.message : String(error)
 }
@@ -26,9 +26,9 @@ const words: Readonly<Record<string, string>> = {
 
 /** Whether the system refused something about a file, which is no bug of this program. */
 export function isFileFailure(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && 'syscall' in error && Object.hasOwn(words, codeOf(error))
+  return error instanceof Error && 'syscall' in error && Object.hasOwn(words, readErrorCode(error))
 }
 
-function codeOf(error: unknown): string {
+function readErrorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

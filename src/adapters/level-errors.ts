@@ -13,7 +13,7 @@ interface Saying {
 
 const causesMax = 4
 
-function sayingOf(path: string, error: unknown): Saying {
+function collectMessages(path: string, error: unknown): Saying {
   const parts: string[] = []
   for (let at = error; at instanceof Error && parts.length < causesMax; at = at.cause) {
     const code = 'code' in at && typeof at.code === 'string' ? `${at.code}: ` : ''
@@ -33,7 +33,7 @@ function isFull({ bare }: Saying): boolean {
 }
 
 export function openError(path: string, error: unknown): StoreError {
-  const said = sayingOf(path, error)
+  const said = collectMessages(path, error)
   const options = { cause: error }
   if (said.bare.includes('LEVEL_LOCKED')) {
     const message = `the data folder ${path} is in use by another process; stop that process, or name another folder`
@@ -71,14 +71,14 @@ export function rootlessError(path: string): StoreError {
 }
 
 export function readError(path: string, error: unknown): StoreError {
-  const said = sayingOf(path, error)
+  const said = collectMessages(path, error)
   if (isDamage(said)) return damageError(path, said.text, { cause: error })
   const message = `cannot read the store ${path}: ${said.text}`
   return new StoreError('unavailable', message, {}, { cause: error })
 }
 
 export function writeError(path: string, error: unknown): StoreError {
-  const said = sayingOf(path, error)
+  const said = collectMessages(path, error)
   const options = { cause: error }
   if (isDamage(said)) {
     // It merges its tables beside the writes: a start meets the same ones again.

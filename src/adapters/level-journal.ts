@@ -9,7 +9,7 @@
  * - a checksum fits another length than the one beside it, which it does not cover.
  * All else is a torn end, which is legal. A damaged last record may look like one.
  */
-import { crc32c, masked, prefixOf } from './crc32c.ts'
+import { crc32c, masked, findPrefix } from './crc32c.ts'
 import type { Damage } from './level-table.ts'
 import type { PacedFile } from './paced-file.ts'
 
@@ -188,6 +188,6 @@ function crcAt(block: Uint8Array, at: number): number {
 
 /** The fragment at `at` when its checksum was taken over another length than it says there. */
 function soundByOtherLength(block: Uint8Array, at: number): Found | undefined {
-  const length = prefixOf(block.subarray(at + 6), crcAt(block, at))
+  const length = findPrefix(block.subarray(at + 6), crcAt(block, at))
   return length === undefined ? undefined : foundAt(block, at, at + 6 + length)
 }

@@ -64,7 +64,7 @@ async function keep(path: string, number: number): Promise<boolean> {
   for (const ending of endings) {
     const name = tableName(number, ending)
     const [table, second] = [join(path, name), join(path, folderName, name)]
-    const code = await codeOf(link(table, second))
+    const code = await captureErrorCode(link(table, second))
     if (code === undefined) return true
     if (code === 'EEXIST') return (await isSameFile(table, second)) || keepAnew(table, second)
     if (code !== 'ENOENT') return false
@@ -78,7 +78,7 @@ async function keep(path: string, number: number): Promise<boolean> {
  */
 async function keepAnew(table: string, second: string): Promise<boolean> {
   await rm(second, { force: true })
-  return (await codeOf(link(table, second))) === undefined
+  return (await captureErrorCode(link(table, second))) === undefined
 }
 
 async function isSameFile(one: string, other: string): Promise<boolean> {
@@ -86,7 +86,7 @@ async function isSameFile(one: string, other: string): Promise<boolean> {
   return a.ino === b.ino && a.dev === b.dev
 }
 
-async function codeOf(work: Promise<void>): Promise<string | undefined> {
+async function captureErrorCode(work: Promise<void>): Promise<string | undefined> {
   try {
     await work
     return undefined

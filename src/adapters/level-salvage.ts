@@ -27,7 +27,7 @@ const mendedName = 'mended'
 
 /** Damage that an earlier open found, and that the owner has not put back. */
 export async function damageBefore(path: string): Promise<JournalDamage | undefined> {
-  const aside = asideOf(path)
+  const aside = joinAsidePath(path)
   const what = await readFile(join(aside, pendingName), 'utf8').catch(() => undefined)
   if (what === undefined) return undefined
   const names = (await readdir(aside)).filter((name) => name.endsWith('.log')).toSorted()
@@ -51,7 +51,7 @@ export async function damageBefore(path: string): Promise<JournalDamage | undefi
 
 /** Keeps the journals of a store that is about to be opened. */
 export async function keepDamaged(path: string, { what, names }: DamagedJournals): Promise<void> {
-  const aside = asideOf(path)
+  const aside = joinAsidePath(path)
   await rm(aside, { recursive: true, force: true })
   await mkdir(aside)
   for (const name of names) {
@@ -69,7 +69,7 @@ export async function keepDamaged(path: string, { what, names }: DamagedJournals
   await synced(dirname(path))
 }
 
-function asideOf(path: string): string {
+function joinAsidePath(path: string): string {
   return join(dirname(path), `${basename(path)}.damaged`)
 }
 

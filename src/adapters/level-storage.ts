@@ -236,11 +236,11 @@ class LevelStore implements OrderedStore {
 /** The rows of an iterator; of none, when the store was closed. */
 class LevelScan implements AsyncIterableIterator<readonly KeyValue[]> {
   readonly #iterator: Rows | undefined
-  readonly #errorOf: (error: unknown) => StoreError
+  readonly #toError: (error: unknown) => StoreError
 
-  constructor(iterator: Rows | undefined, errorOf: (error: unknown) => StoreError) {
+  constructor(iterator: Rows | undefined, toError: (error: unknown) => StoreError) {
     this.#iterator = iterator
-    this.#errorOf = errorOf
+    this.#toError = toError
   }
 
   [Symbol.asyncIterator](): this {
@@ -248,7 +248,7 @@ class LevelScan implements AsyncIterableIterator<readonly KeyValue[]> {
   }
 
   async next(): Promise<IteratorResult<readonly KeyValue[], undefined>> {
-    if (this.#iterator === undefined) throw this.#errorOf(undefined)
+    if (this.#iterator === undefined) throw this.#toError(undefined)
     try {
       const rows = await this.#iterator.nextv(scanChunkRows)
       // A chunk is cut by its bytes as well: only an empty one is the end.
@@ -256,7 +256,7 @@ class LevelScan implements AsyncIterableIterator<readonly KeyValue[]> {
       return { done: false, value: rows.map(([key, value]) => ({ key, value })) }
     } catch (error) {
       await this.return()
-      throw this.#errorOf(error)
+      throw this.#toError(error)
     }
   }
 

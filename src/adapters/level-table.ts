@@ -52,7 +52,8 @@ async function checkIndexes(
   file: PacedFile,
   { metaIndex, index }: Footer,
 ): Promise<Damage | undefined> {
-  const isJoined = endOf(metaIndex) === index.offset && endOf(index) === file.size - footerBytes
+  const isJoined =
+    computeEnd(metaIndex) === index.offset && computeEnd(index) === file.size - footerBytes
   if (!isJoined || index.size > decodedBytesMax || metaIndex.size > decodedBytesMax) {
     return { offset: file.size - footerBytes, what: 'its footer is damaged' }
   }
@@ -78,19 +79,19 @@ async function checkBlocks(
     if (handle.offset !== end) return { offset: end, what: 'no block is listed here' }
     const damage = asked.has(entry) ? await checkBlock(file, handle) : undefined
     if (damage !== undefined) return damage
-    end = endOf(handle)
+    end = computeEnd(handle)
   }
   const isWhole = end === footer.metaIndex.offset
   return isWhole ? undefined : { offset: end, what: 'no block is listed here' }
 }
 
-function endOf({ offset, size }: Handle): number {
+function computeEnd({ offset, size }: Handle): number {
   return offset + size + blockTrailerBytes
 }
 
 async function checkBlock(file: PacedFile, handle: Handle): Promise<Damage | undefined> {
   const { offset } = handle
-  if (endOf(handle) > file.size) return { offset, what: 'a block ends beyond the file' }
+  if (computeEnd(handle) > file.size) return { offset, what: 'a block ends beyond the file' }
   const crc = await checksum(file, offset, handle.size + 1)
   const trailer = await file.at(offset + handle.size, blockTrailerBytes)
   if (trailer.length < blockTrailerBytes) return { offset, what: 'a block cannot be read' }

@@ -10,17 +10,17 @@ import { dirname } from 'node:path'
  * the same folders, and those above them, meanwhile.
  */
 export async function makeFolder(path: string, mode = 0o777): Promise<void> {
-  const first = await failureOf(path, mode)
+  const first = await captureFailure(path, mode)
   if (first === undefined) return
   const above = dirname(path)
-  if (codeOf(first) !== 'ENOENT' || above === path) throw first
+  if (readErrorCode(first) !== 'ENOENT' || above === path) throw first
   await makeFolder(above, mode)
-  const second = await failureOf(path, mode)
+  const second = await captureFailure(path, mode)
   if (second !== undefined) throw second
 }
 
 /** Why the folder could not be made; undefined: it is there. */
-async function failureOf(path: string, mode: number): Promise<unknown> {
+async function captureFailure(path: string, mode: number): Promise<unknown> {
   try {
     await mkdir(path, mode)
     return undefined
@@ -34,6 +34,6 @@ async function isFolder(path: string): Promise<boolean> {
   return found?.isDirectory() === true
 }
 
-function codeOf(error: unknown): string {
+function readErrorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }

@@ -10,7 +10,7 @@ export function openFilesMax(): number | undefined {
 function fromProc(): number | undefined {
   try {
     const limits = readFileSync('/proc/self/limits', 'utf8')
-    return countOf(/^Max open files\s+(\S+)/m.exec(limits)?.[1])
+    return parseCount(/^Max open files\s+(\S+)/m.exec(limits)?.[1])
   } catch {
     // Another system, or no /proc.
     return undefined
@@ -19,17 +19,17 @@ function fromProc(): number | undefined {
 
 function fromReport(): number | undefined {
   const report: unknown = process.report?.getReport()
-  const limits = memberOf(report, 'userLimits')
-  const soft = memberOf(memberOf(limits, 'open_files'), 'soft')
-  return typeof soft === 'number' || typeof soft === 'string' ? countOf(String(soft)) : undefined
+  const limits = readMember(report, 'userLimits')
+  const soft = readMember(readMember(limits, 'open_files'), 'soft')
+  return typeof soft === 'number' || typeof soft === 'string' ? parseCount(String(soft)) : undefined
 }
 
-function memberOf(value: unknown, name: string): unknown {
+function readMember(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined
   return Object.entries(value).find(([key]) => key === name)?.[1]
 }
 
-function countOf(text: string | undefined): number | undefined {
+function parseCount(text: string | undefined): number | undefined {
   const count = Number(text)
   return text !== undefined && Number.isSafeInteger(count) ? count : undefined
 }

@@ -38,7 +38,7 @@ export function originGate(options: GateOptions): Gate {
   const hosts = new Set(options.hosts.map(plainHost))
   const origins = new Set(options.origins)
   return (asked) => {
-    const host = asked.host === undefined ? undefined : hostOf(asked.host)
+    const host = asked.host === undefined ? undefined : parseHost(asked.host)
     if (asked.host !== undefined && !isOwnHost(host?.name, hosts, asked)) {
       return { why: 'host', text: wrongHost(asked.host) }
     }
@@ -64,7 +64,7 @@ interface Host {
   readonly port: string | undefined
 }
 
-function hostOf(header: string): Host | undefined {
+function parseHost(header: string): Host | undefined {
   const match = /^(\[[0-9a-f:.]+\]|[^:[\]\s/]+)(?::(\d{1,5}))?$/i.exec(header)
   const name = match?.[1]
   return name === undefined ? undefined : { name: plainHost(name), port: match?.[2] }
@@ -110,16 +110,16 @@ function isOwnOrigin(
 ): boolean {
   if (!URL.canParse(origin)) return false
   const { protocol, hostname, port } = new URL(origin)
-  const itsPort = port === '' ? defaultPortOf(protocol) : port
+  const itsPort = port === '' ? pickDefaultPort(protocol) : port
   const name = plainHost(hostname)
   const scheme = isSecure ? 'https:' : 'http:'
   if (host !== undefined && protocol === scheme && name === host.name) {
-    if (itsPort === (host.port ?? defaultPortOf(scheme))) return true
+    if (itsPort === (host.port ?? pickDefaultPort(scheme))) return true
   }
   const isOnLoopback = isLoopbackName(plainHost(localAddress ?? ''))
   return isOnLoopback && isLoopbackName(name) && itsPort === String(localPort)
 }
 
-function defaultPortOf(protocol: string): string {
+function pickDefaultPort(protocol: string): string {
   return protocol === 'https:' ? '443' : '80'
 }

@@ -17,10 +17,10 @@ import {
   isProof,
   isTold,
   nonceBytes,
-  proofOf,
+  computeProof,
   protocolMax,
   protocolMin,
-  tellOf,
+  computeTell,
   type Expected,
   type HandshakeMessage,
   type Hello,
@@ -334,7 +334,7 @@ export class WsLink<Frame> {
     if (problem !== undefined) return this.#refuse(problem)
     this.#theirs = theirs
     const { secret } = this.#context
-    if (isDialer) this.#say({ kind: 'proof', mac: proofOf(secret, this.#hello, theirs) })
+    if (isDialer) this.#say({ kind: 'proof', mac: computeProof(secret, this.#hello, theirs) })
   }
 
   /** The dialer's, which comes first: who only connects gets nothing to try secrets on. */
@@ -378,7 +378,7 @@ export class WsLink<Frame> {
   #tell(theirs: Hello): void {
     assert(this.#isProven, 'HELLO-2: a stranger is told what is for the cluster')
     const info = this.#parts.info()
-    const mac = tellOf(this.#context.secret, this.#hello, theirs, info)
+    const mac = computeTell(this.#context.secret, this.#hello, theirs, info)
     this.#say({ kind: 'tell', info, mac })
   }
 

@@ -73,7 +73,7 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
     this.#unroute = routeUpgrades(server, peerPath, (socket, remote, raw) => {
       const isFull = connections === undefined && this.#accepted.size >= acceptedMax
       if (isFull) return socket.terminate()
-      const parts = this.#partsOf(handlers, remote, undefined)
+      const parts = this.#buildParts(handlers, remote, undefined)
       const admit = (theirs: Met): string | undefined =>
         parts.admit(theirs) ?? connections?.prove(raw, 'peer')
       const ends = { socket, raw: () => raw, side: 'listener', admit } as const
@@ -81,14 +81,14 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
     })
     for (const peer of peers) {
       if (node >= peer.node) continue
-      const parts = this.#partsOf(handlers, peer.node, peer.node)
+      const parts = this.#buildParts(handlers, peer.node, peer.node)
       const target = { url: peer.url, path: peerPath }
       this.#dialers.push(new WsDialer(this.#context, { ...parts, ...target }))
     }
   }
 
   /** `node` is known of those that are dialled. */
-  #partsOf(
+  #buildParts(
     handlers: TransportHandlers<Frame>,
     name: string,
     node: NodeId | undefined,
@@ -129,7 +129,7 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
 
   #ownList(): LinkInfo {
     const { nodeList } = this.#options
-    return nodeList === undefined ? {} : { nodes: digestOf(nodeList) }
+    return nodeList === undefined ? {} : { nodes: computeDigest(nodeList) }
   }
 
   /** A side that tells of no list is refused as well: each that speaks this protocol has one. */
@@ -184,6 +184,6 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
   }
 }
 
-function digestOf(list: string): string {
+function computeDigest(list: string): string {
   return sha256(list).toString('hex').slice(0, 32)
 }

@@ -69,7 +69,7 @@ function install(server: Server, routes: ReadonlyMap<string, Accept>): void {
     })
   })
   sockets.on('wsClientError', ({ message }, socket) => {
-    answerRaw(socket, refusalOf(400, 'invalid', `this opens no WebSocket: ${message}`))
+    answerRaw(socket, buildRefusal(400, 'invalid', `this opens no WebSocket: ${message}`))
   })
 }
 
@@ -82,11 +82,11 @@ export const problemContentType = 'application/problem+json'
 function notFound(path: string): UpgradeRefusal {
   const target = JSON.stringify(path.slice(0, 200))
   const text = `no WebSocket is taken at ${target} now; clients dial ${clientPath}, and nodes ${peerPath}`
-  return refusalOf(404, 'not-found', text)
+  return buildRefusal(404, 'not-found', text)
 }
 
 /** RFC 9457. */
-function refusalOf(status: number, code: StoreErrorCode, detail: string): UpgradeRefusal {
+function buildRefusal(status: number, code: StoreErrorCode, detail: string): UpgradeRefusal {
   const title = STATUS_CODES[status] ?? ''
   const type = `urn:trilithon:problem:${code}`
   const problem = { type, title, status, detail, code, retry: retryOverHttp[code] }

@@ -5,7 +5,7 @@
  */
 import { errorText } from './error-text.ts'
 import { StoreError, type StoreErrorDetail } from './errors.ts'
-import { elementsOf, hiddenIn, isList, isReadable } from './readable.ts'
+import { readElements, hiddenIn, isList, isReadable } from './readable.ts'
 import { unknownWord } from './suggest.ts'
 import { isPlain, wordsFor } from './words.ts'
 
@@ -71,7 +71,7 @@ export function listOf({ accepts, words }: Rule, most?: number): Rule {
   const bound = most === undefined ? '' : ` of at most ${most}`
   return {
     // `every` would pass over holes.
-    accepts: (value) => isList(value) && elementsOf(value, most)?.every(accepts) === true,
+    accepts: (value) => isList(value) && readElements(value, most)?.every(accepts) === true,
     words: `a list${bound}, each of it ${words}`,
   }
 }
@@ -90,7 +90,7 @@ export function optionsProblem<Options>(
 ): OptionProblem | undefined {
   if (given === undefined) return undefined
   if (typeof given !== 'object' || given === null || !isReadable(given) || !mayHold(given, rules)) {
-    const words = `the options are ${wordsFor(given)}; expected an object of ${namesOf(rules)}`
+    const words = `the options are ${wordsFor(given)}; expected an object of ${listNames(rules)}`
     return { words, detail: {} }
   }
   try {
@@ -111,7 +111,7 @@ function membersProblem(given: object, rules: object): OptionProblem | undefined
 }
 
 function optionProblem(name: string, value: unknown, rules: object): OptionProblem | undefined {
-  const rule = ruleOf(rules, name)
+  const rule = findRule(rules, name)
   if (rule === undefined) {
     return { words: unknownWord('option', name, Object.keys(rules)), detail: {} }
   }
@@ -235,7 +235,7 @@ export function checkPlaces(call: string, from: unknown, to: unknown): void {
   }
 }
 
-function ruleOf(rules: object, name: string): Rule | undefined {
+function findRule(rules: object, name: string): Rule | undefined {
   const rule: unknown = Object.hasOwn(rules, name) ? Reflect.get(rules, name) : undefined
   return isRule(rule) ? rule : undefined
 }
@@ -244,6 +244,6 @@ function isRule(value: unknown): value is Rule {
   return typeof value === 'object' && value !== null && 'accepts' in value
 }
 
-function namesOf(rules: object): string {
+function listNames(rules: object): string {
   return Object.keys(rules).join(', ')
 }

@@ -1,5 +1,5 @@
 /** Reading back what a `ByteWriter` wrote, or what is said to be that: bytes may come from outside. */
-import { bufferOf, readCount, readVar, varBytes } from './bytes.ts'
+import { asBuffer, readCount, readVar, varBytes } from './bytes.ts'
 
 /** Thrown inside decoders only, which answer with `undefined` or with its message as the reason. */
 export class MalformedError extends Error {
@@ -11,7 +11,7 @@ export function readAll<Value>(
   bytes: Uint8Array,
   read: (reader: ByteReader) => Value | undefined,
 ): Value | undefined {
-  const reader = new ByteReader(bufferOf(bytes))
+  const reader = new ByteReader(asBuffer(bytes))
   try {
     const value = read(reader)
     return reader.isAtEnd ? value : undefined

@@ -4,7 +4,7 @@ import { hash } from 'node:crypto'
 import { assert } from './assert.ts'
 
 /** A Buffer over the same memory: faster methods, no copy. */
-export function bufferOf(bytes: Uint8Array): Buffer {
+export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes)
     ? bytes
     : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -17,14 +17,14 @@ const heapBytesMax = 64
  * A copy of the bytes in memory of its own, or beside other small copies. For a typed array above
  * `heapBytesMax` V8 calls the system's allocator, which takes five times as long as copying.
  */
-export function copyOf(bytes: Uint8Array): Uint8Array {
+export function copyBytes(bytes: Uint8Array): Uint8Array {
   if (bytes.length <= heapBytesMax) return new Uint8Array(bytes)
   const { buffer, byteOffset, length } = Buffer.from(bytes)
   return new Uint8Array(buffer, byteOffset, length)
 }
 
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return a === b || (a.length === b.length && bufferOf(a).equals(b))
+  return a === b || (a.length === b.length && asBuffer(a).equals(b))
 }
 
 export function compareBytes(a: Uint8Array, b: Uint8Array): number {
@@ -33,7 +33,7 @@ export function compareBytes(a: Uint8Array, b: Uint8Array): number {
 
 /** One byte a character: a key for a Map that orders as the bytes do. */
 export function latin1(bytes: Uint8Array): string {
-  return bufferOf(bytes).toString('latin1')
+  return asBuffer(bytes).toString('latin1')
 }
 
 export function fromLatin1(text: string): Uint8Array {
@@ -51,11 +51,11 @@ export function compareCodePoints(a: string, b: string): number {
   let i = 0
   while (i < length && a.charCodeAt(i) === b.charCodeAt(i)) i += 1
   if (i === length) return a.length - b.length
-  return rankOf(a.charCodeAt(i)) - rankOf(b.charCodeAt(i))
+  return rankUnit(a.charCodeAt(i)) - rankUnit(b.charCodeAt(i))
 }
 
 /** A half of a pair stands for a code point above all that are one unit. */
-function rankOf(unit: number): number {
+function rankUnit(unit: number): number {
   const isHalf = unit >= 0xd800 && unit <= 0xdfff
   return isHalf ? unit + 0x1_0000 : unit
 }

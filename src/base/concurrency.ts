@@ -66,7 +66,7 @@ export async function mapConcurrently<Item, Result>(
 }
 
 /** The items in lists of `size` each; the last may be shorter. */
-export function chunksOf<Item>(items: readonly Item[], size: number): Item[][] {
+export function splitIntoChunks<Item>(items: readonly Item[], size: number): Item[][] {
   const count = Math.ceil(items.length / size)
   return Array.from({ length: count }, (_, i) => items.slice(i * size, (i + 1) * size))
 }

@@ -18,13 +18,13 @@ const microsPerSecond = 1_000_000n
 const secondsPerDay = 86_400
 
 /** Undefined for what is no date, and no date and time with its offset. */
-export function microsOf(text: string): Micros | undefined {
+export function parseMicros(text: string): Micros | undefined {
   const found = pattern.exec(text)
   if (found === null) return undefined
   const [year = 0, month = 0, day = 0] = found.slice(1, 4).map(Number)
   if (month < 1 || month > 12 || day < 1 || day > daysIn(year, month)) return undefined
-  const seconds = secondsOf(found)
-  const offset = offsetOf(found)
+  const seconds = readSeconds(found)
+  const offset = readOffset(found)
   if (seconds === undefined || offset === undefined) return undefined
   const whole = daysBefore(year, month, day) * secondsPerDay + seconds - offset
   const fraction = (found[7] ?? '').padEnd(6, '0')
@@ -33,13 +33,13 @@ export function microsOf(text: string): Micros | undefined {
 }
 
 /** The same for a moment of a log, which began after 1970. */
-export function timestampOf(text: string): Timestamp | undefined {
-  const micros = microsOf(text)
+export function parseTimestamp(text: string): Timestamp | undefined {
+  const micros = parseMicros(text)
   return typeof micros === 'number' && micros >= 0 ? micros : undefined
 }
 
 /** In UTC with microseconds: `2026-01-31T08:30:00.000001Z`. */
-export function isoOf(micros: Micros): string {
+export function formatIso(micros: Micros): string {
   // By seconds, of which there are few enough for numbers. Rounded down, before 1970 too.
   const exact = BigInt(micros)
   const rest = ((exact % microsPerSecond) + microsPerSecond) % microsPerSecond
@@ -47,7 +47,7 @@ export function isoOf(micros: Micros): string {
   const days = Math.floor(seconds / secondsPerDay)
   const ofDay = seconds - days * secondsPerDay
   const time = [Math.floor(ofDay / 3_600), Math.floor(ofDay / 60) % 60, ofDay % 60].map(twoDigits)
-  return `${dateOf(days)}T${time.join(':')}.${String(rest).padStart(6, '0')}Z`
+  return `${formatDate(days)}T${time.join(':')}.${String(rest).padStart(6, '0')}Z`
 }
 
 function twoDigits(value: number): string {
@@ -70,14 +70,14 @@ export function isMicros(value: unknown): value is Micros {
 }
 
 /** Of the day. A part that was not matched is undefined. */
-function secondsOf(found: readonly string[]): number | undefined {
+function readSeconds(found: readonly string[]): number | undefined {
   const [hour = 0, minute = 0, second = 0] = found.slice(4, 7).map((part) => Number(part ?? 0))
   const isTime = hour <= 23 && minute <= 59 && second <= 59
   return isTime ? hour * 3_600 + minute * 60 + second : undefined
 }
 
 /** Seconds ahead of UTC. */
-function offsetOf(found: readonly string[]): number | undefined {
+function readOffset(found: readonly string[]): number | undefined {
   const [sign, hours = '0', minutes = '0'] = found.slice(8)
   if (Number(hours) > 23 || Number(minutes) > 59) return undefined
   const seconds = Number(hours) * 3_600 + Number(minutes) * 60
@@ -110,7 +110,7 @@ function daysBeforeYear(year: number): number {
 const leapsBefore1970 = 477
 
 /** The date `days` days after the first of January 1970. */
-function dateOf(days: number): string {
+function formatDate(days: number): string {
   // The mean year is 365.2425 days long: this is the year, or one beside it.
   let year = 1970 + Math.floor(days / 365.2425)
   while (daysBeforeYear(year) > days) year -= 1

@@ -13,7 +13,7 @@ interface Decimal {
   readonly exponent: number
 }
 
-function decimalOf(text: string): Decimal | undefined {
+function parseDecimal(text: string): Decimal | undefined {
   const found = pattern.exec(text)
   if (found === null) return undefined
   const [, sign, whole = '', fraction = '', power = '0'] = found
@@ -37,15 +37,15 @@ function withoutEndingZeros(text: string): string {
 const zero = 0x30
 
 export function isDecimal(text: string): boolean {
-  return decimalOf(text) !== undefined
+  return parseDecimal(text) !== undefined
 }
 
 /** Whole numbers of more digits than this are of no type. */
 const wholeDigitsMax = 40
 
 /** The whole number that the text stands for: `1e3` and `1815.0` are whole. Undefined for a fraction, for no number, and over `wholeDigitsMax` digits. */
-export function wholeOf(text: string): bigint | undefined {
-  const decimal = decimalOf(text)
+export function parseWhole(text: string): bigint | undefined {
+  const decimal = parseDecimal(text)
   if (decimal === undefined) return undefined
   const { isNegative, digits, exponent } = decimal
   if (digits === '') return 0n
@@ -69,7 +69,7 @@ export function losesDigits(text: string): boolean {
   const value = Number(text)
   if (!Number.isFinite(value)) return true
   if (value !== 0 && Math.abs(value) < exactBelow) return false
-  const meant = decimalOf(text)
+  const meant = parseDecimal(text)
   if (meant === undefined) return true
   if (value === 0) return meant.digits !== ''
   if (hasFraction(meant)) return false
@@ -78,7 +78,7 @@ export function losesDigits(text: string): boolean {
     `${value}`,
     value.toPrecision(Math.min(precisionMax, digitsWritten(text))),
   ]
-  return !printed.some((one) => isSame(meant, decimalOf(one)))
+  return !printed.some((one) => isSame(meant, parseDecimal(one)))
 }
 
 /** The most that `toPrecision` takes. */

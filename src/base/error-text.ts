@@ -7,7 +7,7 @@
  * and message.
  */
 export function errorText(thrown: unknown, charsMax: number = 1_000): string {
-  const text = wordsOf(thrown)
+  const text = describeThrown(thrown)
     .replaceAll(/\p{Surrogate}/gu, '\ufffd')
     .trim()
   if (text === '') return 'it threw an empty text'
@@ -17,7 +17,7 @@ export function errorText(thrown: unknown, charsMax: number = 1_000): string {
   return /[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut
 }
 
-function wordsOf(thrown: unknown): string {
+function describeThrown(thrown: unknown): string {
   try {
     if (thrown instanceof Error) return `${thrown.name}: ${thrown.message}`
     return typeof thrown === 'string' ? thrown : `it threw ${String(thrown)}`

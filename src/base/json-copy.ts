@@ -2,7 +2,7 @@
  * A copy of JSON that a program gives, made in one walk that reads each part once. So the program stores
  * what it has checked, also of getters and proxies that answer differently the second time.
  */
-import { elementsOf, hiddenIn, isReadable } from './readable.ts'
+import { readElements, hiddenIn, isReadable } from './readable.ts'
 import { isPlain } from './words.ts'
 
 export type JsonCopy =
@@ -99,7 +99,7 @@ class Copier {
       }
       const said = list.length
       if (said > this.#bounds.charsMax) throw new TooLong()
-      return { length: said, elements: elementsOf(list) }
+      return { length: said, elements: readElements(list) }
     })
     if (elements === undefined) {
       throw new Refused({ path, part: list, kind: 'length', detail: length })

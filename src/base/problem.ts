@@ -16,12 +16,12 @@ export type Outcome<Value> =
   | { readonly kind: 'ok'; readonly value: Value }
   | { readonly kind: 'problem'; readonly problem: Problem }
 
-export function problemOf(error: StoreError): Problem {
+export function toProblem(error: StoreError): Problem {
   const { code, message, detail } = error
   return { code, message, detail }
 }
 
-export function errorOf(problem: Problem): StoreError {
+export function toStoreError(problem: Problem): StoreError {
   return new StoreError(problem.code, problem.message, problem.detail)
 }
 
@@ -34,12 +34,12 @@ export function problem(
 }
 
 /** `work`'s result, or the StoreError it threw as a problem; anything else it throws is a bug. */
-export async function outcomeOf<Value>(work: () => Promise<Value>): Promise<Outcome<Value>> {
+export async function captureOutcome<Value>(work: () => Promise<Value>): Promise<Outcome<Value>> {
   try {
     return { kind: 'ok', value: await work() }
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
-    return { kind: 'problem', problem: problemOf(error) }
+    return { kind: 'problem', problem: toProblem(error) }
   }
 }
 
@@ -49,14 +49,14 @@ export function outcomeNow<Value>(work: () => Value): Outcome<Value> {
     return { kind: 'ok', value: work() }
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
-    return { kind: 'problem', problem: problemOf(error) }
+    return { kind: 'problem', problem: toProblem(error) }
   }
 }
 
 /** The value, or the problem thrown as the error it stands for. */
-export function valueOf<Value>(outcome: Outcome<Value>): Value {
+export function unwrapOutcome<Value>(outcome: Outcome<Value>): Value {
   if (outcome.kind === 'ok') return outcome.value
-  throw errorOf(outcome.problem)
+  throw toStoreError(outcome.problem)
 }
 
 /** Earlier builds have one word for both; in frames and rows it stands for either, with a mark. */

@@ -6,11 +6,11 @@
 /** An object whose members can be asked for, or anything that is no object. */
 export function isReadable(value: unknown): boolean {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return true
-  return prototypeOf(value) !== undefined
+  return readPrototype(value) !== undefined
 }
 
 /** Undefined of a proxy that was revoked. */
-export function prototypeOf(value: object): unknown {
+export function readPrototype(value: object): unknown {
   try {
     const made: unknown = Object.getPrototypeOf(value)
     return made
@@ -61,7 +61,7 @@ export function hiddenIn(value: object): string | undefined {
  * The elements of a list, each read once, and a hole as an element that is undefined. Undefined: the list says a
  * length that no list has, or more than `most`, and no element was read.
  */
-export function elementsOf<Item>(
+export function readElements<Item>(
   list: readonly Item[],
   most: number = 2 ** 32 - 1,
 ): Item[] | undefined {

@@ -14,12 +14,12 @@ export interface RememberedStore {
 
 export type RememberedRow = readonly [string, string, number, number, number]
 
-export function rowOf(one: RememberedStore): RememberedRow {
+export function encodeRemembered(one: RememberedStore): RememberedRow {
   return [one.node, one.storeId, one.durableFlush, one.incarnation, one.run]
 }
 
 /** The rows as they are packed; undefined when one of them is something else. */
-export function rememberedOf(rows: readonly unknown[]): readonly RememberedStore[] | undefined {
+export function decodeRemembered(rows: readonly unknown[]): readonly RememberedStore[] | undefined {
   const found: RememberedStore[] = []
   for (const row of rows) {
     if (!Array.isArray(row)) return undefined

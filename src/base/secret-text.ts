@@ -13,7 +13,7 @@ export function secretProblem(secret: string): string | undefined {
   const wrong = /[^\x20-\x7e]/u.exec(secret)
   if (wrong !== null) {
     const place = Array.from(secret.slice(0, wrong.index)).length + 1
-    return `has ${nameOf(wrong[0])} as its character ${place}, and is to be printable ASCII, which HTTP can carry; ${advice}`
+    return `has ${nameCharacter(wrong[0])} as its character ${place}, and is to be printable ASCII, which HTTP can carry; ${advice}`
   }
   const short = shortSecretProblem(secret)
   if (short !== undefined) return short
@@ -35,7 +35,7 @@ export function shortSecretProblem(secret: string): string | undefined {
 
 const advice = 'openssl rand -hex 32 makes a good one'
 
-function nameOf(character: string): string {
+function nameCharacter(character: string): string {
   if (character === '\n' || character === '\r') return 'a line break'
   if (character === '\ufffd') return 'what is no text'
   const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')

@@ -22,8 +22,8 @@ const shiftOfUpper = 2 ** 21
 const halfPair = /\p{Surrogate}/u
 
 export function encodeTuple(elements: readonly TupleElement[]): Uint8Array {
-  const raws = elements.map(rawOf)
-  const bytes = Buffer.allocUnsafe(raws.reduce((sum: number, raw) => sum + lengthOf(raw), 0))
+  const raws = elements.map(encodeRaw)
+  const bytes = Buffer.allocUnsafe(raws.reduce((sum: number, raw) => sum + countBytes(raw), 0))
   let at = 0
   for (const [index, raw] of raws.entries()) {
     if (typeof raw === 'number') at = writeInteger(bytes, raw, at)
@@ -38,7 +38,7 @@ export function isWholeText(text: string): boolean {
 }
 
 /** A number as it is; anything else as the bytes to be escaped. */
-function rawOf(element: TupleElement): Uint8Array | number {
+function encodeRaw(element: TupleElement): Uint8Array | number {
   if (typeof element === 'number') {
     assert(Number.isSafeInteger(element), 'tuple: a number in a key is a safe integer')
     return element
@@ -49,7 +49,7 @@ function rawOf(element: TupleElement): Uint8Array | number {
   return Buffer.from(element)
 }
 
-function lengthOf(raw: Uint8Array | number): number {
+function countBytes(raw: Uint8Array | number): number {
   if (typeof raw === 'number') return integerBytes
   let length = raw.length + 3
   for (let i = 0; i < raw.length; i++) if (raw[i] === 0) length += 1

@@ -1,5 +1,5 @@
 /** Values from outside in messages. */
-import { isDetached, isReadable, isView, prototypeOf } from './readable.ts'
+import { isDetached, isReadable, isView, readPrototype } from './readable.ts'
 
 const shownCharsMax = 40
 
@@ -27,7 +27,7 @@ export function wordsFor(value: unknown): string {
 }
 
 /** Nothing of a proxy that will not be asked. */
-function tagOf(value: object): string {
+function readTag(value: object): string {
   try {
     return Object.prototype.toString.call(value)
   } catch {
@@ -37,7 +37,7 @@ function tagOf(value: object): string {
 
 function wordsForFunction(value: object): string {
   if (!isReadable(value)) return 'a proxy that was revoked'
-  if (tagOf(value).endsWith('GeneratorFunction]')) return 'a generator function'
+  if (readTag(value).endsWith('GeneratorFunction]')) return 'a generator function'
   // That of a class stays as it is, and of a function that may be called it can be changed.
   const made = Object.getOwnPropertyDescriptor(value, 'prototype')
   return made?.writable === false ? 'a class' : 'a function'
@@ -52,11 +52,11 @@ function wordsForObject(value: object): string {
   if (isDate(value)) return Number.isNaN(Number(value)) ? 'an invalid Date' : 'a Date'
   if (value instanceof Promise) return 'a promise; await it'
   if (Array.isArray(value)) return 'a list'
-  return isPlain(value) ? 'an object' : `an object ${classOf(value)}`
+  return isPlain(value) ? 'an object' : `an object ${readClass(value)}`
 }
 
 /** Of a class, or of a prototype of its own, as `Object.create` makes it. */
-function classOf(value: object): string {
+function readClass(value: object): string {
   const made: unknown = Object.getPrototypeOf(value)
   const isObject = typeof made === 'object' && made !== null
   const maker: unknown =
@@ -79,7 +79,7 @@ export function isDate(value: unknown): value is Date {
 
 /** An object of members, and of no class. */
 export function isPlain(value: object): boolean {
-  const made = prototypeOf(value)
+  const made = readPrototype(value)
   return made === null || made === Object.prototype || isOfOtherRealm(made)
 }
 

@@ -135,7 +135,7 @@ export class AnswerShare {
 
   /** By what the body unpacks to, wherever that is done. In an empty answer there is room for any cell. */
   take(cell: StoredCell): boolean {
-    const bytes = bytesOf(cell)
+    const bytes = sizeInBytes(cell)
     if (this.#isOver || !this.#room.take(bytes)) return false
     this.#bytes += bytes
     return true
@@ -174,12 +174,12 @@ export class AnswerShare {
       const over = found.findIndex((cell) => !this.take(cell))
       return { asked, found, fitting: over < 0 ? found.length : over }
     } finally {
-      const bytes = found.reduce((sum, cell) => sum + bytesOf(cell), 0)
+      const bytes = found.reduce((sum, cell) => sum + sizeInBytes(cell), 0)
       this.#room.end(asked, { count: found.length, bytes })
     }
   }
 }
 
-function bytesOf({ body }: StoredCell): number {
+function sizeInBytes({ body }: StoredCell): number {
   return unpackedBytes(body) + besideBodyBytes
 }

@@ -25,27 +25,27 @@ interface OpenPart<To> extends Part<To> {
 
 /** How much one part may hold; an item that alone weighs more is a part of its own. */
 export interface PartLimit<Item> {
-  readonly bytesOf: (item: Item) => number
+  readonly sizeInBytes: (item: Item) => number
   readonly bytesMax: number
 }
 
-const unlimited: PartLimit<unknown> = { bytesOf: () => 0, bytesMax: 0 }
+const unlimited: PartLimit<unknown> = { sizeInBytes: () => 0, bytesMax: 0 }
 
 /**
- * The parts in the order of their first items. `toOf` says where an item goes; undefined: the item is in no
+ * The parts in the order of their first items. `pickTarget` says where an item goes; undefined: the item is in no
  * part.
  */
 export function splitBatch<Item, To>(
   items: readonly Item[],
-  toOf: (item: Item, place: number) => To | undefined,
-  { bytesOf, bytesMax }: PartLimit<Item> = unlimited,
+  pickTarget: (item: Item, place: number) => To | undefined,
+  { sizeInBytes, bytesMax }: PartLimit<Item> = unlimited,
 ): readonly Part<To>[] {
   const parts: OpenPart<To>[] = []
   const open = new Map<To, OpenPart<To>>()
   for (const [place, item] of items.entries()) {
-    const to = toOf(item, place)
+    const to = pickTarget(item, place)
     if (to === undefined) continue
-    const bytes = bytesOf(item)
+    const bytes = sizeInBytes(item)
     let part = open.get(to)
     if (part === undefined || part.bytes + bytes > bytesMax) {
       part = { to, places: [], bytes: 0 }
@@ -107,12 +107,12 @@ function mergedAnswer(
 function inOrder<Value>(
   parts: readonly Part<unknown>[],
   answers: readonly Answered[],
-  itemsOf: ItemsOf<Value>,
+  readItems: ItemsOf<Value>,
 ): Outcome<Value>[] {
   const items: Outcome<Value>[] = []
   for (const [nth, { answer }] of answers.entries()) {
     const places = parts[nth]?.places ?? []
-    const outcomes = outcomesOf(answer, itemsOf, places.length)
+    const outcomes = readOutcomes(answer, readItems, places.length)
     for (const [i, place] of places.entries()) items[place] = outcomes[i] ?? missingItem
   }
   return items
@@ -129,12 +129,12 @@ export const logItems: ItemsOf<StoredLogPage> = (answer) =>
   answer.kind === 'log' ? answer.items : undefined
 
 /** Exactly `count` outcomes: a problem of the whole is one of each item, and so is an item that is missing. */
-export function outcomesOf<Value>(
+export function readOutcomes<Value>(
   answer: Answer,
-  itemsOf: ItemsOf<Value>,
+  readItems: ItemsOf<Value>,
   count: number,
 ): Outcome<Value>[] {
-  const items = itemsOf(answer) ?? []
+  const items = readItems(answer) ?? []
   const instead = answer.kind === 'problem' ? answer : missingItem
   return Array.from({ length: count }, (_, nth) => items[nth] ?? instead)
 }

@@ -9,7 +9,7 @@
  * CELL-6  A body comes back as it was given however it is stored, and the unpacked bytes are bounded.
  */
 import { assert } from '../base/assert.ts'
-import { bufferOf } from '../base/bytes.ts'
+import { asBuffer } from '../base/bytes.ts'
 import { deflate, inflate } from '../base/deflate.ts'
 
 const mark = 0xc1
@@ -38,7 +38,7 @@ export function storedBytes(packed: Uint8Array): Uint8Array {
 /** How many bytes of MessagePack stored bytes unpack to, as they say themselves. */
 export function unpackedBytes(stored: Uint8Array): number {
   if (!isMarked(stored) || stored.length < headerBytes) return stored.length
-  return bufferOf(stored).readUInt32BE(2)
+  return asBuffer(stored).readUInt32BE(2)
 }
 
 /** The MessagePack of stored bytes; undefined when they are damaged or not what they say. */

@@ -11,7 +11,7 @@
  * the members of such an object unsorted, and do not bound the depth.
  */
 import { Packr } from 'msgpackr/pack'
-import { bufferOf, compareText, sha256 } from '../base/bytes.ts'
+import { asBuffer, compareText, sha256 } from '../base/bytes.ts'
 import { errorText } from '../base/error-text.ts'
 import { StoreError } from '../base/errors.ts'
 import { copyOfJson, type JsonFault } from '../base/json-copy.ts'
@@ -49,7 +49,7 @@ export function packBody(value: Json): BodyResult {
   if (copy.kind === 'fault') return refusedBody(copy.fault)
   const text = canonicalJson(copy.value)
   if (text.kind === 'problem') return text
-  return { kind: 'ok', body: { bytes: storedBytes(pack(copy.value)), hash: hashOf(text.text) } }
+  return { kind: 'ok', body: { bytes: storedBytes(pack(copy.value)), hash: hashText(text.text) } }
 }
 
 /** Checks packed bytes that came from outside. */
@@ -58,7 +58,7 @@ export function checkBody(bytes: Uint8Array): BodyResult {
   if (unpacked > packedBodyBytesMax) return tooLarge(unpacked)
   const text = canonicalJson(decode(bytes))
   if (text.kind === 'problem') return text
-  return { kind: 'ok', body: { bytes, hash: hashOf(text.text) } }
+  return { kind: 'ok', body: { bytes, hash: hashText(text.text) } }
 }
 
 /** The JSON of a body's bytes; undefined when they are not JSON's. */
@@ -83,7 +83,7 @@ const mapPackr = new Packr({ useRecords: false, mapsAsObjects: false, structured
 function decode(stored: Uint8Array): unknown {
   const bytes = packedBytes(stored, packedBodyBytesMax)
   if (bytes === undefined) return undefined
-  if (!bufferOf(bytes).includes('__proto__')) return unpack(bytes)
+  if (!asBuffer(bytes).includes('__proto__')) return unpack(bytes)
   try {
     const value: unknown = mapPackr.unpack(bytes)
     return fromMaps(value, 0)
@@ -105,7 +105,7 @@ function fromMaps(value: unknown, depth: number): unknown {
   return Object.fromEntries(members)
 }
 
-function hashOf(text: string): Uint8Array {
+function hashText(text: string): Uint8Array {
   return sha256(text).subarray(0, bodyHashBytes)
 }
 
@@ -152,7 +152,7 @@ class CanonicalWriter {
     if (depth >= bodyDepthMax) return `is nested deeper than ${bodyDepthMax} levels`
     if (Array.isArray(value)) return this.#array(value, depth)
     if (isPlainObject(value)) return this.#object(value, depth)
-    return `holds ${kindOf(value)}, which JSON has no word for`
+    return `holds ${nameKind(value)}, which JSON has no word for`
   }
 
   #text(text: string): undefined {
@@ -230,11 +230,11 @@ function faultWords(kind: JsonFault['kind'], part: unknown, detail: unknown): st
     case 'thrown':
       return 'cannot be read'
     case 'other':
-      return `holds ${kindOf(part)}, which JSON has no word for`
+      return `holds ${nameKind(part)}, which JSON has no word for`
   }
 }
 
-function kindOf(value: unknown): string {
+function nameKind(value: unknown): string {
   if (typeof value !== 'object') return value === undefined ? 'undefined' : `a ${typeof value}`
   if (!isReadable(value)) return 'a proxy that was revoked'
   if (isDate(value) || value instanceof Promise) return wordsFor(value)

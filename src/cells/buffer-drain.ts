@@ -9,7 +9,7 @@
  * A cell that meets a bug where it is put stays in the buffer, and holds up none behind it.
  */
 import { assert } from '../base/assert.ts'
-import { errorOf, problem, type Outcome, type Problem } from '../base/problem.ts'
+import { toStoreError, problem, type Outcome, type Problem } from '../base/problem.ts'
 import type { GroupId } from '../base/ids.ts'
 import { StoreError, type StoreErrorCode } from '../base/errors.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -70,8 +70,8 @@ export class BufferDrain {
       const last = rows.at(-1)
       if (last === undefined) {
         if (bug === undefined) return { kind: 'empty', position: view.position }
-        if (isAnyDone) return { kind: 'partly', error: errorOf(bug) }
-        throw errorOf(bug)
+        if (isAnyDone) return { kind: 'partly', error: toStoreError(bug) }
+        throw toStoreError(bug)
       }
       const { done, bug: found } = await this.#move(group, rows)
       if (found === undefined && bug === undefined) return { kind: 'again' }
@@ -102,7 +102,7 @@ export class BufferDrain {
     }
     if (moved.length > 0) await this.#takeOut(group, moved)
     for (const [row, reason] of rejected) await this.#reject(group, row, reason)
-    if (silence !== undefined) throw errorOf(silence)
+    if (silence !== undefined) throw toStoreError(silence)
     return { done: moved.length + rejected.length, bug }
   }
 
@@ -116,7 +116,7 @@ export class BufferDrain {
     const range = { ...own, gte: from ?? own.gte, limit: drainCellsMax }
     const page = await groups.scan(group, view, range, stepTimeoutMs)
     const rows = page.rows.map(({ key, value }) => ({ key, cell: decodeBuffered(key, value) }))
-    return { view, rows: ofOneBatch(rows) }
+    return { view, rows: takeOneBatch(rows) }
   }
 
   async #putHome(group: GroupId, rows: readonly Row[]): Promise<readonly Outcome<Written>[]> {
@@ -130,7 +130,7 @@ export class BufferDrain {
     const operation = { kind: 'put', datastore: of.datastore, items, isDirect: true } as const
     const { answer } = await this.#parts.cells.execute(operation, { timeoutMs: stepTimeoutMs })
     // A problem of the whole batch is no reason to give up any one cell.
-    if (answer.kind === 'problem') throw errorOf(answer.problem)
+    if (answer.kind === 'problem') throw toStoreError(answer.problem)
     return answer.kind === 'put' ? answer.items : []
   }
 
@@ -158,7 +158,7 @@ export class BufferDrain {
 }
 
 /** Those that one put may hold, by what they unpack to; one alone always fits. */
-function ofOneBatch(rows: readonly Row[]): readonly Row[] {
+function takeOneBatch(rows: readonly Row[]): readonly Row[] {
   let bytes = 0
   for (const [index, { cell }] of rows.entries()) {
     bytes += unpackedBytes(cell.body)

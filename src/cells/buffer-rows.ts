@@ -95,22 +95,22 @@ export function encodeRejected({ body, bufferedAt, reason }: RejectedCell): Uint
 }
 
 export function decodeBuffered(key: Uint8Array, value: Uint8Array): BufferedCell {
-  const [body, bufferedAt, creator] = fieldsOf(value)
+  const [body, bufferedAt, creator] = unpackFields(value)
   if (!(body instanceof Uint8Array) || typeof bufferedAt !== 'number') throw unreadable()
   const named = creator instanceof Uint8Array ? creator : undefined
-  return { body, bufferedAt, creator: named, ...nameOf(key, bufferTopic) }
+  return { body, bufferedAt, creator: named, ...decodeName(key, bufferTopic) }
 }
 
 export function decodeRejected(key: Uint8Array, value: Uint8Array): RejectedCell {
-  const [body, bufferedAt, word, message] = fieldsOf(value)
+  const [body, bufferedAt, word, message] = unpackFields(value)
   if (!(body instanceof Uint8Array) || typeof bufferedAt !== 'number') throw unreadable()
   const code = codeOfWord(word)
   if (code === undefined) throw unreadable()
   if (typeof message !== 'string') throw unreadable()
-  return { body, bufferedAt, reason: problem(code, message), ...nameOf(key, rejectedTopic) }
+  return { body, bufferedAt, reason: problem(code, message), ...decodeName(key, rejectedTopic) }
 }
 
-function fieldsOf(value: Uint8Array): readonly unknown[] {
+function unpackFields(value: Uint8Array): readonly unknown[] {
   try {
     const fields = unpack(value)
     return Array.isArray(fields) ? fields : []
@@ -128,7 +128,7 @@ function unreadable(): StoreError {
   return new StoreError('corrupt', 'a row of a buffer is of no known form')
 }
 
-function nameOf(key: Uint8Array, topic: BufferTopic): CellName {
+function decodeName(key: Uint8Array, topic: BufferTopic): CellName {
   const parts = decodeTuple(key.subarray(worklistPrefix(topic).length)) ?? []
   const [rowKey, column, refKey] = parts
   if (typeof rowKey !== 'string' || typeof column !== 'string') throw unreadable()

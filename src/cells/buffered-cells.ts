@@ -7,18 +7,18 @@
 import { assert } from '../base/assert.ts'
 import { retryByCode, type StoreErrorCode } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
-import { outcomeOf, problem, type Outcome } from '../base/problem.ts'
+import { captureOutcome, problem, type Outcome } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { runTransaction } from '../txn/run.ts'
 import type { IntentSource } from '../txn/session.ts'
 import { remainingMs } from '../time/moments.ts'
-import { outcomesOf, pick, putItems, splitBatch } from './batch.ts'
+import { readOutcomes, pick, putItems, splitBatch } from './batch.ts'
 import { checkBody } from './body.ts'
 import { bufferedPartBytesMax } from './limits.ts'
 import { nameProblem, type ShardName, type Written } from './cell.ts'
-import { creatorOf } from './cell-table.ts'
+import { hashCreator } from './cell-table.ts'
 import { bufferGroup, bufferKey, bufferTopic, encodeBuffered } from './buffer-rows.ts'
 import type {
   Answered,
@@ -73,7 +73,7 @@ export class BufferedCells implements CellService {
     const { answer } = answered
     if (answer.kind === 'problem' && !isSilence.has(answer.problem.code)) return answered
     if (answer.kind !== 'put' && answer.kind !== 'problem') return answered
-    const atHome = outcomesOf(answer, putItems, operation.items.length)
+    const atHome = readOutcomes(answer, putItems, operation.items.length)
     const items = await this.#bufferSilent(withCreators(operation, options), atHome, deadlineMs)
     return { ...answered, answer: { kind: 'put', items } }
   }
@@ -105,7 +105,7 @@ export class BufferedCells implements CellService {
     deadlineMs: number,
   ): Promise<Outcome<Written> | undefined> {
     const { setCount, setOf, copies, clock, onBuffered } = this.#parts
-    const rows = rowsOf(items, clock.wallMicros())
+    const rows = encodeRows(items, clock.wallMicros())
     if (rows === undefined) return undefined
     const home = setOf(shardGroup(of.datastore, of.shard))
     const groups = Array.from({ length: copies }, (_, nth) =>
@@ -126,7 +126,7 @@ export class BufferedCells implements CellService {
   ): Promise<'yes' | 'no' | 'perhaps'> {
     const { groups, clock, random, intents } = this.#parts
     const timeoutMs = Math.max(1, remainingMs(clock, deadlineMs))
-    const outcome = await outcomeOf(() =>
+    const outcome = await captureOutcome(() =>
       runTransaction(groups, group, { clock, random, intents, timeoutMs }, async (tx) => {
         for (const [key, value] of rows) tx.put(key, value)
       }),
@@ -144,7 +144,7 @@ function withCreators(operation: PutCells, { intents }: CallOptions): PutCells {
     const sequence = sequences[place]
     if (sequence === undefined) return item
     const { rowKey, column, refKey, body } = item
-    return { rowKey, column, refKey, body, creator: creatorOf({ session, sequence }) }
+    return { rowKey, column, refKey, body, creator: hashCreator({ session, sequence }) }
   })
   return { ...operation, items }
 }
@@ -157,12 +157,12 @@ function silentShard(item: PutItem, atHome: Outcome<Written> | undefined): numbe
 
 /** A part fits one transaction. */
 const partLimit = {
-  bytesOf: ({ body }: PutItem): number => body.length,
+  sizeInBytes: ({ body }: PutItem): number => body.length,
   bytesMax: bufferedPartBytesMax,
 }
 
 /** Undefined when a body is none: nothing that its shard would refuse is taken in knowingly. */
-function rowsOf(
+function encodeRows(
   items: readonly PutItem[],
   bufferedAt: number,
 ): (readonly [key: Uint8Array, value: Uint8Array])[] | undefined {

@@ -6,7 +6,7 @@
  */
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
-import { errorOf, outcomeOf, type Outcome, type Problem } from '../base/problem.ts'
+import { toStoreError, captureOutcome, type Outcome, type Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { LocalReplica } from '../group/replica-port.ts'
@@ -51,7 +51,7 @@ import type {
 import { mapPaced } from './pool.ts'
 import { putCell } from './put.ts'
 import { purgePage } from './shard-purge.ts'
-import { answerFull, latestCell, rowOf, versionsOf, type ShardView } from './shard-read.ts'
+import { answerFull, latestCell, readRow, readVersions, type ShardView } from './shard-read.ts'
 import { ShardReader, type Call } from './shard-reader.ts'
 import { ByShard, shardOf } from './shard.ts'
 import { ObservedPositions } from './observed-positions.ts'
@@ -116,7 +116,7 @@ export class CellStore implements CellService {
 
   async execute(operation: CellOperation, options: CallOptions): Promise<Answered> {
     const seen = new ObservedPositions()
-    const outcome = await outcomeOf(() => this.#execute(operation, options, seen))
+    const outcome = await captureOutcome(() => this.#execute(operation, options, seen))
     const answer: Answer = outcome.kind === 'ok' ? outcome.value : outcome
     const leaders = seen.leaders()
     const positions = seen.positions()
@@ -142,7 +142,7 @@ export class CellStore implements CellService {
   ): Promise<Answer> {
     if (this.#isStopped) throw new StoreError('closed', 'this node is stopping; ask another one')
     const refused = operationProblem(operation) ?? timeoutProblem(options.timeoutMs)
-    if (refused !== undefined) throw errorOf(refused)
+    if (refused !== undefined) throw toStoreError(refused)
     const deadlineMs = this.#ports.clock.monotonicMs() + options.timeoutMs
     const call: Call = { deadlineMs, seen, pace: options.pace }
     switch (operation.kind) {
@@ -187,7 +187,7 @@ export class CellStore implements CellService {
     if (given !== undefined) {
       const wall = this.#ports.clock.wallMicros()
       const refused = intentsProblem(given, operation.items.length, wall)
-      if (refused !== undefined) throw errorOf(refused)
+      if (refused !== undefined) throw toStoreError(refused)
       return { kind: 'put', items: await this.#putAll(operation, given, call) }
     }
     const open = this.#sessions.openMany(operation.items.length)
@@ -204,17 +204,17 @@ export class CellStore implements CellService {
 
   #putAll(operation: PutCells, intents: Intents, call: Call): Promise<Outcome<Written>[]> {
     const { pace } = call
-    const costOf = ({ body }: PutItem): number => putWork + body.length / checkedBytesPerWork
-    const paid = { most: batchConcurrencyMax, pace, costOf }
+    const computeCost = ({ body }: PutItem): number => putWork + body.length / checkedBytesPerWork
+    const paid = { most: batchConcurrencyMax, pace, costOf: computeCost }
     return mapPaced(operation.items, paid, (item, i) =>
-      this.#outcomeOf(() => this.#putOne(operation.datastore, item, intents, i, call)),
+      this.#captureOutcome(() => this.#putOne(operation.datastore, item, intents, i, call)),
     )
   }
 
   /** Of one item, or of the items of one shard: a failure of theirs is no failure of the others. */
-  async #outcomeOf<Value>(work: () => Promise<Value>): Promise<Outcome<Value>> {
+  async #captureOutcome<Value>(work: () => Promise<Value>): Promise<Outcome<Value>> {
     try {
-      return await outcomeOf(work)
+      return await captureOutcome(work)
     } catch (error) {
       if (this.#ports.noteBug === undefined) throw error
       return { kind: 'problem', problem: this.#ports.noteBug(error) }
@@ -230,7 +230,7 @@ export class CellStore implements CellService {
   ): Promise<Written> {
     refuse(nameProblem(item))
     const checked = checkBody(item.body)
-    if (checked.kind === 'problem') throw errorOf(checked.problem)
+    if (checked.kind === 'problem') throw toStoreError(checked.problem)
     const { session, sequences, floor, expiresAt } = intents
     const intent = { session, sequence: sequences[index] ?? 0, floor, expiresAt }
     const shard = shardOf(item.rowKey)
@@ -281,7 +281,9 @@ export class CellStore implements CellService {
     const refused = nameProblem(item)
     if (refused !== undefined) return Promise.resolve({ kind: 'problem', problem: refused })
     const shard = shardOf(item.rowKey)
-    return outcomeOf(() => this.#reader.read(operation, shard, call, (view) => getOne(view, item)))
+    return captureOutcome(() =>
+      this.#reader.read(operation, shard, call, (view) => getOne(view, item)),
+    )
   }
 
   /** An error concerns all of a shard's items: their names have been checked. */
@@ -294,7 +296,7 @@ export class CellStore implements CellService {
   ): Promise<readonly Outcome<StoredCell | undefined>[]> {
     if (room.isFull) return items.map(() => answerFull)
     const paid = { most: batchConcurrencyMax, pace: call.pace, costOf: () => cellReadWork }
-    const read = await this.#outcomeOf(() =>
+    const read = await this.#captureOutcome(() =>
       this.#reader.read(operation, shard, call, (view) =>
         room.attempt((share) => mapPaced(items, paid, (item) => getFitting(view, item, share))),
       ),
@@ -316,7 +318,7 @@ export class CellStore implements CellService {
   async #row(operation: GetRow, call: Call): Promise<Answer> {
     const shard = shardOf(operation.rowKey)
     const page = await this.#reader.read(operation, shard, call, (view) =>
-      rowOf(view, operation, new AnswerRoom(call.pace).share()),
+      readRow(view, operation, new AnswerRoom(call.pace).share()),
     )
     return { kind: 'row', page }
   }
@@ -324,7 +326,7 @@ export class CellStore implements CellService {
   async #versions(operation: GetVersions, call: Call): Promise<Answer> {
     const shard = shardOf(operation.rowKey)
     const page = await this.#reader.read(operation, shard, call, (view) =>
-      versionsOf(view, operation, new AnswerRoom(call.pace)),
+      readVersions(view, operation, new AnswerRoom(call.pace)),
     )
     return { kind: 'versions', page }
   }
@@ -353,7 +355,7 @@ async function getFitting(
 }
 
 function refuse(refused: Problem | undefined): void {
-  if (refused !== undefined) throw errorOf(refused)
+  if (refused !== undefined) throw toStoreError(refused)
 }
 
 function isUnknown(outcome: Outcome<Written>): boolean {

@@ -20,7 +20,7 @@ import { StoreError } from '../base/errors.ts'
 import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { intentOf } from '../group/transaction.ts'
+import { formatIntent } from '../group/transaction.ts'
 import { compileSchema } from '../tables/compile.ts'
 import { encodePart } from '../tables/key-codec.ts'
 import { groupContext, rootOfGroup } from '../tables/group-context.ts'
@@ -30,7 +30,7 @@ import type { Page } from '../base/page.ts'
 import type { ScanOptions } from '../tables/read-rows.ts'
 import { writeRowKey } from '../tables/row-key.ts'
 import { bytesField } from '../tables/bytes-field.ts'
-import { fieldWith, sequenceOf, unpackValue } from '../tables/row-value.ts'
+import { fieldWith, readSequence, unpackValue } from '../tables/row-value.ts'
 import type { GroupReader, GroupTransaction, Inserted } from '../tables/types.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { defineSchema } from '../../schema/define.ts'
@@ -144,7 +144,7 @@ export function shardKey({ datastore, shard }: ShardName): RootKey {
   return rootKey(shardTable, { datastore, shard })
 }
 
-export function shardGroupOf({ datastore, shard }: ShardName): GroupId {
+export function findShardGroup({ datastore, shard }: ShardName): GroupId {
   return groupContext(compiled, compiledShard, { datastore, shard }).group
 }
 
@@ -157,15 +157,15 @@ export function shardOfGroup(group: GroupId): ShardName | undefined {
 }
 
 /** Names the intent that creates a cell. */
-export function creatorOf(intent: {
+export function hashCreator(intent: {
   readonly session: string
   readonly sequence: number
 }): Uint8Array {
-  return sha256(intentOf(intent)).subarray(0, creatorBytes)
+  return sha256(formatIntent(intent)).subarray(0, creatorBytes)
 }
 
 /** Of a datastore's own rows, or of a copy of them. */
-export function datastoreGroupOf(datastore: string): GroupId {
+export function findDatastoreGroup(datastore: string): GroupId {
   const compiledTable = present(compiled.tables.get(datastoreTableName), 'cells: it is a table')
   return groupContext(compiled, compiledTable, { datastore }).group
 }
@@ -187,7 +187,7 @@ export async function putIndexed(
   { index, rowKey }: { readonly index: string; readonly rowKey: string },
   row: IndexedRow | undefined,
 ): Promise<void> {
-  const name = { index_name: index, row_key: uuidOf(rowKey) }
+  const name = { index_name: index, row_key: toUuid(rowKey) }
   if (row === undefined) return tx.delete(indexedTable, { datastore, shard, ...name })
   return tx.put(indexedTable, { datastore, shard, ...name, ...row })
 }
@@ -199,7 +199,7 @@ export async function getIndexed(
   index: string,
   rowKey: string,
 ): Promise<IndexedRow | undefined> {
-  const key = { datastore, shard, index_name: index, row_key: uuidOf(rowKey) }
+  const key = { datastore, shard, index_name: index, row_key: toUuid(rowKey) }
   return rows.get(indexedTable, key)
 }
 
@@ -262,7 +262,7 @@ export function insertCell(
   return tx.insert(cellTable, {
     datastore: of.datastore,
     shard: of.shard,
-    row_key: uuidOf(name.rowKey),
+    row_key: toUuid(name.rowKey),
     column: name.column,
     ref_key: name.refKey,
     creator,
@@ -285,7 +285,7 @@ export function cellOfRow(
   { value, timestamp: createdAt }: { readonly value: Uint8Array; readonly timestamp: Timestamp },
 ): StoredCell {
   const body = bytesField(value, bodyNumber) ?? fieldWith(unpackValue(value).fields, bodyNumber)
-  const addedId = sequenceOf(value)
+  const addedId = readSequence(value)
   if (addedId === undefined || !(body instanceof Uint8Array)) {
     throw new StoreError('schema-mismatch', 'a row is not stored as cells are')
   }
@@ -313,7 +313,7 @@ export async function scanColumn(
   const reverse = options.reverse === true
   const first = from ?? (reverse ? Number.MAX_SAFE_INTEGER : 0)
   const versions = reverse ? { lte: first } : { gte: first }
-  const query = { datastore, shard, row_key: uuidOf(rowKey), column, ref_key: versions }
+  const query = { datastore, shard, row_key: toUuid(rowKey), column, ref_key: versions }
   const page = await rows.scan(cellTable, query, options)
   return { ...page, items: page.items.map((row) => cellRow(rows, row)) }
 }
@@ -325,7 +325,7 @@ export async function firstColumn(
   rowKey: string,
   column: Range<string>,
 ): Promise<string | undefined> {
-  const query = { datastore, shard, row_key: uuidOf(rowKey), column }
+  const query = { datastore, shard, row_key: toUuid(rowKey), column }
   const page = await rows.scan(cellTable, query, { limit: 1 })
   return page.items[0]?.column
 }
@@ -335,7 +335,7 @@ export async function hasCells(
   { datastore, shard }: ShardName,
   rowKey: string,
 ): Promise<boolean> {
-  const query = { datastore, shard, row_key: uuidOf(rowKey) }
+  const query = { datastore, shard, row_key: toUuid(rowKey) }
   return (await rows.scan(cellTable, query, { limit: 1 })).items.length > 0
 }
 
@@ -369,7 +369,7 @@ export async function logEntry(
   const query = { datastore, shard, added_id: { gt: after } }
   const page = await rows.index(cellTable, 'CellsByAddedId', query, { limit: 1, reverse })
   const [entry] = page.items
-  return entry && { addedId: entry.added_id, createdAt: timestampOf(rows, entry) }
+  return entry && { addedId: entry.added_id, createdAt: readTimestamp(rows, entry) }
 }
 
 /** The highest ref key of a column that was purged; undefined when none was. */
@@ -378,7 +378,7 @@ export async function purgedRefKey(
   { datastore, shard }: ShardName,
   { rowKey, column }: Omit<CellName, 'refKey'>,
 ): Promise<number | undefined> {
-  const key = { datastore, shard, row_key: uuidOf(rowKey), column }
+  const key = { datastore, shard, row_key: toUuid(rowKey), column }
   return (await rows.get(purgedTable, key))?.ref_key
 }
 
@@ -417,7 +417,7 @@ export async function removeCells(
   }
   for (const { rowKey, column, refKey } of purged.values()) {
     const before = (await purgedRefKey(tx, of, { rowKey, column })) ?? 0
-    const key = { datastore, shard, row_key: uuidOf(rowKey), column }
+    const key = { datastore, shard, row_key: toUuid(rowKey), column }
     await tx.put(purgedTable, { ...key, ref_key: Math.max(before, refKey) })
   }
   const last = Math.max(await purgedAddedId(tx, of), ...cells.map(({ addedId }) => addedId))
@@ -436,10 +436,10 @@ function cellKey(
   { datastore, shard }: ShardName,
   { rowKey, column, refKey }: CellName,
 ): Key<typeof cellTable> {
-  return { datastore, shard, row_key: uuidOf(rowKey), column, ref_key: refKey }
+  return { datastore, shard, row_key: toUuid(rowKey), column, ref_key: refKey }
 }
 
-function uuidOf(rowKey: string): Uuid {
+function toUuid(rowKey: string): Uuid {
   const lower = rowKey.toLowerCase()
   assert(isUuid(lower), 'cells: a row key was not checked')
   return lower
@@ -447,13 +447,13 @@ function uuidOf(rowKey: string): Uuid {
 
 function cellRow(rows: GroupReader, row: Row<typeof cellTable>): CellRow {
   const { row_key: rowKey, column, ref_key: refKey, added_id: addedId, body } = row
-  const createdAt = timestampOf(rows, row)
+  const createdAt = readTimestamp(rows, row)
   const cell = { rowKey, column, refKey, addedId, createdAt, body }
   return { cell, bodyHash: row.body_hash, creator: row.creator }
 }
 
 /** A reader of cells has written none in the same transaction. */
-function timestampOf(rows: GroupReader, row: object): Timestamp {
+function readTimestamp(rows: GroupReader, row: object): Timestamp {
   const timestamp = rows.timestampOf(row)
   assert(timestamp !== undefined, 'CELL-3: a cell that is read has been committed')
   return timestamp

@@ -6,7 +6,7 @@ import { outcomeNow } from '../base/problem.ts'
 import type { LocalReplica } from '../group/replica-port.ts'
 import { datastoreProblem, nameProblem } from './cell.ts'
 import { cellOfRow, cellRowKey } from './cell-table.ts'
-import { positionOf, type Answered, type GetCells } from './operation.ts'
+import { findPosition, type Answered, type GetCells } from './operation.ts'
 import { shardGroup, shardOf } from './shard.ts'
 
 /** Undefined: it has to be waited for, or is refused. */
@@ -19,7 +19,7 @@ export function getNow(
   if ((datastoreProblem(datastore) ?? nameProblem(item)) !== undefined) return undefined
   const shard = shardOf(item.rowKey)
   const { level } = read
-  const atLeast = positionOf(read.atLeast, shard) ?? 0
+  const atLeast = findPosition(read.atLeast, shard) ?? 0
   const name = { rowKey: item.rowKey.toLowerCase(), column: item.column, refKey: item.refKey }
   const keys = [cellRowKey({ datastore, shard }, name)]
   const group = shardGroup(datastore, shard)

@@ -13,7 +13,7 @@ import { queryIndex, type FoundEntry, type FoundPage } from './index-query.ts'
 import type { IndexService } from './index-service.ts'
 import type { Answer, IndexedCells, QueryIndex } from './operation.ts'
 import { mapPaced } from './pool.ts'
-import { latestCell, rowOf, type ShardView } from './shard-read.ts'
+import { latestCell, readRow, type ShardView } from './shard-read.ts'
 import type { Call, ShardReader } from './shard-reader.ts'
 import { shardOf } from './shard.ts'
 
@@ -73,9 +73,9 @@ async function pageWithCells(
     const { entries, cursor } = await query(limit)
     const { pace } = asked.call
     const room = new AnswerRoom(pace)
-    const paid = { most: batchConcurrencyMax, pace, costOf: () => shardReadWork }
+    const paid = { most: batchConcurrencyMax, pace, computeCost: () => shardReadWork }
     const found = await mapPaced(entries, paid, async (entry) => {
-      const cells = room.take(entryBytes(entry)) && (await cellsOf(asked, entry.rowKey, room))
+      const cells = room.take(entryBytes(entry)) && (await readCells(asked, entry.rowKey, room))
       return cells ? { ...entry, cells } : undefined
     })
     const whole = found.flatMap((one) => one ?? [])
@@ -88,7 +88,7 @@ async function pageWithCells(
 }
 
 /** Undefined: the answer is full. */
-function cellsOf(
+function readCells(
   { reader, operation, columns, call }: Asked,
   rowKey: string,
   room: AnswerRoom,
@@ -96,18 +96,18 @@ function cellsOf(
   return reader.read(operation, shardOf(rowKey), call, (view) =>
     room.attempt((share) =>
       columns === 'all'
-        ? allOf(view, rowKey, share)
-        : someOf(view, { rowKey, columns, pace: call.pace }, share),
+        ? readAll(view, rowKey, share)
+        : readSome(view, { rowKey, columns, pace: call.pace }, share),
     ),
   )
 }
 
-async function allOf(
+async function readAll(
   view: ShardView,
   rowKey: string,
   share: AnswerShare,
 ): Promise<readonly StoredCell[] | undefined> {
-  const { cells, next } = await rowOf(view, { rowKey, limit: pageItemsMax }, share)
+  const { cells, next } = await readRow(view, { rowKey, limit: pageItemsMax }, share)
   if (next === undefined) return cells
   if (cells.length < pageItemsMax) return undefined
   const message = `row ${rowKey} has more than ${pageItemsMax} columns; name those that you want`
@@ -115,7 +115,7 @@ async function allOf(
   throw new StoreError('too-large', message, detail)
 }
 
-async function someOf(
+async function readSome(
   view: ShardView,
   asked: {
     readonly rowKey: string
@@ -126,7 +126,7 @@ async function someOf(
 ): Promise<readonly StoredCell[] | undefined> {
   const { rowKey, columns, pace } = asked
   let isFull = false
-  const paid = { most: batchConcurrencyMax, pace, costOf: () => cellReadWork }
+  const paid = { most: batchConcurrencyMax, pace, computeCost: () => cellReadWork }
   const cells = await mapPaced(columns, paid, async (column) => {
     const cell = await share.readOne(() => latestCell(view, { rowKey, column }))
     if (cell !== 'full') return cell

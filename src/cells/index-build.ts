@@ -1,6 +1,6 @@
 /**
  * Filling an index over cells from those that are there, and comparing it with them: row by row, each in
- * a transaction that has read the row's cells (`index-keep.ts`), as a write of a cell would. All shards
+ * a transaction that has read the row's cells (`index-maintenance.ts`), as a write of a cell would. All shards
  * are read: the list of one node may be behind.
  */
 import { equalBytes } from '../base/bytes.ts'
@@ -24,12 +24,12 @@ import {
   purgedAddedId,
   scanCells,
   scanIndexed,
-  shardGroupOf,
+  findShardGroup,
   shardKey,
 } from './cell-table.ts'
 import type { ShardName } from './cell.ts'
 import { storedName, type NumberedIndex } from './index-definition.ts'
-import { indexRowsOf, putIndexRows } from './index-keep.ts'
+import { buildIndexRows, putIndexRows } from './index-maintenance.ts'
 
 export interface CellBuildParts {
   readonly tables: Tables
@@ -75,7 +75,7 @@ export async function buildCellIndex(parts: CellBuildParts): Promise<CellsFilled
     const atLeast = await takePosition(parts, of)
     let count = 0
     // A writer behind that position keeps the index: the build need not see its writes.
-    for await (const rowKey of rowsOf(parts, of, { level: 'snapshot', atLeast })) {
+    for await (const rowKey of listRows(parts, of, { level: 'snapshot', atLeast })) {
       await fillRow(parts, of, rowKey)
       count += 1
     }
@@ -88,7 +88,7 @@ export async function buildCellIndex(parts: CellBuildParts): Promise<CellsFilled
     atOnceMax: upkeepBounds.groupsAtOnceMax,
   }
   await forEachShard(parts, 'relaying', rest, async (of) => {
-    await untilRelayedFrom(port, shardGroupOf(of), indexWorklist, { clock })
+    await untilRelayedFrom(port, findShardGroup(of), indexWorklist, { clock })
   })
   return { filled: rest.shards, rows }
 }
@@ -104,7 +104,7 @@ async function takePosition(
   const options = { clock, random, intents }
   const { position } = await runTransaction(
     port,
-    shardGroupOf(of),
+    findShardGroup(of),
     options,
     async (transaction) => {
       transaction.takePosition()
@@ -119,7 +119,7 @@ async function fillRow(parts: CellBuildParts, of: ShardName, rowKey: string): Pr
     // Who clears entries off writes what is read here, so it is not overtaken.
     await purgedAddedId(tx, of)
     await parts.checkKept()
-    await putIndexRows(tx, of, rowKey, await indexRowsOf(tx, of, rowKey, [definition]))
+    await putIndexRows(tx, of, rowKey, await buildIndexRows(tx, of, rowKey, [definition]))
   })
 }
 
@@ -131,8 +131,8 @@ export async function compareCellIndex(parts: CellBuildParts): Promise<CellIndex
   const all = { shards: parts.shards, atOnceMax: indexShardsAtOnceMax }
   await forEachShard(parts, 'comparing', all, async (of) => {
     let count = 0
-    for await (const rowKey of rowsOf(parts, of, { level: 'current' })) {
-      const kind = await faultOf(tables, definition, of, rowKey)
+    for await (const rowKey of listRows(parts, of, { level: 'current' })) {
+      const kind = await findFault(tables, definition, of, rowKey)
       if (kind !== undefined && faults.length < indexFaultsMax)
         faults.push({ kind, index: definition.name, entry: rowKey })
       count += 1
@@ -143,14 +143,14 @@ export async function compareCellIndex(parts: CellBuildParts): Promise<CellIndex
   return { shards, rows, faults }
 }
 
-async function faultOf(
+async function findFault(
   tables: Tables,
   definition: NumberedIndex,
   of: ShardName,
   rowKey: string,
 ): Promise<IndexFault['kind'] | undefined> {
   const { value } = await tables.read(shardKey(of), 'current', async (reads) => {
-    const said = await indexRowsOf(reads, of, rowKey, [definition])
+    const said = await buildIndexRows(reads, of, rowKey, [definition])
     const name = storedName(definition)
     const row = said.get(name)
     const there = await getIndexed(reads, of, name, rowKey)
@@ -184,7 +184,7 @@ interface Look {
 }
 
 /** The rows of a shard that have cells, or something in the index, each once. */
-async function* rowsOf(parts: CellBuildParts, of: ShardName, look: Look): AsyncGenerator<string> {
+async function* listRows(parts: CellBuildParts, of: ShardName, look: Look): AsyncGenerator<string> {
   yield* rowsWithCells(parts, of, look)
   yield* rowsLeft(parts, of, look)
 }
@@ -197,7 +197,7 @@ async function* rowsLeft(
 ): AsyncGenerator<string> {
   for (let cursor: string | undefined; ;) {
     const options = { limit: rowsAtOnce, ...(cursor !== undefined && { cursor }) }
-    const pageOf = async (rows: GroupReader): Promise<{ without: string[]; next?: string }> => {
+    const readPage = async (rows: GroupReader): Promise<{ without: string[]; next?: string }> => {
       const page = await scanIndexed(rows, of, storedName(definition), options)
       const without: string[] = []
       for (const { rowKey } of page.items) {
@@ -205,7 +205,7 @@ async function* rowsLeft(
       }
       return { without, ...(page.cursor !== undefined && { next: page.cursor }) }
     }
-    const { value } = await tables.read(shardKey(of), level, pageOf, call)
+    const { value } = await tables.read(shardKey(of), level, readPage, call)
     yield* value.without
     cursor = value.next
     if (cursor === undefined) return

@@ -12,7 +12,7 @@ import type { GroupId } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Tables } from '../tables/tables.ts'
 import { remainingOrTimeout } from '../time/moments.ts'
-import { datastoreGroupOf } from './cell-table.ts'
+import { findDatastoreGroup } from './cell-table.ts'
 import {
   datastoreKey,
   putDefinitions,
@@ -34,11 +34,11 @@ const saltMax = 10_000
 
 /** The name under which a set has the definitions; in one of the sets, that of the datastore itself. */
 export function copyName(datastore: string, set: number, { setOf }: ReplicaSets): string {
-  if (setOf(datastoreGroupOf(datastore)) === set) return datastore
+  if (setOf(findDatastoreGroup(datastore)) === set) return datastore
   for (let salt = 1; salt <= saltMax; salt++) {
     // No name of a datastore has such a sign.
     const name = `${datastore}@${salt}`
-    if (setOf(datastoreGroupOf(name)) === set) return name
+    if (setOf(findDatastoreGroup(name)) === set) return name
   }
   throw new AssertionError('IDX-8: some salt puts a copy on each set')
 }

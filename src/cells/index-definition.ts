@@ -4,7 +4,7 @@
  * each mistake told with the way to it, so that who has a file can say the line.
  */
 import { errorText } from '../base/error-text.ts'
-import { elementsOf, hiddenIn, isList, isReadable } from '../base/readable.ts'
+import { readElements, hiddenIn, isList, isReadable } from '../base/readable.ts'
 import { unknownWord } from '../base/suggest.ts'
 import { wordsFor } from '../base/words.ts'
 import { isColumn, isDatastore } from './cell.ts'
@@ -57,7 +57,7 @@ export function checkDefinition(value: unknown): DefinitionResult {
   const complain = (at: readonly (string | number)[], message: string): void => {
     problems.push({ at, message })
   }
-  const given = recordOf(value, [], complain)
+  const given = readRecord(value, [], complain)
   if (given === undefined) {
     if (problems.length > 0) return { ok: false, problems }
     const message = 'an index is defined by table, datastore and column_defs'
@@ -71,7 +71,7 @@ export function checkDefinition(value: unknown): DefinitionResult {
   if (typeof datastore !== 'string' || !isDatastore(datastore)) {
     complain(['datastore'], 'datastore is the name of a datastore: a-z, 0-9 and _')
   }
-  const fields = fieldsOf(columns, complain)
+  const fields = readFields(columns, complain)
   if (problems.length === 0 && fields.length === 0) complain(['column_defs'], noFields)
   if (problems.length > 0) return { ok: false, problems }
   return { ok: true, definition: { name: String(name), datastore: String(datastore), fields } }
@@ -79,7 +79,7 @@ export function checkDefinition(value: unknown): DefinitionResult {
 
 type Complain = (at: readonly (string | number)[], message: string) => void
 
-function fieldsOf(columns: unknown, complain: Complain): readonly IndexField[] {
+function readFields(columns: unknown, complain: Complain): readonly IndexField[] {
   const at = ['column_defs']
   if (!isList(columns) || isEmpty(columns)) {
     complain(at, 'column_defs is a list of columns: - column_key: BASE, and its fields')
@@ -102,7 +102,7 @@ function columnFields(
   at: readonly (string | number)[],
   complain: Complain,
 ): readonly IndexField[] {
-  const given = recordOf(value, at, complain)
+  const given = readRecord(value, at, complain)
   complainOfOthers(given, columnMembers, at, complain)
   const column = given?.['column_key']
   if (typeof column !== 'string' || !isColumn(column)) {
@@ -116,18 +116,18 @@ function columnFields(
   }
   const listAt = [...at, 'fields']
   return elementsIn(fields, listAt, complain).flatMap((one, place) => {
-    const field = fieldOf(one, column, [...listAt, place], complain)
+    const field = readField(one, column, [...listAt, place], complain)
     return field === undefined ? [] : [field]
   })
 }
 
-function fieldOf(
+function readField(
   value: unknown,
   column: string,
   at: readonly (string | number)[],
   complain: Complain,
 ): IndexField | undefined {
-  const given = recordOf(value, at, complain) ?? {}
+  const given = readRecord(value, at, complain) ?? {}
   const { field, type } = given
   complainOfOthers(given, fieldMembers, at, complain)
   if (typeof field !== 'string' || !fieldPattern.test(field) || field.length > fieldCharsMax) {
@@ -163,7 +163,7 @@ function elementsIn(
   try {
     const hidden = hiddenIn(list)
     if (hidden !== undefined) complain(at, `${at.join('.')}: the list has ${hidden}; leave it out`)
-    return elementsOf(list, indexFieldsMax) ?? tooMany(at, complain)
+    return readElements(list, indexFieldsMax) ?? tooMany(at, complain)
   } catch (error) {
     complain(at, `${at.join('.')} cannot be read: ${errorText(error)}`)
     return []
@@ -188,7 +188,7 @@ function complainOfOthers(
 }
 
 /** Each member is read once. It complains of members that copying would lose, and of those that it cannot read. */
-function recordOf(
+function readRecord(
   value: unknown,
   at: readonly (string | number)[],
   complain: Complain,
@@ -220,6 +220,6 @@ export function isOverColumn({ fields }: IndexDefinition, column: string): boole
   return fields.some((field) => field.column === column)
 }
 
-export function columnsOf({ fields }: IndexDefinition): readonly string[] {
+export function listColumns({ fields }: IndexDefinition): readonly string[] {
   return [...new Set(fields.map(({ column }) => column))]
 }

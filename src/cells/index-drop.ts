@@ -7,13 +7,13 @@
  */
 import { assert, present } from '../base/assert.ts'
 import type { GroupId } from '../base/ids.ts'
-import { errorOf, outcomeOf, type Outcome } from '../base/problem.ts'
+import { toStoreError, captureOutcome, type Outcome } from '../base/problem.ts'
 import { schemaGraceMs } from '../indexes/limits.ts'
 import { clearedRowsMax, clearedShardsAtOnceMax, dropStepMs } from './limits.ts'
 import {
   putIndexed,
   scanIndexed,
-  shardGroupOf,
+  findShardGroup,
   shardKey,
   shardOfGroup,
   shardsPrefix,
@@ -107,11 +107,11 @@ async function clearFrom(
   const prefix = shardsPrefix(datastore)
   const limit = clearedShardsAtOnceMax
   for (let next = from; ;) {
-    const after = next === 0 ? undefined : shardGroupOf({ datastore, shard: next - 1 })
+    const after = next === 0 ? undefined : findShardGroup({ datastore, shard: next - 1 })
     const names = await parts.list(prefix, after, limit, left(parts))
     const shards = names.flatMap((group) => shardOfGroup(group) ?? [])
     const clearOne = (of: ShardName): Promise<Outcome<boolean>> =>
-      outcomeOf(() => clearShard(parts, definition, of, untilMs))
+      captureOutcome(() => clearShard(parts, definition, of, untilMs))
     // A few at a time: who drops an index must not take the room of those who write.
     const cleared = await Promise.all(shards.map(clearOne))
     const [first] = shards
@@ -120,7 +120,7 @@ async function clearFrom(
     for (const [nth, of] of shards.entries()) {
       const one = present(cleared[nth], 'IDX-9: each shard is cleared, or not')
       // The step notes its work first; the next step meets the same trouble, or none.
-      if (one.kind === 'problem' && next === from) throw errorOf(one.problem)
+      if (one.kind === 'problem' && next === from) throw toStoreError(one.problem)
       if (one.kind === 'problem' || !one.value) return { done: of.shard }
       next = of.shard + 1
     }

@@ -5,7 +5,7 @@
  *
  * A page ends before its limit where the values of its entries are as much as an answer holds.
  */
-import { isoOf, narrowed } from '../base/datetime.ts'
+import { formatIso, narrowed } from '../base/datetime.ts'
 import { StoreError } from '../base/errors.ts'
 import { isLikeMilliseconds } from '../base/given-time.ts'
 import { pageItemsMax } from '../base/limits.ts'
@@ -24,7 +24,7 @@ import {
 } from './limits.ts'
 import { scanPlace, type IndexedEntry } from './cell-table.ts'
 import type { IndexDefinition, NumberedIndex } from './index-definition.ts'
-import { fieldValues, placeOf, type FieldValues } from './index-row.ts'
+import { fieldValues, encodePlace, type FieldValues } from './index-row.ts'
 import {
   compareValues,
   indexValue,
@@ -32,7 +32,7 @@ import {
   sortBytes,
   type IndexValue,
 } from './index-values.ts'
-import { cursorAt, orderOf, startAt } from './sorted-page.ts'
+import { cursorAt, makeOrder, startAt } from './sorted-page.ts'
 
 export const indexComparisons = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte'] as const
 export type IndexComparison = (typeof indexComparisons)[number]
@@ -84,7 +84,7 @@ export async function queryIndex(parts: QueryParts, query: IndexQuery): Promise<
     throw new StoreError('invalid', `limit is a whole number from 1 to ${pageItemsMax}`)
   }
   const { definition } = parts
-  const filters = query.where.map((filter) => filterOf(definition, filter))
+  const filters = query.where.map((filter) => toFilter(definition, filter))
   const shard = filters.find(({ place, comparison }) => place === 0 && comparison === 'eq')
   if (shard === undefined) {
     const name = definition.fields[0]?.field ?? ''
@@ -92,7 +92,7 @@ export async function queryIndex(parts: QueryParts, query: IndexQuery): Promise<
     throw new StoreError('invalid', message)
   }
   const range = sortRange(definition, filters)
-  const place = placeOf(definition, shard.value)
+  const place = encodePlace(definition, shard.value)
   const scan = new Scan(parts, query, { place, range, filters })
   const orderPlace = query.order === undefined ? 1 : placeNamed(definition, query.order)
   return orderPlace === 1 || orderPlace === 0 ? scan.inPlace() : scan.sorted(orderPlace)
@@ -152,7 +152,7 @@ class Scan {
       const page = await this.#page(cursor, size)
       pace.note(page.items)
       const fitting = this.#fitting(page.items)
-      const bytes = bytesOf(fitting)
+      const bytes = sumBytes(fitting)
       const room = limit - entries.length
       // The next page begins behind the last entry of this one: it must not hold more.
       if (fitting.length > room) {
@@ -181,7 +181,7 @@ class Scan {
     const { limit, reverse, cursor } = this.#query
     const type = this.#parts.definition.fields[place]?.type ?? 'string'
     const sorting = { place, type, reverse }
-    const order = orderOf(sorting)
+    const order = makeOrder(sorting)
     const found = await this.#all()
     await this.#spend(found.length * sortedEntryWork)
     const all = found.sort((a, b) => order(a.entry, b.entry))
@@ -203,7 +203,7 @@ class Scan {
       pace.note(page.items)
       const fitting = this.#fitting(page.items)
       all.push(...fitting)
-      bytesLeft -= bytesOf(fitting)
+      bytesLeft -= sumBytes(fitting)
       if (all.length > indexSortMax) throw tooMany(this.#parts.definition)
       if (bytesLeft < 0) throw tooLarge(this.#parts.definition)
       cursor = page.cursor
@@ -245,7 +245,7 @@ class Scan {
   }
 }
 
-function bytesOf(weighed: readonly Weighed[]): number {
+function sumBytes(weighed: readonly Weighed[]): number {
   return weighed.reduce((sum, { bytes }) => sum + bytes, 0)
 }
 
@@ -263,13 +263,13 @@ function placeNamed({ name, fields }: IndexDefinition, field: string): number {
   throw new StoreError('invalid', `index ${name} has no field ${field}, only ${known}`)
 }
 
-function filterOf(definition: IndexDefinition, { field, comparison, value }: IndexFilter): Filter {
+function toFilter(definition: IndexDefinition, { field, comparison, value }: IndexFilter): Filter {
   const place = placeNamed(definition, field)
   const type = definition.fields[place]?.type ?? 'string'
   const asText = typeof value === 'string' ? indexValueOfText(type, value) : undefined
   const known = indexValue(type, typeof value === 'bigint' ? narrowed(value) : value) ?? asText
   if (type === 'datetime' && isRange(comparison) && isSlip(value, known)) {
-    const message = `index ${definition.name}: ${field} is compared to ${shown(value)}, which looks like milliseconds; a datetime is microseconds since 1970, or a text: for that moment of 1970 give ${isoOf(known)}`
+    const message = `index ${definition.name}: ${field} is compared to ${shown(value)}, which looks like milliseconds; a datetime is microseconds since 1970, or a text: for that moment of 1970 give ${formatIso(known)}`
     throw new StoreError('invalid', message)
   }
   if (known !== undefined) return { place, comparison, value: known }

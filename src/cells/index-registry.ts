@@ -5,7 +5,7 @@
  * goes by them, as with indexes of tables (`../tables/schema-watch.ts`).
  */
 import { StoreError } from '../base/errors.ts'
-import { errorOf, problem } from '../base/problem.ts'
+import { toStoreError, problem } from '../base/problem.ts'
 import { unknownWord } from '../base/suggest.ts'
 import type { Clock } from '../ports/clock.ts'
 import { checkMove, droppedMeanwhile, type IndexState } from '../indexes/state.ts'
@@ -63,24 +63,24 @@ export async function readIndexes(
     (rows) => scanDefinitions(rows, copy),
     options,
   )
-  return read.value.rows.map((row) => knownOf(datastore, row))
+  return read.value.rows.map((row) => toKnownIndex(datastore, row))
 }
 
 /** One row that cannot be read is one damaged index, and stops nothing else of its datastore. */
-function knownOf(datastore: string, row: DefinitionRow): KnownIndex {
+function toKnownIndex(datastore: string, row: DefinitionRow): KnownIndex {
   const { index_name: name, number = 0 } = row
   const read = definitionIn(datastore, row)
   return {
     definition: { number, ...(read ?? { name, datastore, fields: [] }) },
     isDamaged: read === undefined,
     declaredAt: row.declared_at,
-    state: stateOf(row),
+    state: readState(row),
     isSpread: row.is_known === true,
     clearedTo: row.cleared_to ?? 0,
   }
 }
 
-function stateOf(row: DefinitionRow): IndexState {
+function readState(row: DefinitionRow): IndexState {
   if (row.is_dropping === true) return 'dropping'
   if (!row.is_building) return 'ready'
   if (row.is_known !== true) return 'declared'
@@ -209,7 +209,7 @@ function move(
   return change(tables, index.datastore, ({ rows }, version) => {
     const row = rows.find((one) => isRowOf(one, index))
     if (row === undefined || row.is_dropping === true) throw droppedMeanwhile(index.name)
-    const state = stateOf(row)
+    const state = readState(row)
     // Another program was quicker.
     if (state === to || state === 'ready') return { value: undefined }
     checkMove(state, to)
@@ -227,7 +227,7 @@ export function markIndexDropping(
   options: ReadOptions,
 ): Promise<NumberedIndex> {
   const work: Change<NumberedIndex> = ({ rows }, version) => {
-    const known = rows.map((row) => knownOf(datastore, row))
+    const known = rows.map((row) => toKnownIndex(datastore, row))
     const { definition: value } = indexNamed(known, datastore, name)
     if (number !== undefined && number !== value.number) throw droppedMeanwhile(name)
     const row = rows.find((one) => isRowOf(one, value))
@@ -273,7 +273,9 @@ export function indexNamed(
   if (found !== undefined) return found
   const known = indexes.map(({ definition }) => definition.name)
   const what = known.length === 0 ? 'it has none' : unknownWord('index', name, known)
-  throw errorOf(problem('not-found', `datastore ${datastore}: there is no index ${name}; ${what}`))
+  throw toStoreError(
+    problem('not-found', `datastore ${datastore}: there is no index ${name}; ${what}`),
+  )
 }
 
 export interface KeptIndexesParts {
@@ -281,7 +283,7 @@ export interface KeptIndexesParts {
   readonly clock: Clock
   readonly trustMs: number
   /** The name under which they are looked at; that of the datastore when it is absent. */
-  readonly copyOf?: (datastore: string) => string
+  readonly nameCopy?: (datastore: string) => string
   /** Of each index that cannot be read, once for as long as this program runs. */
   readonly noteDamaged?: ((error: StoreError) => void) | undefined
 }
@@ -324,8 +326,8 @@ export class KeptIndexes {
   }
 
   async #look(datastore: string): Promise<Indexes> {
-    const { tables, copyOf } = this.#parts
-    const copy = copyOf?.(datastore) ?? datastore
+    const { tables, nameCopy } = this.#parts
+    const copy = nameCopy?.(datastore) ?? datastore
     const indexes = await readIndexes(tables, datastore, { copy })
     for (const { isDamaged, definition } of indexes) {
       if (isDamaged) this.#noteDamaged(definition)

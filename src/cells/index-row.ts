@@ -23,7 +23,7 @@ export type FieldValues = readonly (IndexValue | null)[]
 
 const placeBytes = 16
 
-export function indexRowOf(
+export function buildIndexRow(
   definition: NumberedIndex,
   bodies: ReadonlyMap<string, Json>,
 ): IndexRow | undefined {
@@ -35,17 +35,17 @@ export function indexRowOf(
   if (shardValue === null) return undefined
   const type = definition.fields[1]?.type
   return {
-    place: placeOf(definition, shardValue),
+    place: encodePlace(definition, shardValue),
     sort: type === undefined ? new Uint8Array() : sortBytes(type, second),
     fields: pack(values.map(packable)),
   }
 }
 
-export function placeOf(index: NumberedIndex, value: IndexValue): Uint8Array {
+export function encodePlace(index: NumberedIndex, value: IndexValue): Uint8Array {
   const words = String(value)
   // Half pairs have no bytes, and are no whole text: they are written as JSON writes them.
   const text = /\p{Surrogate}/u.test(words) ? JSON.stringify(words) : words
-  return sha256(encodeTuple([index.datastore, storedName(index), kindOf(value), text])).subarray(
+  return sha256(encodeTuple([index.datastore, storedName(index), nameKind(value), text])).subarray(
     0,
     placeBytes,
   )
@@ -62,7 +62,7 @@ export function fieldValues(definition: NumberedIndex, fields: Uint8Array): Fiel
 }
 
 /** Places of numbers were named so before there were bigints among them. */
-function kindOf(value: IndexValue): string {
+function nameKind(value: IndexValue): string {
   return typeof value === 'bigint' ? 'number' : typeof value
 }
 

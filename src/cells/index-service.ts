@@ -10,7 +10,7 @@ import type { GroupId } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import { isAsked, notAsked } from '../indexes/state.ts'
 import type { Tables } from '../tables/tables.ts'
-import { datastoreGroupOf } from './cell-table.ts'
+import { findDatastoreGroup } from './cell-table.ts'
 import { copyName, oneSet, spreadDefinitions, type ReplicaSets } from './index-copies.ts'
 import { isOverColumn, type NumberedIndex } from './index-definition.ts'
 import { dropIndex, type DropProgress } from './index-drop.ts'
@@ -44,13 +44,13 @@ export class IndexService {
     const { sets = oneSet } = parts
     this.#parts = parts
     this.#sets = sets
-    const copyOf = (datastore: string): string => {
+    const nameCopy = (datastore: string): string => {
       const name = copyName(datastore, sets.own, sets)
-      const isOwn = sets.setOf(datastoreGroupOf(name)) === sets.own
+      const isOwn = sets.setOf(findDatastoreGroup(name)) === sets.own
       assert(isOwn, 'IDX-8: a node goes by the definitions that its own set has')
       return name
     }
-    this.#kept = new KeptIndexes({ copyOf, ...parts })
+    this.#kept = new KeptIndexes({ nameCopy, ...parts })
   }
 
   /** Those that a write of a cell has to keep; of any column, when none is named. */

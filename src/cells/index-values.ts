@@ -4,7 +4,7 @@
  */
 import { compareCodePoints } from '../base/bytes.ts'
 import { losesDigits } from '../base/decimal.ts'
-import { isMicros, microsOf, narrowed, type Micros } from '../base/datetime.ts'
+import { isMicros, parseMicros, narrowed, type Micros } from '../base/datetime.ts'
 import { encodePart, int64Shift } from '../tables/key-codec.ts'
 import type { PropertyKind } from '../../schema/model.ts'
 
@@ -29,7 +29,7 @@ export function indexValue(type: IndexType, given: unknown): IndexValue | undefi
     case 'string':
       return typeof given === 'string' ? given : undefined
     case 'uuid':
-      return uuidOf(given)
+      return parseUuid(given)
     case 'integer':
       return Number.isSafeInteger(given) ? Number(given) : undefined
     case 'double':
@@ -37,12 +37,12 @@ export function indexValue(type: IndexType, given: unknown): IndexValue | undefi
     case 'boolean':
       return typeof given === 'boolean' ? given : undefined
     case 'datetime':
-      if (typeof given === 'string') return microsOf(given)
+      if (typeof given === 'string') return parseMicros(given)
       return isMicros(given) ? given : undefined
   }
 }
 
-function uuidOf(given: unknown): string | undefined {
+function parseUuid(given: unknown): string | undefined {
   const text = typeof given === 'string' ? given.toLowerCase() : ''
   return uuidPattern.test(text) ? text : undefined
 }

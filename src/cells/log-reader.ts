@@ -3,7 +3,7 @@
  * Reading goes on in slices. The shards that a call waits for wake it, and then it reads those.
  */
 import { present } from '../base/assert.ts'
-import { errorOf, outcomeOf, type Outcome } from '../base/problem.ts'
+import { toStoreError, captureOutcome, type Outcome } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import { gone, type Pace } from '../ports/pace.ts'
 import type { LocalReplica } from '../group/replica-port.ts'
@@ -11,7 +11,7 @@ import { AnswerRoom } from './answer-room.ts'
 import { logsAtOnceMax, packedPartWork, shardReadWork } from './limits.ts'
 import { placeProblem } from './operation-check.ts'
 import {
-  positionOf,
+  findPosition,
   type Answer,
   type GetLog,
   type LogPlace,
@@ -108,9 +108,9 @@ export class LogReader {
       if (page === undefined) open.push({ place, at })
     }
     const room = new AnswerRoom(pace)
-    const paid = { most: logsAtOnceMax, pace, costOf: () => shardReadWork }
+    const paid = { most: logsAtOnceMax, pace, computeCost: () => shardReadWork }
     await mapPaced(open, paid, async ({ place, at }) => {
-      pages[at] = await outcomeOf(() => this.#logPage(operation, place, room, call))
+      pages[at] = await captureOutcome(() => this.#logPage(operation, place, room, call))
     })
     // A failure that came only because the caller has gone is no page.
     if (pace?.isGone === true) throw gone()
@@ -124,7 +124,7 @@ export class LogReader {
     call: Call,
   ): Promise<StoredLogPage> {
     const refused = placeProblem(place)
-    if (refused !== undefined) throw errorOf(refused)
+    if (refused !== undefined) throw toStoreError(refused)
     const { limit } = operation
     const { value, position } = await this.#parts.reader.readAt(
       operation,
@@ -152,7 +152,7 @@ export class LogReader {
       return undefined
     if (placeProblem(place) !== undefined) return undefined
     const { shard, addedId, asOf } = place
-    if ((positionOf(read.atLeast, shard) ?? 0) > asOf) return undefined
+    if ((findPosition(read.atLeast, shard) ?? 0) > asOf) return undefined
     const here = this.#parts.replica.positionHere(shardGroup(datastore, shard))
     if (here === undefined || here > asOf) return undefined
     return { kind: 'ok', value: { shard, cells: noCells, next: addedId, asOf } }

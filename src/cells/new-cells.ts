@@ -1,6 +1,6 @@
 /** Cells as callers give them, made ready to be put: those that cannot be are not sent at all. */
 import { withRefused } from './batch.ts'
-import { errorOf, outcomeNow, type Outcome } from '../base/problem.ts'
+import { toStoreError, outcomeNow, type Outcome } from '../base/problem.ts'
 import { packBody } from './body.ts'
 import { nameProblem, type NewCell, type Written } from './cell.ts'
 import type { PutItem } from './operation.ts'
@@ -30,12 +30,12 @@ export function packCells(
 /** Throws why it cannot be put. */
 export function packCell({ rowKey, column, refKey, body }: NewCell): PutItem {
   const packed = packBody(body)
-  if (packed.kind === 'problem') throw errorOf(packed.problem)
+  if (packed.kind === 'problem') throw toStoreError(packed.problem)
   return { rowKey, column, refKey, body: packed.body.bytes }
 }
 
 function named(cell: NewCell): NewCell {
   const wrong = nameProblem(cell)
-  if (wrong !== undefined) throw errorOf(wrong)
+  if (wrong !== undefined) throw toStoreError(wrong)
   return cell
 }

@@ -238,7 +238,7 @@ const listedMax = 16
 const byShard = new WeakMap<readonly ShardPosition[], ReadonlyMap<number, Position>>()
 
 /** The position of a shard among those of an answer, or of a session. */
-export function positionOf(
+export function findPosition(
   positions: readonly ShardPosition[],
   shard: number,
 ): Position | undefined {

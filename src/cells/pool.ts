@@ -2,13 +2,13 @@
 import { mapConcurrently } from '../base/concurrency.ts'
 import type { Pace } from '../ports/pace.ts'
 
-/** As `mapConcurrently`, in steps that are paid for, each by `costOf` its item, before it begins. */
+/** As `mapConcurrently`, in steps that are paid for, each by `computeCost` of its item, before it begins. */
 export async function mapPaced<Item, Result>(
   items: readonly Item[],
   {
     most,
     pace,
-    costOf,
+    costOf: computeCost,
   }: {
     readonly most: number
     readonly pace: Pace | undefined
@@ -21,7 +21,7 @@ export async function mapPaced<Item, Result>(
   const room = new Room(most)
   for (const [index, item] of items.entries()) {
     // One of them waits at a time, so a batch that waits for turns costs little.
-    const turn = pace.spend(costOf(item))
+    const turn = pace.spend(computeCost(item))
     if (turn !== undefined) await turn
     const full = room.enter()
     if (full !== undefined) await full

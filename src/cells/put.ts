@@ -19,11 +19,11 @@ import type { GroupTransaction, Inserted } from '../tables/types.ts'
 import { remainingOrTimeout } from '../time/moments.ts'
 import type { PackedBody } from './body.ts'
 import type { NumberedIndex } from './index-definition.ts'
-import { indexRowsWith, putIndexRows } from './index-keep.ts'
+import { indexRowsWith, putIndexRows } from './index-maintenance.ts'
 import { putRerunsMax } from './limits.ts'
 import type { Added, CellName } from './cell.ts'
 import {
-  creatorOf,
+  hashCreator,
   getCells,
   hasBody,
   insertCell,
@@ -73,13 +73,13 @@ export async function putCell(
   const { intent } = task
   const timeoutMs = remainingOrTimeout(clock, task.deadlineMs)
   const options = { from: 'snapshot', intent, timeoutMs, rerunsMax: putRerunsMax } as const
-  const creator = task.creator ?? creatorOf(intent)
+  const creator = task.creator ?? hashCreator(intent)
   const result = await tables
     .transaction((tx) => run(tx, task, creator, indexes), options)
     .catch((error: unknown) => {
       throw inWords(error, tables.group)
     })
-  return resultOf(task, creator, result)
+  return toPutResult(task, creator, result)
 }
 
 async function run(
@@ -114,7 +114,7 @@ async function run(
   return { kind: 'found', row }
 }
 
-function resultOf(
+function toPutResult(
   task: PutTask,
   creator: Uint8Array,
   { value, group, position, timestamp, numbers }: TransactionResult<Run>,

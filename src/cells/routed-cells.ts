@@ -3,13 +3,13 @@
  * a batch in parts. A caller need not know where a shard is.
  */
 import { present } from '../base/assert.ts'
-import { problemOf, type Outcome, type Problem } from '../base/problem.ts'
+import { toProblem, type Outcome, type Problem } from '../base/problem.ts'
 import { gone } from '../ports/pace.ts'
 import {
   batchOfPart,
   logItems,
   mergeAnswers,
-  outcomesOf,
+  readOutcomes,
   pick,
   splitBatch,
   type Batch,
@@ -55,9 +55,9 @@ export class RoutedCells implements CellService {
     switch (operation.kind) {
       case 'row':
       case 'versions':
-        return this.#ofRow(datastore, operation.rowKey).execute(operation, options)
+        return this.#findRowService(datastore, operation.rowKey).execute(operation, options)
       case 'purge':
-        return this.#serviceOf(datastore, operation.shard).execute(operation, options)
+        return this.#findService(datastore, operation.shard).execute(operation, options)
       case 'index':
       case 'spread-indexes':
       case 'drop-index':
@@ -70,13 +70,13 @@ export class RoutedCells implements CellService {
   answerNow(operation: CellOperation): Answered | undefined {
     const [first] = operation.kind === 'get' ? operation.items : []
     if (operation.kind !== 'get' || operation.items.length !== 1) return undefined
-    return this.#ofRow(operation.datastore, first?.rowKey ?? '').answerNow?.(operation)
+    return this.#findRowService(operation.datastore, first?.rowKey ?? '').answerNow?.(operation)
   }
 
   #executeBatch(operation: Batch, options: CallOptions): Promise<Answered> {
     const [first, ...others] = this.#split(operation)
     if (first === undefined)
-      return this.#serviceOf(operation.datastore, 0).execute(operation, options)
+      return this.#findService(operation.datastore, 0).execute(operation, options)
     if (others.length === 0) return first.to.execute(operation, options)
     // Each set sees its own part alone, so limits of size and time are checked here, for the whole operation.
     const refused = operationProblem(operation)
@@ -86,12 +86,12 @@ export class RoutedCells implements CellService {
     return carryOut(operation, parts, options)
   }
 
-  #ofRow(datastore: string, rowKey: string): CellService {
-    return this.#serviceOf(datastore, shardOfRow(rowKey))
+  #findRowService(datastore: string, rowKey: string): CellService {
+    return this.#findService(datastore, shardOfRow(rowKey))
   }
 
   /** Any set refuses a shard that is none. */
-  #serviceOf(datastore: string, shard: number): CellService {
+  #findService(datastore: string, shard: number): CellService {
     const { services, setOf } = this.#parts
     const set = setOf(datastore, isShard(shard) ? shard : 0)
     return present(services[set], 'cells: a shard is of one of the sets')
@@ -99,7 +99,7 @@ export class RoutedCells implements CellService {
 
   #split({ datastore, items }: Batch): readonly SetPart[] {
     return splitBatch<Batch['items'][number], CellService>(items, (item) =>
-      this.#serviceOf(datastore, 'shard' in item ? item.shard : shardOfRow(item.rowKey)),
+      this.#findService(datastore, 'shard' in item ? item.shard : shardOfRow(item.rowKey)),
     )
   }
 }
@@ -118,7 +118,7 @@ async function carryOut(
   options: CallOptions,
 ): Promise<Answered> {
   const answers = await Promise.all(
-    parts.map((part) => part.to.execute(batchOfPart(operation, part), optionsOf(options, part))),
+    parts.map((part) => part.to.execute(batchOfPart(operation, part), pickOptions(options, part))),
   )
   return mergeAnswers(operation.kind, parts, answers)
 }
@@ -143,7 +143,7 @@ async function readLogs(
     const waitMs = Math.min(leftMs, waitSliceMs)
     leftMs -= waitMs
     const given = { ...options, timeoutMs: timeoutMs + waitMs }
-    const first = await firstOf({ ...operation, items, waitMs }, parts, given)
+    const first = await askFirst({ ...operation, items, waitMs }, parts, given)
     if (first === undefined) return refusal(nobody)
     const { part, one } = first
     const isOver = leftMs <= 0
@@ -152,7 +152,7 @@ async function readLogs(
 }
 
 /** Sends its part to each set at once, and gives the first answer. Undefined: the caller waits no longer. */
-function firstOf(
+function askFirst(
   operation: GetLog,
   parts: readonly SetPart[],
   options: CallOptions,
@@ -186,7 +186,7 @@ function over(
   { answer, positions }: Answered,
 ): Answered {
   const items = [...pages]
-  const found = outcomesOf(answer, logItems, places.length)
+  const found = readOutcomes(answer, logItems, places.length)
   for (const [nth, page] of found.entries()) items[present(places[nth], noPlace)] = page
   return { answer: { kind: 'log', items }, positions: [...looked.positions, ...positions] }
 }
@@ -195,12 +195,12 @@ function isNews(page: Outcome<StoredLogPage>): boolean {
   return page.kind === 'problem' || page.value.cells.length > 0
 }
 
-function optionsOf(options: CallOptions, { places }: SetPart): CallOptions {
+function pickOptions(options: CallOptions, { places }: SetPart): CallOptions {
   const { intents } = options
   if (intents === undefined) return options
   const sequences = pick(intents.sequences, places)
   return { ...options, intents: { ...intents, sequences } }
 }
 
-const nobody: Problem = problemOf(gone())
+const nobody: Problem = toProblem(gone())
 const noPlace = 'cells: an outcome is of a place'

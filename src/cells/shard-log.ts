@@ -25,8 +25,10 @@ export async function logPage(
 ): Promise<{ readonly page: StoredLogPage; readonly isWhole: boolean }> {
   const { of, rows } = view
   const after = place.kind === 'after' ? place.addedId : await before(view, place.timestamp)
-  const cellsOf = await scanLog(rows, of, after, limit)
-  const { cells, isWhole } = await fill(limit, share, (from, count) => cellsOf(from, from + count))
+  const readCells = await scanLog(rows, of, after, limit)
+  const { cells, isWhole } = await fill(limit, share, (from, count) =>
+    readCells(from, from + count),
+  )
   for (const [place, cell] of cells.entries()) await checkOrder(view, cell, cells[place - 1])
   const page = { shard: of.shard, cells, next: cells.at(-1)?.addedId ?? after }
   return { page, isWhole }

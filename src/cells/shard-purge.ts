@@ -23,7 +23,7 @@ import { AnswerRoom } from './answer-room.ts'
 import { getCells, removeCells, scanLog, type CellRow } from './cell-table.ts'
 import type { CellName, ShardName, StoredCell } from './cell.ts'
 import { isOverColumn, type NumberedIndex } from './index-definition.ts'
-import { indexRowsOf, putIndexRows } from './index-keep.ts'
+import { buildIndexRows, putIndexRows } from './index-maintenance.ts'
 import { inWords } from './put.ts'
 import { fill, latestCell, readShard, type ShardView } from './shard-read.ts'
 
@@ -80,10 +80,10 @@ async function lookAt(
   view: ShardView,
   task: PurgeTask,
 ): Promise<{ readonly doomed: readonly Doomed[]; readonly next: number | undefined }> {
-  const cellsOf = await scanLog(view.rows, view.of, task.after, task.limit)
+  const readCells = await scanLog(view.rows, view.of, task.after, task.limit)
   const share = new AnswerRoom().share()
   const { cells: found } = await fill(task.limit, share, (from, count) =>
-    cellsOf(from, from + count),
+    readCells(from, from + count),
   )
   const old = found.filter(({ createdAt }) => createdAt < task.before)
   const doomed: Doomed[] = []
@@ -110,10 +110,10 @@ async function remove(
     of,
     doomed.map(({ cell }) => cell),
   )
-  const later = await latersOf(tx, of, doomed)
+  const later = await findLaters(tx, of, doomed)
   const still = doomed.flatMap(({ cell, later: name }, i) => {
     const row = rows[i]
-    const isKept = name !== undefined && !later.has(nameOf(name))
+    const isKept = name !== undefined && !later.has(formatName(name))
     return row === undefined || isKept ? [] : [checked(cell, row)]
   })
   for (const { createdAt, column: own } of still) {
@@ -146,7 +146,7 @@ async function keepIndexes(
   for (const [rowKey, columns] of columnsByRow) {
     const concerned = indexes.filter((one) => columns.some((column) => isOverColumn(one, column)))
     if (concerned.length === 0) continue
-    await putIndexRows(tx, of, rowKey, await indexRowsOf(tx, of, rowKey, concerned))
+    await putIndexRows(tx, of, rowKey, await buildIndexRows(tx, of, rowKey, concerned))
   }
 }
 
@@ -156,13 +156,15 @@ function checked(cell: StoredCell, row: CellRow): StoredCell {
 }
 
 /** The later cells that are still there, each read once. */
-async function latersOf(
+async function findLaters(
   tx: GroupTransaction,
   of: ShardName,
   doomed: readonly Doomed[],
 ): Promise<ReadonlySet<string>> {
   const names = new Map(
-    doomed.flatMap(({ later }) => (later === undefined ? [] : [[nameOf(later), later] as const])),
+    doomed.flatMap(({ later }) =>
+      later === undefined ? [] : [[formatName(later), later] as const],
+    ),
   )
   const rows = await getCells(tx, of, [...names.values()])
   return new Set([...names.keys()].filter((_, i) => rows[i] !== undefined))
@@ -170,9 +172,9 @@ async function latersOf(
 
 function latestName(doomed: readonly Doomed[], cell: StoredCell): string {
   const { later } = doomed.find((one) => one.cell === cell) ?? {}
-  return later === undefined ? '' : nameOf(later)
+  return later === undefined ? '' : formatName(later)
 }
 
-function nameOf({ rowKey, column, refKey }: CellName): string {
+function formatName({ rowKey, column, refKey }: CellName): string {
   return `${rowKey}/${column}/${refKey}`
 }

@@ -17,7 +17,7 @@ import { AnswerRoom, type AnswerShare } from './answer-room.ts'
 import { columnWork, readRerunsMax } from './limits.ts'
 import type { CellName, ShardName, StoredCell } from './cell.ts'
 import { firstColumn, scanColumn, type CellRow } from './cell-table.ts'
-import { positionOf, type CellPage, type ReadFrom } from './operation.ts'
+import { findPosition, type CellPage, type ReadFrom } from './operation.ts'
 
 /** Rows of a shard as of a moment. */
 export interface ShardView {
@@ -43,7 +43,7 @@ export async function readShard<Value>(
   work: (view: ShardView) => Promise<Value>,
 ): Promise<ShardReadResult<Value>> {
   const level = read.level === 'snapshot' ? 'snapshot' : 'current'
-  const atLeast = positionOf(read.atLeast, of.shard) ?? 0
+  const atLeast = findPosition(read.atLeast, of.shard) ?? 0
   for (let rerun = 0; ; rerun++) {
     const timeoutMs = remainingOrTimeout(clock, deadlineMs)
     const options = { timeoutMs, atLeast }
@@ -121,7 +121,7 @@ export function fitting(
   })
 }
 
-export async function versionsOf(
+export async function readVersions(
   { of, rows }: ShardView,
   wanted: {
     readonly rowKey: string
@@ -149,7 +149,7 @@ export async function versionsOf(
 }
 
 /** Two scans a column: one finds it, one its latest cell. */
-export async function rowOf(
+export async function readRow(
   view: ShardView,
   wanted: { readonly rowKey: string; readonly from?: string; readonly limit: number },
   share: AnswerShare = new AnswerRoom().share(),

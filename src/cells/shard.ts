@@ -7,7 +7,7 @@ import { sha256Start } from '../base/bytes.ts'
 import type { GroupId } from '../base/ids.ts'
 import { uuidBytes, writeUuid } from '../base/uuid.ts'
 import type { ShardName } from './cell.ts'
-import { shardGroupOf } from './cell-table.ts'
+import { findShardGroup } from './cell-table.ts'
 
 export const shardCount = 4096
 
@@ -62,7 +62,7 @@ export class ByShard<Value> {
   }
 }
 
-const groups = new ByShard<GroupId>(shardGroupOf)
+const groups = new ByShard<GroupId>(findShardGroup)
 
 export function shardGroup(datastore: string, shard: number): GroupId {
   return groups.get(datastore, shard)

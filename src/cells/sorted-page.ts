@@ -27,7 +27,7 @@ interface Cursor {
 
 const rowKeyPattern = /^[0-9a-f-]{36}/
 
-export function orderOf({ place, reverse }: Sorting): (a: SortedEntry, b: SortedEntry) => number {
+export function makeOrder({ place, reverse }: Sorting): (a: SortedEntry, b: SortedEntry) => number {
   const order = (a: SortedEntry, b: SortedEntry): number =>
     compareValues(a.values[place] ?? null, b.values[place] ?? null) ||
     compareText(a.rowKey, b.rowKey)
@@ -35,7 +35,7 @@ export function orderOf({ place, reverse }: Sorting): (a: SortedEntry, b: Sorted
 }
 
 export function cursorAt(entry: SortedEntry, sorting: Sorting): string {
-  return `${entry.rowKey}${Buffer.from(sortOf(entry, sorting)).toString('base64url')}`
+  return `${entry.rowKey}${Buffer.from(encodeSort(entry, sorting)).toString('base64url')}`
 }
 
 /** How many of the sorted entries come before the page. Throws `invalid` for what is no cursor of such pages. */
@@ -45,9 +45,10 @@ export function startAt(
   sorting: Sorting,
 ): number {
   if (text === undefined) return 0
-  const cursor = cursorOf(text)
+  const cursor = parseCursor(text)
   const last = sorted.findIndex(
-    (entry) => entry.rowKey === cursor.rowKey && equalBytes(sortOf(entry, sorting), cursor.sort),
+    (entry) =>
+      entry.rowKey === cursor.rowKey && equalBytes(encodeSort(entry, sorting), cursor.sort),
   )
   if (last >= 0) return last + 1
   const next = sorted.findIndex((entry) => isBehind(entry, cursor, sorting))
@@ -55,15 +56,15 @@ export function startAt(
 }
 
 function isBehind(entry: SortedEntry, { rowKey, sort }: Cursor, sorting: Sorting): boolean {
-  const order = compareBytes(sortOf(entry, sorting), sort) || compareText(entry.rowKey, rowKey)
+  const order = compareBytes(encodeSort(entry, sorting), sort) || compareText(entry.rowKey, rowKey)
   return sorting.reverse ? order < 0 : order > 0
 }
 
-function sortOf({ values }: SortedEntry, { place, type }: Sorting): Uint8Array {
+function encodeSort({ values }: SortedEntry, { place, type }: Sorting): Uint8Array {
   return sortBytes(type, values[place] ?? null)
 }
 
-function cursorOf(text: string): Cursor {
+function parseCursor(text: string): Cursor {
   const [rowKey] = rowKeyPattern.exec(text) ?? []
   const sort = Buffer.from(text.slice(rowKey?.length), 'base64url')
   if (rowKey !== undefined && sort.length > 0) return { rowKey, sort }

@@ -5,7 +5,7 @@ import { version } from './version.ts'
 import type { Node } from '../node/compose.ts'
 import type { Fetch } from '../node/http-server.ts'
 
-export function apiOf(node: Node, requestBytesMax: number): Fetch {
+export function buildApi(node: Node, requestBytesMax: number): Fetch {
   const bodies = new BodyRoom(requestBytesMax)
   const { cells, admission, slices, bugs } = node
   return gatewayFetch({ cells, admission, slices, noteBug: bugs.note, version, bodies })

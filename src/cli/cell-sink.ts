@@ -1,6 +1,6 @@
 /** Cells of the loader on their way into a datastore, through the client library. */
 import type { StoreErrorCode } from '../base/errors.ts'
-import { errorOf, type Outcome } from '../base/problem.ts'
+import { toStoreError, type Outcome } from '../base/problem.ts'
 import type { Written } from '../cells/cell.ts'
 import type { Cells } from '../client/cells.ts'
 import type { CellSink } from './cells-load-run.ts'
@@ -36,18 +36,18 @@ export function cellSink(cells: Cells, { column, refKey }: SinkTarget): CellSink
   return {
     put: async (batch) => {
       const newCells = batch.map(({ rowKey, body }) => ({ rowKey, column, refKey, body }))
-      return (await cells.putMany(newCells)).map(answerOf)
+      return (await cells.putMany(newCells)).map(toPutAnswer)
     },
   }
 }
 
-function answerOf(outcome: Outcome<Written>): PutAnswer {
+function toPutAnswer(outcome: Outcome<Written>): PutAnswer {
   if (outcome.kind === 'ok') {
     const { buffered, created } = outcome.value
     if (buffered) return { kind: 'buffered' }
     return { kind: created ? 'created' : 'already-there' }
   }
   const { code, message } = outcome.problem
-  if (endsLoad[code]) return { kind: 'failed', error: errorOf(outcome.problem) }
+  if (endsLoad[code]) return { kind: 'failed', error: toStoreError(outcome.problem) }
   return { kind: 'rejected', reason: `${code}: ${message}` }
 }

@@ -10,7 +10,7 @@ import {
   type LoadReport,
   type Sink,
 } from './load-run.ts'
-import { rowKeyOf, type RowName } from './uuid-v5.ts'
+import { makeRowKey, type RowName } from './uuid-v5.ts'
 
 /** One cell on its way; the sink knows the datastore, the column and the ref key. */
 export interface LoadCell {
@@ -31,10 +31,10 @@ export function loadCells(options: CellLoadOptions, sink: CellSink): Promise<Loa
   const { dataset, keyField } = options
   // A body has the text of each field, so a cell stays equal to the same one loaded again.
   const asText = { ...options, blank: '' } as const
-  return loadRows(asText, (body, line) => cellOf(body, line, dataset, keyField), sink)
+  return loadRows(asText, (body, line) => buildCell(body, line, dataset, keyField), sink)
 }
 
-function cellOf(
+function buildCell(
   body: Json,
   line: number,
   dataset: string,
@@ -42,7 +42,7 @@ function cellOf(
 ): ItemResult<LoadCell> {
   const name = rowName(body, line, keyField)
   if (!name.ok) return name
-  return { ok: true, item: { rowKey: rowKeyOf(dataset, name.name), body } }
+  return { ok: true, item: { rowKey: makeRowKey(dataset, name.name), body } }
 }
 
 type NameResult =

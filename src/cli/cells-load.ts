@@ -4,7 +4,7 @@ import { datastoreProblem, nameProblem } from '../cells/cell.ts'
 import { cellSink } from './cell-sink.ts'
 import { loadCells } from './cells-load-run.ts'
 import { inputFile, oneColumnFlag, runLoad } from './load-command.ts'
-import { addCellFlags, countOf, datastoreOf, withClient } from './client.ts'
+import { addCellFlags, parseCount, readDatastore, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
 import type { Options } from './options.ts'
 
@@ -39,17 +39,17 @@ digits are rejected. Files are UTF-8, lines end with LF or CR LF, commas separat
 
 async function loadFile(path: string, options: Options): Promise<void> {
   const file = inputFile(path, options)
-  const refKey = countOf('--ref-key', options['refKey'], 0, Number.MAX_SAFE_INTEGER)
+  const refKey = parseCount('--ref-key', options['refKey'], 0, Number.MAX_SAFE_INTEGER)
   const { dataset, key } = options
   const target = { column: String(options['column']), refKey }
   // Else each line would be rejected for it.
-  const wrong = nameProblem(target) ?? datastoreProblem(datastoreOf(options))
+  const wrong = nameProblem(target) ?? datastoreProblem(readDatastore(options))
   if (wrong !== undefined) throw new CliError(wrong.message, exitUsage)
   await runLoad(file, options, (hooks) =>
     withClient(
       options,
       (client) => {
-        const sink = cellSink(client.cells(datastoreOf(options)), target)
+        const sink = cellSink(client.cells(readDatastore(options)), target)
         return loadCells(
           {
             ...file,

@@ -5,7 +5,7 @@ import type { Cells } from '../client/cells.ts'
 import type { PurgedPage, PurgeOptions } from '../client/options.ts'
 import { allShards } from '../cells/shard.ts'
 import { checkSignal } from '../txn/signalled.ts'
-import { addCellFlags, countOf, datastoreOf, timeOf, withClient } from './client.ts'
+import { addCellFlags, parseCount, readDatastore, parseTime, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { interruptible } from './interruptible.ts'
 import { counted, print, printJson, say } from './output.ts'
@@ -24,13 +24,13 @@ export function addPurgeCommand(cells: Command): void {
 }
 
 async function purgeCells(options: Options): Promise<void> {
-  const before = timeOf('--before', String(options['before']))
+  const before = parseTime('--before', String(options['before']))
   const { shard, column } = options
   const keepLatest = options['allVersions'] !== true
-  const shards = shard === undefined ? undefined : [countOf('--shard', shard, 0, shardCount - 1)]
+  const shards = shard === undefined ? undefined : [parseCount('--shard', shard, 0, shardCount - 1)]
   const what = keepLatest ? 'superseded cells' : 'all cells'
   const of = typeof column === 'string' ? ` of column ${column}` : ''
-  const where = `datastore ${datastoreOf(options)}${shards === undefined ? '' : `, shard ${shards[0]}`}`
+  const where = `datastore ${readDatastore(options)}${shards === undefined ? '' : `, shard ${shards[0]}`}`
   if (options['yes'] !== true) {
     const text = `this removes ${what}${of} of ${where} that were added before ${String(options['before'])}, for good; add --yes to do it`
     throw new CliError(text, exitUsage)
@@ -50,7 +50,7 @@ async function purgeCells(options: Options): Promise<void> {
   }
   await interruptible(work, (signal) =>
     withClient(options, (client) =>
-      purgeShards(client.cells(datastoreOf(options)), { shards, asked, signal, tell }),
+      purgeShards(client.cells(readDatastore(options)), { shards, asked, signal, tell }),
     ),
   )
   if (!isJson) print(`purged ${total} cells`)

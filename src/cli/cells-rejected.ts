@@ -1,7 +1,7 @@
 /** `trilithon cells rejected`: buffered cells that their shards would not have. */
 import type { Command } from 'commander'
-import { isoOf } from '../base/datetime.ts'
-import { addCellFlags, datastoreOf, withClient } from './client.ts'
+import { formatIso } from '../base/datetime.ts'
+import { addCellFlags, readDatastore, withClient } from './client.ts'
 import { print, printJson, say } from './output.ts'
 import type { Options } from './options.ts'
 
@@ -14,10 +14,10 @@ export function addRejectedCommand(cells: Command): void {
 async function listRejected(options: Options): Promise<void> {
   const count = await withClient(options, async (client) => {
     let sum = 0
-    for await (const cell of client.rejected(datastoreOf(options))) {
+    for await (const cell of client.rejected(readDatastore(options))) {
       sum += 1
       const { rowKey, column, refKey, bufferedAt, reason, body } = cell
-      const at = isoOf(bufferedAt)
+      const at = formatIso(bufferedAt)
       if (options['json'] === true) printJson({ ...cell, bufferedAt: at })
       else {
         print(`${rowKey} ${column} ${refKey}, buffered ${at}: ${reason.code}, ${reason.message}`)

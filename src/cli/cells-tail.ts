@@ -4,7 +4,7 @@ import { StoreError } from '../base/errors.ts'
 import type { Cell } from '../cells/cell.ts'
 import { allShards, shardCount } from '../cells/shard.ts'
 import type { Cells } from '../client/cells.ts'
-import { addCellFlags, countOf, datastoreOf, timeOf, withClient } from './client.ts'
+import { addCellFlags, parseCount, readDatastore, parseTime, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { printJson, timed } from './output.ts'
 import type { Options } from './options.ts'
@@ -35,13 +35,13 @@ interface Wanted {
 }
 
 async function tailCells(options: Options, command: Command): Promise<void> {
-  const wanted = wantedOf(options)
+  const wanted = parseWanted(options)
   if (options['follow'] !== false && command.getOptionValueSource('read') === 'cli') {
     throw new CliError('--read goes with --no-follow', exitUsage)
   }
   await withClient(options, async (client) => {
-    const cells = client.cells(datastoreOf(options))
-    if (options['follow'] === false) return printPresent(cells, wanted, levelOf(options))
+    const cells = client.cells(readDatastore(options))
+    if (options['follow'] === false) return printPresent(cells, wanted, parseLevel(options))
     const { shards, after, since } = wanted
     const [shard = 0] = shards
     const places = after === undefined ? {} : { after: new Map([[shard, after]]) }
@@ -50,9 +50,9 @@ async function tailCells(options: Options, command: Command): Promise<void> {
   })
 }
 
-function wantedOf(options: Options): Wanted {
+function parseWanted(options: Options): Wanted {
   const { shard, after, since } = options
-  const shards = shard === undefined ? allShards : [countOf('--shard', shard, 0, shardCount - 1)]
+  const shards = shard === undefined ? allShards : [parseCount('--shard', shard, 0, shardCount - 1)]
   if (after !== undefined && shard === undefined) {
     throw new CliError('--after wants --shard: added ids count within a shard', exitUsage)
   }
@@ -62,14 +62,14 @@ function wantedOf(options: Options): Wanted {
   const max = Number.MAX_SAFE_INTEGER
   return {
     shards,
-    after: after === undefined ? undefined : countOf('--after', after, 0, max),
-    since: since === undefined ? undefined : timeOf('--since', String(since)),
+    after: after === undefined ? undefined : parseCount('--after', after, 0, max),
+    since: since === undefined ? undefined : parseTime('--since', String(since)),
   }
 }
 
 type ReadLevel = 'current' | 'snapshot'
 
-function levelOf(options: Options): ReadLevel {
+function parseLevel(options: Options): ReadLevel {
   return options['read'] === 'snapshot' ? 'snapshot' : 'current'
 }
 

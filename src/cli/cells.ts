@@ -4,12 +4,12 @@ import type { Cell } from '../cells/cell.ts'
 import { parseJsonText } from '../base/json-text.ts'
 import type { Cells } from '../client/cells.ts'
 import type { ReadOptions } from '../client/options.ts'
-import { isoOf } from '../base/datetime.ts'
+import { formatIso } from '../base/datetime.ts'
 import { addLoadCommand } from './cells-load.ts'
 import { addPurgeCommand } from './cells-purge.ts'
 import { addRejectedCommand } from './cells-rejected.ts'
 import { addTailCommand } from './cells-tail.ts'
-import { addCellFlags, countOf, datastoreOf, withClient } from './client.ts'
+import { addCellFlags, parseCount, readDatastore, withClient } from './client.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
 import { readInput } from './input-file.ts'
 import { print, printJson, say, styled, timed } from './output.ts'
@@ -45,11 +45,12 @@ async function getCell(
   refKeyText: string | undefined,
   options: Options,
 ): Promise<void> {
-  const refKey = refKeyText === undefined ? undefined : countOf('REFKEY', refKeyText, 0, refKeyMax)
+  const refKey =
+    refKeyText === undefined ? undefined : parseCount('REFKEY', refKeyText, 0, refKeyMax)
   await withClient(options, async (client) => {
-    const cells = client.cells(datastoreOf(options))
-    if (refKey === undefined) return printAll(versionsOf(cells, row, column, options), options)
-    const cell = await cells.get({ rowKey: row, column, refKey }, readOf(options))
+    const cells = client.cells(readDatastore(options))
+    if (refKey === undefined) return printAll(readVersions(cells, row, column, options), options)
+    const cell = await cells.get({ rowKey: row, column, refKey }, parseRead(options))
     if (cell === undefined) throw absent(`no cell ${row} ${column} ${refKey}`)
     return printCell(cell, options)
   })
@@ -57,9 +58,9 @@ async function getCell(
 
 async function getLatest(row: string, column: string | undefined, options: Options): Promise<void> {
   await withClient(options, async (client) => {
-    const cells = client.cells(datastoreOf(options))
-    if (column === undefined) return printAll(columnsOf(cells, row, options), options)
-    const cell = await cells.get({ rowKey: row, column }, readOf(options))
+    const cells = client.cells(readDatastore(options))
+    if (column === undefined) return printAll(readColumns(cells, row, options), options)
+    const cell = await cells.get({ rowKey: row, column }, parseRead(options))
     if (cell === undefined) throw absent(`no cell ${row} ${column}`)
     return printCell(cell, options)
   })
@@ -72,13 +73,13 @@ async function putCell(
   bodyText: string,
   options: Options,
 ): Promise<void> {
-  const refKey = countOf('REFKEY', refKeyText, 0, refKeyMax)
+  const refKey = parseCount('REFKEY', refKeyText, 0, refKeyMax)
   const text = bodyText === '-' ? await readInput('-') : bodyText
   const parsed = parseJsonText(text)
   if (!parsed.ok) throw new CliError(`the body is refused: ${parsed.reason}`, exitUsage)
   const cell = { rowKey: row, column, refKey, body: parsed.value }
   const written = await withClient(options, (client) =>
-    client.cells(datastoreOf(options)).put(cell),
+    client.cells(readDatastore(options)).put(cell),
   )
   const isJson = options['json'] === true
   if (written.buffered) {
@@ -90,7 +91,7 @@ async function putCell(
   print(`${created ? 'created' : 'already there'}: shard ${shard}, added id ${addedId}`)
 }
 
-function readOf(options: Options): ReadOptions {
+function parseRead(options: Options): ReadOptions {
   return { read: options['read'] === 'snapshot' ? 'snapshot' : 'current' }
 }
 
@@ -98,7 +99,7 @@ function absent(message: string): CliError {
   return new CliError(message, exitFailure)
 }
 
-async function* versionsOf(
+async function* readVersions(
   cells: Cells,
   row: string,
   column: string,
@@ -106,17 +107,20 @@ async function* versionsOf(
 ): AsyncGenerator<Cell> {
   let from = 0
   for (;;) {
-    const page = await cells.versions(row, column, { ...readOf(options), cursor: from })
+    const page = await cells.versions(row, column, { ...parseRead(options), cursor: from })
     yield* page.items
     if (page.cursor === undefined) return
     from = page.cursor
   }
 }
 
-async function* columnsOf(cells: Cells, row: string, options: Options): AsyncGenerator<Cell> {
+async function* readColumns(cells: Cells, row: string, options: Options): AsyncGenerator<Cell> {
   let from: string | undefined
   do {
-    const page = await cells.latestAll(row, { ...readOf(options), ...(from && { cursor: from }) })
+    const page = await cells.latestAll(row, {
+      ...parseRead(options),
+      ...(from && { cursor: from }),
+    })
     yield* page.items
     from = page.cursor
   } while (from !== undefined)
@@ -136,6 +140,6 @@ async function printAll(cells: AsyncIterable<Cell>, options: Options): Promise<v
 function printCell(cell: Cell, options: Options): void {
   if (options['json'] === true) return printJson(timed(cell))
   const { column, refKey, addedId, createdAt } = cell
-  say(styled('dim', `${column} ${refKey}, added id ${addedId}, ${isoOf(createdAt)}`))
+  say(styled('dim', `${column} ${refKey}, added id ${addedId}, ${formatIso(createdAt)}`))
   print(JSON.stringify(cell.body))
 }

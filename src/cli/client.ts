@@ -1,13 +1,13 @@
 /** A client made from a command's flags, given to `use` and closed whatever happens. */
 import type { Command } from 'commander'
-import { timestampOf } from '../base/datetime.ts'
+import { parseTimestamp } from '../base/datetime.ts'
 import { callTimeoutMsMax } from '../txn/limits.ts'
 import type { ClientLimits } from '../client/client-limits.ts'
 import type { Client } from '../client/client.ts'
 import { dial } from '../client/connect.ts'
 import { CliError, exitUsage } from './exit.ts'
 import type { Options } from './options.ts'
-import { addUrlFlag, secretOf, urlsOf } from './url-flags.ts'
+import { addUrlFlag, readSecret, parseUrls } from './url-flags.ts'
 
 /** Flags of every command that speaks to a cluster's cells. */
 export function addCellFlags(command: Command, timeoutSeconds = 10): Command {
@@ -34,9 +34,10 @@ export async function withClient<T>(
   use: (client: Client) => Promise<T>,
   limits: Partial<ClientLimits> = {},
 ): Promise<T> {
-  const secret = await secretOf(options)
-  const timeoutMs = 1000 * numberOf('--timeout', options['timeout'], 0.001, callTimeoutMsMax / 1000)
-  const nodes = urlsOf(options)
+  const secret = await readSecret(options)
+  const timeoutMs =
+    1000 * parseNumber('--timeout', options['timeout'], 0.001, callTimeoutMsMax / 1000)
+  const nodes = parseUrls(options)
   const client = dial(
     { endpoints: nodes, ...(secret !== undefined && { secret }), timeoutMs },
     limits,
@@ -48,12 +49,12 @@ export async function withClient<T>(
   }
 }
 
-export function datastoreOf(options: Options): string {
+export function readDatastore(options: Options): string {
   return String(options['datastore'])
 }
 
 /** A number from a flag or argument, in digits (`0x10`, `1e3` and `+7` are none), or a usage error that names it. */
-export function numberOf(name: string, text: unknown, min: number, max: number): number {
+export function parseNumber(name: string, text: unknown, min: number, max: number): number {
   const isPlain = typeof text === 'string' && /^-?\d+(?:\.\d+)?$/.test(text)
   const value = isPlain ? Number(text) : Number.NaN
   if (value >= min && value <= max) return value
@@ -63,16 +64,16 @@ export function numberOf(name: string, text: unknown, min: number, max: number):
   )
 }
 
-/** As `numberOf`, a whole one. */
-export function countOf(name: string, text: unknown, min: number, max: number): number {
-  const value = numberOf(name, text, min, max)
+/** As `parseNumber`, a whole one. */
+export function parseCount(name: string, text: unknown, min: number, max: number): number {
+  const value = parseNumber(name, text, min, max)
   if (Number.isInteger(value) && /^\d+$/.test(String(text))) return value
   throw new CliError(`${name} wants a whole number, not "${String(text)}"`, exitUsage)
 }
 
 /** Microseconds since 1970 from a flag that is a time in words, or a usage error. Logs have times of after 1970. */
-export function timeOf(flag: string, text: string): number {
-  const timestamp = timestampOf(text)
+export function parseTime(flag: string, text: string): number {
+  const timestamp = parseTimestamp(text)
   if (timestamp !== undefined) return timestamp
   const message = `${flag}: "${text}" is no time from 1970 to 2255 such as 2026-01-31T12:00:00Z`
   throw new CliError(message, exitUsage)

@@ -13,7 +13,7 @@ export function addCompletionCommand(program: Command): void {
 
 /** One `case` a command: its words are what may follow. */
 function completionScript(program: Command, isZsh: boolean): string {
-  const cases = commandsOf(program, []).map(({ path, words }) => {
+  const cases = listCommands(program, []).map(({ path, words }) => {
     return `    '${path.join(' ')}') words='${words.join(' ')}' ;;`
   })
   return [
@@ -38,10 +38,10 @@ interface CompletedCommand {
   readonly words: readonly string[]
 }
 
-function commandsOf(command: Command, path: readonly string[]): readonly CompletedCommand[] {
+function listCommands(command: Command, path: readonly string[]): readonly CompletedCommand[] {
   const flags = command.options.filter(({ hidden }) => !hidden).map(({ long }) => long ?? '')
   const names = command.commands.map((sub) => sub.name())
   const here = { path, words: [...names, ...flags, '--help'] }
-  const below = command.commands.flatMap((sub) => commandsOf(sub, [...path, sub.name()]))
+  const below = command.commands.flatMap((sub) => listCommands(sub, [...path, sub.name()]))
   return [here, ...below]
 }

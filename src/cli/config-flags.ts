@@ -3,7 +3,7 @@ import { Option, type Command } from 'commander'
 import { allSettings, buildConfig } from '../config/config.ts'
 import type { ConfigSources } from '../config/gather.ts'
 import { loadConfig, type BuildResult, type FileNames, type LoadResult } from '../config/load.ts'
-import { flagOf, type Setting } from '../config/settings.ts'
+import { nameFlag, type Setting } from '../config/settings.ts'
 import type { NodeConfig } from '../config/node-config.ts'
 import { CliError, exitUsage } from './exit.ts'
 import type { Options } from './options.ts'
@@ -24,32 +24,32 @@ export function addConfigFlags(
   { settings }: { readonly settings: readonly Setting[] } = nodeConfigured,
 ): Command {
   command.option('--config <FILE>', 'configuration file (YAML)')
-  for (const setting of settings) command.addOption(optionOf(setting))
+  for (const setting of settings) command.addOption(buildOption(setting))
   const limit = settings.find(({ name }) => name.startsWith('limits.'))
   const more =
     limit === undefined
       ? ''
-      : `Every limit has a flag too, such as ${flagOf(limit.name)}: see "trilithon config print".\n`
+      : `Every limit has a flag too, such as ${nameFlag(limit.name)}: see "trilithon config print".\n`
   return command.addHelpText(
     'after',
     `\n${more}A flag wins over the environment (TRILITHON_LISTEN …), which wins over the file.`,
   )
 }
 
-function optionOf({ name, argument, what, fallback }: Setting): Option {
+function buildOption({ name, argument, what, fallback }: Setting): Option {
   const isSwitch = name === 'insecure'
   const hasDefault = fallback !== undefined && !isSwitch
   const text = hasDefault ? `${what} (default: ${fallback})` : what
-  const option = new Option(isSwitch ? flagOf(name) : `${flagOf(name)} <${argument}>`, text)
+  const option = new Option(isSwitch ? nameFlag(name) : `${nameFlag(name)} <${argument}>`, text)
   return name.startsWith('limits.') ? option.hideHelp() : option
 }
 
 /** The configuration of a node, or a CliError with every problem on a line of its own. */
-export function configOf(options: Options): Promise<Loaded<NodeConfig>> {
+export function loadNodeConfig(options: Options): Promise<Loaded<NodeConfig>> {
   return configured(options, nodeConfigured)
 }
 
-/** As `configOf`, for any process. */
+/** As `loadNodeConfig`, for any process. */
 export async function configured<Config extends FileNames>(
   options: Options,
   what: Configured<Config>,
@@ -69,7 +69,7 @@ export function loadedFrom<Config extends FileNames>(
   const file = typeof options['config'] === 'string' ? options['config'] : undefined
   const flags = new Map<string, string>()
   for (const setting of settings) {
-    const value = options[optionOf(setting).attributeName()]
+    const value = options[buildOption(setting).attributeName()]
     if (value !== undefined) flags.set(setting.name, String(value))
   }
   const sources = { file, environment: process.env, flags, workingFolder: process.cwd() }

@@ -6,7 +6,7 @@ import { gatewayConfigured } from '../gateway/gateway-config.ts'
 import type { FileNames, PlacedWarning } from '../config/load.ts'
 import {
   addConfigFlags,
-  configOf,
+  loadNodeConfig,
   configured,
   loadedFrom,
   nodeConfigured,
@@ -39,7 +39,7 @@ export function addConfigCommand(program: Command): void {
 }
 
 async function printConfig(options: Options): Promise<void> {
-  printSettings((await configOf(options)).settings, options)
+  printSettings((await loadNodeConfig(options)).settings, options)
 }
 
 async function printGatewayConfig(options: Options): Promise<void> {
@@ -61,7 +61,7 @@ function printSettings(settings: readonly EffectiveSetting[], options: Options):
 
 async function validateConfig(options: Options): Promise<void> {
   if (await isRefusedAsJson(options, nodeConfigured)) return
-  const { config, warnings } = await configOf(options)
+  const { config, warnings } = await loadNodeConfig(options)
   const { cluster, node, nodes } = config
   if (options['json'] === true) return printJson({ ok: true, cluster, node, nodes, warnings })
   sayWarnings(warnings)

@@ -11,7 +11,7 @@ import { defaultLimits } from '../base/limits.ts'
 import { mainSet } from '../config/values.ts'
 import type { NodeConfig } from '../config/node-config.ts'
 import { Daemon } from '../node/daemon.ts'
-import { apiOf } from './api.ts'
+import { buildApi } from './api.ts'
 import { CliError, exitFailure } from './exit.ts'
 import { StoreError } from '../base/errors.ts'
 import { version } from './version.ts'
@@ -66,11 +66,11 @@ export class DemoCluster {
     const files = openFilesMax()
     try {
       const daemon = await Daemon.start({
-        config: this.#configOf(id),
+        config: this.#buildConfig(id),
         files: { secret: undefined, peerSecret: this.#peerSecret, tls: undefined },
         logger: this.#logger.child({ node: id }),
         version,
-        gateway: apiOf,
+        gateway: buildApi,
         portFlag: '--port (npm start -- --port 4710)',
         ...(files !== undefined && { openFilesMax: Math.floor(files / nodeNames.length) }),
       })
@@ -106,7 +106,7 @@ export class DemoCluster {
     this.#daemons.clear()
   }
 
-  #configOf(id: NodeId): NodeConfig {
+  #buildConfig(id: NodeId): NodeConfig {
     const url = this.nodes.find((node) => node.id === id)?.url ?? ''
     return {
       cluster: clusterId('demo'),

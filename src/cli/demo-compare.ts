@@ -2,8 +2,8 @@
  * Do the replicas agree? The demonstration reads each one alone, without the others (`read=snapshot`), for
  * every cell that was written and for the log of every shard.
  */
-import { bufferOf, sha256 } from '../base/bytes.ts'
-import { chunksOf, mapConcurrently } from '../base/concurrency.ts'
+import { asBuffer, sha256 } from '../base/bytes.ts'
+import { splitIntoChunks, mapConcurrently } from '../base/concurrency.ts'
 import { canonicalJson, type Json } from '../cells/body.ts'
 import { allShards } from '../cells/shard.ts'
 import type { Cells } from '../client/cells.ts'
@@ -44,13 +44,17 @@ export async function countFound(
 ): Promise<number> {
   const rowKeys = [...expected.keys()]
   let found = 0
-  await mapConcurrently(chunksOf(rowKeys, cellsPerRequest), requestsInFlight, async (some) => {
-    const items = some.map((rowKey) => ({ rowKey, column, refKey: 0 }))
-    for (const outcome of await cells.getMany(items, { read: 'snapshot' })) {
-      const cell = outcome.kind === 'ok' ? outcome.value : undefined
-      if (cell !== undefined && bodyHash(cell.body) === expected.get(cell.rowKey)) found += 1
-    }
-  })
+  await mapConcurrently(
+    splitIntoChunks(rowKeys, cellsPerRequest),
+    requestsInFlight,
+    async (some) => {
+      const items = some.map((rowKey) => ({ rowKey, column, refKey: 0 }))
+      for (const outcome of await cells.getMany(items, { read: 'snapshot' })) {
+        const cell = outcome.kind === 'ok' ? outcome.value : undefined
+        if (cell !== undefined && bodyHash(cell.body) === expected.get(cell.rowKey)) found += 1
+      }
+    },
+  )
   return found
 }
 
@@ -72,7 +76,7 @@ export async function digestLogs(cells: Cells): Promise<LogDigest> {
     found.add(shard)
     parts.push([shard, addedId, createdAt, rowKey, column, refKey, bodyHash(body)].join(' '))
   }
-  const hash = bufferOf(sha256(parts.join('\n'))).toString('hex', 0, 8)
+  const hash = asBuffer(sha256(parts.join('\n'))).toString('hex', 0, 8)
   return { cells: parts.length, shards: found.size, hash }
 }
 
@@ -86,14 +90,18 @@ export async function putAll(
   readonly slowestMs: number
 }> {
   const counts = { created: 0, alreadyThere: 0, slowestMs: 0 }
-  await mapConcurrently(chunksOf(cells, cellsPerRequest), requestsInFlight, async (batch) => {
-    const startedMs = performance.now()
-    for (const answer of await sink.put(batch)) {
-      if (answer.kind === 'failed') throw answer.error
-      if (answer.kind === 'created') counts.created += 1
-      if (answer.kind === 'already-there') counts.alreadyThere += 1
-    }
-    counts.slowestMs = Math.max(counts.slowestMs, performance.now() - startedMs)
-  })
+  await mapConcurrently(
+    splitIntoChunks(cells, cellsPerRequest),
+    requestsInFlight,
+    async (batch) => {
+      const startedMs = performance.now()
+      for (const answer of await sink.put(batch)) {
+        if (answer.kind === 'failed') throw answer.error
+        if (answer.kind === 'created') counts.created += 1
+        if (answer.kind === 'already-there') counts.alreadyThere += 1
+      }
+      counts.slowestMs = Math.max(counts.slowestMs, performance.now() - startedMs)
+    },
+  )
   return counts
 }

@@ -5,7 +5,7 @@
 import { uniformInt } from 'pure-rand/distribution/uniformInt'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
 import type { LoadCell } from './cells-load-run.ts'
-import { rowKeyOf } from './uuid-v5.ts'
+import { makeRowKey } from './uuid-v5.ts'
 
 const cities = [
   { name: 'New York', latitude: 40.75, longitude: -73.98, currency: 'USD' },
@@ -48,7 +48,7 @@ export function sampleTrip(seed: number, number: number): LoadCell {
     kilometres,
     fare: { currency: city.currency, amount: round(3 + kilometres * 1.7 + minutes * 0.3, 2) },
   }
-  return { rowKey: rowKeyOf(`demo-${seed}`, { kind: 'key', key: String(number) }), body }
+  return { rowKey: makeRowKey(`demo-${seed}`, { kind: 'key', key: String(number) }), body }
 }
 
 function round(value: number, places: number): number {

@@ -12,7 +12,7 @@ import { connect } from '../client/connect.ts'
 import { cellSink } from './cell-sink.ts'
 import { inputFile, type InputFile } from './load-command.ts'
 import { loadCells, type CellSink } from './cells-load-run.ts'
-import { countOf } from './client.ts'
+import { parseCount } from './client.ts'
 import { DemoCluster } from './demo-cluster.ts'
 import {
   countFound,
@@ -71,9 +71,9 @@ type Tell = (step: string, text: string, figures: Readonly<Record<string, unknow
 
 async function demo(options: Options): Promise<void> {
   const data = resolve(String(options['data']))
-  const port = countOf('--port', options['port'], 1, 65_533)
-  const trips = countOf('--trips', options['trips'], 1, 1_000_000)
-  const seed = countOf('--seed', options['seed'], 0, 1_000_000)
+  const port = parseCount('--port', options['port'], 1, 65_533)
+  const trips = parseCount('--trips', options['trips'], 1, 1_000_000)
+  const seed = parseCount('--seed', options['seed'], 0, 1_000_000)
   const file = typeof options['file'] === 'string' ? inputFile(options['file']) : undefined
   const tell = teller(options['json'] === true)
   const startedMs = performance.now()

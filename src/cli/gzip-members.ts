@@ -23,7 +23,7 @@ const headerBytesMax: number = 64 * 1024
 const lengthModulus = 2 ** 32
 
 /** Reads all of the file. Rejects when it cannot be read, or is no .gz at all. */
-export async function soundPartOf(path: string): Promise<SoundPart> {
+export async function measureSoundPart(path: string): Promise<SoundPart> {
   const file = await open(path, 'r')
   try {
     const { size } = await file.stat()

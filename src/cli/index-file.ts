@@ -5,7 +5,7 @@ import {
   type DefinitionProblem,
   type IndexDefinition,
 } from '../cells/index-definition.ts'
-import { yamlOf, type YamlMistake } from '../config/yaml-text.ts'
+import { readYaml, type YamlMistake } from '../config/yaml-text.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { readInput } from './input-file.ts'
 import { say } from './output.ts'
@@ -29,17 +29,17 @@ export interface Mistake {
 export function indexOfText(
   text: string,
 ): { readonly definition: IndexDefinition } | { readonly mistakes: readonly Mistake[] } {
-  const yaml = yamlOf(text)
+  const yaml = readYaml(text)
   if (!yaml.ok) {
     const told = ({ text: message, ...place }: YamlMistake): Mistake => ({ ...place, message })
     return { mistakes: yaml.mistakes.map(told) }
   }
-  const { document, placeOf } = yaml
+  const { document, findPlace } = yaml
   const value: unknown = document.toJS()
   const checked = checkDefinition(value)
   if (checked.ok) return { definition: checked.definition }
   /** The nearest thing on the way to it that is there. */
-  const offsetOf = ({ at }: DefinitionProblem): number => {
+  const findOffset = ({ at }: DefinitionProblem): number => {
     for (let length = at.length; length > 0; length--) {
       const node: unknown = document.getIn(at.slice(0, length), true)
       if (isNode(node)) return node.range?.[0] ?? 0
@@ -47,6 +47,9 @@ export function indexOfText(
     return document.contents?.range?.[0] ?? 0
   }
   return {
-    mistakes: checked.problems.map((one) => ({ ...placeOf(offsetOf(one)), message: one.message })),
+    mistakes: checked.problems.map((one) => ({
+      ...findPlace(findOffset(one)),
+      message: one.message,
+    })),
   }
 }

@@ -9,10 +9,10 @@ import type { IndexState } from '../indexes/state.ts'
 import { filtersOfGiven, type IndexWhere } from '../client/filters.ts'
 import { columnListProblem, nameListProblem } from '../gateway/name-lists.ts'
 import { parseJsonText } from '../base/json-text.ts'
-import { addClusterFlags, countOf, withClient } from './client.ts'
+import { addClusterFlags, parseCount, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { readIndexFile } from './index-file.ts'
-import { addPlaceFlags, addUpkeepCommands, placeOf } from './index-upkeep.ts'
+import { addPlaceFlags, addMaintenanceCommands, parsePlace } from './index-maintenance.ts'
 import { print, printJson } from './output.ts'
 import type { Options } from './options.ts'
 
@@ -24,7 +24,7 @@ export function addIndexCommand(program: Command): void {
   addPlaceFlags(index.command('status').argument('[NAME]', 'the index; all without it'))
     .description('print the state of indexes, and how far behind the relay of a node is')
     .action(status)
-  addUpkeepCommands(index)
+  addMaintenanceCommands(index)
   addClusterFlags(index.command('apply').argument('<FILE>', 'YAML that defines it; - reads stdin'))
     .description('give a datastore an index over its cells; build fills it')
     .action(apply)
@@ -47,7 +47,7 @@ export function addIndexCommand(program: Command): void {
 /** Of a damaged index no other state matters, but that it is being dropped. */
 type State = IndexState | 'damaged'
 
-function stateOf({ state, isDamaged }: KnownIndex): State {
+function pickState({ state, isDamaged }: KnownIndex): State {
   return isDamaged && state !== 'dropping' ? 'damaged' : state
 }
 
@@ -58,7 +58,7 @@ interface Shown {
 }
 
 async function list(options: Options): Promise<void> {
-  const place = placeOf(options)
+  const place = parsePlace(options)
   await withClient(options, async (client) => {
     const shown = 'schema' in place ? await client.indexes(place.schema).list() : undefined
     const cells = 'datastore' in place ? await client.cells(place.datastore).indexes.list() : []
@@ -69,7 +69,7 @@ async function list(options: Options): Promise<void> {
       ...cells.map((known) => {
         const { name, fields } = known.definition
         const over = fields.map(({ column, field }) => `${column}.${field}`).join(', ')
-        return { name, state: stateOf(known), over }
+        return { name, state: pickState(known), over }
       }),
     ]
     if (options['json'] === true) return printJson(all)
@@ -78,13 +78,13 @@ async function list(options: Options): Promise<void> {
 }
 
 async function status(name: string | undefined, options: Options): Promise<void> {
-  const place = placeOf(options)
+  const place = parsePlace(options)
   await withClient(options, async (client) => {
     const states =
       'schema' in place
         ? (await client.indexes(place.schema).list()).map((one) => [one.name, one.state] as const)
         : (await client.cells(place.datastore).indexes.list()).map(
-            (known) => [known.definition.name, stateOf(known)] as const,
+            (known) => [known.definition.name, pickState(known)] as const,
           )
     const asked = states.filter(([one]) => name === undefined || one === name)
     if (name !== undefined && asked.length === 0) {
@@ -92,17 +92,17 @@ async function status(name: string | undefined, options: Options): Promise<void>
       throw new StoreError('not-found', `${where}: there is no index ${name}`)
     }
     const node = await client.status()
-    const relay = memberOf(node, 'indexes')
+    const relay = readMember(node, 'indexes')
     if (options['json'] === true) {
       const indexes = Object.fromEntries(asked)
-      return printJson({ indexes, node: memberOf(node, 'node'), relay })
+      return printJson({ indexes, node: readMember(node, 'node'), relay })
     }
     for (const [one, state] of asked) print(`${one}\t${state}`)
-    print(`relay of node ${JSON.stringify(memberOf(node, 'node'))}: ${JSON.stringify(relay)}`)
+    print(`relay of node ${JSON.stringify(readMember(node, 'node'))}: ${JSON.stringify(relay)}`)
   })
 }
 
-function memberOf(value: Json, name: string): Json {
+function readMember(value: Json, name: string): Json {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
   return Object.entries(value).find(([one]) => one === name)?.[1] ?? null
 }
@@ -120,11 +120,11 @@ async function apply(path: string, options: Options): Promise<void> {
 }
 
 async function query(name: string, options: Options): Promise<void> {
-  const left = { count: countOf('--limit', options['limit'], 1, Number.MAX_SAFE_INTEGER) }
-  const where = whereOf(String(options['where']))
+  const left = { count: parseCount('--limit', options['limit'], 1, Number.MAX_SAFE_INTEGER) }
+  const where = parseWhere(String(options['where']))
   const { order } = options
-  const select = listOf(options, 'select', nameListProblem)
-  const columns = listOf(options, 'columns', columnListProblem)
+  const select = parseList(options, 'select', nameListProblem)
+  const columns = parseList(options, 'columns', columnListProblem)
   await withClient(options, async (client) => {
     const index = client.cells(String(options['datastore'])).index(name)
     for (let cursor: string | undefined; left.count > 0;) {
@@ -146,21 +146,21 @@ async function query(name: string, options: Options): Promise<void> {
 }
 
 /** Names with commas between them; refused when they are not understood. */
-function listOf(
+function parseList(
   options: Options,
   name: 'select' | 'columns',
-  problemOf: (what: string, names: readonly string[]) => string | undefined,
+  findProblem: (what: string, names: readonly string[]) => string | undefined,
 ): readonly string[] | undefined {
   const given = options[name]
   if (typeof given !== 'string') return undefined
   const names = given.split(',')
-  const wrong = problemOf(`--${name}`, names)
+  const wrong = findProblem(`--${name}`, names)
   if (wrong !== undefined) throw new CliError(wrong, exitUsage)
   return names
 }
 
 /** Refuses a value that is no filter, before it asks a node. */
-function whereOf(text: string): IndexWhere {
+function parseWhere(text: string): IndexWhere {
   const parsed = parseJsonText(text)
   const value = parsed.ok ? parsed.value : undefined
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -31,7 +31,7 @@ export function refuseFirstLine(text: string): 'skip' | 'header' {
  * The names of the columns. `line` is where they begin. One name with a separator in it is mostly a file of other
  * separators, or of lines that are quoted as a whole: it is taken where it cannot be that, or `isOneColumn` says so.
  */
-export function headerOf(
+export function checkHeader(
   names: readonly string[],
   line: TextLine,
   isOneColumn: boolean = false,

@@ -9,7 +9,7 @@
 import { parse } from 'csv-parse/sync'
 import { lineBytesMax, type Line, type TextLine } from './load-lines.ts'
 import { counted } from './output.ts'
-import { headerOf, refuseFirstLine } from './load-csv-header.ts'
+import { checkHeader, refuseFirstLine } from './load-csv-header.ts'
 import { nulInside, rejected, secondMark, type Row, type RowParser } from './load-rows.ts'
 import { UnusableFile } from './unusable-file.ts'
 
@@ -90,7 +90,7 @@ export class CsvRows implements RowParser {
   #row(first: TextLine, fields: readonly Field[], chars: number): readonly Row[] {
     const header = this.#header
     if (header === undefined) {
-      this.#header = headerOf(
+      this.#header = checkHeader(
         fields.map((name) => name ?? ''),
         first,
         this.#isOneColumn,

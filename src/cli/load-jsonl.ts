@@ -13,7 +13,7 @@ export class JsonlRows implements RowParser {
   #hasBegun = false
 
   push(line: Line): readonly Row[] {
-    const row = this.#rowOf(line)
+    const row = this.#toRow(line)
     const rows = this.#held === undefined || row.kind === 'blank' ? [] : [this.#held]
     if (rows.length > 0) this.#held = undefined
     const isFirst = !this.#hasBegun && row.kind !== 'blank'
@@ -30,7 +30,7 @@ export class JsonlRows implements RowParser {
     throw new UnusableFile(`its only line is a list of objects; ${advice}`)
   }
 
-  #rowOf(line: Line): Row {
+  #toRow(line: Line): Row {
     if (line.kind === 'unreadable') return rejected(line.number, line.reason)
     const { text, number } = line
     if (text.trim() === '') return { kind: 'blank', line: number }
@@ -41,7 +41,7 @@ export class JsonlRows implements RowParser {
         `line ${number} begins a value that goes on in the lines below; ${advice}`,
       )
     }
-    return rejected(number, reasonOf(line, parsed.reason))
+    return rejected(number, pickReason(line, parsed.reason))
   }
 }
 
@@ -57,7 +57,7 @@ function goesOn(text: string): boolean {
   return depth > 0
 }
 
-function reasonOf({ text }: TextLine, reason: string): string {
+function pickReason({ text }: TextLine, reason: string): string {
   if (text.startsWith('\uFEFF')) return secondMark
   if (text.includes('\0')) return nulInside
   if (text.includes('\r')) return `${reason}; a CR stands alone in it: lines end with LF or CR LF`

@@ -6,7 +6,7 @@
 import { createReadStream } from 'node:fs'
 import { isUtf8 } from 'node:buffer'
 import { createGunzip } from 'node:zlib'
-import { soundPartOf } from './gzip-members.ts'
+import { measureSoundPart } from './gzip-members.ts'
 
 /** A line by its number in the file, from 1. */
 export type Line =
@@ -84,7 +84,7 @@ export async function* gunzipSound(
   path: string,
   chunks: AsyncIterable<Buffer>,
 ): AsyncGenerator<Buffer> {
-  const { through, damage } = await soundPartOf(path)
+  const { through, damage } = await measureSoundPart(path)
   if (through > 0 || damage === undefined) yield* gunzipChunks(first(through, chunks))
   if (damage !== undefined) throw new DamagedFile(damage)
 }
@@ -135,7 +135,7 @@ function lineCutter(): LineCutter {
   }
   function finish(): Line {
     number += 1
-    const line = lineOf(number, length, pieces)
+    const line = toLine(number, length, pieces)
     pieces = []
     length = 0
     return line
@@ -159,7 +159,7 @@ function lineCutter(): LineCutter {
   }
 }
 
-function lineOf(number: number, length: number, pieces: readonly Buffer[]): Line {
+function toLine(number: number, length: number, pieces: readonly Buffer[]): Line {
   if (length > lineBytesMax) {
     const reason = `the line has ${length} bytes; the most is ${lineBytesMax}`
     return { kind: 'unreadable', number, reason }

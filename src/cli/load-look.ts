@@ -4,9 +4,9 @@
  */
 import { DamagedFile, gunzipChunks, readChunks, splitLines } from './load-lines.ts'
 import { textOnly } from './load-form.ts'
-import { parserOf, type RowFile } from './load-run.ts'
+import { makeParser, type RowFile } from './load-run.ts'
 import type { Row } from './load-rows.ts'
-import { fieldAt, membersOf, type FieldSource, type Sources } from './row-sources.ts'
+import { fieldAt, readMembers, type FieldSource, type Sources } from './row-sources.ts'
 
 export interface Unfound {
   readonly property: string
@@ -33,7 +33,7 @@ export async function unfoundSources(
   try {
     for await (const row of rowsIn(file)) {
       if (signal.aborted) return []
-      const members = row.kind === 'row' ? membersOf(row.body) : undefined
+      const members = row.kind === 'row' ? readMembers(row.body) : undefined
       if (members === undefined) continue
       for (const name of Object.keys(members)) if (names.size < namesMax) names.add(name)
       for (const [property, source] of missing) {
@@ -52,7 +52,7 @@ export async function unfoundSources(
 }
 
 async function* rowsIn(file: RowFile): AsyncGenerator<Row> {
-  const parser = parserOf(file)
+  const parser = makeParser(file)
   const bytes = readChunks(file.path, () => undefined)
   for await (const lines of splitLines(textOnly(file.isGzip ? gunzipChunks(bytes) : bytes))) {
     for (const line of lines) yield* parser.push(line)

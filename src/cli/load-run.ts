@@ -95,7 +95,7 @@ const countOf = {
 /** Rejects when the file cannot be opened or has no usable header; else reports, however it ended. */
 export async function loadRows<Item>(
   options: LoadOptions,
-  itemOf: (body: Json, line: number) => ItemResult<Item>,
+  toItem: (body: Json, line: number) => ItemResult<Item>,
   sink: Sink<Item>,
 ): Promise<LoadReport> {
   const startedMs = options.monotonicMs()
@@ -112,7 +112,7 @@ export async function loadRows<Item>(
   const progress = (): void =>
     options.onProgress({
       bytesRead: state.bytesRead,
-      rowsDone: doneOf(counts),
+      rowsDone: countDone(counts),
     })
   const reject = (line: number, reason: string): void => {
     counts.rejected += 1
@@ -140,14 +140,14 @@ export async function loadRows<Item>(
     }
     counts.rows += 1
     if (row.kind === 'rejected') return reject(row.line, row.reason)
-    const result = itemOf(row.body, row.line)
+    const result = toItem(row.body, row.line)
     if (!result.ok) return reject(row.line, result.reason)
     return batches.add({ line: row.line, item: result.item }, row.chars)
   }
 
   const stopped = await readAll(options, state, takeRow, batches)
   const seconds = (options.monotonicMs() - startedMs) / 1000
-  const done = doneOf(counts)
+  const done = countDone(counts)
   progress()
   const rowsPerSecond = seconds > 0 ? done / seconds : 0
   return { ...counts, seconds, rowsPerSecond, ...(stopped && { stopped }) }
@@ -160,7 +160,7 @@ async function readAll<Item>(
   takeRow: (row: Row) => Promise<void>,
   batches: BatchSender<Item>,
 ): Promise<Stopped | undefined> {
-  const parser = parserOf(options)
+  const parser = makeParser(options)
   const file = readChunks(options.path, (bytes) => (state.bytesRead = bytes))
   const lines = splitLines(textOnly(options.isGzip ? gunzipSound(options.path, file) : file))
   let stopped = await forEachLine(lines, async (line) => {
@@ -181,7 +181,7 @@ async function readAll<Item>(
   return stopped
 }
 
-export function parserOf({ format, blank, isOneColumn }: RowFile): RowParser {
+export function makeParser({ format, blank, isOneColumn }: RowFile): RowParser {
   return format === 'csv' ? new CsvRows(blank, isOneColumn) : new JsonlRows()
 }
 
@@ -205,7 +205,7 @@ async function forEachLine(
 
 type Counts = Pick<LoadReport, 'created' | 'changed' | 'alreadyThere' | 'buffered' | 'rejected'>
 
-function doneOf({ created, changed, alreadyThere, buffered, rejected }: Counts): number {
+function countDone({ created, changed, alreadyThere, buffered, rejected }: Counts): number {
   return created + changed + alreadyThere + buffered + rejected
 }
 

@@ -62,12 +62,12 @@ async function loadFile(path: string, options: Options): Promise<void> {
       async (client) => {
         const schema = await clusterSchema(client, String(options['schema']))
         const table = namedTable(schema.version.schema, String(options['table']))
-        const sources = sourcesOf(table, options['from'])
+        const sources = parseSources(table, options['from'])
         const sink = rowSink(schema, table.name)
         await refuseUnfound(rows, sources, hooks.signal)
         return loadRows(
           { ...rows, ...hooks, batchRows, batchesInFlight },
-          (body) => rowOf(table, body, sources, ignored, file.format),
+          (body) => readRow(table, body, sources, ignored, file.format),
           sink,
         )
       },
@@ -77,7 +77,7 @@ async function loadFile(path: string, options: Options): Promise<void> {
 }
 
 /** An error that lies in a row rejects it. */
-function rowOf(...given: Parameters<typeof rowOfFields>): ItemResult<Values> {
+function readRow(...given: Parameters<typeof rowOfFields>): ItemResult<Values> {
   try {
     return { ok: true, item: rowOfFields(...given) }
   } catch (error) {
@@ -110,7 +110,7 @@ function hintFor(text: string, names: readonly string[]): string {
   return guess === undefined ? `it has ${names.join(', ')}` : `did you mean "${guess}"?`
 }
 
-function sourcesOf(table: Table, given: unknown): Sources {
+function parseSources(table: Table, given: unknown): Sources {
   const sources = new Map<string, FieldSource>()
   for (const text of Array.isArray(given) ? given.map(String) : []) {
     const [, name = '', path = ''] = /^([^=]*)=([^]*)$/.exec(text) ?? []

@@ -1,8 +1,8 @@
 /** `trilithon node`: one node until a signal stops it. Logs are JSON lines on stderr. */
 import type { Command } from 'commander'
 import { Daemon } from '../node/daemon.ts'
-import { apiOf } from './api.ts'
-import { addConfigFlags, configOf } from './config-flags.ts'
+import { buildApi } from './api.ts'
+import { addConfigFlags, loadNodeConfig } from './config-flags.ts'
 import type { Options } from './options.ts'
 import { openLog } from './process-log.ts'
 import { runUntilTold } from './run-process.ts'
@@ -15,11 +15,11 @@ export function addNodeCommand(program: Command): void {
 }
 
 async function runNode(options: Options): Promise<void> {
-  const { config, files, warnings } = await configOf(options)
+  const { config, files, warnings } = await loadNodeConfig(options)
   const { logger, lost } = openLog(config.logLevel, { node: config.node })
   for (const { where, text } of warnings) logger.warn({ where }, text)
   if (config.insecure)
     logger.warn('insecure: every process that reaches this address can read and write')
-  const start = { config, files, logger, lost, version, gateway: apiOf, portFlag: '--listen' }
+  const start = { config, files, logger, lost, version, gateway: buildApi, portFlag: '--listen' }
   await runUntilTold(() => Daemon.start(start), logger)
 }

@@ -3,7 +3,7 @@
  * on a terminal, and not when NO_COLOR is set.
  */
 import { styleText } from 'node:util'
-import { isoOf } from '../base/datetime.ts'
+import { formatIso } from '../base/datetime.ts'
 
 /** A line of data. */
 export function print(text: string): void {
@@ -29,7 +29,7 @@ export function printJson(value: unknown): void {
 export function timed<Value extends { readonly createdAt: number }>(
   value: Value,
 ): Omit<Value, 'createdAt'> & { readonly createdAt: string } {
-  return { ...value, createdAt: isoOf(value.createdAt) }
+  return { ...value, createdAt: formatIso(value.createdAt) }
 }
 
 /** A line of talk. */

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { StoreError } from '../base/errors.ts'
 import { bytesOfGroup, groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
 import type { Client } from '../client/client.ts'
-import { isoOf } from '../base/datetime.ts'
+import { formatIso } from '../base/datetime.ts'
 import { parseJsonText } from '../base/json-text.ts'
 import { nearest } from '../base/suggest.ts'
 import type { QueueSum, RowsSum } from '../queues/queue-sum.ts'
@@ -11,7 +11,7 @@ import type { InboxMessage } from '../queues/message.ts'
 import { compileSchema } from '../tables/compile.ts'
 import type { CompiledSchema } from '../tables/compiled.ts'
 import { groupWords, rootOfGroup } from '../tables/group-context.ts'
-import { addClusterFlags, countOf, withClient } from './client.ts'
+import { addClusterFlags, parseCount, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
 import type { Options } from './options.ts'
 import { counted, duration, grouped, print, printJson, say, table } from './output.ts'
@@ -60,7 +60,7 @@ function plainSum({ queue, waiting, dead }: QueueSum): object {
 }
 
 function plainRows({ oldest, ...rest }: RowsSum): object {
-  return { ...rest, ...(oldest !== undefined && { oldest: isoOf(oldest) }) }
+  return { ...rest, ...(oldest !== undefined && { oldest: formatIso(oldest) }) }
 }
 
 function countWords({ messages, isWhole }: RowsSum): string {
@@ -72,20 +72,20 @@ function ageWords(oldest: Timestamp | undefined): string {
 }
 
 async function show(queue: string, options: Options): Promise<void> {
-  const limit = limitOf(options)
+  const limit = parseLimit(options)
   await withClient(options, async (client) => {
-    const names = await namesOf(client, queue)
+    const names = await makeNames(client, queue)
     const found = await client.queues.waiting(queue, limit)
     if (found.length === 0) sayEmpty(queue, 'message that waits')
     for (const { group, id, message, sentAt, due } of found) {
       const own = { ...plainMessage(group, id, message, sentAt), failures: message.failures }
       if (options['json'] === true) {
-        printJson({ ...own, ...(due !== undefined && { due: isoOf(due) }) })
+        printJson({ ...own, ...(due !== undefined && { due: formatIso(due) }) })
       } else {
-        const later = due === undefined ? '' : `, due ${isoOf(due)}`
+        const later = due === undefined ? '' : `, due ${formatIso(due)}`
         const failed = message.failures > 0 ? `, failed ${message.failures} times` : ''
         print(
-          `${names(group)} #${id}: sent ${isoOf(sentAt)}${later}${failed}: ${shortBody(message)}`,
+          `${names(group)} #${id}: sent ${formatIso(sentAt)}${later}${failed}: ${shortBody(message)}`,
         )
       }
     }
@@ -93,9 +93,9 @@ async function show(queue: string, options: Options): Promise<void> {
 }
 
 async function listDead(queue: string, options: Options): Promise<void> {
-  const limit = limitOf(options)
+  const limit = parseLimit(options)
   await withClient(options, async (client) => {
-    const names = await namesOf(client, queue)
+    const names = await makeNames(client, queue)
     const found = await client.queues.deadLetters(queue).list(limit)
     if (found.length === 0) sayEmpty(queue, 'dead letter')
     for (const letter of found) {
@@ -103,9 +103,9 @@ async function listDead(queue: string, options: Options): Promise<void> {
       const { error, failures } = message
       if (options['json'] === true) {
         const own = plainMessage(group, id, message, message.sentAt)
-        printJson({ ...own, diedAt: isoOf(diedAt), failures, error })
+        printJson({ ...own, diedAt: formatIso(diedAt), failures, error })
       } else {
-        const where = `${names(group)} #${id} (--group ${hexOf(group)} --id ${id})`
+        const where = `${names(group)} #${id} (--group ${encodeHex(group)} --id ${id})`
         print(`${where}: failed ${failures} times, ${error}: ${shortBody(message)}`)
       }
     }
@@ -114,15 +114,15 @@ async function listDead(queue: string, options: Options): Promise<void> {
 
 async function redrive(queue: string, options: Options): Promise<void> {
   const { group } = options
-  const ids = idsOf(options)
+  const ids = parseIds(options)
   if (ids !== undefined && group === undefined) {
     throw new CliError('--id names letters of one group; give --group too', exitUsage)
   }
   const count = await withClient(options, async (client) => {
-    await schemaOf(client, queue)
+    await findSchema(client, queue)
     const letters = client.queues.deadLetters(queue)
     if (group === undefined) return letters.redriveAll()
-    const of = groupOf(String(group))
+    const of = parseGroup(String(group))
     if (ids !== undefined) return letters.redrive(of, ids)
     return letters.redriveAll(of)
   })
@@ -143,16 +143,16 @@ function plainMessage(
 ): object {
   const text = Buffer.from(body).toString()
   return {
-    group: hexOf(group),
+    group: encodeHex(group),
     id,
-    from: hexOf(sender ?? group),
-    sentAt: isoOf(sentAt),
+    from: encodeHex(sender ?? group),
+    sentAt: formatIso(sentAt),
     redriven,
-    body: jsonOf(text) ?? text,
+    body: parseJson(text) ?? text,
   }
 }
 
-function jsonOf(text: string): unknown {
+function parseJson(text: string): unknown {
   // Shown as the text that it is, where printing it as JSON would lose some of it.
   const read = parseJsonText(text)
   return read.ok ? read.value : undefined
@@ -167,7 +167,7 @@ function shortBody({ body }: InboxMessage): string {
  * The schema that the queue's name begins with, where the cluster has it. Queues are declared in programs, and a cluster
  * knows those that have messages: of another one without a schema it throws `not-found`.
  */
-async function schemaOf(client: Client, queue: string): Promise<CompiledSchema | undefined> {
+async function findSchema(client: Client, queue: string): Promise<CompiledSchema | undefined> {
   const name = queue.slice(0, Math.max(0, queue.indexOf('.')))
   const version = name === '' ? undefined : await client.schemaVersion(name)
   if (version === undefined || queue.endsWith('.')) await refuseUnknown(client, queue, name)
@@ -194,31 +194,31 @@ function sayEmpty(queue: string, what: string): void {
 }
 
 /** Groups in words, where the queue's name begins with that of a schema the cluster has. */
-async function namesOf(client: Client, queue: string): Promise<(group: GroupId) => string> {
-  const schema = await schemaOf(client, queue)
-  return (group) => (schema && wordsOf(schema, group)) ?? hexOf(group)
+async function makeNames(client: Client, queue: string): Promise<(group: GroupId) => string> {
+  const schema = await findSchema(client, queue)
+  return (group) => (schema && describeGroup(schema, group)) ?? encodeHex(group)
 }
 
-function wordsOf(schema: CompiledSchema, group: GroupId): string | undefined {
+function describeGroup(schema: CompiledSchema, group: GroupId): string | undefined {
   const found = rootOfGroup(schema, group)
   return found && groupWords({ schema, ...found, group })
 }
 
-function hexOf(group: GroupId): string {
+function encodeHex(group: GroupId): string {
   return Buffer.from(bytesOfGroup(group)).toString('hex')
 }
 
-function groupOf(hex: string): GroupId {
+function parseGroup(hex: string): GroupId {
   if (/^(?:[0-9a-f]{2})+$/.test(hex)) return groupOfBytes(Buffer.from(hex, 'hex'))
   throw new CliError(`--group wants what queue dead list --json gives, not "${hex}"`, exitUsage)
 }
 
-function idsOf({ id }: Options): readonly number[] | undefined {
+function parseIds({ id }: Options): readonly number[] | undefined {
   if (id === undefined) return undefined
   const texts: unknown[] = Array.isArray(id) ? id : [id]
-  return texts.map((text) => countOf('--id', text, 1, Number.MAX_SAFE_INTEGER))
+  return texts.map((text) => parseCount('--id', text, 1, Number.MAX_SAFE_INTEGER))
 }
 
-function limitOf(options: Options): number {
-  return countOf('--limit', options['limit'], 1, 1_000)
+function parseLimit(options: Options): number {
+  return parseCount('--limit', options['limit'], 1, 1_000)
 }

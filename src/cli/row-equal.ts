@@ -8,7 +8,7 @@ export function isEqualValue(a: unknown, b: unknown): boolean {
     return a instanceof Uint8Array && b instanceof Uint8Array && equalBytes(a, b)
   }
   if (Array.isArray(a) || Array.isArray(b)) return isEqualList(a, b)
-  const [left, right] = [membersOf(a), membersOf(b)]
+  const [left, right] = [readMembers(a), readMembers(b)]
   if (left.size !== right.size) return false
   return [...left].every(([name, value]) => right.has(name) && isEqualValue(value, right.get(name)))
 }
@@ -19,6 +19,6 @@ function isEqualList(a: unknown, b: unknown): boolean {
 }
 
 /** A member without a value is not there. */
-function membersOf(value: object): ReadonlyMap<string, unknown> {
+function readMembers(value: object): ReadonlyMap<string, unknown> {
   return new Map(Object.entries(value).filter(([, one]) => one !== undefined))
 }

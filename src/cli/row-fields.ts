@@ -7,8 +7,8 @@ import type { Property, Table } from '../../schema/model.ts'
 import { StoreError } from '../base/errors.ts'
 import { wordsFor } from '../base/words.ts'
 import type { RowFormat } from './load-rows.ts'
-import { isLeftBlank, jsonOfText, listOf, scalarOf } from './row-values.ts'
-import { fieldAt, memberAt, membersOf, type Members, type Sources } from './row-sources.ts'
+import { isLeftBlank, jsonOfText, parseList, parseScalar } from './row-values.ts'
+import { fieldAt, memberAt, readMembers, type Members, type Sources } from './row-sources.ts'
 
 /** Names of fields that no property has taken, and in how many rows they were. */
 export type Ignored = Map<string, number>
@@ -21,7 +21,7 @@ export function rowOfFields(
   ignored: Ignored,
   format: RowFormat = 'jsonl',
 ): Readonly<Record<string, unknown>> {
-  const members = membersOf(fields)
+  const members = readMembers(fields)
   const where = `table ${table.name}`
   if (members === undefined) throw invalid(where, 'a row is an object of fields, and this is none')
   const reading = { ignored, format }
@@ -32,7 +32,7 @@ export function rowOfFields(
       const source = sources.get(name) ?? { text: name, path: undefined }
       const found = fieldAt(members, source)
       if (found !== undefined) used.add(found.field)
-      const value = propertyOf(property, found?.value, where, reading)
+      const value = readProperty(property, found?.value, where, reading)
       return value === undefined ? [] : [[name, value]]
     }),
   )
@@ -46,7 +46,7 @@ interface Reading {
 }
 
 /** `where` is what the property is in. */
-function propertyOf(
+function readProperty(
   property: Property,
   given: Json | undefined,
   where: string,
@@ -61,31 +61,31 @@ function propertyOf(
   }
   if (value === undefined || value === null) return undefined
   const place = `${where}: ${name}`
-  if (presence !== 'repeated') return valueOf(type, value, place, reading)
-  const { list, format } = listOf(value, reading.format)
+  if (presence !== 'repeated') return readValue(type, value, place, reading)
+  const { list, format } = parseList(value, reading.format)
   // It may be one text in brackets, or a list meant with other elements: the loader cannot know which.
   const wrong = type.kind === 'string' ? list.findIndex((one) => typeof one !== 'string') : -1
   if (wrong >= 0 && typeof value === 'string') {
     const words = `${name}[${wrong}] is ${wordsFor(list[wrong])}; expected a string`
     throw invalid(where, `${words} (one text with brackets is written ["[…]"])`)
   }
-  return list.map((one, i) => valueOf(type, one, `${place}[${i}]`, { ...reading, format }))
+  return list.map((one, i) => readValue(type, one, `${place}[${i}]`, { ...reading, format }))
 }
 
 function isNeeded(property: Property): boolean {
   return property.presence === 'required' && property.default === undefined
 }
 
-function valueOf(type: Property['type'], value: Json, where: string, reading: Reading): unknown {
+function readValue(type: Property['type'], value: Json, where: string, reading: Reading): unknown {
   const { kind } = type
-  if (kind !== 'message') return scalarOf(kind, value, where, reading.format)
-  const members = membersOf(reading.format === 'csv' ? jsonOfText(value, where) : value)
+  if (kind !== 'message') return parseScalar(kind, value, where, reading.format)
+  const members = readMembers(reading.format === 'csv' ? jsonOfText(value, where) : value)
   // A message's members are JSON's, also in a CSV.
   const inside: Reading = { ...reading, format: 'jsonl' }
-  return members === undefined ? value : messageOf(type.properties, members, where, inside)
+  return members === undefined ? value : readMessage(type.properties, members, where, inside)
 }
 
-function messageOf(
+function readMessage(
   properties: readonly Property[],
   members: Members,
   where: string,
@@ -98,7 +98,7 @@ function messageOf(
   return Object.fromEntries(
     properties.flatMap((property) => {
       const { name } = property
-      const found = propertyOf(property, memberAt(members, name), where, reading)
+      const found = readProperty(property, memberAt(members, name), where, reading)
       return found === undefined ? [] : [[name, found]]
     }),
   )

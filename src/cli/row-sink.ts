@@ -70,10 +70,10 @@ export function rowSink({ db, version }: ClusterSchema, name: string): Sink<Valu
     try {
       const row = checkRow(table, given, { withSequence: false, withUnknown: true })
       const key = Object.fromEntries(table.key.map((part) => [part.name, row[part.name]]))
-      const root = rootOf(table, rootTable, key)
+      const root = buildRoot(table, rootTable, key)
       return { place, row, key, root, group: db.group(root) }
     } catch (error) {
-      return answerOf(error)
+      return toPutAnswer(error)
     }
   }
   return {
@@ -115,7 +115,7 @@ class Lines<Key> {
 }
 
 /** A row's key begins with that of its root row, maybe under other names. */
-function rootOf(table: CompiledTable, root: CompiledTable, key: Values): RootKey {
+function buildRoot(table: CompiledTable, root: CompiledTable, key: Values): RootKey {
   const parts = root.key.map(({ name }, i) => [name, key[table.key[i]?.name ?? name]] as const)
   return { table: root.name, key: Object.fromEntries(parts) }
 }
@@ -133,7 +133,7 @@ async function putRows(
       answers[place] = value[i] ?? { kind: 'rejected', reason: 'nothing is said of it' }
     }
   } catch (error) {
-    const answer = answerOf(error)
+    const answer = toPutAnswer(error)
     // Of several rows it may be one that is refused, or they may be too much for one transaction.
     if (answer.kind !== 'rejected' || rows.length === 1) {
       for (const { place } of rows) answers[place] = answer
@@ -182,7 +182,7 @@ async function putOne(
     await tx.put(table, row)
     return undefined
   } catch (error) {
-    const answer = answerOf(error)
+    const answer = toPutAnswer(error)
     // Perhaps the transaction is too large, not the row. Then it cannot take back the writes of the row.
     const isTooLarge = error instanceof StoreError && error.code === 'too-large'
     if (answer.kind !== 'rejected' || isTooLarge) throw error
@@ -191,7 +191,7 @@ async function putOne(
 }
 
 /** An error that lies in a row rejects the row; any other error ends the load. */
-function answerOf(error: unknown): PutAnswer {
+function toPutAnswer(error: unknown): PutAnswer {
   if (!(error instanceof StoreError)) throw error
   if (endsLoad[error.code]) return { kind: 'failed', error }
   return { kind: 'rejected', reason: `${error.code}: ${error.message}` }

@@ -42,7 +42,7 @@ export function memberAt(members: Members, name: string): Json | undefined {
 
 function valueAt(value: Json | undefined, step: string): Json | undefined {
   if (isList(value)) return /^(?:0|[1-9]\d*)$/.test(step) ? value[Number(step)] : undefined
-  const members = membersOf(value)
+  const members = readMembers(value)
   return members === undefined ? undefined : memberAt(members, step)
 }
 
@@ -51,7 +51,7 @@ export function isList(value: Json | undefined): value is readonly Json[] {
 }
 
 /** Of an object; undefined for anything else. */
-export function membersOf(value: Json | undefined): Members | undefined {
+export function readMembers(value: Json | undefined): Members | undefined {
   if (typeof value !== 'object' || value === null || isList(value)) return undefined
   return value
 }

@@ -6,8 +6,8 @@
 import type { Json } from '../cells/body.ts'
 import { parseJsonText } from '../base/json-text.ts'
 import type { Property, ScalarKind } from '../../schema/model.ts'
-import { microsOf } from '../base/datetime.ts'
-import { isDecimal, losesDigits, losesDigitsAsFloat, wholeOf } from '../base/decimal.ts'
+import { parseMicros } from '../base/datetime.ts'
+import { isDecimal, losesDigits, losesDigitsAsFloat, parseWhole } from '../base/decimal.ts'
 import { StoreError } from '../base/errors.ts'
 import type { RowFormat } from './load-rows.ts'
 import { isList } from './row-sources.ts'
@@ -19,7 +19,7 @@ export function isLeftBlank({ presence, type }: Property, value: Json | undefine
 }
 
 /** The elements, and how they are given. A list of one is written without brackets often enough. */
-export function listOf(
+export function parseList(
   value: Json,
   format: RowFormat,
 ): { readonly list: readonly Json[]; readonly format: RowFormat } {
@@ -39,22 +39,27 @@ export function jsonOfText(value: Json, where: string): Json {
   throw refused(where, value, `in a CSV it is JSON text, and this is ${parsed.reason}`)
 }
 
-export function scalarOf(kind: ScalarKind, value: Json, where: string, format: RowFormat): unknown {
+export function parseScalar(
+  kind: ScalarKind,
+  value: Json,
+  where: string,
+  format: RowFormat,
+): unknown {
   switch (kind) {
     case 'int64':
-      return formed(value, int64Of(value, where), where, 'a whole number of 64 bits')
+      return formed(value, parseInt64(value, where), where, 'a whole number of 64 bits')
     case 'int32':
     case 'integer':
-      return wholeNumberOf(value)
+      return parseWholeNumber(value)
     case 'float':
     case 'double':
-      return numberOf(kind, value, where)
+      return parseFloating(kind, value, where)
     case 'timestamp':
-      return formed(value, timeOf(value), where, timeWords)
+      return formed(value, parseTime(value), where, timeWords)
     case 'bool':
-      return boolOf(value)
+      return parseBool(value)
     case 'bytes':
-      return formed(value, bytesOf(value), where, 'hexadecimal digits, two for each byte')
+      return formed(value, parseBytes(value), where, 'hexadecimal digits, two for each byte')
     case 'uuid':
       return typeof value === 'string' ? value.toLowerCase() : value
     case 'json':
@@ -73,9 +78,9 @@ function formed(value: Json, form: unknown, where: string, words: string): unkno
 const timeWords =
   'a time such as 2026-01-31T12:00:00Z within the years 1684 to 2255, or microseconds since 1970'
 
-function int64Of(value: Json, where: string): unknown {
+function parseInt64(value: Json, where: string): unknown {
   if (typeof value === 'string') {
-    const whole = wholeOf(value)
+    const whole = parseWhole(value)
     return whole !== undefined && BigInt.asIntN(64, whole) === whole ? whole : value
   }
   if (typeof value !== 'number' || !Number.isInteger(value)) return value
@@ -86,13 +91,13 @@ function int64Of(value: Json, where: string): unknown {
 }
 
 /** A text that is beyond what a number holds stays a text. */
-function wholeNumberOf(value: Json): unknown {
-  const whole = typeof value === 'string' ? wholeOf(value) : undefined
+function parseWholeNumber(value: Json): unknown {
+  const whole = typeof value === 'string' ? parseWhole(value) : undefined
   const number = Number(whole)
   return whole !== undefined && Number.isSafeInteger(number) ? number : value
 }
 
-function numberOf(kind: 'float' | 'double', value: Json, where: string): unknown {
+function parseFloating(kind: 'float' | 'double', value: Json, where: string): unknown {
   const isText = typeof value === 'string'
   if (isText && !isDecimal(value)) return value
   if (isText && losesDigits(value))
@@ -103,19 +108,19 @@ function numberOf(kind: 'float' | 'double', value: Json, where: string): unknown
 }
 
 /** Microseconds, or RFC 3339. A time that numbers of microseconds do not reach stays a text. */
-function timeOf(value: Json): unknown {
+function parseTime(value: Json): unknown {
   if (typeof value !== 'string') return value
-  const time = /^[+-]?\d+$/.test(value) ? Number(value) : microsOf(value)
+  const time = /^[+-]?\d+$/.test(value) ? Number(value) : parseMicros(value)
   return Number.isSafeInteger(time) ? time : value
 }
 
 /** As JSON and others write it: `true`, `True`, `TRUE`. */
-function boolOf(value: Json): unknown {
+function parseBool(value: Json): unknown {
   const text = typeof value === 'string' ? value.toLowerCase() : ''
   return text === 'true' ? true : text === 'false' ? false : value
 }
 
-function bytesOf(value: Json): unknown {
+function parseBytes(value: Json): unknown {
   const isHex = typeof value === 'string' && /^(?:[0-9a-f]{2})*$/i.test(value)
   return isHex ? Buffer.from(value, 'hex') : value
 }

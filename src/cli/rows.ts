@@ -6,7 +6,7 @@ import { parseJsonText } from '../base/json-text.ts'
 import type { ReadLevel, RootKey } from '../tables/tables.ts'
 import type { Page } from '../base/page.ts'
 import type { ScanOptions } from '../tables/read-rows.ts'
-import { addClusterFlags, countOf, timeOf, withClient } from './client.ts'
+import { addClusterFlags, parseCount, parseTime, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { namedTable } from './load.ts'
 import { printJson } from './output.ts'
@@ -59,14 +59,14 @@ export function addRowsCommand(program: Command): void {
 }
 
 async function printRows(tableName: string, options: Options): Promise<void> {
-  const limit = countOf('--limit', options['limit'], 1, Number.MAX_SAFE_INTEGER)
-  const level = levelOf(options)
-  const query = keyOf(options['key'])
+  const limit = parseCount('--limit', options['limit'], 1, Number.MAX_SAFE_INTEGER)
+  const level = parseLevel(options)
+  const query = parseKey(options['key'])
   await withClient(options, async (client) => {
     const { db, version } = await clusterSchema(client, String(options['schema']))
     const table = namedTable(version.schema, tableName)
-    const values = queryOf(table, query)
-    const root = rootOf(version.schema.tables, table, values)
+    const values = parseQuery(table, query)
+    const root = buildRoot(version.schema.tables, table, values)
     await db.read(root, level, async (rows) => {
       const page = pager(rows, table, values, options)
       for (let left = limit, cursor: string | undefined; left > 0;) {
@@ -99,19 +99,19 @@ function pager(
 /** April of 1970: a smaller number is a year, a day or seconds, and no moment of a row. */
 const microsLeast = 10_000_000_000_000
 
-function levelOf(options: Options): ReadLevel {
+function parseLevel(options: Options): ReadLevel {
   const { at, level } = options
   if (typeof at === 'string') {
     const micros = /^\d+$/.test(at) ? Number(at) : undefined
     const isMoment = Number.isSafeInteger(micros) && Number(micros) >= microsLeast
-    return { at: isMoment ? Number(micros) : timeOf('--at', at) }
+    return { at: isMoment ? Number(micros) : parseTime('--at', at) }
   }
   if (level === 'current' || level === 'snapshot' || level === 'inconsistent') return level
   const text = `--level is current, snapshot or inconsistent, not "${String(level)}"`
   throw new CliError(text, exitUsage)
 }
 
-function keyOf(text: unknown): { readonly [name: string]: Json } {
+function parseKey(text: unknown): { readonly [name: string]: Json } {
   const parsed = parseJsonText(String(text))
   const value = parsed.ok ? parsed.value : undefined
   if (typeof value === 'object' && value !== null && !isList(value)) return value
@@ -127,7 +127,7 @@ function isList(value: Json): value is readonly Json[] {
  * Values and ranges of values, in the forms that the properties have; other names are left as they are. Null
  * asks an index for rows without a value; where that is not possible, the client's call refuses it.
  */
-export function queryOf(
+export function parseQuery(
   table: Table,
   query: { readonly [name: string]: Json },
 ): Record<string, unknown> {
@@ -168,7 +168,7 @@ function formed(table: Table, property: Property, value: Json): unknown {
 }
 
 /** The group that a key names. Throws a usage error that names the key's columns where some are missing. */
-export function rootOf(
+export function buildRoot(
   tables: readonly Table[],
   table: Table,
   values: Readonly<Record<string, unknown>>,

@@ -57,7 +57,7 @@ function words(name: string, applied: AppliedSchema): string {
 }
 
 async function diffFile(schema: Schema, options: Options): Promise<void> {
-  const version = await versionOf(schema.name, options)
+  const version = await readVersion(schema.name, options)
   const changes = diffSchemas(version.schema, schema)
   if (options['json'] === true) {
     printJson({ name: schema.name, version: version.version, changes })
@@ -75,11 +75,11 @@ function isRefused({ refusal }: SchemaChange): boolean {
 }
 
 async function showSchema(name: string, options: Options): Promise<void> {
-  const version = await versionOf(name, options)
+  const version = await readVersion(name, options)
   if (options['json'] === true) return printJson(version)
   process.stdout.write(printSchema(version.schema))
 }
 
-function versionOf(name: string, options: Options): Promise<SchemaVersion> {
+function readVersion(name: string, options: Options): Promise<SchemaVersion> {
   return withClient(options, (client) => versionIn(client, name))
 }

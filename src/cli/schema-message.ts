@@ -17,7 +17,7 @@ import { print } from './output.ts'
 const hint = 'buf build -o FILE, or protoc --include_imports -o FILE, writes a file that has them'
 
 export async function printMessage(file: string, name: string | undefined): Promise<void> {
-  const messages = messagesOf(await registryOf(file))
+  const messages = listMessages(await readRegistry(file))
   if (messages.length === 0) throw new CliError(`${file} has no messages: ${hint}`, exitUsage)
   if (name === undefined) {
     for (const { typeName } of messages) print(typeName)
@@ -28,10 +28,10 @@ export async function printMessage(file: string, name: string | undefined): Prom
     const known = messages.map(({ typeName }) => typeName)
     throw new CliError(`${file}: ${unknownWord('message', name, known)}`, exitUsage)
   }
-  process.stdout.write(textOf(message))
+  process.stdout.write(printDescriptor(message))
 }
 
-async function registryOf(file: string): Promise<FileRegistry> {
+async function readRegistry(file: string): Promise<FileRegistry> {
   const bytes = await readInputBytes(file)
   try {
     return createFileRegistry(fromBinary(FileDescriptorSetSchema, bytes))
@@ -41,11 +41,11 @@ async function registryOf(file: string): Promise<FileRegistry> {
   }
 }
 
-function messagesOf(registry: FileRegistry): readonly DescMessage[] {
+function listMessages(registry: FileRegistry): readonly DescMessage[] {
   return [...registry].filter((one) => one.kind === 'message')
 }
 
-function textOf(message: DescMessage): string {
+function printDescriptor(message: DescMessage): string {
   try {
     const { type } = messageOf(message)
     return type.kind === 'message' ? printProperties(type.properties) : ''

@@ -6,7 +6,7 @@ import type { Command } from 'commander'
 import type { SchemaResult } from '../../schema/check.ts'
 import { parseSchema } from '../../schema/ddl-parse.ts'
 import { printSchema } from '../../schema/ddl-print.ts'
-import { placeOf, reportProblems, type Source } from '../../schema/ddl-report.ts'
+import { locate, reportProblems, type Source } from '../../schema/ddl-report.ts'
 import { parseSchemaJson } from '../../schema/decode.ts'
 import { fingerprintOf } from '../../schema/fingerprint.ts'
 import type { Schema } from '../../schema/model.ts'
@@ -44,7 +44,7 @@ export function addSchemaCommand(program: Command): void {
     .description('print a message of Protocol Buffers as properties of a schema')
     .action(printMessage)
   addSchemaClusterCommands(schema, async (file) =>
-    schemaOf(await readSchema(file), { isTold: false }),
+    requireSchema(await readSchema(file), { isTold: false }),
   )
 }
 
@@ -59,7 +59,7 @@ async function checkFile(file: string, options: Options): Promise<void> {
   if (!result.ok && options['json'] === true) {
     printJson({ ok: false, problems: result.problems.map((one) => problemJson(one, source)) })
   }
-  const schema = schemaOf(read, { isTold: options['json'] === true })
+  const schema = requireSchema(read, { isTold: options['json'] === true })
   const unkept = unkeptIndex(schema)
   if (unkept !== undefined) {
     const { message } = unkept
@@ -70,7 +70,7 @@ async function checkFile(file: string, options: Options): Promise<void> {
   const { name, tables, indexes } = schema
   const fingerprint = fingerprintOf(schema)
   if (options['json'] === true) {
-    const names = { tables: tables.map(nameOf), indexes: indexes.map(nameOf) }
+    const names = { tables: tables.map(readName), indexes: indexes.map(readName) }
     return printJson({ ok: true, name, fingerprint, ...names })
   }
   const indexCount = indexes.length === 1 ? '1 index' : `${indexes.length} indexes`
@@ -78,7 +78,7 @@ async function checkFile(file: string, options: Options): Promise<void> {
 }
 
 async function printFile(file: string, options: Options): Promise<void> {
-  const schema = schemaOf(await readSchema(file), { isTold: false })
+  const schema = requireSchema(await readSchema(file), { isTold: false })
   if (options['json'] === true) return printJson(schema)
   const text = printSchema(schema)
   const again = parseSchema(text)
@@ -100,7 +100,7 @@ async function readSchema(path: string): Promise<Read> {
 }
 
 /** The schema. When there is none, its problems go to stderr, unless the command has printed them as JSON. */
-function schemaOf({ result, source }: Read, { isTold }: { readonly isTold: boolean }): Schema {
+function requireSchema({ result, source }: Read, { isTold }: { readonly isTold: boolean }): Schema {
   if (result.ok) return result.schema
   if (!isTold) say(reportProblems(result.problems, source))
   throw new CliError(`${source.file} has ${counted(result.problems.length, 'problem')}`, exitUsage)
@@ -108,10 +108,10 @@ function schemaOf({ result, source }: Read, { isTold }: { readonly isTold: boole
 
 function problemJson(problem: SchemaProblem, { text }: Source): unknown {
   const { kind, message, hint, at, span } = problem
-  const place = span === undefined || text === undefined ? {} : placeOf(text, span.start)
+  const place = span === undefined || text === undefined ? {} : locate(text, span.start)
   return { kind, rule: ruleByKind[kind], message, hint, at, ...place }
 }
 
-function nameOf({ name }: { readonly name: string }): string {
+function readName({ name }: { readonly name: string }): string {
   return name
 }

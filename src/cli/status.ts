@@ -6,7 +6,7 @@ import type { Command } from 'commander'
 import { causeOfError, causeOfStatus } from '../adapters/link-causes.ts'
 import { exitUnavailable, CliError } from './exit.ts'
 import { byteText, duration, print, printJson, say, styledData, table } from './output.ts'
-import { addUrlFlag, urlsOf } from './url-flags.ts'
+import { addUrlFlag, parseUrls } from './url-flags.ts'
 import type { Options } from './options.ts'
 
 export function addStatusCommand(program: Command): void {
@@ -48,7 +48,7 @@ interface Asked {
 const askTimeoutMs = 3000
 
 async function showStatus(options: Options): Promise<void> {
-  const urls = urlsOf(options)
+  const urls = parseUrls(options)
   const answers = await Promise.all(urls.map(ask))
   const first = answers.find(({ report }) => report !== undefined)?.report
   if (first === undefined) {

@@ -7,14 +7,14 @@ import type { Command } from 'commander'
 import type { Client } from '../client/client.ts'
 import { allShards } from '../cells/shard.ts'
 import type { Service } from '../triggers/definition.ts'
-import { addClusterFlags, countOf, withClient } from './client.ts'
+import { addClusterFlags, parseCount, withClient } from './client.ts'
 import { CliError, exitFailure } from './exit.ts'
 import type { Options } from './options.ts'
 import { counted, grouped, printJson, say } from './output.ts'
 import { ignoreUserSignals, onStopSignals } from './signals.ts'
 import { loadService } from './trigger-file.ts'
 import { isReport, type WorkerReport } from './trigger-worker.ts'
-import { urlsOf } from './url-flags.ts'
+import { parseUrls } from './url-flags.ts'
 
 const workersMax = 256
 /** A worker that ended by itself is started again after this; longer when it does so again. */
@@ -34,9 +34,9 @@ export function addTriggerRunCommand(trigger: Command): void {
 }
 
 async function runTriggerFile(path: string, options: Options): Promise<void> {
-  const workers = countOf('--workers', options['workers'], 1, workersMax)
+  const workers = parseCount('--workers', options['workers'], 1, workersMax)
   const service = await loadService(path)
-  urlsOf(options)
+  parseUrls(options)
   await withClient(options, (client) => lookFirst(client, service))
   const pool = new WorkerPool(path, options)
   const names = service.triggers.map(({ name }) => name).join(', ')
@@ -94,7 +94,7 @@ class WorkerPool {
   #start(nth: number, failures: number): void {
     const startedMs = performance.now()
     const program = process.argv[1] ?? ''
-    const child = fork(program, ['trigger', 'worker', this.#path, ...flagsOf(this.#options)], {
+    const child = fork(program, ['trigger', 'worker', this.#path, ...toFlags(this.#options)], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     })
     this.#children.set(nth, child)
@@ -169,7 +169,7 @@ class WorkerPool {
 }
 
 /** The cluster's flags as they were given. */
-function flagsOf(options: Options): readonly string[] {
+function toFlags(options: Options): readonly string[] {
   const names = { url: '--url', secretFile: '--secret-file', timeout: '--timeout' } as const
   return Object.entries(names).flatMap(([name, flag]) => {
     const value = options[name]

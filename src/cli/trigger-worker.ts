@@ -45,7 +45,7 @@ async function runWorker(path: string, options: Options): Promise<void> {
     if (event.kind === 'handled' || event.kind === 'failed' || event.kind === 'marked') {
       counts[event.kind] += 1
     } else if (event.kind === 'assigned') counts.shards = event.shards
-    says.push(...wordsOf(event))
+    says.push(...describeEvent(event))
   }
   await withClient(options, async (client) => {
     const running = runTriggers(client, service, { onEvent })
@@ -80,7 +80,7 @@ async function runWorker(path: string, options: Options): Promise<void> {
 }
 
 /** The words about an event that people want to read. */
-function wordsOf(event: TriggerEvent): readonly string[] {
+function describeEvent(event: TriggerEvent): readonly string[] {
   switch (event.kind) {
     case 'marked': {
       const { rowKey, column, refKey } = event.cell

@@ -4,7 +4,7 @@ import { shardCount } from '../cells/shard.ts'
 import type { ReplayFrom, ServiceStatus, TriggerAdmin } from '../triggers/admin.ts'
 import { markedPageMax } from '../triggers/limits.ts'
 import { triggerAdmin } from '../triggers/run.ts'
-import { addClusterFlags, countOf, timeOf, withClient } from './client.ts'
+import { addClusterFlags, parseCount, parseTime, withClient } from './client.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
 import type { Options } from './options.ts'
 import { counted, print, printJson, say, styledData, table } from './output.ts'
@@ -147,18 +147,18 @@ function replayFrom(options: Options): ReplayFrom {
     if (shard === undefined) {
       throw new CliError('--after wants --shard: added ids count within a shard', exitUsage)
     }
-    return { shard, after: countOf('--after', after, 0, Number.MAX_SAFE_INTEGER) }
+    return { shard, after: parseCount('--after', after, 0, Number.MAX_SAFE_INTEGER) }
   }
-  const time = timeOf('--since', String(since))
+  const time = parseTime('--since', String(since))
   return shard === undefined ? { since: time } : { shard, since: time }
 }
 
 function shardOption(text: unknown): number | undefined {
-  return text === undefined ? undefined : countOf('--shard', text, 0, shardCount - 1)
+  return text === undefined ? undefined : parseCount('--shard', text, 0, shardCount - 1)
 }
 
 async function skip(service: string, name: string, options: Options): Promise<void> {
-  const shard = countOf('--shard', options['shard'], 0, shardCount - 1)
+  const shard = parseCount('--shard', options['shard'], 0, shardCount - 1)
   await withAdmin(service, options, async (admin) => {
     const cell = await admin.skip(name, shard)
     if (cell === undefined) {
@@ -171,7 +171,7 @@ async function skip(service: string, name: string, options: Options): Promise<vo
 }
 
 async function listMarked(service: string, name: string, options: Options): Promise<void> {
-  const limit = countOf('--limit', options['limit'], 1, markedPageMax)
+  const limit = parseCount('--limit', options['limit'], 1, markedPageMax)
   await withAdmin(service, options, async (admin) => {
     const found = await admin.marked(name, limit)
     if (options['json'] === true) return printJson(found)
@@ -192,7 +192,7 @@ async function retryMarked(service: string, name: string, options: Options): Pro
   if (id !== undefined && shard === undefined) {
     throw new CliError('--id wants --shard: added ids count within a shard', exitUsage)
   }
-  const addedId = id === undefined ? undefined : countOf('--id', id, 1, Number.MAX_SAFE_INTEGER)
+  const addedId = id === undefined ? undefined : parseCount('--id', id, 1, Number.MAX_SAFE_INTEGER)
   await withAdmin(service, options, async (admin) => {
     const which = {
       ...(shard !== undefined && { shard }),

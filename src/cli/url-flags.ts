@@ -14,7 +14,7 @@ export function addUrlFlag(command: Command): Command {
 }
 
 /** Scheme, host and port of each. */
-export function urlsOf(options: Options): readonly string[] {
+export function parseUrls(options: Options): readonly string[] {
   const flag = options['url']
   const variable = process.env['TRILITHON_URL']
   const given = typeof flag === 'string' ? flag : variable
@@ -28,7 +28,7 @@ export function urlsOf(options: Options): readonly string[] {
 }
 
 /** The cluster's secret, when a file is named by `--secret-file` or TRILITHON_SECRET_FILE. */
-export async function secretOf(options: Options): Promise<string | undefined> {
+export async function readSecret(options: Options): Promise<string | undefined> {
   const flag = options['secretFile']
   const file = typeof flag === 'string' ? flag : process.env['TRILITHON_SECRET_FILE']
   if (file === undefined || file === '') return undefined

@@ -22,7 +22,7 @@ export function uuidV5(namespace: string, name: string): string {
 export type RowName =
   { readonly kind: 'key'; readonly key: string } | { readonly kind: 'line'; readonly line: number }
 
-export function rowKeyOf(dataset: string, name: RowName): string {
+export function makeRowKey(dataset: string, name: RowName): string {
   const text = name.kind === 'key' ? `key:${name.key}` : `line:${name.line}`
   return uuidV5(uuidV5(loaderNamespace, dataset), text)
 }

@@ -169,11 +169,11 @@ export class CallQueue<One extends Held> {
   dueMs(one: One, nowMs: number): number {
     const { fewUntilMs = Number.POSITIVE_INFINITY } = one
     const soonestMs = nowMs < fewUntilMs ? fewUntilMs : nowMs + lookMs
-    return Math.min(untilOf(one), soonestMs)
+    return Math.min(findUntil(one), soonestMs)
   }
 
   isLate(one: One, nowMs: number): boolean {
-    if (nowMs >= untilOf(one)) return true
+    if (nowMs >= findUntil(one)) return true
     const { fewUntilMs = Number.POSITIVE_INFINITY } = one
     return nowMs >= fewUntilMs && this.#isRefused(nowMs)
   }
@@ -310,6 +310,6 @@ export class CallQueue<One extends Held> {
 }
 
 /** Until when it may wait at the longest. */
-function untilOf({ heldUntilMs, deadlineMs }: Held): number {
+function findUntil({ heldUntilMs, deadlineMs }: Held): number {
   return heldUntilMs ?? deadlineMs
 }

@@ -70,7 +70,7 @@ export function isDamageOf(problem: Problem): boolean {
 }
 
 /** The node has too much to do, for this request or for any; when to come again, where it says so. */
-export function overloadOf(answer: Reply): Problem | undefined {
+export function findOverload(answer: Reply): Problem | undefined {
   if (answer.kind === 'problem') return isOverload(answer) ? answer.problem : undefined
   if (!('items' in answer)) return undefined
   const items: readonly Outcome<unknown>[] = answer.items

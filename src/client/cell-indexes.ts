@@ -1,6 +1,6 @@
 /** Indexes over the cells of a datastore: asked by `ClientCellIndex`, looked after by `ClientCellIndexes`. */
 import type { Page } from '../base/page.ts'
-import { errorOf } from '../base/problem.ts'
+import { toStoreError } from '../base/problem.ts'
 import { checkOptions } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
 import { wordsFor } from '../base/words.ts'
@@ -37,7 +37,7 @@ import type { IntentSource } from '../txn/session.ts'
 import { checkSignal, signalled } from '../txn/signalled.ts'
 import { pause } from '../time/moments.ts'
 import { notAnAnswer } from './call.ts'
-import { checkDates, filtersOf, type IndexWhere } from './filters.ts'
+import { checkDates, checkFilters, type IndexWhere } from './filters.ts'
 import type { Groups } from './groups.ts'
 import { checkedPage } from './indexes.ts'
 import type { BuildOptions, CellBuildOptions, IndexQueryOptions, WriteOptions } from './options.ts'
@@ -87,7 +87,7 @@ export class CellIndex {
     checkOptions(`${call}: query`, options, queryRules)
     const { select, columns, order, cursor, read = 'current', timeoutMs, signal } = options
     const { datastore, name } = this
-    const { filters, dates } = filtersOf(where, call)
+    const { filters, dates } = checkFilters(where, call)
     const operation = {
       kind: 'index' as const,
       datastore,
@@ -106,8 +106,8 @@ export class CellIndex {
       this.#parts.service.execute(operation, { timeoutMs: ms, signal }),
     )
     checkSignal(signal)
-    if (answer.kind === 'problem') throw errorOf(answer.problem)
-    if (answer.kind !== 'index') throw errorOf(notAnAnswer)
+    if (answer.kind === 'problem') throw toStoreError(answer.problem)
+    if (answer.kind !== 'index') throw toStoreError(notAnAnswer)
     checkDates(dates, answer, call)
     checkSelected(select, answer.fields, name)
     const entries = answer.entries.map(({ rowKey, values, cells }): CellIndexEntry => {
@@ -125,7 +125,7 @@ export class CellIndex {
 
 export function checkDatastore(datastore: string): void {
   const wrong = datastoreProblem(datastore)
-  if (wrong !== undefined) throw errorOf(wrong)
+  if (wrong !== undefined) throw toStoreError(wrong)
 }
 
 /** The name of an index, or what was given for it. */
@@ -154,7 +154,7 @@ function byColumn(cells: readonly StoredCell[]): Readonly<Record<string, Cell>> 
   )
 }
 
-function ofOther(datastore: string, definition: IndexDefinition): StoreError {
+function refuseOther(datastore: string, definition: IndexDefinition): StoreError {
   const { name, datastore: other } = definition
   const message = `cells.indexes.apply: index ${name} is defined over datastore ${other}, and these are the indexes of ${datastore}; apply it by client.cells('${other}').indexes`
   return new StoreError('invalid', message)
@@ -217,7 +217,7 @@ export class CellIndexAdmin {
     }
     const { definition } = checked
     checkDatastore(this.datastore)
-    if (definition.datastore !== this.datastore) throw ofOther(this.datastore, definition)
+    if (definition.datastore !== this.datastore) throw refuseOther(this.datastore, definition)
     const kind = await applyIndex(this.#parts.tables, definition, this.#parts.clock, options)
     await this.#spread(options)
     return kind
@@ -321,8 +321,8 @@ export class CellIndexAdmin {
   ): Promise<Answer> {
     return signalled(signal, async () => {
       const { answer } = await this.#parts.service.execute(operation, { timeoutMs, signal })
-      if (answer.kind === 'problem') throw errorOf(answer.problem)
-      if (answer.kind !== operation.kind) throw errorOf(notAnAnswer)
+      if (answer.kind === 'problem') throw toStoreError(answer.problem)
+      if (answer.kind !== operation.kind) throw toStoreError(notAnAnswer)
       return answer
     })
   }

@@ -33,7 +33,7 @@ import type {
   ReadFrom,
   StoredLogPage,
 } from '../cells/operation.ts'
-import { errorOf, outcomeNow, problem, valueOf, type Outcome } from '../base/problem.ts'
+import { toStoreError, outcomeNow, problem, unwrapOutcome, type Outcome } from '../base/problem.ts'
 import { allShards, shardOf } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -56,10 +56,10 @@ import type {
   WriteOptions,
 } from './options.ts'
 import {
-  batchOf,
+  checkBatch,
   columnPageRules,
   logRules,
-  placeOf,
+  checkPlace,
   purgePageRules,
   purgeShardsRules,
   readCell,
@@ -96,7 +96,7 @@ export class Cells {
     checkOptions('cells.put', options, writeRules)
     const items = [packCell(readCell(cell, 'needed'))]
     const answer = await this.#ask({ kind: 'put', datastore: this.datastore, items }, options)
-    return valueOf(expected(answer, 'put').items[0] ?? missingItem)
+    return unwrapOutcome(expected(answer, 'put').items[0] ?? missingItem)
   }
 
   /** Cells that succeed and fail one by one; the outcomes are in the order of the cells. */
@@ -104,7 +104,7 @@ export class Cells {
     cells: readonly NewCell[],
     options: WriteOptions = {},
   ): Promise<readonly Outcome<Written>[]> {
-    const given = batchOf('cells.putMany', 'the cells', cells, itemsLimit)
+    const given = checkBatch('cells.putMany', 'the cells', cells, itemsLimit)
     checkOptions('cells.putMany', options, writeRules)
     const packed = packCells(given, (cell) => readCell(cell, 'needed'))
     const { items } = packed
@@ -141,7 +141,7 @@ export class Cells {
     given: readonly GetItem[],
     options: ReadOptions = {},
   ): Promise<readonly Outcome<Cell | undefined>[]> {
-    const items = batchOf('cells.getMany', 'the items', given, itemsLimit)
+    const items = checkBatch('cells.getMany', 'the items', given, itemsLimit)
     checkOptions('cells.getMany', options, readRules)
     const { datastore } = this
     return oneByOne(items, readItem, async (good) => {
@@ -161,7 +161,7 @@ export class Cells {
     const first = from === undefined ? {} : { from }
     const operation = { kind: 'row', datastore, read, rowKey, limit, ...first } as const
     const answer = await this.#ask(operation, options)
-    return pageOf(expected(answer, 'row').page)
+    return toPage(expected(answer, 'row').page)
   }
 
   /** Versions of a column by ref key; `from` is the first one, in either direction. */
@@ -178,7 +178,7 @@ export class Cells {
     const range = { limit, reverse, ...(from !== undefined && { from }) }
     const operation = { kind: 'versions', datastore, read, rowKey, column, ...range } as const
     const answer = await this.#ask(operation, options)
-    return pageOf(expected(answer, 'versions').page)
+    return toPage(expected(answer, 'versions').page)
   }
 
   /** Cells of a shard in the order in which they were added: those after an id, or since a time. */
@@ -195,8 +195,8 @@ export class Cells {
       since === undefined
         ? { kind: 'after', shard, addedId: after ?? 0 }
         : { kind: 'since', shard, timestamp: storeTime(since, 'cells.shardLog: since') }
-    const [outcome] = await this.#log([placeOf('cells.shardLog', place)], rest)
-    return valueOf(outcome ?? missingItem)
+    const [outcome] = await this.#log([checkPlace('cells.shardLog', place)], rest)
+    return unwrapOutcome(outcome ?? missingItem)
   }
 
   /** Logs of several shards; waits, when asked to, until there is a cell in one of them. */
@@ -204,9 +204,9 @@ export class Cells {
     places: readonly GivenPlace[],
     options: LogOptions = {},
   ): Promise<readonly Outcome<LogPage>[]> {
-    const items = batchOf('cells.shardLogs', 'the places', places, placesLimit)
+    const items = checkBatch('cells.shardLogs', 'the places', places, placesLimit)
     checkOptions('cells.shardLogs', options, logRules)
-    const read = (place: GivenPlace): LogPlace => placeOf('cells.shardLogs', place)
+    const read = (place: GivenPlace): LogPlace => checkPlace('cells.shardLogs', place)
     return oneByOne(items, read, (good) => this.#log(good, options))
   }
 
@@ -342,8 +342,8 @@ function checkName(name: { readonly rowKey: string; readonly column?: string }):
 }
 
 function onlyCell({ answer }: Answered): Cell | undefined {
-  const stored = valueOf(expected(answer, 'get').items[0] ?? missingItem)
-  return stored && valueOf(cellOf(stored))
+  const stored = unwrapOutcome(expected(answer, 'get').items[0] ?? missingItem)
+  return stored && unwrapOutcome(toCell(stored))
 }
 
 /** The answer to this kind of operation; throws the problem when it is one. */
@@ -351,9 +351,9 @@ function expected<Kind extends Answer['kind']>(
   answer: Answer,
   kind: Kind,
 ): Answer & { readonly kind: Kind } {
-  if (answer.kind === 'problem') throw errorOf(answer.problem)
+  if (answer.kind === 'problem') throw toStoreError(answer.problem)
   if (isKind(answer, kind)) return answer
-  throw errorOf(notAnAnswer)
+  throw toStoreError(notAnAnswer)
 }
 
 function isKind<Kind extends Answer['kind']>(
@@ -368,7 +368,7 @@ function rowShards(rows: readonly { readonly rowKey: string }[]): number[] {
   return rows.flatMap(({ rowKey }) => (nameProblem({ rowKey }) ? [] : [shardOf(rowKey)]))
 }
 
-function cellOf(stored: StoredCell): Outcome<Cell> {
+function toCell(stored: StoredCell): Outcome<Cell> {
   const { rowKey, column, refKey, addedId, createdAt } = stored
   const body = unpackBody(stored.body)
   if (body !== undefined) {
@@ -379,18 +379,18 @@ function cellOf(stored: StoredCell): Outcome<Cell> {
 
 function cellOutcome(outcome: Outcome<StoredCell | undefined>): Outcome<Cell | undefined> {
   if (outcome.kind === 'problem') return outcome
-  return outcome.value === undefined ? { kind: 'ok', value: undefined } : cellOf(outcome.value)
+  return outcome.value === undefined ? { kind: 'ok', value: undefined } : toCell(outcome.value)
 }
 
-function pageOf<Next>(page: CellPage<Next>): Page<Cell, Next> {
-  const items = page.cells.map((cell) => valueOf(cellOf(cell)))
+function toPage<Next>(page: CellPage<Next>): Page<Cell, Next> {
+  const items = page.cells.map((cell) => unwrapOutcome(toCell(cell)))
   return page.next === undefined ? { items } : { items, cursor: page.next }
 }
 
 function logPageOutcome(outcome: Outcome<StoredLogPage>): Outcome<LogPage> {
   if (outcome.kind === 'problem') return outcome
   const { shard, cells, next, asOf } = outcome.value
-  const items = cells.map((cell) => valueOf(cellOf(cell)))
+  const items = cells.map((cell) => unwrapOutcome(toCell(cell)))
   const page = { shard, items, cursor: next }
   return { kind: 'ok', value: asOf === undefined ? page : { ...page, asOf } }
 }

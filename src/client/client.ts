@@ -2,7 +2,7 @@
 import { checkOptions } from '../base/arguments.ts'
 import { present } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
-import { errorOf, type Problem } from '../base/problem.ts'
+import { toStoreError, type Problem } from '../base/problem.ts'
 import { unpackBody, type Json } from '../cells/body.ts'
 import { operationProblem } from '../cells/operation-check.ts'
 import type {
@@ -39,7 +39,7 @@ import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/
 import { timeoutProblem } from '../txn/intents.ts'
 import { Sessions } from '../txn/session.ts'
 import { checkSignal, goneBy, signalRules, type SignalOptions } from '../txn/signalled.ts'
-import { momentOf } from '../time/moments.ts'
+import { readMoment } from '../time/moments.ts'
 import type { Replied, Reply } from '../wire/client/client-message.ts'
 import { notAnAnswer, PutCall, ReadCall, type Call } from './call.ts'
 import { RequestSender, type ClientPorts } from './request-sender.ts'
@@ -49,7 +49,7 @@ import { CellIndexAdmin, checkDatastore } from './cell-indexes.ts'
 import { Cells } from './cells.ts'
 import { CommitCall } from './commit-call.ts'
 import { groupOperationProblem } from './group-check.ts'
-import { checkDefined, checkSchemaName, modelOf } from './given-schema.ts'
+import { checkDefined, checkSchemaName, checkModel } from './given-schema.ts'
 import { Groups } from './groups.ts'
 import { IndexAdmin } from './indexes.ts'
 import type { WriteOptions } from './options.ts'
@@ -62,7 +62,7 @@ import { SeenPositions } from './seen-positions.ts'
 const services = new WeakMap<Client, CellService>()
 
 /** The operations that `Cells` makes of its calls, for programs of this project: their forms are the wire's. */
-export function cellServiceOf(client: Client): CellService {
+export function getCellService(client: Client): CellService {
   return present(services.get(client), 'every client has one')
 }
 
@@ -81,7 +81,7 @@ export class Client {
   /** An error of closing belongs to the caller of `close`; the signal has none. */
   readonly #onAbort = (): void => void this.close().catch(() => undefined)
   readonly #checkOpen = (): void => {
-    if (this.#isClosed) throw errorOf(closed)
+    if (this.#isClosed) throw toStoreError(closed)
   }
   /** The library gives its own requests the form of an operation. */
   readonly #cells: CellService = {
@@ -156,7 +156,7 @@ export class Client {
     checkOptions('client.tables', options, writeRules)
     const { clock, random, scope } = this.#ports
     const { timeoutMs, schemaTrustMs: trustMs } = this.#limits
-    const askedAt = momentOf(clock)
+    const askedAt = readMoment(clock)
     const view = await this.#schemaView(schema.name, options)
     const version = versionFor(schema.model, view?.version)
     const look = (): Promise<SchemaView | undefined> => this.#schemaView(schema.name, {})
@@ -205,7 +205,7 @@ export class Client {
     given: Schema | DefinedSchema,
     options: WriteOptions = {},
   ): Promise<AppliedSchema> {
-    const schema = modelOf(given)
+    const schema = checkModel(given)
     checkOptions('client.applySchema', options, writeRules)
     const { clock, random } = this.#ports
     const { timeoutMs = this.#limits.timeoutMs, signal } = options
@@ -240,7 +240,7 @@ export class Client {
     checkSignal(signal)
     const { answer } = await this.#caller.carryOut(operation, call, timeoutMs, goneBy(signal))
     checkSignal(signal)
-    if (answer.kind === 'problem') throw errorOf(answer.problem)
+    if (answer.kind === 'problem') throw toStoreError(answer.problem)
     const status = answer.kind === 'status' ? unpackBody(answer.status) : undefined
     if (status !== undefined) return status
     throw new StoreError('corrupt', 'the node did not answer with its status')
@@ -249,7 +249,7 @@ export class Client {
   #execute(operation: CellOperation, { timeoutMs, signal }: CallOptions): Promise<Answered> {
     const refused = operationProblem(operation) ?? timeoutProblem(timeoutMs)
     if (refused !== undefined) return Promise.resolve(refusal(refused))
-    const call = this.#callOf(operation)
+    const call = this.#makeCall(operation)
     return this.#caller.carryOutAs(operation, call, timeoutMs, this.#conclude, goneBy(signal))
   }
 
@@ -260,7 +260,7 @@ export class Client {
     for (const [shard, position] of positions) {
       this.#seen.see(shardGroup(operation.datastore, shard), position)
     }
-    return ofCells(replied)
+    return toCellAnswer(replied)
   }
 
   /** Ends all calls and gives the connections back. Idempotent. */
@@ -272,7 +272,7 @@ export class Client {
     await handlers
   }
 
-  #callOf(operation: CellOperation): Call {
+  #makeCall(operation: CellOperation): Call {
     if (operation.kind !== 'put') return new ReadCall(operation)
     return new PutCall(operation, this.#sessions.openMany(operation.items.length))
   }
@@ -297,7 +297,7 @@ export class Client {
     if (refused !== undefined) return Promise.resolve({ kind: 'problem', problem: refused })
     const call =
       operation.kind === 'commit-group' ? new CommitCall(operation) : new ReadCall(operation)
-    return this.#caller.carryOutAs(operation, call, timeoutMs, ofGroup, goneBy(signal))
+    return this.#caller.carryOutAs(operation, call, timeoutMs, toGroupAnswer, goneBy(signal))
   }
 }
 
@@ -307,7 +307,7 @@ function refusal(refused: Problem): Answered {
 
 const cellView: SchemaView = { version: cellVersion, lives: noLives }
 
-function ofCells({ answer, positions }: Replied): Answered {
+function toCellAnswer({ answer, positions }: Replied): Answered {
   return isOfCells(answer) ? { answer, positions } : refusal(notAnAnswer)
 }
 
@@ -316,7 +316,7 @@ function isOfCells(answer: Reply): answer is Answer {
   return answer.kind !== 'status' && !isOfGroup(answer) && !isWorklistOperation(answer)
 }
 
-function ofGroup({ answer }: Replied): GroupAnswer {
+function toGroupAnswer({ answer }: Replied): GroupAnswer {
   return isOfGroup(answer) ? answer : { kind: 'problem', problem: notAnAnswer }
 }
 

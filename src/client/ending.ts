@@ -7,7 +7,7 @@ import type { Ending } from './links.ts'
 /** A try that had less time says nothing of the node. */
 const tellingTryMs = 20
 
-export function endingOf(result: Try, tryMs: number): Ending {
+export function classifyEnding(result: Try, tryMs: number): Ending {
   if (result.kind === 'unsent') return 'inconclusive'
   if (result.kind === 'lost') return tryMs < tellingTryMs ? 'inconclusive' : 'lost'
   return isFailed(result.answered) ? 'failed' : 'answered'

@@ -1,7 +1,7 @@
 /**
  * The filters of a query on the fields of an index over cells, as programs and the command line give them.
  */
-import { isMicros, isoOf, narrowed } from '../base/datetime.ts'
+import { isMicros, formatIso, narrowed } from '../base/datetime.ts'
 import { readGiven } from '../base/arguments.ts'
 import { isText } from '../../schema/values.ts'
 import { StoreError } from '../base/errors.ts'
@@ -34,38 +34,38 @@ export interface AskedFilters {
  * Throws `invalid` for a value that is no filter: the query would ignore it, and find more entries than its caller
  * wants. A field that is named and undefined is none either. `where` is 'index trips_by_city'.
  */
-export function filtersOf(given: IndexWhere, where: string): AskedFilters {
+export function checkFilters(given: IndexWhere, where: string): AskedFilters {
   return filtersOfGiven(given, where)
 }
 
 /** The same of anything. */
 export function filtersOfGiven(asked: unknown, where: string): AskedFilters {
-  const fields = membersOf(asked, where, 'the query')
+  const fields = readMembers(asked, where, 'the query')
   if (fields === undefined) {
     const words = 'an object of fields, each with a value or comparisons'
     throw wrong(where, 'the query', asked, words)
   }
   const dates = new Set<string>()
   const filters = fields.flatMap(([field, one]): readonly IndexFilter[] => {
-    const compared = membersOf(one, where, field)
+    const compared = readMembers(one, where, field)
     if (compared?.length === 0) {
       throw wrong(where, field, one, `${valueWords}, or comparisons: ${comparisonWords}`, 'empty')
     }
     if (isDate(one) || compared?.some(([, value]) => isDate(value)) === true) dates.add(field)
     if (compared === undefined) {
-      return [{ field, comparison: 'eq', value: valueOf(where, field, one) }]
+      return [{ field, comparison: 'eq', value: checkValue(where, field, one) }]
     }
     return compared.map(([name, value]) => ({
       field,
-      comparison: comparisonOf(where, field, name),
-      value: valueOf(where, `${field}.${name}`, value),
+      comparison: parseComparison(where, field, name),
+      value: checkValue(where, `${field}.${name}`, value),
     }))
   })
   return { filters, dates }
 }
 
 /** The members of an object, and undefined of any other value. A comparison that is passed over would be another question. */
-function membersOf(
+function readMembers(
   value: unknown,
   where: string,
   place: string,
@@ -78,7 +78,7 @@ function membersOf(
   })
 }
 
-function comparisonOf(where: string, field: string, name: string): IndexComparison {
+function parseComparison(where: string, field: string, name: string): IndexComparison {
   const known = indexComparisons.find((one) => one === name)
   if (known !== undefined) return known
   // All of them: the nearest to `ge` is `ne`, which asks for nearly the opposite.
@@ -86,7 +86,7 @@ function comparisonOf(where: string, field: string, name: string): IndexComparis
   throw new StoreError('invalid', message)
 }
 
-function valueOf(where: string, place: string, value: unknown): IndexValue {
+function checkValue(where: string, place: string, value: unknown): IndexValue {
   switch (typeof value) {
     case 'string':
       // Half of a surrogate pair is in no entry: the query would find nothing, and say nothing.
@@ -105,21 +105,21 @@ function valueOf(where: string, place: string, value: unknown): IndexValue {
       if (Number.isFinite(value)) return value
       throw wrong(where, place, value, 'a finite number')
     default:
-      return timeOf(where, place, value)
+      return formatTime(where, place, value)
   }
 }
 
 /** A date goes as the text of its time, which is no value of a number's field. */
-function timeOf(where: string, place: string, value: unknown): IndexValue {
+function formatTime(where: string, place: string, value: unknown): IndexValue {
   if (isDate(value)) {
-    const micros = microsOf(value)
-    if (micros !== undefined) return isoOf(micros)
+    const micros = readMicros(value)
+    if (micros !== undefined) return formatIso(micros)
     throw wrong(where, place, value, 'a Date of the years 1 to 9999')
   }
   throw wrong(where, place, value, `${valueWords}, or an object of comparisons: ${comparisonWords}`)
 }
 
-function microsOf(date: Date): number | bigint | undefined {
+function readMicros(date: Date): number | bigint | undefined {
   const ms = date.getTime()
   const micros = Number.isNaN(ms) ? undefined : narrowed(BigInt(ms) * 1000n)
   return isMicros(micros) ? micros : undefined

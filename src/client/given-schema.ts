@@ -17,10 +17,10 @@ export function checkSchemaName(call: string, name: unknown): void {
 
 /** Throws `invalid` for what is none that `defineSchema` gave. */
 export function checkDefined(schema: unknown): void {
-  const model = memberOf(schema, 'model')
-  const isDefined = model !== undefined && isList(memberOf(schema, 'tables'))
+  const model = readMember(schema, 'model')
+  const isDefined = model !== undefined && isList(readMember(schema, 'tables'))
   // The client asks the cluster for it by its name.
-  if (isDefined && memberOf(schema, 'name') === memberOf(model, 'name')) {
+  if (isDefined && readMember(schema, 'name') === readMember(model, 'name')) {
     return void checkForm('client.tables', model)
   }
   throw new StoreError(
@@ -30,9 +30,9 @@ export function checkDefined(schema: unknown): void {
 }
 
 /** The model of a schema: of what `defineSchema` gives, or the given model itself. Throws `invalid` for other values. */
-export function modelOf(schema: unknown): Schema {
+export function checkModel(schema: unknown): Schema {
   const call = 'client.applySchema'
-  const model = memberOf(schema, 'model')
+  const model = readMember(schema, 'model')
   if (model !== undefined) return checkForm(call, model)
   if (typeof schema === 'object' && schema !== null && isReadable(schema))
     return checkForm(call, schema)
@@ -59,7 +59,7 @@ function checkForm(call: string, model: unknown): Schema {
   return result.schema
 }
 
-function memberOf(value: unknown, name: string): unknown {
+function readMember(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null || !isReadable(value)) return undefined
   return readGiven('the schema', (): unknown =>
     Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined,

@@ -15,8 +15,8 @@ import {
 } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
 import { keyBytesMax } from '../base/limits.ts'
-import { elementsOf, isBytes, isList, isReadable } from '../base/readable.ts'
-import { errorOf, type Problem } from '../base/problem.ts'
+import { readElements, isBytes, isList, isReadable } from '../base/readable.ts'
+import { toStoreError, type Problem } from '../base/problem.ts'
 import { unknownWord } from '../base/suggest.ts'
 import { callTimeoutMsMax } from '../txn/limits.ts'
 import { lockNameProblem } from './group-check.ts'
@@ -64,7 +64,7 @@ function isObject(value: unknown): value is object {
 }
 
 function isListOf(value: unknown, isOne: (one: unknown) => boolean): boolean {
-  return isList(value) && elementsOf(value)?.every(isOne) === true
+  return isList(value) && readElements(value)?.every(isOne) === true
 }
 
 const count = wholeFrom(0)
@@ -179,5 +179,5 @@ export function checkLock(call: string, name: unknown, lock: unknown, work: unkn
 }
 
 function throwIf(wrong: Problem | undefined): void {
-  if (wrong !== undefined) throw errorOf(wrong)
+  if (wrong !== undefined) throw toStoreError(wrong)
 }

@@ -3,7 +3,7 @@ import type { GroupId, Position } from '../base/ids.ts'
 import { checkOptions } from '../base/arguments.ts'
 import { asPromise } from '../base/as-promise.ts'
 import { StoreError } from '../base/errors.ts'
-import { errorOf } from '../base/problem.ts'
+import { toStoreError } from '../base/problem.ts'
 import type {
   IntentName,
   IntentOutcome,
@@ -131,7 +131,7 @@ export class Groups implements GroupPort, LockSource {
     const rows: (Row | undefined)[] = []
     while (rows.length < keys.length) {
       const some = keys.slice(rows.length, rows.length + pageRowsMax)
-      const answer = await this.#read({ keys: some, ...placeOf(group, view) }, timeoutMs)
+      const answer = await this.#read({ keys: some, ...toPlace(group, view) }, timeoutMs)
       rows.push(...answer.rows)
     }
     return rows
@@ -141,14 +141,14 @@ export class Groups implements GroupPort, LockSource {
     checkGroup('groups.scan', group)
     checkView('groups.scan', view)
     checkRange('groups.scan', range)
-    const { page } = await this.#read({ keys: [], range, ...placeOf(group, view) }, timeoutMs)
+    const { page } = await this.#read({ keys: [], range, ...toPlace(group, view) }, timeoutMs)
     return page ?? { rows: [], isWhole: true }
   }
 
   async commit(submission: Submission, timeoutMs: number): Promise<Outcome> {
     checkSubmission('groups.commit', submission)
     return this.#ask({ kind: 'commit-group', submission }, timeoutMs).then((answer) => {
-      if (answer.kind === 'problem') throw errorOf(answer.problem)
+      if (answer.kind === 'problem') throw toStoreError(answer.problem)
       if (answer.kind !== 'commit-group') return { kind: 'unknown' }
       const { outcome } = answer
       if (outcome.kind === 'committed') this.#seen.see(submission.group, outcome.position)
@@ -178,7 +178,7 @@ export class Groups implements GroupPort, LockSource {
     const operation = { kind: 'outcome-group', group, intent: asked } as const
     const answer = await this.#answer(operation, timeoutMs, options)
     if (answer.kind === 'outcome-group') return answer.outcome
-    throw errorOf(notAnAnswer)
+    throw toStoreError(notAnAnswer)
   }
 
   /**
@@ -199,7 +199,7 @@ export class Groups implements GroupPort, LockSource {
     const operation = { kind: 'list-groups', group: prefix, limit, ...from } as const
     const answer = await this.#answer(operation, timeoutMs, options)
     if (answer.kind === 'list-groups') return answer.groups
-    throw errorOf(notAnAnswer)
+    throw toStoreError(notAnAnswer)
   }
 
   /**
@@ -251,15 +251,15 @@ export class Groups implements GroupPort, LockSource {
   ): Promise<GroupAnswer> {
     return signalled(signal, async () => {
       const answer = await this.#ask(operation, timeoutMs, signal)
-      if (answer.kind === 'problem') throw errorOf(answer.problem)
+      if (answer.kind === 'problem') throw toStoreError(answer.problem)
       return answer
     })
   }
 
   #read(operation: ReadGroup, timeoutMs: number): Promise<GroupRows> {
     return this.#ask(operation, timeoutMs).then((answer) => {
-      if (answer.kind === 'problem') throw errorOf(answer.problem)
-      if (answer.kind !== 'read-group') throw errorOf(notAnAnswer)
+      if (answer.kind === 'problem') throw toStoreError(answer.problem)
+      if (answer.kind !== 'read-group') throw toStoreError(notAnAnswer)
       this.#seen.see(operation.group, answer.view.position)
       return answer
     })
@@ -272,7 +272,7 @@ function wholeMs(ms: number, min: number): number {
 }
 
 /** A view again, maybe at another node. */
-function placeOf(group: GroupId, view: View): Omit<ReadGroup, 'keys' | 'range'> {
+function toPlace(group: GroupId, view: View): Omit<ReadGroup, 'keys' | 'range'> {
   const { position, asOf } = view
   const from: ReadFrom =
     asOf === undefined ? { kind: 'inconsistent' } : { kind: 'at', timestamp: asOf }

@@ -5,7 +5,7 @@ import type { Pace } from '../ports/pace.ts'
 import type { Random } from '../ports/random.ts'
 import type { Endpoint } from '../ports/transport.ts'
 import { isWrite, type Operation, type Replied } from '../wire/client/client-message.ts'
-import { isClosed, overloadOf, type Call, type Sending, type Try } from './call.ts'
+import { isClosed, findOverload, type Call, type Sending, type Try } from './call.ts'
 
 /** Nodes refuse writes sooner than the rest. */
 export type Lane = 'reads' | 'writes'
@@ -60,7 +60,7 @@ export function inFlightCall(coming: Coming): InFlight {
   return {
     call,
     operation,
-    lane: laneOf(operation),
+    lane: pickLane(operation),
     bytes,
     cameMs: nowMs,
     deadlineMs: nowMs + timeoutMs,
@@ -96,7 +96,7 @@ export function whenGone(pace: Pick<Pace, 'onGone'>, then: () => void): (() => v
   }
 }
 
-function laneOf(operation: Operation): Lane | undefined {
+function pickLane(operation: Operation): Lane | undefined {
   const isWaiting = 'waitMs' in operation && operation.waitMs > 0
   if (isWaiting || operation.kind === 'status') return undefined
   return isWrite(operation) ? 'writes' : 'reads'
@@ -116,8 +116,8 @@ export const heldMsMax = 1_000
 /** Of nodes that do not say when to come again. */
 const retryAfterMsDefault = 100
 
-export function loadOf(result: Try): Load | undefined {
-  const { detail } = (result.kind === 'answered' && overloadOf(result.answered.answer)) || {}
+export function readLoad(result: Try): Load | undefined {
+  const { detail } = (result.kind === 'answered' && findOverload(result.answered.answer)) || {}
   if (detail === undefined) return undefined
   const { retryAfterMs = retryAfterMsDefault, group } = detail
   return { retryAfterMs, isOfNode: group === undefined }
@@ -133,7 +133,7 @@ export function isFree(result: Try): boolean {
 const triesBeforeLonger = 3
 
 /** Longer and longer: on a network slower than thought, no try would ever be long enough. */
-export function tryMsOf(
+export function computeTryMs(
   tries: number,
   { tryTimeoutMs }: Pick<ClientLimits, 'tryTimeoutMs'>,
 ): number {
@@ -142,7 +142,7 @@ export function tryMsOf(
 }
 
 /** The first retry is at once: at another node, where there is one. */
-export function backoffMsOf(
+export function computeBackoffMs(
   tries: number,
   { backoffMs, backoffMaxMs }: Pick<ClientLimits, 'backoffMs' | 'backoffMaxMs'>,
   random: Random,

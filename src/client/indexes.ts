@@ -9,10 +9,10 @@ import { compileSchema } from '../tables/compile.ts'
 import { isGlobal, type CompiledIndex, type CompiledSchema } from '../tables/compiled.ts'
 import { buildIndex, clearDropped, dropIndex } from '../tables/index-build.ts'
 import type { BuiltIndexReport } from '../tables/index-compare.ts'
-import { lifeOf } from '../tables/index-life.ts'
+import { findLife } from '../tables/index-life.ts'
 import { compareIndex, makeIndex, type Made } from '../tables/index-make.ts'
 import type { UpkeepParts } from '../tables/index-parts.ts'
-import { hasIndex, versionsOf, type SchemaView } from '../tables/registry.ts'
+import { hasIndex, readVersions, type SchemaView } from '../tables/registry.ts'
 import { droppedMeanwhile, notAsked, type IndexState } from '../indexes/state.ts'
 import { MisfitRows } from '../indexes/misfits.ts'
 import { telling } from '../indexes/report.ts'
@@ -60,20 +60,20 @@ export class IndexAdmin {
   async list(options: WriteOptions = {}): Promise<readonly TableIndexState[]> {
     checkOptions('indexes.list', options, writeRules)
     const { compiled, view } = await this.#schema(options)
-    const there = indexesOf(compiled).map((index) =>
-      stateOf(index, lifeOf(view.lives, index.name).state),
+    const there = listIndexes(compiled).map((index) =>
+      toState(index, findLife(view.lives, index.name).state),
     )
     const { withdrawn } = view.lives
     if (withdrawn.length === 0) return there
     const { groups, clock, timeoutMs } = this.#parts
     const numbers = withdrawn.map(({ version }) => version)
-    const versions = await versionsOf(groups, this.schema, numbers, { clock, timeoutMs })
+    const versions = await readVersions(groups, this.schema, numbers, { clock, timeoutMs })
     const gone = versions.flatMap((version) =>
-      indexesOf(compileSchema(version)).filter(({ number }) =>
+      listIndexes(compileSchema(version)).filter(({ number }) =>
         withdrawn.some((one) => one.number === number && one.version === version.version),
       ),
     )
-    return [...there, ...gone.map((index) => stateOf(index, 'dropping'))]
+    return [...there, ...gone.map((index) => toState(index, 'dropping'))]
   }
 
   /**
@@ -85,7 +85,7 @@ export class IndexAdmin {
   async build(index: string, options: BuildOptions = {}): Promise<BuildReport> {
     checkUpkeep('indexes.build', index, options, buildRules)
     const { parts, view } = await this.#upkeep(index, options)
-    return buildIndex(parts, lifeOf(view.lives, index), options.graceMs)
+    return buildIndex(parts, findLife(view.lives, index), options.graceMs)
   }
 
   /** Puts all rows into the index again, and takes out what is of no row; it goes on being asked. */
@@ -111,15 +111,15 @@ export class IndexAdmin {
     const { groups, clock, timeoutMs } = this.#parts
     let { version } = view
     if (indexNamed(compiled, name) !== undefined) {
-      await dropIndex(this.#partsOf(compiled, name, options), options.graceMs)
+      await dropIndex(this.#buildParts(compiled, name, options), options.graceMs)
       version = (await this.#schema(options)).view.version
     }
     const dropped = withdrawnIn(version.numbers, name)
-    const earlier = await versionsOf(groups, this.schema, dropped, { clock, timeoutMs })
+    const earlier = await readVersions(groups, this.schema, dropped, { clock, timeoutMs })
     if (earlier.length === 0) throw unknownIndex(this.schema, name, compiled)
     let cleared = 0
     for (const [place, before] of earlier.entries()) {
-      const parts = this.#partsOf(compileSchema(before), name, options)
+      const parts = this.#buildParts(compileSchema(before), name, options)
       // One wait is for all of them: they are all withdrawn by now.
       cleared += await clearDropped(parts, place === 0 ? options.graceMs : 0)
     }
@@ -140,7 +140,7 @@ export class IndexAdmin {
     options: BuildOptions,
   ): Promise<{ readonly parts: UpkeepParts; readonly view: SchemaView }> {
     const { compiled, view } = await this.#schema(options)
-    const parts = this.#partsOf(compiled, name, options)
+    const parts = this.#buildParts(compiled, name, options)
     const checkWanted = async (): Promise<void> => {
       const { view: now } = await this.#schema(options)
       if (!hasIndex(now.version, parts.index)) throw droppedMeanwhile(name)
@@ -150,12 +150,12 @@ export class IndexAdmin {
 
   async #ready(name: string, options: BuildOptions): Promise<UpkeepParts> {
     const { parts, view } = await this.#upkeep(name, options)
-    const { state } = lifeOf(view.lives, name)
+    const { state } = findLife(view.lives, name)
     if (state === 'ready') return parts
     throw notAsked({ name, flags: `--schema ${this.schema}` }, state)
   }
 
-  #partsOf(
+  #buildParts(
     compiled: CompiledSchema,
     name: string,
     { onProgress, rowsAtOnce, signal }: BuildOptions,
@@ -193,7 +193,7 @@ export function checkedPage(rowsAtOnce: number | undefined): number | undefined 
   )
 }
 
-function indexesOf({ indexes, globals }: CompiledSchema): readonly CompiledIndex[] {
+function listIndexes({ indexes, globals }: CompiledSchema): readonly CompiledIndex[] {
   return [...indexes.values(), ...globals.values()]
 }
 
@@ -201,7 +201,7 @@ function indexNamed({ indexes, globals }: CompiledSchema, name: string): Compile
   return indexes.get(name) ?? globals.get(name)
 }
 
-function stateOf(index: CompiledIndex, state: IndexState): TableIndexState {
+function toState(index: CompiledIndex, state: IndexState): TableIndexState {
   const { name, table } = index
   const parts = index.parts.map((part) =>
     part.direction === 'desc' ? `${part.name} DESC` : part.name,
@@ -214,6 +214,6 @@ function stateOf(index: CompiledIndex, state: IndexState): TableIndexState {
 }
 
 function unknownIndex(schema: string, name: string, compiled: CompiledSchema): StoreError {
-  const known = indexesOf(compiled).map((index) => index.name)
+  const known = listIndexes(compiled).map((index) => index.name)
   return new StoreError('not-found', `schema ${schema}: ${unknownWord('index', name, known)}`)
 }

@@ -6,7 +6,7 @@
 import { BoundedMap } from '../base/bounded-map.ts'
 import type { GroupId } from '../base/ids.ts'
 import { shardGroup } from '../cells/shard.ts'
-import { groupOf, isGroupOperation } from '../txn/group-operation.ts'
+import { readGroup, isGroupOperation } from '../txn/group-operation.ts'
 import type { Operation, Replied } from '../wire/client/client-message.ts'
 
 /** Groups remembered; the longest known go first. */
@@ -23,7 +23,7 @@ export class Leaders {
   /** Notes the leaders that the answer to the operation names. */
   noteFrom(operation: Operation, { answer, leaders = [] }: Replied): void {
     if (isGroupOperation(operation) && 'leader' in answer && answer.leader !== undefined) {
-      this.#note(groupOf(operation), answer.leader)
+      this.#note(readGroup(operation), answer.leader)
     }
     if (!('datastore' in operation)) return
     for (const [shard, leader] of leaders) {

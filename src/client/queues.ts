@@ -9,7 +9,7 @@ import {
   type Rule,
 } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
-import { errorOf } from '../base/problem.ts'
+import { toStoreError } from '../base/problem.ts'
 import { isReadable } from '../base/readable.ts'
 import { unknownWord } from '../base/suggest.ts'
 import { consumeRules } from '../tables/rules.ts'
@@ -20,7 +20,7 @@ import { DeadLetters } from '../queues/dead-letters.ts'
 import type { HandleCall, QueueSource } from '../queues/handle-call.ts'
 import { listWaiting, type WaitingMessage } from '../queues/inspect.ts'
 import { QueueHandler } from '../queues/handler.ts'
-import { sumsOf, type QueueSum } from '../queues/queue-sum.ts'
+import { computeSums, type QueueSum } from '../queues/queue-sum.ts'
 import { RemoteWorklist } from '../worklist/remote-worklist.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import type { IntentSource } from '../txn/session.ts'
@@ -97,7 +97,7 @@ export class Queues implements QueueSource {
 
   /** Begins to handle a queue's messages in all groups, until it is stopped. */
   consume(given: HandleCall): QueueHandler {
-    if (this.#isClosed) throw errorOf(closed)
+    if (this.#isClosed) throw toStoreError(closed)
     const { ask, groups, clock, random, intents } = this.#parts
     const { queue, prepare, handle, onHandled, signal, ...rest } = readHandleCall(given)
     const { onFailed = () => undefined, ...options } = rest
@@ -133,8 +133,8 @@ export class Queues implements QueueSource {
     const operation = { kind: 'sum-worklist', prefix: '' } as const
     const answer = await signalled(signal, () => ask(operation, timeoutMs, signal))
     checkSignal(signal)
-    if (answer.kind === 'sum-worklist') return sumsOf(answer.topics)
-    throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
+    if (answer.kind === 'sum-worklist') return computeSums(answer.topics)
+    throw toStoreError(answer.kind === 'problem' ? answer.problem : notAnAnswer)
   }
 
   /** Messages of a queue that no handler has ended yet, in all groups; `limit` at most. */
@@ -145,7 +145,7 @@ export class Queues implements QueueSource {
   ): Promise<readonly WaitingMessage[]> {
     checkText('queues.waiting', 'the queue', queue)
     const refused = limitProblem(limit)
-    if (refused !== undefined) throw errorOf(refused)
+    if (refused !== undefined) throw toStoreError(refused)
     checkOptions('queues.waiting', options, signalRules)
     const { signal } = options
     const { ask, groups, clock, random, timeoutMs } = this.#parts

@@ -12,7 +12,7 @@ import {
 import type { CellName } from '../cells/cell.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
 import { listedGroupsMax } from '../base/limits.ts'
-import { errorOf, type Problem } from '../base/problem.ts'
+import { toStoreError, type Problem } from '../base/problem.ts'
 import type { AskWorklist } from '../worklist/worklist-operation.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { keyAfter } from '../txn/key-range.ts'
@@ -50,7 +50,7 @@ export async function* rejectedPuts(
     for (const group of groups) {
       const of = shardOfBuffer(group)
       if (of === undefined || (datastore !== undefined && of.datastore !== datastore)) continue
-      for await (const cell of rejectedOf(parts, group)) yield { ...of, ...cell }
+      for await (const cell of readRejected(parts, group)) yield { ...of, ...cell }
     }
     after = groups.at(-1)
     isEnd = groups.length < listedGroupsMax
@@ -65,10 +65,10 @@ async function listed(
   const operation = { kind: 'list-worklist', topic: rejectedTopic, limit: listedGroupsMax } as const
   const answer = await ask({ ...operation, ...from }, timeoutMs)
   if (answer.kind === 'list-worklist') return answer.groups.map(({ group }) => group)
-  throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
+  throw toStoreError(answer.kind === 'problem' ? answer.problem : notAnAnswer)
 }
 
-async function* rejectedOf(
+async function* readRejected(
   { groups, timeoutMs, signal }: RejectedParts,
   group: GroupId,
 ): AsyncGenerator<Omit<RejectedPut, 'datastore' | 'shard'>, void, undefined> {
@@ -78,13 +78,13 @@ async function* rejectedOf(
   for (let isEnd = false; !isEnd;) {
     const range = { gte, lt, limit: pageRows }
     const page = await signalled(signal, () => groups.scan(group, view, range, timeoutMs))
-    for (const { key, value } of page.rows) yield putOf(decodeRejected(key, value))
+    for (const { key, value } of page.rows) yield toPut(decodeRejected(key, value))
     const last = page.rows.at(-1)
     isEnd = last === undefined || (page.isWhole && page.rows.length < pageRows)
     if (last !== undefined) gte = keyAfter(last.key)
   }
 }
 
-function putOf({ body, ...rest }: RejectedCell): Omit<RejectedPut, 'datastore' | 'shard'> {
+function toPut({ body, ...rest }: RejectedCell): Omit<RejectedPut, 'datastore' | 'shard'> {
   return { ...rest, body: unpackBody(body) ?? null }
 }

@@ -99,7 +99,7 @@ export class Relay implements CellService {
     const refused = operationProblem(operation) ?? timeoutProblem(options.timeoutMs)
     if (refused !== undefined) return refusal(refused)
     if (this.#isStopping) return refusal(stopping)
-    return ofCells(await this.#carryOut(operation, options))
+    return toCellAnswer(await this.#carryOut(operation, options))
   }
 
   /** Ends what waits for new cells, and takes nothing more. */
@@ -174,7 +174,7 @@ export class Relay implements CellService {
     const isRefused = replies.every(({ answer }) => answer.kind === 'problem')
     // A problem that all nodes met is one of the whole.
     if (isRefused && first !== undefined) return first
-    return mergeAnswers(batch.kind, parts, replies.map(ofCells))
+    return mergeAnswers(batch.kind, parts, replies.map(toCellAnswer))
   }
 
   /** The cells of a shard stay together, so that a read of it is of one moment. */
@@ -183,7 +183,7 @@ export class Relay implements CellService {
     return splitBatch<PutItem | GetItem, Endpoint>(batch.items, (item) => {
       // The node refuses an item whose row key is none.
       const shard = isRowKey(item.rowKey) ? shardOf(item.rowKey) : -1
-      const node = nodes.get(shard) ?? this.#caller.placeOf(ofOne(batch, item)) ?? anyNode
+      const node = nodes.get(shard) ?? this.#caller.findPlace(pickOne(batch, item)) ?? anyNode
       nodes.set(shard, node)
       return node
     })
@@ -217,7 +217,7 @@ export class Relay implements CellService {
   }
 }
 
-function ofOne(batch: Batch, item: Batch['items'][number]): CellOperation {
+function pickOne(batch: Batch, item: Batch['items'][number]): CellOperation {
   if (batch.kind === 'get') return { ...batch, items: [item] }
   return 'body' in item ? { ...batch, items: [item] } : { ...batch, items: [] }
 }
@@ -238,7 +238,7 @@ function refusal(refused: Problem): Answered {
   return { answer: { kind: 'problem', problem: refused }, positions: [] }
 }
 
-function ofCells({ answer, positions, leaders }: Replied): Answered {
+function toCellAnswer({ answer, positions, leaders }: Replied): Answered {
   if (!isOfCells(answer)) return refusal(notAnAnswer)
   return { answer, positions, ...(leaders !== undefined && { leaders }) }
 }

@@ -31,16 +31,16 @@ import { Outbox } from '../wire/outbox.ts'
 import type { Call, Try } from './call.ts'
 import {
   asItIs,
-  backoffMsOf,
+  computeBackoffMs,
   inFlightCall,
   closed,
   givenUpInWrite,
   heldBack,
   isFree,
   leftMs,
-  loadOf,
+  readLoad,
   refusal,
-  tryMsOf,
+  computeTryMs,
   tooMuchUnderWay,
   waitToTheEnd,
   whenGone,
@@ -49,14 +49,14 @@ import {
   type Load,
 } from './in-flight.ts'
 import type { ClientLimits } from './client-limits.ts'
-import { endingOf, isRefused } from './ending.ts'
+import { classifyEnding, isRefused } from './ending.ts'
 import { Holding, type HoldingFigures } from './holding.ts'
 import { AbandonedAttempts } from './abandoned-attempts.ts'
 import { Leaders } from './leaders.ts'
 import { Links, type Ending, type LinkView } from './links.ts'
 import { RingTable } from './ring-table.ts'
 import { RetryBudget } from './retry-budget.ts'
-import { groupLed, spreadOf } from './spread.ts'
+import { groupLed, computeSpread } from './spread.ts'
 import { TimeOut } from '../time/time-out.ts'
 
 export interface ClientPorts {
@@ -138,7 +138,7 @@ export class RequestSender {
   }
 
   /** The node that would be asked now; undefined when no link is up. */
-  placeOf(operation: Operation): Endpoint | undefined {
+  findPlace(operation: Operation): Endpoint | undefined {
     return this.#pick(operation, this.#ports.clock.monotonicMs())
   }
 
@@ -245,7 +245,7 @@ export class RequestSender {
   #sendIfRoom(one: InFlight, nowMs: number): boolean {
     const { operation, lane, last } = one
     const picked = this.#pick(operation, nowMs, last)
-    one.tryMs = Math.min(leftMs(one, nowMs), tryMsOf(one.tries + 1, this.#limits) + one.waitMs)
+    one.tryMs = Math.min(leftMs(one, nowMs), computeTryMs(one.tries + 1, this.#limits) + one.waitMs)
     if (picked === undefined) {
       if (this.#endHopeless(one)) return true
       void this.#links.whenUp(one.tryMs).then(() => this.#tryLater(one))
@@ -254,7 +254,7 @@ export class RequestSender {
     const isFreeOfLoad = lane === undefined || this.#links.hasRoom(picked, lane, nowMs)
     const endpoint = isFreeOfLoad
       ? picked
-      : this.#links.roomy(lane, spreadOf(operation), nowMs, last)
+      : this.#links.roomy(lane, computeSpread(operation), nowMs, last)
     if (endpoint === undefined) return false
     one.tries += 1
     this.#send(one, endpoint, nowMs)
@@ -344,9 +344,9 @@ export class RequestSender {
   #noteEnding(one: InFlight, result: Try): Ending {
     const { endpoint, operation, lane, tryMs } = one
     if (endpoint === undefined) return 'inconclusive'
-    const ending = endingOf(result, tryMs)
+    const ending = classifyEnding(result, tryMs)
     this.#links.end(endpoint, ending, lane)
-    const load = loadOf(result)
+    const load = readLoad(result)
     if (lane !== undefined) this.#noteLoad(one, endpoint, lane, result, load)
     if (result.kind !== 'answered') return ending
     this.#leaders.noteFrom(operation, result.answered)
@@ -377,7 +377,7 @@ export class RequestSender {
   #tryAgain(one: InFlight, result: Try): void {
     if (this.#isClosed) return this.#finish(one, closed)
     const nowMs = this.#ports.clock.monotonicMs()
-    const load = loadOf(result)
+    const load = readLoad(result)
     if (load?.isOfNode === true) return this.#comeBack(one, load, nowMs)
     const isRefused = load !== undefined && !one.isUnsure
     if (!isFree(result) && !this.#budget.take(nowMs, isRefused)) {
@@ -388,7 +388,8 @@ export class RequestSender {
     }
     const { random } = this.#ports
     const afterMs = load?.retryAfterMs ?? 0
-    const ms = afterMs > 0 ? this.#jittered(afterMs) : backoffMsOf(one.tries, this.#limits, random)
+    const ms =
+      afterMs > 0 ? this.#jittered(afterMs) : computeBackoffMs(one.tries, this.#limits, random)
     this.#tryAfter(one, ms, nowMs)
   }
 
@@ -440,7 +441,7 @@ export class RequestSender {
     const node = led && this.#leaders.of(led)
     // Who shares the work asks the same node, which knows all of them.
     const isAlike = operation.kind === 'watch-worklist'
-    return this.#links.pick(spreadOf(operation), nowMs, node, not, isAlike)
+    return this.#links.pick(computeSpread(operation), nowMs, node, not, isAlike)
   }
 
   #end(id: number, result: Try): void {

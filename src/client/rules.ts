@@ -23,8 +23,8 @@ import {
 import { StoreError } from '../base/errors.ts'
 import { isLikeMilliseconds, microsOfGiven, storeTime } from '../base/given-time.ts'
 import { batchItemsMax } from '../base/limits.ts'
-import { errorOf } from '../base/problem.ts'
-import { elementsOf, hiddenIn, isList, isReadable } from '../base/readable.ts'
+import { toStoreError } from '../base/problem.ts'
+import { readElements, hiddenIn, isList, isReadable } from '../base/readable.ts'
 import { unknownWord } from '../base/suggest.ts'
 import { wordsFor } from '../base/words.ts'
 import { nameProblem } from '../cells/cell.ts'
@@ -58,7 +58,7 @@ const time: Rule = {
   words: 'a Date, or microseconds since 1970',
 }
 const shards: Rule = {
-  accepts: (value) => isList(value) && elementsOf(value, shardCount)?.every(isShard) === true,
+  accepts: (value) => isList(value) && readElements(value, shardCount)?.every(isShard) === true,
   words: `a list of shards, numbered from 0 to ${shardCount - 1}`,
 }
 const someShards: Rule = {
@@ -154,7 +154,7 @@ export function checkText(call: string, name: string, value: unknown): void {
  * The items of a batch, a copy of its list, in which a hole is undefined. They are counted before one of them is
  * looked at: throws `too-large` when there are more than the limit.
  */
-export function batchOf<Item>(
+export function checkBatch<Item>(
   call: string,
   name: string,
   given: readonly Item[],
@@ -162,14 +162,16 @@ export function batchOf<Item>(
 ): readonly Item[] {
   const list: unknown = given
   if (!isList(list)) throw wrongArgument(call, name, list, 'a list')
-  const items = readGiven(`${call}: ${name}`, () => elementsOf(given, limit.limitValue))
+  const items = readGiven(`${call}: ${name}`, () => readElements(given, limit.limitValue))
   if (items !== undefined) {
     checkList(`${call}: ${name}`, list)
     return items
   }
   const { length } = given
   const tooMany = length > limit.limitValue && batchProblem(length, limit)
-  throw tooMany ? errorOf(tooMany) : wrongArgument(call, 'the length of the list', length, aLength)
+  throw tooMany
+    ? toStoreError(tooMany)
+    : wrongArgument(call, 'the length of the list', length, aLength)
 }
 const aLength = 'a whole number from 0'
 
@@ -193,7 +195,7 @@ export function readCell<Given extends GetItem>(cell: Given, refKey: 'needed' | 
     const words = 'an object of rowKey, column and refKey'
     throw new StoreError('invalid', `a cell is ${wordsFor(given)}; expected ${words}`)
   }
-  const copy = readGiven('a cell', () => cellMembersOf(given))
+  const copy = readGiven('a cell', () => checkCellMembers(given))
   for (const name of ['rowKey', 'column', 'refKey']) {
     if (name === 'refKey' && refKey === 'optional') continue
     if (copy[name] === undefined) {
@@ -202,11 +204,11 @@ export function readCell<Given extends GetItem>(cell: Given, refKey: 'needed' | 
   }
   const read = typed<Given>(copy)
   const wrong = nameProblem(read)
-  if (wrong !== undefined) throw errorOf(wrong)
+  if (wrong !== undefined) throw toStoreError(wrong)
   return read
 }
 
-function cellMembersOf(cell: object): Readonly<Record<string, unknown>> {
+function checkCellMembers(cell: object): Readonly<Record<string, unknown>> {
   for (const name in cell) {
     if (ofReadCells.has(name)) continue
     throw new StoreError('invalid', `a cell: ${unknownWord('property', name, ofCells)}`)
@@ -228,7 +230,7 @@ const placeNames: Rules<{ kind: unknown; shard: unknown; addedId: unknown; times
 const placeMembers = [...Object.keys(placeNames), 'asOf']
 
 /** A place in a shard's log as programs give it; throws `invalid`. */
-export function placeOf(call: string, given: GivenPlace): LogPlace {
+export function checkPlace(call: string, given: GivenPlace): LogPlace {
   const words = "{ kind: 'after', shard, addedId } or { kind: 'since', shard, timestamp }"
   const members = givenMembers(call, 'a place', given, { known: placeMembers, words })
   const { kind, shard, addedId, timestamp, asOf } = members

@@ -8,13 +8,13 @@ import { isRowKey } from '../cells/cell.ts'
 import { isIndexOperation, type IndexOperation } from '../cells/operation.ts'
 import { shardGroup, shardOf } from '../cells/shard.ts'
 import { isWorklistOperation, type WorklistOperation } from '../worklist/worklist-operation.ts'
-import { groupOf, isGroupOperation } from '../txn/group-operation.ts'
+import { readGroup, isGroupOperation } from '../txn/group-operation.ts'
 import type { Operation } from '../wire/client/client-message.ts'
 
 /** The group whose leader takes an operation that changes something; of a batch, the first item's group. */
 export function groupLed(operation: Operation): GroupId | undefined {
   if (isGroupOperation(operation)) {
-    return operation.kind === 'read-group' ? undefined : groupOf(operation)
+    return operation.kind === 'read-group' ? undefined : readGroup(operation)
   }
   if (operation.kind === 'purge') return shardGroup(operation.datastore, operation.shard)
   if (operation.kind !== 'put') return undefined
@@ -24,8 +24,8 @@ export function groupLed(operation: Operation): GroupId | undefined {
 }
 
 /** Row keys are random, so their digits spread calls over the nodes; equal ones go to the same. */
-export function spreadOf(operation: Operation): number {
-  if (isGroupOperation(operation)) return spreadOfText(groupOf(operation))
+export function computeSpread(operation: Operation): number {
+  if (isGroupOperation(operation)) return spreadOfText(readGroup(operation))
   if (isWorklistOperation(operation)) return spreadOfTopic(operation)
   if (isIndexOperation(operation)) return spreadOfIndex(operation)
   switch (operation.kind) {

@@ -11,7 +11,7 @@ import { storeTime } from '../base/given-time.ts'
 import type { Cell } from '../cells/cell.ts'
 import type { LogPlace } from '../cells/operation.ts'
 import type { Outcome } from '../base/problem.ts'
-import { errorOf } from '../base/problem.ts'
+import { toStoreError } from '../base/problem.ts'
 import { allShards } from '../cells/shard.ts'
 import { pause } from '../time/moments.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -97,7 +97,7 @@ async function poll(
   let failure: StoreError | undefined
   try {
     for (const outcome of await source.shardLogs(places, options)) {
-      if (outcome.kind === 'problem') failure ??= errorOf(outcome.problem)
+      if (outcome.kind === 'problem') failure ??= toStoreError(outcome.problem)
       else pages.push(outcome.value)
     }
   } catch (error) {

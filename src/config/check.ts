@@ -10,7 +10,7 @@ import type { Listen } from './values.ts'
 import type { NodeConfig } from './node-config.ts'
 import { checkListenerSettings, type ListenerSettings } from './listener-settings.ts'
 import { isLoopbackName } from '../adapters/origin-gate.ts'
-import { replicaSetsOf } from './replica-sets.ts'
+import { buildReplicaSets } from './replica-sets.ts'
 import { describeOrigin, type ConfigProblem, type Origin } from './source.ts'
 
 /** The configuration of every process that listens. */
@@ -44,7 +44,7 @@ export function checkConfig(
 
 /** Each copy goes to a set of its own; the default asks for no more than there are. */
 function checkBufferCopies({ nodes, bufferCopies }: NodeConfig, complain: Complain): void {
-  const others = replicaSetsOf(nodes).length - 1
+  const others = buildReplicaSets(nodes).length - 1
   if (bufferCopies <= others) return
   const there =
     others === 0

@@ -6,10 +6,10 @@ import { isClusterId, isNodeId } from '../base/ids.ts'
 import { batchItemsMax, defaultLimits, entryBytesMax, type Limits } from '../base/limits.ts'
 import { batchBytesMax } from '../cells/limits.ts'
 import { checkConfig } from './check.ts'
-import { warningsOf } from './warnings.ts'
+import { findWarnings } from './warnings.ts'
 import {
   gather,
-  pathOf,
+  readPath,
   settingReaders,
   settingsInForce,
   unknownVariables,
@@ -23,14 +23,14 @@ import { bufferCopiesDefault, type NodeConfig } from './node-config.ts'
 import { nodeListText, type ConfigProblem, type Origin } from './source.ts'
 import { limitSettings, ownSettings, type Setting } from './settings.ts'
 import {
-  countOf,
+  readCount,
   hostPort,
   isWildcard,
-  listenOf,
-  logLevelOf,
-  nodesOf,
-  textOf,
-  truthOf,
+  readListen,
+  readLogLevel,
+  readNodes,
+  readText,
+  readBoolean,
   mainSet,
   type Listen,
   type NodeAddress,
@@ -72,21 +72,21 @@ export function buildConfig(sources: ConfigSources): ConfigResult {
   const { take, need, path } = settingReaders(given, sources, problems)
   const idRule = 'is 1 to 32 of a-z, 0-9 and -'
   const clusterRule = 'is 1 to 64 of a-z, 0-9 and -'
-  const cluster = need('cluster', 'cluster: trips', (at) => textOf(at, isClusterId, clusterRule))
-  const node = need('node', 'node: a', (at) => textOf(at, isNodeId, idRule))
+  const cluster = need('cluster', 'cluster: trips', (at) => readText(at, isClusterId, clusterRule))
+  const node = need('node', 'node: a', (at) => readText(at, isNodeId, idRule))
   const nodes = need('nodes', 'nodes: [{ id: a, url: "http://127.0.0.1:4700" }]', (at) =>
-    nodesOf(at, node),
+    readNodes(at, node),
   )
-  const dataText = need('data', 'data: ./data/a', pathOf)
+  const dataText = need('data', 'data: ./data/a', readPath)
   const certFile = path('tls.cert_file')
   const keyFile = path('tls.key_file')
   const rest = {
-    listen: take('listen', listenOf) ?? listenDefault,
+    listen: take('listen', readListen) ?? listenDefault,
     secretFile: path('secret_file'),
     peerSecretFile: path('peer_secret_file'),
     tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
-    insecure: take('insecure', truthOf) ?? false,
-    logLevel: take('log_level', logLevelOf) ?? ('info' as const),
+    insecure: take('insecure', readBoolean) ?? false,
+    logLevel: take('log_level', readLogLevel) ?? ('info' as const),
     ...takeNumbers(take),
     limits: takeLimits(take),
     listener: takeListenerSettings(take),
@@ -102,7 +102,7 @@ export function buildConfig(sources: ConfigSources): ConfigResult {
   const own = nodes.filter(({ id }) => id === node)
   return {
     ...{ ok: true, config, settings: effectiveSettings(config, origins), origins },
-    warnings: [...warningsOf(config), ...unknownVariables(nodeSchema, sources.environment)],
+    warnings: [...findWarnings(config), ...unknownVariables(nodeSchema, sources.environment)],
     names: own
       .filter(({ url }) => !isWildcard(url))
       .map(({ url }) => plainHost(new URL(url).hostname)),
@@ -114,7 +114,7 @@ function takeNumbers(
   take: Take,
 ): Pick<NodeConfig, 'drainTimeoutMs' | 'bufferCopies' | 'requestBytesMax'> {
   const count = (name: string, least: number, most: number): number | undefined =>
-    take(name, (at) => countOf(at, least, most))
+    take(name, (at) => readCount(at, least, most))
   return {
     drainTimeoutMs: count('drain_timeout_ms', 0, drainTimeoutMaxMs) ?? drainTimeoutDefaultMs,
     bufferCopies: count('buffer_copies', 0, numberMax) ?? bufferCopiesDefault,
@@ -135,7 +135,7 @@ function takeLimits(take: Take): Limits {
   const limits: { -readonly [Name in keyof Limits]: Limits[Name] } = { ...defaultLimits }
   for (const { name, limit } of limitSettings) {
     const least = limitLeasts[limit] ?? 1
-    limits[limit] = take(name, (at) => countOf(at, least, numberMax)) ?? defaultLimits[limit]
+    limits[limit] = take(name, (at) => readCount(at, least, numberMax)) ?? defaultLimits[limit]
   }
   return limits
 }

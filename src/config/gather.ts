@@ -12,8 +12,8 @@ import {
   type Origin,
   type Warning,
 } from './source.ts'
-import { flagOf, variableOf, variablePrefix, type Setting } from './settings.ts'
-import { refuse, textOf, type Read } from './values.ts'
+import { nameFlag, nameVariable, variablePrefix, type Setting } from './settings.ts'
+import { refuse, readText, type Read } from './values.ts'
 import { nearest, unknownWord } from '../base/suggest.ts'
 
 /** The settings there are. */
@@ -79,7 +79,7 @@ export function settingReaders(
       return undefined
     },
     path: (name) => {
-      const text = take(name, pathOf)
+      const text = take(name, readPath)
       if (text === undefined) return undefined
       const isFromFile = given.get(name)?.origin.kind === 'file'
       const file = isFromFile ? sources.file : undefined
@@ -95,8 +95,8 @@ function isPath(text: string): boolean {
   return text.trim() !== '' && !text.includes('\0')
 }
 
-export function pathOf(located: Located): Read<string> {
-  const path = textOf(located, isPath, 'names a file or folder')
+export function readPath(located: Located): Read<string> {
+  const path = readText(located, isPath, 'names a file or folder')
   const [word] = (path.ok && shellWords.exec(path.value)) || []
   if (word === undefined) return path
   return refuse(located.origin, `${word} means nothing here; write the whole path`)
@@ -113,7 +113,7 @@ export function unknownVariables(
   { settings }: Pick<SettingsSchema, 'settings'>,
   environment: ConfigSources['environment'],
 ): readonly Warning[] {
-  const known = [...settings.map(({ name }) => variableOf(name)), clientVariable]
+  const known = [...settings.map(({ name }) => nameVariable(name)), clientVariable]
   const isUnknown = (name: string): boolean =>
     name.toUpperCase().startsWith(variablePrefix) &&
     !known.includes(name) &&
@@ -140,12 +140,12 @@ export function gather(
   const given = new Map<string, Located>()
   if (sources.file !== undefined) gatherFile(schema, sources.file.root, given, problems)
   for (const { name } of schema.settings) {
-    const variable = sources.environment[variableOf(name)]
+    const variable = sources.environment[nameVariable(name)]
     const flag = sources.flags.get(name)
     if (flag !== undefined) {
-      given.set(name, textValue(schema, name, flag, { kind: 'flag', name: flagOf(name) }))
+      given.set(name, textValue(schema, name, flag, { kind: 'flag', name: nameFlag(name) }))
     } else if (variable !== undefined) {
-      const origin: Origin = { kind: 'environment', name: variableOf(name) }
+      const origin: Origin = { kind: 'environment', name: nameVariable(name) }
       given.set(name, textValue(schema, name, variable, origin))
     }
   }

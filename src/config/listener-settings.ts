@@ -7,7 +7,7 @@ import { frameBytesMax } from '../base/limits.ts'
 import { settingsInForce, type EffectiveSetting, type Take } from './gather.ts'
 import type { Setting } from './settings.ts'
 import type { Located, Origin } from './source.ts'
-import { countOf, refuse, type Read } from './values.ts'
+import { readCount, refuse, type Read } from './values.ts'
 import { plainHost } from '../adapters/origin-gate.ts'
 
 export interface ListenerSettings extends ConnectionLimits {
@@ -103,12 +103,12 @@ export function takeListenerSettings(take: Take): ListenerSettings {
   const taken: { -readonly [Name in keyof ListenerSettings]: ListenerSettings[Name] } = {
     ...defaultListenerSettings,
   }
-  taken.allowedHosts = take('allowed_hosts', (at) => listOf(at, hostOf)) ?? []
-  taken.allowedOrigins = take('allowed_origins', (at) => listOf(at, originOf)) ?? []
+  taken.allowedHosts = take('allowed_hosts', (at) => readList(at, readHost)) ?? []
+  taken.allowedOrigins = take('allowed_origins', (at) => readList(at, readOrigin)) ?? []
   for (const [name, field] of numbers) {
     const isOfBytes = field === 'answerBytesMax'
     const [least, most] = isOfBytes ? [frameBytesMax, 2 ** 31 - 1] : [1, connectionsMaxMost]
-    taken[field] = take(name, (at) => countOf(at, least, most)) ?? taken[field]
+    taken[field] = take(name, (at) => readCount(at, least, most)) ?? taken[field]
   }
   return taken
 }
@@ -147,7 +147,10 @@ function listText(items: readonly string[]): string | undefined {
   return items.length === 0 ? undefined : items.join(',')
 }
 
-function listOf(located: Located, read: (item: Located) => Read<string>): Read<readonly string[]> {
+function readList(
+  located: Located,
+  read: (item: Located) => Read<string>,
+): Read<readonly string[]> {
   if (located.kind !== 'list') return refuse(located.origin, 'wants a list')
   const all = located.items.map(read)
   const problems = all.flatMap((one) => (one.ok ? [] : one.problems))
@@ -155,20 +158,20 @@ function listOf(located: Located, read: (item: Located) => Read<string>): Read<r
   return { ok: true, value: all.flatMap((one) => (one.ok ? [one.value] : [])) }
 }
 
-function hostOf(item: Located): Read<string> {
-  const text = wordOf(item)
+function readHost(item: Located): Read<string> {
+  const text = readWord(item)
   const isHost = /^(?:[a-z0-9_.-]+|\[?[0-9a-f:.]+\]?)$/i.test(text)
   if (isHost) return { ok: true, value: plainHost(text) }
   return refuse(item.origin, `wants names of hosts without a port, such as db1.example`)
 }
 
 /** A number of the file is no text: 10.10 would be 10.1. */
-function wordOf(item: Located): string {
+function readWord(item: Located): string {
   return item.kind === 'scalar' && typeof item.value === 'string' ? item.value : ''
 }
 
-function originOf(item: Located): Read<string> {
-  const text = wordOf(item)
+function readOrigin(item: Located): Read<string> {
+  const text = readWord(item)
   const isOrigin = /^https?:\/\/[^/]+\/?$/.test(text) && URL.canParse(text)
   if (isOrigin) return { ok: true, value: new URL(text).origin }
   return refuse(item.origin, 'wants origins such as https://app.example')

@@ -104,11 +104,11 @@ async function withFiles<Config extends FileNames>(
   const readSecret = async (
     name: string,
     path: string | undefined,
-    problemOf: (secret: string) => string | undefined,
+    findProblem: (secret: string) => string | undefined,
   ): Promise<string | undefined> => {
     const secret = (await read(name, path))?.toString('utf8').trim()
     if (secret === undefined) return undefined
-    const problem = problemOf(secret)
+    const problem = findProblem(secret)
     if (problem === undefined) return secret
     problems.push(problemAt(origins, name, `the secret in ${path} ${problem}`))
     return undefined

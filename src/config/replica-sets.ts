@@ -11,7 +11,7 @@ import { fileFailure } from '../adapters/file-failure.ts'
 import type { NodeAddress } from './values.ts'
 
 /** In the order in which the configuration first names them; of a set, in the order of its nodes. */
-export function replicaSetsOf(nodes: readonly NodeAddress[]): readonly (readonly NodeId[])[] {
+export function buildReplicaSets(nodes: readonly NodeAddress[]): readonly (readonly NodeId[])[] {
   const sets = [...new Set(nodes.map(({ set }) => set))]
   return sets.map((name) => nodes.filter(({ set }) => set === name).map(({ id }) => id))
 }

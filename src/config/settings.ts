@@ -97,13 +97,13 @@ export const limitSettings: readonly LimitSetting[] = limitNames(defaultLimits).
 /** Those that every process has that listens are in `listener-settings.ts`. */
 export const ownSettings: readonly Setting[] = [...nodeSettings, ...limitSettings]
 
-export function flagOf(name: string): string {
+export function nameFlag(name: string): string {
   return `--${name.replace(/[._]/g, '-')}`
 }
 
 export const variablePrefix = 'TRILITHON_'
 
-export function variableOf(name: string): string {
+export function nameVariable(name: string): string {
   return `${variablePrefix}${name.replace('.', '_').toUpperCase()}`
 }
 

@@ -6,7 +6,7 @@
  * Left out on purpose: YAML anchors and aliases (one value, one place), several documents.
  */
 import { isMap, isScalar, isSeq } from 'yaml'
-import { yamlOf } from './yaml-text.ts'
+import { readYaml } from './yaml-text.ts'
 
 /** Where a value came from. */
 export type Origin =
@@ -93,7 +93,7 @@ export type ParsedFile =
 
 /** Parses YAML text; `path` is what complaints call it. */
 export function parseYaml(text: string, path: string): ParsedFile {
-  const yaml = yamlOf(text)
+  const yaml = readYaml(text)
   if (!yaml.ok) {
     const problems = yaml.mistakes.map(({ line, column, text: said }) => ({
       where: describeOrigin({ kind: 'file', path, line, column }),
@@ -101,8 +101,8 @@ export function parseYaml(text: string, path: string): ParsedFile {
     }))
     return { ok: false, problems }
   }
-  const { document, placeOf } = yaml
-  const originAt = (offset: number): Origin => ({ kind: 'file', path, ...placeOf(offset) })
+  const { document, findPlace } = yaml
+  const originAt = (offset: number): Origin => ({ kind: 'file', path, ...findPlace(offset) })
   const root = locate(document.contents, originAt)
   if (root.kind !== 'map') {
     const text = 'is empty or not a map; it starts with a line such as "cluster: trips"'
@@ -112,7 +112,7 @@ export function parseYaml(text: string, path: string): ParsedFile {
 }
 
 function locate(node: unknown, originAt: (offset: number) => Origin): Located {
-  const origin = originAt(startOf(node))
+  const origin = originAt(findStart(node))
   if (isSeq(node)) {
     const items = node.items.map((item) => locate(item, originAt))
     return { kind: 'list', items, origin }
@@ -120,26 +120,26 @@ function locate(node: unknown, originAt: (offset: number) => Origin): Located {
   if (isMap(node)) {
     const fields = new Map<string, LocatedField>()
     for (const pair of node.items) {
-      const keyOrigin = originAt(startOf(pair.key))
+      const keyOrigin = originAt(findStart(pair.key))
       const name = isScalar(pair.key) ? String(pair.key.value) : ''
       const value = pair.value === null ? emptyAt(keyOrigin) : locate(pair.value, originAt)
       fields.set(name, { value, origin: keyOrigin })
     }
     return { kind: 'map', fields, origin }
   }
-  return { kind: 'scalar', value: isScalar(node) ? scalarOf(node.value) : undefined, origin }
+  return { kind: 'scalar', value: isScalar(node) ? toScalar(node.value) : undefined, origin }
 }
 
 function emptyAt(origin: Origin): Located {
   return { kind: 'scalar', value: undefined, origin }
 }
 
-function startOf(node: unknown): number {
+function findStart(node: unknown): number {
   const hasRange = isMap(node) || isSeq(node) || isScalar(node)
   return hasRange ? (node.range?.[0] ?? 0) : 0
 }
 
-function scalarOf(value: unknown): Scalar {
+function toScalar(value: unknown): Scalar {
   const isPlain =
     typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
   if (isPlain) return value

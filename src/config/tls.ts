@@ -27,36 +27,37 @@ export function tlsProblem(
   { cert, key }: TlsFiles,
   { certFile, keyFile }: TlsPaths,
 ): TlsFinding | undefined {
-  const ofCert = (text: string): TlsFinding => ({ setting: 'tls.cert_file', text })
-  const ofKey = (text: string): TlsFinding => ({ setting: 'tls.key_file', text })
-  const [first, ...issuers] = pemsOf(cert)
+  const blameCert = (text: string): TlsFinding => ({ setting: 'tls.cert_file', text })
+  const blameKey = (text: string): TlsFinding => ({ setting: 'tls.key_file', text })
+  const [first, ...issuers] = splitPems(cert)
   if (first === undefined) {
     const text = `${certFile} holds no certificate: a text with "-----BEGIN CERTIFICATE-----" is wanted (PEM)`
-    return ofCert(hasKey(cert) ? `${text}, and this is a private key` : text)
+    return blameCert(hasKey(cert) ? `${text}, and this is a private key` : text)
   }
   const own = attempt(() => new X509Certificate(first))
-  if (!own.ok) return ofCert(`the first certificate in ${certFile} cannot be read: ${own.reason}`)
+  if (!own.ok)
+    return blameCert(`the first certificate in ${certFile} cannot be read: ${own.reason}`)
   if (!hasKey(key)) {
     const text = `${keyFile} holds no private key: a text with "-----BEGIN PRIVATE KEY-----" is wanted (PEM)`
-    return ofKey(pemsOf(key).length > 0 ? `${text}, and this is a certificate` : text)
+    return blameKey(splitPems(key).length > 0 ? `${text}, and this is a certificate` : text)
   }
   if (isEncrypted(key)) {
-    return ofKey(
+    return blameKey(
       `the key in ${keyFile} is encrypted, and this process cannot ask for its passphrase: write it without one (openssl pkey -in … -out …), for this user alone to read`,
     )
   }
   const secret = attempt(() => createPrivateKey(key))
-  if (!secret.ok) return ofKey(`the key in ${keyFile} cannot be read: ${secret.reason}`)
+  if (!secret.ok) return blameKey(`the key in ${keyFile} cannot be read: ${secret.reason}`)
   const isOf = (pem: string): boolean =>
     attempt(() => new X509Certificate(pem).checkPrivateKey(secret.value)).value === true
   if (!isOf(first)) {
     return issuers.some(isOf)
-      ? ofCert(`the certificate of the key in ${keyFile} must stand first in ${certFile}`)
-      : ofKey(`the key in ${keyFile} is not that of the certificate in ${certFile}`)
+      ? blameCert(`the certificate of the key in ${keyFile} must stand first in ${certFile}`)
+      : blameKey(`the key in ${keyFile} is not that of the certificate in ${certFile}`)
   }
   const context = attempt(() => createSecureContext({ cert, key }))
   if (context.ok) return undefined
-  return ofCert(`${certFile} with ${keyFile} will not do for TLS: ${context.reason}`)
+  return blameCert(`${certFile} with ${keyFile} will not do for TLS: ${context.reason}`)
 }
 
 /**
@@ -70,7 +71,7 @@ export function tlsWarnings(
   nowMs: number,
 ): readonly TlsFinding[] {
   const warnings: string[] = []
-  const certificates = pemsOf(cert).flatMap((pem) => {
+  const certificates = splitPems(cert).flatMap((pem) => {
     const read = attempt(() => new X509Certificate(pem))
     return read.ok ? [read.value] : []
   })
@@ -96,7 +97,7 @@ export function tlsWarnings(
  * over them.
  */
 export function authoritiesFault(file: string, bytes: Buffer): string | undefined {
-  const pems = pemsOf(bytes)
+  const pems = splitPems(bytes)
   if (pems.length === 0) return `${file} holds no certificate`
   const bad = pems.findIndex((pem) => !attempt(() => new X509Certificate(pem)).ok)
   return bad < 0 ? undefined : `certificate ${bad + 1} in ${file} cannot be read`
@@ -110,7 +111,7 @@ function covers(certificate: X509Certificate, name: string): boolean {
 const certPattern =
   /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[^-]*-----END (?:X509 |TRUSTED )?CERTIFICATE-----/g
 
-function pemsOf(bytes: Buffer): readonly string[] {
+function splitPems(bytes: Buffer): readonly string[] {
   return bytes.toString('latin1').match(certPattern) ?? []
 }
 

@@ -52,13 +52,13 @@ function shown(located: Located): string {
 }
 
 /** Text that `accepts`; numbers and truth values of the file are not taken for text. */
-export function textOf(located: Located): Read<string>
-export function textOf<T extends string>(
+export function readText(located: Located): Read<string>
+export function readText<T extends string>(
   located: Located,
   accepts: ((text: string) => text is T) | ((text: string) => boolean),
   rule: string,
 ): Read<T>
-export function textOf(
+export function readText(
   located: Located,
   accepts: (text: string) => boolean = () => true,
   rule = '',
@@ -73,7 +73,7 @@ export function textOf(
 }
 
 /** A whole number within bounds. */
-export function countOf(located: Located, min: number, max: number): Read<number> {
+export function readCount(located: Located, min: number, max: number): Read<number> {
   const value = located.kind === 'scalar' ? located.value : undefined
   const isNumberText = typeof value === 'string' && isFromText(located) && /^\d{1,15}$/.test(value)
   const count = isNumberText ? Number(value) : value
@@ -83,7 +83,7 @@ export function countOf(located: Located, min: number, max: number): Read<number
   return refuse(located.origin, `wants a whole number from ${min} to ${max}, not ${shown(located)}`)
 }
 
-export function truthOf(located: Located): Read<boolean> {
+export function readBoolean(located: Located): Read<boolean> {
   const value = located.kind === 'scalar' ? located.value : undefined
   if (typeof value === 'boolean') return { ok: true, value }
   if (isFromText(located) && (value === 'true' || value === 'false')) {
@@ -97,7 +97,7 @@ function isFromText(located: Located): boolean {
   return located.origin.kind === 'flag' || located.origin.kind === 'environment'
 }
 
-export function logLevelOf(located: Located): Read<LogLevel> {
+export function readLogLevel(located: Located): Read<LogLevel> {
   const value = located.kind === 'scalar' ? located.value : undefined
   const level = logLevels.find((known) => known === value)
   if (level !== undefined) return { ok: true, value: level }
@@ -105,7 +105,7 @@ export function logLevelOf(located: Located): Read<LogLevel> {
 }
 
 /** `127.0.0.1:4700`, `[::1]:4700`, `localhost:4700`. */
-export function listenOf(located: Located): Read<Listen> {
+export function readListen(located: Located): Read<Listen> {
   const value = located.kind === 'scalar' ? located.value : undefined
   const match = /^(\[[0-9a-fA-F:.]+\]|[^:[\]\s]+):(\d{1,5})$/.exec(String(value))
   const host = match?.[1]?.replace(/^\[|\]$/g, '')
@@ -122,7 +122,7 @@ export function hostPort({ host, port }: Listen): string {
 }
 
 /** A list of `{id, url}`, each id and each url once. `own`: the node that reads it, which calls all others. */
-export function nodesOf(located: Located, own?: NodeId): Read<readonly NodeAddress[]> {
+export function readNodes(located: Located, own?: NodeId): Read<readonly NodeAddress[]> {
   if (located.kind !== 'list' || located.items.length === 0) {
     return refuse(located.origin, 'wants a list of { id, url }, one for every node')
   }
@@ -133,17 +133,19 @@ export function nodesOf(located: Located, own?: NodeId): Read<readonly NodeAddre
   const problems: ValueProblem[] = []
   const nodes: NodeAddress[] = []
   for (const item of located.items) {
-    const node = nodeOf(item, own)
+    const node = readNode(item, own)
     if (!node.ok) problems.push(...node.problems)
     else {
-      const address = addressOf(node.value.url)
-      const twin = nodes.find(({ id, url }) => id === node.value.id || addressOf(url) === address)
+      const address = formatAddress(node.value.url)
+      const twin = nodes.find(
+        ({ id, url }) => id === node.value.id || formatAddress(url) === address,
+      )
       const same = twin?.id === node.value.id ? `id "${twin.id}"` : sameAddress(twin, node.value)
       if (twin === undefined) nodes.push(node.value)
       else problems.push({ at: item.origin, reason: `two nodes have the ${same}` })
     }
   }
-  for (const { set, count } of setsOf(nodes)) {
+  for (const { set, count } of countSets(nodes)) {
     if (count <= nodeCountMax) continue
     const reason = `names ${count} nodes in set ${set}; the most is ${nodeCountMax}`
     problems.push({ at: located.origin, reason })
@@ -156,19 +158,21 @@ function sameAddress(twin: NodeAddress | undefined, { url }: NodeAddress): strin
 }
 
 /** Host and port, whatever the scheme: one process listens there. */
-export function addressOf(url: string): string {
+export function formatAddress(url: string): string {
   const { protocol, hostname, port } = new URL(url)
   const name = plainHost(hostname)
   const itsPort = port === '' ? (protocol === 'https:' ? '443' : '80') : port
   return `${name === 'localhost' ? '127.0.0.1' : name}:${itsPort}`
 }
 
-function setsOf(nodes: readonly NodeAddress[]): { readonly set: string; readonly count: number }[] {
+function countSets(
+  nodes: readonly NodeAddress[],
+): { readonly set: string; readonly count: number }[] {
   const sets = [...new Set(nodes.map(({ set }) => set))]
   return sets.map((set) => ({ set, count: nodes.filter((node) => node.set === set).length }))
 }
 
-function nodeOf(item: Located, own: NodeId | undefined): Read<NodeAddress> {
+function readNode(item: Located, own: NodeId | undefined): Read<NodeAddress> {
   if (item.kind !== 'map') return refuse(item.origin, `wants { id, url }, not ${shown(item)}`)
   const known = ['id', 'url', 'set']
   const problems: ValueProblem[] = []
@@ -178,18 +182,18 @@ function nodeOf(item: Located, own: NodeId | undefined): Read<NodeAddress> {
   }
   // A mistyped name is one mistake, not also a lacking field.
   if (problems.length > 0) return { ok: false, problems }
-  const id = fieldOf(item, 'id', (at) => textOf(at, isNodeId, 'is 1 to 32 of a-z, 0-9 and -'))
+  const id = readField(item, 'id', (at) => readText(at, isNodeId, 'is 1 to 32 of a-z, 0-9 and -'))
   const isOwn = id.ok && id.value === own
-  const url = fieldOf(item, 'url', isOwn ? urlOf : calledUrlOf)
+  const url = readField(item, 'url', isOwn ? readUrl : readCalledUrl)
   const set: Read<string> = item.fields.has('set')
-    ? fieldOf(item, 'set', (at) => textOf(at, isNodeId, 'is 1 to 32 of a-z, 0-9 and -'))
+    ? readField(item, 'set', (at) => readText(at, isNodeId, 'is 1 to 32 of a-z, 0-9 and -'))
     : { ok: true, value: mainSet }
   for (const read of [id, url, set]) if (!read.ok) problems.push(...read.problems)
   if (!id.ok || !url.ok || !set.ok) return { ok: false, problems }
   return { ok: true, value: { id: id.value, url: url.value, set: set.value } }
 }
 
-function fieldOf<T>(
+function readField<T>(
   item: Located & { readonly kind: 'map' },
   name: string,
   read: (located: Located) => Read<T>,
@@ -199,7 +203,7 @@ function fieldOf<T>(
 }
 
 /** An origin with a port: no path, no query, no user. `ws:` is taken for `http:`. */
-export function urlOf(located: Located): Read<string> {
+export function readUrl(located: Located): Read<string> {
   const isText = located.kind === 'scalar' && typeof located.value === 'string'
   const text = isText ? located.value : ''
   const reason = `wants a URL such as http://127.0.0.1:4700, not ${shown(located)}`
@@ -215,8 +219,8 @@ export function urlOf(located: Located): Read<string> {
 }
 
 /** The same, of an address that this process calls. */
-export function calledUrlOf(located: Located): Read<string> {
-  const read = urlOf(located)
+export function readCalledUrl(located: Located): Read<string> {
+  const read = readUrl(located)
   if (!read.ok || new URL(read.value).port !== '0') return read
   return refuse(
     located.origin,

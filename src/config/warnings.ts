@@ -1,18 +1,20 @@
 /** What a configuration may say, and hardly ever means: told by `config validate`, and in the log of a start. */
-import { addressOf, hostPort, isWildcard, type NodeAddress } from './values.ts'
+import { formatAddress, hostPort, isWildcard, type NodeAddress } from './values.ts'
 import { isLoopbackName, plainHost } from '../adapters/origin-gate.ts'
 import type { Warning } from './source.ts'
 import type { NodeConfig } from './node-config.ts'
 
-export function warningsOf(config: NodeConfig): readonly Warning[] {
-  return [...ofSets(config), ...ofOthers(config), ...ofOwnAddress(config)].map((text) => ({
-    setting: 'nodes',
-    text,
-  }))
+export function findWarnings(config: NodeConfig): readonly Warning[] {
+  return [...warnOfSets(config), ...warnOfOthers(config), ...warnOfOwnAddress(config)].map(
+    (text) => ({
+      setting: 'nodes',
+      text,
+    }),
+  )
 }
 
 /** A set goes on as long as a majority of it is up: one of two, and one of one, are none. */
-function ofSets({ nodes }: NodeConfig): readonly string[] {
+function warnOfSets({ nodes }: NodeConfig): readonly string[] {
   if (nodes.length === 1)
     return ['one node: there is one copy of all data, and it survives no failure']
   return [...new Set(nodes.map(({ set }) => set))].flatMap((name) => {
@@ -28,7 +30,7 @@ function ofSets({ nodes }: NodeConfig): readonly string[] {
   })
 }
 
-function ofOthers({ nodes, node, tls }: NodeConfig): readonly string[] {
+function warnOfOthers({ nodes, node, tls }: NodeConfig): readonly string[] {
   const others = nodes.filter(({ id }) => id !== node)
   const warnings: string[] = []
   const are = (ids: readonly string[]): string =>
@@ -49,18 +51,18 @@ function ofOthers({ nodes, node, tls }: NodeConfig): readonly string[] {
 }
 
 /** A node does not call itself by its own url; others do, if their lists have the same. */
-function ofOwnAddress(config: NodeConfig): readonly string[] {
+function warnOfOwnAddress(config: NodeConfig): readonly string[] {
   const own = config.nodes.find(({ id }) => id === config.node)
   if (own === undefined) return []
   const { hostname, port } = new URL(own.url)
   if (port !== '0' && !isWildcard(own.url)) {
-    return [...ofOwnProtocol(config, own), ...ofOwnHost(config, own)]
+    return [...warnOfOwnProtocol(config, own), ...warnOfOwnHost(config, own)]
   }
   const what = port === '0' ? 'no process can be called at port 0' : `${hostname} is to listen on`
   return [`the url of ${own.id} is ${own.url}, by which no other machine reaches it: ${what}`]
 }
 
-function ofOwnProtocol({ tls }: NodeConfig, { id, url }: NodeAddress): readonly string[] {
+function warnOfOwnProtocol({ tls }: NodeConfig, { id, url }: NodeAddress): readonly string[] {
   const isSecure = url.startsWith('https:')
   if (isSecure === (tls !== undefined)) return []
   const text = isSecure
@@ -69,12 +71,12 @@ function ofOwnProtocol({ tls }: NodeConfig, { id, url }: NodeAddress): readonly 
   return [text]
 }
 
-function ofOwnHost({ nodes, node, listen }: NodeConfig, own: NodeAddress): readonly string[] {
+function warnOfOwnHost({ nodes, node, listen }: NodeConfig, own: NodeAddress): readonly string[] {
   const { hostname } = new URL(own.url)
   const isOwnHere = isLoopbackName(plainHost(hostname))
   const warnings: string[] = []
   const isSameHost = isOwnHere || plainHost(hostname) === plainHost(listen.host)
-  if (isSameHost && listen.port !== 0 && String(listen.port) !== portOf(own.url)) {
+  if (isSameHost && listen.port !== 0 && String(listen.port) !== readPort(own.url)) {
     warnings.push(
       `${node} listens at ${hostPort(listen)}, and its url is ${own.url}: right only where something passes on what comes there`,
     )
@@ -94,6 +96,6 @@ function ofOwnHost({ nodes, node, listen }: NodeConfig, own: NodeAddress): reado
   return warnings
 }
 
-function portOf(url: string): string {
-  return addressOf(url).replace(/.*:/, '')
+function readPort(url: string): string {
+  return formatAddress(url).replace(/.*:/, '')
 }

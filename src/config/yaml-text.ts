@@ -15,7 +15,7 @@ export interface YamlMistake {
 export type YamlPlaceOf = (offset: number) => Pick<YamlMistake, 'line' | 'column'>
 
 export type YamlText =
-  | { readonly ok: true; readonly document: Document.Parsed; readonly placeOf: YamlPlaceOf }
+  | { readonly ok: true; readonly document: Document.Parsed; readonly findPlace: YamlPlaceOf }
   | { readonly ok: false; readonly mistakes: readonly YamlMistake[] }
 
 /** More than any file of settings or definitions has. */
@@ -25,12 +25,12 @@ const mistakesMax = 20
 const depthMax = 64
 const tooDeep = `lists and maps are nested deeper than ${depthMax} levels`
 
-export function yamlOf(text: string): YamlText {
+export function readYaml(text: string): YamlText {
   if (text.length > charsMax) {
     return refused(`it has ${text.length} characters, at most ${charsMax}`)
   }
   const lineCounter = new LineCounter()
-  const placeOf: YamlPlaceOf = (offset) => {
+  const findPlace: YamlPlaceOf = (offset) => {
     const { line, col } = lineCounter.linePos(offset)
     return { line: Math.max(1, line), column: Math.max(1, col) }
   }
@@ -40,7 +40,7 @@ export function yamlOf(text: string): YamlText {
     const document = parseDocument(text, { lineCounter, prettyErrors: false })
     for (const { pos, code, message } of [...document.errors, ...document.warnings]) {
       mistakes.push({
-        ...placeOf(pos[0]),
+        ...findPlace(pos[0]),
         text: ownWords(code, text.slice(pos[0])) ?? sentence(message),
       })
     }
@@ -52,14 +52,14 @@ export function yamlOf(text: string): YamlText {
         if (!isAlias(node) && !isNamed) return undefined
         const what = isAlias(node) ? 'aliases' : 'anchors'
         mistakes.push({
-          ...placeOf(node.range?.[0] ?? 0),
+          ...findPlace(node.range?.[0] ?? 0),
           text: `${what} are not supported; write it out`,
         })
         return undefined
       },
     })
     if (isTooDeep) return refused(tooDeep)
-    if (mistakes.length === 0) return { ok: true, document, placeOf }
+    if (mistakes.length === 0) return { ok: true, document, findPlace }
   } catch (error) {
     // The parser calls itself for each level.
     if (!(error instanceof RangeError)) throw error

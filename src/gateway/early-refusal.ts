@@ -11,7 +11,7 @@ export function refusedEarly(
   admission: Admission | undefined,
   { method, url }: Pick<Request, 'method' | 'url'>,
 ): Response | undefined {
-  const path = pathOf(url)
+  const path = readPath(url)
   if (!path.startsWith('/v1/')) return undefined
   const why = admission?.refusalNow(laneOfHttp(method, path))
   return why && problemResponse(why, path)
@@ -23,7 +23,7 @@ export function laneOfHttp(method: string, path: string): LaneName {
   return method === 'POST' && /:(?:batchPut|purge)$/.test(path) ? 'writes' : 'reads'
 }
 
-function pathOf(url: string): string {
+function readPath(url: string): string {
   const { pathname } = new URL(url)
   return pathname
 }

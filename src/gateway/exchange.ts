@@ -2,13 +2,13 @@
 import type { Context } from 'hono'
 import { missingItem } from '../cells/batch.ts'
 import type { Answer, CellOperation, CellService, ReadFrom } from '../cells/operation.ts'
-import { errorOf, valueOf, type Outcome } from '../base/problem.ts'
+import { toStoreError, unwrapOutcome, type Outcome } from '../base/problem.ts'
 import type { Pace } from '../ports/pace.ts'
 import { notAnAnswer } from '../client/call.ts'
 import type { Query } from './parameters.ts'
 import { refuse } from './problems.ts'
 import type { BodyShare } from './request-body.ts'
-import { positionHeaders, positionsOf } from './session-position.ts'
+import { positionHeaders, parsePositions } from './session-position.ts'
 
 /** A request being answered: its cells, and the time it has. */
 export interface Exchange {
@@ -34,7 +34,7 @@ export function segment(exchange: Exchange, name: string): string {
 export function readFrom(exchange: Exchange): ReadFrom {
   const level = exchange.query.text('read') ?? 'current'
   if (level !== 'current' && level !== 'snapshot') return refuse('read must be current or snapshot')
-  const atLeast = positionsOf(exchange.context.req.raw, segment(exchange, 'datastore'))
+  const atLeast = parsePositions(exchange.context.req.raw, segment(exchange, 'datastore'))
   return { level, atLeast }
 }
 
@@ -53,8 +53,8 @@ export async function ask<Kind extends CellOperation['kind']>(
   const isLight = 'items' in operation && operation.items.length === 1 && waitMs === 0
   if (!isLight) exchange.watchConnection()
   const { answer, positions } = await cells.execute(operation, { timeoutMs, pace })
-  if (answer.kind === 'problem') throw errorOf(answer.problem)
-  if (!isAnswer(answer, operation.kind)) throw errorOf(notAnAnswer)
+  if (answer.kind === 'problem') throw toStoreError(answer.problem)
+  if (!isAnswer(answer, operation.kind)) throw toStoreError(notAnAnswer)
   return { answer, headers: positionHeaders(operation.datastore, positions) }
 }
 
@@ -66,7 +66,7 @@ function isAnswer<Kind extends string>(
 }
 
 export function only<Value>([item = missingItem]: readonly Outcome<Value>[]): Value {
-  return valueOf(item)
+  return unwrapOutcome(item)
 }
 
 export function json(

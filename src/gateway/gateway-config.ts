@@ -33,16 +33,16 @@ import {
   type ListenerSettings,
 } from '../config/listener-settings.ts'
 import {
-  addressOf as addressOfUrl,
-  countOf,
+  formatAddress as addressOfUrl,
+  readCount,
   hostPort,
-  listenOf,
-  logLevelOf,
+  readListen,
+  readLogLevel,
   nodeCountMax,
   refuse,
-  textOf,
-  truthOf,
-  calledUrlOf,
+  readText,
+  readBoolean,
+  readCalledUrl,
   isWildcard,
   type LogLevel,
   type Read,
@@ -167,18 +167,18 @@ export function buildGatewayConfig(sources: ConfigSources): BuildResult<GatewayC
   const problems: ConfigProblem[] = []
   const given = gather(schema, sources, problems)
   const { take, need, path } = settingReaders(given, sources, problems)
-  const nodes = need('nodes', 'nodes: ["http://127.0.0.1:4700"]', addressesOf)
+  const nodes = need('nodes', 'nodes: ["http://127.0.0.1:4700"]', readAddresses)
   const certFile = path('tls.cert_file')
   const keyFile = path('tls.key_file')
   const nameRule = 'is 1 to 32 of a-z, 0-9 and -'
   const rest = {
-    name: take('name', (at) => textOf(at, isNodeId, nameRule)) ?? 'gateway',
-    cluster: take('cluster', (at) => textOf(at, isClusterId, 'is 1 to 64 of a-z, 0-9 and -')),
-    listen: take('listen', listenOf) ?? { host: '127.0.0.1', port: 4800 },
+    name: take('name', (at) => readText(at, isNodeId, nameRule)) ?? 'gateway',
+    cluster: take('cluster', (at) => readText(at, isClusterId, 'is 1 to 64 of a-z, 0-9 and -')),
+    listen: take('listen', readListen) ?? { host: '127.0.0.1', port: 4800 },
     secretFile: path('secret_file'),
     tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
-    insecure: take('insecure', truthOf) ?? false,
-    logLevel: take('log_level', logLevelOf) ?? ('info' as const),
+    insecure: take('insecure', readBoolean) ?? false,
+    logLevel: take('log_level', readLogLevel) ?? ('info' as const),
     ...takeNumbers(take),
     listener: takeListenerSettings(take),
   }
@@ -210,7 +210,7 @@ function takeNumbers(take: Take): Numbers {
   const given = new Set<keyof Numbers>()
   for (const [name, field, max] of numbers) {
     const least = leasts[field] ?? 1
-    const value = take(name, (at) => countOf(at, least, max))
+    const value = take(name, (at) => readCount(at, least, max))
     taken[field] = value ?? defaults[field]
     if (value !== undefined) given.add(field)
   }
@@ -247,7 +247,7 @@ function addressListText(text: string, origin: Origin): Located {
 }
 
 /** Each a URL, `ID=URL`, or `{id, url}` as a node's list has it. */
-function addressesOf(located: Located): Read<readonly string[]> {
+function readAddresses(located: Located): Read<readonly string[]> {
   if (located.kind !== 'list' || located.items.length === 0) {
     return refuse(located.origin, 'wants a list of addresses such as http://127.0.0.1:4700')
   }
@@ -255,7 +255,7 @@ function addressesOf(located: Located): Read<readonly string[]> {
     const { length } = located.items
     return refuse(located.origin, `names ${length} nodes; the most is ${nodeCountMax}`)
   }
-  const read = located.items.map((item) => calledUrlOf(addressOf(item)))
+  const read = located.items.map((item) => readCalledUrl(pickAddress(item)))
   const problems = read.flatMap((one) => (one.ok ? [] : [...one.problems]))
   if (problems.length > 0) return { ok: false, problems }
   const urls = read.flatMap((one) => (one.ok ? [one.value] : []))
@@ -270,7 +270,7 @@ function addressesOf(located: Located): Read<readonly string[]> {
   return problems.length > 0 ? { ok: false, problems } : { ok: true, value: urls }
 }
 
-function addressOf(item: Located): Located {
+function pickAddress(item: Located): Located {
   if (item.kind === 'map') return item.fields.get('url')?.value ?? item
   if (item.kind !== 'scalar' || typeof item.value !== 'string') return item
   return { ...item, value: item.value.replace(/^[a-z0-9-]+=/, '') }
@@ -302,7 +302,7 @@ export const gatewayConfigured: {
 } = { settings: gatewaySettings, build: buildGatewayConfig }
 
 /** The limits of the gateway's client, which sends requests to the nodes. */
-export function clientLimitsOf(config: GatewayConfig): ClientLimits {
+export function buildClientLimits(config: GatewayConfig): ClientLimits {
   return {
     ...defaultClientLimits,
     timeoutMs: config.timeoutMs,

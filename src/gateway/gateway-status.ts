@@ -65,14 +65,14 @@ export function gatewayReport(parts: GatewayParts): GatewayReport {
     pid: process.pid,
     ready: gatewayChecks(parts).every(({ ok }) => ok),
     uptimeSeconds: Math.round(parts.uptimeMs / 1000),
-    nodes: nodesOf(parts),
-    messages: messagesOf(parts),
+    nodes: listNodes(parts),
+    messages: listMessages(parts),
   }
 }
 
 export function gatewayChecks(parts: GatewayParts): readonly Check[] {
   const { state } = parts
-  const nodes = nodesOf(parts)
+  const nodes = listNodes(parts)
   const good = nodes.filter(isGood).length
   const isTaking = state === 'running'
   return [
@@ -89,7 +89,7 @@ function isGood({ isUp, breaker }: GatewayNode): boolean {
   return isUp && breaker !== 'open'
 }
 
-function nodesOf({ nodes, links }: GatewayParts): readonly GatewayNode[] {
+function listNodes({ nodes, links }: GatewayParts): readonly GatewayNode[] {
   const none = { answered: 0, failed: 0, lost: 0, inconclusive: 0 }
   return nodes.map((url) => {
     const link = links.find(({ endpoint }) => endpoint === url)
@@ -101,11 +101,11 @@ function nodesOf({ nodes, links }: GatewayParts): readonly GatewayNode[] {
   })
 }
 
-function messagesOf(parts: GatewayParts): readonly string[] {
+function listMessages(parts: GatewayParts): readonly string[] {
   const messages: string[] = []
   if (parts.state === 'draining')
     messages.push('this gateway is stopping; requests go to the others')
-  for (const { id, url, isUp, breaker } of nodesOf(parts)) {
+  for (const { id, url, isUp, breaker } of listNodes(parts)) {
     const trouble = parts.troubles?.get(url)
     const why = trouble === undefined ? '' : ` (${trouble})`
     if (!isUp) messages.push(`node ${id} cannot be reached${why}: start it, or look at its log`)
@@ -134,7 +134,7 @@ export function gatewayFigures(parts: GatewayParts): readonly Figure[] {
     figure('gateway_clients', 'Links of client libraries.', clients),
   ]
   figures.push(...heldFigures(parts))
-  for (const node of nodesOf(parts)) figures.push(...nodeFigures(node, links))
+  for (const node of listNodes(parts)) figures.push(...nodeFigures(node, links))
   return figures
 }
 

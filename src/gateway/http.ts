@@ -13,7 +13,7 @@ import type { Fetch } from '../node/http-server.ts'
 import type { Admission, LaneName } from '../node/admission.ts'
 import { endOfProblem } from '../node/overloaded.ts'
 import type { WorkEnd } from '../node/work-limit.ts'
-import { errorOf, problem, problemOf } from '../base/problem.ts'
+import { toStoreError, problem, toProblem } from '../base/problem.ts'
 import type { Slices } from '../ports/slices.ts'
 import { requireWholeWrite } from './conditions.ts'
 import { laneOfHttp, refusedEarly } from './early-refusal.ts'
@@ -121,7 +121,7 @@ export function createGateway(options: GatewayOptions): Hono {
     if (error instanceof HttpProblem) {
       return problemResponse(error.problem, instance, error.status, error.headers)
     }
-    if (error instanceof StoreError) return problemResponse(problemOf(error), instance)
+    if (error instanceof StoreError) return problemResponse(toProblem(error), instance)
     return problemResponse(options.noteBug('http', error), instance)
   })
   return app
@@ -143,7 +143,7 @@ async function admitted(
   if (admission === undefined) return handle(timeoutMs)
   const fromMs = admission.nowMs
   const pass = await admission.pass(lane, timeoutMs)
-  if ('code' in pass) throw errorOf(pass)
+  if ('code' in pass) throw toStoreError(pass)
   let end: WorkEnd = 'failed'
   try {
     const waitedMs = Math.floor(admission.nowMs - fromMs)
@@ -151,7 +151,7 @@ async function admitted(
     if (response.status < 500) end = 'done'
     return response
   } catch (error) {
-    if (error instanceof StoreError) end = endOfProblem(problemOf(error))
+    if (error instanceof StoreError) end = endOfProblem(toProblem(error))
     throw error
   } finally {
     pass.leave(end)

@@ -68,7 +68,7 @@ export function openApiDocument(version: string): JsonSchema {
       { name: 'cells', description: 'Immutable JSON, by row key, column and ref key.' },
       { name: 'operations', description: 'Health and figures.' },
     ],
-    paths: pathsOf(),
+    paths: buildPaths(),
     components: {
       schemas,
       securitySchemes: {
@@ -82,23 +82,23 @@ export function openApiDocument(version: string): JsonSchema {
   }
 }
 
-function pathsOf(): JsonSchema {
+function buildPaths(): JsonSchema {
   const paths = new Map<string, Record<string, JsonSchema>>()
   const add = (path: string, method: string, operation: JsonSchema): void => {
     paths.set(path, { ...paths.get(path), [method.toLowerCase()]: operation })
   }
-  for (const route of routes) add(pathOf(route), route.method, cellOperation(route))
+  for (const route of routes) add(formatPath(route), route.method, cellOperation(route))
   for (const one of operationAnswers) add(one.path, 'GET', operation(one))
   return Object.fromEntries(paths)
 }
 
-function pathOf({ path }: Route): string {
+function formatPath({ path }: Route): string {
   return `/v1/datastores/{datastore}${path.replaceAll(/\/:(\w+)/g, '/{$1}')}`
 }
 
 function cellOperation(route: Route): JsonSchema {
   const { operationId, summary, query, body } = route
-  const names = [...pathOf(route).matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+  const names = [...formatPath(route).matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
   return {
     operationId,
     summary,
@@ -116,7 +116,7 @@ function cellOperation(route: Route): JsonSchema {
         content: { 'application/json': { schema: ref(body.schema) } },
       },
     }),
-    responses: responsesOf(route),
+    responses: buildResponses(route),
   }
 }
 
@@ -155,7 +155,7 @@ function ref(name: SchemaName): JsonSchema {
   return { $ref: `#/components/schemas/${name}` }
 }
 
-function responsesOf({ answers, problems, body }: Route): JsonSchema {
+function buildResponses({ answers, problems, body }: Route): JsonSchema {
   const codes = [...new Set([...problems, ...commonProblems])]
   const statuses = [...new Set(codes.map((code) => statusByCode[code]))].sort((a, b) => a - b)
   const refusals = statuses.map((status): [string, JsonSchema] => {
@@ -203,12 +203,12 @@ function operation({ operationId, summary, answers, query }: OperationAnswer): J
     responses: Object.fromEntries(
       Object.entries(answers).map(([status, { what, type }]) => [
         status,
-        { description: what, content: { [type]: { schema: schemaOf(type) } } },
+        { description: what, content: { [type]: { schema: pickSchema(type) } } },
       ]),
     ),
   }
 }
 
-function schemaOf(type: string): JsonSchema {
+function pickSchema(type: string): JsonSchema {
   return type === 'application/json' ? ref('Status') : { type: 'string' }
 }

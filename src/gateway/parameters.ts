@@ -5,15 +5,15 @@
 import { isColumn, isRowKey, nameProblem } from '../cells/cell.ts'
 import { problem } from '../base/problem.ts'
 import { isShard, shardCount } from '../cells/shard.ts'
-import { timestampOf } from '../base/datetime.ts'
+import { parseTimestamp } from '../base/datetime.ts'
 import { HttpProblem, refuse } from './problems.ts'
 
-export function rowKeyOf(text: string): string {
+export function parseRowKey(text: string): string {
   if (!isRowKey(text)) throw new HttpProblem(invalidName({ rowKey: text }))
   return text.toLowerCase()
 }
 
-export function columnOf(text: string): string {
+export function parseColumn(text: string): string {
   if (!isColumn(text)) throw new HttpProblem(invalidName({ column: text }))
   return text
 }
@@ -22,11 +22,11 @@ function invalidName(name: Parameters<typeof nameProblem>[0]): ReturnType<typeof
   return nameProblem(name) ?? problem('invalid', 'this names no cell')
 }
 
-export function refKeyOf(text: string): number {
+export function parseRefKey(text: string): number {
   return wholeNumber(text, 'the ref key')
 }
 
-export function shardNumberOf(text: string): number {
+export function parseShard(text: string): number {
   const shard = wholeNumber(text, 'the shard')
   if (isShard(shard)) return shard
   return refuse(`there is no shard ${shard}; shards are numbered from 0 to ${shardCount - 1}`)
@@ -87,11 +87,13 @@ export class Query {
 
   time(name: string): number | undefined {
     const text = this.#values.get(name)
-    return text === undefined ? undefined : timeOf(text, name)
+    return text === undefined ? undefined : parseTime(text, name)
   }
 }
 
-export function timeOf(text: string, what: string): number {
+export function parseTime(text: string, what: string): number {
   const example = '2026-01-31T08:30:00.000001Z'
-  return timestampOf(text) ?? refuse(`${what} must be a time such as ${example}, from 1970 to 2255`)
+  return (
+    parseTimestamp(text) ?? refuse(`${what} must be a time such as ${example}, from 1970 to 2255`)
+  )
 }

@@ -5,10 +5,10 @@ import { batchBytesMax } from '../cells/limits.ts'
 import { nameProblem } from '../cells/cell.ts'
 import { operationProblem, placeProblem } from '../cells/operation-check.ts'
 import type { CellOperation, LogPlace, StoredLogPage } from '../cells/operation.ts'
-import { errorOf, problem, type Outcome, type Problem } from '../base/problem.ts'
-import { getItemsOf, shardsBodyOf } from './batch-body.ts'
+import { toStoreError, problem, type Outcome, type Problem } from '../base/problem.ts'
+import { readGetItems, readShardsBody } from './batch-body.ts'
 import { ask, json, jsonText, only, readFrom, segment, type Exchange } from './exchange.ts'
-import { columnOf, refKeyOf, rowKeyOf, shardNumberOf } from './parameters.ts'
+import { parseColumn, parseRefKey, parseRowKey, parseShard } from './parameters.ts'
 import { HttpProblem, refuse } from './problems.ts'
 import { cellJson, itemsText, logPageText, pageText } from './render.ts'
 import { readJson, requireJson } from './request-body.ts'
@@ -17,9 +17,9 @@ const batchLimit = { name: 'batchBytesMax', bytesMax: batchBytesMax }
 
 export async function getCell(exchange: Exchange): Promise<Response> {
   return oneCell(exchange, {
-    rowKey: rowKeyOf(segment(exchange, 'rowKey')),
-    column: columnOf(segment(exchange, 'column')),
-    refKey: refKeyOf(segment(exchange, 'refKey')),
+    rowKey: parseRowKey(segment(exchange, 'rowKey')),
+    column: parseColumn(segment(exchange, 'column')),
+    refKey: parseRefKey(segment(exchange, 'refKey')),
   })
 }
 
@@ -41,8 +41,8 @@ async function oneCell(
 
 export async function getColumn(exchange: Exchange): Promise<Response> {
   const { query } = exchange
-  const rowKey = rowKeyOf(segment(exchange, 'rowKey'))
-  const column = columnOf(segment(exchange, 'column'))
+  const rowKey = parseRowKey(segment(exchange, 'rowKey'))
+  const column = parseColumn(segment(exchange, 'column'))
   if (query.flag('all')) return versions(exchange, { rowKey, column })
   const idle = ['cursor', 'limit', 'reverse'].find((name) => query.has(name))
   if (idle !== undefined) return refuse(`${idle} is for versions: it goes with all=true`)
@@ -74,9 +74,9 @@ export async function getRow(exchange: Exchange): Promise<Response> {
     kind: 'row',
     datastore: segment(exchange, 'datastore'),
     read: readFrom(exchange),
-    rowKey: rowKeyOf(segment(exchange, 'rowKey')),
+    rowKey: parseRowKey(segment(exchange, 'rowKey')),
     limit: query.number('limit') ?? pageItemsMax,
-    ...(from !== undefined && { from: columnOf(from) }),
+    ...(from !== undefined && { from: parseColumn(from) }),
   })
   if (answer.page.cells.length === 0 && from === undefined) {
     throw new HttpProblem(problem('not-found', 'this row has no cell'), 404, headers)
@@ -86,7 +86,7 @@ export async function getRow(exchange: Exchange): Promise<Response> {
 
 export async function getLog(exchange: Exchange): Promise<Response> {
   const { query } = exchange
-  const shard = shardNumberOf(segment(exchange, 'shard'))
+  const shard = parseShard(segment(exchange, 'shard'))
   const after = query.number('after')
   const since = query.time('since')
   if (after !== undefined && since !== undefined) return refuse('give either after or since')
@@ -112,7 +112,7 @@ export async function getLog(exchange: Exchange): Promise<Response> {
 
 export async function batchGet(exchange: Exchange): Promise<Response> {
   requireJson(exchange.context.req.raw)
-  const items = getItemsOf(await readJson(exchange, batchLimit))
+  const items = readGetItems(await readJson(exchange, batchLimit))
   const datastore = segment(exchange, 'datastore')
   const read = readFrom(exchange)
   const operation = { kind: 'get', datastore, read, items } as const
@@ -120,8 +120,8 @@ export async function batchGet(exchange: Exchange): Promise<Response> {
     return (await ask(exchange, { ...operation, items: good })).answer.items
   })
   const body = await itemsText(exchange.pace, found, {
-    bytesOf: (cell) => cell?.body.length ?? 0,
-    textOf: (cell) => JSON.stringify({ cell: cell === undefined ? null : cellJson(cell) }),
+    sizeInBytes: (cell) => cell?.body.length ?? 0,
+    renderText: (cell) => JSON.stringify({ cell: cell === undefined ? null : cellJson(cell) }),
   })
   return jsonText(body, 200, {})
 }
@@ -132,13 +132,13 @@ export async function batchGet(exchange: Exchange): Promise<Response> {
  */
 async function askFitting<Item, Value>(
   operation: CellOperation & { readonly items: readonly Item[] },
-  problemOf: (item: Item) => Problem | undefined,
+  findProblem: (item: Item) => Problem | undefined,
   askFor: (good: readonly Item[]) => Promise<readonly Outcome<Value>[]>,
 ): Promise<readonly Outcome<Value>[]> {
   const wrong = operationProblem(operation)
-  if (wrong !== undefined) throw errorOf(wrong)
+  if (wrong !== undefined) throw toStoreError(wrong)
   const refused = operation.items.map((item): Outcome<Value> | undefined => {
-    const one = problemOf(item)
+    const one = findProblem(item)
     return one && { kind: 'problem', problem: one }
   })
   const good = operation.items.filter((_, i) => refused[i] === undefined)
@@ -147,7 +147,7 @@ async function askFitting<Item, Value>(
 
 export async function batchLog(exchange: Exchange): Promise<Response> {
   requireJson(exchange.context.req.raw)
-  const asked = shardsBodyOf(await readJson(exchange, batchLimit))
+  const asked = readShardsBody(await readJson(exchange, batchLimit))
   const { places, limit = pageItemsMax, waitSeconds = 0 } = asked
   const waitMs = Math.round(waitSeconds * 1000)
   const datastore = segment(exchange, 'datastore')
@@ -157,6 +157,6 @@ export async function batchLog(exchange: Exchange): Promise<Response> {
     const { answer } = await ask(exchange, { ...operation, items: good }, Math.max(0, waitMs))
     return answer.items
   })
-  const textOf = (page: StoredLogPage): Promise<string> => logPageText(exchange.pace, page)
-  return jsonText(await itemsText(exchange.pace, found, { textOf }), 200, {})
+  const renderText = (page: StoredLogPage): Promise<string> => logPageText(exchange.pace, page)
+  return jsonText(await itemsText(exchange.pace, found, { renderText }), 200, {})
 }

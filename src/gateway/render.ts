@@ -5,7 +5,7 @@ import type { StoredCell, Written } from '../cells/cell.ts'
 import type { CellPage, StoredLogPage } from '../cells/operation.ts'
 import type { Outcome } from '../base/problem.ts'
 import type { Pace } from '../ports/pace.ts'
-import { isoOf } from '../base/datetime.ts'
+import { formatIso } from '../base/datetime.ts'
 import { problemDetails } from './problems.ts'
 
 export interface CellJson {
@@ -23,13 +23,13 @@ export function cellJson(cell: StoredCell): CellJson {
   if (body === undefined) {
     throw new StoreError('corrupt', "the bytes of this cell's body are damaged at this node")
   }
-  return { rowKey, column, refKey, addedId, createdAt: isoOf(createdAt), body }
+  return { rowKey, column, refKey, addedId, createdAt: formatIso(createdAt), body }
 }
 
 export function writtenJson(written: Written): object {
   if (written.buffered) return { shard: written.shard, buffered: true }
   const { shard, addedId, createdAt, created } = written
-  return { shard, addedId, createdAt: isoOf(createdAt), created }
+  return { shard, addedId, createdAt: formatIso(createdAt), created }
 }
 
 /** What unpacking and writing a body takes, by its packed bytes, in units of `ports/slices.ts`. */
@@ -40,18 +40,18 @@ export async function listText<Item>(
   pace: Pace | undefined,
   items: readonly Item[],
   {
-    bytesOf,
-    textOf,
+    sizeInBytes,
+    renderText,
   }: {
-    readonly bytesOf: (item: Item) => number
-    readonly textOf: (item: Item) => string | Promise<string>
+    readonly sizeInBytes: (item: Item) => number
+    readonly renderText: (item: Item) => string | Promise<string>
   },
 ): Promise<string> {
   const texts: string[] = []
   for (const item of items) {
-    const turn = pace?.spend(1 + bytesOf(item) / renderedBytesPerWork)
+    const turn = pace?.spend(1 + sizeInBytes(item) / renderedBytesPerWork)
     if (turn !== undefined) await turn
-    const text = textOf(item)
+    const text = renderText(item)
     texts.push(typeof text === 'string' ? text : await text)
   }
   return `[${texts.join(',')}]`
@@ -59,9 +59,9 @@ export async function listText<Item>(
 
 /** The items of a page. */
 async function cellsText(pace: Pace | undefined, cells: readonly StoredCell[]): Promise<string> {
-  const bytesOf = ({ body }: StoredCell): number => body.length
-  const textOf = (cell: StoredCell): string => JSON.stringify(cellJson(cell))
-  return `"items":${await listText(pace, cells, { bytesOf, textOf })}`
+  const sizeInBytes = ({ body }: StoredCell): number => body.length
+  const renderText = (cell: StoredCell): string => JSON.stringify(cellJson(cell))
+  return `"items":${await listText(pace, cells, { sizeInBytes, renderText })}`
 }
 
 export async function pageText(
@@ -79,23 +79,23 @@ export async function logPageText(
   return `{"shard":${shard},${await cellsText(pace, cells)},"cursor":${next}}`
 }
 
-/** The items of a batch: what `textOf` makes of each, or `{problem}`. */
+/** The items of a batch: what `renderText` makes of each, or `{problem}`. */
 export async function itemsText<Value>(
   pace: Pace | undefined,
   items: readonly Outcome<Value>[],
   {
-    bytesOf = () => 0,
-    textOf,
+    sizeInBytes = () => 0,
+    renderText,
   }: {
-    readonly bytesOf?: (value: Value) => number
-    readonly textOf: (value: Value) => string | Promise<string>
+    readonly sizeInBytes?: (value: Value) => number
+    readonly renderText: (value: Value) => string | Promise<string>
   },
 ): Promise<string> {
   const list = await listText(pace, items, {
-    bytesOf: (item) => (item.kind === 'ok' ? bytesOf(item.value) : 0),
-    textOf: (item) =>
+    sizeInBytes: (item) => (item.kind === 'ok' ? sizeInBytes(item.value) : 0),
+    renderText: (item) =>
       item.kind === 'ok'
-        ? textOf(item.value)
+        ? renderText(item.value)
         : JSON.stringify({ problem: problemDetails(item.problem) }),
   })
   return `{"items":${list}}`

@@ -32,7 +32,7 @@ import {
   openClientFrame,
 } from '../wire/client/client-codec.ts'
 import type { ClientFrame } from '../wire/client/client-message.ts'
-import { clientLimitsOf, type GatewayConfig } from './gateway-config.ts'
+import { buildClientLimits, type GatewayConfig } from './gateway-config.ts'
 import {
   gatewayChecks,
   gatewayFigures,
@@ -103,7 +103,7 @@ export class GatewayServer {
     this.#bodies = new BodyRoom(config.requestBytesMax)
     this.#links = new OneCluster(this.#dialer(), config.cluster)
     const ports = { transport: this.#links, clock: systemClock, random: systemRandom }
-    this.#relay = new Relay(ports, clientLimitsOf(config))
+    this.#relay = new Relay(ports, buildClientLimits(config))
     this.#api = gatewayFetch({
       cells: this.#relay,
       version,

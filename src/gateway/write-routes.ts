@@ -4,10 +4,10 @@ import { packBody } from '../cells/body.ts'
 import { batchBytesMax, requestBytesMax } from '../cells/limits.ts'
 import type { Written } from '../cells/cell.ts'
 import { packCells } from '../cells/new-cells.ts'
-import { errorOf, type Outcome } from '../base/problem.ts'
-import { purgeBodyOf, putItemsOf } from './batch-body.ts'
+import { toStoreError, type Outcome } from '../base/problem.ts'
+import { readPurgeBody, readPutItems } from './batch-body.ts'
 import { ask, json, jsonText, only, segment, type Exchange } from './exchange.ts'
-import { columnOf, refKeyOf, rowKeyOf, shardNumberOf } from './parameters.ts'
+import { parseColumn, parseRefKey, parseRowKey, parseShard } from './parameters.ts'
 import { itemsText, writtenJson } from './render.ts'
 import { readJson, requireJson } from './request-body.ts'
 
@@ -17,28 +17,28 @@ const batchLimit = { name: 'batchBytesMax', bytesMax: batchBytesMax }
 
 export async function putCell(exchange: Exchange): Promise<Response> {
   const name = {
-    rowKey: rowKeyOf(segment(exchange, 'rowKey')),
-    column: columnOf(segment(exchange, 'column')),
-    refKey: refKeyOf(segment(exchange, 'refKey')),
+    rowKey: parseRowKey(segment(exchange, 'rowKey')),
+    column: parseColumn(segment(exchange, 'column')),
+    refKey: parseRefKey(segment(exchange, 'refKey')),
   }
   const packed = packBody(await readJson(exchange, cellLimit))
-  if (packed.kind === 'problem') throw errorOf(packed.problem)
+  if (packed.kind === 'problem') throw toStoreError(packed.problem)
   const datastore = segment(exchange, 'datastore')
   const items = [{ ...name, body: packed.body.bytes }]
   const { answer, headers } = await ask(exchange, { kind: 'put', datastore, items })
   const written = only(answer.items)
-  return json(writtenJson(written), statusOf(written), headers)
+  return json(writtenJson(written), pickStatus(written), headers)
 }
 
-function statusOf({ buffered, created }: Written): 200 | 201 | 202 {
+function pickStatus({ buffered, created }: Written): 200 | 201 | 202 {
   if (buffered) return 202
   return created ? 201 : 200
 }
 
 export async function purgeShard(exchange: Exchange): Promise<Response> {
   requireJson(exchange.context.req.raw)
-  const shard = shardNumberOf(segment(exchange, 'shard'))
-  const asked = purgeBodyOf(await readJson(exchange, smallLimit))
+  const shard = parseShard(segment(exchange, 'shard'))
+  const asked = readPurgeBody(await readJson(exchange, smallLimit))
   const datastore = segment(exchange, 'datastore')
   const { answer, headers } = await ask(exchange, { kind: 'purge', datastore, shard, ...asked })
   const { purged, next } = answer
@@ -47,7 +47,7 @@ export async function purgeShard(exchange: Exchange): Promise<Response> {
 
 export async function batchPut(exchange: Exchange): Promise<Response> {
   requireJson(exchange.context.req.raw)
-  const cells = putItemsOf(await readJson(exchange, batchLimit))
+  const cells = readPutItems(await readJson(exchange, batchLimit))
   const packed = packCells(cells)
   const { items } = packed
   let answered: readonly Outcome<Written>[] = []
@@ -57,7 +57,7 @@ export async function batchPut(exchange: Exchange): Promise<Response> {
     const { answer } = await ask(exchange, { kind: 'put', datastore, items })
     answered = answer.items
   }
-  const textOf = (written: Written): string => JSON.stringify(writtenJson(written))
+  const renderText = (written: Written): string => JSON.stringify(writtenJson(written))
   const outcomes = packed.outcomes(answered)
-  return jsonText(await itemsText(exchange.pace, outcomes, { textOf }), 200, {})
+  return jsonText(await itemsText(exchange.pace, outcomes, { renderText }), 200, {})
 }

@@ -102,11 +102,11 @@ export function isAtEnd(
   rows: readonly Row[],
   { limit = Infinity, bytesMax = Infinity }: PageRange,
 ): boolean {
-  return rows.length < limit && rows.reduce((bytes, row) => bytes + bytesOf(row), 0) <= bytesMax
+  return rows.length < limit && rows.reduce((bytes, row) => bytes + sizeInBytes(row), 0) <= bytesMax
 }
 
 /** The bytes that a row counts where they are bounded. */
-export function bytesOf({ key, value }: Pick<Row, 'key' | 'value'>): number {
+export function sizeInBytes({ key, value }: Pick<Row, 'key' | 'value'>): number {
   return key.length + value.length
 }
 

@@ -49,7 +49,7 @@ export interface Transaction {
 }
 
 /** The intent's name in tables: one session never uses a sequence twice. */
-export function intentOf(transaction: {
+export function formatIntent(transaction: {
   readonly session: string
   readonly sequence: number
 }): string {

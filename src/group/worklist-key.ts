@@ -39,7 +39,7 @@ export function afterWorklist(topic: string): Uint8Array {
 }
 
 /** The name of the topic that has this prefix, as latin1; undefined where none has. */
-export function topicOf(prefix: string): string | undefined {
+export function decodeTopic(prefix: string): string | undefined {
   const [topic] = decodeTuple(fromLatin1(prefix.slice(1))) ?? []
   return typeof topic === 'string' && isTopic(topic) ? topic : undefined
 }
@@ -48,7 +48,7 @@ export function topicOf(prefix: string): string | undefined {
  * The topic's prefix of a row's key, both as latin1; undefined when the row is on no worklist. Keys are
  * whatever clients write: there may be no topic that has this prefix, and then no worker serves the row.
  */
-export function topicTextOf(key: string): string | undefined {
+export function findTopicText(key: string): string | undefined {
   if (!key.startsWith(worklistText)) return undefined
   const end = key.indexOf(endOfTopic)
   return end < 0 ? undefined : key.slice(0, end + endOfTopic.length)

@@ -6,7 +6,7 @@
  * Trust counts from when a look began: the value was true at some moment after that.
  */
 import type { Clock } from '../ports/clock.ts'
-import { momentOf, msSince, type Moment } from '../time/moments.ts'
+import { readMoment, msSince, type Moment } from '../time/moments.ts'
 
 export interface TrustedParts<Value> {
   readonly clock: Clock
@@ -52,7 +52,7 @@ export class Trusted<Value> {
   }
 
   async #look(): Promise<Value> {
-    const askedAt = momentOf(this.#parts.clock)
+    const askedAt = readMoment(this.#parts.clock)
     const value = await this.#parts.look()
     this.#seen = { value, askedAt }
     return value

@@ -2,12 +2,12 @@
  * What the stores of a stopped node hold, line by line as plain objects: what each store says of itself, flushes, records
  * of flushes, rows. A line that cannot be read says why, and the next one follows.
  */
-import { isoOf } from '../base/datetime.ts'
+import { formatIso } from '../base/datetime.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
 import type { Transaction } from '../group/transaction.ts'
-import { topicOf } from '../group/worklist-key.ts'
+import { decodeTopic } from '../group/worklist-key.ts'
 import { readPayload, type FlushHeader, type RecordHeader } from '../log/flush.ts'
-import { metaName, metaOf } from '../log/log-meta.ts'
+import { metaName, tryDecodeMeta } from '../log/log-meta.ts'
 import { decodeMemory, memoryName } from '../log/peer-memory.ts'
 import { describeBallot } from '../paxos/ballot.ts'
 import { decodeEntry, type Entry } from '../replication/entry.ts'
@@ -51,7 +51,7 @@ export async function* dump(
 
 function* identityLines({ log, data }: StoppedNode): Generator<Line, undefined> {
   const [meta, memory] = [log.record(metaName), log.record(memoryName)]
-  yield { kind: 'identity', ...((meta && metaOf(meta)) ?? { problem: 'it cannot be read' }) }
+  yield { kind: 'identity', ...((meta && tryDecodeMeta(meta)) ?? { problem: 'it cannot be read' }) }
   for (const peer of (memory && decodeMemory(memory)) ?? []) yield { kind: 'peer', ...peer }
   const mark = data && new DataLooks(data).mark()
   if (typeof mark === 'object') yield { kind: 'mark', ...mark }
@@ -116,7 +116,7 @@ function valueMembers({ group, piece }: RecordHeader, bytes: Uint8Array, readabl
 function entryLine(group: GroupId, entry: Entry, readable: Readable): Line {
   const { timestamp, horizon, nextLeader, transactions } = entry
   return {
-    time: isoOf(timestamp),
+    time: formatIso(timestamp),
     horizon: timeText(horizon),
     nextLeader: `${nextLeader.node}.${nextLeader.incarnation}`,
     transactions: transactions.map((one) => transactionLine(group, one, timestamp, readable)),
@@ -182,12 +182,12 @@ function rowLine(row: DataRow | Unreadable, stored: Uint8Array, readable: Readab
   switch (row.kind) {
     case 'row':
       return {
-        ...{ kind, ...named, time: isoOf(stamp), key: readable.key(row.group, row.key) },
+        ...{ kind, ...named, time: formatIso(stamp), key: readable.key(row.group, row.key) },
         value: readable.value(row.group, row.key, value, stamp),
       }
     case 'history':
       return {
-        ...{ kind, ...named, time: isoOf(row.start), supersededAt: isoOf(stamp) },
+        ...{ kind, ...named, time: formatIso(row.start), supersededAt: formatIso(stamp) },
         key: readable.key(row.group, row.key),
         value: readable.value(row.group, row.key, value, row.start),
       }
@@ -204,7 +204,7 @@ function rowLine(row: DataRow | Unreadable, stored: Uint8Array, readable: Readab
     case 'worklist':
       return {
         kind,
-        topic: topicOf(row.topic) ?? readableBytes(Buffer.from(row.topic, 'latin1')),
+        topic: decodeTopic(row.topic) ?? readableBytes(Buffer.from(row.topic, 'latin1')),
         ...named,
         position: stamp,
       }
@@ -236,7 +236,7 @@ function stateMembers({
 
 /** A horizon may be before all time. */
 function timeText(timestamp: Timestamp): string | number {
-  return timestamp > 0 ? isoOf(timestamp) : timestamp
+  return timestamp > 0 ? formatIso(timestamp) : timestamp
 }
 
 function groupMembers(group: GroupId, readable: Readable): Line {

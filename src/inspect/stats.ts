@@ -2,7 +2,7 @@
 import type { RememberedStore } from '../base/remembered.ts'
 import type { FlushMark } from '../log/settled.ts'
 import { decodeDamages, damagesName } from '../log/log-mending.ts'
-import { metaName, metaOf, type LogMeta } from '../log/log-meta.ts'
+import { metaName, tryDecodeMeta, type LogMeta } from '../log/log-meta.ts'
 import { decodeMemory, memoryName } from '../log/peer-memory.ts'
 import { DataLooks } from './data-looks.ts'
 import { decodeDataRow, rowKinds, type DataRow, type RowKind, type Unreadable } from './data-row.ts'
@@ -85,7 +85,7 @@ export async function collectStats(node: StoppedNode, options: StatsOptions): Pr
   const [meta, memory, damages] = [metaName, memoryName, damagesName].map((name) =>
     journal.record(name),
   )
-  const identity = meta && metaOf(meta)
+  const identity = meta && tryDecodeMeta(meta)
   const peers = memory && decodeMemory(memory)
   const log = await logFigures(node, identity?.firstFlush ?? 0, options)
   const data = await dataFigures(node, log, options)

@@ -5,7 +5,7 @@
 import { latin1 } from '../base/bytes.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { OrderedStore } from '../ports/storage.ts'
-import { topicTextOf } from '../group/worklist-key.ts'
+import { findTopicText } from '../group/worklist-key.ts'
 import { batchMarkersMax } from '../store/batch-marker.ts'
 import type { DataLooks } from './data-looks.ts'
 import { decodeDataRow, type DataRow, type RowKind, type Unreadable } from './data-row.ts'
@@ -116,7 +116,7 @@ class RowCheck {
 
   #checkRow({ group, key, stamp }: Of<'row'>): void {
     this.#checkTime(group, stamp, 'a row')
-    const topic = topicTextOf(latin1(key))
+    const topic = findTopicText(latin1(key))
     const listed = topic === undefined ? this.#listed : `${topic}/${group}`
     if (topic === undefined || listed === this.#listed) return
     this.#listed = listed

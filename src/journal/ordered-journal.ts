@@ -6,7 +6,7 @@
  * Flushes that are given up leave along with later writes, some with each: their deletion alone is worth no
  * sync. A crash brings none back that was deleted, and the owner gives up the others again.
  */
-import { bufferOf, readCount, writeCount } from '../base/bytes.ts'
+import { asBuffer, readCount, writeCount } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type {
   Journal,
@@ -40,7 +40,7 @@ export function flushKey(number: number): Buffer {
 /** The number in a flush's key; undefined for any other key. */
 export function numberOfKey(key: Uint8Array): number | undefined {
   const isFlush = key.length === flushKeyBytes && key[0] === flushPrefix
-  return isFlush ? readCount(bufferOf(key), 1) : undefined
+  return isFlush ? readCount(asBuffer(key), 1) : undefined
 }
 
 /** The keys of all flushes from `number` on. */
@@ -88,11 +88,11 @@ export class OrderedJournal implements Journal {
   }
 
   append(flush: JournalFlush, records: readonly JournalRecord[] = []): Promise<void> {
-    return this.#store.write([...this.#drops(), ...putsOf({ flushes: [flush], records })])
+    return this.#store.write([...this.#drops(), ...toPuts({ flushes: [flush], records })])
   }
 
   checkpoint(records: readonly JournalRecord[]): Promise<void> {
-    return this.#store.write([...this.#drops(), ...putsOf({ flushes: [], records })])
+    return this.#store.write([...this.#drops(), ...toPuts({ flushes: [], records })])
   }
 
   async drop(first: number): Promise<void> {
@@ -122,7 +122,7 @@ export class OrderedJournal implements Journal {
   }
 }
 
-function putsOf({ flushes, records }: JournalWrite): readonly Put[] {
+function toPuts({ flushes, records }: JournalWrite): readonly Put[] {
   return [
     ...records.map(({ name, value }) => ({ key: recordKey(name), value })),
     ...flushes.map(({ number, bytes }) => ({ key: flushKey(number), value: bytes })),
@@ -132,16 +132,16 @@ function putsOf({ flushes, records }: JournalWrite): readonly Put[] {
 function lostWrites(store: OrderedStore, { what, batches, done }: JournalDamage): LostWrites {
   return {
     what,
-    writes: batches.flatMap(valuesOf),
+    writes: batches.flatMap(pickValues),
     async putBack(found) {
-      await store.write(putsOf(found))
+      await store.write(toPuts(found))
       await done()
     },
   }
 }
 
 /** The values of a write. It deletes flushes that were given up; any other deletion is none of this journal's. */
-function valuesOf(puts: readonly Put[] | undefined): (readonly Uint8Array[] | undefined)[] {
+function pickValues(puts: readonly Put[] | undefined): (readonly Uint8Array[] | undefined)[] {
   if (puts === undefined) return [undefined]
   const values = puts.flatMap(({ value }) => (value === undefined ? [] : [value]))
   const isKnown = ({ key, value }: Put): boolean =>

@@ -90,7 +90,7 @@ export class Grants {
     assert(heldMs(leaseMs, clockDriftPpm) <= leaseMs, 'LEASE-2: a holder outlives its grantor')
     this.#incarnation = incarnation
     this.#limits = limits
-    const blindUntilMs = this.#endOf(startedMs, longestLeaseMs)
+    const blindUntilMs = this.#computeEnd(startedMs, longestLeaseMs)
     this.#peers = new Map(
       peers.map((node) => [node, { node, grant: undefined, blindUntilMs, refusedUntilMs: 0 }]),
     )
@@ -107,7 +107,7 @@ export class Grants {
     this.#terms = terms
   }
 
-  #endOf(now: number, ms: number): number {
+  #computeEnd(now: number, ms: number): number {
     return now + ms * (1 + this.#limits.clockDriftPpm / 1_000_000)
   }
 
@@ -124,7 +124,7 @@ export class Grants {
     }
     if (now < peer.refusedUntilMs) return undefined
     const grant = this.#grantFor(peer, asked, now)
-    grant.untilMs = Math.max(grant.untilMs, this.#endOf(now, this.#limits.leaseMs))
+    grant.untilMs = Math.max(grant.untilMs, this.#computeEnd(now, this.#limits.leaseMs))
     // Its holder counts no more than `leaseMs` from a moment before this one.
     assert(grant.untilMs >= now + this.#limits.leaseMs, 'LEASE-2: a grant ends before its holder')
     grant.asked = asked

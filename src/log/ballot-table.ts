@@ -18,7 +18,7 @@ export class BallotTable {
   }
 
   /** The ballot's number; a new one when it was never seen. */
-  numberOf(ballot: Ballot): number {
+  findNumber(ballot: Ballot): number {
     if (ballot !== this.#latest) {
       this.#latestNumber = this.#find(ballot)
       this.#latest = ballot

@@ -170,8 +170,8 @@ export class FlushLedger {
       const number = through + 1
       const isHeld = number >= this.#firstHeld
       if (!isHeld && left-- === 0) break
-      const written = isHeld ? this.#writtenIn(number) : columnsOf(read(number))
-      if (found.size > 0 && found.size + newOf(written, found) > limit) break
+      const written = isHeld ? this.#writtenIn(number) : toColumns(read(number))
+      if (found.size > 0 && found.size + countNew(written, found) > limit) break
       isWhole &&= written !== nothingRead
       addTo(found, written)
       through = number
@@ -199,7 +199,7 @@ interface Columns {
 /** Stands for the groups of a flush that cannot be read. */
 const nothingRead: Columns = { groups: [], positions: [] }
 
-function columnsOf(written: readonly Written[] | undefined): Columns {
+function toColumns(written: readonly Written[] | undefined): Columns {
   if (written === undefined) return nothingRead
   return {
     groups: written.map(([group]) => ({ group })),
@@ -208,7 +208,7 @@ function columnsOf(written: readonly Written[] | undefined): Columns {
 }
 
 /** How many of the groups are not in `found`. One that is named twice counts twice. */
-function newOf({ groups, positions }: Columns, found: ReadonlyMap<GroupId, Position>): number {
+function countNew({ groups, positions }: Columns, found: ReadonlyMap<GroupId, Position>): number {
   let count = 0
   for (let at = 0; at < groups.length; at++) {
     const name = groups[at]?.group

@@ -14,7 +14,7 @@
  * Numbers are big-endian; those of 8 bytes are safe integers.
  */
 import { assert, present } from '../base/assert.ts'
-import { bufferOf, crc32, readCount, writeCount } from '../base/bytes.ts'
+import { asBuffer, crc32, readCount, writeCount } from '../base/bytes.ts'
 import { groupOfBytes, isNodeId, type GroupId, type Position } from '../base/ids.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 import type { LogRecord } from '../replication/effect.ts'
@@ -71,7 +71,7 @@ export function encodeFlush(
   records: readonly LogRecord[],
   groupNumbers: readonly number[],
 ): { readonly bytes: Buffer; readonly crc: number } {
-  const tables = tablesOf(records, groupNumbers)
+  const tables = buildTables(records, groupNumbers)
   const { groups, ballots } = tables
   const headerBytes = headBytes + tables.bytes + records.length * recordBytes + crcBytes
   const bytes = Buffer.allocUnsafe(headerBytes + tables.payloadBytes)
@@ -101,7 +101,7 @@ interface Tables {
   readonly payloadBytes: number
 }
 
-function tablesOf(records: readonly LogRecord[], groupOfRecord: readonly number[]): Tables {
+function buildTables(records: readonly LogRecord[], groupOfRecord: readonly number[]): Tables {
   const groups: GroupId[] = []
   const table = new BallotTable()
   const ballotOfRecord: number[] = []
@@ -115,8 +115,8 @@ function tablesOf(records: readonly LogRecord[], groupOfRecord: readonly number[
     }
     const isNamed = number !== undefined && groups[number] === record.group
     assert(isNamed, 'replica: a record is written under the number of its group')
-    ballotOfRecord.push(table.numberOf(record.ballot))
-    payloadBytes += valueOf(record)?.length ?? 0
+    ballotOfRecord.push(table.findNumber(record.ballot))
+    payloadBytes += readValue(record)?.length ?? 0
   }
   const { ballots } = table
   for (const ballot of ballots) bytes += 17 + ballot.node.length
@@ -124,7 +124,7 @@ function tablesOf(records: readonly LogRecord[], groupOfRecord: readonly number[
 }
 
 /** The value a record brings, if it brings one. */
-export function valueOf(record: LogRecord): Uint8Array | undefined {
+export function readValue(record: LogRecord): Uint8Array | undefined {
   return record.kind === 'promise' ? undefined : record.value
 }
 
@@ -152,7 +152,7 @@ function writeRecords(
   let at = recordsAt
   let payloadAt = recordsAt + records.length * recordBytes + crcBytes
   for (const [index, record] of records.entries()) {
-    const value = valueOf(record)
+    const value = readValue(record)
     const isChosenValue = record.kind === 'chosen' && value !== undefined
     bytes[at] = isChosenValue ? chosenValueCode : kindCodes[record.kind]
     bytes.writeUInt32BE(tables.groupOfRecord[index] ?? 0, at + 1)
@@ -171,7 +171,7 @@ function writeRecords(
 
 /** The header, or undefined when it is damaged or of no known format. */
 export function decodeFlush(flush: Uint8Array): FlushHeader | undefined {
-  const bytes = bufferOf(flush)
+  const bytes = asBuffer(flush)
   const crc = crcOfHeader(bytes)
   if (crc === undefined) return undefined
   const groups: GroupId[] = []
@@ -233,13 +233,13 @@ function readPiece(bytes: Buffer, at: number): Piece {
 
 /** Whether `bytes` are flush `number` with a sound header. */
 export function isSoundFlush(flush: Uint8Array, number: number): boolean {
-  const bytes = bufferOf(flush)
+  const bytes = asBuffer(flush)
   return crcOfHeader(bytes) !== undefined && readCount(bytes, 1) === number
 }
 
 /** The piece of record `index` of a sound flush. */
 export function pieceAt(flush: Uint8Array, index: number): Piece {
-  const bytes = bufferOf(flush)
+  const bytes = asBuffer(flush)
   const recordsEnd = bytes.readUInt32BE(33) - crcBytes
   const count = bytes.readUInt32BE(29)
   assert(index < count, 'replica: a record beyond its flush')

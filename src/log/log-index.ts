@@ -82,14 +82,14 @@ export class LogIndex {
    * when the bytes there are bad, undefined when the record brings none.
    */
   fold(record: Fold, place: Place | 'faulty' | undefined, flush: number): GroupPositions {
-    const found = this.#groupOf(record.group)
+    const found = this.#ensureGroup(record.group)
     const { cells } = found
     const row = this.#rowFor(found, record.position)
     // Taken up from a row that was written after this record.
     if ((cells[row + rowFlushAt] ?? none) >= flush) return found
     cells[row + lastFlushAt] = flush
     found.unkeptRow = Math.min(found.unkeptRow, row)
-    const ballot = this.#ballots.numberOf(record.ballot)
+    const ballot = this.#ballots.findNumber(record.ballot)
     if (record.kind === 'chosen') {
       const isKnown = place !== undefined || cells[row + acceptedAt] === ballot
       assert(isKnown, 'PAX-1: decided without a value at a ballot that was not accepted here')
@@ -108,7 +108,7 @@ export class LogIndex {
     return found
   }
 
-  #groupOf(group: GroupId): GroupPositions {
+  #ensureGroup(group: GroupId): GroupPositions {
     let found = this.#groups.get(group)
     if (found === undefined) {
       const settled = this.#settledWhenLeft(group)
@@ -147,15 +147,15 @@ export class LogIndex {
       return
     }
     const { promised, accepted, chosen, place, lastFlush = none } = kept ?? {}
-    const ballots = [promised, accepted, chosen].map((ballot) => this.#numberOf(ballot))
+    const ballots = [promised, accepted, chosen].map((ballot) => this.#findNumber(ballot))
     const fresh = [position, ...ballots, none, none, lastFlush, lastFlush]
     if (place !== undefined) setPlace(fresh, 0, place)
     if (row === cells.length) cells.push(...fresh)
     else cells.splice(row, 0, ...fresh)
   }
 
-  #numberOf(ballot: Ballot | undefined): number {
-    return ballot === undefined ? none : this.#ballots.numberOf(ballot)
+  #findNumber(ballot: Ballot | undefined): number {
+    return ballot === undefined ? none : this.#ballots.findNumber(ballot)
   }
 
   #ballotIn(cells: readonly number[], at: number): Ballot | undefined {
@@ -165,7 +165,7 @@ export class LogIndex {
 
   /** Takes up a position that only its row tells of, though the data store has not applied it. */
   carry(group: GroupId, position: Position, of: PositionRow): GroupPositions {
-    const found = this.#groupOf(group)
+    const found = this.#ensureGroup(group)
     const row = lowerBound(found, position)
     assert(found.cells[row] !== position, 'replica: a position is carried over once')
     this.#insert(found, row, position, of)

@@ -7,15 +7,15 @@
  *         its number what is missing; a memory of peers that may be older than such a batch counts as lost.
  */
 import { assert } from '../base/assert.ts'
-import { bufferOf } from '../base/bytes.ts'
+import { asBuffer } from '../base/bytes.ts'
 import type { Journal, JournalRecord, LostWrites } from '../ports/journal.ts'
 import type { Trace } from '../ports/trace.ts'
 import { corruptLog } from '../store/damage.ts'
 import { decodeFlush } from './flush.ts'
 import { readFlush, readRecord } from './journal-reads.ts'
-import { checkOwner, metaName, metaOf, type LogMeta, type Owner } from './log-meta.ts'
+import { checkOwner, metaName, tryDecodeMeta, type LogMeta, type Owner } from './log-meta.ts'
 import { decodeMemory, encodeLostMemory, memoryName } from './peer-memory.ts'
-import { fieldsOf, sealRecord } from './sealed-record.ts'
+import { openFields, sealRecord } from './sealed-record.ts'
 
 /** The losses that a log was once found to have, as it keeps them. */
 export interface LogDamage {
@@ -82,7 +82,7 @@ const lostMemory: Uint8Array = encodeLostMemory()
 function metasIn(journal: Journal, { records }: Left): readonly LogMeta[] {
   const found = [readRecord(journal, metaName), records.get(metaName)]
   return found.flatMap((bytes) => {
-    const meta = bytes === undefined || bytes === 'damaged' ? undefined : metaOf(bytes)
+    const meta = bytes === undefined || bytes === 'damaged' ? undefined : tryDecodeMeta(bytes)
     return meta === undefined ? [] : [meta]
   })
 }
@@ -137,13 +137,13 @@ function sift({ writes }: LostWrites): Left {
 
 /** The name of a record, by what it is: the place where it stood may be what is damaged. */
 function nameFor(value: Uint8Array): string | undefined {
-  if (metaOf(value) !== undefined) return metaName
+  if (tryDecodeMeta(value) !== undefined) return metaName
   if (decodeDamages(value) !== undefined) return damagesName
   return decodeMemory(value) === undefined && !isLostMemory(value) ? undefined : memoryName
 }
 
 function isLostMemory(value: Uint8Array): boolean {
-  return bufferOf(value).equals(lostMemory)
+  return asBuffer(value).equals(lostMemory)
 }
 
 /** Flushes right before this one that are neither in the journal nor put back. */
@@ -177,7 +177,7 @@ export function tellDamage(
 }
 
 /** For status. */
-export function figuresOf(damages: readonly LogDamage[]): {
+export function countDamages(damages: readonly LogDamage[]): {
   readonly logDamages: number
   readonly lostFlushes: number
   readonly logDamage: readonly string[]
@@ -225,7 +225,7 @@ export function damagesRecord(damages: readonly LogDamage[]): JournalRecord {
 
 /** Undefined for bytes that are not such a record, whole. */
 export function decodeDamages(bytes: Uint8Array): readonly LogDamage[] | undefined {
-  return fieldsOf(bytes, damagesFormat)?.flatMap((row: unknown): LogDamage[] => {
+  return openFields(bytes, damagesFormat)?.flatMap((row: unknown): LogDamage[] => {
     const [what, isMemoryLost, ...lost]: unknown[] = Array.isArray(row) ? row : []
     if (typeof what !== 'string' || typeof isMemoryLost !== 'boolean') return []
     const lostFlushes = lost.filter((one) => typeof one === 'number')

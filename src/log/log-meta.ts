@@ -77,7 +77,7 @@ export function decodeMeta(bytes: Uint8Array): LogMeta {
 }
 
 /** The same, and undefined for whatever is no such record, or damaged. */
-export function metaOf(bytes: Uint8Array): LogMeta | undefined {
+export function tryDecodeMeta(bytes: Uint8Array): LogMeta | undefined {
   try {
     return decodeMeta(bytes)
   } catch (error) {

@@ -21,10 +21,10 @@ import type { Journal, JournalRecord } from '../ports/journal.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LogRecord } from '../replication/effect.ts'
 import { ChosenPlaces } from './chosen-places.ts'
-import { encodeFlush, valueOf } from './flush.ts'
+import { encodeFlush, readValue } from './flush.ts'
 import { FlushLedger, type Written, type WrittenSince } from './flush-ledger.ts'
 import { FlushReader } from './flush-reader.ts'
-import { bytesOf, newFlush, hasRoom, type PendingFlush } from './pending-flush.ts'
+import { sizeInBytes, newFlush, hasRoom, type PendingFlush } from './pending-flush.ts'
 import { LogIndex, type PositionHeader } from './log-index.ts'
 import { metaRecords, type Identity, type LogMeta } from './log-meta.ts'
 import { openMeta, readMemory, recoverFlushes, settledEnd } from './log-recovery.ts'
@@ -253,12 +253,12 @@ export class LogStore {
   #gather(records: readonly LogRecord[]): PendingFlush {
     this.#changes += 1
     let bytes = 0
-    for (const record of records) bytes += bytesOf(record)
+    for (const record of records) bytes += sizeInBytes(record)
     const flush = this.#gatheringFor(records.length, bytes)
     for (const record of records) {
       const { number } = flush
       const place =
-        valueOf(record) === undefined ? undefined : { flush: number, index: flush.records.length }
+        readValue(record) === undefined ? undefined : { flush: number, index: flush.records.length }
       const group = this.#index.fold(record, place, number)
       this.#ledger.add(number, group, record.position, record.kind !== 'promise')
       flush.records.push(record)
@@ -428,7 +428,7 @@ export class LogStore {
     const first = this.#queue[0]
     if (first === undefined || place.flush < first.number) return undefined
     const record = this.#queue[place.flush - first.number]?.records[place.index]
-    return record === undefined ? undefined : valueOf(record)
+    return record === undefined ? undefined : readValue(record)
   }
 
   /** The group's highest position with an accepted, decided or applied value; 0 when there is none. */

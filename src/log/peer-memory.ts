@@ -5,9 +5,9 @@
  */
 import { assert } from '../base/assert.ts'
 import type { NodeId } from '../base/ids.ts'
-import { rememberedOf, rowOf, type RememberedStore } from '../base/remembered.ts'
+import { decodeRemembered, encodeRemembered, type RememberedStore } from '../base/remembered.ts'
 import type { JournalRecord } from '../ports/journal.ts'
-import { fieldsOf, sealRecord } from './sealed-record.ts'
+import { openFields, sealRecord } from './sealed-record.ts'
 
 export const memoryName = 'peers'
 
@@ -21,13 +21,13 @@ export function encodeLostMemory(): Uint8Array {
 }
 
 export function encodeMemory(list: readonly Remembered[]): Uint8Array {
-  return sealRecord(memoryFormat, list.map(rowOf))
+  return sealRecord(memoryFormat, list.map(encodeRemembered))
 }
 
 /** Undefined for bytes that are not such a record, whole. */
 export function decodeMemory(bytes: Uint8Array): readonly Remembered[] | undefined {
-  const rows = fieldsOf(bytes, memoryFormat)
-  return rows && rememberedOf(rows)
+  const rows = openFields(bytes, memoryFormat)
+  return rows && decodeRemembered(rows)
 }
 
 interface Waiter {

@@ -1,6 +1,6 @@
 /** Records on their way into one flush, and the callbacks that wait for it to be durable. */
 import type { LogRecord } from '../replication/effect.ts'
-import { flushRecordsMax, recordBytes, valueOf } from './flush.ts'
+import { flushRecordsMax, recordBytes, readValue } from './flush.ts'
 
 export interface PendingFlush {
   /** The flush it becomes. */
@@ -30,8 +30,8 @@ export function newFlush(number: number): PendingFlush {
 }
 
 /** About what a record takes up in a flush. */
-export function bytesOf(record: LogRecord): number {
-  return recordBytes + record.group.length + (valueOf(record)?.length ?? 0)
+export function sizeInBytes(record: LogRecord): number {
+  return recordBytes + record.group.length + (readValue(record)?.length ?? 0)
 }
 
 /** Whether all of `count` records fit; the records of one call are never torn apart. */

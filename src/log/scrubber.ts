@@ -76,7 +76,7 @@ export class Scrubber {
     }
   }
 
-  #paceOf(progress: Progress): CheckPace {
+  #makePace(progress: Progress): CheckPace {
     return {
       bytesPerSecond: () => this.#bytesPerSecond(),
       isOver: () => this.#isStopped,
@@ -115,7 +115,7 @@ export class Scrubber {
     const { log, trace } = this.#ports
     const onDamage = (what: string): void => this.#onLogDamage(what)
     try {
-      await log.check({ ...this.#paceOf(this.#log), onDamage })
+      await log.check({ ...this.#makePace(this.#log), onDamage })
       if (this.#isStopped) return
       this.#log.passes += 1
       trace.mark('scrub_of_log_done')
@@ -134,7 +134,7 @@ export class Scrubber {
   async #run(spans: readonly KeySpan[] | 'all', then: () => void | Promise<void>): Promise<void> {
     const { store, trace, onFailed } = this.#ports
     try {
-      await checked(store.check?.(spans, this.#paceOf(this.#data)))
+      await checked(store.check?.(spans, this.#makePace(this.#data)))
       if (!this.#isStopped) await then()
     } catch (error) {
       if (this.#isStopped) return

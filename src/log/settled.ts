@@ -8,7 +8,7 @@
  *        position is all that the log has through the row's last flush. Neither tells of a flush that is
  *        not durable, and both become durable with the state records that they go with.
  */
-import { bufferOf, readCount, writeCount } from '../base/bytes.ts'
+import { asBuffer, readCount, writeCount } from '../base/bytes.ts'
 import { bytesOfGroup, groupOfBytes, isNodeId, type GroupId, type Position } from '../base/ids.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
 import type { Ballot } from '../paxos/ballot.ts'
@@ -100,14 +100,14 @@ export class SettledRows implements SettledPositions {
   mark(): FlushMark | undefined {
     const bytes = this.#data.meta(markName)
     if (bytes === undefined) return undefined
-    const [number, incarnation, crc] = fieldsOf(bytes)
+    const [number, incarnation, crc] = unpackFields(bytes)
     if (!isCount(number) || !isCount(incarnation) || !isCount(crc)) throw notWhole()
     return { number, incarnation, crc }
   }
 
   carried(): readonly Carried[] {
     const bytes = this.#data.meta(carriedName)
-    return bytes === undefined ? [] : fieldsOf(bytes).map(decodeCarried)
+    return bytes === undefined ? [] : unpackFields(bytes).map(decodeCarried)
   }
 
   applied(group: GroupId): Position {
@@ -171,7 +171,7 @@ function writeBallot(bytes: Buffer, { round, incarnation, node }: Ballot, at: nu
 
 /** Throws `corrupt` for what is not whole, `invalid` for a format unknown here. */
 export function decodePositionRow(row: Uint8Array): PositionRow {
-  const bytes = bufferOf(row)
+  const bytes = asBuffer(row)
   if (bytes[0] !== rowFormat) throw unknownFormat('index of the log', bytes[0])
   if (bytes.length < rowHeadBytes) throw notWhole()
   const ballots = decodeBallots(bytes)
@@ -217,7 +217,7 @@ function decodeCarried(fields: unknown): Carried {
 }
 
 /** The fields after the format. Their bytes are sound: the data store has checked them. */
-function fieldsOf(bytes: Uint8Array): readonly unknown[] {
+function unpackFields(bytes: Uint8Array): readonly unknown[] {
   const packed = unpack(bytes)
   const [format, ...fields]: unknown[] = Array.isArray(packed) ? packed : []
   if (format === listFormat) return fields

@@ -33,7 +33,7 @@ export async function checkCarried(
   carried: readonly Carried[],
 ): Promise<void> {
   if (carried.length === 0) return
-  await checked(store.check?.(carried.map(([group, position]) => spanOf(group, position))))
+  await checked(store.check?.(carried.map(([group, position]) => toKeySpan(group, position))))
 }
 
 /**
@@ -82,7 +82,7 @@ function widen(
   }
 }
 
-function spanOf(...carried: Carried): KeySpan {
+function toKeySpan(...carried: Carried): KeySpan {
   const gte = positionKey(...carried)
   return { gte, lt: Buffer.concat([gte, Uint8Array.of(0)]) }
 }

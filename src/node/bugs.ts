@@ -48,7 +48,7 @@ export class Bugs {
       .int(0, 2 ** 32 - 1)
       .toString(16)
       .padStart(8, '0')
-    const bug = { id, place, error: errorOf(thrown) }
+    const bug = { id, place, error: toError(thrown) }
     this.#parts.clock.defer(() => this.#parts.tell(bug))
     const text = `this process met an error of its own, and has it in its log as error ${id}; please report it`
     return problem('internal', text)
@@ -64,7 +64,7 @@ export class Bugs {
   }
 }
 
-function errorOf(thrown: unknown): Error {
+function toError(thrown: unknown): Error {
   if (thrown instanceof Error) return thrown
   return new Error('something was thrown that is no error', { cause: thrown })
 }

@@ -36,8 +36,8 @@ import { Answers } from './answers.ts'
 import type { NoteBug } from './bugs.ts'
 import { Elsewhere } from './elsewhere.ts'
 import { defaultIntakeLimits, Intake, type IntakeLimits } from './intake.ts'
-import { endOf, withRetryAfter } from './overloaded.ts'
-import { costOf } from './request-cost.ts'
+import { classifyEnd, withRetryAfter } from './overloaded.ts'
+import { computeCost } from './request-cost.ts'
 import { SeenRequests } from './seen-requests.ts'
 import type { WorkEnd } from './work-limit.ts'
 
@@ -257,13 +257,13 @@ export class ClientServer {
     if (refused !== undefined) return this.#tell(client, id, refused)
     const linked = this.#linked.get(client)
     if (linked === undefined) return
-    const { bytes } = costOf(operation)
+    const { bytes } = computeCost(operation)
     const asked: Asked = { client, linked, request, operation, bytes, isGone: false }
     this.#count(linked, 1, bytes)
     // A request that asks to wait is not refused because it has waited; it has less of its time left.
     const waitedMs = isWait(operation) ? this.#admission.nowMs - sinceMs : 0
     const isWaiting = this.#admission.enter({
-      lane: laneOf(operation),
+      lane: pickLane(operation),
       sinceMs: sinceMs + waitedMs,
       timeoutMs: Math.min(Math.max(1, request.timeoutMs), callTimeoutMsMax) - waitedMs,
       begin: (leftMs) => this.#begin(asked, leftMs),
@@ -327,7 +327,7 @@ export class ClientServer {
       return returning
     }
     const { clientRequestsMax, requestsMax, clientBytesMax, bytesMax } = this.#limits
-    const { bytes } = costOf(operation)
+    const { bytes } = computeCost(operation)
     const isFull =
       (linked?.requests ?? 0) >= clientRequestsMax ||
       this.#requests >= requestsMax ||
@@ -344,7 +344,7 @@ export class ClientServer {
     try {
       const replied = await this.#execute(asked, leftMs, task)
       const { answer } = replied
-      end = endOf(answer)
+      end = classifyEnd(answer)
       if (!task.isGone) this.#answer(asked, replied)
       const isGone = task.isGone && isInVain(answer)
       assert(!isGone, 'COST-4: it was waited for new cells when nobody was there to have them')
@@ -406,6 +406,6 @@ function isWait(operation: Work): boolean {
   return 'waitMs' in operation && operation.waitMs > 0
 }
 
-function laneOf(operation: Work): LaneName {
+function pickLane(operation: Work): LaneName {
   return isWrite(operation) ? 'writes' : 'reads'
 }

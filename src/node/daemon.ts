@@ -39,7 +39,7 @@ import { watchStalls, type Stall, type Stalls } from './stalls.ts'
 import { isOperation, operationRoutes, type Self } from './operations.ts'
 import { peerSecretWithoutFile } from './peer-secret.ts'
 import { notServing, overloaded, unauthorized } from './refusals.ts'
-import { keepReplicaSets, replicaSetsOf } from '../config/replica-sets.ts'
+import { keepReplicaSets, buildReplicaSets } from '../config/replica-sets.ts'
 import { bugLog } from './bug-log.ts'
 import { logFigures, type LostLines } from './log-figures.ts'
 import {
@@ -180,7 +180,7 @@ export class Daemon {
     })
     this.#folder = folder
     this.#disk = new DiskWatch(config.data, clock)
-    const sets = replicaSetsOf(config.nodes)
+    const sets = buildReplicaSets(config.nodes)
     if (folder.wasDataReset) this.#noteDataReset()
     this.#links = await this.#openLinks(this.#server)
     this.#node = await Node.open(
@@ -422,25 +422,25 @@ function tellingOperator(trace: Trace, logger: Logger): Trace {
     emit: (event) => {
       trace.emit(event)
       // A start that reads all of a long log takes a while: the operator sees its progress here.
-      if (event.kind === 'folding') logger.info(fieldsOf(event), 'reading the log')
+      if (event.kind === 'folding') logger.info(pickFields(event), 'reading the log')
       if (event.kind === 'log-damage') {
         const { isRenewed, ...fields } = event
         const text = isRenewed === true ? damagedBeneath : 'log/ was found damaged'
-        logger.error(fieldsOf(fields), `${text}: see "A damaged log" in operating.md`)
+        logger.error(pickFields(fields), `${text}: see "A damaged log" in operating.md`)
       }
       if (event.kind === 'false-claim') {
-        logger.error(fieldsOf(event), 'a false claim: a peer refuses what this log refutes')
+        logger.error(pickFields(event), 'a false claim: a peer refuses what this log refutes')
       }
       if (event.kind !== 'clock') return
       const { is } = event
-      if (is === 'right') logger.info(fieldsOf(event), 'the wall clock is right again')
-      else logger.warn(fieldsOf(event), `the wall clock is ${String(is)}: set it`)
+      if (is === 'right') logger.info(pickFields(event), 'the wall clock is right again')
+      else logger.warn(pickFields(event), `the wall clock is ${String(is)}: set it`)
     },
     mark: (name) => trace.mark(name),
   }
 }
 
-function fieldsOf(event: TraceEvent): object {
+function pickFields(event: TraceEvent): object {
   const { kind: _, ...fields } = event
   return fields
 }

@@ -106,7 +106,7 @@ async function refuseStrangers(path: string): Promise<void> {
     const wanted = ownEntries.get(entry.name)
     const found = wanted === undefined ? entry : await behind(join(path, entry.name))
     if (found === undefined) continue
-    const kind = kindOf(found)
+    const kind = nameKind(found)
     if (wanted === undefined ? kind !== 'a pipe' && kind !== 'a socket' : kind === wanted) continue
     const text =
       wanted === undefined
@@ -129,7 +129,7 @@ async function behind(path: string): Promise<Stats | undefined> {
   }
 }
 
-function kindOf(entry: Stats | Dirent): string {
+function nameKind(entry: Stats | Dirent): string {
   if (entry.isFile()) return 'a file'
   if (entry.isDirectory()) return 'a folder'
   if (entry.isFIFO()) return 'a pipe'

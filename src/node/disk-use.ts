@@ -58,7 +58,7 @@ export class DiskWatch {
   async #look(): Promise<DiskUse | undefined> {
     try {
       const [logBytes = 0, dataBytes = 0] = await Promise.all(
-        storeNames.map((name) => bytesOf(join(this.#folder, name))),
+        storeNames.map((name) => countBytes(join(this.#folder, name))),
       )
       return { logBytes, dataBytes }
     } catch {
@@ -69,11 +69,11 @@ export class DiskWatch {
 }
 
 /** Of the files in a folder, and in those within it. `isWithin`: it is one of those. */
-async function bytesOf(folder: string, isWithin = false): Promise<number> {
+async function countBytes(folder: string, isWithin = false): Promise<number> {
   let bytes = 0
   let names: string[] = []
   const add = async (): Promise<void> => {
-    const sizes = names.map((name) => sizeOf(join(folder, name), isWithin))
+    const sizes = names.map((name) => readSize(join(folder, name), isWithin))
     for (const size of await Promise.all(sizes)) bytes += size
     names = []
   }
@@ -85,10 +85,10 @@ async function bytesOf(folder: string, isWithin = false): Promise<number> {
   return bytes
 }
 
-async function sizeOf(path: string, isWithin: boolean): Promise<number> {
+async function readSize(path: string, isWithin: boolean): Promise<number> {
   try {
     const found = await stat(path)
-    if (found.isDirectory()) return await bytesOf(path, true)
+    if (found.isDirectory()) return await countBytes(path, true)
     // A second name of a table (`../adapters/level-kept.ts`) takes room once the store has removed the first one.
     return isWithin && found.nlink > 1 ? 0 : found.size
   } catch (error) {

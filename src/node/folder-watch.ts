@@ -35,7 +35,7 @@ export class FolderWatch {
     clock: Clock,
     onLost: (reason: StoreError) => void,
   ): Promise<FolderWatch> {
-    const places = await Promise.all(parts.map((part) => placeOf(folder, part)))
+    const places = await Promise.all(parts.map((part) => readPlace(folder, part)))
     return new FolderWatch(folder, clock, onLost, places)
   }
 
@@ -62,7 +62,7 @@ export class FolderWatch {
   }
 
   async #look(): Promise<void> {
-    const found = await Promise.all(this.#places.map((place) => this.#problemOf(place)))
+    const found = await Promise.all(this.#places.map((place) => this.#findProblem(place)))
     if (this.#isStopped) return
     const problem = found.find((one) => one !== undefined)
     if (problem === undefined) return this.#lookLater()
@@ -73,9 +73,9 @@ export class FolderWatch {
     this.#onLost(new StoreError('unavailable', text))
   }
 
-  async #problemOf({ part, device, inode }: Place): Promise<string | undefined> {
+  async #findProblem({ part, device, inode }: Place): Promise<string | undefined> {
     try {
-      const now = await placeOf(this.#folder, part)
+      const now = await readPlace(this.#folder, part)
       if (now.device === device && now.inode === inode) return undefined
       return `${join(this.#folder, part)} was replaced by another one`
     } catch (error) {
@@ -87,7 +87,7 @@ export class FolderWatch {
   }
 }
 
-async function placeOf(folder: string, part: string): Promise<Place> {
+async function readPlace(folder: string, part: string): Promise<Place> {
   const { dev: device, ino: inode } = await stat(join(folder, part), { bigint: true })
   return { part, device, inode }
 }

@@ -98,11 +98,11 @@ interface RefusalCounts {
 export async function listen(options: ListenOptions): Promise<BoundServer> {
   const { tls, times = defaultTimes } = options
   const refused: RefusalCounts = { host: 0, origin: 0, malformed: 0, error: 0 }
-  const refusalOf = refuser(options, refused)
+  const findRefusal = refuser(options, refused)
   const slow = new SlowExchanges(systemClock, options.answerBytesMax)
   const connections = new Connections(options.connections, systemClock)
   const inTurn = new OneByOne(systemClock)
-  const serve = handler(options, refusalOf, slow, connections)
+  const serve = handler(options, findRefusal, slow, connections)
   const handle = (request: IncomingMessage, response: ServerResponse): void =>
     inTurn.run(request.socket, response, () => {
       malformed.begin(request, response)
@@ -114,7 +114,7 @@ export async function listen(options: ListenOptions): Promise<BoundServer> {
       ? createServer(how, handle)
       : createSecureServer({ ...how, ...tls, handshakeTimeout: times.headMs }, handle)
   const malformed = answerMalformed(server, headBytesMax, () => (refused.malformed += 1))
-  guardUpgrades(server, (request) => upgradeRefusal(refusalOf(request)))
+  guardUpgrades(server, (request) => upgradeRefusal(findRefusal(request)))
   const sockets = trackSockets(server, connections)
   const port = await bind(server, options)
   server.on('error', (error) => {
@@ -167,8 +167,8 @@ function refuser(options: ListenOptions, refused: RefusalCounts): RefusalOf {
       method,
       host: headers.host,
       origin: headers.origin,
-      site: textOf(headers['sec-fetch-site']),
-      mode: textOf(headers['sec-fetch-mode']),
+      site: readHeader(headers['sec-fetch-site']),
+      mode: readHeader(headers['sec-fetch-mode']),
       localAddress: socket.localAddress,
       localPort: socket.localPort,
     })
@@ -178,7 +178,7 @@ function refuser(options: ListenOptions, refused: RefusalCounts): RefusalOf {
   }
 }
 
-function textOf(header: string | string[] | undefined): string | undefined {
+function readHeader(header: string | string[] | undefined): string | undefined {
   return typeof header === 'string' ? header : header?.[0]
 }
 
@@ -190,7 +190,7 @@ function upgradeRefusal(refusal: Refusal | undefined): UpgradeRefusal | undefine
 
 function handler(
   { fetch }: ListenOptions,
-  refusalOf: RefusalOf,
+  findRefusal: RefusalOf,
   slow: SlowExchanges,
   connections: Connections,
 ): (request: IncomingMessage, response: ServerResponse) => void {
@@ -198,7 +198,7 @@ function handler(
     overrideGlobalObjects: false,
   })
   return (request, response) => {
-    const refusal = refusalOf(request)
+    const refusal = findRefusal(request)
     if (refusal !== undefined) return refuseRequest(response, refusal)
     slow.begin(request, response)
     void listener(request, response).then(() => {

@@ -17,7 +17,7 @@ import type {
   Request,
   RequestSource,
 } from '../wire/client/client-message.ts'
-import { intakeWorkOf } from './request-cost.ts'
+import { computeIntakeWork } from './request-cost.ts'
 
 export interface IntakeLimits {
   /** Bytes of requests that wait of one client, and of all: above it nothing more is read. */
@@ -125,7 +125,7 @@ export class Intake {
     const [request] = frame.requests
     if (request === undefined || frame.malformed !== undefined) return false
     if (!arrivals.line.mayBegin) return false
-    const begun = arrivals.line.begin(intakeWorkOf(request.operation))
+    const begun = arrivals.line.begin(computeIntakeWork(request.operation))
     const arrived = { request, sinceMs: this.#ports.clock.monotonicMs() }
     if (begun === true) {
       this.#take(arrivals, arrived)
@@ -143,7 +143,7 @@ export class Intake {
     for (;;) {
       const arrived = this.#next(arrivals)
       if (arrived === undefined) break
-      const begun = arrivals.line.begin(workOf(arrived))
+      const begun = arrivals.line.begin(computeWork(arrived))
       if (begun === true) this.#take(arrivals, arrived)
       else return void this.#takeLater(arrivals, arrived, begun)
     }
@@ -200,8 +200,8 @@ export class Intake {
   }
 }
 
-function workOf({ request }: Arrived): number {
-  return 'reason' in request ? 1 : intakeWorkOf(request.operation)
+function computeWork({ request }: Arrived): number {
+  return 'reason' in request ? 1 : computeIntakeWork(request.operation)
 }
 
 class UnpackedRequests implements RequestSource {

@@ -21,7 +21,7 @@ export async function mergedGroups(
     if (answer.kind !== 'list-groups') return answer
     found.push(...answer.groups)
   }
-  return { kind: 'list-groups', groups: found.sort(compareText).slice(0, ofOnePage(limit)) }
+  return { kind: 'list-groups', groups: found.sort(compareText).slice(0, boundPage(limit)) }
 }
 
 /** `own` is that of the node's set: without it there is no part either. */
@@ -37,7 +37,7 @@ export async function mergedListing(
     if (answer.kind !== 'list-worklist') return answer
     found.push(...answer.groups)
   }
-  const groups = found.sort((a, b) => compareText(a.group, b.group)).slice(0, ofOnePage(limit))
+  const groups = found.sort((a, b) => compareText(a.group, b.group)).slice(0, boundPage(limit))
   return { kind: 'list-worklist', groups }
 }
 
@@ -45,7 +45,7 @@ function isOutage(answer: WorklistAnswer): boolean {
   return answer.kind === 'problem' && mayBeRetried(answer.problem)
 }
 
-function ofOnePage(limit: number): number {
+function boundPage(limit: number): number {
   return Math.min(limit, listedGroupsMax)
 }
 

@@ -67,13 +67,13 @@ interface Count {
 
 function countingTrace(counts: Map<string, Count>): Trace {
   const count = (name: string): void => {
-    const one = counts.get(name) ?? countOf(counts, name)
+    const one = counts.get(name) ?? ensureCount(counts, name)
     one.value += 1
   }
   return { emit: (event: TraceEvent) => count(event.kind), mark: count }
 }
 
-function countOf(counts: Map<string, Count>, name: string): Count {
+function ensureCount(counts: Map<string, Count>, name: string): Count {
   const key = counts.size < eventKindsMax ? name : 'other'
   const one = counts.get(key) ?? { value: 0 }
   counts.set(key, one)
@@ -169,13 +169,13 @@ function setFigures(
 ): void {
   for (const meter of meters.values()) meter.reset()
   for (const { name, help, value, labels = {} } of figures) {
-    const meter = meters.get(name) ?? meterOf({ name, help, value, labels }, registry)
+    const meter = meters.get(name) ?? makeMeter({ name, help, value, labels }, registry)
     meters.set(name, meter)
     meter.set(labels, value)
   }
 }
 
-function meterOf({ name, help, labels = {} }: Figure, registry: Registry): Meter {
+function makeMeter({ name, help, labels = {} }: Figure, registry: Registry): Meter {
   const known = { name, help, labelNames: Object.keys(labels), registers: [registry] }
   if (!name.endsWith(counterEnding)) return new Gauge(known)
   const counter = new Counter(known)

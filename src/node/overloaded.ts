@@ -13,13 +13,13 @@ import type { WorkEnd } from './work-limit.ts'
 type Times = Pick<Admission, 'retryAfterMs'>
 
 /** The end of a write, as far as it tells of the node's load. */
-export function endOf(answer: Reply): WorkEnd {
+export function classifyEnd(answer: Reply): WorkEnd {
   if (isOverloaded(answer)) return 'refused'
   return isInVain(answer) ? 'failed' : 'done'
 }
 
 export function endOfProblem(of: Problem): WorkEnd {
-  return endOf({ kind: 'problem', problem: of })
+  return classifyEnd({ kind: 'problem', problem: of })
 }
 
 /** No majority took it in its time. */

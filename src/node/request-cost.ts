@@ -96,7 +96,7 @@ const costs: Costs = {
   status: () => ({ begin: 100, bytes: requestOwnBytes }),
 }
 
-export function costOf<Of extends Kind>(
+export function computeCost<Of extends Kind>(
   operation: Extract<Operation, { readonly kind: Of }> & { readonly kind: Of },
 ): Cost {
   const of: Costs[Of] = costs[operation.kind]
@@ -114,8 +114,8 @@ const lookWork = 1
  * The work of taking a request up. One proposal, or a read of one cell, pays when it begins (`admission.ts`).
  * If it paid here with its part of a turn, requests to be refused would wait as long as the others.
  */
-export function intakeWorkOf(operation: Operation): number {
-  const { begin } = costOf(operation)
+export function computeIntakeWork(operation: Operation): number {
+  const { begin } = computeCost(operation)
   return begin <= 2 * proposalWork && laneKinds.has(operation.kind) ? lookWork : begin
 }
 

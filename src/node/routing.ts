@@ -5,7 +5,7 @@
  */
 import { present } from '../base/assert.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
-import { errorOf } from '../base/problem.ts'
+import { toStoreError } from '../base/problem.ts'
 import type { CellService } from '../cells/operation.ts'
 import { RoutedCells } from '../cells/routed-cells.ts'
 import { shardGroup } from '../cells/shard.ts'
@@ -21,7 +21,7 @@ import type { Pace } from '../ports/pace.ts'
 import type { Transport } from '../ports/transport.ts'
 import type { WorklistAnswer, WorklistOperation } from '../worklist/worklist-operation.ts'
 import type { LocalReplica } from '../group/replica-port.ts'
-import { groupOf, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
+import { readGroup, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
 import type { ClientFrame } from '../wire/client/client-message.ts'
@@ -79,14 +79,14 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
       const asked = this.#others.map((set) => set.groups.execute(ofSet, timeoutMs))
       return mergedGroups(operation, [groups.execute(ofSet, timeoutMs), ...asked])
     }
-    const group = groupOf(operation)
+    const group = readGroup(operation)
     if (replica.holds(group)) return groups.execute(operation, timeoutMs, pace)
     return this.#set(placement.setOf(group)).groups.execute(operation, timeoutMs)
   }
 
   answerNow(operation: GroupOperation): GroupAnswer | undefined {
     const { replica, groups } = this.#parts
-    return replica.holds(groupOf(operation)) ? groups.answerNow?.(operation) : undefined
+    return replica.holds(readGroup(operation)) ? groups.answerNow?.(operation) : undefined
   }
 
   /** The cells of all sets, given those of this node's. */
@@ -113,7 +113,7 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     const operation = { kind: 'list-groups', group: prefix, limit, ...from } as const
     const answer = await this.execute(operation, timeoutMs)
     if (answer.kind === 'list-groups') return answer.groups
-    throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
+    throw toStoreError(answer.kind === 'problem' ? answer.problem : notAnAnswer)
   }
 
   /** Ends the requests to other sets. */

@@ -81,7 +81,7 @@ export function statusReport(parts: StatusParts): StatusReport {
   const canLose = spareNodes(nodes)
   return {
     node,
-    set: setOf(parts),
+    set: findOwnSet(parts),
     cluster,
     version,
     url,
@@ -95,11 +95,11 @@ export function statusReport(parts: StatusParts): StatusReport {
     disk: parts.disk,
     queues: parts.queues,
     indexes: parts.indexes,
-    messages: messagesOf(parts, nodes, canLose),
+    messages: listMessages(parts, nodes, canLose),
   }
 }
 
-function setOf({ node, nodes }: Pick<StatusParts, 'node' | 'nodes'>): string {
+function findOwnSet({ node, nodes }: Pick<StatusParts, 'node' | 'nodes'>): string {
   return nodes.find(({ id }) => id === node)?.set ?? mainSet
 }
 
@@ -134,7 +134,7 @@ export function readinessChecks(parts: StatusParts): readonly Check[] {
 }
 
 function seenNodes({ node, nodes, replica }: StatusParts): readonly SeenNode[] {
-  const own = setOf({ node, nodes })
+  const own = findOwnSet({ node, nodes })
   const ofSet = nodes.filter(({ set }) => set === own)
   return ofSet.map(({ id, url }) => {
     const isSelf = id === node
@@ -149,7 +149,7 @@ function spareNodes(nodes: readonly SeenNode[]): number {
   return Math.max(-1, nodes.filter(({ isUp }) => isUp).length - majority)
 }
 
-function messagesOf(
+function listMessages(
   parts: StatusParts,
   nodes: readonly SeenNode[],
   canLose: number,
@@ -159,7 +159,7 @@ function messagesOf(
   if (state === 'draining') messages.push('this node is stopping; requests go to the others')
   if (replica?.failure !== undefined) messages.push(`this node failed: ${replica.failure}`)
   if (replica === undefined) return [...messages, 'the stores are being opened']
-  messages.push(...awayOf(nodes, parts.troubles))
+  messages.push(...describeAway(nodes, parts.troubles))
   if (canLose < 0) {
     messages.push(
       'no majority is reachable: writes and up-to-date reads wait; read=snapshot still answers',
@@ -190,10 +190,13 @@ function messagesOf(
       'a peer refuses this node for what its own log refutes: see "false claim" in its log, and mend that peer',
     )
   }
-  return [...messages, ...damagesOf(replica, dataResets)]
+  return [...messages, ...describeDamages(replica, dataResets)]
 }
 
-function awayOf(nodes: readonly SeenNode[], troubles: StatusParts['troubles']): readonly string[] {
+function describeAway(
+  nodes: readonly SeenNode[],
+  troubles: StatusParts['troubles'],
+): readonly string[] {
   return nodes
     .filter(({ isUp }) => !isUp)
     .map(({ id }) => {
@@ -203,7 +206,7 @@ function awayOf(nodes: readonly SeenNode[], troubles: StatusParts['troubles']): 
     })
 }
 
-function damagesOf(
+function describeDamages(
   { logDamages, scrubLogDamages, logDamage, lostFlushes }: ReplicaStatus,
   dataResets: number,
 ): readonly string[] {

@@ -101,7 +101,7 @@ export class WorkLimit {
   }
 
   #look(nowMs: number): void {
-    const half = medianOf(this.#tookMs)
+    const half = computeMedian(this.#tookMs)
     const wasReached = this.#peak >= this.#max
     this.#noteUsual(half, this.#peak * 2 < this.#max)
     const { leastMax, mostMax } = this.#limits
@@ -132,7 +132,7 @@ export class WorkLimit {
   }
 }
 
-function medianOf(values: readonly number[]): number {
+function computeMedian(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)] ?? 0
 }

@@ -68,7 +68,7 @@ export class Admission {
   }
 
   /** Why this peer may not have a link, or undefined when it may. */
-  problemOf(name: string, info: LinkInfo): string | undefined {
+  findProblem(name: string, info: LinkInfo): string | undefined {
     const { memory, nodes, node: own } = this.#parts
     const node = nodes.find((one) => one === name && one !== own)
     if (node === undefined) return `unknown-node: this cluster has no node ${name}`

@@ -21,7 +21,7 @@ import { assert } from '../base/assert.ts'
 import type { NodeId, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { ClockReading } from '../lease/clock-reading.ts'
-import { majorityOf } from '../placement/placement.ts'
+import { computeMajority } from '../placement/placement.ts'
 import type { Clock } from '../ports/clock.ts'
 
 /** A node asks each peer for its clock at this interval, beside each new link. */
@@ -70,7 +70,7 @@ export class PeerClocks {
     { clockLeadMsMax }: Pick<Limits, 'clockLeadMsMax'>,
     startMs: number,
   ) {
-    this.#majority = majorityOf(nodes)
+    this.#majority = computeMajority(nodes)
     this.#leadMicrosMax = clockLeadMsMax * 1_000
     const hasOthers = nodes.length - 1 >= this.#majority
     this.#waitUntilMs = hasOthers ? startMs + clockWaitMs : Number.NEGATIVE_INFINITY
@@ -88,8 +88,8 @@ export class PeerClocks {
     this.#heard.set(peer, [...left, one])
     this.#heardMs = cameMs
     const all = [...this.#heard.values()]
-    const highest = all.map(highestOf).sort((a, b) => a - b)
-    const lowest = all.map(lowestOf).sort((a, b) => b - a)
+    const highest = all.map(computeHighest).sort((a, b) => a - b)
+    const lowest = all.map(computeLowest).sort((a, b) => b - a)
     this.#highest = highest[this.#majority - 1] ?? Number.POSITIVE_INFINITY
     this.#lowest = lowest[this.#majority - 1] ?? Number.NEGATIVE_INFINITY
     assert(
@@ -156,10 +156,10 @@ export class PeerClocks {
 
   /** A clock that was too far off is right once it is within half of what it may be. */
   #beyondNow(reading: ClockReading): ClockFault | undefined {
-    const mostOf = (fault: ClockFault): number =>
+    const pickMost = (fault: ClockFault): number =>
       this.#fault === fault ? this.#leadMicrosMax / 2 : this.#leadMicrosMax
-    if (this.leadMs(reading) * 1_000 > mostOf('ahead')) return 'ahead'
-    if (this.lagMs(reading) * 1_000 > mostOf('behind')) return 'behind'
+    if (this.leadMs(reading) * 1_000 > pickMost('ahead')) return 'ahead'
+    if (this.lagMs(reading) * 1_000 > pickMost('behind')) return 'behind'
     return undefined
   }
 }
@@ -173,11 +173,11 @@ export interface ClockStatus {
   readonly areClocksAwaited: boolean
 }
 
-function highestOf(heard: readonly Heard[]): number {
+function computeHighest(heard: readonly Heard[]): number {
   return Math.min(...heard.map(({ highest }) => highest))
 }
 
-function lowestOf(heard: readonly Heard[]): number {
+function computeLowest(heard: readonly Heard[]): number {
   return Math.max(...heard.map(({ lowest }) => lowest))
 }
 

@@ -75,8 +75,8 @@ function verdictBytes(verdict: Verdict): number {
   return (verdict.key?.length ?? 0) + (verdict.by?.session.length ?? 0)
 }
 
-function sum<Item>(items: readonly Item[], bytesOf: (item: Item) => number): number {
+function sum<Item>(items: readonly Item[], sizeInBytes: (item: Item) => number): number {
   let bytes = itemBytes * items.length
-  for (const item of items) bytes += bytesOf(item)
+  for (const item of items) bytes += sizeInBytes(item)
   return bytes
 }

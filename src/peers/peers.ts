@@ -115,7 +115,7 @@ export class Peers {
     const { meta, log, trace, memory, storeId: ownStore } = this.#options
     const known = unpack(meta.meta(`digest/${node}`) ?? new Uint8Array())
     const mark: readonly unknown[] = Array.isArray(known) ? known : []
-    const digestedThrough = markOf(mark, log, ownStore)
+    const digestedThrough = readMark(mark, log, ownStore)
     if (digestedThrough > 0) trace.mark('digests_resumed')
     return {
       node,
@@ -219,7 +219,7 @@ export class Peers {
 
   /** Why this peer may not have a link, or undefined when it may. */
   admit(node: string, info: LinkInfo): string | undefined {
-    return this.#admission.problemOf(node, info)
+    return this.#admission.findProblem(node, info)
   }
 
   /** Returns the peer as a node of the cluster, or undefined. */
@@ -434,7 +434,7 @@ export class Peers {
 }
 
 /** How far digests need not be asked for: what another log knew, or a longer one, this one does not. */
-function markOf(
+function readMark(
   [inStore, coveredByFlush, through]: readonly unknown[],
   log: OwnLog,
   ownStore: string,

@@ -12,7 +12,7 @@ import { areCredible } from './admission.ts'
 import type { LogStore } from '../log/log-store.ts'
 
 /** The facts on its store that this node tells as a link begins. */
-export function selfOf({ identity, memory, durableFlush, run }: LogStore): LinkInfo {
+export function describeSelf({ identity, memory, durableFlush, run }: LogStore): LinkInfo {
   const { storeId, incarnation } = identity
   const known = memory.isWhole ? { known: memory.kept } : {}
   return { storeId, incarnation, durableFlush, run, ...known }

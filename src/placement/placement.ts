@@ -35,11 +35,11 @@ export interface Placement {
 }
 
 /** 12 bits of the SHA-256 of the root key. */
-export function bucketOf(group: GroupId): number {
+export function hashToBucket(group: GroupId): number {
   return sha256Start(bytesOfGroup(group)) >> 4
 }
 
-export function majorityOf(voters: readonly NodeId[]): number {
+export function computeMajority(voters: readonly NodeId[]): number {
   return Math.floor(voters.length / 2) + 1
 }
 
@@ -53,8 +53,8 @@ export function placementOver(sets: readonly (readonly NodeId[])[]): Placement {
   const nodes = sets.flat()
   assert(sets.length > 0 && sets.every((set) => set.length > 0), 'placement: a set has nodes')
   assert(new Set(nodes).size === nodes.length, 'placement: a node is named twice')
-  const rotations = sets.map(rotationsOf)
-  const setOf = (group: GroupId): number => bucketOf(group) % sets.length
+  const rotations = sets.map(buildRotations)
+  const setOf = (group: GroupId): number => hashToBucket(group) % sets.length
   return {
     nodes,
     setCount: sets.length,
@@ -62,7 +62,7 @@ export function placementOver(sets: readonly (readonly NodeId[])[]): Placement {
     setOfNode: (node) => sets.findIndex((set) => set.includes(node)),
     nodesOf: (number) => present(sets[number], 'placement: there is such a set'),
     replicasOf: (group) => {
-      const bucket = bucketOf(group)
+      const bucket = hashToBucket(group)
       const ordered = present(rotations[bucket % sets.length], 'placement: a bucket has a set')
       const turn = Math.floor(bucket / sets.length) % ordered.length
       return present(ordered[turn], 'placement: a bucket has a replica set')
@@ -71,7 +71,7 @@ export function placementOver(sets: readonly (readonly NodeId[])[]): Placement {
 }
 
 /** The set's nodes beginning with each of them. */
-function rotationsOf(set: readonly NodeId[]): readonly ReplicaSet[] {
+function buildRotations(set: readonly NodeId[]): readonly ReplicaSet[] {
   return set.map((firstFull, first): ReplicaSet => {
     const voters = [...set.slice(first), ...set.slice(0, first)]
     return { epoch: 1, voters, firstFull }

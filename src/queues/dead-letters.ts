@@ -21,7 +21,7 @@ import { signalRules, type SignalOptions } from '../txn/signalled.ts'
 import { batchBytesMax, deadLettersMax } from './limits.ts'
 import { groupsUnder, rowsUnder, type InspectParts } from './inspect.ts'
 import { decodeDead, type DeadMessage } from './message.ts'
-import { deadKey, deadTopic, numberOf } from './names.ts'
+import { deadKey, deadTopic, decodeNumber } from './names.ts'
 import { putNew } from './send.ts'
 
 export interface DeadLettersParts extends InspectParts {
@@ -150,7 +150,7 @@ export class DeadLetters {
     const rows = await rowsUnder(parts, group, this.#topic, limit, gte)
     return rows.map(({ key, value: bytes, timestamp }) => ({
       group,
-      id: numberOf(key),
+      id: decodeNumber(key),
       message: decodeDead(bytes),
       diedAt: timestamp ?? 0,
     }))
@@ -176,14 +176,18 @@ export class DeadLetters {
     checkOptions('deadLetters.redriveAll', options, signalRules)
     const { signal } = options
     return counting(signal, async (count) => {
-      if (only !== undefined) return this.#redriveOf(count, only, signal)
+      if (only !== undefined) return this.#redriveGroup(count, only, signal)
       for await (const group of groupsUnder({ ...this.#parts, signal }, this.#topic)) {
-        await this.#redriveOf(count, group, signal)
+        await this.#redriveGroup(count, group, signal)
       }
     })
   }
 
-  async #redriveOf(count: Count, group: GroupId, signal: AbortSignal | undefined): Promise<void> {
+  async #redriveGroup(
+    count: Count,
+    group: GroupId,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     const parts = { ...this.#parts, signal }
     for (let last: number | undefined; ;) {
       const letters = await this.#of(parts, group, redrivenAtOnce, last)

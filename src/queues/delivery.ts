@@ -102,7 +102,7 @@ export class Delivery {
       if (last !== undefined) from = keyAfter(last.key)
       count += rows.length
       isEnd = isWhole && rows.length < this.#bounds.pageRows
-      delivered += await this.#deliverAll(sender, rows.map(pendingOf), failed)
+      delivered += await this.#deliverAll(sender, rows.map(decodePending), failed)
     }
     const [error] = failed.values()
     if (failed.size > 0 && delivered === 0) throw error
@@ -154,7 +154,7 @@ export class Delivery {
     messages: readonly Pending[],
     done: Uint8Array[],
   ): Promise<void> {
-    for (const some of portionsOf(messages, this.#bounds)) {
+    for (const some of splitIntoPortions(messages, this.#bounds)) {
       const count = await this.#transact(receiver, (transaction) =>
         receive(transaction, sender, some),
       )
@@ -181,12 +181,12 @@ export class Delivery {
   }
 }
 
-function pendingOf(row: Row): Pending {
+function decodePending(row: Row): Pending {
   return { sentAt: row.timestamp, key: row.key, ...decodeOutbox(row) }
 }
 
 /** In their order, each as much as one transaction may receive. */
-function* portionsOf(
+function* splitIntoPortions(
   messages: readonly Pending[],
   { receivedMax, receivedBytesMax }: DeliveryBounds,
 ): Generator<readonly Pending[], void> {

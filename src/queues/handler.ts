@@ -177,12 +177,12 @@ export class QueueHandler {
         for (const { key } of batch.messages) transaction.delete(key)
       })
     } catch (error) {
-      const batch = batchOf(taken)
+      const batch = asBatch(taken)
       if (batch === undefined || batch.messages.length === 0 || !this.#isOfHandler(error))
         throw error
       return { batch, failure: { error } }
     }
-    const batch = batchOf(taken)
+    const batch = asBatch(taken)
     assert(batch !== undefined, 'QUE-2: what is committed took its messages')
     this.counts.handled += batch.messages.length
     if (batch.messages.length > 0) this.#tellHandled(group, batch.messages)
@@ -299,6 +299,6 @@ function tell(call: () => void, onThrown: (error: unknown) => void): void {
 }
 
 /** Assigned in a function that was called meanwhile. */
-function batchOf(batch: Batch | undefined): Batch | undefined {
+function asBatch(batch: Batch | undefined): Batch | undefined {
   return batch
 }

@@ -8,8 +8,8 @@ import type { GroupPort } from '../group/group-port.ts'
 import { prefixRange } from '../txn/key-range.ts'
 import type { StoredRow } from '../txn/reads.ts'
 import { runRead } from '../txn/run-read.ts'
-import { decodeInbox, sentAtOf, type InboxMessage } from './message.ts'
-import { atOncePrefix, dueOf, numberOf, queueTopic } from './names.ts'
+import { decodeInbox, readSentAt, type InboxMessage } from './message.ts'
+import { atOncePrefix, decodeDue, decodeNumber, queueTopic } from './names.ts'
 
 export interface InspectParts {
   readonly worklist: Worklist
@@ -76,9 +76,9 @@ export async function listWaiting(
   for await (const group of groupsUnder(parts, topic)) {
     for (const row of await rowsUnder(parts, group, topic, limit - found.length)) {
       const message = decodeInbox(row.value)
-      const due = isDelayed(row) ? dueOf(row.key) : undefined
-      const common = { group, id: numberOf(row.key), message }
-      found.push({ ...common, sentAt: sentAtOf(message, row), due })
+      const due = isDelayed(row) ? decodeDue(row.key) : undefined
+      const common = { group, id: decodeNumber(row.key), message }
+      found.push({ ...common, sentAt: readSentAt(message, row), due })
     }
     if (found.length >= limit) return found
   }

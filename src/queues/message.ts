@@ -7,7 +7,7 @@ import { pack, unpack } from '../base/pack.ts'
 import { isCount } from '../group/transaction.ts'
 import type { StoredRow } from '../txn/reads.ts'
 import { delayMsMax } from './limits.ts'
-import { numberOf, outboxKey } from './names.ts'
+import { decodeNumber, outboxKey } from './names.ts'
 
 const format = 1
 const outboxKeyBytes = outboxKey().key.length
@@ -52,7 +52,7 @@ export function decodeOutbox({
   key,
   value,
 }: StoredRow): OutboxMessage & { readonly number: number } {
-  const [queue, receiver, body, delayMicros] = fieldsOf(value, 4)
+  const [queue, receiver, body, delayMicros] = unpackFields(value, 4)
   const isWhole =
     key.length === outboxKeyBytes &&
     typeof queue === 'string' &&
@@ -60,7 +60,7 @@ export function decodeOutbox({
     isCount(delayMicros) &&
     delayMicros <= delayMicrosMax
   if (!isWhole) throw unreadable()
-  const number = numberOf(key)
+  const number = decodeNumber(key)
   if (!isCount(number) || number === 0) throw unreadable()
   return { number, queue, receiver: groupFrom(receiver), body, delayMicros }
 }
@@ -72,31 +72,31 @@ function groupFrom(bytes: unknown): GroupId {
 }
 
 export function encodeInbox(message: InboxMessage): Uint8Array {
-  return pack([format, ...packedOf(message)])
+  return pack([format, ...packInbox(message)])
 }
 
 export function encodeDead(message: DeadMessage): Uint8Array {
-  return pack([format, ...packedOf(message), message.error])
+  return pack([format, ...packInbox(message), message.error])
 }
 
-function packedOf(message: InboxMessage): (Uint8Array | number | undefined)[] {
+function packInbox(message: InboxMessage): (Uint8Array | number | undefined)[] {
   const { sender, number, sentAt, body, failures, notBefore, redriven } = message
   const from = sender === undefined ? undefined : bytesOfGroup(sender)
   return [from, number, sentAt, body, failures, notBefore, redriven]
 }
 
 export function decodeInbox(value: Uint8Array): InboxMessage {
-  return inboxOf(fieldsOf(value, 7))
+  return unpackInbox(unpackFields(value, 7))
 }
 
 export function decodeDead(value: Uint8Array): DeadMessage {
-  const fields = fieldsOf(value, 8)
+  const fields = unpackFields(value, 8)
   const error = fields[7]
   if (typeof error !== 'string') throw unreadable()
-  return { ...inboxOf(fields), error }
+  return { ...unpackInbox(fields), error }
 }
 
-function inboxOf(fields: readonly unknown[]): InboxMessage {
+function unpackInbox(fields: readonly unknown[]): InboxMessage {
   const [from, number, sentAt, body, failures, notBefore, redriven] = fields
   const isOwn = from === null || from === undefined
   if (!(body instanceof Uint8Array)) throw unreadable()
@@ -112,12 +112,12 @@ export function encodeHighest(number: number, sender: GroupId): Uint8Array {
 }
 
 export function decodeHighest(value: Uint8Array): number {
-  const [number] = fieldsOf(value, 2)
+  const [number] = unpackFields(value, 2)
   if (!isCount(number)) throw unreadable()
   return number
 }
 
-function fieldsOf(value: Uint8Array, count: number): readonly unknown[] {
+function unpackFields(value: Uint8Array, count: number): readonly unknown[] {
   const fields = unpack(value)
   if (!Array.isArray(fields)) throw unreadable()
   const [version, ...rest]: unknown[] = fields
@@ -132,7 +132,7 @@ function unreadable(): StoreError {
 }
 
 /** When the message was sent, by its row. */
-export function sentAtOf({ sentAt }: InboxMessage, row: StoredRow): Timestamp {
+export function readSentAt({ sentAt }: InboxMessage, row: StoredRow): Timestamp {
   if (sentAt > 0) return sentAt
   assert(row.timestamp !== undefined, 'queues: a message that is taken is stored')
   return row.timestamp

@@ -65,7 +65,7 @@ export function outboxKey(): NumberedKey {
 /** `due`: of a message that is delayed. */
 export function inboxKey(queue: string, due?: Timestamp): NumberedKey {
   const lane = lanePrefix(queue, due === undefined ? atOnceLane : delayedLane)
-  return numbered(due === undefined ? lane : Buffer.concat([lane, countOf(due)]))
+  return numbered(due === undefined ? lane : Buffer.concat([lane, encodeCount(due)]))
 }
 
 /** The keys of the messages that are due at once, or of those that are delayed, open so. */
@@ -79,17 +79,17 @@ export function delayedPrefix(queue: string): Uint8Array {
 
 /** A dead letter keeps the number that it had in the inbox. */
 export function deadKey(queue: string, id: number): Uint8Array {
-  return Buffer.concat([worklistPrefix(deadTopic(queue)), countOf(id)])
+  return Buffer.concat([worklistPrefix(deadTopic(queue)), encodeCount(id)])
 }
 
 /** The number that ends a key. */
-export function numberOf(key: Uint8Array): number {
+export function decodeNumber(key: Uint8Array): number {
   assert(key.length > countBytes, 'queues: a key ends with a number')
   return readCount(Buffer.from(key), key.length - countBytes)
 }
 
 /** When the message of a key in the delayed lane is due. */
-export function dueOf(key: Uint8Array): Timestamp {
+export function decodeDue(key: Uint8Array): Timestamp {
   assert(key.length > 2 * countBytes, 'queues: a delayed message has two numbers in its key')
   return readCount(Buffer.from(key), key.length - 2 * countBytes)
 }
@@ -106,10 +106,10 @@ function lanePrefix(queue: string, lane: number): Uint8Array {
 }
 
 function numbered(prefix: Uint8Array): NumberedKey {
-  return { key: Buffer.concat([prefix, countOf(0)]), offset: prefix.length }
+  return { key: Buffer.concat([prefix, encodeCount(0)]), offset: prefix.length }
 }
 
-function countOf(value: number): Uint8Array {
+function encodeCount(value: number): Uint8Array {
   const bytes = Buffer.alloc(countBytes)
   writeCount(bytes, value, 0)
   return bytes

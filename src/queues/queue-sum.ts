@@ -23,7 +23,7 @@ export interface RowsSum {
 const none: RowsSum = { messages: 0, groups: 0, isWhole: true, oldest: undefined }
 
 /** In the order of their names, what is on its way first. */
-export function sumsOf(topics: readonly TopicSum[]): readonly QueueSum[] {
+export function computeSums(topics: readonly TopicSum[]): readonly QueueSum[] {
   const sums = new Map<string, QueueSum>()
   const onTheWay = topics.find(({ topic }) => topic === outboxTopic)
   for (const sum of topics) {
@@ -31,13 +31,13 @@ export function sumsOf(topics: readonly TopicSum[]): readonly QueueSum[] {
     if (named === undefined) continue
     const { queue, isDead } = named
     const before = sums.get(queue) ?? { queue, waiting: none, dead: none }
-    sums.set(queue, { ...before, [isDead ? 'dead' : 'waiting']: rowsOf(sum) })
+    sums.set(queue, { ...before, [isDead ? 'dead' : 'waiting']: toRowsSum(sum) })
   }
   const queues = [...sums.values()].toSorted((a, b) => ((a.queue ?? '') < (b.queue ?? '') ? -1 : 1))
   if (onTheWay === undefined) return queues
-  return [{ queue: undefined, waiting: rowsOf(onTheWay), dead: none }, ...queues]
+  return [{ queue: undefined, waiting: toRowsSum(onTheWay), dead: none }, ...queues]
 }
 
-function rowsOf({ rows: messages, groups, isWhole, oldest }: TopicSum): RowsSum {
+function toRowsSum({ rows: messages, groups, isWhole, oldest }: TopicSum): RowsSum {
   return { messages, groups, isWhole, oldest }
 }

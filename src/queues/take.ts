@@ -9,8 +9,8 @@ import { prefixRange, keyAfter } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import type { StoredRow } from '../txn/reads.ts'
 import { batchBytesMax, lookedAtMax } from './limits.ts'
-import { decodeInbox, sentAtOf, type InboxMessage } from './message.ts'
-import { atOncePrefix, delayedPrefix, dueOf, numberOf } from './names.ts'
+import { decodeInbox, readSentAt, type InboxMessage } from './message.ts'
+import { atOncePrefix, delayedPrefix, decodeDue, decodeNumber } from './names.ts'
 
 export interface Taken {
   /** Names the message among those of its group. */
@@ -141,7 +141,7 @@ class Lane {
     for (;;) {
       const row = await this.#row()
       if (row === undefined) return undefined
-      const due = this.#isDelayed ? dueOf(row.key) : undefined
+      const due = this.#isDelayed ? decodeDue(row.key) : undefined
       if (due !== undefined && due > this.#now) {
         this.#wake(due)
         this.#isEnd = true
@@ -156,7 +156,13 @@ class Lane {
         continue
       }
       if (!this.#isDelayed) this.#checkOrder(message)
-      return { id: numberOf(row.key), key: row.key, message, sentAt: sentAtOf(message, row), due }
+      return {
+        id: decodeNumber(row.key),
+        key: row.key,
+        message,
+        sentAt: readSentAt(message, row),
+        due,
+      }
     }
   }
 

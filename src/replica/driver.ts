@@ -10,11 +10,11 @@ import { Holdings } from '../placement/holdings.ts'
 import type { LinkInfo } from '../ports/transport.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { Message, PeerFrame } from '../replication/message.ts'
-import { encodeTransaction, intentOf } from '../group/transaction.ts'
+import { encodeTransaction, formatIntent } from '../group/transaction.ts'
 import { LocalWorklist } from '../store/worklist.ts'
 import { SubmitBatcher } from './submit-batcher.ts'
 import { EffectRunner } from './effect-runner.ts'
-import { errorOf } from '../store/damage.ts'
+import { toError } from '../store/damage.ts'
 import { DataStore } from '../store/data-store.ts'
 import type { DriverOptions, DriverPorts } from './driver-ports.ts'
 import { Deadlines } from '../time/deadlines.ts'
@@ -39,23 +39,23 @@ import { PeerWork } from '../peers/peer-work.ts'
 import { Peers } from '../peers/peers.ts'
 import { StoredRecords } from './record-source.ts'
 import { Reads } from './reads.ts'
-import { Refusals, selfOf } from '../peers/refusal.ts'
+import { Refusals, describeSelf } from '../peers/refusal.ts'
 import { Replica, type ObservedLeases, type Reading } from './replica.ts'
-import { statusOf, type ReplicaStatus } from './replica-status.ts'
+import { buildStatus, type ReplicaStatus } from './replica-status.ts'
 import { Requests } from './requests.ts'
 import { GroupDiscovery } from '../peers/group-discovery.ts'
 import { Rounds } from '../time/rounds.ts'
 import { SettledRows } from '../log/settled.ts'
 import { checkCarried, checkFolded, checkVotes } from '../log/start-check.ts'
 import { Steps } from './steps.ts'
-import { excessOf, transactionOf } from './submission-size.ts'
+import { findExcess, toTransaction } from './submission-size.ts'
 import { replayLog } from './log-replay.ts'
 
 export class Driver implements LocalReplica {
   /** The node must stop: its disk refused, a peer says that it is stale, or it found a bug. Called once. */
   onFailure: (reason: Error) => void = () => undefined
   /** A message of a peer met a bug, and nothing came of it. */
-  onBug: (error: unknown) => void = (error) => this.#fail(errorOf(error))
+  onBug: (error: unknown) => void = (error) => this.#fail(toError(error))
   readonly worklist: LocalWorklists
   readonly groups: LocalReplica['groups']
   readonly #ports: DriverPorts
@@ -78,7 +78,7 @@ export class Driver implements LocalReplica {
       this.#effects.run(this.#replica.step(group, event, this.#reading()), group),
     // A store that cannot be read, or a bug. The node does nothing of what the step asked for, and answers
     // no waiting call: the node is what fails, not the call that met it.
-    onFailed: (error) => this.#fail(errorOf(error)),
+    onFailed: (error) => this.#fail(toError(error)),
     onDone: () => this.#effects.tellApplied(),
   })
   readonly #submitBatcher: SubmitBatcher = new SubmitBatcher((group, arrived) =>
@@ -195,7 +195,7 @@ export class Driver implements LocalReplica {
       isAwaited: (group) => this.#replica.isAwaited(group),
       areOthersEnough: () => this.#peers.areOthersEnough,
       step: (group, event) => this.#step(group, event),
-      onFailed: (error) => this.#fail(errorOf(error)),
+      onFailed: (error) => this.#fail(toError(error)),
     })
   }
 
@@ -242,7 +242,7 @@ export class Driver implements LocalReplica {
     const { peers } = this.#ports
     const { heartbeatMs, digestMs } = this.#options.limits
     peers.start({
-      self: () => selfOf(this.#log),
+      self: () => describeSelf(this.#log),
       admit: (peer, info) => this.#peers.admit(peer, info),
       onRefused: (peer, reason) => this.#refusals.hear(peer, reason),
       onLink: (peer, state, info) => this.#onLink(peer, state, info),
@@ -280,9 +280,9 @@ export class Driver implements LocalReplica {
       return Promise.resolve({ kind: 'overloaded', isOfNode: true })
     }
     assert(this.holds(group), 'MOVE-4: a group is asked of a node that does not hold it')
-    const transaction = transactionOf(submission)
+    const transaction = toTransaction(submission)
     const bytes = encodeTransaction(transaction)
-    const excess = excessOf(submission, bytes, this.#options.limits)
+    const excess = findExcess(submission, bytes, this.#options.limits)
     if (excess !== undefined) return Promise.reject(excess)
     assert(bytes.length > 0, 'LOG-3: a transaction without bytes')
     const submitted = { transaction, bytes, readPosition, reads, ranges }
@@ -290,7 +290,7 @@ export class Driver implements LocalReplica {
       timeoutMs,
       (request) => this.#submitBatcher.add(group, { request, submitted }),
       (request) =>
-        this.#step(group, { kind: 'cancel-submit', intent: intentOf(transaction), request }),
+        this.#step(group, { kind: 'cancel-submit', intent: formatIntent(transaction), request }),
     )
   }
 
@@ -353,7 +353,7 @@ export class Driver implements LocalReplica {
   }
 
   status(): ReplicaStatus {
-    return statusOf({
+    return buildStatus({
       ...{ log: this.#log, data: this.#data, replica: this.#replica, requests: this.#requests },
       ...{ work: this.#work, leases: this.#keeper.leases, peers: this.#peers },
       ...{ refusals: this.#refusals, failure: this.#failure, clock: this.#ports.clock },
@@ -401,7 +401,7 @@ export class Driver implements LocalReplica {
     try {
       work()
     } catch (error) {
-      this.#fail(errorOf(error))
+      this.#fail(toError(error))
     }
   }
 

@@ -8,7 +8,7 @@ import { assert } from '../base/assert.ts'
 import type { GroupState } from '../replication/state.ts'
 import type { IntentName, IntentOutcome } from '../group/replica-port.ts'
 
-export function recordedOf(state: GroupState, intent: IntentName): IntentOutcome {
+export function findRecorded(state: GroupState, intent: IntentName): IntentOutcome {
   const { position, timestamp } = state
   assert(timestamp > 0 === position > 0, 'MVCC-2: a state without a timestamp')
   const { sequence, expiresAt } = intent

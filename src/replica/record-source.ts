@@ -93,7 +93,7 @@ export class StoredRecords implements RecordSource {
       if (looked.kind === 'absent') continue
       assert(position > state.position, 'LOG-1: an applied position is read as an open one')
       records.set(position, looked)
-      const decision = decisionOf(header, looked)
+      const decision = findDecision(header, looked)
       if (decision === undefined) continue
       decisions.set(position, decision)
       if (!isNext || decision.value === undefined) continue
@@ -161,7 +161,7 @@ export class StoredRecords implements RecordSource {
   }
 }
 
-function decisionOf({ chosen }: PositionHeader, looked: LookedUp): Decision | undefined {
+function findDecision({ chosen }: PositionHeader, looked: LookedUp): Decision | undefined {
   const accepted = looked.kind === 'present' && looked.chosen && looked.acceptor.accepted
   if (accepted) return accepted
   return chosen === undefined ? undefined : { ballot: chosen }

@@ -1,5 +1,5 @@
 import type { Leases } from '../lease/leases.ts'
-import { figuresOf } from '../log/log-mending.ts'
+import { countDamages } from '../log/log-mending.ts'
 import type { LogStore } from '../log/log-store.ts'
 import type { ScrubFigures } from '../log/scrubber.ts'
 import type { PeerWork } from '../peers/peer-work.ts'
@@ -64,7 +64,7 @@ export interface StatusParts {
   readonly clock: Clock
 }
 
-export function statusOf(parts: StatusParts): ReplicaStatus {
+export function buildStatus(parts: StatusParts): ReplicaStatus {
   const { log, data, replica, requests, work, leases, peers, refusals, failure, clock } = parts
   const { storeId, incarnation } = log.identity
   const { durableFlush, settledFlush } = log
@@ -80,7 +80,7 @@ export function statusOf(parts: StatusParts): ReplicaStatus {
     grantedGroups: leases.grantedGroups,
     ...peers.clocks.status({ wall: clock.wallMicros(), now: clock.monotonicMs() }),
     remembersPeers: log.memory.isWhole,
-    ...figuresOf(log.damages),
+    ...countDamages(log.damages),
     falseClaims: refusals.falseClaims,
     ...work.scrubber.figures,
     failure: failure?.message,

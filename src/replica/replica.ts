@@ -29,11 +29,11 @@ import {
   takeWakes,
   type GroupLog,
 } from '../replication/log.ts'
-import { leaderOf } from '../replication/propose.ts'
+import { findLeader } from '../replication/propose.ts'
 import { isLeased, leasedPosition, readBarrier } from '../replication/read-lease.ts'
 import type { GroupState } from '../replication/state.ts'
 import type { RecordSource } from './group-record.ts'
-import { recordedOf } from './intent-outcome.ts'
+import { findRecorded } from './intent-outcome.ts'
 import type { IntentName, IntentOutcome } from '../group/replica-port.ts'
 
 /** Readings of the world at one event. */
@@ -169,7 +169,7 @@ export class Replica {
 
   /** How far the group is applied here. */
   applied(group: GroupId): Applied {
-    const { position, timestamp, horizon } = this.#stateOf(group)
+    const { position, timestamp, horizon } = this.#readState(group)
     return { position, timestamp, horizon }
   }
 
@@ -254,10 +254,10 @@ export class Replica {
 
   /** The outcome of an intent in the group's applied state. */
   outcome(group: GroupId, intent: IntentName): IntentOutcome {
-    return recordedOf(this.#stateOf(group), intent)
+    return findRecorded(this.#readState(group), intent)
   }
 
-  #stateOf(group: GroupId): GroupState {
+  #readState(group: GroupId): GroupState {
     return this.#groups.get(group)?.log.state ?? this.#options.source.load(group).state
   }
 
@@ -279,7 +279,7 @@ export class Replica {
   /** The node that is to propose the open position; undefined when the group is not in memory. */
   leaderInMemory(group: GroupId): NodeId | undefined {
     const log = this.#groups.get(group)?.log
-    return log === undefined ? undefined : leaderOf(log).node
+    return log === undefined ? undefined : findLeader(log).node
   }
 
   /** Whether the group is in memory with a part of its log. */

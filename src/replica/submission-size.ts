@@ -16,7 +16,7 @@ import type { Transaction } from '../group/transaction.ts'
 import type { Submission } from '../group/replica-port.ts'
 
 /** As the log carries it; one shape for all. */
-export function transactionOf({
+export function toTransaction({
   intent,
   attempt,
   allocations,
@@ -27,7 +27,7 @@ export function transactionOf({
 }
 
 /** The fault of a submission, or undefined. `bytes` is the transaction as it would be logged. */
-export function excessOf(
+export function findExcess(
   { group, intent, reads, ranges, allocations, mutations }: Submission,
   { length }: Uint8Array,
   { transactionReadsMax }: Limits,

@@ -52,17 +52,17 @@ function applyTransaction(
   transaction: Transaction,
   writes: RowWritten[],
 ): RecordedOutcome {
-  const session = sessionOf(state, transaction)
+  const session = ensureSession(state, transaction)
   assert(transaction.sequence >= session.floor, 'LOG-3: an intent below its session floor')
   assert(!session.outcomes.has(transaction.sequence), 'LOG-3: an intent takes effect twice')
-  const outcome = effectOf(state, transaction, writes)
+  const outcome = decideEffect(state, transaction, writes)
   session.outcomes.set(transaction.sequence, outcome)
   session.expiresAt = Math.max(session.expiresAt, transaction.expiresAt)
   raiseFloor(session, transaction.floor)
   return outcome
 }
 
-function effectOf(
+function decideEffect(
   state: GroupState,
   transaction: Transaction,
   writes: RowWritten[],
@@ -82,7 +82,7 @@ function effectOf(
   return { kind: 'committed', position, timestamp, attempt: transaction.attempt, sequences }
 }
 
-function sessionOf(state: GroupState, transaction: Transaction): SessionState {
+function ensureSession(state: GroupState, transaction: Transaction): SessionState {
   const known = state.sessions.get(transaction.session)
   if (known !== undefined) return known
   const session: SessionState = { floor: 0, expiresAt: 0, outcomes: new Map() }

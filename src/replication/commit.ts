@@ -11,7 +11,7 @@ import { retriesPerLease } from '../lease/leases.ts'
 import { isWon, type Accepting } from '../paxos/proposer.ts'
 import { acceptMessage, reply } from './acceptance.ts'
 import type { Context } from './effect.ts'
-import { awaitedHolders, listersOf, noteAcknowledged, noteRevoked } from './holders.ts'
+import { awaitedHolders, findListers, noteAcknowledged, noteRevoked } from './holders.ts'
 import { decide } from './learn.ts'
 import type { GroupLog, Proposal } from './log.ts'
 import type { Invalidated, Revoked } from './message.ts'
@@ -145,7 +145,7 @@ function revokeAt(
   for (const holder of holders) {
     const { position } = proposal
     const message = { kind: 'revoke', group, epoch: set.epoch, position, holder } as const
-    for (const voter of listersOf(proposal.holders, holder)) {
+    for (const voter of findListers(proposal.holders, holder)) {
       context.emit(reply(context, voter, message))
     }
   }

@@ -103,7 +103,7 @@ function selectCompatible(log: GroupLog, context: Context, draft: Draft): void {
 function validate(log: GroupLog, context: Context, pending: Pending, draft: Draft): Validation {
   const { state, window } = log
   const { transaction, readPosition, reads, ranges } = pending
-  const known = outcomeOf(log, transaction.session, transaction.sequence)
+  const known = findOutcome(log, transaction.session, transaction.sequence)
   if (known !== undefined) return { kind: 'final', verdict: known }
   // Only what is applied is final: at the open position another proposer, whose clock runs behind,
   // may still get it in. One that expires just now goes into the entry and is recorded as expired.
@@ -163,7 +163,7 @@ export function isOfOneCopy(verdict: Verdict): boolean {
 }
 
 /** The outcome of an intent, if that is settled: exactly once, whichever node answers. */
-export function outcomeOf(log: GroupLog, session: string, sequence: number): Verdict | undefined {
+export function findOutcome(log: GroupLog, session: string, sequence: number): Verdict | undefined {
   const known = log.state.sessions.get(session)
   if (known === undefined) return undefined
   if (sequence < known.floor) return { kind: 'expired' }

@@ -81,6 +81,6 @@ export function awaitedHolders(
 }
 
 /** The voters that have it registered. */
-export function listersOf({ listed }: HolderTable, holder: NodeId): Iterable<NodeId> {
+export function findListers({ listed }: HolderTable, holder: NodeId): Iterable<NodeId> {
   return listed?.get(holder)?.by ?? nobody
 }

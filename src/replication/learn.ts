@@ -15,7 +15,7 @@ import {
   highestKnown,
   noDeadline,
   noStride,
-  pendingOf,
+  findPending,
   type Decision,
   type GroupLog,
 } from './log.ts'
@@ -24,7 +24,7 @@ import type { ChosenEntry } from './message.ts'
 import { type RecordedOutcome } from '../group/outcome.ts'
 import { settle } from './settle.ts'
 import { encodeState } from './state.ts'
-import { intentOf } from '../group/transaction.ts'
+import { formatIntent } from '../group/transaction.ts'
 import type { WriteSet } from './window.ts'
 import { noteWriter } from './writers.ts'
 
@@ -141,7 +141,7 @@ function apply(
   const { timestamp } = entry
   rememberCommit(log, context.limits.historyMs)
   if (entry.nextLeader.node !== leaderBefore) log.writers.length = 0
-  log.window.add({ position, timestamp, sets: writeSetsOf(entry, writes, outcomes) })
+  log.window.add({ position, timestamp, sets: buildWriteSets(entry, writes, outcomes) })
   log.appliedBallot = decision.ballot
   log.decisions.delete(position)
   log.records.delete(position)
@@ -170,7 +170,7 @@ const absentRow = 'TXN-1: an entry wrote fewer rows than its transactions'
  * The rows of an entry by the transaction that wrote them: rows of one transaction follow one another, in its
  * order.
  */
-function writeSetsOf(
+function buildWriteSets(
   { transactions }: Entry,
   writes: Applied['writes'],
   outcomes: Applied['outcomes'],
@@ -199,7 +199,7 @@ function answer(
   // A replica that only follows has no caller to answer.
   if (log.waiting.size === 0 && log.forwarded.size === 0) return
   for (const [index, transaction] of entry.transactions.entries()) {
-    const pending = pendingOf(log, intentOf(transaction))
+    const pending = findPending(log, formatIntent(transaction))
     const outcome = outcomes[index]
     if (pending === undefined || outcome === undefined) continue
     const [first] = pending.waiters

@@ -238,7 +238,7 @@ export function highestKnown(log: GroupLog): Position {
 }
 
 /** A transaction without a verdict, wherever it is. */
-export function pendingOf(log: GroupLog, intent: string): Pending | undefined {
+export function findPending(log: GroupLog, intent: string): Pending | undefined {
   return log.waiting.get(intent) ?? log.forwarded.get(intent)
 }
 

@@ -22,12 +22,12 @@ import type { Accepted, Prepare, Promised, Refused } from './message.ts'
 const phaseDoublingsMax = 3
 
 /** The proposer that may use ballot zero at the open position. At position 1 any incarnation may. */
-export function leaderOf(log: GroupLog): Leader | { readonly node: NodeId } {
+export function findLeader(log: GroupLog): Leader | { readonly node: NodeId } {
   return log.state.nextLeader ?? { node: log.set.firstFull }
 }
 
 function mayUseBallotZero(log: GroupLog, context: Context): boolean {
-  const leader = leaderOf(log)
+  const leader = findLeader(log)
   if (leader.node !== context.node || !context.isAdmitted) return false
   if ('incarnation' in leader && leader.incarnation !== context.incarnation) return false
   return !log.records.has(log.state.position + 1)
@@ -114,7 +114,7 @@ function startAccept(
 }
 
 /** The log's proposal, when this answer belongs to its present phase. */
-function phaseOf<K extends 'preparing' | 'accepting'>(
+function findPhase<K extends 'preparing' | 'accepting'>(
   log: GroupLog,
   kind: K,
   answer: { readonly position: number; readonly ballot: Ballot },
@@ -140,7 +140,7 @@ export function onPromised(
   message: Promised,
   lookup: RecordLookup,
 ): void {
-  const current = phaseOf(log, 'preparing', message)
+  const current = findPhase(log, 'preparing', message)
   if (current === undefined || !log.set.voters.includes(from)) return
   const { proposal } = current
   const phase = proposer.countPromise(current.phase, from, message.accepted)
@@ -155,7 +155,7 @@ export function onPromised(
 }
 
 export function onAccepted(log: GroupLog, context: Context, from: NodeId, message: Accepted): void {
-  const current = phaseOf(log, 'accepting', message)
+  const current = findPhase(log, 'accepting', message)
   if (current === undefined || !log.set.voters.includes(from)) return
   const { proposal, phase: before } = current
   noteHolders(proposal.holders, from, message.holders)
@@ -165,7 +165,7 @@ export function onAccepted(log: GroupLog, context: Context, from: NodeId, messag
 }
 
 export function onRefused(log: GroupLog, context: Context, from: NodeId, message: Refused): void {
-  const current = phaseOf(log, 'preparing', message) ?? phaseOf(log, 'accepting', message)
+  const current = findPhase(log, 'preparing', message) ?? findPhase(log, 'accepting', message)
   if (current === undefined) return
   log.highestRound = Math.max(log.highestRound, message.promised.round)
   const { proposal } = current

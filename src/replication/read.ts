@@ -8,7 +8,7 @@
  */
 import { assert } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
-import { majorityOf } from '../placement/placement.ts'
+import { computeMajority } from '../placement/placement.ts'
 import { catchUpTo, refuseFalseClaims } from './catch-up.ts'
 import { jitter, type Context } from './effect.ts'
 import { highestKnown, type GroupLog, type ReadRound } from './log.ts'
@@ -106,7 +106,7 @@ function countAnswer(
   position: Position,
 ): void {
   current.answers.set(from, position)
-  if (current.answers.size < majorityOf(log.set.voters)) return
+  if (current.answers.size < computeMajority(log.set.voters)) return
   const target = Math.max(...current.answers.values())
   assert(current.answers.has(context.node), 'LEASE-3: a round does not count what is known here')
   log.readRound = undefined

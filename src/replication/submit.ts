@@ -5,15 +5,15 @@
 import { assert } from '../base/assert.ts'
 import { fromLatin1, latin1 } from '../base/bytes.ts'
 import type { NodeId, Position } from '../base/ids.ts'
-import { isOfOneCopy, outcomeOf } from './compose.ts'
+import { isOfOneCopy, findOutcome } from './compose.ts'
 import { jitter, type Context } from './effect.ts'
 import { orderRanges, rangeOfText } from './key-range.ts'
-import { noDeadline, pendingOf, type GroupLog, type Pending, type Waiter } from './log.ts'
+import { noDeadline, findPending, type GroupLog, type Pending, type Waiter } from './log.ts'
 import type { KeyRange, Overloaded } from '../group/outcome.ts'
 import type { Forward, ForwardReply } from './message.ts'
-import { leaderOf } from './propose.ts'
+import { findLeader } from './propose.ts'
 import { giveUp, settle, tell } from './settle.ts'
-import { intentOf, type Transaction } from '../group/transaction.ts'
+import { formatIntent, type Transaction } from '../group/transaction.ts'
 
 /** A forwarded transaction is passed on this many times at most; then it is proposed where it is. */
 const hopsMax = 2
@@ -39,10 +39,10 @@ export function submit(
   const { transaction } = submitted
   const answer = (verdict: Parameters<typeof tell>[4]): void =>
     tell(log, context, waiter.node, waiter.request, verdict)
-  const known = outcomeOf(log, transaction.session, transaction.sequence)
+  const known = findOutcome(log, transaction.session, transaction.sequence)
   if (known !== undefined) return answer(known)
-  const intent = intentOf(transaction)
-  const before = pendingOf(log, intent)
+  const intent = formatIntent(transaction)
+  const before = findPending(log, intent)
   if (before !== undefined) return join(log, context, before, { submitted, waiter })
   const pending = pendingFrom(submitted, waiter, context.drawNumber())
   const overloaded = whyNoRoom(log, context, pending)
@@ -69,7 +69,7 @@ function pendingFrom(submitted: Submitted, waiter: Waiter, forwardId: number): P
   for (const key of reads) roomBytes += key.length
   for (const { gte, lt } of ranges) roomBytes += gte.length + lt.length
   return {
-    intent: intentOf(transaction),
+    intent: formatIntent(transaction),
     transaction,
     bytes,
     readPosition,
@@ -151,7 +151,7 @@ export function cancelSubmission(
   intent: string,
   request: number,
 ): void {
-  const first = pendingOf(log, intent)
+  const first = findPending(log, intent)
   if (first === undefined) return
   for (const pending of [...first.rivals, first]) {
     const { waiters } = pending
@@ -177,7 +177,7 @@ function removeRival(log: GroupLog, { rivals }: Pending, rival: Pending): void {
 
 /** The node that should propose what waits here: this one, when the leader is gone. */
 export function proposerFor(log: GroupLog, context: Context): NodeId {
-  const { node } = leaderOf(log)
+  const { node } = findLeader(log)
   return node === context.node || context.isSuspected(node) ? context.node : node
 }
 
@@ -191,10 +191,10 @@ export function forwardPending(log: GroupLog, context: Context): void {
 }
 
 function mayForward(pending: Pending): boolean {
-  return pending.forwards < forwardsMax && hopsOf(pending) < hopsMax
+  return pending.forwards < forwardsMax && countHops(pending) < hopsMax
 }
 
-function hopsOf(pending: Pending): number {
+function countHops(pending: Pending): number {
   return pending.waiters.reduce((most, waiter) => Math.max(most, waiter.hops), 0)
 }
 
@@ -218,7 +218,7 @@ function sendForward(log: GroupLog, context: Context, pending: Pending, to: Node
     transaction,
     request: forwardId,
     incarnation: context.incarnation,
-    hops: hopsOf(pending) + 1,
+    hops: countHops(pending) + 1,
   }
   log.forwardIds.set(forwardId, pending.intent)
   context.trace.mark('forwarded')

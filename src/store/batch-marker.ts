@@ -19,7 +19,7 @@ export const batchMarkersMax = 16_384
 
 const nothing = new Uint8Array()
 
-export function markerOf(batch: number): Put {
+export function encodeMarker(batch: number): Put {
   const key = markerKey(batch % batchMarkersMax)
   return { key, value: encodeStored(key, batch, nothing) }
 }
@@ -28,7 +28,7 @@ export function markerOf(batch: number): Put {
 export async function lastBatch(store: OrderedStore): Promise<number> {
   const batches: number[] = []
   for await (const rows of scanRows(store, allMarkers, corruptData)) {
-    batches.push(...rows.map(batchOf))
+    batches.push(...rows.map(decodeBatch))
   }
   const last = batches.reduce((highest, batch) => Math.max(highest, batch), 0)
   const known = new Set(batches)
@@ -38,7 +38,7 @@ export async function lastBatch(store: OrderedStore): Promise<number> {
   return last
 }
 
-function batchOf({ key, value }: KeyValue): number {
+function decodeBatch({ key, value }: KeyValue): number {
   const stored = decodeStored(key, value)
   if (stored === 'unknown format') throw unknownFormat('data store', value[4])
   if (stored === 'damaged') throw corruptData('a batch marker is damaged')

@@ -26,7 +26,7 @@ export function corruptData(what: string, cause?: unknown): StoreError {
 
 /** Why the data store takes no write any more: what its engine calls damage is of what is derived. */
 export function dataFailure(error: unknown): Error {
-  const reason = errorOf(error)
+  const reason = toError(error)
   const isDamage =
     reason instanceof StoreError && reason.code === 'corrupt' && reason.detail.store === undefined
   return isDamage ? corruptData(reason.message, reason) : reason
@@ -41,6 +41,6 @@ export function unknownFormat(where: string, format: unknown): StoreError {
 }
 
 /** A thrown value as the reason why a node stops. */
-export function errorOf(error: unknown): Error {
+export function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error('a node found a bug', { cause: error })
 }

@@ -18,7 +18,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { KeyValue, OrderedStore, Put, Range } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import { Applier } from './applier.ts'
-import { lastBatch, markerOf } from './batch-marker.ts'
+import { lastBatch, encodeMarker } from './batch-marker.ts'
 import { corruptData, dataFailure, unknownFormat } from './damage.ts'
 import { putGroup } from './group-batch.ts'
 import { groupNames } from './group-names.ts'
@@ -115,7 +115,7 @@ export class DataStore {
       historyMs,
       oldest: (group, horizon) => this.#oldest(group, horizon),
       scan: (range) => this.#scan(range, (rows) => rows),
-      endOf: ({ key, value }) => this.#checked(key, value).stamp,
+      findEnd: ({ key, value }) => this.#checked(key, value).stamp,
       onFailed: (error) => this.#failed(dataFailure(error)),
     })
     this.listing = new WorklistIndex({
@@ -155,7 +155,7 @@ export class DataStore {
   get(group: GroupId, key: Uint8Array): Row | undefined {
     const text = latin1(key)
     const pending = this.#overlay.get(group, text)
-    if (pending !== undefined) return rowOf(pending)
+    if (pending !== undefined) return toRow(pending)
     const stored = this.#durable(group, key, text)
     return stored && { key, value: stored.payload, timestamp: stored.stamp }
   }
@@ -324,7 +324,7 @@ export class DataStore {
       puts.push({ key, value: encodeStored(key, 0, value) })
     }
     this.#lastBatch += 1
-    puts.push(markerOf(this.#lastBatch))
+    puts.push(encodeMarker(this.#lastBatch))
     return { groups, puts, superseded, isCut }
   }
 
@@ -348,6 +348,6 @@ export class DataStore {
   }
 }
 
-function rowOf({ key, value, timestamp }: OverlayRow): Row | undefined {
+function toRow({ key, value, timestamp }: OverlayRow): Row | undefined {
   return value === undefined ? undefined : { key, value, timestamp }
 }

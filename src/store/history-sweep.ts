@@ -34,7 +34,7 @@ export interface SweepParts {
   oldest(group: GroupId, horizon: Timestamp): Timestamp
   scan(range: Range): AsyncIterable<readonly KeyValue[]>
   /** The stamp of what is stored: where a version ends. */
-  endOf(row: KeyValue): Timestamp
+  findEnd(row: KeyValue): Timestamp
   onFailed(error: unknown): void
 }
 
@@ -132,7 +132,7 @@ export class HistorySweep {
     for await (const rows of this.#parts.scan(range)) {
       count += rows.length
       sweep.after = rows.at(-1)?.key
-      for (const row of rows) if (mayGo(this.#parts.endOf(row), oldest)) found.push(row.key)
+      for (const row of rows) if (mayGo(this.#parts.findEnd(row), oldest)) found.push(row.key)
     }
     if (count < sweepChunkRows) this.#waiting.delete(group)
     return count

@@ -1,7 +1,7 @@
 /** Overlay and data store as one ordered range of rows: where both have a key, the overlay wins. */
 import { compareBytes } from '../base/bytes.ts'
 import type { Range } from '../ports/storage.ts'
-import { bytesOf, type PageRange, type Row, type RowRange } from '../group/replica-port.ts'
+import { sizeInBytes, type PageRange, type Row, type RowRange } from '../group/replica-port.ts'
 import type { OverlayRow } from './overlay.ts'
 import {
   afterHistory,
@@ -115,6 +115,6 @@ class Merge {
 
   #push(row: Row): void {
     this.rows.push(row)
-    this.#bytes += bytesOf(row)
+    this.#bytes += sizeInBytes(row)
   }
 }

@@ -9,7 +9,11 @@ import { compareText, latin1 } from '../base/bytes.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { RowWritten } from '../replication/apply.ts'
 import { KeyOrder, type KeyBounds } from './key-order.ts'
-import { bytesOf as pageBytesOf, type PageRange, type RowRange } from '../group/replica-port.ts'
+import {
+  sizeInBytes as pageSizeInBytes,
+  type PageRange,
+  type RowRange,
+} from '../group/replica-port.ts'
 
 /** A version of a row, with the position and the timestamp of the entry that wrote it. */
 export interface OverlayRow {
@@ -114,7 +118,7 @@ export class Overlay {
   commit(commit: Commit): void {
     const { group, position, timestamp, writes } = commit
     this.#commits += 1
-    const overlay = this.#overlayOf(commit)
+    const overlay = this.#ensureOverlay(commit)
     assert(position === overlay.position + 1, 'LOG-1: committed out of order')
     assert(commit.horizon >= overlay.horizon, 'MVCC-1: the horizon went back')
     overlay.position = position
@@ -129,7 +133,7 @@ export class Overlay {
     }
   }
 
-  #overlayOf({ group, position, horizonBefore }: Commit): GroupOverlay {
+  #ensureOverlay({ group, position, horizonBefore }: Commit): GroupOverlay {
     let overlay = this.#groups.get(group)
     if (overlay === undefined) {
       overlay = {
@@ -156,7 +160,7 @@ export class Overlay {
     const isReplaced = known?.position === row.position
     row.previous = isReplaced ? known.previous : known
     overlay.rows.set(row.text, row)
-    this.#count(overlay, bytesOf(row) - (isReplaced ? bytesOf(known) : 0))
+    this.#count(overlay, sizeInBytes(row) - (isReplaced ? sizeInBytes(known) : 0))
   }
 
   #count(overlay: GroupOverlay, bytes: number): void {
@@ -179,14 +183,14 @@ export class Overlay {
     const { limit = Number.POSITIVE_INFINITY, bytesMax = Number.POSITIVE_INFINITY } = range
     const found: OverlayRow[] = []
     let [rows, bytes] = [0, 0]
-    orderOf(overlay).walk(boundsOf(range), range.reverse === true, (text) => {
+    ensureOrder(overlay).walk(toBounds(range), range.reverse === true, (text) => {
       const row = versionAt(overlay.rows.get(text), at)
       if (row === undefined) return true
       found.push(row)
       // A deleted row only hides what the store has.
       if (row.value === undefined) return true
       rows += 1
-      bytes += pageBytesOf({ key: row.key, value: row.value })
+      bytes += pageSizeInBytes({ key: row.key, value: row.value })
       return rows < limit && bytes <= bytesMax
     })
     return found
@@ -198,7 +202,7 @@ export class Overlay {
    */
   ordering(group: GroupId): Generator<undefined, void> | undefined {
     const overlay = this.#groups.get(group)
-    return overlay !== undefined && orderOf(overlay).step() ? this.#order(group) : undefined
+    return overlay !== undefined && ensureOrder(overlay).step() ? this.#order(group) : undefined
   }
 
   /** The group's rows here may be released meanwhile, and come anew. */
@@ -206,7 +210,7 @@ export class Overlay {
     for (;;) {
       yield undefined
       const overlay = this.#groups.get(group)
-      if (overlay === undefined || !orderOf(overlay).step()) return
+      if (overlay === undefined || !ensureOrder(overlay).step()) return
     }
   }
 
@@ -266,7 +270,7 @@ export class Overlay {
     for (const row of rows) {
       this.#cut(overlay, row)
       for (let one: OverlayRow | undefined = row; one !== undefined; one = one.previous) {
-        this.#count(overlay, -bytesOf(one))
+        this.#count(overlay, -sizeInBytes(one))
       }
     }
     const { order, rows: left } = overlay
@@ -310,16 +314,16 @@ function noState(): Uint8Array {
   return new Uint8Array()
 }
 
-function bytesOf(row: OverlayRow): number {
+function sizeInBytes(row: OverlayRow): number {
   return rowOverheadBytes + row.key.length + (row.value?.length ?? 0)
 }
 
-function orderOf(overlay: GroupOverlay): KeyOrder {
+function ensureOrder(overlay: GroupOverlay): KeyOrder {
   overlay.order ??= new KeyOrder(overlay.rows.keys())
   return overlay.order
 }
 
-function boundsOf({ gte, gt, lt }: RowRange): KeyBounds {
-  const textOf = (key: Uint8Array | undefined): string | undefined => key && latin1(key)
-  return { gte: textOf(gte), gt: textOf(gt), lt: textOf(lt) }
+function toBounds({ gte, gt, lt }: RowRange): KeyBounds {
+  const toText = (key: Uint8Array | undefined): string | undefined => key && latin1(key)
+  return { gte: toText(gte), gt: toText(gt), lt: toText(lt) }
 }

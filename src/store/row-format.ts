@@ -20,7 +20,7 @@
  * record's position, the position of a group's newest row under a topic, a marker's number.
  */
 import { assert } from '../base/assert.ts'
-import { bufferOf, crc32, readCount, writeCount } from '../base/bytes.ts'
+import { asBuffer, crc32, readCount, writeCount } from '../base/bytes.ts'
 import { afterPrefix } from '../base/tuple.ts'
 import { groupOfBytes, type GroupId, type Position, type Timestamp } from '../base/ids.ts'
 import type { KeySpan } from '../ports/storage.ts'
@@ -243,7 +243,7 @@ export function decodeStored(
   key: Uint8Array,
   value: Uint8Array,
 ): Stored | 'damaged' | 'unknown format' {
-  const bytes = bufferOf(value)
+  const bytes = asBuffer(value)
   if (bytes.length < headBytes) return 'damaged'
   if (bytes.readUInt32BE() !== crc32(bytes.subarray(4), crc32(key))) return 'damaged'
   if (bytes[4] !== valueFormat || bytes.readUInt16BE(5) !== 0) return 'unknown format'

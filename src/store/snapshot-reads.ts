@@ -124,7 +124,7 @@ async function* oneOfEach(
       if (one.row === undefined && other.row === undefined) return
       const merged: Row[] = []
       while (one.isReady && other.isReady) {
-        const order = orderOf(one.row, other.row, sign)
+        const order = compareRows(one.row, other.row, sign)
         const next = order <= 0 ? one.row : other.row
         if (next === undefined) break
         merged.push(next)
@@ -179,7 +179,7 @@ class Cursor {
 }
 
 /** Which of the two comes first; a source at its end comes last. */
-function orderOf(a: Row | undefined, b: Row | undefined, sign: number): number {
+function compareRows(a: Row | undefined, b: Row | undefined, sign: number): number {
   if (a === undefined) return 1
   return b === undefined ? -1 : sign * compareBytes(a.key, b.key)
 }

@@ -1,7 +1,7 @@
 /** What a key of the data store names: the other way round of the keys that `row-format.ts` makes. */
 import { latin1 } from '../base/bytes.ts'
 import { groupOfBytes, type GroupId, type Position, type Timestamp } from '../base/ids.ts'
-import { topicTextOf } from '../group/worklist-key.ts'
+import { findTopicText } from '../group/worklist-key.ts'
 import { decodeVersionKey, positionBytes } from './row-format.ts'
 
 export type StoreKey =
@@ -86,7 +86,7 @@ function readGroup(
 }
 
 function decodeListed(text: string): StoreKey | undefined {
-  const topic = topicTextOf(text)
+  const topic = findTopicText(text)
   if (topic === undefined) return undefined
   const group = groupIn(Buffer.from(text.slice(topic.length), 'latin1'))
   return group && { kind: 'worklist', topic, group }

@@ -6,7 +6,7 @@
  *
  * QUE-5  A group with a row under a topic is listed under it.
  */
-import { worklistPrefix, topicTextOf } from '../group/worklist-key.ts'
+import { worklistPrefix, findTopicText } from '../group/worklist-key.ts'
 import { compareText, latin1 } from '../base/bytes.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import { listedGroupsMax } from '../base/limits.ts'
@@ -58,7 +58,7 @@ export class WorklistIndex {
 
   commit({ group, position, writes }: Commit): void {
     for (const { text, value, isNew } of writes) {
-      const topic = topicTextOf(text)
+      const topic = findTopicText(text)
       if (topic === undefined) continue
       this.#count(topic, value !== undefined, isNew)
       if (value === undefined) continue
@@ -78,7 +78,7 @@ export class WorklistIndex {
   }
 
   /** The prefix of the topic's keys. */
-  #textOf(topic: string): string {
+  #encodeTopic(topic: string): string {
     const known = this.#texts.get(topic)
     if (known !== undefined) return known
     const text = latin1(worklistPrefix(topic))
@@ -97,7 +97,7 @@ export class WorklistIndex {
    * batch, or when too many wait for that.
    */
   unlist(topic: string, group: GroupId, position: Position): void {
-    const text = this.#textOf(topic)
+    const text = this.#encodeTopic(topic)
     const pending = this.#pending.get(text)?.get(group) ?? 0
     const isFull = (this.#empty.get(text)?.size ?? 0) >= listedGroupsMax
     if (pending <= position && !isFull) set(this.#empty, text, group, position)
@@ -155,14 +155,14 @@ export class WorklistIndex {
 
   async #firstTopic(range: Range): Promise<string | undefined> {
     for await (const [row] of this.#ports.scan(range)) {
-      if (row !== undefined) return topicTextOf(latin1(row.key).slice(1))
+      if (row !== undefined) return findTopicText(latin1(row.key).slice(1))
     }
     return undefined
   }
 
   /** As of the call, in the order of their names, those behind `after`; at most `limit`. */
   async list(topic: string, after: GroupId | undefined, limit: number): Promise<ListedGroup[]> {
-    const text = this.#textOf(topic)
+    const text = this.#encodeTopic(topic)
     if (this.#bare.has(text)) return []
     const most = Math.min(limit, listedGroupsMax)
     const found = new Map<GroupId, Position>()

@@ -1,5 +1,5 @@
 /** The worklist as it is served from this node's listing: see `Worklist`. */
-import { worklistPrefix, topicOf } from '../group/worklist-key.ts'
+import { worklistPrefix, decodeTopic } from '../group/worklist-key.ts'
 import { latin1 } from '../base/bytes.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -32,12 +32,12 @@ export class LocalWorklist implements LocalWorklists {
 
   async topics(limit: number): Promise<readonly string[]> {
     const prefixes = await this.#listing.topics(limit)
-    return prefixes.flatMap((prefix) => topicOf(prefix) ?? [])
+    return prefixes.flatMap((prefix) => decodeTopic(prefix) ?? [])
   }
 
   counts(): Readonly<Record<string, TopicCounts>> {
     const counts = [...this.#listing.counts].flatMap(([prefix, { put, gone }]) => {
-      const topic = topicOf(prefix)
+      const topic = decodeTopic(prefix)
       return topic === undefined ? [] : [[topic, { put, gone }] as const]
     })
     return Object.fromEntries(counts)

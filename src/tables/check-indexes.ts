@@ -2,13 +2,13 @@
  * Compares the entries of a group with its rows, at one moment (IDX-1): which entries are missing,
  * left over, or hold something else than their row says.
  */
-import { bufferOf, latin1 } from '../base/bytes.ts'
+import { asBuffer, latin1 } from '../base/bytes.ts'
 import { indexFaultsMax, type IndexFault } from '../indexes/report.ts'
 import { prefixRange } from '../txn/key-range.ts'
 import type { Reads, StoredRow } from '../txn/reads.ts'
 import { scanRowsDefault } from './limits.ts'
 import type { CompiledIndex } from './compiled.ts'
-import { entriesOf, type Entry } from './entries.ts'
+import { buildEntries, type Entry } from './entries.ts'
 import { EntryBook, readDistinct } from './entry-book.ts'
 import { fitsIndex } from './global-writes.ts'
 import type { GroupContext } from './group-context.ts'
@@ -43,12 +43,12 @@ export async function compareIndexes(
     faults.push({ kind, index: index.name, entry: keyInWords(context, key) })
   }
   let rows = 0
-  for await (const page of pagesOf(reads, rowSpace)) {
+  for await (const page of readPages(reads, rowSpace)) {
     rows += page.length
     await checkRows(reads, context, page, add)
   }
   let entries = 0
-  for await (const page of pagesOf(reads, entrySpace)) {
+  for await (const page of readPages(reads, entrySpace)) {
     entries += page.length
     await checkEntries(reads, context, page, add)
   }
@@ -57,7 +57,7 @@ export async function compareIndexes(
 
 export type AddFault = (kind: IndexFault['kind'], index: CompiledIndex, key: Uint8Array) => void
 
-async function* pagesOf(reads: Reads, space: number): AsyncGenerator<readonly StoredRow[]> {
+async function* readPages(reads: Reads, space: number): AsyncGenerator<readonly StoredRow[]> {
   const range = prefixRange(Buffer.from([space]))
   for (let from = range.gte; ;) {
     const { rows, isWhole } = await reads.scan({ gte: from, lt: range.lt, limit: scanRowsDefault })
@@ -81,7 +81,7 @@ export async function checkRows(
   for (const [place, { index, entry }] of said.entries()) {
     const found = there[place]
     if (found === undefined) add('missing', index, entry.key)
-    else if (!bufferOf(found.value).equals(entry.value)) add('other-content', index, entry.key)
+    else if (!asBuffer(found.value).equals(entry.value)) add('other-content', index, entry.key)
   }
 }
 
@@ -94,7 +94,7 @@ function entriesSaid(
   const { table, values } = found
   const row = decodeRow(table, values, stored.value)
   return table.indexes.flatMap((index) =>
-    [...entriesOf(table, index, row).values()]
+    [...buildEntries(table, index, row).values()]
       .filter((entry) => fitsIndex(index, entry))
       .map((entry) => ({ index, entry })),
   )

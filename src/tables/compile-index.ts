@@ -2,7 +2,7 @@
 import { assert, present } from '../base/assert.ts'
 import type { GlobalIndex, Index, PropertyKind, Schema } from '../../schema/model.ts'
 import { mayBeAbsent } from '../../schema/path.ts'
-import { kindOf, queryNamesOf, type Keyed } from './compile-key.ts'
+import { findKind, listQueryNames, type Keyed } from './compile-key.ts'
 import type {
   CompiledGlobal,
   CompiledIndex,
@@ -38,7 +38,7 @@ export function compileIndex(index: Index, number: number, keyed: Keyed): Compil
     list: listed.find((list) => list !== undefined),
     parts,
     steps,
-    queryNames: queryNamesOf(steps),
+    queryNames: listQueryNames(steps),
     rowParts: key.slice(groupPartCount),
     rowSteps: keyed.steps,
     rowMarks: keyed.steps.filter(({ kind }) => kind === 'mark').length,
@@ -60,7 +60,7 @@ export function compileGlobal(
   assert(shardPlace >= 0, 'TAB-2: an index is sharded by what it is over')
   const compiled = compileIndex(index, number, { ...keyed, groupPartCount: 0 })
   // A number that is drawn at commit says nothing before it.
-  const isDrawn = kindOf(keyed.properties, index.shardBy.split('.')[0] ?? '') === 'sequence'
+  const isDrawn = findKind(keyed.properties, index.shardBy.split('.')[0] ?? '') === 'sequence'
   const { shards, spread } = isDrawn ? { shards: 1, spread: 1 } : index
   return { schema, shards, spread, shardPlace, ...compiled }
 }

@@ -17,14 +17,14 @@ export interface Keyed extends Keyless {
 }
 
 /** The parts that the root and the parent have too are written as these write them. */
-export function keyOf(
+export function compileKey(
   { table, number, properties }: Keyless,
   root: CompiledTable | undefined,
   above: CompiledTable | undefined,
 ): Keyed {
   const inherited = above?.key ?? root?.key ?? []
   const key = table.key.parts.map(({ property: name, direction }, place): KeyPart => {
-    const kind = inherited[place]?.kind ?? kindOf(properties, name)
+    const kind = inherited[place]?.kind ?? findKind(properties, name)
     return { name, kind, direction }
   })
   const groupPartCount = root?.key.length ?? key.length
@@ -48,12 +48,12 @@ export function keyOf(
   return { table, number, properties, key, groupPartCount, ownParts, steps }
 }
 
-export function kindOf(properties: readonly CompiledProperty[], name: string): PropertyKind {
+export function findKind(properties: readonly CompiledProperty[], name: string): PropertyKind {
   const property = properties.find((one) => one.name === name)
   return present(property, 'TAB-2: a key is of properties').kind
 }
 
-export function sequenceOf(
+export function findSequence(
   properties: readonly CompiledProperty[],
   key: readonly KeyPart[],
 ): CompiledTable['sequence'] {
@@ -62,7 +62,7 @@ export function sequenceOf(
 }
 
 /** The names that a scan or an index query may give. */
-export function queryNamesOf(steps: readonly KeyStep[]): ReadonlySet<string> {
+export function listQueryNames(steps: readonly KeyStep[]): ReadonlySet<string> {
   return new Set(
     steps.flatMap((step) => {
       if (step.kind === 'mark') return []
@@ -72,11 +72,11 @@ export function queryNamesOf(steps: readonly KeyStep[]): ReadonlySet<string> {
 }
 
 /** A sequence's numbers, where the key has them from a table above. */
-export function numberedOf(
+export function listNumbered(
   properties: readonly CompiledProperty[],
   key: readonly KeyPart[],
 ): readonly KeyPart[] {
   return key.filter(
-    ({ name, kind }) => kind === 'sequence' && kindOf(properties, name) !== 'sequence',
+    ({ name, kind }) => kind === 'sequence' && findKind(properties, name) !== 'sequence',
   )
 }

@@ -2,9 +2,9 @@
 import { assert, present } from '../base/assert.ts'
 import { encodeTuple } from '../base/tuple.ts'
 import { fingerprintOf } from '../../schema/fingerprint.ts'
-import { valueOf } from '../../schema/default.ts'
+import { decodeLiteral } from '../../schema/default.ts'
 import {
-  indexesOf,
+  listIndexes,
   type ChildTable,
   type PropertyDefault,
   type PropertyKind,
@@ -14,7 +14,7 @@ import {
 } from '../../schema/model.ts'
 import type { SchemaVersion } from '../../schema/version.ts'
 import { compileGlobal, compileIndex } from './compile-index.ts'
-import { keyOf, numberedOf, queryNamesOf, sequenceOf } from './compile-key.ts'
+import { compileKey, listNumbered, listQueryNames, findSequence } from './compile-key.ts'
 import type {
   CompiledGlobal,
   CompiledProperty,
@@ -55,11 +55,11 @@ export function compileSchema(
   const compile = (table: Table): CompiledTable => {
     const done = tables.get(table.name)
     if (done !== undefined) return done
-    const parent = table.kind === 'child' ? tableOf(schema, table.inTable) : undefined
+    const parent = table.kind === 'child' ? findTable(schema, table.inTable) : undefined
     const above = parent && compile(parent)
-    const root = table.kind === 'root' ? undefined : compile(rootOf(schema, table))
+    const root = table.kind === 'root' ? undefined : compile(findRoot(schema, table))
     const later = newest?.tables.get(table.name)
-    const known = tableOf(declared, table.name)?.properties
+    const known = findTable(declared, table.name)?.properties
     const around = { schema, numbers, root, above, later, known }
     const compiled = compileTable(table, around)
     for (const index of compiled.globals) asked.set(index.name, index)
@@ -96,15 +96,15 @@ function compileTable(
   const properties = table.properties.map((property) =>
     compileProperty(property, `${table.name}.`, numbers.properties, known),
   )
-  const numberOf = (name: string): number => storedNumber(numbers, name)
-  const number = numberOf(table.name)
-  const keyed = keyOf({ table, number, properties }, root, above)
-  const declared = indexesOf(schema, table.name)
+  const findNumber = (name: string): number => storedNumber(numbers, name)
+  const number = findNumber(table.name)
+  const keyed = compileKey({ table, number, properties }, root, above)
+  const declared = listIndexes(schema, table.name)
   const indexes = declared.flatMap((index) =>
-    index.kind === 'global' ? [] : [compileIndex(index, numberOf(index.name), keyed)],
+    index.kind === 'global' ? [] : [compileIndex(index, findNumber(index.name), keyed)],
   )
   const globals = declared.flatMap((index) =>
-    index.kind === 'global' ? [compileGlobal(schema, index, numberOf(index.name), keyed)] : [],
+    index.kind === 'global' ? [compileGlobal(schema, index, findNumber(index.name), keyed)] : [],
   )
   const { key, steps, ownParts, groupPartCount } = keyed
   return {
@@ -119,17 +119,17 @@ function compileTable(
     steps,
     ownParts,
     properties,
-    sequence: sequenceOf(properties, key),
-    numbered: numberedOf(properties, key),
+    sequence: findSequence(properties, key),
+    numbered: listNumbered(properties, key),
     indexes,
     globals,
     newest: later,
     keepsUnknown: later !== undefined || hasUnknown(properties),
     isUnique: indexes.some((index) => index.isUnique),
-    names: namesOf(properties),
-    stored: storedOf(properties, key),
+    names: collectNames(properties),
+    stored: pickStored(properties, key),
     parts: properties.map((property) => ({ property, keyPlace: placeIn(key, property.name) })),
-    queryNames: queryNamesOf(steps),
+    queryNames: listQueryNames(steps),
     keyNames: new Set(key.map(({ name }) => name)),
     groupPrefix: encodeTuple(['tables', schema.name, number]),
   }
@@ -141,12 +141,12 @@ function storedNumber({ stored }: SchemaVersion['numbers'], name: string): numbe
   return number
 }
 
-function tableOf(schema: Schema, name: string | undefined): Table | undefined {
+function findTable(schema: Schema, name: string | undefined): Table | undefined {
   return schema.tables.find((table) => table.name === name)
 }
 
-function rootOf(schema: Schema, table: ChildTable): Table {
-  return present(tableOf(schema, table.root), 'TAB-2: a child has its root in the schema')
+function findRoot(schema: Schema, table: ChildTable): Table {
+  return present(findTable(schema, table.root), 'TAB-2: a child has its root in the schema')
 }
 
 function compileProperty(
@@ -168,15 +168,16 @@ function compileProperty(
     kind: type.kind,
     number: present(numbers[path], 'TAB-2: properties have numbers'),
     fields,
-    fieldNames: namesOf(fields),
-    fallback: property.default === undefined ? undefined : fallbackOf(type.kind, property.default),
+    fieldNames: collectNames(fields),
+    fallback:
+      property.default === undefined ? undefined : decodeFallback(type.kind, property.default),
     isKnown: declared !== undefined,
   }
 }
 
 /** As it would be stored: a float has 32 bits in rows of before there was a default, too. */
-function fallbackOf(kind: PropertyKind, literal: PropertyDefault): unknown {
-  const value = valueOf(kind, literal)
+function decodeFallback(kind: PropertyKind, literal: PropertyDefault): unknown {
+  const value = decodeLiteral(kind, literal)
   return kind === 'float' && typeof value === 'number' ? Math.fround(value) : value
 }
 
@@ -184,7 +185,7 @@ function hasUnknown(properties: readonly CompiledProperty[]): boolean {
   return properties.some(({ isKnown, fields }) => !isKnown || hasUnknown(fields))
 }
 
-function namesOf(properties: readonly CompiledProperty[]): ReadonlySet<string> {
+function collectNames(properties: readonly CompiledProperty[]): ReadonlySet<string> {
   return new Set(properties.map(({ name }) => name))
 }
 
@@ -192,7 +193,7 @@ function placeIn(key: readonly KeyPart[], name: string): number {
   return key.findIndex((part) => part.name === name)
 }
 
-function storedOf(
+function pickStored(
   properties: readonly CompiledProperty[],
   key: readonly KeyPart[],
 ): readonly CompiledProperty[] {

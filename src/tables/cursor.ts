@@ -23,26 +23,26 @@ const markBytes = 8
 
 /** `key`: the last one of the page. */
 export function cursorAt(scanned: Scanned, key: Uint8Array): string {
-  return Buffer.concat([markOf(scanned), key]).toString('base64url')
+  return Buffer.concat([hashScan(scanned), key]).toString('base64url')
 }
 
 /** The key that the page before ended with. Throws `invalid`. */
 export function keyAt(scanned: Scanned, cursor: string): Uint8Array {
   const bytes = Buffer.from(cursor, 'base64url')
   const isWhole = bytes.toString('base64url') === cursor && bytes.length > markBytes
-  if (isWhole && bytes.subarray(0, markBytes).equals(markOf(scanned))) {
+  if (isWhole && bytes.subarray(0, markBytes).equals(hashScan(scanned))) {
     return bytes.subarray(markBytes)
   }
   const message = 'this cursor is of another scan; give the one that the page before came with'
   throw new StoreError('invalid', message)
 }
 
-function markOf({ what, number, group, range, reverse }: Scanned): Buffer {
+function hashScan({ what, number, group, range, reverse }: Scanned): Buffer {
   const { gte, lt } = range
-  const told = [what, number, group, hexOf(gte), hexOf(lt), reverse ? 1 : 0]
+  const told = [what, number, group, encodeHex(gte), encodeHex(lt), reverse ? 1 : 0]
   return sha256(encodeTuple(told)).subarray(0, markBytes)
 }
 
-function hexOf(bytes: Uint8Array): string {
+function encodeHex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex')
 }

@@ -3,7 +3,7 @@
  * where a part is absent, unless the index has absent ones too. The key holds the indexed values and what
  * names the row, the value what the index stores.
  */
-import { bufferOf, latin1 } from '../base/bytes.ts'
+import { asBuffer, latin1 } from '../base/bytes.ts'
 import { keyBytesMax } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
 import type { SequenceSlot } from '../group/transaction.ts'
@@ -12,7 +12,7 @@ import { StoreError } from '../base/errors.ts'
 import type { KeyWriter } from './key-writer.ts'
 import { entrySpace, writerIn, type DecodedEntryKey } from './row-key.ts'
 import type { Values } from './row-check.ts'
-import { decodeProperty, encodeProperty, fieldOf, packValue, unpackValue } from './row-value.ts'
+import { decodeProperty, encodeProperty, readField, packValue, unpackValue } from './row-value.ts'
 
 export interface Entry {
   readonly key: Uint8Array
@@ -29,34 +29,34 @@ export interface Entry {
 export const noEntries: ReadonlyMap<string, Entry> = new Map()
 
 /** The entries of a row in one index, by their keys; those that wait for a number by place too. */
-export function entriesOf(
+export function buildEntries(
   table: CompiledTable,
   index: CompiledIndex,
   row: Values,
 ): ReadonlyMap<string, Entry> {
   const entries = new Map<string, Entry>()
-  for (const element of elementsOf(index, row)) {
+  for (const element of listElements(index, row)) {
     const values = index.parts.map((part) => valueAt(part.isInList ? element : row, part.names))
     if (index.parts.some((part, at) => values[at] === undefined && part.mayBeAbsent !== true)) {
       continue
     }
-    const entry = entryOf(table, index, row, values)
+    const entry = buildEntry(table, index, row, values)
     entries.set(latin1(entry.key), entry)
   }
   return entries
 }
 
-function elementsOf({ list }: CompiledIndex, row: Values): readonly unknown[] {
+function listElements({ list }: CompiledIndex, row: Values): readonly unknown[] {
   if (list === undefined) return [undefined]
   const elements = valueAt(row, list)
   return Array.isArray(elements) ? elements : []
 }
 
 function valueAt(from: unknown, names: readonly string[]): unknown {
-  return names.reduce((value, name) => fieldOf(value, name), from)
+  return names.reduce((value, name) => readField(value, name), from)
 }
 
-function entryOf(
+function buildEntry(
   table: CompiledTable,
   index: CompiledIndex,
   row: Values,
@@ -119,7 +119,7 @@ export function decodeEntry(
 }
 
 export function isSameEntry(a: Entry, b: Entry): boolean {
-  return a.slots.length === 0 && b.slots.length === 0 && bufferOf(a.value).equals(b.value)
+  return a.slots.length === 0 && b.slots.length === 0 && asBuffer(a.value).equals(b.value)
 }
 
 export function notUnique(index: CompiledIndex, table: CompiledTable): StoreError {

@@ -5,7 +5,7 @@
 import { latin1 } from '../base/bytes.ts'
 import type { StoredRow } from '../txn/reads.ts'
 import type { CompiledIndex, CompiledTable } from './compiled.ts'
-import { entriesOf, type Entry } from './entries.ts'
+import { buildEntries, type Entry } from './entries.ts'
 import type { Values } from './row-check.ts'
 import { decodeRow } from './row-value.ts'
 
@@ -59,7 +59,7 @@ export class EntryBook {
       row,
       // A caller that wants the rows alone does not make their entries.
       get entries() {
-        entries ??= entriesOf(table, index, row)
+        entries ??= buildEntries(table, index, row)
         return entries
       },
     }

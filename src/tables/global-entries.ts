@@ -11,7 +11,7 @@ import { ByteSink, encodePart, writePart } from './key-codec.ts'
 import { KeyReader } from './key-reader.ts'
 import type { Values } from './row-check.ts'
 import { writeRowKey, type DecodedEntryKey } from './row-key.ts'
-import { fieldOf } from './row-value.ts'
+import { readField } from './row-value.ts'
 
 export function indexGroup({ schema, number }: CompiledGlobal, shard: number): GroupId {
   return groupOfBytes(encodeTuple(['index', schema, number, shard]))
@@ -38,7 +38,7 @@ export function groupOfEntry(
   { values }: Entry,
 ): GroupId {
   const first = shardOfValue(index, values[index.shardPlace])
-  const place = index.spread === 1 ? 0 : hashOf(spreadBytes(table, row)) % index.spread
+  const place = index.spread === 1 ? 0 : hashBytes(spreadBytes(table, row)) % index.spread
   return indexGroup(index, (first + place) % index.shards)
 }
 
@@ -46,19 +46,19 @@ function shardOfValue({ parts, shards, shardPlace }: CompiledGlobal, value: unkn
   const part = parts[shardPlace]
   return part === undefined || shards === 1
     ? 0
-    : hashOf(encodePart({ ...part, direction: 'asc' }, value)) % shards
+    : hashBytes(encodePart({ ...part, direction: 'asc' }, value)) % shards
 }
 
 /** The row's key, but for a number that may be still to come. */
 function spreadBytes(table: CompiledTable, row: Values): Uint8Array {
   const sink = new ByteSink()
   for (const part of table.key) {
-    if (part.name !== table.sequence?.name) writePart(sink, part, fieldOf(row, part.name))
+    if (part.name !== table.sequence?.name) writePart(sink, part, readField(row, part.name))
   }
   return sink.written
 }
 
-function hashOf(bytes: Uint8Array): number {
+function hashBytes(bytes: Uint8Array): number {
   return sha256(bytes).readUInt32BE(0)
 }
 

@@ -33,7 +33,7 @@ export function groupContext(
     throw new StoreError('invalid', message)
   }
   const values = checkKeyParts(root, key)
-  const bytes = nameOf(root, values)
+  const bytes = encodeName(root, values)
   if (bytes.length > keyBytesMax) {
     const message = `table ${root.name}: the name of a group is too large with this key: ${bytes.length} bytes, keyBytesMax is ${keyBytesMax}`
     const detail = { limit: 'keyBytesMax', limitValue: keyBytesMax, actual: bytes.length }
@@ -42,7 +42,7 @@ export function groupContext(
   return { schema, root, values, group: groupOfBytes(bytes) }
 }
 
-function nameOf(root: CompiledTable, values: readonly unknown[]): Uint8Array {
+function encodeName(root: CompiledTable, values: readonly unknown[]): Uint8Array {
   const name = new ByteSink()
   name.add(root.groupPrefix)
   const ownAt = root.scatter ? name.extend(scatterBytes) + scatterBytes : name.length

@@ -1,5 +1,5 @@
 /** The typed handles on a group, over what reads and writes rows. */
-import { elementsOf, isList } from '../base/readable.ts'
+import { readElements, isList } from '../base/readable.ts'
 import {
   checkArgument,
   checkList,
@@ -29,7 +29,7 @@ import { paged, type Paged } from './paged.ts'
 import type { Queue } from './queue-types.ts'
 import type { CompiledTable } from './compiled.ts'
 import { nameOfQueue, tableName } from './given.ts'
-import { encodeBody, receiverOf, storedName } from './queues.ts'
+import { encodeBody, findReceiver, storedName } from './queues.ts'
 import type { Page } from '../base/page.ts'
 import type { RowReads, ScanOptions } from './read-rows.ts'
 import { scanRules, sendRules } from './rules.ts'
@@ -153,7 +153,7 @@ function tableIn(rows: RowReads, verb: string, table: Table): CompiledTable {
 function listOfKeys<Item>(keys: readonly Item[]): readonly Item[] {
   const given: unknown = keys
   if (!isList(given)) throw wrongArgument('getMany', 'the keys', keys, 'a list')
-  const elements = readGiven('getMany: the keys', () => elementsOf(keys))
+  const elements = readGiven('getMany: the keys', () => readElements(keys))
   checkList('getMany: the keys', given)
   if (elements !== undefined) return elements
   throw wrongArgument('getMany', 'the length of the keys', keys.length, 'a whole number from 0')
@@ -236,7 +236,7 @@ export class Transaction<Tables extends readonly Table[]>
       const { schema } = this.rows.context
       nameOfQueue('send', queue)
       checkOptions('send', options, sendRules)
-      const receiver = receiverOf(schema, queue, to)
+      const receiver = findReceiver(schema, queue, to)
       this.#sender.send(storedName(schema, queue.name), receiver, encodeBody(queue, body), options)
     })
   }

@@ -6,7 +6,7 @@ import { entryWriter } from './entries.ts'
 import { indexGroups } from './global-entries.ts'
 import { inTurns } from './global-read.ts'
 import type { GlobalUpkeep } from './index-parts.ts'
-import { untilRelayed } from './index-upkeep.ts'
+import { untilRelayed } from './index-backfill.ts'
 
 /** Waits until what was on its way is there; then clears. `total`: groups of the table. */
 export async function clearGlobal(parts: GlobalUpkeep, total: number): Promise<number> {

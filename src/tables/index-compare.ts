@@ -12,16 +12,16 @@ import { runTransaction } from '../txn/run.ts'
 import { pause } from '../time/moments.ts'
 import { upkeepBounds } from '../indexes/limits.ts'
 import { indexFaultsMax, type IndexFault } from '../indexes/report.ts'
-import { entriesOf, entryWriter, type Entry } from './entries.ts'
+import { buildEntries, entryWriter, type Entry } from './entries.ts'
 import { EntryBook, readDistinct } from './entry-book.ts'
 import { decodeGlobalKey, groupOfEntry, indexGroups } from './global-entries.ts'
 import { inTurns, rootContext } from './global-read.ts'
-import { madeOf } from './global-writes.ts'
-import { worklistRowOf } from './index-worklist.ts'
+import { buildAddition } from './global-writes.ts'
+import { encodeEntryState } from './index-worklist.ts'
 import type { Misfits } from '../indexes/misfits.ts'
-import { stampBytes } from './index-lane.ts'
+import { stampBytes } from './index-batcher.ts'
 import {
-  contextOf,
+  findContext,
   countGroups,
   fittingEntries,
   forEachGroup,
@@ -96,18 +96,18 @@ type Suspect = (place: Place) => Promise<void>
 /** Are the entries of a group's rows there, with what they hold? */
 async function compareRows(parts: GlobalUpkeep, group: GroupId, suspect: Suspect): Promise<number> {
   const { table } = parts
-  const context = contextOf(parts, group)
+  const context = findContext(parts, group)
   if (context === undefined) return 0
   let count = 0
-  for await (const page of pagesOf(parts, group, rowRange)) {
+  for await (const page of readPages(parts, group, rowRange)) {
     const rows = page.flatMap((stored) => rowIn(table, context, stored) ?? [])
     count += rows.length
     const said = rows.flatMap((row) =>
-      fittingEntries(parts, row).map((entry) => ({ place: placeOf(parts, row, entry), entry })),
+      fittingEntries(parts, row).map((entry) => ({ place: toPlace(parts, row, entry), entry })),
     )
     await inTurns([...groupBy(said, ({ place }) => place.target)], async ([target, some]) => {
       const keys = some.map(({ entry }) => entry.key)
-      const there = await readsOf(parts).getMany(target, keys)
+      const there = await openReads(parts).getMany(target, keys)
       for (const [at, { place, entry }] of some.entries()) {
         const found = there[at]
         if (found === undefined || !holds(found, entry)) await suspect(place)
@@ -126,7 +126,7 @@ async function compareEntries(
   const { schema, table, index } = parts
   const range = prefixRange(entryWriter(index).bytes)
   let count = 0
-  for await (const page of pagesOf(parts, target, range)) {
+  for await (const page of readPages(parts, target, range)) {
     count += page.length
     const places = page.flatMap(({ key }): Place | readonly Place[] => {
       const decoded = decodeGlobalKey(table, index, key)
@@ -137,7 +137,9 @@ async function compareEntries(
     })
     await inTurns([...groupBy(places, ({ source }) => source)], async ([source, some]) => {
       const keys = some.map(({ rowKey }) => rowKey)
-      const rows = await readDistinct(keys, (distinct) => readsOf(parts).getMany(source, distinct))
+      const rows = await readDistinct(keys, (distinct) =>
+        openReads(parts).getMany(source, distinct),
+      )
       const book = new EntryBook(table, index)
       for (const [at, place] of some.entries()) {
         const stored = rows[at]
@@ -151,11 +153,11 @@ async function compareEntries(
 
 function groupBy<Item>(
   items: readonly Item[],
-  groupOf: (item: Item) => GroupId,
+  pickGroup: (item: Item) => GroupId,
 ): ReadonlyMap<GroupId, readonly Item[]> {
   const byGroup = new Map<GroupId, Item[]>()
   for (const item of items) {
-    const group = groupOf(item)
+    const group = pickGroup(item)
     const others = byGroup.get(group)
     if (others === undefined) byGroup.set(group, [item])
     else others.push(item)
@@ -165,18 +167,18 @@ function groupBy<Item>(
 
 /** The fault at a place, once nothing that concerns the place is on its way. */
 async function faultAt(parts: GlobalUpkeep, place: Place): Promise<IndexFault | undefined> {
-  const worklistKey = worklistRowOf({
+  const worklistKey = encodeEntryState({
     target: place.target,
     key: place.entryKey,
     value: undefined,
   }).key
   for (let look = 0; look < upkeepBounds.looksMax; look++) {
-    const before = await readsOf(parts).getMany(place.source, [place.rowKey, worklistKey])
-    const [there] = await readsOf(parts).getMany(place.target, [place.entryKey])
-    const after = await readsOf(parts).getMany(place.source, [place.rowKey, worklistKey])
+    const before = await openReads(parts).getMany(place.source, [place.rowKey, worklistKey])
+    const [there] = await openReads(parts).getMany(place.target, [place.entryKey])
+    const after = await openReads(parts).getMany(place.source, [place.rowKey, worklistKey])
     const isStill = before[0]?.timestamp === after[0]?.timestamp
     if (isStill && before[1] === undefined && after[1] === undefined) {
-      return faultOf(parts, place, entryIn(parts, place, after[0]), there)
+      return findFault(parts, place, entryIn(parts, place, after[0]), there)
     }
     await pause(parts.options, upkeepBounds.lookMs)
   }
@@ -184,7 +186,7 @@ async function faultAt(parts: GlobalUpkeep, place: Place): Promise<IndexFault | 
   return undefined
 }
 
-function faultOf(
+function findFault(
   { index }: GlobalUpkeep,
   { key, entryKey }: Place,
   entry: Entry | undefined,
@@ -208,16 +210,16 @@ async function rightenEntry(parts: GlobalUpkeep, place: Place): Promise<void> {
   await runTransaction(port, place.source, options, async (transaction) => {
     const stored = await transaction.get(place.rowKey)
     const row = stored && decodeRow(table, place.key, stored.value)
-    const entry = row && entriesOf(table, index, row).get(latin1(place.entryKey))
+    const entry = row && buildEntries(table, index, row).get(latin1(place.entryKey))
     const change =
       row === undefined || entry === undefined
-        ? worklistRowOf({ target: place.target, key: place.entryKey, value: undefined })
-        : madeOf(table, index, row, entry)
+        ? encodeEntryState({ target: place.target, key: place.entryKey, value: undefined })
+        : buildAddition(table, index, row, entry)
     transaction.put(change.key, change.value)
   })
 }
 
-function placeOf({ table, index }: GlobalUpkeep, row: FoundRow, entry: Entry): Place {
+function toPlace({ table, index }: GlobalUpkeep, row: FoundRow, entry: Entry): Place {
   return {
     source: row.group,
     rowKey: row.key,
@@ -234,25 +236,25 @@ function entryIn(
 ): Entry | undefined {
   if (stored === undefined) return undefined
   const row: Values = decodeRow(table, key, stored.value)
-  return entriesOf(table, index, row).get(latin1(entryKey))
+  return buildEntries(table, index, row).get(latin1(entryKey))
 }
 
 function holds({ value }: StoredRow, entry: Entry): boolean {
   return compareBytes(value.subarray(stampBytes), entry.value) === 0
 }
 
-function readsOf({ port, options }: GlobalUpkeep): PortGroups {
+function openReads({ port, options }: GlobalUpkeep): PortGroups {
   return new PortGroups(port, { kind: 'current' }, options)
 }
 
-async function* pagesOf(
+async function* readPages(
   parts: GlobalUpkeep,
   group: GroupId,
   range: KeyRange,
 ): AsyncGenerator<readonly StoredRow[]> {
   const limit = parts.rowsAtOnce ?? upkeepBounds.changesAtOnceMax
   for (let { gte } = range; ;) {
-    const rows = await readsOf(parts).scan(group, { gte, lt: range.lt }, false, limit)
+    const rows = await openReads(parts).scan(group, { gte, lt: range.lt }, false, limit)
     yield rows
     const last = rows.at(-1)
     if (last === undefined || rows.length < limit) return

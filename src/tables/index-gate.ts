@@ -17,7 +17,7 @@ import type { SchemaWatch } from './schema-watch.ts'
 export type IndexGate = (index: CompiledIndex, reads: Reads) => Promise<void> | undefined
 
 /** Of what is read `from` there. */
-export function gateOf(watch: SchemaWatch, from: ReadFrom['kind']): IndexGate {
+export function makeGate(watch: SchemaWatch, from: ReadFrom['kind']): IndexGate {
   return (index, reads) => {
     const looking = watch.asked(index.name)
     if (looking === undefined && isAtAnyMoment(watch, index, from)) return undefined
@@ -39,7 +39,7 @@ async function pass(
   await looking
   if (isAtAnyMoment(watch, index, from)) return
   const { asOf } = await reads.view()
-  if (asOf === undefined || asOf >= watch.lifeOf(index.name).since) return
+  if (asOf === undefined || asOf >= watch.findLife(index.name).since) return
   if ((await reads.get(filledKey(index))) === undefined) throw notReadyThen(index)
 }
 
@@ -49,7 +49,7 @@ function isAtAnyMoment(
   { name }: CompiledIndex,
   from: ReadFrom['kind'],
 ): boolean {
-  return from === 'current' || watch.lifeOf(name).since === 0
+  return from === 'current' || watch.findLife(name).since === 0
 }
 
 function notReadyThen({ name }: CompiledIndex): StoreError {

@@ -52,13 +52,13 @@ export const noLives: IndexLives = { byName: new Map(), withdrawn: [] }
 /** Of an index that came with its table. */
 const readyAlways: IndexLife = { state: 'ready', since: 0 }
 
-export function lifeOf({ byName }: IndexLives, index: string): IndexLife {
+export function findLife({ byName }: IndexLives, index: string): IndexLife {
   return byName.get(index) ?? readyAlways
 }
 
 /** The same lives, but for one index, which goes from its state to the next one, or on in it. */
 export function withLife(lives: IndexLives, index: string, life: IndexLife): IndexLives {
-  const { state } = lifeOf(lives, index)
+  const { state } = findLife(lives, index)
   if (state !== life.state) checkMove(state, life.state)
   return { ...lives, byName: new Map(lives.byName).set(index, life) }
 }
@@ -125,14 +125,17 @@ export function putLives(
   after: IndexLives,
   numbers: Readonly<Record<string, number>>,
 ): void {
-  const [was, is] = [rowsOf(before, numbers), rowsOf(after, numbers)]
+  const [was, is] = [encodeRows(before, numbers), encodeRows(after, numbers)]
   for (const [at, key] of lifeKeys.entries()) {
     const [old, now] = [was[at], is[at]]
     if (old !== undefined && now !== undefined && !equalBytes(old, now)) transaction.put(key, now)
   }
 }
 
-function rowsOf(lives: IndexLives, numbers: Readonly<Record<string, number>>): readonly Buffer[] {
+function encodeRows(
+  lives: IndexLives,
+  numbers: Readonly<Record<string, number>>,
+): readonly Buffer[] {
   const building: Packable[] = []
   const built: Packable[] = []
   const dropping: Packable[] = []

@@ -14,7 +14,7 @@ import {
   type Pass,
   type UpkeepParts,
 } from './index-parts.ts'
-import { fillIndex, untilRelayed, type Filled } from './index-upkeep.ts'
+import { backfillIndex, untilRelayed, type Filled } from './index-backfill.ts'
 import { clearInGroup, compareInGroup } from './local-upkeep.ts'
 
 export interface Made extends Filled {
@@ -27,7 +27,7 @@ export interface Made extends Filled {
  * puts the entry of a row, and another one, which does not know the index yet, removes the row.
  */
 export async function makeIndex(parts: UpkeepParts, pass?: Pass): Promise<Made> {
-  const filled = await fillIndex(parts, pass)
+  const filled = await backfillIndex(parts, pass)
   if (!isOfGlobal(parts)) return { ...filled, misfits: parts.misfits.all }
   // Not before: entries put within the grace may have been on their way until now.
   const removed = await removeLeftOvers(parts)

@@ -20,7 +20,7 @@ import {
   type CompiledSchema,
   type CompiledTable,
 } from './compiled.ts'
-import { entriesOf, type Entry } from './entries.ts'
+import { buildEntries, type Entry } from './entries.ts'
 import { fitsIndex } from './global-writes.ts'
 import { rootOfGroup, type GroupContext } from './group-context.ts'
 import type { Values } from './row-check.ts'
@@ -101,19 +101,19 @@ export async function countGroups(parts: UpkeepParts, { after }: Pass = {}): Pro
 /** The entries that the row has in the index; a value that is too long for it goes to `misfits`. */
 export function fittingEntries(parts: UpkeepParts, row: FoundRow): readonly Entry[] {
   const { table, index, misfits } = parts
-  const all = [...entriesOf(table, index, row.values).values()]
+  const all = [...buildEntries(table, index, row.values).values()]
   const fitting = all.filter((entry) => fitsIndex(index, entry))
-  if (fitting.length < all.length) misfits.add(row, () => wordsOf(parts, row))
+  if (fitting.length < all.length) misfits.add(row, () => describeRow(parts, row))
   return fitting
 }
 
 /** The row's key, for people. */
-function wordsOf(parts: UpkeepParts, { group, key }: FoundRow): string {
-  const context = contextOf(parts, group)
+function describeRow(parts: UpkeepParts, { group, key }: FoundRow): string {
+  const context = findContext(parts, group)
   return context === undefined ? '' : keyInWords(context, key)
 }
 
-export function contextOf({ schema }: UpkeepParts, group: GroupId): GroupContext | undefined {
+export function findContext({ schema }: UpkeepParts, group: GroupId): GroupContext | undefined {
   const found = rootOfGroup(schema, group)
   return found && { schema, root: found.root, values: found.values, group }
 }

@@ -22,9 +22,9 @@ import { LocalGroups } from '../txn/local-groups.ts'
 import { runTransaction } from '../txn/run.ts'
 import { Sessions } from '../txn/session.ts'
 import { relayBounds, relayPageBytesMax } from './limits.ts'
-import { entryStateOf, indexWorklist, indexTopic } from './index-worklist.ts'
+import { decodeEntryState, indexWorklist, indexTopic } from './index-worklist.ts'
 import { IndexLag, type LagFigures } from './index-lag.ts'
-import { IndexLane, type Relayed } from './index-lane.ts'
+import { IndexBatcher, type Relayed } from './index-batcher.ts'
 import { inTurns } from '../ports/turns.ts'
 
 export interface IndexRelayParts {
@@ -52,7 +52,7 @@ export class IndexRelay {
   /** Made when there is something to write. */
   #sessions: Sessions | undefined
   readonly #groups: GroupPort
-  readonly #lanes = new Map<GroupId, IndexLane>()
+  readonly #batchers = new Map<GroupId, IndexBatcher>()
   readonly #lag = new IndexLag()
   /** In their indexes, and still on the worklists of these groups: taking them off failed. */
   readonly #leftOn = new Map<GroupId, readonly Relayed[]>()
@@ -108,7 +108,7 @@ export class IndexRelay {
     const keysDone = new Set(done.map(({ worklistKey }) => latin1(worklistKey)))
     const open = rows.filter(({ key }) => !keysDone.has(latin1(key)))
     const ways = await Promise.allSettled(
-      [...byTarget(open)].map(([target, keys]) => this.#lane(target).relay(group, keys)),
+      [...byTarget(open)].map(([target, keys]) => this.#batcher(target).relay(group, keys)),
     )
     const relayed = ways.flatMap((way) => (way.status === 'fulfilled' ? way.value : []))
     this.#note(group, relayed)
@@ -131,18 +131,18 @@ export class IndexRelay {
     return done.filter(({ worklistKey, madeAt }) => madeAtByKey.get(latin1(worklistKey)) === madeAt)
   }
 
-  #lane(target: GroupId): IndexLane {
-    const known = this.#lanes.get(target)
+  #batcher(target: GroupId): IndexBatcher {
+    const known = this.#batchers.get(target)
     if (known !== undefined) return known
-    const lane = new IndexLane(
+    const batcher = new IndexBatcher(
       target,
       { sessions: this.#intents(), ...this.#parts, groups: this.#groups },
       () => {
-        this.#lanes.delete(target)
+        this.#batchers.delete(target)
       },
     )
-    this.#lanes.set(target, lane)
-    return lane
+    this.#batchers.set(target, batcher)
+    return batcher
   }
 
   async #takeOff(group: GroupId, relayed: readonly Relayed[]): Promise<void> {
@@ -177,7 +177,7 @@ export class IndexRelay {
 function byTarget(rows: readonly Row[]): ReadonlyMap<GroupId, readonly Uint8Array[]> {
   const keysByTarget = new Map<GroupId, Uint8Array[]>()
   for (const row of rows) {
-    const { target } = entryStateOf(row)
+    const { target } = decodeEntryState(row)
     const keys = keysByTarget.get(target)
     if (keys === undefined) keysByTarget.set(target, [row.key])
     else keys.push(row.key)

@@ -11,7 +11,7 @@ import { runTransaction, type TransactionOptions } from '../txn/run.ts'
 import { withoutIndex, type SchemaVersion } from '../../schema/version.ts'
 import {
   lifeKeys,
-  lifeOf,
+  findLife,
   livesIn,
   putLives,
   withdrawn,
@@ -21,7 +21,7 @@ import {
   type NumberedName,
   type Withdrawn,
 } from './index-life.ts'
-import { currentKey, putVersion, registryGroup, versionOf } from './registry-rows.ts'
+import { currentKey, putVersion, registryGroup, requireVersion } from './registry-rows.ts'
 
 interface Changed<Value> {
   readonly lives?: IndexLives | undefined
@@ -38,7 +38,7 @@ async function change<Value>(
   const run = await runTransaction(port, registryGroup(schema), options, async (transaction) => {
     const [row, ...rows] = await transaction.getMany([currentKey, ...lifeKeys])
     assert(row !== undefined, 'TAB-6: a schema that a cluster has stays')
-    const [current, lives] = [versionOf(schema, row.value), livesIn(rows)]
+    const [current, lives] = [requireVersion(schema, row.value), livesIn(rows)]
     const { lives: after = lives, version, value } = work(lives, current)
     if (version !== undefined) putVersion(transaction, current, version)
     putLives(transaction, lives, after, current.numbers.stored)
@@ -168,5 +168,5 @@ function changeLife(
 
 function lifeIn(lives: IndexLives, { numbers }: SchemaVersion, index: NumberedName): IndexLife {
   if (numbers.stored[index.name] !== index.number) throw droppedMeanwhile(index.name)
-  return lifeOf(lives, index.name)
+  return findLife(lives, index.name)
 }

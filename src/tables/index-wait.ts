@@ -2,7 +2,7 @@
  * What a build of an index waits for last: that the index has what is on the worklist of a group
  * (SPEC.md "Global indexes").
  */
-import { bufferOf, latin1, readCount } from '../base/bytes.ts'
+import { asBuffer, latin1, readCount } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -12,7 +12,7 @@ import type { StoredRow } from '../txn/reads.ts'
 import { runRead } from '../txn/run-read.ts'
 import { pause } from '../time/moments.ts'
 import { upkeepBounds } from '../indexes/limits.ts'
-import { entryStateOf } from './index-worklist.ts'
+import { decodeEntryState } from './index-worklist.ts'
 
 interface WaitOptions {
   readonly clock: Clock
@@ -68,11 +68,11 @@ async function hasLater(
   options: WaitOptions,
 ): Promise<boolean> {
   if (change.timestamp === since) return false
-  const { target, key } = entryStateOf(change)
+  const { target, key } = decodeEntryState(change)
   const from = { kind: 'current' } as const
   try {
     const { value: entry } = await runRead(port, target, from, options, (reads) => reads.get(key))
-    return entry !== undefined && readCount(bufferOf(entry.value), 0) >= since
+    return entry !== undefined && readCount(asBuffer(entry.value), 0) >= since
   } catch (error) {
     // The build tries a silent node again: it has done too much to end with this.
     if (error instanceof StoreError) return false

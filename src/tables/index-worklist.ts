@@ -6,7 +6,7 @@
  *   value  format 1 · 0 gone, 1 there · length of the group's name 2 · the group · what it holds
  */
 import { afterWorklist, worklistPrefix } from '../group/worklist-key.ts'
-import { bufferOf } from '../base/bytes.ts'
+import { asBuffer } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import { bytesOfGroup, groupOfBytes, type GroupId } from '../base/ids.ts'
 import { keyBytesMax } from '../base/limits.ts'
@@ -48,7 +48,10 @@ export interface WorklistRow {
 }
 
 /** The row that says so; `slots` are those of the entry. */
-export function worklistRowOf(state: EntryState, slots: readonly SequenceSlot[] = []): WorklistRow {
+export function encodeEntryState(
+  state: EntryState,
+  slots: readonly SequenceSlot[] = [],
+): WorklistRow {
   const { target, key, value } = state
   const group = bytesOfGroup(target)
   const head = Buffer.alloc(headBytes)
@@ -68,11 +71,11 @@ export function worklistRowOf(state: EntryState, slots: readonly SequenceSlot[] 
 }
 
 /** The entry state that a row of the worklist gives. Throws `corrupt` when the row gives none. */
-export function entryStateOf(row: {
+export function decodeEntryState(row: {
   readonly key: Uint8Array
   readonly value: Uint8Array
 }): EntryState {
-  const value = bufferOf(row.value)
+  const value = asBuffer(row.value)
   const groupBytes = value.length < headBytes ? 0 : value.readUInt16BE(2)
   const groupEnd = headBytes + groupBytes
   const isNamed = groupBytes > 0 && groupBytes <= keyBytesMax && groupEnd <= value.length

@@ -10,8 +10,8 @@ import { checkScalar, unreadable, wrongValue } from './scalar.ts'
 /** The values in the order of the key's parts. */
 export function checkKeyParts(table: CompiledTable, key: unknown): readonly unknown[] {
   const where = `table ${table.name}`
-  const members = membersOf(key, table.keyNames, () => `${where}: the key`)
-  return table.key.map((part) => checkPart(part, memberOf(members, part.name), where))
+  const members = checkMembers(key, table.keyNames, () => `${where}: the key`)
+  return table.key.map((part) => checkPart(part, readMember(members, part.name), where))
 }
 
 export function checkPart({ name, kind }: KeyPart, value: unknown, where: string): unknown {
@@ -28,8 +28,12 @@ export function checkIndexed(part: KeyPart, value: unknown, where: string): unkn
   return value === null && part.mayBeAbsent === true ? undefined : checkPart(part, value, where)
 }
 
-/** The object, when all its members are among `known`; `memberOf` looks at them. */
-export function membersOf(value: unknown, known: ReadonlySet<string>, where: () => string): object {
+/** The object, when all its members are among `known`; `readMember` looks at them. */
+export function checkMembers(
+  value: unknown,
+  known: ReadonlySet<string>,
+  where: () => string,
+): object {
   try {
     return checkedMembers(value, known, where)
   } catch (error) {
@@ -43,9 +47,9 @@ export function readMembers(
   known: ReadonlySet<string>,
   where: () => string,
 ): Readonly<Record<string, unknown>> {
-  const given = membersOf(value, known, where)
+  const given = checkMembers(value, known, where)
   try {
-    return Object.fromEntries(Object.keys(given).map((name) => [name, memberOf(given, name)]))
+    return Object.fromEntries(Object.keys(given).map((name) => [name, readMember(given, name)]))
   } catch (error) {
     throw error instanceof StoreError ? error : unreadable(where(), error)
   }
@@ -63,7 +67,7 @@ function checkedMembers(value: unknown, known: ReadonlySet<string>, where: () =>
   if (hidden !== undefined) {
     throw new StoreError('invalid', `${where()}: it has ${hidden}; leave it out`)
   }
-  const inherited = isPlain(value) ? undefined : inheritedOf(value, known)
+  const inherited = isPlain(value) ? undefined : findInherited(value, known)
   if (inherited !== undefined) {
     const message = `${where()}: it inherits ${inherited}, which would be lost; give an object with members of its own`
     throw new StoreError('invalid', message)
@@ -72,7 +76,7 @@ function checkedMembers(value: unknown, known: ReadonlySet<string>, where: () =>
 }
 
 /** A member that another object has for this one, or a getter of its class. */
-function inheritedOf(value: object, known: ReadonlySet<string>): string | undefined {
+function findInherited(value: object, known: ReadonlySet<string>): string | undefined {
   for (const name of known) {
     if (name in value && !Object.hasOwn(value, name) && !(name in Object.prototype)) return name
   }
@@ -87,7 +91,7 @@ function hasMembers(value: unknown): value is object {
 }
 
 /** The value of an object's own member; undefined where there is none. */
-export function memberOf(value: object, name: string): unknown {
+export function readMember(value: object, name: string): unknown {
   try {
     const member: unknown = Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined
     return member

@@ -9,7 +9,7 @@ import { type KeyRange } from '../group/outcome.ts'
 import { prefixRange } from '../txn/key-range.ts'
 import type { CompiledTable, KeyPart, KeyStep } from './compiled.ts'
 import { checkOfGroup, type GroupContext } from './group-context.ts'
-import { checkIndexed, checkPart, memberOf, readMembers } from './key-check.ts'
+import { checkIndexed, checkPart, readMember, readMembers } from './key-check.ts'
 import { encodePart, presentByte } from './key-codec.ts'
 import type { KeyWriter } from './key-writer.ts'
 
@@ -39,7 +39,7 @@ export function rangeOfQuery(
       continue
     }
     const name = step.kind === 'group' ? step.name : step.part.name
-    const value = memberOf(given, name)
+    const value = readMember(given, name)
     if (step.kind === 'group') {
       const group = present(context, 'TAB-5: what has parts of a group is in one')
       if (value !== undefined) checkGroupPart(group, table, step, value, where)
@@ -105,7 +105,7 @@ function checkBound(part: KeyPart, bound: unknown, where: string): unknown {
 }
 
 /** An absent value is in no range. */
-function presenceOf(part: KeyPart): Uint8Array {
+function encodePresence(part: KeyPart): Uint8Array {
   if (part.mayBeAbsent !== true) return Buffer.alloc(0)
   return Buffer.from([part.direction === 'asc' ? presentByte : ~presentByte & 0xff])
 }
@@ -118,17 +118,17 @@ function boundedRange(part: KeyPart, bounds: object, prefix: Uint8Array, where: 
     const words = `is empty; expected bounds: ${[...boundNames].join(', ')}, or leave ${part.name} out`
     throw new StoreError('invalid', `${rangeWords} ${words}`)
   }
-  const has = (bound: string): boolean => memberOf(given, bound) !== undefined
+  const has = (bound: string): boolean => readMember(given, bound) !== undefined
   if ((has('gte') && has('gt')) || (has('lte') && has('lt'))) {
     const message = `${where}: the range of ${part.name} has two bounds on one side`
     throw new StoreError('invalid', message)
   }
   const under = (bound: string): KeyRange | undefined => {
     if (!has(bound)) return undefined
-    const value = checkBound(part, memberOf(given, bound), where)
+    const value = checkBound(part, readMember(given, bound), where)
     return prefixRange(Buffer.concat([prefix, encodePart(part, value)]))
   }
-  const whole = prefixRange(Buffer.concat([prefix, presenceOf(part)]))
+  const whole = prefixRange(Buffer.concat([prefix, encodePresence(part)]))
   // In DESC, what is greater comes first.
   const [first, last] = part.direction === 'asc' ? ['g', 'l'] : ['l', 'g']
   const gte = under(`${first}te`)?.gte ?? under(`${first}t`)?.lt ?? whole.gte

@@ -1,6 +1,6 @@
 /** Values in keys, read: the other half of `key-codec.ts`. */
 import { assert, unreachable } from '../base/assert.ts'
-import { bufferOf, copyOf, readCount } from '../base/bytes.ts'
+import { asBuffer, copyBytes, readCount } from '../base/bytes.ts'
 import type { PropertyKind } from '../../schema/model.ts'
 import type { KeyPart } from './compiled.ts'
 import { readUuid, uuidBytes } from '../base/uuid.ts'
@@ -20,7 +20,7 @@ export class KeyReader {
   #at: number
 
   constructor(bytes: Uint8Array, at: number) {
-    this.#bytes = bufferOf(bytes)
+    this.#bytes = asBuffer(bytes)
     this.#at = at
   }
 
@@ -61,7 +61,7 @@ export class KeyReader {
   #value(kind: PropertyKind): unknown {
     if (kind === 'string' || kind === 'bytes') return this.#escaped(kind)
     const at = this.#at
-    const end = at + lengthOf(kind)
+    const end = at + sizeInBytes(kind)
     if (end > this.#bytes.length) return undefined
     this.#at = end
     return fixed(kind, this.#bytes, at)
@@ -78,11 +78,11 @@ export class KeyReader {
         : unescaped(bytes, at)
     if (raw === undefined) return undefined
     this.#at = raw.end
-    return kind === 'string' ? raw.bytes.toString('utf8') : copyOf(raw.bytes)
+    return kind === 'string' ? raw.bytes.toString('utf8') : copyBytes(raw.bytes)
   }
 }
 
-function lengthOf(kind: PropertyKind): number {
+function sizeInBytes(kind: PropertyKind): number {
   if (kind === 'bool') return 1
   if (kind === 'uuid') return uuidBytes
   return kind === 'int32' || kind === 'float' ? 4 : countBytes

@@ -17,7 +17,7 @@ import { checkEntries, checkRows, type AddFault } from './check-indexes.ts'
 import { entryWriter, type Entry } from './entries.ts'
 import { EntryBook, readDistinct } from './entry-book.ts'
 import type { GroupContext } from './group-context.ts'
-import { contextOf, fittingEntries, rowIn, rowRange, type UpkeepParts } from './index-parts.ts'
+import { findContext, fittingEntries, rowIn, rowRange, type UpkeepParts } from './index-parts.ts'
 import { decodeEntryKey, filledKey, keyInWords } from './row-key.ts'
 
 /** Says that the group is filled: see `index-gate.ts`. */
@@ -54,7 +54,7 @@ export async function removeInGroup(parts: UpkeepParts, context: GroupContext): 
   for (let rest: KeyRange | undefined = prefixRange(entryWriter(index).bytes); rest;) {
     const range: KeyRange = rest
     const { value } = await runTransaction(port, context.group, options, async (transaction) => {
-      const page = await transaction.scan({ ...range, limit: limitOf(parts) })
+      const page = await transaction.scan({ ...range, limit: pickLimit(parts) })
       const places = page.rows.flatMap(({ key }) => decodeEntryKey(context, key) ?? [])
       const keys = places.map(({ rowKey }) => rowKey)
       const rows = await readDistinct(keys, (distinct) => transaction.getMany(distinct))
@@ -65,7 +65,7 @@ export async function removeInGroup(parts: UpkeepParts, context: GroupContext): 
       })
       for (const { key } of wrong) transaction.delete(key)
       transaction.takePosition()
-      return { count: wrong.length, rest: restOf(range, page) }
+      return { count: wrong.length, rest: findRest(range, page) }
     })
     removed += value.count
     rest = value.rest
@@ -76,7 +76,7 @@ export async function removeInGroup(parts: UpkeepParts, context: GroupContext): 
 /** Takes out all entries, and the mark; resolves with how many entries. */
 export async function clearInGroup(parts: UpkeepParts, group: GroupId): Promise<number> {
   const { port, index, options } = parts
-  const range = { ...prefixRange(entryWriter(index).bytes), limit: limitOf(parts) }
+  const range = { ...prefixRange(entryWriter(index).bytes), limit: pickLimit(parts) }
   for (let cleared = 0; ;) {
     const { value: page } = await runTransaction(port, group, options, async (transaction) => {
       const found = await transaction.scan(range)
@@ -100,7 +100,7 @@ export interface Compared {
 /** Each page is read at a moment of its own, at which the entries are those of the rows. */
 export async function compareInGroup(parts: UpkeepParts, group: GroupId): Promise<Compared> {
   const { index, table } = parts
-  const context = contextOf(parts, group)
+  const context = findContext(parts, group)
   const faults: IndexFault[] = []
   if (context === undefined) return { rows: 0, entries: 0, asOf: 0, faults }
   const add: AddFault = (kind, of, key) => {
@@ -137,8 +137,8 @@ async function forEachPage(
     const range: KeyRange = rest
     const from = { kind: 'current' } as const
     const { value, view } = await runRead(port, group, from, options, async (reads) => {
-      const page = await reads.scan({ ...range, limit: limitOf(parts) })
-      return { some: await work(reads.rows, page), rest: restOf(range, page) }
+      const page = await reads.scan({ ...range, limit: pickLimit(parts) })
+      return { some: await work(reads.rows, page), rest: findRest(range, page) }
     })
     count += value.some
     asOf = view?.asOf ?? asOf
@@ -147,11 +147,11 @@ async function forEachPage(
   return { count, asOf }
 }
 
-function restOf({ lt }: KeyRange, { rows, isWhole }: ScanPage): KeyRange | undefined {
+function findRest({ lt }: KeyRange, { rows, isWhole }: ScanPage): KeyRange | undefined {
   const last = rows.at(-1)
   return isWhole || last === undefined ? undefined : { gte: keyAfter(last.key), lt }
 }
 
-function limitOf({ rowsAtOnce }: UpkeepParts): number {
+function pickLimit({ rowsAtOnce }: UpkeepParts): number {
   return rowsAtOnce ?? upkeepBounds.changesAtOnceMax
 }

@@ -15,7 +15,7 @@ import { compareIndexes, type IndexReport } from './check-indexes.ts'
 import type { GroupContext } from './group-context.ts'
 import { Reader, Transaction, type InsertedRow } from './handles.ts'
 import { RowReads } from './read-rows.ts'
-import { gateOf, type IndexGate } from './index-gate.ts'
+import { makeGate, type IndexGate } from './index-gate.ts'
 import { keyInWords } from './row-key.ts'
 import { checkRun } from './given.ts'
 import { callRules, readFrom, transactionRules } from './rules.ts'
@@ -57,7 +57,7 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
       const { scope, locks } = this.#options
       checkOutside(scope, 'db.transaction')
       if (call.lock === undefined || locks === undefined) return this.#transact(call, run)
-      const lock = lockOf(call.lock, call.timeoutMs ?? this.#options.timeoutMs)
+      const lock = buildLockOptions(call.lock, call.timeoutMs ?? this.#options.timeoutMs)
       const { signal } = call
       const source = (signal && locks.until?.(signal)) ?? locks
       return signalled(signal, () =>
@@ -77,7 +77,7 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
       checkOutside(this.#options.scope, 'db.read')
       const from = readFrom('db.read', level)
       const gate = this.#gate(from.kind)
-      return runRead(this.#port, this.group, from, this.#readOf(call), (reads) =>
+      return runRead(this.#port, this.group, from, this.#buildReadOptions(call), (reads) =>
         run(new Reader<Of>(new RowReads(reads.rows, this.#context, gate), reads.turn)),
       )
     })
@@ -89,20 +89,28 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
     const { watch } = this.#options
     // One that is not ready lacks entries, or has some of rows that are gone.
     const isCompared = ({ name }: { readonly name: string }): boolean =>
-      watch === undefined || watch.lifeOf(name).state === 'ready'
+      watch === undefined || watch.findLife(name).state === 'ready'
     await watch?.trusted()
-    const read = await runRead(this.#port, this.group, from, this.#readOf(call), (reads) =>
-      compareIndexes(reads, this.#context, isCompared),
+    const read = await runRead(
+      this.#port,
+      this.group,
+      from,
+      this.#buildReadOptions(call),
+      (reads) => compareIndexes(reads, this.#context, isCompared),
     )
     return read.value
   }
 
   #gate(from: ReadFrom['kind']): IndexGate | undefined {
     const { watch } = this.#options
-    return watch && gateOf(watch, from)
+    return watch && makeGate(watch, from)
   }
 
-  #readOf({ timeoutMs = this.#options.timeoutMs, atLeast, signal }: CallOptions): ReadOptions {
+  #buildReadOptions({
+    timeoutMs = this.#options.timeoutMs,
+    atLeast,
+    signal,
+  }: CallOptions): ReadOptions {
     const { clock, isBounded } = this.#options
     return { clock, timeoutMs, atLeast, isBounded, signal }
   }
@@ -116,7 +124,7 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
     const committed = await runTransaction(
       this.#port,
       group,
-      this.#optionsOf(call),
+      this.#buildOptions(call),
       async (raw) => {
         const inserted: InsertedRow[] = []
         // Of a schema that stays there is nothing to wait for.
@@ -131,7 +139,7 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
     const { position, timestamp, sequences, runs } = committed
     const { value, inserted } = committed.value
     for (const row of inserted) row.settle(sequences)
-    return { value, group, position, timestamp, numbers: numbersOf(inserted), runs }
+    return { value, group, position, timestamp, numbers: listNumbers(inserted), runs }
   }
 
   /** A write is kept in all indexes that there are by now. */
@@ -150,7 +158,7 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
     return undefined
   }
 
-  #optionsOf(call: TransactionCallOptions): TransactionOptions {
+  #buildOptions(call: TransactionCallOptions): TransactionOptions {
     const { clock, random, intents, limits, timeoutMs, rerunsMax, isBounded } = this.#options
     const { atLeast, from, intent, signal } = call
     const nameKey = (key: Uint8Array): string => keyInWords(this.#context, key)
@@ -173,11 +181,11 @@ export class OpenGroup<Of extends readonly Table[]> implements GroupTables<Of> {
 }
 
 /** As long as the transaction may take: it is waited for in half of that. */
-function lockOf(name: string, holdMs: number = transactionTimeoutMs): LockOptions {
+function buildLockOptions(name: string, holdMs: number = transactionTimeoutMs): LockOptions {
   return { name, holdMs, waitMs: Math.ceil(holdMs / 2) }
 }
 
-function numbersOf(inserted: readonly InsertedRow[]): TransactionResult<unknown>['numbers'] {
+function listNumbers(inserted: readonly InsertedRow[]): TransactionResult<unknown>['numbers'] {
   return inserted
     .filter(({ isNumbered }) => isNumbered)
     .map(({ table, number }) => ({ table, number }))

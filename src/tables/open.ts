@@ -17,14 +17,14 @@ import { compiledVersion } from './compile.ts'
 import type { CompiledSchema } from './compiled.ts'
 import { GlobalIndexReads, type GroupReads } from './global-read.ts'
 import { groupContext, type GroupContext } from './group-context.ts'
-import { gateOf } from './index-gate.ts'
+import { makeGate } from './index-gate.ts'
 import { Transaction } from './handles.ts'
 import { OpenGroup, type OpenOptions } from './open-group.ts'
 import { paged, type Paged } from './paged.ts'
 import { PortGroups } from './port-groups.ts'
 import type { Message, Queue, QueueCallOptions } from './queue-types.ts'
 import { checkRootKey, checkRun, nameOfQueue, tableName } from './given.ts'
-import { contextOfGroup, handling, messageOf, storedName } from './queues.ts'
+import { contextOfGroup, handling, toMessage, storedName } from './queues.ts'
 import { RowReads } from './read-rows.ts'
 import { globalIndexRules, consumeRules } from './rules.ts'
 import type {
@@ -144,9 +144,9 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
       prepare: () => watch?.trusted(),
       handle: async (raw, taken) => {
         const context = contextOfGroup(this.#schema, raw.group)
-        const gate = watch && gateOf(watch, 'current')
+        const gate = watch && makeGate(watch, 'current')
         const tx = new Transaction<Of>(new RowReads(raw, context, gate), raw, [])
-        const messages = taken.map((one) => messageOf<Root, Body>(context, one))
+        const messages = taken.map((one) => toMessage<Root, Body>(context, one))
         await (scope === undefined ? run(tx, messages) : scope.inside(() => run(tx, messages)))
       },
       ...(onFailed && { onFailed: (group, error) => onFailed(error, group) }),
@@ -154,11 +154,15 @@ class OpenTables<Of extends readonly Table[]> implements Tables<Of> {
   }
 
   of(key: RootKey): GroupTables<Of> {
-    return new OpenGroup<Of>(contextOf(this.#schema, checkRootKey(key)), this.#port, this.#options)
+    return new OpenGroup<Of>(
+      findContext(this.#schema, checkRootKey(key)),
+      this.#port,
+      this.#options,
+    )
   }
 }
 
-function contextOf(schema: CompiledSchema, { table: name, key }: RootKey): GroupContext {
+function findContext(schema: CompiledSchema, { table: name, key }: RootKey): GroupContext {
   const table = schema.tables.get(name)
   if (table !== undefined) return groupContext(schema, table, key)
   throw noTable(schema, name)

@@ -15,7 +15,7 @@ export function storedName(schema: CompiledSchema, name: string): string {
   return `${schema.name}.${name}`
 }
 
-export function receiverOf(schema: CompiledSchema, { to }: Queue, key: unknown): GroupId {
+export function findReceiver(schema: CompiledSchema, { to }: Queue, key: unknown): GroupId {
   const name = tableName('tx.send', to)
   const root = schema.tables.get(name)
   if (root !== undefined) return groupContext(schema, root, key).group
@@ -35,7 +35,7 @@ export function contextOfGroup(schema: CompiledSchema, group: GroupId): GroupCon
 }
 
 /** The message that a handler is given, as its queue declares it. */
-export function messageOf<Root extends RootTable, Body>(
+export function toMessage<Root extends RootTable, Body>(
   context: GroupContext,
   { id, message, sentAt }: Taken,
 ): Message<Root, Body> {
@@ -45,8 +45,8 @@ export function messageOf<Root extends RootTable, Body>(
     id,
     sentAt,
     attempt: failures + 1,
-    to: keyOf(context),
-    from: from && { table: from.root.name, key: keyOf(from) },
+    to: buildKey(context),
+    from: from && { table: from.root.name, key: buildKey(from) },
     body: decodeBody(body),
   })
 }
@@ -61,7 +61,10 @@ function decodeBody(body: Uint8Array): unknown {
   }
 }
 
-function keyOf({ root, values }: Pick<GroupContext, 'root' | 'values'>): Record<string, unknown> {
+function buildKey({
+  root,
+  values,
+}: Pick<GroupContext, 'root' | 'values'>): Record<string, unknown> {
   return Object.fromEntries(root.key.map(({ name }, place) => [name, values[place]]))
 }
 

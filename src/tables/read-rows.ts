@@ -79,7 +79,7 @@ export class RowReads {
 
   get(table: CompiledTable, key: unknown): Promise<Values | undefined> {
     const { bytes, values } = encodeRowKey(this.context, table, key)
-    return this.#reads.getMany([bytes]).then(([row]) => row && this.#rowOf(table, values, row))
+    return this.#reads.getMany([bytes]).then(([row]) => row && this.#decodeRow(table, values, row))
   }
 
   async getMany(
@@ -90,7 +90,7 @@ export class RowReads {
     const rows = await this.#reads.getMany(encoded.map(({ bytes }) => bytes))
     return rows.map((row, index) => {
       const values = encoded[index]?.values ?? []
-      return row === undefined ? undefined : this.#rowOf(table, values, row)
+      return row === undefined ? undefined : this.#decodeRow(table, values, row)
     })
   }
 
@@ -113,7 +113,7 @@ export class RowReads {
     throw new StoreError('invalid', 'timestampOf is asked for a row that no handle has read')
   }
 
-  #rowOf(table: CompiledTable, key: readonly unknown[], stored: StoredRow): Values {
+  #decodeRow(table: CompiledTable, key: readonly unknown[], stored: StoredRow): Values {
     return RowStamp.put(decodeRow(table, key, stored.value), stored.timestamp)
   }
 
@@ -127,7 +127,7 @@ export class RowReads {
     return this.#pages({ what: 'rows', number, range: exact }, options, (stored) => {
       const found = decodeRowKey(this.context, stored.key)
       if (found?.table !== table) return undefined
-      return this.#rowOf(table, found.values, stored)
+      return this.#decodeRow(table, found.values, stored)
     })
   }
 
@@ -138,7 +138,7 @@ export class RowReads {
     return this.#pages({ what: 'tree', number, range: prefixRange(bytes) }, options, (stored) => {
       const found = decodeRowKey(this.context, stored.key)
       if (found === undefined) return undefined
-      return { table: found.table.name, row: this.#rowOf(found.table, found.values, stored) }
+      return { table: found.table.name, row: this.#decodeRow(found.table, found.values, stored) }
     })
   }
 
@@ -148,20 +148,20 @@ export class RowReads {
     query: unknown,
     options: ScanOptions,
   ): Promise<EntryPage> {
-    const index = this.#indexOf(table, name)
+    const index = this.#findIndex(table, name)
     await this.#gate?.(index, this.#reads)
     const { items: found, cursor } = await this.#entries(table, index, query, options)
     let items: readonly Values[] | undefined
     return {
       // A caller that wants the rows does not look at the entries.
       get items() {
-        items ??= found.map((one) => entryOf(table, one))
+        items ??= found.map((one) => toEntry(table, one))
         return items
       },
       cursor,
       rows: async (from, to) => {
         checkPlaces('rows', from, to)
-        return this.#rowsOf(table, index, found.slice(from, to))
+        return this.#readRows(table, index, found.slice(from, to))
       },
     }
   }
@@ -173,7 +173,7 @@ export class RowReads {
     table: CompiledTable,
     name: string,
   ): Promise<Values | undefined> {
-    const index = this.#indexOf(table, name)
+    const index = this.#findIndex(table, name)
     if (index.into !== into.name) {
       const message = `index ${name}: its entries do not appear in rows of ${into.name}`
       throw new StoreError('invalid', message)
@@ -192,11 +192,11 @@ export class RowReads {
       const detail = { limit: 'inlineEntriesMax', limitValue: inlineEntriesMax }
       throw new StoreError('too-large', message, detail)
     }
-    const whole = { ...row, [name]: page.items.map((one) => entryOf(table, one)) }
+    const whole = { ...row, [name]: page.items.map((one) => toEntry(table, one)) }
     return RowStamp.put(whole, this.timestampOf(row))
   }
 
-  #indexOf(table: CompiledTable, name: string): CompiledIndex {
+  #findIndex(table: CompiledTable, name: string): CompiledIndex {
     const index = table.indexes.find((one) => one.name === name)
     if (index !== undefined) return index
     if (table.globals.some((one) => one.name === name)) {
@@ -229,7 +229,7 @@ export class RowReads {
    * At one view an entry has its row (IDX-2). Without one it is looked at again, and so is that of a row
    * which this transaction has written: it may have changed since the entry was read.
    */
-  async #rowsOf(
+  async #readRows(
     table: CompiledTable,
     index: CompiledIndex,
     found: readonly FoundEntry[],
@@ -284,7 +284,7 @@ export class RowReads {
   }
 }
 
-function entryOf(table: CompiledTable, { stored, decoded }: FoundEntry): Values {
+function toEntry(table: CompiledTable, { stored, decoded }: FoundEntry): Values {
   return RowStamp.put(decodeEntry(table, decoded, stored.value), stored.timestamp)
 }
 

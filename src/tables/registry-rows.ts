@@ -34,7 +34,7 @@ export function readVersion(name: string, bytes: Uint8Array): SchemaVersion | un
   return version?.schema.name === name ? version : undefined
 }
 
-export function versionOf(name: string, bytes: Uint8Array): SchemaVersion {
+export function requireVersion(name: string, bytes: Uint8Array): SchemaVersion {
   const version = readVersion(name, bytes)
   if (version !== undefined) return version
   throw new StoreError('corrupt', `what the cluster has as schema ${name} is none`)

@@ -39,7 +39,7 @@ import {
   readVersion,
   registryGroup,
   versionKey,
-  versionOf,
+  requireVersion,
 } from './registry-rows.ts'
 
 /** A schema as the cluster has it now. */
@@ -69,7 +69,7 @@ export async function readSchemaView(
   )
   const [current, ...lives] = value
   if (current === undefined) return undefined
-  return { version: versionOf(name, current.value), lives: livesIn(lives) }
+  return { version: requireVersion(name, current.value), lives: livesIn(lives) }
 }
 
 /** Has the version this very index? */
@@ -94,7 +94,7 @@ export async function applySchema(
   schema: Schema,
   options: TransactionOptions,
 ): Promise<AppliedSchema> {
-  const refused = refusalOf(schema)
+  const refused = findRefusal(schema)
   const unkept = unkeptIndex(schema)
   if (unkept !== undefined) throw unkept
   const group = registryGroup(schema.name)
@@ -110,7 +110,7 @@ export async function applySchema(
 }
 
 /** Why this is no schema to be applied; throws for what has not the form of one, as JavaScript may give it. */
-function refusalOf(schema: Schema): StoreError | undefined {
+function findRefusal(schema: Schema): StoreError | undefined {
   const form = decodeSchema(schema, 'stored')
   if (!form.ok) throw notASchema(form.problems)
   const given = decodeSchema(schema)
@@ -146,7 +146,7 @@ async function step(
     putVersion(transaction, undefined, version)
     return { kind: 'first', version }
   }
-  const current = versionOf(schema.name, row.value)
+  const current = requireVersion(schema.name, row.value)
   // A default that the cluster has stays, by the rules of its time.
   if (refused !== undefined && decodeSchema(current.schema).ok) throw refused
   const next = nextVersion(current, schema)
@@ -164,7 +164,7 @@ async function step(
 }
 
 /** These versions of a schema, of those that can be read, in this order. */
-export async function versionsOf(
+export async function readVersions(
   port: GroupPort,
   name: string,
   versions: readonly number[],
@@ -174,7 +174,7 @@ export async function versionsOf(
   const { value } = await runRead(port, registryGroup(name), from, options, (reads) =>
     reads.getMany(versions.map(versionKey)),
   )
-  return value.flatMap((row) => (row === undefined ? [] : [versionOf(name, row.value)]))
+  return value.flatMap((row) => (row === undefined ? [] : [requireVersion(name, row.value)]))
 }
 
 /**

@@ -2,11 +2,11 @@
  * Rows and patches as applications give them: checked against the table and completed, or one error
  * that names table and property and says what was expected. The result may be stored as it is.
  */
-import { copyOf } from '../base/bytes.ts'
+import { copyBytes } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
-import { elementsOf, hiddenIn, isList } from '../base/readable.ts'
+import { readElements, hiddenIn, isList } from '../base/readable.ts'
 import type { CompiledProperty, CompiledTable } from './compiled.ts'
-import { checkPart, memberOf, membersOf } from './key-check.ts'
+import { checkPart, readMember, checkMembers } from './key-check.ts'
 import { checkScalar, wrongValue } from './scalar.ts'
 
 /** A row, or what a message holds, by name; an absent one has no member. */
@@ -25,12 +25,12 @@ export function checkRow(
   completion: Completion,
 ): Record<string, unknown> {
   const where = `table ${table.name}`
-  const members = membersOf(row, table.names, () => where)
+  const members = checkMembers(row, table.names, () => where)
   const sequence = table.sequence?.name
   if (
     sequence !== undefined &&
     !completion.withSequence &&
-    memberOf(members, sequence) !== undefined
+    readMember(members, sequence) !== undefined
   ) {
     const message = `${where}: ${sequence} is a sequence: its number is given at commit; leave it out`
     throw new StoreError('invalid', message)
@@ -55,7 +55,7 @@ function filled(
   for (const property of properties) {
     const { kind, isKnown, name, presence, fields } = property
     const place = `${where}: ${name}`
-    let value = memberOf(members, name)
+    let value = readMember(members, name)
     if (isMessage(value) && kind === 'message' && presence !== 'repeated') {
       value = filled(fields, value, place, { ...completion, withSequence: true })
     } else if (
@@ -82,11 +82,11 @@ const asChanged: Completion = { withSequence: true, withUnknown: false }
 
 export function checkPatch(table: CompiledTable, patch: unknown): PatchValues {
   const where = `table ${table.name}`
-  const members = membersOf(patch, table.names, () => where)
+  const members = checkMembers(patch, table.names, () => where)
   const changes = new Map<CompiledProperty, unknown>()
   for (const property of table.properties) {
     const { name, presence, kind } = property
-    const value = memberOf(members, name)
+    const value = readMember(members, name)
     if (value === undefined) continue
     if (table.key.some((part) => part.name === name) || kind === 'sequence') {
       const message = `${where}: ${name} names the row and stays; delete the row and insert another`
@@ -108,7 +108,7 @@ function complete(
   for (const property of properties) {
     const { kind, isKnown, name } = property
     if (kind === 'sequence' && !completion.withSequence) continue
-    const given = memberOf(members, name)
+    const given = readMember(members, name)
     if (given === undefined && !isKnown && !completion.withUnknown) continue
     const value = completed(property, given, where, completion)
     if (value !== undefined) row[property.name] = value
@@ -127,7 +127,7 @@ function completed(
   // A null is refused as a value; the default is for what is not named at all.
   if (given !== undefined) return checkProperty(property, given, where, completion)
   // It was checked when it was declared, by the rules of then.
-  if (fallback !== undefined) return fallback instanceof Uint8Array ? copyOf(fallback) : fallback
+  if (fallback !== undefined) return fallback instanceof Uint8Array ? copyBytes(fallback) : fallback
   if (presence === 'repeated') return []
   if (presence === 'optional') return undefined
   throw new StoreError('invalid', `${where}: ${name} is absent; it is required`)
@@ -147,7 +147,7 @@ function checkProperty(
     throw new StoreError('invalid', `${place}: the list has ${hidden}; leave it out`)
   }
   // `map` would leave holes as they are, and no program could read the row any more.
-  const elements = elementsOf(value)
+  const elements = readElements(value)
   if (elements === undefined) {
     throw new StoreError('invalid', `${place}: the list has no length that a list has`)
   }
@@ -165,7 +165,7 @@ function checkOne(
   if (kind !== 'message') return checkScalar(kind, value, where)
   return complete(
     fields,
-    membersOf(value, fieldNames, () => where),
+    checkMembers(value, fieldNames, () => where),
     where,
     { ...completion, withSequence: true },
   )

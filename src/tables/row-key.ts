@@ -8,7 +8,7 @@
  *
  * What names the group is in none of them.
  */
-import { bufferOf } from '../base/bytes.ts'
+import { asBuffer } from '../base/bytes.ts'
 import type { CompiledIndex, CompiledTable } from './compiled.ts'
 import { checkOfGroup, checkRoot, type GroupContext } from './group-context.ts'
 import { checkKeyParts, keyWords } from './key-check.ts'
@@ -124,7 +124,7 @@ function decodeRowParts(
   reader: KeyReader,
 ): Pick<DecodedEntryKey, 'values' | 'rowKey'> | undefined {
   const values = [...context.values]
-  const entry = bufferOf(key)
+  const entry = asBuffer(key)
   // Exactly as long as it gets: an index that is read makes one for each entry.
   const rowKey = Buffer.allocUnsafe(1 + markBytes * rowMarks + key.length - reader.at)
   rowKey[0] = rowSpace

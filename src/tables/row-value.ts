@@ -8,11 +8,11 @@
  */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
-import { bufferOf, copyOf, readCount, writeCount } from '../base/bytes.ts'
+import { asBuffer, copyBytes, readCount, writeCount } from '../base/bytes.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
 import type { SequenceSlot } from '../group/transaction.ts'
 import type { CompiledProperty, CompiledTable } from './compiled.ts'
-import { memberOf } from './key-check.ts'
+import { readMember } from './key-check.ts'
 import { countBytes } from './key-codec.ts'
 import { isComing } from './key-writer.ts'
 import type { PatchValues, Values } from './row-check.ts'
@@ -42,7 +42,7 @@ export function unpackValue(bytes: Uint8Array): {
   readonly sequence: number | undefined
   readonly fields: readonly unknown[]
 } {
-  const sequence = sequenceOf(bytes)
+  const sequence = readSequence(bytes)
   if (sequence === undefined && bytes[0] !== plainFormat) throw unreadable('a stored value')
   const fields = unpack(bytes, sequence === undefined ? 1 : 1 + countBytes)
   if (!Array.isArray(fields)) throw unreadable('a stored value')
@@ -50,9 +50,9 @@ export function unpackValue(bytes: Uint8Array): {
 }
 
 /** The number of a sequence that stands before the fields. */
-export function sequenceOf(bytes: Uint8Array): number | undefined {
+export function readSequence(bytes: Uint8Array): number | undefined {
   const isNumbered = bytes[0] === numberedFormat && bytes.length > countBytes
-  return isNumbered ? readCount(bufferOf(bytes), 1) : undefined
+  return isNumbered ? readCount(asBuffer(bytes), 1) : undefined
 }
 
 /** The values of a row beside its key, by the numbers of the properties. */
@@ -75,7 +75,7 @@ export function encodeRow(table: CompiledTable, row: Values): StoredValue {
 /** The bytes of the row with the changes in it, and everything else as it was. */
 export function encodeChanged(before: Uint8Array, changes: PatchValues): StoredValue {
   const { sequence, fields } = unpackValue(before)
-  const byNumber = new Map(pairsOf(fields))
+  const byNumber = new Map(listPairs(fields))
   for (const [property, value] of changes) {
     const { number } = property
     const [, field] = encodeField(property, value)
@@ -93,7 +93,7 @@ export function encodeReplaced(table: CompiledTable, before: Uint8Array, row: Va
   const isKept = ([number]: [number, unknown]): boolean =>
     table.properties.some((one) => one.isKnown && one.number === number) ||
     fieldWith(kept, number) !== undefined
-  assert(pairsOf(old).every(isKept), 'TAB-7: what the program does not know stays')
+  assert(listPairs(old).every(isKept), 'TAB-7: what the program does not know stays')
   return packValue(sequence, kept)
 }
 
@@ -103,7 +103,7 @@ export function holdsUnknown(table: CompiledTable, bytes: Uint8Array): boolean {
 }
 
 function hasUnknown(properties: readonly CompiledProperty[], fields: readonly unknown[]): boolean {
-  return pairsOf(fields).some(([number, value]) => {
+  return listPairs(fields).some(([number, value]) => {
     const property = properties.find((one) => one.number === number)
     if (property === undefined) return true
     const isMessage = property.kind === 'message' && property.presence !== 'repeated'
@@ -117,8 +117,8 @@ function withUnknown(
   before: readonly unknown[],
   after: readonly unknown[],
 ): readonly Packable[] {
-  const byNumber = new Map(pairsOf(after))
-  for (const [number, value] of pairsOf(before)) {
+  const byNumber = new Map(listPairs(after))
+  for (const [number, value] of listPairs(before)) {
     const property = properties.find((one) => one.number === number)
     const now = byNumber.get(number)
     const isOthers = property === undefined || (!property.isKnown && now === undefined)
@@ -202,13 +202,13 @@ function encodeOne({ kind, fields }: CompiledProperty, value: unknown): Packable
       return value
     default:
       if (value instanceof Uint8Array) return value
-      return fields.flatMap((field) => encodeField(field, fieldOf(value, field.name)))
+      return fields.flatMap((field) => encodeField(field, readField(value, field.name)))
   }
 }
 
 /** Of a message, or of nothing. */
-export function fieldOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? memberOf(value, name) : undefined
+export function readField(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? readMember(value, name) : undefined
 }
 
 /** The value of what is stored; of nothing stored, the default, the empty list, or no value. */
@@ -223,7 +223,7 @@ export function decodeProperty(property: CompiledProperty, stored: unknown): unk
   }
   if (stored !== undefined && stored !== null) return decodeOne(property, stored)
   if (presence === 'required' && fallback === undefined) throw unreadable(path)
-  return fallback instanceof Uint8Array ? copyOf(fallback) : fallback
+  return fallback instanceof Uint8Array ? copyBytes(fallback) : fallback
 }
 
 function decodeOne({ kind, fields, path }: CompiledProperty, stored: unknown): unknown {
@@ -234,10 +234,10 @@ function decodeOne({ kind, fields, path }: CompiledProperty, stored: unknown): u
       return typeof stored === 'string' ? parsed(stored, path) : refuse(path)
     case 'int64':
       if (!(stored instanceof Uint8Array) || stored.length !== countBytes) return refuse(path)
-      return bufferOf(stored).readBigInt64BE()
+      return asBuffer(stored).readBigInt64BE()
     case 'bytes':
       // A copy: the row outlives the page that it came in.
-      return stored instanceof Uint8Array ? copyOf(stored) : refuse(path)
+      return stored instanceof Uint8Array ? copyBytes(stored) : refuse(path)
     case 'bool':
       return typeof stored === 'boolean' ? stored : refuse(path)
     case 'string':
@@ -249,7 +249,7 @@ function decodeOne({ kind, fields, path }: CompiledProperty, stored: unknown): u
 }
 
 function decodeMessage(fields: readonly CompiledProperty[], stored: unknown, path: string): Values {
-  const byNumber = new Map(pairsOf(Array.isArray(stored) ? stored : refuse(path)))
+  const byNumber = new Map(listPairs(Array.isArray(stored) ? stored : refuse(path)))
   const values: [string, unknown][] = []
   for (const field of fields) {
     const value = decodeProperty(field, byNumber.get(field.number))
@@ -258,7 +258,7 @@ function decodeMessage(fields: readonly CompiledProperty[], stored: unknown, pat
   return Object.fromEntries(values)
 }
 
-function pairsOf(fields: readonly unknown[]): [number, unknown][] {
+function listPairs(fields: readonly unknown[]): [number, unknown][] {
   const pairs: [number, unknown][] = []
   for (let at = 0; at < fields.length; at += 2) {
     const number = fields[at]

@@ -3,7 +3,7 @@
  * applications, also from those in JavaScript, so nothing is taken for granted.
  */
 import { losesDigitsAsFloat } from '../base/decimal.ts'
-import { copyOf } from '../base/bytes.ts'
+import { copyBytes } from '../base/bytes.ts'
 import { errorText } from '../base/error-text.ts'
 import { StoreError } from '../base/errors.ts'
 import { microsOfGiven, propertyTime } from '../base/given-time.ts'
@@ -75,7 +75,7 @@ export function checkScalar(
   if (!isReadable(value) || !accepts(value)) throw wrongValue(where, value, words)
   // The caller may no longer change the stored value.
   if (kind === 'json') return checkedJson(value, where, words)
-  if (value instanceof Uint8Array) return copyOf(value)
+  if (value instanceof Uint8Array) return copyBytes(value)
   // Equal values are equal bytes: there is one zero, and a float is what 32 bits keep of it.
   if (typeof value === 'number') return (kind === 'float' ? Math.fround(value) : value) + 0
   return value

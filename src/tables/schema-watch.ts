@@ -14,7 +14,7 @@ import type { Schema } from '../../schema/model.ts'
 import type { SchemaVersion } from '../../schema/version.ts'
 import { compileSchema } from './compile.ts'
 import type { CompiledSchema } from './compiled.ts'
-import { lifeOf, type IndexLife } from './index-life.ts'
+import { findLife, type IndexLife } from './index-life.ts'
 import { hasIndex, type SchemaView } from './registry.ts'
 
 export interface SchemaWatchParts {
@@ -70,19 +70,19 @@ export class SchemaWatch {
     await looking
     if (!this.#mayAsk(index)) await this.#trusted.now()
     if (!this.#hasIndex(index)) throw wasDropped(index)
-    const { state } = this.lifeOf(index)
+    const { state } = this.findLife(index)
     const flags = `--schema ${this.#compiled.name}`
     if (!isAsked(state)) throw notAsked({ name: index, flags }, state)
     assert(this.#mayAsk(index), 'IDX-6: what is asked has all rows')
   }
 
   /** As far as is known. */
-  lifeOf(index: string): IndexLife {
-    return lifeOf(this.#latest.lives, index)
+  findLife(index: string): IndexLife {
+    return findLife(this.#latest.lives, index)
   }
 
   #mayAsk(index: string): boolean {
-    return this.#hasIndex(index) && isAsked(this.lifeOf(index).state)
+    return this.#hasIndex(index) && isAsked(this.findLife(index).state)
   }
 
   /** Has the cluster the same index of this name still? It may have been dropped, and declared anew. */

@@ -9,8 +9,8 @@ import type { SequenceSlot } from '../group/transaction.ts'
 import { prefixRange } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import type { CompiledIndex, CompiledTable } from './compiled.ts'
-import { entriesOf, isSameEntry, noEntries, notUnique, tooLong, type Entry } from './entries.ts'
-import { fitsIndex, globalChangesOf, keptBy, rowFor, type WholeRow } from './global-writes.ts'
+import { buildEntries, isSameEntry, noEntries, notUnique, tooLong, type Entry } from './entries.ts'
+import { fitsIndex, buildGlobalChanges, keptBy, rowFor, type WholeRow } from './global-writes.ts'
 import type { WorklistRow } from './index-worklist.ts'
 import { checkOfGroup, checkRoot, type GroupContext } from './group-context.ts'
 import type { ComingNumber } from './key-writer.ts'
@@ -21,7 +21,7 @@ import {
   encodeChanged,
   encodeReplaced,
   encodeRow,
-  fieldOf,
+  readField,
   holdsUnknown,
   type StoredValue,
 } from './row-value.ts'
@@ -43,7 +43,7 @@ export class RowWrites {
     this.#checkGroup(table, given)
     let key: WrittenKey | undefined
     if (sequence?.isInKey !== true) {
-      key = keyOf(table, given)
+      key = encodeKey(table, given)
       const before = await this.#transaction.get(key.bytes)
       if (before !== undefined) throw this.#exists(key.bytes)
     }
@@ -88,7 +88,7 @@ export class RowWrites {
       return this.#change(table, before, wholeRow(table, { ...row, [sequence.name]: number }))
     }
     if (sequence === undefined) return this.#change(table, undefined, wholeRow(table, row))
-    const message = `table ${table.name}: there is no ${keyInWords(this.#context, keyOf(table, row).bytes)} to be replaced, and a new row gets its ${sequence.name} by insert`
+    const message = `table ${table.name}: there is no ${keyInWords(this.#context, encodeKey(table, row).bytes)} to be replaced, and a new row gets its ${sequence.name} by insert`
     throw new StoreError('not-found', message)
   }
 
@@ -118,7 +118,7 @@ export class RowWrites {
   }
 
   async #before(table: CompiledTable, row: Values): Promise<WholeRow | undefined> {
-    const { bytes, values } = keyOf(table, row)
+    const { bytes, values } = encodeKey(table, row)
     const stored = await this.#transaction.get(bytes)
     return stored === undefined ? undefined : rowAt(table, values, stored.value)
   }
@@ -127,15 +127,15 @@ export class RowWrites {
     table: CompiledTable,
     before: WholeRow | undefined,
     { row, value }: NewRow,
-    key: WrittenKey = keyOf(table, row),
+    key: WrittenKey = encodeKey(table, row),
   ): Promise<void> {
     const slots = [...key.slots, ...value.slots]
     if (key.bytes.length > keyBytesMax) throw tooLong(key.bytes, `a key of table ${table.name}`)
     const kept = keptBy(table)
     const [old, now] = [rowFor(table, before), rowFor(table, { row, bytes: value.bytes })]
-    const changes = changesOf(kept, old, now)
+    const changes = buildChanges(kept, old, now)
     if (kept.isUnique) await this.#checkUniques(kept, changes)
-    const globals = globalChangesOf(kept, old, now)
+    const globals = buildGlobalChanges(kept, old, now)
     if (slots.length > 0) this.#transaction.allocate(table.number)
     this.#writeEntries(changes, globals)
     this.#transaction.put(key.bytes, value.bytes, slots)
@@ -149,9 +149,9 @@ export class RowWrites {
   ): Promise<void> {
     const kept = keptBy(table)
     const [old, now] = [rowFor(table, before), rowFor(table, after)]
-    const changes = changesOf(kept, old, now)
+    const changes = buildChanges(kept, old, now)
     if (kept.isUnique) await this.#checkUniques(kept, changes)
-    this.#writeEntries(changes, globalChangesOf(kept, old, now))
+    this.#writeEntries(changes, buildGlobalChanges(kept, old, now))
   }
 
   async #checkUniques(table: CompiledTable, changes: readonly EntryChange[]): Promise<void> {
@@ -221,7 +221,7 @@ function replacing(table: CompiledTable, before: WholeRow, named: Values): NewRo
   const number = sequence && { [sequence.name]: before.row[sequence.name] }
   const given = { ...named, ...number }
   const value = encodeReplaced(table, before.bytes, given)
-  const key = table.key.map(({ name }) => fieldOf(given, name))
+  const key = table.key.map(({ name }) => readField(given, name))
   return { row: decodeRow(table, key, value.bytes), value }
 }
 
@@ -242,15 +242,15 @@ function isIndexed(table: CompiledTable): boolean {
   return indexes.length > 0 || globals.length > 0
 }
 
-function changesOf(
+function buildChanges(
   table: CompiledTable,
   before: Values | undefined,
   after: Values | undefined,
 ): readonly EntryChange[] {
   return table.indexes.map((index) => {
     assert(index.table === table.name, 'IDX-1: a row has entries in indexes of its table')
-    const old = before === undefined ? noEntries : entriesOf(table, index, before)
-    const now = after === undefined ? noEntries : entriesOf(table, index, after)
+    const old = before === undefined ? noEntries : buildEntries(table, index, before)
+    const now = after === undefined ? noEntries : buildEntries(table, index, after)
     for (const [key, entry] of now) {
       // A row of before the index may have values that are too long for it, and keeps them.
       if (old.has(key) || fitsIndex(index, entry)) continue
@@ -266,7 +266,7 @@ interface WrittenKey {
   readonly values: readonly unknown[]
 }
 
-function keyOf(table: CompiledTable, row: Values): WrittenKey {
+function encodeKey(table: CompiledTable, row: Values): WrittenKey {
   const values = table.key.map(({ name }) => row[name])
   const { bytes, slots } = writeRowKey(table, values)
   return { bytes, slots, values }

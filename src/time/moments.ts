@@ -8,7 +8,7 @@ export interface Moment {
   readonly wallMicros: number
 }
 
-export function momentOf(clock: Clock): Moment {
+export function readMoment(clock: Clock): Moment {
   return { monotonicMs: clock.monotonicMs(), wallMicros: clock.wallMicros() }
 }
 

@@ -12,11 +12,11 @@ import {
   type Rule,
   type Rules,
 } from '../base/arguments.ts'
-import { chunksOf, mapConcurrently } from '../base/concurrency.ts'
+import { splitIntoChunks, mapConcurrently } from '../base/concurrency.ts'
 import { StoreError } from '../base/errors.ts'
 import { storeTime, type GivenTime } from '../base/given-time.ts'
 import { wordsFor } from '../base/words.ts'
-import { valueOf } from '../base/problem.ts'
+import { unwrapOutcome } from '../base/problem.ts'
 import type { Cell } from '../cells/cell.ts'
 import { deleteMarked, putMarked, scanMarked, type MarkedCell, type Offset } from './offset-rows.ts'
 import type { LogPlace } from '../cells/operation.ts'
@@ -24,7 +24,7 @@ import type { TriggerRow } from './service-rows.ts'
 import { allShards, isShard, shardCount } from '../cells/shard.ts'
 import type { Cells } from '../client/cells.ts'
 import type { Tables } from '../tables/tables.ts'
-import { decodeHoldings, shardsOf } from './assignment.ts'
+import { decodeHoldings, listShards } from './assignment.ts'
 import { markedPageMax } from './limits.ts'
 import { OffsetStore } from './offset-store.ts'
 import { ServiceStore } from './service-store.ts'
@@ -102,7 +102,7 @@ export class TriggerAdmin {
         worker,
         beat,
         isLeader: service?.leader === worker,
-        shards: shardsOf(holdings, worker).size,
+        shards: listShards(holdings, worker).size,
       })),
       moving: [...holdings.values()].filter(({ next }) => next !== undefined).length,
       triggers,
@@ -193,7 +193,7 @@ export class TriggerAdmin {
     const offsets = this.#offsets(row)
     const name = { service: this.#store.service, trigger }
     const after = (await offsets.current(shard))?.after ?? (await this.#start(row, shard))
-    const cell = await this.#nextOf(row, shard, after)
+    const cell = await this.#findNext(row, shard, after)
     if (cell === undefined) return undefined
     const offset = await offsets.byHand(shard, async (tx, of, before) => {
       if (before !== undefined && before.after !== after) return undefined
@@ -219,7 +219,7 @@ export class TriggerAdmin {
     return place?.next ?? 0
   }
 
-  async #nextOf(row: TriggerRow, shard: number, from: number): Promise<Cell | undefined> {
+  async #findNext(row: TriggerRow, shard: number, from: number): Promise<Cell | undefined> {
     const { signal } = this.#ports
     const cells = this.#ports.cells(row.datastore)
     for (let after = from; ;) {
@@ -331,12 +331,14 @@ export class TriggerAdmin {
     const { timeoutMs, signal } = this.#ports
     const cells = this.#ports.cells(datastore)
     const places = shards.map((shard): LogPlace => ({ kind: 'since', shard, timestamp }))
-    const outcomes = await mapConcurrently(chunksOf(places, placesAtOnce), callsAtOnce, (some) =>
-      cells.shardLogs(some, { limit: 1, timeoutMs, ...(signal && { signal }) }),
+    const outcomes = await mapConcurrently(
+      splitIntoChunks(places, placesAtOnce),
+      callsAtOnce,
+      (some) => cells.shardLogs(some, { limit: 1, timeoutMs, ...(signal && { signal }) }),
     )
     return outcomes
       .flat()
-      .map(valueOf)
+      .map(unwrapOutcome)
       .map(({ shard, items: [first], cursor: next }) => ({
         shard,
         next: first === undefined ? next : first.addedId - 1,

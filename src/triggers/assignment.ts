@@ -36,7 +36,7 @@ export interface Present {
 }
 
 /** The shards that `worker` is to work on, each with its generation. */
-export function shardsOf(holdings: Holdings, worker: string): ReadonlyMap<number, number> {
+export function listShards(holdings: Holdings, worker: string): ReadonlyMap<number, number> {
   const shards = new Map<number, number>()
   for (const [shard, { owner, generation, next }] of holdings) {
     if (owner === worker && next === undefined) shards.set(shard, generation)
@@ -52,7 +52,7 @@ export function spread(
   generation: number,
 ): Holdings | undefined {
   const released = new Map(present.map((one) => [one.worker, one.released]))
-  const goals = goalsOf(holdings, shards, released)
+  const goals = computeGoals(holdings, shards, released)
   const spreads = new Map<number, Holding>()
   for (const [shard, goal] of goals) {
     const now = holdings.get(shard)
@@ -83,7 +83,7 @@ function step(
 }
 
 /** The worker that is to have each shard in the end: as many shards each as can be, and few of them moved. */
-function goalsOf(
+function computeGoals(
   holdings: Holdings,
   shards: readonly number[],
   present: ReadonlyMap<string, number>,
@@ -97,7 +97,7 @@ function goalsOf(
     const list = (next && kept.get(next.worker)) ?? kept.get(owner) ?? free
     list.push(shard)
   }
-  const quotas = quotasOf(kept, shards.length)
+  const quotas = computeQuotas(kept, shards.length)
   for (const [worker, list] of kept) free.push(...list.splice(quotas.get(worker) ?? 0))
   free.sort((a, b) => a - b)
   for (const [worker, list] of kept) {
@@ -108,7 +108,7 @@ function goalsOf(
 }
 
 /** The odd shards go to those who have most, so that fewer move. */
-function quotasOf(
+function computeQuotas(
   kept: ReadonlyMap<string, readonly number[]>,
   count: number,
 ): ReadonlyMap<string, number> {
@@ -139,7 +139,7 @@ function isAlike(a: Holding | undefined, b: Holding): boolean {
  */
 export function encodeHoldings(holdings: Holdings): JsonValue {
   const workers: string[] = []
-  const numberOf = (worker: string): number => {
+  const ensureNumber = (worker: string): number => {
     const known = workers.indexOf(worker)
     return known >= 0 ? known : workers.push(worker) - 1
   }
@@ -150,8 +150,8 @@ export function encodeHoldings(holdings: Holdings): JsonValue {
     const run = runs.at(-1)
     if (run?.[1] === shard - 1 && isAlike(last, holding)) run[1] = shard
     else {
-      const moving = next === undefined ? [-1, 0] : [numberOf(next.worker), next.asked]
-      runs.push([shard, shard, numberOf(owner), generation, ...moving])
+      const moving = next === undefined ? [-1, 0] : [ensureNumber(next.worker), next.asked]
+      runs.push([shard, shard, ensureNumber(owner), generation, ...moving])
     }
     last = holding
   }
@@ -161,7 +161,7 @@ export function encodeHoldings(holdings: Holdings): JsonValue {
 /** Throws `corrupt` for what is none. */
 export function decodeHoldings(stored: JsonValue): Holdings {
   const holdings = new Map<number, Holding>()
-  const { workers, runs } = partsOf(stored)
+  const { workers, runs } = readParts(stored)
   for (const run of runs) {
     const [first = -1, last = -1, owner = -1, generation = -1, next = -1, asked = 0] = run
     const worker = workers[owner]
@@ -175,7 +175,7 @@ export function decodeHoldings(stored: JsonValue): Holdings {
   return holdings
 }
 
-function partsOf(stored: JsonValue): {
+function readParts(stored: JsonValue): {
   readonly workers: readonly string[]
   readonly runs: readonly (readonly number[])[]
 } {

@@ -2,7 +2,7 @@
  * What a program declares: functions that are called for the cells of a column, and the service
  * whose workers share the shards. Plain data and functions; checked once, when it is defined.
  */
-import { elementsOf, isList, isReadable } from '../base/readable.ts'
+import { readElements, isList, isReadable } from '../base/readable.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Timestamp } from '../base/ids.ts'
 import {
@@ -98,14 +98,17 @@ export function defineTriggers(options: ServiceOptions): Service {
   checkName('service', service)
   const wrong = datastoreProblem(datastore)
   if (wrong !== undefined) throw invalid(`service ${service}: ${wrong.message}`)
-  const triggers = triggersOf(service, options.triggers).map(triggerOf)
+  const triggers = checkTriggers(service, options.triggers).map(checkTrigger)
   const names = triggers.map(({ name }) => name)
   const twice = names.find((name, i) => names.indexOf(name) !== i)
   if (twice !== undefined) throw invalid(`service ${service} has two triggers named ${twice}`)
   return { service, datastore, triggers }
 }
 
-function triggersOf(service: string, list: readonly TriggerOptions[]): readonly TriggerOptions[] {
+function checkTriggers(
+  service: string,
+  list: readonly TriggerOptions[],
+): readonly TriggerOptions[] {
   const given: unknown = list
   if (!isList(given)) {
     throw wrongArgument('defineTriggers', 'triggers', given, 'a list of triggers')
@@ -115,7 +118,7 @@ function triggersOf(service: string, list: readonly TriggerOptions[]): readonly 
   if (length === 0) throw invalid(`service ${service} has no triggers; give it one`)
   if (length > triggersMax)
     throw invalid(`service ${service} has ${length} triggers, at most ${triggersMax}`)
-  const elements = readGiven(where, () => elementsOf(list))
+  const elements = readGiven(where, () => readElements(list))
   if (elements !== undefined) return elements
   throw invalid(`${where} are a list of a length that no list has`)
 }
@@ -150,7 +153,7 @@ const triggerRules: Rules<TriggerOptions> = {
   marksMax: number,
 }
 
-function triggerOf(options: TriggerOptions): Trigger {
+function checkTrigger(options: TriggerOptions): Trigger {
   const given: unknown = options
   if (typeof given !== 'object' || given === null || !isReadable(given)) {
     throw wrongArgument(
@@ -160,7 +163,7 @@ function triggerOf(options: TriggerOptions): Trigger {
       'an object of name, column and handle',
     )
   }
-  const called = wordsOf(givenMember('defineTriggers: the name of a trigger', given, 'name'))
+  const called = describeName(givenMember('defineTriggers: the name of a trigger', given, 'name'))
   checkOptions(`trigger ${called}`, options, triggerRules)
   const { name, column } = options
   checkName('trigger', name)
@@ -190,7 +193,7 @@ function triggerOf(options: TriggerOptions): Trigger {
   return { ...options, since, attemptsMax, retryMs, retryMaxMs, timeoutMs, marksMax }
 }
 
-function wordsOf(name: unknown): string {
+function describeName(name: unknown): string {
   return typeof name === 'string' ? name : wordsFor(name)
 }
 

@@ -37,7 +37,7 @@ export function runTriggers(
   checkSignal(signal)
   const ports = { clock: systemClock, random: systemRandom }
   const cells = client.cells(service.datastore)
-  const worker = new Worker(service, { ...ports, cells, tables: tablesOf(client) }, options)
+  const worker = new Worker(service, { ...ports, cells, tables: openTables(client) }, options)
   const ended = worker.run()
   // A program that does not wait for `ended` gets the error from `stop`.
   ended.catch(() => undefined)
@@ -73,9 +73,9 @@ export function triggerAdmin(
   const { timeoutMs = adminTimeoutMs, signal } = options
   const call = { timeoutMs, ...(signal && { signal }) }
   const ports = { cells: (datastore: string) => client.cells(datastore), ...call }
-  return new TriggerAdmin({ ...ports, tables: tablesOf(client) }, service)
+  return new TriggerAdmin({ ...ports, tables: openTables(client) }, service)
 }
 
-function tablesOf(client: Client): Tables {
+function openTables(client: Client): Tables {
   return openCellTables(client.groups, { clock: systemClock, random: systemRandom })
 }

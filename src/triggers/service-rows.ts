@@ -75,7 +75,7 @@ export async function getWorker(
   worker: string,
 ): Promise<WorkerRow | undefined> {
   const row = await rows.get(workerTable, { service, worker })
-  return row && workerOf(row)
+  return row && toWorkerRow(row)
 }
 
 export async function scanWorkers(
@@ -84,7 +84,7 @@ export async function scanWorkers(
   limit: number,
 ): Promise<readonly WorkerRow[]> {
   const page = await rows.scan(workerTable, { service }, { limit })
-  return page.items.map(workerOf)
+  return page.items.map(toWorkerRow)
 }
 
 export function putWorker(
@@ -104,7 +104,7 @@ export async function getTrigger(
   { service, trigger }: TriggerName,
 ): Promise<TriggerRow | undefined> {
   const row = await rows.get(triggerTable, { service, trigger })
-  return row && triggerOf(row)
+  return row && toTriggerRow(row)
 }
 
 export async function scanTriggers(
@@ -113,7 +113,7 @@ export async function scanTriggers(
   limit: number,
 ): Promise<readonly TriggerRow[]> {
   const page = await rows.scan(triggerTable, { service }, { limit })
-  return page.items.map(triggerOf)
+  return page.items.map(toTriggerRow)
 }
 
 export function putTrigger(tx: GroupTransaction, service: string, row: TriggerRow): Promise<void> {
@@ -151,11 +151,11 @@ export async function scanMarks(
   return page.items.map(({ shard, marked }) => ({ shard, marked }))
 }
 
-function workerOf({ worker, beat, released }: Row<typeof workerTable>): WorkerRow {
+function toWorkerRow({ worker, beat, released }: Row<typeof workerTable>): WorkerRow {
   return { worker, beat, released }
 }
 
-function triggerOf(row: Row<typeof triggerTable>): TriggerRow {
+function toTriggerRow(row: Row<typeof triggerTable>): TriggerRow {
   const { trigger, datastore, column, since, reason, marked, forgiven, revision } = row
   // A trigger in a state that this version does not know stands still.
   const state = triggerStates.find((known) => known === row.state) ?? 'stopped'

@@ -4,7 +4,7 @@
  * no more gets a short call of its own, and joins the others after that. A long call that brought nothing is
  * followed by one current read, which a node that is cut off cannot answer.
  */
-import { errorOf } from '../base/problem.ts'
+import { toStoreError } from '../base/problem.ts'
 import type { Cells } from '../client/cells.ts'
 import type { LogPage } from '../client/options.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -124,7 +124,7 @@ export class Tail {
     const isNothing = outcomes.every(
       (outcome) => outcome.kind === 'problem' || outcome.value.items.length === 0,
     )
-    if (failed !== undefined && isNothing) throw errorOf(failed.problem)
+    if (failed !== undefined && isNothing) throw toStoreError(failed.problem)
     return outcomes.map((outcome) => (outcome.kind === 'ok' ? outcome.value : undefined))
   }
 

@@ -106,7 +106,7 @@ export class TriggerRun {
   }
 
   /** Calls of the same shards are of the same tail, so that they go to the same node. */
-  #tailOf({ claim }: ShardRun): Tail | undefined {
+  #pickTail({ claim }: ShardRun): Tail | undefined {
     return this.#tails[claim.shard % this.#tails.length]
   }
 
@@ -135,7 +135,7 @@ export class TriggerRun {
       mayRun: () => this.#mayRun(),
       report: (of, marked) => this.#report(of, marked),
       onNoneMarked: (of) => this.#compare(of),
-      onReady: (ready) => this.#tailOf(ready)?.add(ready),
+      onReady: (ready) => this.#pickTail(ready)?.add(ready),
       onDisplaced: (displaced) => {
         this.#lost.set(shard, generation)
         if (this.#runs.get(shard) === displaced) this.#drop(displaced)
@@ -157,7 +157,7 @@ export class TriggerRun {
   #drop(run: ShardRun): void {
     const { shard } = run.claim
     this.#runs.delete(shard)
-    this.#tailOf(run)?.delete(run)
+    this.#pickTail(run)?.delete(run)
     const before = this.#stopping.get(shard)
     const stop = async (): Promise<void> => {
       await before
@@ -179,7 +179,7 @@ export class TriggerRun {
     this.#wasHeld = false
     for (const run of this.#runs.values()) {
       run.go()
-      this.#tailOf(run)?.add(run)
+      this.#pickTail(run)?.add(run)
     }
     this.#pumpAll()
   }

@@ -20,7 +20,7 @@ import { randomUuid, type Random } from '../ports/random.ts'
 import type { Tables } from '../tables/tables.ts'
 import { timeoutRule } from '../txn/intents.ts'
 import { signalRule } from '../txn/signalled.ts'
-import { decodeHoldings, shardsOf } from './assignment.ts'
+import { decodeHoldings, listShards } from './assignment.ts'
 import { untilDone } from './attempt.ts'
 import { checkTriggerLimits, defaultTriggerLimits, type TriggerLimits } from './limits.ts'
 import type { Service } from './definition.ts'
@@ -109,7 +109,7 @@ export class Worker {
     this.#ports = ports
     this.#onEvent = onEvent
     this.#store = new ServiceStore(ports.tables, service.service, this.#limits.callMs)
-    this.#runs = service.triggers.map((trigger) => this.#runOf(trigger))
+    this.#runs = service.triggers.map((trigger) => this.#makeRun(trigger))
     this.#member = new Member({
       store: this.#store,
       clock: ports.clock,
@@ -179,7 +179,7 @@ export class Worker {
     )
   }
 
-  #runOf(trigger: Service['triggers'][number]): TriggerRun {
+  #makeRun(trigger: Service['triggers'][number]): TriggerRun {
     const { service, datastore } = this.#service
     const { cells, tables, clock, random } = this.#ports
     const name = { service, trigger: trigger.name }
@@ -207,7 +207,7 @@ export class Worker {
     assert(service.generation > this.#generation, 'TRIG-5: the assignments of a service went back')
     const { generation, assignment } = service
     this.#generation = generation
-    const shards = shardsOf(decodeHoldings(assignment), this.name)
+    const shards = listShards(decodeHoldings(assignment), this.name)
     for (const run of this.#runs) run.assign(shards)
     this.#onEvent({ kind: 'assigned', generation, shards: shards.size })
     void this.#release(generation)

@@ -110,6 +110,6 @@ export function isGroupOperation(operation: {
   return groupKinds.has(operation.kind)
 }
 
-export function groupOf(operation: GroupOperation): GroupId {
+export function readGroup(operation: GroupOperation): GroupId {
   return operation.kind === 'commit-group' ? operation.submission.group : operation.group
 }

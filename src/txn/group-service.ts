@@ -6,11 +6,11 @@ import { unreachable } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
 import { keyBytesMax, listedGroupsMax } from '../base/limits.ts'
-import { outcomeNow, outcomeOf, problem, type Problem } from '../base/problem.ts'
+import { outcomeNow, captureOutcome, problem, type Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Pace } from '../ports/pace.ts'
 import {
-  bytesOf,
+  sizeInBytes,
   type LocalReplica,
   type ReplicaReadLevel,
   type Row,
@@ -18,7 +18,7 @@ import {
 } from '../group/replica-port.ts'
 import { answerBytesMax } from './limits.ts'
 import {
-  groupOf,
+  readGroup,
   type CommitGroup,
   type GroupAnswer,
   type GroupOperation,
@@ -56,7 +56,7 @@ export class GroupService {
 
   /** Resolves with the answer; a failure is a problem in it. */
   async execute(operation: GroupOperation, timeoutMs: number, pace?: Pace): Promise<GroupAnswer> {
-    const answered = await outcomeOf(() => this.#execute(operation, timeoutMs, pace))
+    const answered = await captureOutcome(() => this.#execute(operation, timeoutMs, pace))
     return answered.kind === 'ok' ? answered.value : answered
   }
 
@@ -67,7 +67,7 @@ export class GroupService {
   answerNow(operation: GroupOperation): GroupAnswer | undefined {
     if (operation.kind !== 'read-group' || operation.range !== undefined) return undefined
     const { group, from, atLeast, keys } = operation
-    const at = pointOf(from)
+    const at = toReadPoint(from)
     if (at === undefined || keys.length > rowsNowMax) return undefined
     if (this.#isStopped || groupProblem(group) !== undefined) return undefined
     const found = outcomeNow(() => this.#ports.replica.rowsNow(group, at, atLeast, keys))
@@ -92,7 +92,7 @@ export class GroupService {
     if (this.#isStopped) throw new StoreError('closed', 'this node is stopping; ask another one')
     const refused = timeoutProblem(timeoutMs)
     if (refused !== undefined) return { kind: 'problem', problem: refused }
-    const groupRefused = groupProblem(groupOf(operation))
+    const groupRefused = groupProblem(readGroup(operation))
     if (groupRefused !== undefined) return { kind: 'problem', problem: groupRefused }
     switch (operation.kind) {
       case 'read-group':
@@ -150,7 +150,7 @@ export class GroupService {
     if (turn !== undefined) await turn
     if (range === undefined) return { kind: 'read-group', view, rows }
     const page = await this.#groups.scan(group, view, range)
-    pace?.take(page.rows.reduce((bytes, row) => bytes + bytesOf(row), 0))
+    pace?.take(page.rows.reduce((bytes, row) => bytes + sizeInBytes(row), 0))
     return { kind: 'read-group', view, rows, page }
   }
 
@@ -188,7 +188,7 @@ export class GroupService {
 }
 
 /** Where rows that are read at once are of; undefined: of no moment. */
-function pointOf(from: ReadFrom): ReplicaReadLevel | Timestamp | undefined {
+function toReadPoint(from: ReadFrom): ReplicaReadLevel | Timestamp | undefined {
   switch (from.kind) {
     case 'current':
       return 'current'
@@ -216,9 +216,9 @@ class FullRows {
   /** False: no room was left for all of them. */
   add(rows: readonly (Row | undefined)[]): boolean {
     for (const row of rows) {
-      if (row !== undefined) this.#bytes += bytesOf(row)
+      if (row !== undefined) this.#bytes += sizeInBytes(row)
       if (this.#bytes > answerBytesMax && this.rows.length > 0) return false
-      if (row !== undefined) this.#pace?.take(bytesOf(row))
+      if (row !== undefined) this.#pace?.take(sizeInBytes(row))
       this.rows.push(row)
     }
     return true

@@ -1,7 +1,7 @@
 /** The groups of the replica in this process, as transactions need them. */
 import type { GroupId, Position } from '../base/ids.ts'
 import {
-  bytesOf,
+  sizeInBytes,
   isAtEnd,
   type LocalReplica,
   type Outcome,
@@ -55,7 +55,7 @@ export class LocalGroups implements GroupPort {
 function cutPage(rows: readonly Row[], isWhole: boolean): RowPage {
   let bytes = 0
   for (const [index, row] of rows.entries()) {
-    bytes += bytesOf(row)
+    bytes += sizeInBytes(row)
     if (bytes > answerBytesMax && index > 0) return { rows: rows.slice(0, index), isWhole: false }
   }
   return { rows, isWhole }

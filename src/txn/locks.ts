@@ -69,7 +69,7 @@ export class AdvisoryLocks {
     waitMs: number,
     pace?: Pace,
   ): Promise<number | undefined> {
-    const key = keyOf(group, name)
+    const key = formatKey(group, name)
     const lock = this.#locks.get(key)
     if (lock !== undefined) return this.#wait(lock, holdMs, waitMs, pace)
     if (this.#locks.size >= locksMax) throw full('locks are held', 'locksMax', locksMax)
@@ -109,7 +109,7 @@ export class AdvisoryLocks {
 
   /** Gives the lock to the next in line. False: it had ended already. */
   release(group: GroupId, name: string, token: number): boolean {
-    const key = keyOf(group, name)
+    const key = formatKey(group, name)
     if (this.#locks.get(key)?.token !== token) return false
     this.#pass(key)
     return true
@@ -147,7 +147,7 @@ export class AdvisoryLocks {
   }
 }
 
-function keyOf(group: GroupId, name: string): string {
+function formatKey(group: GroupId, name: string): string {
   return `${group.length}/${group}${name}`
 }
 

@@ -19,18 +19,18 @@ export function* mergeWrites(
     for (let write = writes[next]; write !== undefined; write = writes[++next]) {
       order = compareBytes(row.key, write.key) * (reverse ? -1 : 1)
       if (order < 0) break
-      yield rowOf(write)
+      yield toStoredRow(write)
       if (order > 0) continue
       next += 1
       break
     }
     if (order !== 0) yield row
   }
-  for (const write of writes.slice(next)) yield rowOf(write)
+  for (const write of writes.slice(next)) yield toStoredRow(write)
 }
 
 /** The row that a mutation leaves, or undefined when it leaves none. */
-export function rowOf({ key, value, slots }: Mutation): StoredRow | undefined {
+export function toStoredRow({ key, value, slots }: Mutation): StoredRow | undefined {
   if (slots !== undefined) throw unknownNumber()
   return value === undefined ? undefined : { key, value }
 }

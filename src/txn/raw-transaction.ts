@@ -13,7 +13,7 @@ import type { TransactionLimits } from './limits.ts'
 import type { View } from '../group/group-port.ts'
 import { type KeyRange } from '../group/outcome.ts'
 import { isInRange, keyAfter } from './key-range.ts'
-import { mergeWrites, rowOf } from './merge-writes.ts'
+import { mergeWrites, toStoredRow } from './merge-writes.ts'
 import { ReadSet } from './read-set.ts'
 import type { PortReads, Reads, ScanPage, ScanRange, StoredRow } from './reads.ts'
 import type { Turn } from './turn.ts'
@@ -69,7 +69,7 @@ export class RawTransaction implements Reads {
     const others = keys.filter((_, index) => own[index] === undefined)
     const found = others.length === 0 ? [] : await this.#getOthers(others)
     const rest = found.values()
-    return own.map((write) => (write === undefined ? rest.next().value : rowOf(write)))
+    return own.map((write) => (write === undefined ? rest.next().value : toStoredRow(write)))
   }
 
   scan(range: ScanRange): Promise<ScanPage> {
@@ -180,7 +180,7 @@ export class RawTransaction implements Reads {
   }
 
   /** The submission to be committed; undefined, and the view unopened, when there is nothing to commit. */
-  async submission(intentOf: () => Intent, attempt: number): Promise<Submission | undefined> {
+  async submission(readIntent: () => Intent, attempt: number): Promise<Submission | undefined> {
     assert(this.turn.isOver, 'TXN-4: what is committed changes no more')
     if (this.#refused !== undefined) throw this.#refused
     if (this.#writes.count === 0 && !this.#takesPosition) return undefined
@@ -190,7 +190,7 @@ export class RawTransaction implements Reads {
     assert(!hasRead || view !== undefined, 'TXN-1: what was read was read at a view')
     return {
       group: this.group,
-      intent: intentOf(),
+      intent: readIntent(),
       attempt,
       readPosition: view?.position ?? 0,
       reads: this.#reads.keys(),

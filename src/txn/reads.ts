@@ -159,12 +159,12 @@ export class PortReads implements Reads {
   async #page(range: ScanRange): Promise<ScanPage> {
     const { gte, lt, reverse = false } = range
     const limit = Math.min(range.limit ?? pageRowsMax, pageRowsMax)
-    const { rows, isWhole } = await this.#pageOf({ gte, lt, reverse, limit })
+    const { rows, isWhole } = await this.#readPage({ gte, lt, reverse, limit })
     if (rows.length > limit || (!isWhole && rows.length === 0)) throw badAnswer()
     return { rows, isWhole: isWhole && rows.length < limit }
   }
 
-  async #pageOf(asked: RowRange): Promise<RowPage> {
+  async #readPage(asked: RowRange): Promise<RowPage> {
     const first = await this.#begin({ keys: [], range: asked })
     if (first === undefined) {
       return this.#port.scan(this.group, await this.view(), asked, this.#timeoutMs())

@@ -6,7 +6,7 @@
 import { unreachable } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
-import { errorOf, outcomeOf } from '../base/problem.ts'
+import { toStoreError, captureOutcome } from '../base/problem.ts'
 import type { Random } from '../ports/random.ts'
 import type { Intent, Outcome, Submission } from '../group/replica-port.ts'
 import {
@@ -203,7 +203,7 @@ class Running<Value> {
       const message = 'a replica answered for another transaction than it was given'
       throw new StoreError('corrupt', message, { group })
     }
-    const read = await outcomeOf(() => this.#run(run, position))
+    const read = await captureOutcome(() => this.#run(run, position))
     if (read.kind === 'problem') {
       const message = `the transaction was committed, but what it did could not be read: ${read.problem.message}`
       throw new StoreError('unknown-outcome', message, { group })
@@ -256,7 +256,7 @@ function refusal(
     case 'expired':
       return new StoreError('expired', isGiven ? givenTooOld : tooOld, { group })
     case 'overloaded':
-      return errorOf(noRoom(group, outcome))
+      return toStoreError(noRoom(group, outcome))
     case 'unknown': {
       const message =
         'no majority of the replicas answered in time; the transaction may yet take effect: look before you do it again'

@@ -80,7 +80,7 @@ export class Sessions implements IntentSource {
         session: session.id,
         sequences: some,
         expiresAt,
-        floor: floorOf(session),
+        floor: computeFloor(session),
       }),
       settle: (known) => this.#settle(session, sequences, known),
     }
@@ -88,7 +88,7 @@ export class Sessions implements IntentSource {
 
   /** Many are settled that no group may forget. */
   #isHeldUp(session: Session): boolean {
-    const settled = session.next - floorOf(session) - session.open.size
+    const settled = session.next - computeFloor(session) - session.open.size
     if (settled < sessionHeldUpMax) return false
     return this.#clock.monotonicMs() - session.beganMs >= sessionMsMin
   }
@@ -102,7 +102,7 @@ export class Sessions implements IntentSource {
   }
 }
 
-function floorOf(session: Session): number {
+function computeFloor(session: Session): number {
   const [lowest] = session.open
   return lowest ?? session.next
 }

@@ -27,20 +27,20 @@ export class WriteSet {
   add(mutation: Mutation, isRemoval: boolean = mutation.value === undefined): void {
     if (mutation.slots?.some(({ at }) => at === 'key') === true) {
       this.#unplaced.push(mutation)
-      this.#bytes += bytesOf(mutation)
+      this.#bytes += sizeInBytes(mutation)
       return
     }
     const text = latin1(mutation.key)
     const before = this.#byKey.get(text)
     // Its number would be drawn and lost, and numbers have no gaps.
     if (before?.slots !== undefined) throw unknownNumber()
-    if (before === undefined) this.#order.splice(this.#placeOf(text), 0, text)
+    if (before === undefined) this.#order.splice(this.#findPlace(text), 0, text)
     // A key that is written again goes to the end.
     else this.#byKey.delete(text)
     this.#byKey.set(text, mutation)
     if (isRemoval) this.#removals.add(text)
     else this.#removals.delete(text)
-    this.#bytes += bytesOf(mutation) - (before === undefined ? 0 : bytesOf(before))
+    this.#bytes += sizeInBytes(mutation) - (before === undefined ? 0 : sizeInBytes(before))
   }
 
   get(key: Uint8Array): Mutation | undefined {
@@ -49,7 +49,7 @@ export class WriteSet {
 
   /** Mutations of the range in key order. */
   inRange({ gte, lt }: KeyRange): readonly Mutation[] {
-    const keys = this.#order.slice(this.#placeOf(latin1(gte)), this.#placeOf(latin1(lt)))
+    const keys = this.#order.slice(this.#findPlace(latin1(gte)), this.#findPlace(latin1(lt)))
     return keys.flatMap((key) => this.#byKey.get(key) ?? [])
   }
 
@@ -86,7 +86,7 @@ export class WriteSet {
     return [...this.#byKey.values(), ...this.#unplaced]
   }
 
-  #placeOf(text: string): number {
+  #findPlace(text: string): number {
     let from = 0
     let to = this.#order.length
     while (from < to) {
@@ -105,7 +105,7 @@ export function unknownNumber(): StoreError {
   )
 }
 
-function bytesOf({ key, value }: Mutation): number {
+function sizeInBytes({ key, value }: Mutation): number {
   return key.length + (value?.length ?? 0)
 }
 

@@ -16,7 +16,7 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { pack, unpack, type Packable } from '../base/pack.ts'
-import { rememberedOf, rowOf } from '../base/remembered.ts'
+import { decodeRemembered, encodeRemembered } from '../base/remembered.ts'
 import type { LinkInfo } from '../ports/transport.ts'
 
 /** The protocol versions this build speaks. 4: the dialer proves itself first. 5: peers tell of their lists of nodes. */
@@ -74,7 +74,7 @@ export function encodeHandshake(message: HandshakeMessage): Uint8Array {
     case 'proof':
       return pack([messageFormat, 'proof', message.mac])
     case 'tell':
-      return pack([messageFormat, 'tell', fieldsOf(message.info), message.mac])
+      return pack([messageFormat, 'tell', encodeFields(message.info), message.mac])
     case 'welcome':
       return pack([messageFormat, 'welcome'])
     case 'refuse':
@@ -82,9 +82,9 @@ export function encodeHandshake(message: HandshakeMessage): Uint8Array {
   }
 }
 
-function fieldsOf(info: LinkInfo): Packable[] {
+function encodeFields(info: LinkInfo): Packable[] {
   const { storeId, incarnation, durableFlush, run, known, nodes } = info
-  return [storeId, incarnation, durableFlush, run, known?.map(rowOf), nodes]
+  return [storeId, incarnation, durableFlush, run, known?.map(encodeRemembered), nodes]
 }
 
 /** The message, or undefined for anything else. */
@@ -128,7 +128,7 @@ function decodeInfo(of: readonly unknown[]): LinkInfo | undefined {
   if (typeof storeId !== 'string' || !isCount(incarnation)) return undefined
   if (!isCount(durableFlush)) return undefined
   const ownRun = isCount(run) ? { run } : {}
-  const remembered = Array.isArray(known) ? rememberedOf(known) : undefined
+  const remembered = Array.isArray(known) ? decodeRemembered(known) : undefined
   const memory = remembered === undefined ? {} : { known: remembered }
   const told = { storeId, incarnation, durableFlush, ...ownRun, ...memory }
   if (nodes === null || nodes === undefined) return told
@@ -177,17 +177,22 @@ function isWrongWay(own: Hello, theirs: Hello): boolean {
 }
 
 /** What `prover` sends to `verifier`: bound to both hellos, so that it is of no use elsewhere. */
-export function proofOf(secret: string, prover: Hello, verifier: Hello): Uint8Array {
-  return macOf(secret, 'proof', prover, verifier, [])
+export function computeProof(secret: string, prover: Hello, verifier: Hello): Uint8Array {
+  return computeMac(secret, 'proof', prover, verifier, [])
 }
 
 /** The same over what it tells of itself: no other side's words pass for its own. */
-export function tellOf(secret: string, prover: Hello, verifier: Hello, info: LinkInfo): Uint8Array {
-  return macOf(secret, 'tell', prover, verifier, fieldsOf(info))
+export function computeTell(
+  secret: string,
+  prover: Hello,
+  verifier: Hello,
+  info: LinkInfo,
+): Uint8Array {
+  return computeMac(secret, 'tell', prover, verifier, encodeFields(info))
 }
 
 export function isProof(mac: Uint8Array, secret: string, prover: Hello, verifier: Hello): boolean {
-  return isSame(mac, proofOf(secret, prover, verifier))
+  return isSame(mac, computeProof(secret, prover, verifier))
 }
 
 export function isTold(
@@ -196,10 +201,10 @@ export function isTold(
   prover: Hello,
   verifier: Hello,
 ): boolean {
-  return isSame(mac, tellOf(secret, prover, verifier, info))
+  return isSame(mac, computeTell(secret, prover, verifier, info))
 }
 
-function macOf(
+function computeMac(
   secret: string,
   word: 'proof' | 'tell',
   prover: Hello,

@@ -5,7 +5,7 @@
 import { sha256, compareBytes } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
-import { errorOf, type Problem } from '../base/problem.ts'
+import { toStoreError, type Problem } from '../base/problem.ts'
 import type { Clock } from '../ports/clock.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
 import type { Worklist, ListedGroup } from '../group/replica-port.ts'
@@ -70,7 +70,7 @@ export class RemoteWorklist implements Worklist {
     const operation = { kind: 'list-worklist', ...asked } as const
     const answer = await this.#parts.ask(operation, answerMs, signal)
     if (answer.kind === 'list-worklist') return answer.groups
-    throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
+    throw toStoreError(answer.kind === 'problem' ? answer.problem : notAnAnswer)
   }
 
   /** Nodes look for themselves. */
@@ -134,7 +134,7 @@ export class RemoteWorklist implements Worklist {
     const operation = { kind: 'watch-worklist', ...own, ...known } as const
     const answer = await this.#parts.ask(operation, watchMs + answerMs)
     if (answer.kind === 'watch-worklist') return answer
-    throw errorOf(answer.kind === 'problem' ? answer.problem : notAnAnswer)
+    throw toStoreError(answer.kind === 'problem' ? answer.problem : notAnAnswer)
   }
 }
 

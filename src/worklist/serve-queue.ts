@@ -57,10 +57,10 @@ export class ServeQueue {
     if (this.served >= this.#slots) return undefined
     const [first, second] =
       this.#last === this.#well ? [this.#failing, this.#well] : [this.#well, this.#failing]
-    return this.#nextOf(first) ?? this.#nextOf(second)
+    return this.#takeNext(first) ?? this.#takeNext(second)
   }
 
-  #nextOf(lane: Lane): ServeTurn | undefined {
+  #takeNext(lane: Lane): ServeTurn | undefined {
     const group = lane.served < lane.slots ? lane.waiting.shift() : undefined
     if (group === undefined) return undefined
     this.#last = lane

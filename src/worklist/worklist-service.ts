@@ -7,7 +7,7 @@ import { assert, unreachable } from '../base/assert.ts'
 import { afterWorklist, worklistPrefix, isTopic } from '../group/worklist-key.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, NodeId, Timestamp } from '../base/ids.ts'
-import { outcomeOf } from '../base/problem.ts'
+import { captureOutcome } from '../base/problem.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Pace } from '../ports/pace.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
@@ -65,7 +65,7 @@ export class WorklistService {
     timeoutMs: number,
     pace?: Pace,
   ): Promise<WorklistAnswer> {
-    const answered = await outcomeOf(() => this.#execute(operation, timeoutMs, pace))
+    const answered = await captureOutcome(() => this.#execute(operation, timeoutMs, pace))
     return answered.kind === 'ok' ? answered.value : answered
   }
 
@@ -122,7 +122,7 @@ export class WorklistService {
   async #hasRows(topic: string, group: GroupId): Promise<boolean> {
     const { replica } = this.#ports
     const { position } = await replica.read(group, 'snapshot', readTimeoutMs)
-    const rows = await replica.scan(group, { limit: 1, ...rangeOf(topic) })
+    const rows = await replica.scan(group, { limit: 1, ...buildRange(topic) })
     if (rows.length === 0) replica.worklist.unlist(topic, group, position)
     return rows.length > 0
   }
@@ -133,7 +133,7 @@ export class WorklistService {
     pace: Pace | undefined,
   ): Promise<WorklistAnswer> {
     const { topic, member, mark, waitMs, isLeaving } = operation
-    const feed = this.#feedOf(topic)
+    const feed = this.#ensureFeed(topic)
     const since = this.#readMark(mark)
     if (isLeaving) feed.leave(member)
     else feed.see(member)
@@ -155,7 +155,7 @@ export class WorklistService {
     return Number.isSafeInteger(number) ? number : undefined
   }
 
-  #feedOf(topic: string): Feed {
+  #ensureFeed(topic: string): Feed {
     const known = this.#feeds.get(topic)
     if (known !== undefined) return known
     if (this.#feeds.size >= feedsMax) {
@@ -185,13 +185,13 @@ export class WorklistService {
     const sums: TopicSum[] = []
     for (const topic of topics) {
       if (!topic.startsWith(prefix)) continue
-      const sum = await this.#sumOf(topic, pace)
+      const sum = await this.#computeSum(topic, pace)
       if (sum.rows > 0) sums.push(sum)
     }
     return sums
   }
 
-  async #sumOf(topic: string, pace: Pace | undefined): Promise<TopicSum> {
+  async #computeSum(topic: string, pace: Pace | undefined): Promise<TopicSum> {
     const listed = await this.#list({ kind: 'list-worklist', topic, limit: countedGroupsMax }, pace)
     const sum = new RowCount()
     for (const { group } of listed) await this.#count(topic, group, sum, pace)
@@ -207,7 +207,7 @@ export class WorklistService {
     pace: Pace | undefined,
   ): Promise<void> {
     let range: { readonly gt?: Uint8Array; readonly gte?: Uint8Array; readonly lt: Uint8Array } =
-      rangeOf(topic)
+      buildRange(topic)
     while (sum.rows < countedRowsMax) {
       await spend(pace, pageWork)
       const asked = { limit: pageRows, bytesMax: pageBytesMax, ...range }
@@ -245,6 +245,6 @@ class RowCount {
   }
 }
 
-function rangeOf(topic: string): { readonly gte: Uint8Array; readonly lt: Uint8Array } {
+function buildRange(topic: string): { readonly gte: Uint8Array; readonly lt: Uint8Array } {
   return { gte: worklistPrefix(topic), lt: afterWorklist(topic) }
 }

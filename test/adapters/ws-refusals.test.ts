@@ -16,10 +16,10 @@ import type { LinkInfo } from '../../src/ports/transport.ts'
 import {
   decodeHandshake,
   encodeHandshake,
-  proofOf,
+  computeProof,
   protocolMax,
   protocolMin,
-  tellOf,
+  computeTell,
   type HandshakeMessage,
   type Hello,
 } from '../../src/wire/handshake.ts'
@@ -116,10 +116,10 @@ async function converse(
     if (message.kind === 'welcome') socket.close()
     if (message.kind === 'hello') {
       theirs = message.hello
-      socket.send(encodeHandshake({ kind: 'proof', mac: proofOf(key, hello, theirs) }))
+      socket.send(encodeHandshake({ kind: 'proof', mac: computeProof(key, hello, theirs) }))
     }
     if (message.kind !== 'tell' || theirs === undefined) return
-    const mac = tellOf(key, hello, theirs, tells)
+    const mac = computeTell(key, hello, theirs, tells)
     socket.send(encodeHandshake({ kind: 'tell', info: tells, mac }))
   })
   await new Promise((resolve) => socket.on('close', resolve))

@@ -19,10 +19,10 @@ import {
   encodeHandshake,
   handshakeBytesMax,
   nonceBytes,
-  proofOf,
+  computeProof,
   protocolMax,
   protocolMin,
-  tellOf,
+  computeTell,
   type HandshakeMessage,
   type Hello,
 } from '../../src/wire/handshake.ts'
@@ -122,9 +122,9 @@ async function converse(
     answers.push(message)
     if (message.kind === 'hello') {
       theirs = message.hello
-      say({ kind: 'proof', mac: proofOf(secret, own, theirs) })
+      say({ kind: 'proof', mac: computeProof(secret, own, theirs) })
     } else if (message.kind === 'tell' && theirs !== undefined) {
-      say({ kind: 'tell', info, mac: tellOf(secret, own, theirs, info) })
+      say({ kind: 'tell', info, mac: computeTell(secret, own, theirs, info) })
     } else if (message.kind === 'welcome') socket.close()
   })
   await new Promise((resolve) => socket.on('close', resolve))
@@ -169,9 +169,9 @@ test('HELLO-1: a proven side’s store info counts only under a proof of its own
     answers.push(message)
     if (message?.kind === 'hello') {
       theirs = message.hello
-      socket.send(encodeHandshake({ kind: 'proof', mac: proofOf(peerSecret, own, theirs) }))
+      socket.send(encodeHandshake({ kind: 'proof', mac: computeProof(peerSecret, own, theirs) }))
     } else if (message?.kind === 'tell' && theirs !== undefined) {
-      const mac = tellOf(peerSecret, own, theirs, { ...info, durableFlush: 1 })
+      const mac = computeTell(peerSecret, own, theirs, { ...info, durableFlush: 1 })
       socket.send(encodeHandshake({ kind: 'tell', info, mac }))
     }
   })
@@ -245,7 +245,7 @@ test('HELLO-2: a proof that is said again, on another connection or of another s
       const message = decodeHandshake(data)
       answers.push(message)
       if (message?.kind === 'hello') {
-        kept ??= proofOf(peerSecret, own, message.hello)
+        kept ??= computeProof(peerSecret, own, message.hello)
         socket.send(encodeHandshake({ kind: 'proof', mac: kept }))
       } else socket.close()
     })
@@ -322,9 +322,9 @@ test('HELLO-3: a proven client sends frames of any size, with its last handshake
     const message = decodeHandshake(data)
     if (message?.kind === 'hello') {
       theirs = message.hello
-      socket.send(encodeHandshake({ kind: 'proof', mac: proofOf(clientSecret, own, theirs) }))
+      socket.send(encodeHandshake({ kind: 'proof', mac: computeProof(clientSecret, own, theirs) }))
     } else if (message?.kind === 'tell' && theirs !== undefined) {
-      const mac = tellOf(clientSecret, own, theirs, {})
+      const mac = computeTell(clientSecret, own, theirs, {})
       socket.send(encodeHandshake({ kind: 'tell', info: {}, mac }))
       socket.send(Buffer.alloc(100_000))
     } else if (message?.kind === 'welcome') socket.send(Buffer.alloc(handshakeBytesMax * 200))

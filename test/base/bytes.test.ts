@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import * as fc from 'fast-check'
 import {
-  bufferOf,
+  asBuffer,
   compareBytes,
   compareCodePoints,
   compareText,
@@ -60,10 +60,10 @@ test('bytes: text compares by code point as its UTF-8 bytes do', () => {
 
 test('bytes: a buffer shares the memory it was made over', () => {
   const memory = Uint8Array.from([1, 2, 3, 4])
-  const view = bufferOf(memory.subarray(1, 3))
+  const view = asBuffer(memory.subarray(1, 3))
   view[0] = 9
   expect([...memory]).toEqual([1, 9, 3, 4])
-  expect(bufferOf(view)).toBe(view)
+  expect(asBuffer(view)).toBe(view)
 })
 
 test('bytes: a checksum in pieces is the checksum of the whole', () => {

@@ -1,6 +1,6 @@
 /** Work on many things, a bounded number of them at once. */
 import { expect, test } from 'vitest'
-import { chunksOf, mapConcurrently, Slots } from '../../src/base/concurrency.ts'
+import { splitIntoChunks, mapConcurrently, Slots } from '../../src/base/concurrency.ts'
 
 interface Step {
   readonly item: number
@@ -90,7 +90,7 @@ test('slots are taken first come, first served, and given back also by work that
 })
 
 test('a list is cut into lists of a size, the last of them shorter', () => {
-  expect(chunksOf([1, 2, 3, 4, 5], 2)).toEqual([[1, 2], [3, 4], [5]])
-  expect(chunksOf([1, 2], 2)).toEqual([[1, 2]])
-  expect(chunksOf([], 2)).toEqual([])
+  expect(splitIntoChunks([1, 2, 3, 4, 5], 2)).toEqual([[1, 2], [3, 4], [5]])
+  expect(splitIntoChunks([1, 2], 2)).toEqual([[1, 2]])
+  expect(splitIntoChunks([], 2)).toEqual([])
 })

@@ -1,6 +1,12 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isMicros, isoOf, microsOf, narrowed, timestampOf } from '../../src/base/datetime.ts'
+import {
+  isMicros,
+  formatIso,
+  parseMicros,
+  narrowed,
+  parseTimestamp,
+} from '../../src/base/datetime.ts'
 
 const range = {
   noInvalidDate: true,
@@ -12,10 +18,10 @@ test('dates and times of each year are what the machine takes them for, and come
   fc.assert(
     fc.property(fc.date(range), fc.integer({ min: 0, max: 999 }), (date, rest) => {
       const text = date.toISOString().replace('Z', `${String(rest).padStart(3, '0')}Z`)
-      const micros = microsOf(text)
+      const micros = parseMicros(text)
       expect(micros).toBe(narrowed(BigInt(date.getTime()) * 1000n + BigInt(rest)))
       expect(isMicros(micros)).toBe(true)
-      expect(isoOf(micros ?? 0)).toBe(text)
+      expect(formatIso(micros ?? 0)).toBe(text)
     }),
     { seed: 7, numRuns: 2000 },
   )
@@ -35,7 +41,7 @@ test.each([
   ['2025-12-31t19:00:00.5-05:00', 1_767_225_600_500_000],
   ['2026-01-01T00:00:00.1234567Z', 1_767_225_600_123_456],
 ])('%s is %s', (text, micros) => {
-  expect(microsOf(text)).toBe(micros)
+  expect(parseMicros(text)).toBe(micros)
 })
 
 test.each([
@@ -45,14 +51,14 @@ test.each([
   ...['2026-01-01T00:00.5Z', '0000-12-31', '0001-01-01T00:00:00+00:01'],
   ...['9999-12-31T23:59:59-00:01', ' 2026-01-01', '2026-01-01T00:00:00Z\n'],
 ])('%j is not a time', (text) => {
-  expect(microsOf(text)).toBeUndefined()
-  expect(timestampOf(text)).toBeUndefined()
+  expect(parseMicros(text)).toBeUndefined()
+  expect(parseTimestamp(text)).toBeUndefined()
 })
 
 test('a moment of a log is a number from 1970 on', () => {
-  expect(timestampOf('2026-01-01')).toBe(1_767_225_600_000_000)
-  expect(timestampOf('1969-12-31')).toBeUndefined()
-  expect(timestampOf('2300-01-01')).toBeUndefined()
+  expect(parseTimestamp('2026-01-01')).toBe(1_767_225_600_000_000)
+  expect(parseTimestamp('1969-12-31')).toBeUndefined()
+  expect(parseTimestamp('2300-01-01')).toBeUndefined()
 })
 
 test.each([
@@ -63,7 +69,7 @@ test.each([
   [1_767_225_600_000_001, '2026-01-01T00:00:00.000001Z'],
   [-62_135_596_800_000_000n, '0001-01-01T00:00:00.000000Z'],
 ])('%s is written as %s', (time, text) => {
-  expect(isoOf(time)).toBe(text)
+  expect(formatIso(time)).toBe(text)
 })
 
 test.each([2 ** 53, 0.5, Number.NaN, 5n, 253_402_300_800_000_000n, '5', null])(

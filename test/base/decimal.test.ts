@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isDecimal, losesDigits, losesDigitsAsFloat, wholeOf } from '../../src/base/decimal.ts'
+import { isDecimal, losesDigits, losesDigitsAsFloat, parseWhole } from '../../src/base/decimal.ts'
 
 test.each([
   ...['9007199254740993', '9007199254740993.0', '-9007199254740993', '9.007199254740993e15'],
@@ -81,7 +81,7 @@ test.each([
     (text) => [text, undefined] as const,
   ),
 ] as const)('the whole number that %j means is %s', (text, value) => {
-  expect(wholeOf(text)).toBe(value)
+  expect(parseWhole(text)).toBe(value)
 })
 
 test('isDecimal accepts decimal numbers and refuses all other texts', () => {

@@ -4,11 +4,11 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import type { Stamped } from '../../bench/build.ts'
 import type { CompareReport } from '../../bench/compare/compare.ts'
-import { pageOf } from '../../bench/compare/page.ts'
+import { renderPage } from '../../bench/compare/page.ts'
 import { findProgram, treeCpuSeconds, waitedCpuSeconds } from '../../bench/compare/servers.ts'
-import { spreadOf, summarize } from '../../bench/compare/summary.ts'
+import { computeSpread, summarize } from '../../bench/compare/summary.ts'
 import type { Run } from '../../bench/compare/system.ts'
-import { resultOf, runLoops, runMixed } from '../../bench/load.ts'
+import { summarizeLoad, runLoops, runMixed } from '../../bench/load.ts'
 import { StoreError } from '../../src/base/errors.ts'
 
 function run(
@@ -42,8 +42,8 @@ const runs = [
 ]
 
 test('a median has its spread beside it', () => {
-  expect(spreadOf([3, 1, 2])).toEqual({ median: 2, least: 1, greatest: 3 })
-  expect(spreadOf([4, 1])).toEqual({ median: 2.5, least: 1, greatest: 4 })
+  expect(computeSpread([3, 1, 2])).toEqual({ median: 2, least: 1, greatest: 3 })
+  expect(computeSpread([4, 1])).toEqual({ median: 2.5, least: 1, greatest: 4 })
 })
 
 test('ratios are of the same round, and the median of the rounds', () => {
@@ -92,7 +92,7 @@ test('the page holds the figures, what is missing, and nothing that ends its scr
     ...summarize(runs),
     runs,
   }
-  const page = (await pageOf(report)).replaceAll(/\s+/g, ' ')
+  const page = (await renderPage(report)).replaceAll(/\s+/g, ' ')
   expect(page).toContain('2.10 <small>2.00–3.00</small>')
   expect(page).toContain('apt-get install postgresql-15')
   expect(page).toContain('whose figures do not count')
@@ -118,7 +118,12 @@ test('loops wait for their answers, and a failed operation has no latency', asyn
   expect(result.operations + result.failures).toBe(count)
   expect(result.failures).toBe(Math.floor(count / 5))
   const latencies = Array.from({ length: 100 }, (_, i) => 100 - i)
-  expect(resultOf(latencies, 0, 1)).toMatchObject({ p50Ms: 51, p95Ms: 96, p99Ms: 100, maxMs: 100 })
+  expect(summarizeLoad(latencies, 0, 1)).toMatchObject({
+    p50Ms: 51,
+    p95Ms: 96,
+    p99Ms: 100,
+    maxMs: 100,
+  })
 })
 
 test('each kind of operation has its own results, and failures are counted by code', async () => {

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import { reasonOf } from '../../bench/common.ts'
+import { readReason } from '../../bench/common.ts'
 import { LoadProcess } from '../../bench/load-process.ts'
 import { withFolder } from '../cluster/harness.ts'
 import { benchPath } from './program.ts'
@@ -61,7 +61,7 @@ test('a load process that was killed counts as stopped', () =>
 
 test('a load process ends by itself when the bench stops it under load', { timeout: 20_000 }, () =>
   withClient(endless, async (client) => {
-    const over = client.run(load, { onWarm }).catch(reasonOf)
+    const over = client.run(load, { onWarm }).catch(readReason)
     await new Promise((resolve) => setTimeout(resolve, 100))
     const began = performance.now()
     await client.stop()

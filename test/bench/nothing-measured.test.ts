@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { nothingMeasured } from '../../bench/nothing-measured.ts'
-import { resultOf } from '../../bench/load.ts'
+import { summarizeLoad } from '../../bench/load.ts'
 import { runBench } from './program.ts'
 
 test('a measurement without a sample is named, though its percentiles look well', () => {
-  const nothing = resultOf([], 0, 1_000)
+  const nothing = summarizeLoad([], 0, 1_000)
   expect(nothing.p99Ms).toBe(0)
-  const some = resultOf([1, 2], 0, 1_000)
+  const some = summarizeLoad([1, 2], 0, 1_000)
   expect(nothingMeasured({ bench: 'x', failures: 0, works: [some, some] })).toEqual([])
   expect(nothingMeasured({ bench: 'x', works: [some, nothing] })).toEqual(['works[1].operations'])
   expect(nothingMeasured({ best: 0, steps: [{ perSecond: Number.NaN }] })).toEqual([

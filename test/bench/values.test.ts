@@ -5,7 +5,7 @@ import { deflateRawSync } from 'node:zlib'
 import { unpack } from 'msgpackr'
 import { expect, test } from 'vitest'
 import { WebSocketServer } from 'ws'
-import { reasonOf } from '../../bench/common.ts'
+import { readReason } from '../../bench/common.ts'
 import { LoadProcess } from '../../bench/load-process.ts'
 import { bytesValues, textValues } from '../../bench/values.ts'
 import { benchPath } from './program.ts'
@@ -61,7 +61,7 @@ test('the client of the ceiling puts another value each time', async () => {
   const stopping = new AbortController()
   const client = await LoadProcess.start(path, [`${port}`, '100'], stopping.signal)
   const load = { clients: 50, seconds: 1, warmUpSeconds: 60, operation: 'commits' } as const
-  const over = client.run(load, { onWarm: () => Promise.resolve() }).catch(reasonOf)
+  const over = client.run(load, { onWarm: () => Promise.resolve() }).catch(readReason)
   const values = valuesOf(await frame)
   expect(values).toHaveLength(50)
   expect(packedShare(values)).toBeGreaterThan(0.95)

@@ -8,7 +8,7 @@ import {
   getItems,
   mergeAnswers,
   missingItem,
-  outcomesOf,
+  readOutcomes,
   putItems,
   splitBatch,
   withRefused,
@@ -29,7 +29,7 @@ test('a batch is split by where its items go, in the order of their first items'
 
 test('a part holds no more bytes than it may, and an item that weighs more is alone', () => {
   const items = ['a3', 'a4', 'b9', 'a1', 'a20', 'a1']
-  const limit = { bytesOf: (item: string) => Number(item.slice(1)), bytesMax: 7 }
+  const limit = { sizeInBytes: (item: string) => Number(item.slice(1)), bytesMax: 7 }
   expect(splitBatch(items, (item) => item[0], limit)).toMatchObject([
     { to: 'a', places: [0, 1] },
     { to: 'b', places: [2] },
@@ -120,9 +120,9 @@ test('a cell that finds no room in the answer comes to too-large', () => {
 })
 
 test('an answer gives one outcome for each item, whatever it holds', () => {
-  expect(outcomesOf(putAnswer(1, 2, 3).answer, putItems, 2)).toEqual([1, 2].map(written))
-  expect(outcomesOf(putAnswer(1).answer, putItems, 2)).toEqual([written(1), missingItem])
-  expect(outcomesOf(down.answer, putItems, 2)).toEqual([down.answer, down.answer])
+  expect(readOutcomes(putAnswer(1, 2, 3).answer, putItems, 2)).toEqual([1, 2].map(written))
+  expect(readOutcomes(putAnswer(1).answer, putItems, 2)).toEqual([written(1), missingItem])
+  expect(readOutcomes(down.answer, putItems, 2)).toEqual([down.answer, down.answer])
 })
 
 test('an item that the client refused keeps its place among the answered ones', () => {

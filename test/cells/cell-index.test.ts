@@ -5,7 +5,7 @@ import {
   type IndexDefinition,
   type NumberedIndex,
 } from '../../src/cells/index-definition.ts'
-import { openCellTables, shardGroupOf } from '../../src/cells/cell-table.ts'
+import { openCellTables, findShardGroup } from '../../src/cells/cell-table.ts'
 import { buildCellIndex, compareCellIndex } from '../../src/cells/index-build.ts'
 import { applyIndex } from '../../src/cells/index-registry.ts'
 import type { Page } from '../../src/base/page.ts'
@@ -417,7 +417,7 @@ test('IDX-6: a build takes a position in every shard, in case one replica alone 
   await run(applyIndex(tables, definition(), clock))
   await write(1, 'BASE', 1, { driver: ann, at: '2026-01-01T00:00:00Z' })
   const positions = async (): Promise<readonly number[]> => {
-    const groups = parts.shards.map((shard) => shardGroupOf({ datastore, shard }))
+    const groups = parts.shards.map((shard) => findShardGroup({ datastore, shard }))
     const points = await run(Promise.all(groups.map((one) => replica.read(one, 'snapshot', 1_000))))
     return points.map(({ position }) => position)
   }

@@ -2,10 +2,10 @@
 import { expect, test } from 'vitest'
 import { CellStore } from '../../src/cells/cell-store.ts'
 import {
-  datastoreGroupOf,
+  findDatastoreGroup,
   openCellTables,
   scanIndexed,
-  shardGroupOf,
+  findShardGroup,
   shardKey,
 } from '../../src/cells/cell-table.ts'
 import { datastoreKey, putDefinitions, scanDefinitions } from '../../src/cells/definition-table.ts'
@@ -47,7 +47,7 @@ import { MemoryReplica } from './memory-replica.ts'
 
 const placement = placementOver([[nodeId('a')], [nodeId('b')]])
 const setOf = placement.setOf.bind(placement)
-const home = setOf(datastoreGroupOf(datastore))
+const home = setOf(findDatastoreGroup(datastore))
 const other = 1 - home
 
 function definition(field: string): IndexDefinition {
@@ -64,7 +64,7 @@ const shards = [...new Set(allRows.map(shardOf))]
 /** Rows whose shards a set holds. */
 function rowsOn(set: number, count: number): string[] {
   const on = allRows.filter(
-    (row) => setOf(shardGroupOf({ datastore, shard: shardOf(row) })) === set,
+    (row) => setOf(findShardGroup({ datastore, shard: shardOf(row) })) === set,
   )
   return on.slice(0, count)
 }
@@ -100,7 +100,7 @@ function bench(delayMs = 1) {
   const tables = openCellTables(groups, { clock, random: random.fork('tables') })
   const run = <Value>(work: Promise<Value>): Promise<Value> => settled(world, work)
   const storeOf = (row: string): CellStore =>
-    at(stores, setOf(shardGroupOf({ datastore, shard: shardOf(row) })))
+    at(stores, setOf(findShardGroup({ datastore, shard: shardOf(row) })))
   const intents = new Sessions(clock, random.fork('intents'))
   const parts = (index: NumberedIndex) => ({
     ...{ tables, port: groups, clock, definition: index, shards },

@@ -14,7 +14,7 @@ import type {
   StoredLogPage,
 } from '../../src/cells/operation.ts'
 import type { Intents } from '../../src/txn/intents.ts'
-import { errorOf, valueOf, type Outcome } from '../../src/base/problem.ts'
+import { toStoreError, unwrapOutcome, type Outcome } from '../../src/base/problem.ts'
 import { readUuid } from '../../src/base/uuid.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { createClock } from '../../sim/world/clock.ts'
@@ -99,7 +99,7 @@ export async function ask<Kind extends CellOperation['kind']>(
   options: { readonly timeoutMs?: number; readonly intents?: Intents } = {},
 ): Promise<Answer & { readonly kind: Kind }> {
   const { answer } = await service.execute(operation, { timeoutMs: 1_000, ...options })
-  if (answer.kind === 'problem') throw errorOf(answer.problem)
+  if (answer.kind === 'problem') throw toStoreError(answer.problem)
   assert(isOfKind(answer, operation.kind), 'kit: the answer is of the operation’s kind')
   return answer
 }
@@ -149,7 +149,7 @@ export async function log(
 export function first<Value>(outcomes: readonly Outcome<Value>[]): Value {
   const [outcome] = outcomes
   assert(outcome !== undefined, 'kit: there is an outcome')
-  return valueOf(outcome)
+  return unwrapOutcome(outcome)
 }
 
 export function bodyOf(cell: StoredCell | undefined): Json | undefined {

@@ -12,7 +12,7 @@ import {
   encodeTransaction,
   type Transaction,
 } from '../../src/group/transaction.ts'
-import { transactionOf } from '../../src/replica/submission-size.ts'
+import { toTransaction } from '../../src/replica/submission-size.ts'
 import { applyEntry } from '../../src/replication/apply.ts'
 import type { Entry } from '../../src/replication/entry.ts'
 import { orderRanges } from '../../src/replication/key-range.ts'
@@ -116,7 +116,7 @@ export class MemoryLog {
 }
 
 function throughBytes(submission: Submission): Transaction {
-  const transaction = decodeTransaction(encodeTransaction(transactionOf(submission)))
+  const transaction = decodeTransaction(encodeTransaction(toTransaction(submission)))
   if (transaction === undefined) throw new Error('a transaction does not decode')
   return transaction
 }

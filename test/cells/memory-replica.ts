@@ -22,11 +22,11 @@ import type {
 import { encodeTransaction } from '../../src/group/transaction.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
-import { recordedOf } from '../../src/replica/intent-outcome.ts'
+import { findRecorded } from '../../src/replica/intent-outcome.ts'
 import { Reads } from '../../src/replica/reads.ts'
 import type { Applied } from '../../src/replica/replica.ts'
 import { Requests } from '../../src/replica/requests.ts'
-import { excessOf, transactionOf } from '../../src/replica/submission-size.ts'
+import { findExcess, toTransaction } from '../../src/replica/submission-size.ts'
 import { applyEntry } from '../../src/replication/apply.ts'
 import { emptyState, encodeState, type GroupState } from '../../src/replication/state.ts'
 import { Overlay, type Commit, type OverlayRow } from '../../src/store/overlay.ts'
@@ -177,8 +177,8 @@ export class MemoryReplica implements LocalReplica {
       return { kind: 'unknown' }
     }
     if (mishap === 'overloaded' || mishap === 'expired') return { kind: mishap }
-    const bytes = encodeTransaction(transactionOf(submission))
-    const excess = excessOf(submission, bytes, this.#log.limits)
+    const bytes = encodeTransaction(toTransaction(submission))
+    const excess = findExcess(submission, bytes, this.#log.limits)
     if (excess !== undefined) throw excess
     await this.#pause(this.#delayMs)
     if (this.#isStopped) return { kind: 'unknown' }
@@ -194,7 +194,7 @@ export class MemoryReplica implements LocalReplica {
 
   async outcome(group: GroupId, intent: IntentName, timeoutMs: number): Promise<IntentOutcome> {
     await this.read(group, 'current', timeoutMs)
-    return recordedOf(this.#stateOf(group), intent)
+    return findRecorded(this.#stateOf(group), intent)
   }
 
   leaderElsewhere(): NodeId | undefined {

@@ -6,7 +6,7 @@ import type { CellService, GetLog, StoredLogPage } from '../../src/cells/operati
 import { Slices } from '../../src/ports/slices.ts'
 import { RoutedCells } from '../../src/cells/routed-cells.ts'
 import { shardOf } from '../../src/cells/shard.ts'
-import { problem, valueOf, type Outcome } from '../../src/base/problem.ts'
+import { problem, unwrapOutcome, type Outcome } from '../../src/base/problem.ts'
 import { pause } from '../../src/time/moments.ts'
 import { any, ask, createBench, current, datastore, packed, rowKey, settled } from './kit.ts'
 import { MemoryReplica } from './memory-replica.ts'
@@ -177,7 +177,7 @@ test('CELL-6: the answers of several sets fit one answer together, and the log s
   const given = { kind: 'log', datastore, read: current, limit: 10, waitMs: 0 } as const
   while (seen.length < rows.length) {
     const { items } = await settled(world, ask(cells, { ...given, items: places }))
-    const pages = items.map(valueOf)
+    const pages = items.map(unwrapOutcome)
     const found = pages.flatMap((page) => page.cells)
     expect(found.length).toBeGreaterThan(0)
     expect(found.length).toBeLessThanOrEqual(3)

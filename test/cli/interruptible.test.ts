@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import { purgeShards, type ShardPurged } from '../../src/cli/cells-purge.ts'
 import { CliError } from '../../src/cli/exit.ts'
-import { progressWords } from '../../src/cli/index-upkeep.ts'
+import { progressWords } from '../../src/cli/index-maintenance.ts'
 import { interruptible } from '../../src/cli/interruptible.ts'
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const

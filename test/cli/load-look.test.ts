@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Json } from '../../src/cells/body.ts'
 import { unfoundSources } from '../../src/cli/load-look.ts'
-import { fieldAt, fieldSource, membersOf } from '../../src/cli/row-sources.ts'
+import { fieldAt, fieldSource, readMembers } from '../../src/cli/row-sources.ts'
 import { present } from '../../src/base/assert.ts'
 
 let folder = ''
@@ -45,7 +45,7 @@ test.each([
   ['__proto__.c', '__proto__', 5],
   ['a..b', 'a..b', 6],
 ])('%s is found in field %s', (text, field, value) => {
-  const members = present(membersOf(fields), 'test: an object')
+  const members = present(readMembers(fields), 'test: an object')
   const source = present(fieldSource(text), 'test: a place')
   expect(fieldAt(members, source)).toEqual({ field, value })
 })
@@ -56,7 +56,7 @@ test.each([
   ...['geo.__proto__', 'list.push'],
 ])('%j is in no field', (text) => {
   const source = fieldSource(text)
-  const members = present(membersOf(fields), 'test: an object')
+  const members = present(readMembers(fields), 'test: an object')
   expect(source === undefined ? undefined : fieldAt(members, source)).toBeUndefined()
 })
 

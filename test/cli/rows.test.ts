@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { parseSchema } from '../../schema/ddl-parse.ts'
 import { findTable } from '../../schema/model.ts'
 import { present } from '../../src/base/assert.ts'
-import { queryOf, rootOf } from '../../src/cli/rows.ts'
+import { parseQuery, buildRoot } from '../../src/cli/rows.ts'
 
 const result = parseSchema(`CREATE SCHEMA Work;
   CREATE TABLE Task {
@@ -15,16 +15,16 @@ const task = present(
 )
 
 test('a query selects null as null, also inside a message', () => {
-  expect(queryOf(task, { id: '7', due: null, 'place.city': null })).toStrictEqual({
+  expect(parseQuery(task, { id: '7', due: null, 'place.city': null })).toStrictEqual({
     ...{ id: 7n, due: null, 'place.city': null },
   })
 })
 
 test('bounds have the form of their property; a null among them is left for the call to refuse', () => {
-  expect(queryOf(task, { due: { gte: '2026-01-31T08:30:00Z', lt: null } })).toStrictEqual({
+  expect(parseQuery(task, { due: { gte: '2026-01-31T08:30:00Z', lt: null } })).toStrictEqual({
     due: { gte: 1_769_848_200_000_000, lt: null },
   })
-  expect(queryOf(task, { unknown: null, id: 5 })).toStrictEqual({ unknown: null, id: 5n })
+  expect(parseQuery(task, { unknown: null, id: 5 })).toStrictEqual({ unknown: null, id: 5n })
 })
 
 const shop = parseSchema(`CREATE SCHEMA Shop;
@@ -46,13 +46,13 @@ test.each([
       tables.find((one) => one.name === name),
       'test: the schema is right',
     )
-    expect(() => rootOf(tables, table, key)).toThrow(`--key names the group of a ${words}`)
+    expect(() => buildRoot(tables, table, key)).toThrow(`--key names the group of a ${words}`)
   },
 )
 
 test('a --key with all columns of the group names it, and has others besides', () => {
   const table = present(tables[1], 'test: the schema is right')
-  expect(rootOf(tables, table, { land: 'no', buyer: 7n, line: 1 })).toEqual({
+  expect(buildRoot(tables, table, { land: 'no', buyer: 7n, line: 1 })).toEqual({
     ...{ table: 'Order', key: { country: 'no', customer: 7n } },
   })
 })

@@ -1,25 +1,25 @@
 /** Commands refuse flags and arguments that they do not understand, before they send a request. */
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
-import { countOf, numberOf } from '../../src/cli/client.ts'
+import { parseCount, parseNumber } from '../../src/cli/client.ts'
 import { strict } from '../../src/cli/strict.ts'
 import { runProgram } from '../cluster/harness.ts'
 
 test.each(['0x10', '1e3', ' 7', '7 ', '+7', '', '-1', 'NaN', 'Infinity', '1_000', '7n', '٧'])(
   '%j is no number',
   (text) => {
-    expect(() => countOf('--limit', text, 0, 10_000)).toThrow('--limit wants a')
-    expect(() => numberOf('--timeout', text, 0, 10_000)).toThrow('--timeout wants a number')
+    expect(() => parseCount('--limit', text, 0, 10_000)).toThrow('--limit wants a')
+    expect(() => parseNumber('--timeout', text, 0, 10_000)).toThrow('--timeout wants a number')
   },
 )
 
 test('a count is digits, and a number may have a fraction', () => {
-  expect(countOf('--limit', '7', 0, 10)).toBe(7)
-  expect(countOf('--limit', '007', 0, 10)).toBe(7)
-  expect(() => countOf('--limit', '7.0', 0, 10)).toThrow('--limit wants a whole number')
-  expect(() => countOf('--limit', '7.', 0, 10)).toThrow('--limit wants a number')
-  expect(numberOf('--timeout', '0.5', 0, 10)).toBe(0.5)
-  expect(() => countOf('--limit', '11', 0, 10)).toThrow('from 0 to 10')
+  expect(parseCount('--limit', '7', 0, 10)).toBe(7)
+  expect(parseCount('--limit', '007', 0, 10)).toBe(7)
+  expect(() => parseCount('--limit', '7.0', 0, 10)).toThrow('--limit wants a whole number')
+  expect(() => parseCount('--limit', '7.', 0, 10)).toThrow('--limit wants a number')
+  expect(parseNumber('--timeout', '0.5', 0, 10)).toBe(0.5)
+  expect(() => parseCount('--limit', '11', 0, 10)).toThrow('from 0 to 10')
 })
 
 /** As commands gather what is given several times. */

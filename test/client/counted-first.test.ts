@@ -1,6 +1,6 @@
 /** Lists that have a bound are counted before one of their items is looked at. */
 import { expect, test } from 'vitest'
-import { elementsOf } from '../../src/base/readable.ts'
+import { readElements } from '../../src/base/readable.ts'
 import { settled } from '../cells/kit.ts'
 import { createCluster } from './cluster.ts'
 
@@ -91,7 +91,7 @@ test('the elements of a list are read once, and its holes are undefined', () => 
       return Reflect.get(target, name)
     },
   })
-  expect(elementsOf(list)).toEqual(['a', undefined])
+  expect(readElements(list)).toEqual(['a', undefined])
   expect(read).toEqual(['length', '0', '1'])
-  expect(elementsOf(list, 1)).toBeUndefined()
+  expect(readElements(list, 1)).toBeUndefined()
 })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'
 import { problem } from '../../src/base/problem.ts'
-import { overloadOf } from '../../src/client/call.ts'
+import { findOverload } from '../../src/client/call.ts'
 import { defaultClientLimits } from '../../src/client/client-limits.ts'
 import { RetryBudget } from '../../src/client/retry-budget.ts'
 import { CallQueue } from '../../src/client/call-queue.ts'
@@ -379,7 +379,7 @@ test('LOAD-9: a burst from one program is served whole and in time', async () =>
   // Nodes had no room for all of them at once, and have said so.
   const isRefusal = ({ frame }: (typeof cluster.frames)[number]): boolean =>
     frame.kind === 'responses' &&
-    frame.responses.some(({ answer }) => overloadOf(answer) !== undefined)
+    frame.responses.some(({ answer }) => findOverload(answer) !== undefined)
   expect(cluster.frames.some(isRefusal)).toBe(true)
 })
 

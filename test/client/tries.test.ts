@@ -6,7 +6,7 @@ import type { Answer, Answered, CellService } from '../../src/cells/operation.ts
 import { shardOf } from '../../src/cells/shard.ts'
 import { mayBeRetried } from '../../src/client/call.ts'
 import type { Client } from '../../src/client/client.ts'
-import { endingOf } from '../../src/client/ending.ts'
+import { classifyEnding } from '../../src/client/ending.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { runTransaction } from '../../src/txn/run.ts'
 import { Sessions } from '../../src/txn/session.ts'
@@ -42,10 +42,10 @@ test('an index that is being built is refused at once, and counts against no nod
     ...{ code: 'unavailable', detail: { index: 'building' } },
   })
   expect(cluster.frames.filter(({ frame }) => frame.kind === 'requests')).toHaveLength(1)
-  expect(endingOf({ kind: 'answered', answered }, 1_000)).toBe('answered')
+  expect(classifyEnding({ kind: 'answered', answered }, 1_000)).toBe('answered')
   const silent = problem('unavailable', 'no majority answered')
   const useless: Answered = { answer: { kind: 'problem', problem: silent }, positions: [] }
-  expect(endingOf({ kind: 'answered', answered: useless }, 1_000)).toBe('failed')
+  expect(classifyEnding({ kind: 'answered', answered: useless }, 1_000)).toBe('failed')
 })
 
 test('CELL-4: a node whose clock is ahead has not the last word of a put whose answer was lost', async () => {

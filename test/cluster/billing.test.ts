@@ -6,7 +6,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { valueOf } from '../../src/base/problem.ts'
+import { unwrapOutcome } from '../../src/base/problem.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import { connect } from '../../src/client/connect.ts'
 import { triggerAdmin } from '../../src/triggers/run.ts'
@@ -95,7 +95,7 @@ test('billing: no trip is unbilled and none is billed twice, though workers and 
       })
       expect(statuses[0]?.body).toEqual({ is_completed: true, result: 'SUCCESS' })
       const items = rows.map((rowKey) => ({ rowKey, column: 'BASE', refKey: 0 }))
-      const bases = (await cells.getMany(items)).flatMap((one) => valueOf(one) ?? [])
+      const bases = (await cells.getMany(items)).flatMap((one) => unwrapOutcome(one) ?? [])
       await eventually('the offset of each shard is behind its last trip', async () => {
         const shards = await triggerAdmin(client, 'billing').shards('bill-rider')
         const afters = new Map(shards.map(({ shard, after }) => [shard, after]))

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { StoreError } from '../../src/base/errors.ts'
-import { errorOf } from '../../src/base/problem.ts'
+import { toStoreError } from '../../src/base/problem.ts'
 import { connect } from '../../src/client/connect.ts'
 import { allShards } from '../../src/cells/shard.ts'
 
@@ -113,7 +113,7 @@ async function readPages(
   return pages.flatMap((outcome, i) => {
     const { shard = -1 } = places[i] ?? {}
     if (outcome.kind === 'problem') {
-      const error = errorOf(outcome.problem)
+      const error = toStoreError(outcome.problem)
       if (error.retry === 'never' || performance.now() > untilMs) throw error
       return places.slice(i, i + 1)
     }

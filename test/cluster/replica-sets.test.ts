@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { nodeId } from '../../src/base/ids.ts'
-import { datastoreGroupOf } from '../../src/cells/cell-table.ts'
+import { findDatastoreGroup } from '../../src/cells/cell-table.ts'
 import { shardGroup, shardOf } from '../../src/cells/shard.ts'
 import { connect } from '../../src/client/connect.ts'
 import { queue, rootKey, type RejectedPut } from '../../src/index.ts'
-import { bucketOf, placementOver } from '../../src/placement/placement.ts'
+import { hashToBucket, placementOver } from '../../src/placement/placement.ts'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => cluster?.close())
 
 function setOfRow(rowKey: string): number {
-  return bucketOf(shardGroup('trips', shardOf(rowKey))) % 2
+  return hashToBucket(shardGroup('trips', shardOf(rowKey))) % 2
 }
 
 /** Shards of the rows so far: tests count what is in a shard, and no two rows share one. */
@@ -254,7 +254,7 @@ test('BUF-1, BUF-2, BUF-3: while a set has no majority its cells are buffered, t
 test('IDX-8: while the set with the definitions of indexes has no majority, the other one puts, reads and keeps them', async () => {
   const placement = placementOver([east, west].map((set) => set.map(nodeId)))
   const names = Array.from({ length: 20 }, (_, k) => `indexed${k}`)
-  const datastore = names.find((name) => placement.setOf(datastoreGroupOf(name)) === 1) ?? ''
+  const datastore = names.find((name) => placement.setOf(findDatastoreGroup(name)) === 1) ?? ''
   const rowKeys = Array.from({ length: 50 }, () => randomUUID())
   const [before = '', during = ''] = rowKeys.filter(
     (row) => placement.setOf(shardGroup(datastore, shardOf(row))) === 0,

@@ -13,7 +13,7 @@ import {
   decodeHandshake,
   encodeHandshake,
   nonceBytes,
-  proofOf,
+  computeProof,
   protocolMax,
   protocolMin,
   type Hello,
@@ -75,7 +75,7 @@ async function sayItIsA(node: TestNode, secret: string): Promise<readonly string
     const message = decodeHandshake(data)
     heard.push(message?.kind === 'refuse' ? message.reason : (message?.kind ?? 'a frame'))
     if (message?.kind !== 'hello') return
-    const mac = proofOf(secret, own, message.hello)
+    const mac = computeProof(secret, own, message.hello)
     socket.send(encodeHandshake({ kind: 'proof', mac }))
   })
   await new Promise((resolve) => socket.on('close', resolve))

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import { parse } from 'csv-parse/sync'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { rowKeyOf } from '../../src/cli/uuid-v5.ts'
+import { makeRowKey } from '../../src/cli/uuid-v5.ts'
 import { runProgram, startCluster, type TestCluster } from './harness.ts'
 import { contentsAt } from './ledger.ts'
 
@@ -95,7 +95,7 @@ test.runIf(isPresent)(
     const dataset = 'nyc_yellow_2018-10_2019-09'
     const expected = new Map(
       // The header is line 1.
-      records.map((record, i) => [rowKeyOf(dataset, { kind: 'line', line: i + 2 }), record]),
+      records.map((record, i) => [makeRowKey(dataset, { kind: 'line', line: i + 2 }), record]),
     )
     const shards = await expectEverywhere('taxi', expected)
     const again = await load(file, 'taxi')
@@ -115,7 +115,7 @@ test.runIf(isPresent)(
     const dataset = 'uber_pickups_2014-08-01'
     const expected = new Map(
       lines.map((line, i): [string, unknown] => {
-        return [rowKeyOf(dataset, { kind: 'line', line: i + 1 }), JSON.parse(line)]
+        return [makeRowKey(dataset, { kind: 'line', line: i + 1 }), JSON.parse(line)]
       }),
     )
     expect(expected.size).toBe(21_585)

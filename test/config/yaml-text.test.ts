@@ -1,9 +1,9 @@
 /** Text of YAML that is nested without end. */
 import { expect, test } from 'vitest'
-import { yamlOf } from '../../src/config/yaml-text.ts'
+import { readYaml } from '../../src/config/yaml-text.ts'
 
 function said(text: string): readonly string[] {
-  const read = yamlOf(text)
+  const read = readYaml(text)
   return read.ok ? [] : read.mistakes.map((one) => one.text)
 }
 

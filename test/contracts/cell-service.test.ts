@@ -1,5 +1,5 @@
 /** The contract of cells: a node's own store, routed between replica sets, and over the wire. */
-import { cellServiceOf } from '../../src/client/client.ts'
+import { getCellService } from '../../src/client/client.ts'
 import { disks, levelDisk } from '../store/stores.ts'
 import { cellServiceContract } from './cell-service.ts'
 import type { CellPlace } from './cell-story.ts'
@@ -20,7 +20,7 @@ function nodePlace(footing: Footing): CellPlace {
 async function clientPlace(footing: Footing): Promise<CellPlace> {
   const client = await firstOf(footing).connect()
   const other = await lastOf(footing).connect()
-  const cells = { service: cellServiceOf(client), other: cellServiceOf(other) }
+  const cells = { service: getCellService(client), other: getCellService(other) }
   return { footing, ...cells, close: () => client.close() }
 }
 

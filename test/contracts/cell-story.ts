@@ -1,5 +1,5 @@
 /** Cells as their suite uses them: a service, another way to the same cells, and a datastore of its own. */
-import { errorOf, type Outcome } from '../../src/base/problem.ts'
+import { toStoreError, type Outcome } from '../../src/base/problem.ts'
 import { unpackBody, type Json } from '../../src/cells/body.ts'
 import type { CellName, StoredCell, Written } from '../../src/cells/cell.ts'
 import type {
@@ -97,7 +97,7 @@ export class CellStory {
     const items = [{ ...name, body: packed(body) }]
     const operation = { kind: 'put', datastore, items } as const
     const { answer } = await service.execute(operation, { timeoutMs, ...options })
-    if (answer.kind === 'problem') throw errorOf(answer.problem)
+    if (answer.kind === 'problem') throw toStoreError(answer.problem)
     if (answer.kind !== 'put') throw new Error(answer.kind)
     return first(answer.items)
   }

@@ -8,10 +8,10 @@ import {
   decodeHandshake,
   encodeHandshake,
   nonceBytes,
-  proofOf,
+  computeProof,
   protocolMax,
   protocolMin,
-  tellOf,
+  computeTell,
   type HandshakeMessage,
   type Hello,
 } from '../../src/wire/handshake.ts'
@@ -54,10 +54,10 @@ export class RawLink {
     const answerTo = (message: HandshakeMessage | undefined): HandshakeMessage | undefined => {
       if (message?.kind === 'hello') {
         theirs = message.hello
-        return { kind: 'proof', mac: proofOf(secret, own, theirs) }
+        return { kind: 'proof', mac: computeProof(secret, own, theirs) }
       }
       if (message?.kind !== 'tell' || theirs === undefined) return undefined
-      return { kind: 'tell', info: as.info, mac: tellOf(secret, own, theirs, as.info) }
+      return { kind: 'tell', info: as.info, mac: computeTell(secret, own, theirs, as.info) }
     }
     await new Promise<void>((resolve, reject) => {
       socket.on('error', reject)

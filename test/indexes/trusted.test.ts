@@ -1,7 +1,7 @@
 /** A program trusts what it read of a registry for a while, and then looks again. */
 import { expect, test } from 'vitest'
 import { Trusted } from '../../src/indexes/trusted.ts'
-import { momentOf } from '../../src/time/moments.ts'
+import { readMoment } from '../../src/time/moments.ts'
 import { TestClock } from '../txn/test-ports.ts'
 
 function bench(): {
@@ -61,7 +61,7 @@ test('callers at the same time share one look, and a failed one is no answer', a
 
 test('a value that was read before counts from the beginning of that read', () => {
   const clock = new TestClock()
-  const askedAt = momentOf(clock)
+  const askedAt = readMoment(clock)
   clock.nowMs += 400
   const parts = { clock, trustMs: 1_000, look: () => Promise.resolve('new') }
   const trusted = new Trusted(parts, { value: 'old', askedAt })

@@ -18,7 +18,7 @@ import {
   type StoreAccess,
 } from '../../src/node/data-folder.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
-import { markerOf } from '../../src/store/batch-marker.ts'
+import { encodeMarker } from '../../src/store/batch-marker.ts'
 import { DataStore } from '../../src/store/data-store.ts'
 
 let folder = ''
@@ -151,7 +151,7 @@ test('damaged derived data is put aside and begun again, whether LevelDB or its 
   const first = await openDataFolder(folder, access)
   expect(first.wasDataReset).toBe(true)
   // A batch that names its number 3 with 1 and 2 missing: LevelDB lost them without a word.
-  await first.data.write([markerOf(3), { key, value }])
+  await first.data.write([encodeMarker(3), { key, value }])
   await first.close()
   const second = await openDataFolder(folder, access)
   expect(second.wasDataReset).toBe(true)

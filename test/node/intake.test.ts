@@ -6,7 +6,7 @@ import { pack } from '../../src/base/pack.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'
 import { frameBytesMax } from '../../src/base/limits.ts'
 import { Intake } from '../../src/node/intake.ts'
-import { costOf } from '../../src/node/request-cost.ts'
+import { computeCost } from '../../src/node/request-cost.ts'
 import { Answers, clientAnswerBytesMax } from '../../src/node/answers.ts'
 import { Slices } from '../../src/ports/slices.ts'
 import { defaultSliceLimits, type SliceLimits } from '../../src/ports/turn-budget.ts'
@@ -162,8 +162,8 @@ test('a large frame that is cut, has too many parts or requests without a name e
 })
 
 test('COST-6: every request has a cost, which grows with its size', () => {
-  const few = costOf(poll(1, 4).operation)
-  const many = costOf(poll(1, 4_000).operation)
+  const few = computeCost(poll(1, 4).operation)
+  const many = computeCost(poll(1, 4_000).operation)
   expect(few.begin).toBeGreaterThan(0)
   expect(many.begin).toBeGreaterThan(20 * few.begin)
   expect(many.bytes).toBeGreaterThan(900_000)
@@ -174,7 +174,7 @@ test('COST-6: every request has a cost, which grows with its size', () => {
     name: 'a',
     token: 1,
   }
-  expect(costOf(status).begin).toBeGreaterThan(costOf(unlock).begin)
+  expect(computeCost(status).begin).toBeGreaterThan(computeCost(unlock).begin)
 })
 
 /** A link that takes nothing until the test opens it. */

@@ -38,34 +38,36 @@ function hello(
 
 test('LOG-11: a forgetful node admits no peer before a majority has told it, then refuses old stores', () => {
   const { memory, admission } = forgetful()
-  expect(admission.problemOf(n2, hello(second, [own, third]))).toMatch(/^forgetful/)
-  expect(admission.problemOf(n2, hello(second, [own, third])), 'the same again').toMatch(
+  expect(admission.findProblem(n2, hello(second, [own, third]))).toMatch(/^forgetful/)
+  expect(admission.findProblem(n2, hello(second, [own, third])), 'the same again').toMatch(
     /^forgetful/,
   )
   // An old folder, and one that has forgotten, too, tell nothing.
   const old = { ...third, durableFlush: 3, incarnation: 3, run: 8 }
-  expect(admission.problemOf(n3, hello(old, [own]))).toMatch(/^forgetful/)
-  expect(admission.problemOf(n3, hello(third))).toMatch(/^forgetful/)
+  expect(admission.findProblem(n3, hello(old, [own]))).toMatch(/^forgetful/)
+  expect(admission.findProblem(n3, hello(third))).toMatch(/^forgetful/)
   expect(memory.isWhole).toBe(false)
-  expect(admission.problemOf(n3, hello(third, [own, second]))).toBe(undefined)
+  expect(admission.findProblem(n3, hello(third, [own, second]))).toBe(undefined)
   expect([memory.isWhole, memory.of(n2), memory.of(n3)]).toEqual([true, second, third])
-  expect(admission.problemOf(n3, hello(old, [own]))).toMatch(/^stale-disk/)
+  expect(admission.findProblem(n3, hello(old, [own]))).toMatch(/^stale-disk/)
 })
 
 test('LOG-11: an emptied store vouches for nothing; one that has not yet met the node does', () => {
   const { memory, admission } = forgetful()
-  admission.problemOf(n2, hello(second, [own, third]))
-  expect(admission.problemOf(n3, hello({ ...third, storeId: 'new' }, []))).toMatch(/^forgetful/)
+  admission.findProblem(n2, hello(second, [own, third]))
+  expect(admission.findProblem(n3, hello({ ...third, storeId: 'new' }, []))).toMatch(/^forgetful/)
   expect(memory.isWhole).toBe(false)
-  expect(admission.problemOf(n3, hello(third, [second]))).toBe(undefined)
+  expect(admission.findProblem(n3, hello(third, [second]))).toBe(undefined)
 })
 
 test('LOG-10: a hello that is late is of the same run; another run that is not further is an old folder', () => {
   const { admission } = forgetful([third])
   const late = { ...third, durableFlush: 4 }
-  expect(admission.problemOf(n3, hello(late))).toBe(undefined)
-  expect(admission.problemOf(n3, hello({ ...late, run: 9 }))).toMatch(/^stale-disk.* flush 7 /)
-  expect(admission.problemOf(n3, hello({ ...third, run: 9 }))).toMatch(/begins incarnation 4 again/)
-  expect(admission.problemOf(n3, hello({ ...third, incarnation: 5, run: 9 }))).toBe(undefined)
-  expect(admission.problemOf(n3, hello({ ...third, storeId: 'new' }))).toMatch(/^unknown-store/)
+  expect(admission.findProblem(n3, hello(late))).toBe(undefined)
+  expect(admission.findProblem(n3, hello({ ...late, run: 9 }))).toMatch(/^stale-disk.* flush 7 /)
+  expect(admission.findProblem(n3, hello({ ...third, run: 9 }))).toMatch(
+    /begins incarnation 4 again/,
+  )
+  expect(admission.findProblem(n3, hello({ ...third, incarnation: 5, run: 9 }))).toBe(undefined)
+  expect(admission.findProblem(n3, hello({ ...third, storeId: 'new' }))).toMatch(/^unknown-store/)
 })

@@ -1,6 +1,6 @@
 /** Groups that send one another messages: nodes with replicas in memory, each delivering, and clients. */
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
-import { topicTextOf } from '../../src/group/worklist-key.ts'
+import { findTopicText } from '../../src/group/worklist-key.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import type { Client } from '../../src/client/client.ts'
 import type { Clock } from '../../src/ports/clock.ts'
@@ -98,6 +98,6 @@ export class Post {
   async worklistRows(of: GroupId): Promise<number> {
     const [node] = this.cluster.nodes.values()
     const rows = (await this.settle(node?.replica.scan(of, {}) ?? Promise.resolve([]))) ?? []
-    return rows.filter(({ key }) => topicTextOf(latin1(key)) !== undefined).length
+    return rows.filter(({ key }) => findTopicText(latin1(key)) !== undefined).length
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { recordedOf } from '../../src/replica/intent-outcome.ts'
+import { findRecorded } from '../../src/replica/intent-outcome.ts'
 import { emptyState, type GroupState, type SessionState } from '../../src/replication/state.ts'
 
 /** At position 9, at 500. */
@@ -21,7 +21,7 @@ const committed = {
 
 function askedFor(sequence: number, expiresAt: number | undefined, session?: SessionState) {
   const name = { session: 's', sequence, ...(expiresAt === undefined ? {} : { expiresAt }) }
-  return recordedOf(stateWith(session), name).kind
+  return findRecorded(stateWith(session), name).kind
 }
 
 test('LOG-3: an intent counts as not in effect only before its time has passed', () => {

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { defaultLimits, transactionMutationsMax } from '../../src/base/limits.ts'
 import type { Submission } from '../../src/group/replica-port.ts'
-import { excessOf, transactionOf } from '../../src/replica/submission-size.ts'
+import { findExcess, toTransaction } from '../../src/replica/submission-size.ts'
 import type { Verdict } from '../../src/group/outcome.ts'
 import { encodeTransaction } from '../../src/group/transaction.ts'
 import { packVerdict, readVerdict } from '../../src/wire/verdict.ts'
@@ -18,8 +18,8 @@ function numbering(count: number): Submission {
 }
 
 test('a transaction draws as many numbers as a verdict may have, and no more', () => {
-  const tellOf = (submission: Submission): ReturnType<typeof excessOf> =>
-    excessOf(submission, encodeTransaction(transactionOf(submission)), defaultLimits)
+  const tellOf = (submission: Submission): ReturnType<typeof findExcess> =>
+    findExcess(submission, encodeTransaction(toTransaction(submission)), defaultLimits)
   const most = numbering(transactionMutationsMax)
   expect(tellOf(most)).toBeUndefined()
   const committed = { kind: 'committed', position: 1, timestamp: 1, attempt: 1 } as const

@@ -6,7 +6,7 @@ import type { LeaseHolder } from '../../src/lease/message.ts'
 import { accept, countAcceptance, isWon, type Accepting } from '../../src/paxos/proposer.ts'
 import {
   awaitedHolders,
-  listersOf,
+  findListers,
   noHolders,
   noteAcknowledged,
   noteHolders,
@@ -67,13 +67,13 @@ test('LEASE-1: each voter that listed a holder has to end its registration, unle
   const table = noHolders()
   noteHolders(table, a, [of(d)])
   noteHolders(table, b, [of(d), of(e)])
-  expect([...listersOf(table, d)]).toEqual([a, b])
+  expect([...findListers(table, d)]).toEqual([a, b])
   noteRevoked(table, a, d)
   expect(awaitedHolders(table, acceptedBy(a, b), voters, c)).toEqual([d, e])
   noteRevoked(table, b, d)
   expect(awaitedHolders(table, acceptedBy(a, b), voters, c)).toEqual([e])
-  expect([...listersOf(table, d)]).toEqual([])
-  expect([...listersOf(table, c)]).toEqual([])
+  expect([...findListers(table, d)]).toEqual([])
+  expect([...findListers(table, c)]).toEqual([])
 })
 
 test('LEASE-1: a voter that answers again counts by its last list', () => {
@@ -162,7 +162,7 @@ test('LEASE-1: a writer awaits exactly the holders of the rule, for answers in a
         const past = steps.slice(0, index + 1)
         for (const holder of nodes) {
           const listing = nodes.filter((voter) => isListing(past, voter, holder))
-          expect([...listersOf(table, holder)].toSorted()).toEqual(listing)
+          expect([...findListers(table, holder)].toSorted()).toEqual(listing)
         }
         if (!isWon(phase, all)) continue
         const expected = nodes.filter((one) => one !== self && !mayBeShown(past, all, one))

@@ -2,7 +2,7 @@
 import { unreachable } from '../../src/base/assert.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import type { Verdict } from '../../src/group/outcome.ts'
-import { decodeTransaction, intentOf, type Transaction } from '../../src/group/transaction.ts'
+import { decodeTransaction, formatIntent, type Transaction } from '../../src/group/transaction.ts'
 import type { LeaseMessage, Renewed, Term } from '../../src/lease/message.ts'
 import { describeBallot } from '../../src/paxos/ballot.ts'
 import type { RowWritten } from '../../src/replication/apply.ts'
@@ -147,7 +147,7 @@ function describeTransaction(transaction: Transaction): string {
   const writes = transaction.mutations.map(({ key, value }) =>
     value === undefined ? `delete ${latin1(key)}` : `${latin1(key)}=${latin1(value)}`,
   )
-  return `${writes.join(' ')} of ${intentOf(transaction)}.${transaction.attempt}`
+  return `${writes.join(' ')} of ${formatIntent(transaction)}.${transaction.attempt}`
 }
 
 /** An entry: its transactions in order, and the leader that it names. */
@@ -167,7 +167,7 @@ export function describeVerdict(verdict: Verdict): string {
   if (verdict.kind !== 'conflict') return verdict.kind
   const { position, key, by } = verdict
   if (key === undefined || by === undefined) return `conflict, read before #${position}`
-  return `conflict, ${latin1(key)} was written at #${position} by ${intentOf(by)}`
+  return `conflict, ${latin1(key)} was written at #${position} by ${formatIntent(by)}`
 }
 
 export function describeRecord(record: LogRecord): string {

@@ -5,7 +5,7 @@
 import * as fc from 'fast-check'
 import { checkSchema } from '../../schema/check.ts'
 import { hasOptionalPart } from '../../schema/check-indexes.ts'
-import { literalOf } from '../../schema/default.ts'
+import { toLiteral } from '../../schema/default.ts'
 import type { IndexDraft, SchemaDraft, TableDraft } from '../../schema/draft.ts'
 import {
   scalarKinds,
@@ -165,7 +165,7 @@ class Draw {
 
   #literal(kind: ScalarKind): PropertyDefault | undefined {
     const values = valuesByKind[kind]
-    return values === undefined ? undefined : literalOf(this.#g(() => values))
+    return values === undefined ? undefined : toLiteral(this.#g(() => values))
   }
 
   #part({ name }: Property, oneIn: number): KeyPart {

@@ -9,7 +9,7 @@ import { latin1 } from '../../src/base/bytes.ts'
 import { nodeId } from '../../src/base/ids.ts'
 import { encodeFlush } from '../../src/log/flush.ts'
 import { encodeMemory, memoryName } from '../../src/log/peer-memory.ts'
-import { Atlas, lastFlushOf, type NodeDisks } from '../../sim/faults/atlas.ts'
+import { Atlas, findLastFlush, type NodeDisks } from '../../sim/faults/atlas.ts'
 import { SimDisk, type DiskImage } from '../../sim/world/disk.ts'
 
 function disksOf(count: number): Map<string, NodeDisks> {
@@ -86,25 +86,25 @@ test('a node ends by itself for a reason that was dealt to it, or the run fails'
   const refused = new StoreError('unavailable', 'no space')
   const foreign = new StoreError('invalid', 'belongs to n2')
   for (const error of [log, data, refused, foreign, new Error('a bug')]) {
-    expect(atlas.treatmentOf('n1', error)).toBe('unexpected')
+    expect(atlas.classifyError('n1', error)).toBe('unexpected')
   }
   atlas.hurtLog('n1')
   atlas.hurtData('n1')
   atlas.refuse('n1')
-  expect(atlas.treatmentOf('n1', log)).toBe('retire')
-  expect(atlas.treatmentOf('n1', data)).toBe('reset-data')
-  expect(atlas.treatmentOf('n1', refused)).toBe('start-again')
+  expect(atlas.classifyError('n1', log)).toBe('retire')
+  expect(atlas.classifyError('n1', data)).toBe('reset-data')
+  expect(atlas.classifyError('n1', refused)).toBe('start-again')
   atlas.mendData('n1')
-  expect(atlas.treatmentOf('n1', data), 'it was made anew').toBe('unexpected')
+  expect(atlas.classifyError('n1', data), 'it was made anew').toBe('unexpected')
   expect(atlas.swap(['n1', 'n3']), 'damage must not change places').toBe(false)
   expect(atlas.swap(['n2', 'n3'])).toBe(true)
-  expect(atlas.treatmentOf('n2', foreign)).toBe('wait')
+  expect(atlas.classifyError('n2', foreign)).toBe('wait')
   expect(atlas.hurtLog('n1'), 'not while disks are exchanged').toBe(false)
   atlas.swapBack()
-  expect(atlas.treatmentOf('n2', foreign)).toBe('unexpected')
+  expect(atlas.classifyError('n2', foreign)).toBe('unexpected')
 })
 
 test('the end of a log is its last flush', () => {
-  expect(lastFlushOf(logImage(7))).toBe(7)
-  expect(lastFlushOf(new Map())).toBe(0)
+  expect(findLastFlush(logImage(7))).toBe(7)
+  expect(findLastFlush(new Map())).toBe(0)
 })

@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { describeExplanation, explain } from '../../sim/scenarios/explain.ts'
-import { describeRule, unknownRuleOf } from '../../sim/scenarios/explain-rules.ts'
-import { positionsWith, sliceOf } from '../../sim/scenarios/explain-slice.ts'
+import { describeRule, findUnknownRule } from '../../sim/scenarios/explain-rules.ts'
+import { positionsWith, sliceStory } from '../../sim/scenarios/explain-slice.ts'
 import { Letters } from '../../sim/scenarios/explain-values.ts'
 import {
   describeFact,
@@ -56,7 +56,7 @@ const story: readonly StoryLine[] = [
 ]
 
 test('a slice has what led to the position, and neither echoes nor other groups nor positions', () => {
-  const told = sliceOf(story, { place: { group, positions: [3] }, withCalls: false })
+  const told = sliceStory(story, { place: { group, positions: [3] }, withCalls: false })
   expect(told.map(({ timeMicros, who, kind }) => `${timeMicros} ${who} ${kind}`)).toEqual([
     '2 n1 propose',
     '3 n2 accept',
@@ -74,9 +74,9 @@ test('a slice without positions covers the whole group, and has calls only on re
   const call: StoryLine = { ...forward, fields: { group, request: 1 } }
   const lines = [...story.slice(0, 4), call, ...story.slice(4)]
   const place = { group, positions: [3] }
-  expect(sliceOf(lines, { place, withCalls: false })).not.toContain(call)
-  expect(sliceOf(lines, { place, withCalls: true })).toContain(call)
-  const all = sliceOf(lines, { place: { group, positions: [] }, withCalls: false })
+  expect(sliceStory(lines, { place, withCalls: false })).not.toContain(call)
+  expect(sliceStory(lines, { place, withCalls: true })).toContain(call)
+  const all = sliceStory(lines, { place: { group, positions: [] }, withCalls: false })
   expect(all.some(({ fields }) => fields['position'] === 2)).toBe(true)
 })
 
@@ -152,11 +152,11 @@ test('the story has words for each rule that a run can break', () => {
   const stated = statedRules(join(import.meta.dirname, '../..'))
   const rules = stated.filter(({ spec }) => !spec.startsWith('schema/')).map(({ rule }) => rule)
   expect(rules.length).toBeGreaterThan(50)
-  expect(unknownRuleOf(rules)).toBeUndefined()
-  expect(unknownRuleOf(['META-1', 'META-2', 'META-3', 'LIVE-1', 'LIVE-2'])).toBeUndefined()
+  expect(findUnknownRule(rules)).toBeUndefined()
+  expect(findUnknownRule(['META-1', 'META-2', 'META-3', 'LIVE-1', 'LIVE-2'])).toBeUndefined()
   expect(describeRule('PAX-1')).toContain('At most one value')
-  expect(unknownRuleOf(['PAX-1', 'LIVE-5', 'TXN-1'])).toBeUndefined()
-  expect(unknownRuleOf(['PAX-1', 'PAX-99'])).toBe('PAX-99')
+  expect(findUnknownRule(['PAX-1', 'LIVE-5', 'TXN-1'])).toBeUndefined()
+  expect(findUnknownRule(['PAX-1', 'PAX-99'])).toBe('PAX-99')
 })
 
 /**

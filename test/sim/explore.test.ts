@@ -18,7 +18,7 @@ import { Model } from '../../sim/explore/model.ts'
 import { copyLog, newNode, textOfNode } from '../../sim/explore/node-state.ts'
 import { compareSchedules, walk } from '../../sim/explore/pct.ts'
 import { scopeNamed, scopes, type Scope } from '../../sim/explore/scope.ts'
-import { settingOf } from '../../sim/explore/setting.ts'
+import { buildSetting } from '../../sim/explore/setting.ts'
 import { flightAt, packAction, packBudget } from '../../sim/explore/state-vector.ts'
 import { unpackAction, unpackBudget } from '../../sim/explore/state-vector.ts'
 import { Visited } from '../../sim/explore/visited.ts'
@@ -68,7 +68,7 @@ test('LEASE-1: two positions under leases, and a crash, as far as there is time'
 }, 120_000)
 
 test("LEASE-2: a grantor's clock follows its holder's, or the holder's death", () => {
-  const setting = settingOf(scope('lease-ticks'))
+  const setting = buildSetting(scope('lease-ticks'))
   const [, grantor, holder] = setting.names
   if (grantor === undefined || holder === undefined) throw new Error('no names')
   const lender = new PairedLeases(setting, grantor, 1, newLeasePairs(setting, 1))
@@ -99,7 +99,7 @@ test("LEASE-2: a grantor's clock follows its holder's, or the holder's death", (
 })
 
 test('after a restart a grantor lists each possible holder of its grants until they expire', () => {
-  const setting = settingOf(scope('lease-crash'))
+  const setting = buildSetting(scope('lease-crash'))
   const [, grantor, holder] = setting.names
   if (grantor === undefined || holder === undefined) throw new Error('no names')
   const before = new PairedLeases(setting, grantor, 1, newLeasePairs(setting, 1))
@@ -148,7 +148,7 @@ test('scopes have names of their own', () => {
 })
 
 test('a step leaves the state it began with as it was', () => {
-  const setting = settingOf(scope('duel'))
+  const setting = buildSetting(scope('duel'))
   const model = new Model(setting.scope)
   const texts = new Map<number, string>()
   for (let seed = 0; seed < 30; seed++) {
@@ -170,7 +170,7 @@ test('a step leaves the state it began with as it was', () => {
 })
 
 test('a copy of a log is equal and shares no map with it', () => {
-  const setting = settingOf(scope('duel'))
+  const setting = buildSetting(scope('duel'))
   const node = newNode(setting)
   const log = copyLog(node, setting)
   expect(textOfNode({ ...node, log })).toBe(textOfNode(node))
@@ -185,7 +185,7 @@ const ballots = fc.record({
 })
 
 test("LOG-1: the explorer's disk folds records as the log's index does", () => {
-  const { group } = settingOf(scope('duel'))
+  const { group } = buildSetting(scope('duel'))
   const records = fc.array(
     fc.record({
       kind: fc.constantFrom('promise', 'accept', 'chosen'),

@@ -3,7 +3,7 @@ import { drawFaults } from '../../sim/faults/fault-draw.ts'
 import { drawings } from '../../sim/faults/fault-drawings.ts'
 import type { Fault } from '../../sim/faults/fault.ts'
 import { drawSwarm } from '../../sim/swarm.ts'
-import { conditionNames, faultNames, flagsOf, noFaultRates } from '../../sim/faults/swarm-faults.ts'
+import { conditionNames, faultNames, toFlags, noFaultRates } from '../../sim/faults/swarm-faults.ts'
 
 const seeds = Array.from({ length: 60 }, (_, i) => i + 1)
 
@@ -115,8 +115,8 @@ test('some swizzles release their clogs in another order than they began', () =>
 })
 
 test('the switches of a run print as flags that give them again', () => {
-  expect(flagsOf({})).toBe('')
-  expect(flagsOf({ only: ['crash', 'drop'] })).toBe('--faults crash,drop')
+  expect(toFlags({})).toBe('')
+  expect(toFlags({ only: ['crash', 'drop'] })).toBe('--faults crash,drop')
 })
 
 test('faults of gateways and replica sets are drawn only where a run has them', () => {

@@ -12,12 +12,12 @@ import { checkNoneGone, checkWhole, standingIn } from '../../sim/checkers/whole-
 import { Coverage } from '../../sim/coverage.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import { bytesOfGroup, groupOfBytes } from '../../src/base/ids.ts'
-import { worklistRowOf } from '../../src/tables/index-worklist.ts'
-import { stampedEntry } from '../../src/tables/index-lane.ts'
+import { encodeEntryState } from '../../src/tables/index-worklist.ts'
+import { stampedEntry } from '../../src/tables/index-batcher.ts'
 
 const target = groupOfBytes(Buffer.from('index'))
 const entryKey = Buffer.from('entry')
-const worklistKey = latin1(worklistRowOf({ target, key: entryKey, value: undefined }).key)
+const worklistKey = latin1(encodeEntryState({ target, key: entryKey, value: undefined }).key)
 const source = 'rows'
 
 class Court {
@@ -31,7 +31,7 @@ class Court {
   /** The group of the row says what its entry is from now on; without text it goes. */
   say(timestamp: number, text?: string): void {
     const value = text === undefined ? undefined : Buffer.from(text)
-    const row = worklistRowOf({ target, key: entryKey, value })
+    const row = encodeEntryState({ target, key: entryKey, value })
     this.checker.onWrite({ group: source, key: worklistKey, value: row.value, timestamp })
   }
 

@@ -8,13 +8,13 @@ import { present } from '../../src/base/assert.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import { bytesOfGroup } from '../../src/base/ids.ts'
 import { pack, type Packable } from '../../src/base/pack.ts'
-import { cellVersion, shardGroupOf } from '../../src/cells/cell-table.ts'
+import { cellVersion, findShardGroup } from '../../src/cells/cell-table.ts'
 import { compileSchema } from '../../src/tables/compile.ts'
 import { writeRowKey } from '../../src/tables/row-key.ts'
 import { encodeRow } from '../../src/tables/row-value.ts'
 
 const of = { datastore: 'indexed', shard: 7 }
-const group = latin1(bytesOfGroup(shardGroupOf(of)))
+const group = latin1(bytesOfGroup(findShardGroup(of)))
 const rowKey = '00000000-0000-4000-8000-000000000001'
 const schema = compileSchema(cellVersion)
 

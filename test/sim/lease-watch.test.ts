@@ -73,7 +73,7 @@ function watching(): {
   const watch = new LeaseWatch({
     hosts: nodes,
     coverage: new Coverage(),
-    leasesOf: (node: Node) => (node.isRunning ? node : undefined),
+    readLeases: (node: Node) => (node.isRunning ? node : undefined),
     checker: {
       onLeaseSeen: (...what) => void seen.push(what),
       onUnlistedSeen: (...what) => void seen.push(what),

@@ -4,7 +4,7 @@ import { Coverage } from '../../sim/coverage.ts'
 import { noPriorities, Priorities, type PriorityOptions } from '../../sim/world/priorities.ts'
 import { drawPlan, runPlan, runSeed } from '../../sim/run.ts'
 import { scenario } from '../../sim/scenarios/scenario-builder.ts'
-import { calmOptions, knobsOf } from '../../sim/scenarios/scenario-calm.ts'
+import { calmOptions, listKnobs } from '../../sim/scenarios/scenario-calm.ts'
 import { compressed, withCalm } from '../../sim/scenarios/shrink-candidates.ts'
 import { describeSwarm, drawSwarm } from '../../sim/swarm.ts'
 import { Weather } from '../../sim/world/weather.ts'
@@ -70,7 +70,7 @@ test('at each change the next to act falls to the slowest rank, and none falls t
   const [first = '', second = ''] = ways
   expect(priorities.take(first)).toBeLessThan(slowest)
   world.schedule(1_000, 'later', () => {
-    expect(priorities.factorOf(first)).toBeLessThan(slowest)
+    expect(priorities.computeFactor(first)).toBeLessThan(slowest)
     expect(priorities.take(first)).toBe(slowest)
     expect(priorities.take(first)).toBe(slowest)
     expect(priorities.take(second)).toBe(slowest)
@@ -106,7 +106,7 @@ test('priorities are one knob, which shrinking can drop, and their changes close
   const { plan } = scenario('by priority').at(2_000).put('c1').build()
   const priorities = { base: 3, changesAtMicros: [1_000_000, 9_000_000] }
   const slow = { ...plan, options: { ...plan.options, priorities } }
-  expect(knobsOf(slow.options)).toEqual([...knobsOf(plan.options), 'priorities'])
+  expect(listKnobs(slow.options)).toEqual([...listKnobs(plan.options), 'priorities'])
   expect(withCalm(slow, ['priorities']).options.priorities).toEqual(noPriorities)
   const close = compressed(slow, 10_000)
   expect(close.options.priorities).toEqual({ base: 3, changesAtMicros: [10_000, 30_000] })

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Fault } from '../../sim/faults/fault.ts'
-import { drawProcessPlan, nameOf } from '../../sim/processes/plan.ts'
+import { drawProcessPlan, nameFault } from '../../sim/processes/plan.ts'
 import { runOpenLoad } from '../../sim/processes/open-load.ts'
 import { runOnProcesses } from '../../sim/processes/run.ts'
 import { WayProxy } from '../../sim/processes/way-proxy.ts'
@@ -73,7 +73,7 @@ test('TXN-1, LEASE-3: answers of real nodes are strictly serialisable under ever
   expect(result.violations).toEqual([])
   expect(result.outcome).toBe('clean')
   expect(result.neverStruck).toEqual([])
-  expect(Object.keys(result.faults).sort()).toEqual([...new Set(faults.map(nameOf))].sort())
+  expect(Object.keys(result.faults).sort()).toEqual([...new Set(faults.map(nameFault))].sort())
   expect(result.acknowledged).toBeGreaterThan(100)
   expect(result.history.length).toBe(result.operations)
   expect(seen.length).toBeGreaterThan(3)

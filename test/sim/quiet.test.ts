@@ -3,7 +3,7 @@
  * after it.
  */
 import { expect, test } from 'vitest'
-import { eventsMaxOf } from '../../sim/cluster/event-bound.ts'
+import { computeEventsMax } from '../../sim/cluster/event-bound.ts'
 import type { StoryLine } from '../../sim/cluster/narrator.ts'
 import { makeCluster, nobody } from '../../sim/run-setup.ts'
 import { runPlan } from '../../sim/run.ts'
@@ -66,7 +66,7 @@ test('LIVE-5: a quiet stretch adds to the bound of events what its heartbeats co
   const before = world.eventCount
   await world.run(() => false, world.nowMicros + faultRates.quietMicros)
   const cost = world.eventCount - before
-  const added = eventsMaxOf({ ...busy, faultRates }) - eventsMaxOf(busy)
+  const added = computeEventsMax({ ...busy, faultRates }) - computeEventsMax(busy)
   expect(cost).toBeGreaterThan(60_000)
   expect(added / cost).toBeGreaterThan(0.95)
   expect(added / cost).toBeLessThan(1.2)

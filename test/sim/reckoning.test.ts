@@ -5,13 +5,13 @@ import {
   indexComplaints,
   ledgerReport,
   logComplaints,
-  microsOf,
+  readMicros,
   spanComplaints,
   type Logs,
   type SeenCell,
   type SeenEntry,
 } from '../../sim/audit/reckoning.ts'
-import { fareOf, type Trip } from '../../sim/audit/trips.ts'
+import { computeFare, type Trip } from '../../sim/audit/trips.ts'
 
 const trips: readonly Trip[] = [1, 2, 3].map((n) => ({
   rowKey: `row-${n}`,
@@ -22,7 +22,7 @@ const trips: readonly Trip[] = [1, 2, 3].map((n) => ({
 function soundCells(): SeenCell[] {
   const cells = trips.flatMap(({ rowKey, body }) => [
     { rowKey, column: 'BASE', body },
-    { rowKey, column: 'FARE', body: fareOf(body) },
+    { rowKey, column: 'FARE', body: computeFare(body) },
   ])
   return cells.map((cell, i) => ({ ...cell, shard: 5, addedId: i + 1, refKey: 0 }))
 }
@@ -34,7 +34,7 @@ function logsOf(cells: readonly SeenCell[]): Logs {
 function soundEntries(zone: number): readonly SeenEntry[] {
   return trips
     .filter(({ body }) => body.zone === zone)
-    .map(({ rowKey, body }) => ({ rowKey, at: microsOf(body), total: body.total }))
+    .map(({ rowKey, body }) => ({ rowKey, at: readMicros(body), total: body.total }))
 }
 
 const soundLines = ['5 1 row-1', '5 3 row-2', '5 5 row-3']

@@ -9,7 +9,7 @@ import {
   decodeScenario,
   encodeScenario,
   runScenario,
-  scenarioOf,
+  buildScenario,
 } from '../../sim/scenarios/scenario.ts'
 import { sim } from './command.ts'
 
@@ -33,7 +33,7 @@ const failing = scenario('below the floor')
 
 test('a failing scenario is shrunk to a file, which replays step for step and is explained', async () => {
   const [given, shrunk] = [join(folder, 'given.json'), join(folder, 'shrunk.json')]
-  const first = scenarioOf('given', failing.plan, await runScenario(failing))
+  const first = buildScenario('given', failing.plan, await runScenario(failing))
   await writeFile(given, encodeScenario(first))
 
   const shrink = await sim('shrink', '--file', given, '-o', shrunk, '--time', '20s', '--json')

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import type { Fault } from '../../sim/faults/fault.ts'
 import { drawPlan } from '../../sim/run.ts'
 import { rowAt, scenario } from '../../sim/scenarios/scenario-builder.ts'
-import { calmed, calmOptions, knobsOf, optionAt } from '../../sim/scenarios/scenario-calm.ts'
+import { calmed, calmOptions, listKnobs, optionAt } from '../../sim/scenarios/scenario-calm.ts'
 import { faultShapes } from '../../sim/scenarios/scenario-fault.ts'
 import type { Operation } from '../../sim/scenarios/scenario-operation.ts'
 import {
@@ -15,8 +15,8 @@ import {
   encodeScenario,
   isAsExpected,
   runScenario,
-  scenarioOf,
-  sizeOf,
+  buildScenario,
+  measureScenario,
   type Scenario,
 } from '../../sim/scenarios/scenario.ts'
 
@@ -166,7 +166,7 @@ test('a text that is not JSON, or not an object, is refused', () => {
 test('META-1: a replayed file takes the same course, hash for hash, and knows when it does not', async () => {
   const built = scenario('replayed').at(50).put('c1').at(60).crash('n1', 20).at(70).latest('c2')
   const first = await runScenario(built.build())
-  const kept = scenarioOf('replayed', built.build().plan, first)
+  const kept = buildScenario('replayed', built.build().plan, first)
   const read = decodeScenario(encodeScenario(kept))
   if (!read.ok) throw new Error(read.reason)
   const second = await runScenario(read.scenario)
@@ -178,12 +178,12 @@ test('META-1: a replayed file takes the same course, hash for hash, and knows wh
 
 test('a calm world has no knobs; each option that is otherwise is one, and can be calmed alone', () => {
   const calm = calmOptions(5)
-  expect(knobsOf(calm)).toEqual([])
+  expect(listKnobs(calm)).toEqual([])
   const odd = { ...calm, link: { ...calm.link, drop: 7, tail: 3 }, endsWithRestart: true }
-  expect(knobsOf(odd)).toEqual(['endsWithRestart', 'link.tail', 'link.drop'])
+  expect(listKnobs(odd)).toEqual(['endsWithRestart', 'link.tail', 'link.drop'])
   expect(optionAt(odd, 'link.drop')).toBe('7')
-  expect(knobsOf(calmed(odd, ['link.drop']))).toEqual(['endsWithRestart', 'link.tail'])
-  expect(calmed(odd, knobsOf(odd))).toEqual(calm)
-  const size = sizeOf({ options: odd, faults: sample.plan.faults, operations })
+  expect(listKnobs(calmed(odd, ['link.drop']))).toEqual(['endsWithRestart', 'link.tail'])
+  expect(calmed(odd, listKnobs(odd))).toEqual(calm)
+  const size = measureScenario({ options: odd, faults: sample.plan.faults, operations })
   expect(size).toEqual({ faults: 3, operations: 11, knobs: 3, events: 17 })
 })

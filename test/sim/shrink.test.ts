@@ -8,8 +8,8 @@ import {
   decodeScenario,
   encodeScenario,
   runScenario,
-  scenarioOf,
-  sizeOf,
+  buildScenario,
+  measureScenario,
 } from '../../sim/scenarios/scenario.ts'
 import {
   compressed,
@@ -83,11 +83,11 @@ test('shrinking keeps the rule, leaves out what is not needed, and ends', async 
   if (shrunk === undefined) throw new Error('it was to fail')
   expect(shrunk.result.violations[0]?.rule).toBe('META-3')
   expect(shrunk.isMinimal).toBe(true)
-  expect(sizeOf(plan).events).toBeGreaterThan(20)
-  expect(sizeOf(shrunk.plan)).toEqual({ faults: 0, operations: 2, knobs: 0, events: 2 })
+  expect(measureScenario(plan).events).toBeGreaterThan(20)
+  expect(measureScenario(shrunk.plan)).toEqual({ faults: 0, operations: 2, knobs: 0, events: 2 })
   expect(steps).toContain('operations')
 
-  const file = encodeScenario(scenarioOf('shrunk', shrunk.plan, shrunk.result))
+  const file = encodeScenario(buildScenario('shrunk', shrunk.plan, shrunk.result))
   const read = decodeScenario(file)
   if (!read.ok) throw new Error(read.reason)
   const replayed = await runScenario(read.scenario)
@@ -99,14 +99,14 @@ test('a file that has been shrunk shrinks no further', async () => {
   const first = await shrink({ plan: failing(), ...never })
   if (first === undefined) throw new Error('it was to fail')
   const second = await shrink({ plan: first.plan, ...never })
-  expect(second && sizeOf(second.plan)).toEqual(sizeOf(first.plan))
+  expect(second && measureScenario(second.plan)).toEqual(measureScenario(first.plan))
 })
 
 test('when the time is up at once, shrinking returns the plan itself, which fails', async () => {
   const plan = failing()
   const shrunk = await shrink({ plan, ...never, isTimeUp: () => true })
   expect(shrunk?.isMinimal).toBe(false)
-  expect(shrunk && sizeOf(shrunk.plan)).toEqual(sizeOf(plan))
+  expect(shrunk && measureScenario(shrunk.plan)).toEqual(measureScenario(plan))
   expect(shrunk?.result.violations[0]?.rule).toBe('META-3')
 })
 
@@ -164,7 +164,7 @@ test('a drawn plan cut short has the faults of that time and no others', () => {
 test('the explanation of a shrunk failure is short, and ends with the rule', async () => {
   const shrunk = await shrink({ plan: failing(), ...never })
   if (shrunk === undefined) throw new Error('it was to fail')
-  const explanation = await explain(scenarioOf('shrunk', shrunk.plan, shrunk.result))
+  const explanation = await explain(buildScenario('shrunk', shrunk.plan, shrunk.result))
   if (explanation === undefined) throw new Error('it was to fail')
   const text = describeExplanation(explanation)
   expect(text.split('\n').length).toBeLessThan(100)

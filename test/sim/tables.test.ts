@@ -5,11 +5,11 @@ import { groupOfBytes } from '../../src/base/ids.ts'
 import type { Transaction } from '../../src/group/transaction.ts'
 import { rowSpace } from '../../src/tables/row-key.ts'
 import { Referee } from '../../sim/checkers/referee.ts'
-import { markOf, TableChecker, type TableReading } from '../../sim/checkers/table-checker.ts'
+import { formatMark, TableChecker, type TableReading } from '../../sim/checkers/table-checker.ts'
 import { modelRead, modelStep, type TableState } from '../../sim/checkers/table-model.ts'
 import { Coverage } from '../../sim/coverage.ts'
 import { drawPlan, runPlan } from '../../sim/run.ts'
-import { contradictionOf } from '../../sim/scenarios/scenario-check.ts'
+import { findContradiction } from '../../sim/scenarios/scenario-check.ts'
 import { calmOptions } from '../../sim/scenarios/scenario-calm.ts'
 import { drawSwarm, type WorkloadOptions } from '../../sim/swarm.ts'
 import { shopSchemas, type ShopVersion } from '../../sim/workloads/table-schema.ts'
@@ -52,7 +52,7 @@ class Court {
 
   chosen(operation: string): this {
     this.#position += 1
-    const value = Buffer.from(`.. ${markOf(operation, 1)} ..`)
+    const value = Buffer.from(`.. ${formatMark(operation, 1)} ..`)
     const transaction: Transaction = {
       ...{ session: 's', sequence: this.#position, floor: 1, attempt: 1, expiresAt: 1 },
       ...{ allocations: [], mutations: [{ key: Buffer.of(rowSpace, 1), value }] },
@@ -204,7 +204,7 @@ test('tables are off in some seeds, and a plan has as many stores as there are',
   const plan = drawPlan(1)
   const withStores = (tableStoreCount: number): string | undefined => {
     const workload = { ...plan.options.workload, tableStoreCount }
-    return contradictionOf({ ...plan, options: { ...plan.options, workload } })
+    return findContradiction({ ...plan, options: { ...plan.options, workload } })
   }
   expect([1, 3].map(withStores)).toEqual([undefined, undefined])
   const reason = 'plan.options.workload.tableStoreCount: expected 1 to 3'

@@ -37,7 +37,7 @@ class Bench {
       historyMs: 1,
       oldest: (_, horizon) => horizon,
       scan: (range) => this.#scan(range),
-      endOf: () => 1,
+      findEnd: () => 1,
       onFailed: (error) => expect.unreachable(String(error)),
     })
   }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { encodeTuple, type TupleElement } from '../../src/base/tuple.ts'
 import { systemClock } from '../../src/adapters/system-clock.ts'
-import { worklistPrefix, topicTextOf } from '../../src/group/worklist-key.ts'
+import { worklistPrefix, findTopicText } from '../../src/group/worklist-key.ts'
 import { present } from '../../src/base/assert.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
@@ -50,12 +50,12 @@ test('a key shows its topic, and the prefix of a topic begins no key of another'
   const topics = ['a', 'ab', 'a\0', 'a\0b', '\u00ff', 'übung']
   for (const topic of topics) {
     const prefix = latin1(worklistPrefix(topic))
-    expect(topicTextOf(`${prefix}\0\u0001rest`)).toBe(prefix)
+    expect(findTopicText(`${prefix}\0\u0001rest`)).toBe(prefix)
     const others = topics.filter((other) => other !== topic)
     for (const other of others) expect(latin1(worklistPrefix(other)).startsWith(prefix)).toBe(false)
   }
-  expect(topicTextOf('\u0000\u0007row')).toBeUndefined()
-  expect(topicTextOf('\u00ffnot a topic')).toBeUndefined()
+  expect(findTopicText('\u0000\u0007row')).toBeUndefined()
+  expect(findTopicText('\u00ffnot a topic')).toBeUndefined()
 })
 
 describe.each(disks)('on %s', (_, disk) => {

@@ -5,7 +5,7 @@
 import { losesDigitsAsFloat } from '../../src/base/decimal.ts'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { fitByKind, valueOf } from '../../schema/default.ts'
+import { fitByKind, decodeLiteral } from '../../schema/default.ts'
 import { scalarKinds } from '../../schema/model.ts'
 import { checkScalar } from '../../src/tables/scalar.ts'
 
@@ -24,7 +24,7 @@ const literals = fc.oneof(
 
 function isValue(kind: (typeof scalarKinds)[number], literal: string | number | boolean): boolean {
   try {
-    checkScalar(kind, valueOf(kind, literal), 'x')
+    checkScalar(kind, decodeLiteral(kind, literal), 'x')
     return true
   } catch {
     return false

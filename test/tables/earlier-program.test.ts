@@ -8,7 +8,7 @@ import { noLives } from '../../src/tables/index-life.ts'
 import { SchemaWatch } from '../../src/tables/schema-watch.ts'
 import { rootKey } from '../../src/tables/tables.ts'
 import { typed } from '../../src/tables/types.ts'
-import { momentOf } from '../../src/time/moments.ts'
+import { readMoment } from '../../src/time/moments.ts'
 import { MemoryPort } from '../txn/memory-port.ts'
 import { TestClock } from '../txn/test-ports.ts'
 import { tablesBench } from './bench.ts'
@@ -52,7 +52,7 @@ function earlyWatch(): SchemaWatch {
   const clock = new TestClock()
   const view = { version: second, lives: noLives }
   const declared = earlyTeams.model
-  const own = { clock, opened: first, declared, view, askedAt: momentOf(clock) }
+  const own = { clock, opened: first, declared, view, askedAt: readMoment(clock) }
   return new SchemaWatch({ ...own, trustMs: 1e9, look: () => Promise.resolve(view) })
 }
 

@@ -5,7 +5,7 @@ import { t } from '../../schema/property.ts'
 import { desc, table } from '../../schema/table.ts'
 import { rootKey } from '../../src/tables/tables.ts'
 import { StoreError } from '../../src/base/errors.ts'
-import { entryStateOf, indexWorklist } from '../../src/tables/index-worklist.ts'
+import { decodeEntryState, indexWorklist } from '../../src/tables/index-worklist.ts'
 import { globalBench, type RelayNode } from './global-bench.ts'
 
 const User = table('User', { user: t.integer(), name: t.string() }).key('user').root()
@@ -190,7 +190,7 @@ test('IDX-4: a relay whose replica is behind with the rows, and not with the ind
   await run(db.transaction(of(1), (tx) => tx.delete(Photo, { user: 1, photo: 1 })))
   quick.relay.start()
   await rest()
-  behind.replica.catchUp(entryStateOf(change).target)
+  behind.replica.catchUp(decodeEntryState(change).target)
   behind.relay.start()
   await rest()
   expect((await run(db.index(Photo, 'PhotosByCity', {}))).items).toEqual([])
@@ -336,7 +336,7 @@ test('a row that clients have put where changes of indexes are is unreadable, an
   const value = Buffer.alloc(2_000)
   for (const groupBytes of [0, 1_025, 1_999]) {
     value.set([1, 1, groupBytes >> 8, groupBytes & 0xff])
-    expect(() => entryStateOf({ key: indexWorklist.gte, value })).toThrow(StoreError)
+    expect(() => decodeEntryState({ key: indexWorklist.gte, value })).toThrow(StoreError)
   }
 })
 

@@ -8,11 +8,11 @@ import type { Clock } from '../../src/ports/clock.ts'
 import { compileSchema } from '../../src/tables/compile.ts'
 import { compareGlobal as compareIndex, removeLeftOvers } from '../../src/tables/index-compare.ts'
 import { buildIndex, clearDropped, dropIndex } from '../../src/tables/index-build.ts'
-import { lifeOf, type IndexLife } from '../../src/tables/index-life.ts'
+import { findLife, type IndexLife } from '../../src/tables/index-life.ts'
 import { makeIndex } from '../../src/tables/index-make.ts'
 import type { GlobalUpkeep } from '../../src/tables/index-parts.ts'
 import { markReady, noteBuilding } from '../../src/tables/index-steps.ts'
-import { fillIndex } from '../../src/tables/index-upkeep.ts'
+import { backfillIndex } from '../../src/tables/index-backfill.ts'
 import { MisfitRows } from '../../src/indexes/misfits.ts'
 import { indexGroups } from '../../src/tables/global-entries.ts'
 import { openTables } from '../../src/tables/open.ts'
@@ -20,7 +20,7 @@ import { defaultTransactionLimits } from '../../src/txn/limits.ts'
 import { applySchema, readSchemaView } from '../../src/tables/registry.ts'
 import { SchemaWatch } from '../../src/tables/schema-watch.ts'
 import { Sessions } from '../../src/txn/session.ts'
-import { momentOf } from '../../src/time/moments.ts'
+import { readMoment } from '../../src/time/moments.ts'
 import { globalBench, type GlobalBench, type RelayNode } from './global-bench.ts'
 
 function schemaOf(more: string): Schema {
@@ -61,13 +61,13 @@ async function partsOf(
 async function lifeIn(node: RelayNode, name: string): Promise<IndexLife> {
   const view = await readSchemaView(node.groups, 'Fleet', { clock: node.clock })
   if (view === undefined) throw new Error('the schema was applied')
-  return lifeOf(view.lives, name)
+  return findLife(view.lives, name)
 }
 
 async function opened(bench: GlobalBench, node: RelayNode, schema: Schema): Promise<PlainTables> {
   const { clock, groups: port } = node
   const look = (): ReturnType<typeof readSchemaView> => readSchemaView(port, 'Fleet', { clock })
-  const askedAt = momentOf(clock)
+  const askedAt = readMoment(clock)
   const view = await look()
   if (view === undefined) throw new Error('the schema was applied')
   const { version } = view
@@ -165,7 +165,7 @@ test('IDX-6: an index answers once it holds all rows, also those that earlier pr
   const at = async (): Promise<number> =>
     (await n1.replica.read(emptied, 'snapshot', 1_000)).position
   const position = await run(at())
-  await run(fillIndex(parts))
+  await run(backfillIndex(parts))
   expect(await run(at())).toBe(position + 1)
 })
 
@@ -182,7 +182,7 @@ test('IDX-6: a build takes a position in a group whose rows have no entries', as
   const group = db.group({ table: 'Car', key: { car: 1 } })
   const at = async (): Promise<number> => (await n1.replica.read(group, 'snapshot', 1_000)).position
   const position = await run(at())
-  await run(fillIndex(parts))
+  await run(backfillIndex(parts))
   expect(await run(at())).toBe(position + 1)
 })
 
@@ -206,7 +206,7 @@ test('IDX-6: rows whose entries are too large for one transaction are filled in 
   const index = 'CREATE GLOBAL INDEX TripsByTag ON Trip(tag) STORING (note);'
   await run(applySchema(n1.groups, schemaOf(trips + index), options))
   const parts = await run(partsOf(n1, options, 'TripsByTag'))
-  expect(await run(fillIndex(parts))).toEqual({ groups: 1, rows: 60, removed: 0 })
+  expect(await run(backfillIndex(parts))).toEqual({ groups: 1, rows: 60, removed: 0 })
   const misfits = { count: 0, rows: [] }
   const report = { groups: 1, rows: 60, entries: 2_400, faults: [], misfits }
   expect(await run(compareIndex(parts))).toEqual(report)
@@ -228,7 +228,7 @@ test('IDX-6: a build waits for entries that changed again before they were relay
     const onProgress = ({ phase }: { phase: string }): void => {
       if (phase === 'filling') resolve(put(db, 1, 'Oslo', 4).then(() => undefined))
     }
-    void fillIndex({ ...parts, onProgress }).then(() => ends.push(world.nowMicros))
+    void backfillIndex({ ...parts, onProgress }).then(() => ends.push(world.nowMicros))
   })
   await run(relaying)
   await run(world.sleep(5_000_000))
@@ -284,7 +284,7 @@ test('IDX-6: a program that was suspended looks at the registry again before it 
   const view = await run(look())
   if (view === undefined) throw new Error('the schema was applied')
   const declared = view.version.schema
-  const own = { clock, opened: view.version, declared, view, askedAt: momentOf(clock) }
+  const own = { clock, opened: view.version, declared, view, askedAt: readMoment(clock) }
   const watch = new SchemaWatch({ ...own, trustMs, look })
   expect(watch.trusted()).toBeUndefined()
   aheadMicros = 3_600_000_000
@@ -419,7 +419,7 @@ test('IDX-6: an index that is being built can be dropped, and declared anew unde
   const db = await run(opened(bench, n1, second))
   for (let car = 1; car <= 3; car++) await run(put(db, car, 'Oslo'))
   const parts = await run(partsOf(n1, options, 'CarsByCity'))
-  await run(fillIndex(parts))
+  await run(backfillIndex(parts))
   const entries = async (): Promise<number> => {
     const groups = await Promise.all(
       indexGroups(parts.index).map((group) => n1.replica.scan(group, wholeGroup)),
@@ -494,7 +494,7 @@ test('IDX-6: a build of an index that is dropped meanwhile ends', async () => {
   for (const schema of [first, second]) await run(applySchema(n1.groups, schema, options))
   const parts = await run(partsOf(n1, options, 'CarsByCity'))
   const checkWanted = (): Promise<void> => Promise.reject(new Error('dropped'))
-  await expect(run(fillIndex({ ...parts, checkWanted }))).rejects.toThrow('dropped')
+  await expect(run(backfillIndex({ ...parts, checkWanted }))).rejects.toThrow('dropped')
 })
 
 const wholeGroup = { gte: new Uint8Array(0), lt: Uint8Array.of(0xff) }

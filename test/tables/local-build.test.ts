@@ -9,7 +9,7 @@ import type { IndexState } from '../../src/indexes/state.ts'
 import { MisfitRows } from '../../src/indexes/misfits.ts'
 import { compileSchema } from '../../src/tables/compile.ts'
 import { buildIndex, clearDropped, dropIndex } from '../../src/tables/index-build.ts'
-import { lifeOf, type IndexLife } from '../../src/tables/index-life.ts'
+import { findLife, type IndexLife } from '../../src/tables/index-life.ts'
 import { compareIndex, makeIndex } from '../../src/tables/index-make.ts'
 import type { UpkeepParts } from '../../src/tables/index-parts.ts'
 import { markReady, noteBuilding } from '../../src/tables/index-steps.ts'
@@ -17,7 +17,7 @@ import { openTables } from '../../src/tables/open.ts'
 import { applySchema, readSchemaView, type SchemaView } from '../../src/tables/registry.ts'
 import { SchemaWatch } from '../../src/tables/schema-watch.ts'
 import { Sessions } from '../../src/txn/session.ts'
-import { momentOf } from '../../src/time/moments.ts'
+import { readMoment } from '../../src/time/moments.ts'
 import { globalBench, type GlobalBench, type RelayNode } from './global-bench.ts'
 
 function schemaOf(more = '', note = ''): Schema {
@@ -59,7 +59,7 @@ async function viewOf({ node }: Life): Promise<SchemaView> {
 }
 
 async function lifeIn(life: Life, name: string): Promise<IndexLife> {
-  return lifeOf((await viewOf(life)).lives, name)
+  return findLife((await viewOf(life)).lives, name)
 }
 
 async function partsOf(life: Life, name: string): Promise<UpkeepParts> {
@@ -118,7 +118,7 @@ interface PlainTables {
 async function opened({ bench, node }: Life, schema: Schema): Promise<PlainTables> {
   const { clock, groups: port } = node
   const look = (): ReturnType<typeof readSchemaView> => readSchemaView(port, 'Fleet', { clock })
-  const askedAt = momentOf(clock)
+  const askedAt = readMoment(clock)
   const view = await look()
   if (view === undefined) throw new Error('the schema was applied')
   const { version } = view

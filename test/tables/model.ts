@@ -5,7 +5,7 @@
 import { latin1 } from '../../src/base/bytes.ts'
 import { followPath, repeatedOn } from '../../schema/path.ts'
 import type { Direction, Index, Schema, Table } from '../../schema/model.ts'
-import { fieldOf } from '../../src/tables/row-value.ts'
+import { readField } from '../../src/tables/row-value.ts'
 import { compareValues } from './values.ts'
 
 export type ModelRow = Readonly<Record<string, unknown>>
@@ -150,5 +150,5 @@ function listOf(table: Table, path: string): string | undefined {
 }
 
 function at(from: unknown, path: string): unknown {
-  return path === '' ? from : path.split('.').reduce(fieldOf, from)
+  return path === '' ? from : path.split('.').reduce(readField, from)
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import {
   decodeHoldings,
   encodeHoldings,
-  shardsOf,
+  listShards,
   spread,
   type Holding,
   type Holdings,
@@ -17,7 +17,7 @@ function present(...names: readonly string[]): Present[] {
 }
 
 function countsOf(holdings: Holdings, names: readonly string[]): number[] {
-  return names.map((name) => shardsOf(holdings, name).size)
+  return names.map((name) => listShards(holdings, name).size)
 }
 
 /** Goes on until nothing changes; each worker gives up its shards at once when it must. */
@@ -56,8 +56,8 @@ test('TRIG-5: a shard moves when its owner has given it up, under a new generati
   ]
   const given = spread(asked, shards, released, 3) ?? none
   expect(countsOf(given, ['a', 'b'])).toEqual([10, 10])
-  expect([...shardsOf(given, 'b').values()]).toEqual(Array.from({ length: 10 }, () => 3))
-  expect([...shardsOf(given, 'a').values()]).toEqual(Array.from({ length: 10 }, () => 1))
+  expect([...listShards(given, 'b').values()]).toEqual(Array.from({ length: 10 }, () => 3))
+  expect([...listShards(given, 'a').values()]).toEqual(Array.from({ length: 10 }, () => 1))
 })
 
 test('the shards of a dead worker go to others at once, and no other shard moves', () => {

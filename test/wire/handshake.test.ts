@@ -10,9 +10,9 @@ import {
   isProof,
   isTold,
   nonceBytes,
-  proofOf,
+  computeProof,
   protocolMin,
-  tellOf,
+  computeTell,
   type Expected,
   type HandshakeMessage,
   type Hello,
@@ -157,7 +157,7 @@ test.each<readonly [string, Hello, Hello, Expected, string]>([
 })
 
 test('a proof holds for its secret, its two hellos and its direction, and for nothing else', () => {
-  const mac = proofOf('secret', n1, n2)
+  const mac = computeProof('secret', n1, n2)
   expect(isProof(mac, 'secret', n1, n2)).toBe(true)
   expect(isProof(mac, 'another', n1, n2)).toBe(false)
   expect(isProof(mac, '', n1, n2)).toBe(false)
@@ -178,15 +178,15 @@ test('a proof holds for its secret, its two hellos and its direction, and for no
 
 test('a side’s store info is bound to its proof, with no other words and no other use', () => {
   const told: LinkInfo = { storeId: 's', incarnation: 1, durableFlush: 7 }
-  const mac = tellOf('secret', n1, n2, told)
+  const mac = computeTell('secret', n1, n2, told)
   expect(isTold({ info: told, mac }, 'secret', n1, n2)).toBe(true)
   expect(isTold({ info: told, mac }, 'secret', n2, n1)).toBe(false)
   expect(isTold({ info: { ...told, durableFlush: 8 }, mac }, 'secret', n1, n2)).toBe(false)
   expect(isTold({ info: { ...told, storeId: 't' }, mac }, 'secret', n1, n2)).toBe(false)
   // A proof says nothing of a store, and no side can make one say that there is none.
-  const proof = proofOf('secret', n1, n2)
+  const proof = computeProof('secret', n1, n2)
   expect(isTold({ info: {}, mac: proof }, 'secret', n1, n2)).toBe(false)
-  expect(isProof(tellOf('secret', n1, n2, {}), 'secret', n1, n2)).toBe(false)
+  expect(isProof(computeTell('secret', n1, n2, {}), 'secret', n1, n2)).toBe(false)
 })
 
 test('a hello of version 3, which told of its store, is read, and refused for its version', () => {
@@ -203,6 +203,6 @@ test('a hello of version 3, which told of its store, is read, and refused for it
 })
 
 test('without a secret the proofs are those of an empty key: both sides must have none', () => {
-  expect(isProof(proofOf('', n1, n2), '', n1, n2)).toBe(true)
-  expect(isProof(proofOf('', n1, n2), 'secret', n1, n2)).toBe(false)
+  expect(isProof(computeProof('', n1, n2), '', n1, n2)).toBe(true)
+  expect(isProof(computeProof('', n1, n2), 'secret', n1, n2)).toBe(false)
 })

@@ -43,7 +43,7 @@ function nextRequest(): Promise<void> {
 async function onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
   for (const goOn of waiting.splice(0)) goOn()
   const chance = uniformFloat64(luck)
-  const charge = await bodyOf(request)
+  const charge = await readBody(request)
   if (chance < 0.1) return answer(response, 503, { result: 'TRY_LATER' })
   if (chance > 0.95) await nextRequest()
   if (!made.has(charge.key)) {
@@ -55,7 +55,7 @@ async function onRequest(request: IncomingMessage, response: ServerResponse): Pr
   answer(response, 200, { result: 'SUCCESS' })
 }
 
-async function bodyOf(request: IncomingMessage): Promise<Charge> {
+async function readBody(request: IncomingMessage): Promise<Charge> {
   let text = ''
   for await (const piece of request) text += String(piece)
   const charge: Charge = JSON.parse(text)

@@ -22,7 +22,7 @@ export const service: Service = defineTriggers({
         if ((await cells.get({ rowKey, column: 'STATUS' })) !== undefined) return
 
         // A worker may die right behind the charge: the key lets the processor know it again.
-        const result = await charge(`${rowKey}/${column}/${refKey}`, tripOf(body))
+        const result = await charge(`${rowKey}/${column}/${refKey}`, parseTrip(body))
 
         // Throwing has the cell tried again later.
         if (result !== 'SUCCESS') throw new Error(`the rider could not be billed: ${result}`)
@@ -48,7 +48,7 @@ async function charge(key: string, trip: Trip): Promise<string> {
   return answer.result
 }
 
-function tripOf(body: unknown): Trip {
+function parseTrip(body: unknown): Trip {
   if (typeof body === 'object' && body !== null && 'rider' in body && 'cents' in body) {
     return { rider: String(body.rider), cents: Number(body.cents) }
   }

@@ -42,20 +42,20 @@ export function replyBytes({ answer, positions, leaders = [] }: Replied): number
 function answerBytes(answer: Reply): number {
   switch (answer.kind) {
     case 'put':
-      return sumOf(answer.items, (item) => problemBytes(item) + smallBytes)
+      return sumBy(answer.items, (item) => problemBytes(item) + smallBytes)
     case 'get':
-      return sumOf(answer.items, (item) => {
+      return sumBy(answer.items, (item) => {
         return item.kind === 'ok' ? storedBytes(item.value) : problemBytes(item)
       })
     case 'row':
     case 'versions':
       return cellsBytes(answer.page.cells)
     case 'log':
-      return sumOf(answer.items, (item) => {
+      return sumBy(answer.items, (item) => {
         return smallBytes + (item.kind === 'ok' ? cellsBytes(item.value.cells) : problemBytes(item))
       })
     case 'index':
-      return textsBytes(answer.fields) + sumOf(answer.entries, entryBytes)
+      return textsBytes(answer.fields) + sumBy(answer.entries, entryBytes)
     case 'status':
       return answer.status.length
     case 'problem':
@@ -74,9 +74,9 @@ function answerBytes(answer: Reply): number {
 }
 
 function worklistBytes(answer: Exclude<WorklistAnswer, { kind: 'problem' }>): number {
-  if (answer.kind === 'sum-worklist') return sumOf(answer.topics, ({ topic }) => textBytes(topic))
+  if (answer.kind === 'sum-worklist') return sumBy(answer.topics, ({ topic }) => textBytes(topic))
   const members = answer.kind === 'watch-worklist' ? answer.members : []
-  return textsBytes(members) + sumOf(answer.groups, ({ group }) => textBytes(group))
+  return textsBytes(members) + sumBy(answer.groups, ({ group }) => textBytes(group))
 }
 
 function groupBytes(answer: Exclude<GroupAnswer, { kind: 'problem' }>): number {
@@ -110,14 +110,14 @@ function outcomeBytes(outcome: Outcome | IntentOutcome): number {
 }
 
 function entryBytes({ values, cells = [] }: IndexedCells): number {
-  const valuesBytes = sumOf(values, (value) =>
+  const valuesBytes = sumBy(values, (value) =>
     typeof value === 'string' ? textBytes(value) : numberBytes,
   )
   return cellBytes + valuesBytes + cellsBytes(cells)
 }
 
 function textsBytes(texts: readonly string[]): number {
-  return sumOf(texts, (text) => textBytes(text))
+  return sumBy(texts, (text) => textBytes(text))
 }
 
 /** A character takes up to three bytes. */
@@ -125,12 +125,12 @@ function textBytes(text = ''): number {
   return 3 * text.length + smallBytes
 }
 
-function sumOf<Item>(items: readonly Item[], bytesOf: (item: Item) => number): number {
-  return items.reduce((sum, item) => sum + bytesOf(item), 0)
+function sumBy<Item>(items: readonly Item[], sizeInBytes: (item: Item) => number): number {
+  return items.reduce((sum, item) => sum + sizeInBytes(item), 0)
 }
 
 function keysBytes(keys: readonly Uint8Array[]): number {
-  return sumOf(keys, ({ length }) => length + smallBytes)
+  return sumBy(keys, ({ length }) => length + smallBytes)
 }
 
 function endsBytes({ gte, gt, lt }: RowRange): number {
@@ -144,7 +144,7 @@ function problemBytes(item: { readonly kind: 'ok' } | { readonly problem: Proble
 }
 
 function cellsBytes(cells: readonly { readonly body: Uint8Array }[]): number {
-  return sumOf(cells, storedBytes)
+  return sumBy(cells, storedBytes)
 }
 
 function storedBytes(cell: { readonly body: Uint8Array } | undefined): number {
@@ -154,5 +154,5 @@ function storedBytes(cell: { readonly body: Uint8Array } | undefined): number {
 type MaybeRow = { readonly key: Uint8Array; readonly value: Uint8Array } | undefined
 
 function rowsBytes(rows: readonly MaybeRow[]): number {
-  return sumOf(rows, (row) => (row ? row.key.length + row.value.length + smallBytes : 1))
+  return sumBy(rows, (row) => (row ? row.key.length + row.value.length + smallBytes : 1))
 }

@@ -121,12 +121,12 @@ function readEntry(value: unknown): IndexedCells {
 
 function readValue(
   value: unknown,
-  ofBytes: (bytes: Uint8Array) => IndexValue | undefined = microsOfBytes,
+  readMicros: (bytes: Uint8Array) => IndexValue | undefined = microsOfBytes,
 ): IndexValue {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
     return value
   }
-  const micros = value instanceof Uint8Array ? ofBytes(value) : undefined
+  const micros = value instanceof Uint8Array ? readMicros(value) : undefined
   if (micros !== undefined) return micros
   throw new field.MalformedError('a value is of no known type')
 }

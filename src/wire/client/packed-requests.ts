@@ -5,7 +5,7 @@
  * Whether the frame is whole, what each request is called, and how many parts there are is known at once:
  * looking at a part takes some nanoseconds.
  */
-import { bufferOf } from '../../base/bytes.ts'
+import { asBuffer } from '../../base/bytes.ts'
 import { unpack } from '../../base/pack.ts'
 import { PackScan } from '../../base/pack-scan.ts'
 import type { MalformedRequest, Request, RequestSource } from './client-message.ts'
@@ -34,7 +34,7 @@ export class PackedRequests implements RequestSource {
 
   /** Of the list that begins at `start`; a reason when it is none of requests. */
   static open(frame: Uint8Array, start: number): PackedRequests | string {
-    const bytes = bufferOf(frame)
+    const bytes = asBuffer(frame)
     const scan = new PackScan(bytes, start, framePartsMax)
     const count = scan.list()
     if (count === undefined || count > bytes.length) return 'messages is no list'
@@ -42,7 +42,7 @@ export class PackedRequests implements RequestSource {
     for (let left = count; left > 0; left--) {
       const { at } = scan
       if (!scan.skip()) return 'the frame is cut, or has too many parts'
-      if (nameOf(bytes, at) === undefined) return 'request id is no number from 0'
+      if (findName(bytes, at) === undefined) return 'request id is no number from 0'
       places.push(scan.at)
     }
     return scan.at === bytes.length ? new PackedRequests(bytes, places) : 'more follows the frame'
@@ -59,12 +59,12 @@ export class PackedRequests implements RequestSource {
     this.#taken += 1
     const value = unpack(this.#frame, from, to)
     if (Array.isArray(value)) return readRequest(value)
-    return { id: nameOf(this.#frame, from) ?? 0, reason: 'it is not packed as requests are' }
+    return { id: findName(this.#frame, from) ?? 0, reason: 'it is not packed as requests are' }
   }
 }
 
 /** The number of the request that begins there; undefined when it has none, and so cannot be answered. */
-function nameOf(bytes: Buffer, from: number): number | undefined {
+function findName(bytes: Buffer, from: number): number | undefined {
   const scan = new PackScan(bytes, from, requestFields)
   if (scan.list() !== requestFields) return undefined
   const { at } = scan

@@ -37,7 +37,7 @@ export class BallotList {
   readonly ballots: Ballot[] = []
 
   /** The ballot's number. One that was not met lately is listed again. */
-  numberOf(ballot: Ballot): number {
+  ensureNumber(ballot: Ballot): number {
     const { ballots } = this
     const end = Math.max(0, ballots.length - searchedMax)
     for (let at = ballots.length - 1; at >= end; at--) {
@@ -57,7 +57,7 @@ function writeBallot(
   more = 0,
 ): number {
   const known = list.ballots.length
-  const number = list.numberOf(ballot)
+  const number = list.ensureNumber(ballot)
   let at = writeVar(bytes, number + more, start)
   if (number < known) return at
   const { round, node, incarnation } = ballot

@@ -5,7 +5,7 @@
  *   frame     format 2 · durable flush · how many messages, these
  *   message   as `paxos-codec.ts` or `digest-codec.ts` has it, or: 0 · length · as `packed-message.ts` has it
  */
-import { bufferOf, varBytesMax, writeVar } from '../../base/bytes.ts'
+import { asBuffer, varBytesMax, writeVar } from '../../base/bytes.ts'
 import { frameBytesMax } from '../../base/limits.ts'
 import { pack, unpack } from '../../base/pack.ts'
 import type { Ballot } from '../../paxos/ballot.ts'
@@ -31,7 +31,7 @@ export type DecodedPeerFrame =
   { readonly ok: true; readonly frame: PeerFrame } | { readonly ok: false; readonly reason: string }
 
 export function encodePeerFrame({ durableFlush, messages }: PeerFrame): Uint8Array {
-  const parts = messages.map(partOf)
+  const parts = messages.map(pickPart)
   let bytesMax = headBytesMax
   for (const part of parts) bytesMax += partBytesMax(part)
   const bytes = Buffer.allocUnsafe(bytesMax)
@@ -46,7 +46,7 @@ export function encodePeerFrame({ durableFlush, messages }: PeerFrame): Uint8Arr
 /** A message that is written by hand, or what another one was packed to. */
 type Part = BulkMessage | Digest | Buffer
 
-function partOf(message: Message): Part {
+function pickPart(message: Message): Part {
   switch (message.kind) {
     case 'accept':
     case 'committed':
@@ -78,7 +78,7 @@ function writePart(bytes: Buffer, part: Part, list: BallotList, start: number): 
 export function decodePeerFrame(input: Uint8Array): DecodedPeerFrame {
   if (input.length > frameBytesMax) return { ok: false, reason: 'the frame is too long' }
   try {
-    return { ok: true, frame: readFrame(bufferOf(input)) }
+    return { ok: true, frame: readFrame(asBuffer(input)) }
   } catch (error) {
     if (error instanceof MalformedError) return { ok: false, reason: error.message }
     throw error

@@ -8,8 +8,8 @@ import type { GroupReader, GroupTransaction } from '../tables/types.ts'
 import { unpackBody, type Json } from './body.ts'
 import type { CellName, ShardName } from './cell.ts'
 import { putIndexed, scanColumn } from './cell-table.ts'
-import { columnsOf, storedName, type NumberedIndex } from './index-definition.ts'
-import { indexRowOf, type IndexRow } from './index-row.ts'
+import { listColumns, storedName, type NumberedIndex } from './index-definition.ts'
+import { buildIndexRow, type IndexRow } from './index-row.ts'
 
 /** A cell that the same transaction is about to write. */
 export interface ComingCell extends CellName {
@@ -27,28 +27,28 @@ export async function indexRowsWith(
   definitions: readonly NumberedIndex[],
 ): Promise<IndexRows> {
   const { rowKey, column, refKey } = coming
-  const latest = await latestOf(rows, of, rowKey, column)
+  const latest = await readLatest(rows, of, rowKey, column)
   if (latest !== undefined && latest.refKey >= refKey) return new Map()
   const isNewest = latest === undefined || latest.refKey < refKey
   assert(isNewest, 'IDX-7: what an index has of a row is made from the latest cells')
   const bodies = new Map<string, Json>()
   const own = unpackBody(coming.body)
   if (own !== undefined) bodies.set(column, own)
-  const columns = new Set(definitions.flatMap(columnsOf))
+  const columns = new Set(definitions.flatMap(listColumns))
   columns.delete(column)
   await addLatest(rows, of, rowKey, columns, bodies)
   return rowsBy(definitions, bodies)
 }
 
 /** Of the cells that are there. */
-export async function indexRowsOf(
+export async function buildIndexRows(
   rows: GroupReader,
   of: ShardName,
   rowKey: string,
   definitions: readonly NumberedIndex[],
 ): Promise<IndexRows> {
   const bodies = new Map<string, Json>()
-  await addLatest(rows, of, rowKey, new Set(definitions.flatMap(columnsOf)), bodies)
+  await addLatest(rows, of, rowKey, new Set(definitions.flatMap(listColumns)), bodies)
   return rowsBy(definitions, bodies)
 }
 
@@ -65,7 +65,7 @@ function rowsBy(
   definitions: readonly NumberedIndex[],
   bodies: ReadonlyMap<string, Json>,
 ): IndexRows {
-  return new Map(definitions.map((one) => [storedName(one), indexRowOf(one, bodies)]))
+  return new Map(definitions.map((one) => [storedName(one), buildIndexRow(one, bodies)]))
 }
 
 async function addLatest(
@@ -76,13 +76,13 @@ async function addLatest(
   bodies: Map<string, Json>,
 ): Promise<void> {
   for (const column of columns) {
-    const latest = await latestOf(rows, of, rowKey, column)
+    const latest = await readLatest(rows, of, rowKey, column)
     const body = latest && unpackBody(latest.body)
     if (body !== undefined) bodies.set(column, body)
   }
 }
 
-async function latestOf(
+async function readLatest(
   rows: GroupReader,
   of: ShardName,
   rowKey: string,

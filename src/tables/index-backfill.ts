@@ -13,11 +13,11 @@ import { runTransaction, type Committed } from '../txn/run.ts'
 import type { ScanRange } from '../txn/reads.ts'
 import { isGlobal } from './compiled.ts'
 import { entryWriter } from './entries.ts'
-import { madeOf } from './global-writes.ts'
+import { buildAddition } from './global-writes.ts'
 import type { GroupContext } from './group-context.ts'
 import { changesUnder } from './index-worklist.ts'
 import {
-  contextOf,
+  findContext,
   countGroups,
   fittingEntries,
   forEachGroup,
@@ -43,12 +43,12 @@ export interface Filled {
  * keeps the index already, or it is not right when this ends. Of a global one, resolves when the
  * entries are relayed.
  */
-export async function fillIndex(parts: UpkeepParts, pass: Pass = {}): Promise<Filled> {
+export async function backfillIndex(parts: UpkeepParts, pass: Pass = {}): Promise<Filled> {
   const { onProgress } = parts
   const total = await countGroups(parts, pass)
   let [groups, rows, removed] = [0, 0, 0]
   const fill = async (group: GroupId): Promise<void> => {
-    const filled = await fillFrom(parts, group)
+    const filled = await backfillFrom(parts, group)
     rows += filled.rows
     removed += filled.removed
     groups += 1
@@ -71,8 +71,8 @@ export async function untilRelayed(parts: UpkeepParts, total: number): Promise<v
   })
 }
 
-async function fillFrom(parts: UpkeepParts, group: GroupId): Promise<Omit<Filled, 'groups'>> {
-  const context = contextOf(parts, group)
+async function backfillFrom(parts: UpkeepParts, group: GroupId): Promise<Omit<Filled, 'groups'>> {
+  const context = findContext(parts, group)
   if (context === undefined) return { rows: 0, removed: 0 }
   const isLocal = !isOfGlobal(parts)
   // First: an entry of no row would be in the way of a row in a unique index.
@@ -183,7 +183,7 @@ async function putEntries(
   const fitting = fittingEntries(parts, row)
   for (const entry of fitting.slice(at, at + most)) {
     if (index.isUnique) await checkAlone(transaction, parts, entry)
-    const { key, value } = isGlobal(index) ? madeOf(table, index, row.values, entry) : entry
+    const { key, value } = isGlobal(index) ? buildAddition(table, index, row.values, entry) : entry
     transaction.put(key, value)
   }
   return fitting.length

@@ -5,8 +5,8 @@ import { systemRandom } from '../../src/adapters/system-random.ts'
 import type { GroupId } from '../../src/base/ids.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Submission } from '../../src/group/replica-port.ts'
-import { worklistRowOf } from '../../src/tables/index-worklist.ts'
-import { IndexLane, type LaneParts } from '../../src/tables/index-lane.ts'
+import { encodeEntryState } from '../../src/tables/index-worklist.ts'
+import { IndexBatcher, type BatcherParts } from '../../src/tables/index-batcher.ts'
 import { keysATurn } from '../../src/ports/turns.ts'
 import { Sessions } from '../../src/txn/session.ts'
 import { group } from '../log/log-fixture.ts'
@@ -25,13 +25,13 @@ test('LIVE-6: two thousand changes of ten groups are looked up over many turns, 
   }
   const submissions: Submission[] = []
   const unused = { attempt: 1, sequences: [] }
-  const parts: LaneParts = {
+  const parts: BatcherParts = {
     ...{ clock, random: systemRandom, sessions: new Sessions(clock, systemRandom) },
     replica: {
       read: () => Promise.resolve({ position: 1, timestamp: 1 }),
       get: (_, key) => {
         looked.set(turn, (looked.get(turn) ?? 0) + 1)
-        const { value } = worklistRowOf({ target, key, value: Buffer.from('entry') })
+        const { value } = encodeEntryState({ target, key, value: Buffer.from('entry') })
         return { key, value, timestamp: 1 }
       },
     },
@@ -43,17 +43,17 @@ test('LIVE-6: two thousand changes of ten groups are looked up over many turns, 
       },
     },
   }
-  const lane = new IndexLane(target, parts, () => undefined)
+  const batcher = new IndexBatcher(target, parts, () => undefined)
   const keysOf = (source: number): Uint8Array[] =>
     Array.from({ length: 200 }, (_, at) => {
       const key = Buffer.from(`${source} ${at}`)
-      return worklistRowOf({ target, key, value: undefined }).key
+      return encodeEntryState({ target, key, value: undefined }).key
     })
   const sources = Array.from({ length: 10 }, (_, at): [GroupId, Uint8Array[]] => [
     group(`source ${at}`),
     keysOf(at),
   ])
-  const relayed = await Promise.all(sources.map(([source, keys]) => lane.relay(source, keys)))
+  const relayed = await Promise.all(sources.map(([source, keys]) => batcher.relay(source, keys)))
   expect(relayed.map((changes) => changes.length)).toEqual(sources.map(() => 200))
   expect(submissions.map(({ mutations }) => mutations.length)).toEqual([2_000])
   expect(Math.max(...looked.values())).toBeLessThanOrEqual(keysATurn)

@@ -1,6 +1,6 @@
 /**
  * The way into one group of a global index: changes of many groups as one transaction. While one is
- * under way, others gather; so a caller that finds the lane free does not wait.
+ * under way, others gather; so a caller that finds the batcher free does not wait.
  *
  * IDX-4  What an older change made of an entry never follows what a newer one made: the place in the
  *        index's group is fixed first, and the changes are read after that (SPEC.md "Global indexes"). They may be
@@ -8,7 +8,7 @@
  *        has another row than was seen, which is a conflict.
  */
 import { assert } from '../base/assert.ts'
-import { bufferOf, writeCount } from '../base/bytes.ts'
+import { asBuffer, writeCount } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -18,10 +18,10 @@ import type { Mutation } from '../group/transaction.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import type { Sessions } from '../txn/session.ts'
 import { relayBounds, relayBytesAtOnceMax } from './limits.ts'
-import { entryStateOf, type EntryState } from './index-worklist.ts'
+import { decodeEntryState, type EntryState } from './index-worklist.ts'
 import { inTurns } from '../ports/turns.ts'
 
-export interface LaneParts {
+export interface BatcherParts {
   readonly replica: Pick<LocalReplica, 'read' | 'get'>
   /** Where the index is. */
   readonly groups: Pick<GroupPort, 'view' | 'commit'>
@@ -60,14 +60,14 @@ export function stampedEntry(madeAt: Timestamp, value: Uint8Array): Uint8Array {
   return bytes
 }
 
-export class IndexLane {
+export class IndexBatcher {
   readonly #target: GroupId
-  readonly #parts: LaneParts
+  readonly #parts: BatcherParts
   readonly #onIdle: () => void
   #waiting: Member[] = []
   #isBusy = false
 
-  constructor(target: GroupId, parts: LaneParts, onIdle: () => void) {
+  constructor(target: GroupId, parts: BatcherParts, onIdle: () => void) {
     this.#target = target
     this.#parts = parts
     this.#onIdle = onIdle
@@ -110,7 +110,7 @@ export class IndexLane {
     }
   }
 
-  /** Again after each conflict: another lane has written one of the entries. */
+  /** Again after each conflict: another batcher has written one of the entries. */
   async #written(batch: readonly Member[]): Promise<readonly Change[]> {
     const { groups } = this.#parts
     const from = { kind: 'snapshot' } as const
@@ -135,7 +135,7 @@ export class IndexLane {
     const changes: Change[] = []
     for await (const some of inTurns(asked, this.#parts.clock)) {
       for (const one of some) {
-        const change = this.#changeOf(one)
+        const change = this.#findChange(one)
         if (change !== undefined) changes.push(change)
       }
     }
@@ -153,10 +153,10 @@ export class IndexLane {
     }
   }
 
-  #changeOf(asked: Pick<Change, 'member' | 'worklistKey'>): Change | undefined {
+  #findChange(asked: Pick<Change, 'member' | 'worklistKey'>): Change | undefined {
     const row = this.#parts.replica.get(asked.member.source, asked.worklistKey)
     if (row === undefined) return undefined
-    const state = entryStateOf(row)
+    const state = decodeEntryState(row)
     assert(state.target === this.#target, 'IDX-4: an entry has one place')
     return { ...asked, madeAt: row.timestamp, state }
   }
@@ -174,7 +174,7 @@ export class IndexLane {
         reads: changes.map(({ state }) => state.key),
         ranges: [],
         allocations: [],
-        mutations: changes.map(mutationOf),
+        mutations: changes.map(toMutation),
       }
       outcome = await groups.commit(submission, relayBounds.callMs)
       return outcome
@@ -194,9 +194,9 @@ function withinBytes(changes: readonly Change[]): readonly Change[] {
   return over < 0 ? changes : changes.slice(0, Math.max(1, over))
 }
 
-function mutationOf({ state, madeAt }: Change): Mutation {
+function toMutation({ state, madeAt }: Change): Mutation {
   const { key, value } = state
-  return { key, value: value && stampedEntry(madeAt, bufferOf(value)) }
+  return { key, value: value && stampedEntry(madeAt, asBuffer(value)) }
 }
 
 function failure(outcome: Outcome): StoreError {

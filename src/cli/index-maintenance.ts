@@ -7,14 +7,14 @@ import type { BuiltIndexReport } from '../tables/index-compare.ts'
 import type { BuildOptions } from '../client/options.ts'
 import type { Misfits } from '../indexes/misfits.ts'
 import type { Progress } from '../indexes/report.ts'
-import { addClusterFlags, numberOf, withClient } from './client.ts'
+import { addClusterFlags, parseNumber, withClient } from './client.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
 import { interruptible } from './interruptible.ts'
 import { counted, grouped, print, printJson, say } from './output.ts'
 import type { Options } from './options.ts'
 
 /** The options given to each of the calls: where to tell how far it is, and the signal that ends it. */
-type Upkeep = Required<Pick<BuildOptions, 'onProgress' | 'signal'>>
+type MaintenanceOptions = Required<Pick<BuildOptions, 'onProgress' | 'signal'>>
 
 interface Filled {
   readonly rows: number
@@ -31,7 +31,7 @@ export function addPlaceFlags(command: Command): Command {
     .option('-d, --datastore <NAME>', 'the datastore whose cells it is over')
 }
 
-export function placeOf(
+export function parsePlace(
   options: Options,
 ): { readonly schema: string } | { readonly datastore: string } {
   const { schema, datastore } = options
@@ -40,7 +40,7 @@ export function placeOf(
   throw new CliError('name either the --schema or the --datastore of the index', exitUsage)
 }
 
-export function addUpkeepCommands(index: Command): void {
+export function addMaintenanceCommands(index: Command): void {
   addPlaceFlags(index.command('build').argument('<NAME>', 'the index'))
     .description('fill an index with the rows that were there before it, and open it to queries')
     .option(
@@ -67,7 +67,7 @@ export function addUpkeepCommands(index: Command): void {
 }
 
 async function drop(name: string, options: Options): Promise<void> {
-  const place = placeOf(options)
+  const place = parsePlace(options)
   const where = 'schema' in place ? `schema ${place.schema}` : `datastore ${place.datastore}`
   if (options['yes'] !== true) {
     throw new CliError(
@@ -75,7 +75,7 @@ async function drop(name: string, options: Options): Promise<void> {
       exitUsage,
     )
   }
-  const grace = graceOf(options)
+  const grace = parseGrace(options)
   await withProgress<unknown>('drop', options, (client, upkeep) => {
     const given = { ...upkeep, ...grace }
     if ('schema' in place) return client.indexes(place.schema).drop(name, given)
@@ -85,38 +85,38 @@ async function drop(name: string, options: Options): Promise<void> {
   print(`${name}: dropped`)
 }
 
-function graceOf({ grace }: Options): { readonly graceMs?: number } {
+function parseGrace({ grace }: Options): { readonly graceMs?: number } {
   if (grace === undefined) return {}
-  return { graceMs: 1000 * numberOf('--grace', grace, 0, 86_400) }
+  return { graceMs: 1000 * parseNumber('--grace', grace, 0, 86_400) }
 }
 
 async function build(name: string, options: Options): Promise<void> {
-  const grace = graceOf(options)
-  const work = async (client: Client, upkeep: Upkeep): Promise<Filled> => {
+  const grace = parseGrace(options)
+  const work = async (client: Client, upkeep: MaintenanceOptions): Promise<Filled> => {
     const given = { ...upkeep, ...grace }
-    const place = placeOf(options)
+    const place = parsePlace(options)
     if ('schema' in place) return client.indexes(place.schema).build(name, given)
     return client.cells(place.datastore).indexes.build(name, given)
   }
   const report = await withProgress('build', options, work)
   if (options['json'] === true) return printJson({ index: name, ...report })
-  print(`${name}: ready, ${report.rows} rows filled in${exceptOf(report)}`)
+  print(`${name}: ready, ${report.rows} rows filled in${describeExcept(report)}`)
   tellMisfits(report)
 }
 
 async function rebuild(name: string, options: Options): Promise<void> {
-  const work = async (client: Client, upkeep: Upkeep): Promise<Filled> => {
-    const place = placeOf(options)
+  const work = async (client: Client, upkeep: MaintenanceOptions): Promise<Filled> => {
+    const place = parsePlace(options)
     if ('schema' in place) return client.indexes(place.schema).rebuild(name, upkeep)
     return client.cells(place.datastore).indexes.rebuild(name, upkeep)
   }
   const report = await withProgress('rebuild', options, work)
   if (options['json'] === true) return printJson({ index: name, ...report })
-  print(`${name}: made anew from ${report.rows} rows${exceptOf(report)}`)
+  print(`${name}: made anew from ${report.rows} rows${describeExcept(report)}`)
   tellMisfits(report)
 }
 
-function exceptOf({ misfits }: Filled): string {
+function describeExcept({ misfits }: Filled): string {
   const count = misfits?.count ?? 0
   return count === 0 ? '' : `, except ${counted(count, 'row')} with values too long for it`
 }
@@ -132,9 +132,9 @@ function tellMisfits({ misfits }: Filled): void {
 async function check(name: string, options: Options): Promise<void> {
   const work = async (
     client: Client,
-    upkeep: Upkeep,
+    upkeep: MaintenanceOptions,
   ): Promise<BuiltIndexReport | CellIndexReport> => {
-    const place = placeOf(options)
+    const place = parsePlace(options)
     if ('schema' in place) return client.indexes(place.schema).check(name, upkeep)
     return client.cells(place.datastore).indexes.check(name, upkeep)
   }
@@ -158,7 +158,7 @@ async function check(name: string, options: Options): Promise<void> {
 async function withProgress<Value>(
   verb: string,
   options: Options,
-  work: (client: Client, upkeep: Upkeep) => Promise<Value>,
+  work: (client: Client, upkeep: MaintenanceOptions) => Promise<Value>,
 ): Promise<Value> {
   const bar = process.stderr.isTTY
     ? new SingleBar({
