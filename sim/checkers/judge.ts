@@ -19,6 +19,7 @@ import { DigestChecker } from './digest-checker.ts'
 import { decodeRecordsLeft, decodeRecords } from './flush-records.ts'
 import { IndexChecker } from './index-checker.ts'
 import { LogChecker } from './log-checker.ts'
+import { LogFirstChecker } from './log-first-checker.ts'
 import { LogModel } from './log-model.ts'
 import { PaceChecker, type PaceLimits } from './pace-checker.ts'
 import { PositionBook, type PositionView } from './position-book.ts'
@@ -54,6 +55,7 @@ export class Judge {
   readonly #proposals: ProposalChecker
   readonly #acceptors: AcceptorChecker
   readonly #digests: DigestChecker
+  readonly #logFirst: LogFirstChecker
   readonly #pace: PaceChecker
   readonly #narrator: Narrator | undefined
   readonly #referee: Referee
@@ -76,6 +78,7 @@ export class Judge {
     this.log = new LogChecker({ book, referee, model, durablePosition })
     const isForgotten = (node: string): boolean => this.#forgotten.has(node)
     this.#digests = new DigestChecker({ referee, findPosition: durablePosition, isForgotten })
+    this.#logFirst = new LogFirstChecker(referee)
     this.#pace = new PaceChecker(limits, referee)
     this.cells = new CellChecker(referee)
     this.worklists = new WorklistChecker(referee)
@@ -150,6 +153,7 @@ export class Judge {
       for (const record of records) {
         this.#narrator?.durable(node, record)
         this.#acceptors.onDurable(node, record)
+        this.#logFirst.onLogDurable(node, record)
       }
     }
   }
@@ -162,7 +166,9 @@ export class Judge {
       const { group, position, stateHash } = changed
       this.#narrator?.rows(node, group, position)
       this.log.onDurableRows(node, changed)
-      if (stateHash !== undefined) this.log.onDurableState(node, group, position, stateHash)
+      if (stateHash === undefined) continue
+      this.log.onDurableState(node, group, position, stateHash)
+      if (!this.#forgotten.has(node)) this.#logFirst.onDataDurable(node, group, position)
     }
   }
 
@@ -195,6 +201,11 @@ export class Judge {
         if (event['isLeased'] === true) this.log.onServedAlone(node, group, position)
         return this.log.onServed(node, group, position, at)
       }
+      case 'promise':
+      case 'accept': {
+        const { group, position } = readPlace(event)
+        return this.log.onVoted(node, group, position)
+      }
       case 'settled': {
         const commit = readCommit(event)
         if (commit === undefined) return undefined
@@ -209,12 +220,15 @@ export class Judge {
   }
 }
 
-type KnownKind = 'propose' | 'chosen' | 'apply' | 'serve' | 'settled' | 'other'
+type KnownKind =
+  'propose' | 'chosen' | 'promise' | 'accept' | 'apply' | 'serve' | 'settled' | 'other'
 
 function classifyEvent({ kind }: TraceEvent): KnownKind {
   switch (kind) {
     case 'propose':
     case 'chosen':
+    case 'promise':
+    case 'accept':
     case 'apply':
     case 'serve':
     case 'settled':

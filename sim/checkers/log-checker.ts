@@ -62,6 +62,18 @@ export class LogChecker {
     return known ?? this.#parts.durablePosition(node, group)
   }
 
+  /** The node promises or accepts: see PAX-8. */
+  onVoted(node: string, group: string, position: number): void {
+    const { book, referee } = this.#parts
+    const applied = this.appliedPosition(node, group)
+    referee.check(
+      position > applied,
+      'PAX-8',
+      'A node votes at a position that it has applied.',
+      () => ({ ...describePlace(book.of(group, position), node), applied }),
+    )
+  }
+
   onApplied(node: string, group: string, position: number, value: Uint8Array): void {
     const { book, referee } = this.#parts
     const view = book.of(group, position)

@@ -4,7 +4,7 @@
  */
 import type { Position } from '../../src/base/ids.ts'
 import { compareBallots, equalBallots, type Ballot } from '../../src/paxos/ballot.ts'
-import type { LookedUp } from '../../src/replication/acceptance.ts'
+import type { Acceptor } from '../../src/paxos/acceptor.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
 import type { Decision, PositionRecord } from '../../src/replication/log.ts'
 
@@ -41,7 +41,12 @@ export function written(disk: LogDisk, records: readonly LogRecord[]): LogDisk {
   return next
 }
 
-/** The core's answer about a position. */
+/** The record of a position, as a start reads it. */
+export type LookedUp =
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'present'; readonly acceptor: Acceptor; readonly chosen: boolean }
+
+/** What the disk says of a position. */
 export function lookUp(held: Held | undefined): LookedUp {
   if (held === undefined) return { kind: 'absent' }
   const { promised, accepted, chosen, value } = held

@@ -237,11 +237,7 @@ class NodeStep {
     const proposal = this.#log.proposal && { ...this.#log.proposal }
     this.#effects = []
     before()
-    const view = written(
-      this.#disk,
-      this.#pending.flatMap((write) => write.records),
-    )
-    stepGroup(this.#log, this.#context(), event, (at) => lookUp(view.get(at)))
+    stepGroup(this.#log, this.#context(), event)
     this.#checkProposal(proposal, event)
     this.#run(this.#effects)
     if (this.#log.state.position > position) this.#keepState()

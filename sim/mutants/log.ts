@@ -75,4 +75,25 @@ export const logMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'N07',
+    title: 'log: the data store takes in positions whose choice the log does not hold durably',
+    edits: [{ file: 'src/replica/driver.ts', find: '      await log.sync()\n', replace: '' }],
+  },
+  {
+    id: 'N08',
+    title: 'acceptor: an applied position is voted on as if nothing had been accepted there',
+    edits: [
+      {
+        file: 'src/replication/acceptance.ts',
+        find: '  if (position <= applied) {\n',
+        replace: '  if (position <= applied - applied) {\n',
+      },
+      {
+        file: 'src/replication/acceptance.ts',
+        find: "  assert(position > log.state.position, 'PAX-8: a vote at an applied position')\n",
+        replace: '  if (position <= log.state.position) return\n',
+      },
+    ],
+  },
 ]

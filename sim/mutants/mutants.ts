@@ -164,14 +164,16 @@ export const mutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/applier.ts',
-        find: '      this.#underWay = this.#ports.write(batch.puts).then(\n',
+        find: '      this.#underWay = this.#ports.write(batch).then(\n',
         replace:
           '      const { write } = this.#ports\n' +
           '      const isState = ({ key }: Put): boolean =>\n' +
           '        key[0] === 0x73\n' +
           '      const rows = batch.puts.filter((put) => !isState(put))\n' +
           '      const states = batch.puts.filter(isState)\n' +
-          '      this.#underWay = write(rows).then(() => write(states)).then(\n',
+          '      const writeBoth = (): Promise<void> =>\n' +
+          '        write({ ...batch, puts: rows }).then(() => write({ ...batch, puts: states }))\n' +
+          '      this.#underWay = writeBoth().then(\n',
       },
     ],
   },

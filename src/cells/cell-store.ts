@@ -205,7 +205,7 @@ export class CellStore implements CellService {
   #putAll(operation: PutCells, intents: Intents, call: Call): Promise<Outcome<Written>[]> {
     const { pace } = call
     const computeCost = ({ body }: PutItem): number => putWork + body.length / checkedBytesPerWork
-    const paid = { most: batchConcurrencyMax, pace, costOf: computeCost }
+    const paid = { most: batchConcurrencyMax, pace, computeCost }
     return mapPaced(operation.items, paid, (item, i) =>
       this.#captureOutcome(() => this.#putOne(operation.datastore, item, intents, i, call)),
     )
@@ -262,7 +262,7 @@ export class CellStore implements CellService {
     }
     const { pace } = call
     const room = new AnswerRoom(pace)
-    const paid = { most: batchConcurrencyMax, pace, costOf: () => shardReadWork }
+    const paid = { most: batchConcurrencyMax, pace, computeCost: () => shardReadWork }
     // One moment for all of a shard.
     await mapPaced([...shards], paid, async ([shard, places]) => {
       const items = places.flatMap((place) => operation.items[place] ?? [])
@@ -295,7 +295,7 @@ export class CellStore implements CellService {
     call: Call,
   ): Promise<readonly Outcome<StoredCell | undefined>[]> {
     if (room.isFull) return items.map(() => answerFull)
-    const paid = { most: batchConcurrencyMax, pace: call.pace, costOf: () => cellReadWork }
+    const paid = { most: batchConcurrencyMax, pace: call.pace, computeCost: () => cellReadWork }
     const read = await this.#captureOutcome(() =>
       this.#reader.read(operation, shard, call, (view) =>
         room.attempt((share) => mapPaced(items, paid, (item) => getFitting(view, item, share))),

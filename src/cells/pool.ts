@@ -8,11 +8,11 @@ export async function mapPaced<Item, Result>(
   {
     most,
     pace,
-    costOf: computeCost,
+    computeCost,
   }: {
     readonly most: number
     readonly pace: Pace | undefined
-    readonly costOf: (item: Item) => number
+    readonly computeCost: (item: Item) => number
   },
   work: (item: Item, index: number) => Promise<Result>,
 ): Promise<Result[]> {

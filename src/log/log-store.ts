@@ -8,19 +8,19 @@
  * PAX-4  A callback that waits for a record is called only when its flush, and every one before it, is
  *        durable; after a failed write none is called any more.
  *
+ * LOG-14  The data store takes in no position before the log durably holds it as chosen.
+ *
  * DISK-16  Where a scrub finds a file of the log damaged, all that a start would read there is written anew.
  *
  * Left out: giving up old flushes (the format has its place, `firstFlush`).
  */
 import { assert } from '../base/assert.ts'
 import type { ClusterId, GroupId, NodeId, Position } from '../base/ids.ts'
-import type { Ballot } from '../paxos/ballot.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { Journal, JournalRecord } from '../ports/journal.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LogRecord } from '../replication/effect.ts'
-import { ChosenPlaces } from './chosen-places.ts'
 import { encodeFlush, readValue } from './flush.ts'
 import { FlushLedger, type Written, type WrittenSince } from './flush-ledger.ts'
 import { FlushReader } from './flush-reader.ts'
@@ -36,6 +36,7 @@ import {
   type LogDamage,
 } from './log-mending.ts'
 import { LogSettling, type Settled } from './log-settling.ts'
+import { LogValues } from './log-values.ts'
 import { PeerMemory } from './peer-memory.ts'
 import { nothingSettled, type FlushMark, type Place, type SettledPositions } from './settled.ts'
 
@@ -87,8 +88,7 @@ export class LogStore {
   readonly #index: LogIndex
   readonly #ledger: FlushLedger
   readonly #settling: LogSettling
-  readonly #reader: FlushReader
-  readonly #places = new ChosenPlaces()
+  readonly #values: LogValues
   /** Not durable yet, in order; the first one may be in flight. */
   readonly #queue: PendingFlush[] = []
   #queueBytes = 0
@@ -105,7 +105,7 @@ export class LogStore {
   /** Goes along with the next write. */
   #renewal: readonly JournalRecord[] = []
   #isStopping = false
-  #hasFailed = false
+  #failure: Error | undefined
   #stopped: Promise<void> | undefined
   #onStopped: () => void = () => undefined
 
@@ -147,7 +147,11 @@ export class LogStore {
     this.#index = opened.index
     this.#ledger = opened.ledger
     this.#settling = opened.settling
-    this.#reader = new FlushReader(journal)
+    this.#values = new LogValues({
+      ...{ index: opened.index, reader: new FlushReader(journal), trace: options.trace },
+      pending: (place) => this.#pending(place),
+      durableFlush: () => this.#durableFlush,
+    })
     this.#durableFlush = opened.end.number
     this.#lastFlush = opened.end.number
     this.#lastCrc = opened.end.crc
@@ -203,7 +207,7 @@ export class LogStore {
    * records it waits for all that was appended before, and is called at once if that is nothing.
    */
   append(records: readonly LogRecord[], after: () => void): void {
-    if (this.#isStopping || this.#hasFailed) return
+    if (this.#isStopping || this.#failure !== undefined) return
     const flush = records.length === 0 ? this.#lastForced() : this.#gather(records)
     if (flush === undefined) return after()
     flush.waiters.push(after)
@@ -213,13 +217,13 @@ export class LogStore {
 
   /** Writes `records` along with the next flush, and forces none. */
   note(records: readonly LogRecord[]): void {
-    if (this.#isStopping || this.#hasFailed) return
+    if (this.#isStopping || this.#failure !== undefined) return
     this.#gather(records)
   }
 
   /** Has the news of peers made durable, along with a flush where one is due. */
   remember(): void {
-    if (this.#isStopping || this.#hasFailed || !this.memory.isUnsaved) return
+    if (this.#isStopping || this.#failure !== undefined || !this.memory.isUnsaved) return
     this.#isMemoryDue = true
     this.#schedule()
   }
@@ -230,7 +234,7 @@ export class LogStore {
    * may stand on. `after` is called when that is durable. False: this damage is known.
    */
   renew(what: string, after: () => void): boolean {
-    if (this.#isStopping || this.#hasFailed) return false
+    if (this.#isStopping || this.#failure !== undefined) return false
     const damage = { what, lostFlushes: [], isMemoryLost: false, isRenewed: true }
     const damages = withDamage(this.#damages, damage)
     if (damages === undefined) return false
@@ -297,7 +301,7 @@ export class LogStore {
 
   #write(): void {
     this.#isScheduled = false
-    if (this.#hasFailed) return
+    if (this.#failure !== undefined) return
     const flush = this.#queue[0]
     if (!this.#isFlushDue || flush === undefined) return this.#writeMemory()
     assert(!flush.isClosed, 'replica: two flushes in flight')
@@ -359,9 +363,10 @@ export class LogStore {
   }
 
   #onFailed(error: unknown): void {
-    this.#hasFailed = true
+    this.#failure = error instanceof Error ? error : new Error('the log cannot be written')
+    for (const { onFailed } of this.#queue) for (const reject of onFailed) reject(this.#failure)
     this.#onStopped()
-    this.onFailure(error instanceof Error ? error : new Error('the log cannot be written'))
+    this.onFailure(this.#failure)
   }
 
   /** The headers of the group's positions above `above`, ascending; appended ones included. */
@@ -378,50 +383,14 @@ export class LogStore {
     return this.#index.header(group, position)
   }
 
-  /**
-   * The value chosen at a position; undefined where it is not known, or damaged. For a peer, at once: the
-   * value is a view, and keeps all of its flush in memory.
-   */
-  chosen(
-    group: GroupId,
-    position: Position,
-  ): { readonly ballot: Ballot; readonly value: Uint8Array } | undefined {
-    const found = this.#places.find(group, position) ?? this.#index.chosen(group, position)
-    const { ballot, place } = found ?? {}
-    if (ballot === undefined || place === undefined || place === 'faulty') return undefined
-    const value = this.#pending(place) ?? this.#reader.view(place)
-    if (value === undefined) {
-      this.#noteDamage(group, position)
-      return undefined
-    }
-    this.#notePlaces(place.flush)
-    return { ballot, value }
-  }
-
-  /** The value that a peer gets next stands beside it, as a rule. */
-  #notePlaces(flush: number): void {
-    if (flush > this.#durableFlush || this.#places.has(flush)) return
-    const records = this.#reader.records(flush)
-    if (records !== undefined) this.#places.add(flush, records)
+  /** The value chosen at a position: see `LogValues.chosen`. */
+  chosen(group: GroupId, position: Position): ReturnType<LogValues['chosen']> {
+    return this.#values.chosen(group, position)
   }
 
   /** The decided value where one is known, else the accepted one. `faulty`: the disk damaged it. */
   value(group: GroupId, position: Position): Uint8Array | 'faulty' | undefined {
-    const place = this.#index.place(group, position)
-    return place === undefined || place === 'faulty' ? place : this.#valueAt(group, position, place)
-  }
-
-  #valueAt(group: GroupId, position: Position, place: Place): Uint8Array | 'faulty' {
-    const value = this.#pending(place) ?? this.#reader.read(place)
-    if (value !== undefined) return value
-    this.#noteDamage(group, position)
-    return 'faulty'
-  }
-
-  #noteDamage(group: GroupId, position: Position): void {
-    this.#index.damage(group, position)
-    this.#options.trace.mark('damaged_value_found_by_read')
-    this.#options.trace.emit({ kind: 'faulty', group, position })
+    return this.#values.value(group, position)
   }
 
   #pending(place: Place): Uint8Array | undefined {
@@ -439,6 +408,32 @@ export class LogStore {
   /** Groups with records that are not settled: recovery has to look at these. */
   groupsWithUnsettled(): Iterable<GroupId> {
     return this.#settling.unsettled()
+  }
+
+  /**
+   * Resolves when all that was appended or noted before the call is durable; rejects when it cannot be.
+   * Notes wait for company otherwise: this forces them out.
+   */
+  sync(): Promise<void> {
+    const failure = this.#failure
+    if (failure !== undefined) return Promise.reject(failure)
+    const last = this.#queue.at(-1)
+    if (last === undefined) return Promise.resolve()
+    const synced = new Promise<void>((resolve, reject) => {
+      last.waiters.push(resolve)
+      last.onFailed.push(reject)
+    })
+    last.isForced = true
+    this.#schedule()
+    return synced
+  }
+
+  /** That batch is about to be written: the log is synced since it was put together. */
+  checkLogged(groups: readonly Settled[]): void {
+    for (const { group, position } of groups) {
+      const isChosen = this.#index.header(group, position)?.chosen !== undefined
+      assert(isChosen, 'LOG-14: the data store takes in what the log does not hold as chosen')
+    }
   }
 
   /** The data store puts a batch together that takes these groups to these positions. */
@@ -462,7 +457,7 @@ export class LogStore {
 
   /** Undefined when the disk damaged the flush: no reader can tell which groups it concerned. */
   #writtenIn(number: number): readonly Written[] | undefined {
-    const records = this.#reader.records(number)
+    const records = this.#values.records(number)
     if (records === undefined) {
       this.#options.trace.mark('damaged_flush_found_by_digest')
       this.#options.trace.emit({ kind: 'unreadable', flush: number })
@@ -478,7 +473,7 @@ export class LogStore {
     this.#schedule()
     this.#stopped ??= new Promise((resolve) => {
       this.#onStopped = resolve
-      if (this.#hasFailed) resolve()
+      if (this.#failure !== undefined) resolve()
       else this.#endWhenIdle()
     })
     return this.#stopped

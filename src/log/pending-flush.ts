@@ -10,6 +10,8 @@ export interface PendingFlush {
   readonly groupNumbers: number[]
   /** Called in order when it is durable. */
   readonly waiters: (() => void)[]
+  /** Called with the reason when it cannot be made durable. */
+  readonly onFailed: ((reason: Error) => void)[]
   bytes: number
   /** Whether a callback waits: notes alone force no flush. */
   isForced: boolean
@@ -23,6 +25,7 @@ export function newFlush(number: number): PendingFlush {
     records: [],
     groupNumbers: [],
     waiters: [],
+    onFailed: [],
     bytes: 0,
     isForced: false,
     isClosed: false,

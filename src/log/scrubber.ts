@@ -6,17 +6,15 @@
  * DISK-16  Damage of the log that a scrub finds is logged, and ends nothing: what the node has in memory is all that
  *          it votes by, and a start would have to do without what is damaged.
  *
- * First come the rows of applied positions: a proposer gets no vote at one of them before that,
- * unless it was chosen. Then everything, at `scrubBytesPerSecond`, and a part of that while clients or
- * peers are at work; it never rests for good. The log follows, at the same pace. A pass is followed by the next
- * one after `scrubPauseMs`.
+ * It reads at `scrubBytesPerSecond`, and at a part of that while clients or peers are at work; it never rests for
+ * good. The log follows the data store, at the same pace. A pass is followed by the next one after
+ * `scrubPauseMs`.
  */
 import type { Limits } from '../base/limits.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Journal } from '../ports/journal.ts'
-import type { CheckPace, KeySpan, OrderedStore } from '../ports/storage.ts'
+import type { CheckPace, OrderedStore } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
-import { allPositions } from '../store/row-format.ts'
 import { checked } from './start-check.ts'
 
 export interface ScrubberPorts {
@@ -27,8 +25,6 @@ export interface ScrubberPorts {
   readonly limits: Pick<Limits, 'scrubBytesPerSecond' | 'scrubPauseMs'>
   /** A count of the work done so far for clients and for nodes that wait: only whether it grows matters. */
   foreground(): number
-  /** Every row of a position is what was written. */
-  onPositionsSound(): void
   /** A file of the log is not what was written: which one, where and how, in words. */
   onLogDamaged(what: string): void
   onFailed(error: unknown): void
@@ -88,10 +84,7 @@ export class Scrubber {
   }
 
   start(): void {
-    void this.#run([allPositions], () => {
-      this.#ports.onPositionsSound()
-      this.#ports.clock.defer(() => this.#pass())
-    })
+    this.#pass()
   }
 
   stop(): void {
@@ -102,7 +95,7 @@ export class Scrubber {
   #pass(): void {
     const { store, clock, trace, limits } = this.#ports
     if (this.#isStopped || store.check === undefined) return
-    void this.#run('all', async () => {
+    void this.#run(async () => {
       this.#data.passes += 1
       trace.mark('scrub_done')
       await this.#passLog()
@@ -131,10 +124,10 @@ export class Scrubber {
     this.#ports.onLogDamaged(what)
   }
 
-  async #run(spans: readonly KeySpan[] | 'all', then: () => void | Promise<void>): Promise<void> {
+  async #run(then: () => Promise<void>): Promise<void> {
     const { store, trace, onFailed } = this.#ports
     try {
-      await checked(store.check?.(spans, this.#makePace(this.#data)))
+      await checked(store.check?.('all', this.#makePace(this.#data)))
       if (!this.#isStopped) await then()
     } catch (error) {
       if (this.#isStopped) return

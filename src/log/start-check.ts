@@ -5,8 +5,7 @@
  *
  * DISK-14  No vote rests on a record of the data store that was not checked together with what says
  *          where it is: state records, the mark, what is carried over and what the fold goes on from
- *          before the first vote. At other applied positions there is no vote before all of them were
- *          checked (`../replica/record-source.ts`).
+ *          before the first vote. At other applied positions there is no vote (PAX-8).
  */
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position } from '../base/ids.ts'

@@ -24,7 +24,6 @@ export interface PeerWorkParts {
   readonly log: ReadableLog
   /** The two that are scrubbed. */
   readonly stores: { readonly data: OrderedStore; readonly log: Journal }
-  onPositionsSound(): void
   onLogDamaged(what: string): void
   readonly backpressure: Pick<Backpressure, 'mayFetch' | 'admits'>
   send(to: NodeId, message: Message): void
@@ -64,10 +63,10 @@ export class PeerWork {
     const lacking = (): number => this.fetches.lacking
     this.returning = new Returning({ clock, trace, limits, lacking, areOthersEnough })
     this.replies = new CatchUpReplies({ log, limits, trace, slices, send, hasRoomFor })
-    const { stores, onPositionsSound, onLogDamaged, onFailed } = parts
+    const { stores, onLogDamaged, onFailed } = parts
     this.scrubber = new Scrubber({
       ...{ store: stores.data, log: stores.log, clock, trace, limits, foreground },
-      ...{ onPositionsSound, onLogDamaged, onFailed },
+      ...{ onLogDamaged, onFailed },
     })
   }
 

@@ -188,7 +188,6 @@ export class Driver implements LocalReplica {
       send: (to, message) => this.#peers.send(to, message),
       hasRoomFor: (to) => this.#peers.hasRoomFor(to),
       stores: this.#ports,
-      onPositionsSound: () => (this.#source.arePositionsSound = true),
       onLogDamaged: (what) =>
         this.#guarded(() => void this.#log.renew(what, () => this.#data.wantBatch())),
       applied: (group) => this.#replica.appliedInMemory(group)?.position,
@@ -220,6 +219,10 @@ export class Driver implements LocalReplica {
     data.onBatch = (groups) => {
       this.#peers.save()
       log.onBatch(groups)
+    }
+    data.beforeWrite = async (groups) => {
+      await log.sync()
+      log.checkLogged(groups)
     }
     data.onApplied = () => this.#onApplied()
   }

@@ -1,6 +1,5 @@
 /** The record of a group in the stores, from which the replica takes it into memory. */
 import type { GroupId, Position } from '../base/ids.ts'
-import type { LookedUp } from '../replication/acceptance.ts'
 import type { Decision, PositionRecord } from '../replication/log.ts'
 import type { GroupState } from '../replication/state.ts'
 
@@ -21,8 +20,6 @@ export interface GroupRecord {
 /** Synchronous reads of what is stored, or about to be. */
 export interface RecordSource {
   load(group: GroupId): GroupRecord
-  /** A position at or below the applied one, whose record has left memory. */
-  lookup(group: GroupId, position: Position): LookedUp
   /** Whether the data store durably holds everything applied to this group. */
   isSettled(group: GroupId): boolean
 }

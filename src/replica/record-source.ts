@@ -1,8 +1,8 @@
 /** Group records out of the two stores: applied state from the data, the rest from the log. */
 import { assert, present } from '../base/assert.ts'
 import type { GroupId, Position } from '../base/ids.ts'
+import type { Acceptor } from '../paxos/acceptor.ts'
 import { compareBallots, equalBallots, type Ballot } from '../paxos/ballot.ts'
-import type { LookedUp } from '../replication/acceptance.ts'
 import type { Decision, PositionRecord } from '../replication/log.ts'
 import { decodeState, emptyState, type GroupState } from '../replication/state.ts'
 import { corruptData } from '../store/damage.ts'
@@ -23,6 +23,11 @@ interface Ahead {
   readonly changes: number
 }
 
+type LookedUp =
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'present'; readonly acceptor: Acceptor; readonly chosen: boolean }
+  | { readonly kind: 'faulty' }
+
 /** In the place of what is not read yet: neither a vote nor "nothing accepted", as after damage. */
 const unread: PositionRecord = { kind: 'faulty' }
 
@@ -32,11 +37,6 @@ export class StoredRecords implements RecordSource {
    * logs, whose groups may be larger than memory.
    */
   partMax: Part | undefined
-  /**
-   * Every row of an applied position was checked since the start. Before that this node tells only their
-   * chosen values, and gives no proposer a vote there (DISK-14).
-   */
-  arePositionsSound = false
   readonly #log: LogStore
   readonly #data: DataStore
   /** Read in slices, and given to the next load, where the stores still say the same. */
@@ -121,14 +121,6 @@ export class StoredRecords implements RecordSource {
   #checkNewest(group: GroupId, position: Position): void {
     if (!this.#log.wasSettled(group, position + 1)) return
     throw corruptData('a state record is missing, or an older one stands in its place')
-  }
-
-  lookup(group: GroupId, position: Position): LookedUp {
-    const header = this.#log.position(group, position)
-    const looked: LookedUp = header === undefined ? { kind: 'absent' } : this.#read(group, header)
-    // A chosen value stays chosen. Otherwise an older row may stand there, or none be shown.
-    if (this.arePositionsSound || (looked.kind === 'present' && looked.chosen)) return looked
-    return { kind: 'faulty' }
   }
 
   isSettled(group: GroupId): boolean {

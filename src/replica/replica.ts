@@ -144,7 +144,7 @@ export class Replica {
       context.trace.mark('message_of_other_epoch')
       return this.#effects
     }
-    stepGroup(log, context, event, (position) => this.#options.source.lookup(group, position))
+    stepGroup(log, context, event)
     this.#scheduleWake(log, context)
     return this.#effects
   }

@@ -1,6 +1,9 @@
 /**
  * The acceptor's side of a group's log (Megastore, 4.6.3): prepare and accept requests, answered
  * only when what they changed is durable (PAX-4).
+ *
+ * PAX-8  At a position that it has applied a replica gives no vote, refuses nothing, and never says that nothing
+ *        was accepted: it tells what was chosen, and how far it has applied.
  */
 import { assert } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
@@ -11,14 +14,6 @@ import type { Context, Effect, LogRecord, ReadyMessage } from './effect.ts'
 import { jitter } from './effect.ts'
 import { noDeadline, type GroupLog } from './log.ts'
 import type { Accept, Accepted, Fetch, Prepare } from './message.ts'
-
-/** Looks up the log record of a position that may already be applied and out of memory. */
-export type RecordLookup = (position: Position) => LookedUp
-
-export type LookedUp =
-  | { readonly kind: 'absent' }
-  | { readonly kind: 'present'; readonly acceptor: Acceptor; readonly chosen: boolean }
-  | { readonly kind: 'faulty' }
 
 /** To `node`, this one included. */
 export function reply(context: Context, to: NodeId, message: ReadyMessage): Effect {
@@ -37,14 +32,8 @@ export function acceptMessage(
   return { kind: 'accept', group, epoch, position, ballot, value, previous }
 }
 
-export function onPrepare(
-  log: GroupLog,
-  context: Context,
-  from: NodeId,
-  message: Prepare,
-  lookup: RecordLookup,
-): void {
-  const acceptor = votingRecord(log, context, from, message, lookup)
+export function onPrepare(log: GroupLog, context: Context, from: NodeId, message: Prepare): void {
+  const acceptor = votingRecord(log, context, from, message)
   if (acceptor === undefined) return
   const { position, ballot } = message
   const decision = decidePrepare(acceptor, ballot)
@@ -81,10 +70,9 @@ export function onAccept(
   context: Context,
   from: NodeId,
   message: Accept,
-  lookup: RecordLookup,
   first: readonly Effect[] = [],
 ): void {
-  const acceptor = votingRecord(log, context, from, message, lookup)
+  const acceptor = votingRecord(log, context, from, message)
   if (acceptor === undefined) return
   const { position, ballot, value } = message
   if (ballot.round === 0) checkLeader(log, position, ballot)
@@ -102,7 +90,7 @@ export function onAccept(
       'PAX-3: another value is kept than was accepted',
     )
     keep(log, position, decision.next)
-    if (position > log.state.position && log.sweepDeadline === noDeadline) {
+    if (log.sweepDeadline === noDeadline) {
       log.sweepDeadline = context.now + jitter(context, context.limits.sweepMs, position, 0)
     }
   }
@@ -147,12 +135,17 @@ function votingRecord(
   context: Context,
   from: NodeId,
   message: Prepare | Accept,
-  lookup: RecordLookup,
 ): Acceptor | undefined {
   if (!mayVoteFor(context, from)) return undefined
   const { position, ballot } = message
   const applied = log.state.position
-  const record = position > applied ? log.records.get(position) : lookup(position)
+  if (position <= applied) {
+    // The proposer is behind. A replica that has applied a position needs no ballots of it any more (PAX-8).
+    context.trace.mark('vote_asked_at_applied_position')
+    sendEntries(log, context, from, { from: position, through: applied, isAwaited: true })
+    return undefined
+  }
+  const record = log.records.get(position)
   if (record?.kind === 'faulty') {
     // A damaged record counts neither as a vote nor as "nothing accepted".
     context.trace.mark('vote_asked_of_faulty_record')
@@ -162,13 +155,7 @@ function votingRecord(
     )
     return undefined
   }
-  if (position <= applied && record?.kind === 'present' && 'chosen' in record && record.chosen) {
-    // Decided long ago: the proposer is behind. Teach it instead of voting again.
-    context.trace.mark('vote_asked_at_applied_position')
-    sendEntries(log, context, from, { from: position, through: applied, isAwaited: true })
-    return undefined
-  }
-  if (position > applied && log.records.size >= context.limits.openPositionsMax) {
+  if (log.records.size >= context.limits.openPositionsMax) {
     const known = log.records.has(position)
     context.trace.mark('too_many_open_positions')
     if (!known) return undefined
@@ -207,7 +194,8 @@ export function sendEntries(
 }
 
 function keep(log: GroupLog, position: Position, acceptor: Acceptor): void {
-  if (position > log.state.position) log.records.set(position, { kind: 'present', acceptor })
+  assert(position > log.state.position, 'PAX-8: a vote at an applied position')
+  log.records.set(position, { kind: 'present', acceptor })
 }
 
 /** A later proposal of this node at this position starts above every round it has seen. */

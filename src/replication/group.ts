@@ -5,7 +5,7 @@
  */
 import { assert, unreachable } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
-import { onAccept, onPrepare, type RecordLookup } from './acceptance.ts'
+import { onAccept, onPrepare } from './acceptance.ts'
 import * as catchUp from './catch-up.ts'
 import * as commit from './commit.ts'
 import { readAhead } from './compose.ts'
@@ -41,15 +41,10 @@ export type GroupEvent =
   /** Time has passed, or something the group waits for may have come. */
   | { readonly kind: 'wake' }
 
-export function stepGroup(
-  log: GroupLog,
-  context: Context,
-  event: GroupEvent,
-  lookup: RecordLookup,
-): void {
+export function stepGroup(log: GroupLog, context: Context, event: GroupEvent): void {
   if (event.kind === 'message' && isLate(log, event.message)) return
-  handle(log, context, event, lookup)
-  pump(log, context, lookup)
+  handle(log, context, event)
+  pump(log, context)
   if (event.kind === 'message' && event.message.kind === 'entries') {
     catchUp.goOn(log, context, event.from, event.message)
   }
@@ -62,10 +57,10 @@ function isLate(log: GroupLog, message: GroupMessage): boolean {
   return message.kind === 'accepted' && message.position <= log.state.position
 }
 
-function handle(log: GroupLog, context: Context, event: GroupEvent, lookup: RecordLookup): void {
+function handle(log: GroupLog, context: Context, event: GroupEvent): void {
   switch (event.kind) {
     case 'message':
-      return onMessage(log, context, event.from, event.message, lookup)
+      return onMessage(log, context, event.from, event.message)
     case 'submit':
       return onSubmit(log, context, event.arrived)
     case 'cancel-submit':
@@ -87,20 +82,14 @@ function handle(log: GroupLog, context: Context, event: GroupEvent, lookup: Reco
   }
 }
 
-function onMessage(
-  log: GroupLog,
-  context: Context,
-  from: NodeId,
-  message: GroupMessage,
-  lookup: RecordLookup,
-): void {
+function onMessage(log: GroupLog, context: Context, from: NodeId, message: GroupMessage): void {
   switch (message.kind) {
     case 'prepare':
-      return onPrepare(log, context, from, message, lookup)
+      return onPrepare(log, context, from, message)
     case 'promised':
-      return propose.onPromised(log, context, from, message, lookup)
+      return propose.onPromised(log, context, from, message)
     case 'accept':
-      return onAcceptRequest(log, context, from, message, lookup)
+      return onAcceptRequest(log, context, from, message)
     case 'accepted':
       return propose.onAccepted(log, context, from, message)
     case 'refused':
@@ -152,19 +141,13 @@ function onLeaseMessage(
 }
 
 /** An accept request tells of the position before it as well: that is the cheapest notice there is. */
-function onAcceptRequest(
-  log: GroupLog,
-  context: Context,
-  from: NodeId,
-  message: Accept,
-  lookup: RecordLookup,
-): void {
+function onAcceptRequest(log: GroupLog, context: Context, from: NodeId, message: Accept): void {
   const { position, previous } = message
   if (previous !== undefined) {
     catchUp.onCommitted(log, context, from, { position: position - 1, ballot: previous })
     advance(log, context)
   }
-  onAccept(log, context, from, message, lookup)
+  onAccept(log, context, from, message)
 }
 
 function onSubmit(log: GroupLog, context: Context, arrived: readonly Arrived[]): void {
@@ -199,23 +182,23 @@ function onWake(log: GroupLog, context: Context): void {
 }
 
 /** Does what has become possible. */
-function pump(log: GroupLog, context: Context, lookup: RecordLookup): void {
+function pump(log: GroupLog, context: Context): void {
   advance(log, context)
   catchUp.endCatchUp(log)
   read.serveReads(log, context)
-  proposeNext(log, context, lookup)
+  proposeNext(log, context)
   announce(log, context)
   read.startReadRound(log, context)
   read.serveReads(log, context)
   tellForwarders(log, context)
 }
 
-function proposeNext(log: GroupLog, context: Context, lookup: RecordLookup): void {
+function proposeNext(log: GroupLog, context: Context): void {
   if (log.proposal !== undefined || log.waiting.size === 0) return
   submission.forwardPending(log, context)
   if (log.waiting.size === 0) return
   if (log.decisions.has(log.state.position + 1)) return
-  propose.proposePending(log, context, lookup)
+  propose.proposePending(log, context)
   if (log.proposal !== undefined || log.waiting.size === 0) return
   // Nothing here fits the open position: it was read ahead of this replica, or there is no room.
   catchUp.catchUpToClaim(log, context, readAhead(log))

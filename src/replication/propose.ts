@@ -9,7 +9,7 @@ import { assert } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
 import { equalBallots, type Ballot } from '../paxos/ballot.ts'
 import * as proposer from '../paxos/proposer.ts'
-import { acceptMessage, onAccept, reply, type RecordLookup } from './acceptance.ts'
+import { acceptMessage, onAccept, reply } from './acceptance.ts'
 import { maybeCommit, retryHolders } from './commit.ts'
 import { composeEntry } from './compose.ts'
 import { jitter, type Context, type Effect } from './effect.ts'
@@ -34,13 +34,13 @@ function mayUseBallotZero(log: GroupLog, context: Context): boolean {
 }
 
 /** Proposes what waits here, or nothing when it need not. The log has no proposal yet. */
-export function proposePending(log: GroupLog, context: Context, lookup: RecordLookup): void {
+export function proposePending(log: GroupLog, context: Context): void {
   assert(log.proposal === undefined, 'PAX-5: a second proposal at the open position')
   if (!mayUseBallotZero(log, context)) return startPrepare(log, context, 0)
   const value = composeEntry(log, context)
   if (value === undefined) return
   const { node, incarnation } = context
-  startAccept(log, context, lookup, { round: 0, node, incarnation }, value, 0)
+  startAccept(log, context, { round: 0, node, incarnation }, value, 0)
 }
 
 /** Phase 1 at the open position, above every round seen there. */
@@ -80,7 +80,6 @@ function sendPrepare(log: GroupLog, context: Context, ballot: Ballot, to: readon
 function startAccept(
   log: GroupLog,
   context: Context,
-  lookup: RecordLookup,
   ballot: Ballot,
   value: Uint8Array,
   attempt: number,
@@ -107,10 +106,10 @@ function startAccept(
     .map((voter) => reply(context, voter, message))
   if (position === 1 && ballot.round === 0) {
     // No entry named this leader, so only its own durable record stops a second value after a crash.
-    return onAccept(log, context, context.node, message, lookup, sends)
+    return onAccept(log, context, context.node, message, sends)
   }
   for (const send of sends) context.emit(send)
-  onAccept(log, context, context.node, message, lookup)
+  onAccept(log, context, context.node, message)
 }
 
 /** The log's proposal, when this answer belongs to its present phase. */
@@ -133,13 +132,7 @@ function isPhase<K extends 'preparing' | 'accepting'>(
   return phase.kind === kind
 }
 
-export function onPromised(
-  log: GroupLog,
-  context: Context,
-  from: NodeId,
-  message: Promised,
-  lookup: RecordLookup,
-): void {
+export function onPromised(log: GroupLog, context: Context, from: NodeId, message: Promised): void {
   const current = findPhase(log, 'preparing', message)
   if (current === undefined || !log.set.voters.includes(from)) return
   const { proposal } = current
@@ -151,7 +144,7 @@ export function onPromised(
   // A position that was prepared is always closed: without a value of ours, by a no-op (LOG-5).
   const value = adopted?.value ?? composeEntry(log, context, { orNoOp: true })
   assert(value !== undefined, 'LOG-5: a prepared position is left open')
-  startAccept(log, context, lookup, phase.ballot, value, proposal.attempt)
+  startAccept(log, context, phase.ballot, value, proposal.attempt)
 }
 
 export function onAccepted(log: GroupLog, context: Context, from: NodeId, message: Accepted): void {

@@ -25,7 +25,7 @@ export interface ApplierPorts<Batch extends ComposedBatch> {
   readonly overlay: Pick<Overlay, 'bytes' | 'commits' | 'oldestCommit'>
   /** Takes the next batch out of the overlay. Throws when something that it needs cannot be read. */
   compose(): Batch
-  readonly write: (puts: readonly Put[]) => Promise<void>
+  readonly write: (batch: Batch) => Promise<void>
   /** It is durable. */
   onWritten(batch: Batch): void
   onFailed(error: unknown): void
@@ -127,7 +127,7 @@ export class Applier<Batch extends ComposedBatch> {
     try {
       const batch = this.#ports.compose()
       this.#wasCut = batch.isCut
-      this.#underWay = this.#ports.write(batch.puts).then(
+      this.#underWay = this.#ports.write(batch).then(
         () => this.#onWritten(batch),
         (error: unknown) => {
           this.#underWay = undefined

@@ -61,6 +61,8 @@ interface Batch {
 export class DataStore {
   /** Called as a batch is put together, with its groups: entries that the call sets by name go along. */
   onBatch: (groups: readonly TakenGroup[]) => void = () => undefined
+  /** Awaited between the two: the batch is written when this resolves. */
+  beforeWrite: (groups: readonly TakenGroup[]) => Promise<void> = () => Promise.resolve()
   /** Called after a batch is durable, with each of its groups and the position it holds now. */
   onApplied: (applied: readonly (readonly [GroupId, Position])[]) => void = () => undefined
   /** The store cannot be read or written as it should be: the node must stop. Called once. */
@@ -105,7 +107,10 @@ export class DataStore {
           options.trace.end?.()
         }
       },
-      write: (puts) => store.write(puts),
+      write: async ({ groups, puts }) => {
+        await this.beforeWrite(groups)
+        await store.write(puts)
+      },
       onWritten: (batch) => this.#onWritten(batch),
       onFailed: (error) => this.#failed(dataFailure(error)),
     })

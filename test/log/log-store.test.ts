@@ -57,6 +57,25 @@ describe.each(disks)('on %s', (_, disk) => {
       expect(log.durableFlush).toBe(2)
     }))
 
+  test('LOG-14: a sync forces out what was noted, and rejects when the disk refuses', () =>
+    onDisk(disk, async (on) => {
+      const store = new GatedStore(await on.open())
+      const log = await openLog(store)
+      await durable(log, accept('a', 1, 0, 'one'))
+      await log.sync()
+      expect(log.durableFlush, 'nothing is left to be synced').toBe(1)
+      log.note([chosen('a', 1, 0)])
+      log.checkLogged([{ group: group('a'), position: 1 }])
+      expect(() => log.checkLogged([{ group: group('a'), position: 2 }])).toThrow('LOG-14')
+      await log.sync()
+      expect(log.durableFlush).toBe(2)
+      store.mode = 'refuse'
+      log.note([chosen('b', 1, 0, 'two')])
+      await expect(log.sync()).rejects.toThrow('the disk is gone')
+      await expect(log.sync(), 'a log that has failed').rejects.toThrow('the disk is gone')
+      expect(log.durableFlush).toBe(2)
+    }))
+
   test('an append that waits for nothing is answered at once', () =>
     onDisk(disk, async (on) => {
       const log = await openLog(await on.open())

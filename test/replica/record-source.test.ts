@@ -11,27 +11,6 @@ import { disks, onDisk } from '../store/stores.ts'
 const name = group('a')
 const options = { clock: systemClock, trace: silentTrace, limits: defaultLimits }
 
-test.each(disks)(
-  'DISK-14: no proposer gets a vote at a position before its row is checked: %s',
-  (_, disk) =>
-    onDisk(disk, (ofLog) =>
-      onDisk(disk, async (ofData) => {
-        const log = await openLog(await ofLog.open())
-        await durable(log, accept('a', 1, 0, 'one'), chosen('a', 1, 0), promise('a', 2, 7))
-        await durable(log, accept('a', 3, 0, 'three'))
-        const source = new StoredRecords(log, await DataStore.open(await ofData.open(), options))
-        const looked = (): unknown[] => [1, 2, 3, 4].map((at) => source.lookup(name, at))
-        const one = { kind: 'present', chosen: true }
-        const faulty = { kind: 'faulty' }
-        expect(looked()).toMatchObject([one, faulty, faulty, faulty])
-        source.arePositionsSound = true
-        const promised = { kind: 'present', chosen: false, acceptor: { promised: ballot(7) } }
-        const accepted = { kind: 'present', chosen: false, acceptor: { promised: ballot(0) } }
-        expect(looked()).toMatchObject([one, promised, accepted, { kind: 'absent' }])
-      }),
-    ),
-)
-
 test('LIVE-6: records read ahead equal a load, until a write comes', () =>
   onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), (ofLog) =>
     onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), async (ofData) => {

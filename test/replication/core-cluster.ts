@@ -16,7 +16,6 @@ import type { Ballot } from '../../src/paxos/ballot.ts'
 import { silentTrace, type TraceEvent } from '../../src/ports/trace.ts'
 import type { GroupRecord, RecordSource } from '../../src/replica/group-record.ts'
 import { Replica, type Reading } from '../../src/replica/replica.ts'
-import type { LookedUp } from '../../src/replication/acceptance.ts'
 import type { Effect, LogRecord } from '../../src/replication/effect.ts'
 import type { GroupEvent } from '../../src/replication/group.ts'
 import type { Verdict } from '../../src/group/outcome.ts'
@@ -113,13 +112,6 @@ export class CoreNode implements RecordSource {
       if (chosen !== undefined) decisions.set(position, chosen)
     }
     return { state: state ?? emptyState(), records, decisions, isPart: false }
-  }
-
-  lookup(_group: GroupId, position: number): LookedUp {
-    const found = this.durable.get(position)
-    if (found === undefined) return { kind: 'absent' }
-    const { chosen, ...acceptor } = found
-    return { kind: 'present', acceptor, chosen: chosen !== undefined }
   }
 
   isSettled(): boolean {

@@ -1,0 +1,36 @@
+/**
+ * LOG-14: a node's data disk holds no position of a group that its log disk did not hold before, as chosen. Else a
+ * crash leaves rows that no log vouches for: where every node loses its news of the choice, none can tell a
+ * replica that is behind what was chosen there.
+ */
+import type { LogRecord } from '../../src/replication/effect.ts'
+import type { Referee } from './referee.ts'
+
+export class LogFirstChecker {
+  readonly #referee: Referee
+  /** By node and group, the highest position that was durable in the log as chosen. */
+  readonly #chosen = new Map<string, Map<string, number>>()
+
+  constructor(referee: Referee) {
+    this.#referee = referee
+  }
+
+  /** A record became durable on the node's log disk. */
+  onLogDurable(node: string, { kind, group, position }: LogRecord): void {
+    if (kind !== 'chosen') return
+    let groups = this.#chosen.get(node)
+    if (groups === undefined) this.#chosen.set(node, (groups = new Map<string, number>()))
+    if (position > (groups.get(group) ?? 0)) groups.set(group, position)
+  }
+
+  /** The group's state record became durable on the node's data disk. */
+  onDataDurable(node: string, group: string, position: number): void {
+    const logged = this.#chosen.get(node)?.get(group) ?? 0
+    this.#referee.check(
+      position <= logged,
+      'LOG-14',
+      'A data disk holds a position that the log did not hold as chosen before.',
+      () => ({ node, group, position, logged }),
+    )
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * The values in the log: of a position where it is known which one counts, out of what waits for its flush or from
+ * the disk. Damage costs the position whose value is damaged, and no other.
+ */
+import type { GroupId, Position } from '../base/ids.ts'
+import type { Ballot } from '../paxos/ballot.ts'
+import type { Trace } from '../ports/trace.ts'
+import { ChosenPlaces } from './chosen-places.ts'
+import type { RecordHeader } from './flush.ts'
+import type { FlushReader } from './flush-reader.ts'
+import type { LogIndex } from './log-index.ts'
+import type { Place } from './settled.ts'
+
+export interface LogValuesParts {
+  readonly index: LogIndex
+  readonly reader: FlushReader
+  readonly trace: Trace
+  /** A value in a flush that is not durable yet. */
+  pending(place: Place): Uint8Array | undefined
+  durableFlush(): number
+}
+
+export class LogValues {
+  readonly #parts: LogValuesParts
+  readonly #places = new ChosenPlaces()
+
+  constructor(parts: LogValuesParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * The value chosen at a position; undefined where it is not known, or damaged. For a peer, at once: the
+   * value is a view, and keeps all of its flush in memory.
+   */
+  chosen(
+    group: GroupId,
+    position: Position,
+  ): { readonly ballot: Ballot; readonly value: Uint8Array } | undefined {
+    const { index, reader, pending } = this.#parts
+    const found = this.#places.find(group, position) ?? index.chosen(group, position)
+    const { ballot, place } = found ?? {}
+    if (ballot === undefined || place === undefined || place === 'faulty') return undefined
+    const value = pending(place) ?? reader.view(place)
+    if (value === undefined) {
+      this.#noteDamage(group, position)
+      return undefined
+    }
+    this.#notePlaces(place.flush)
+    return { ballot, value }
+  }
+
+  /** The value that a peer gets next stands beside it, as a rule. */
+  #notePlaces(flush: number): void {
+    if (flush > this.#parts.durableFlush() || this.#places.has(flush)) return
+    const records = this.#parts.reader.records(flush)
+    if (records !== undefined) this.#places.add(flush, records)
+  }
+
+  /** The decided value where one is known, else the accepted one. `faulty`: the disk damaged it. */
+  value(group: GroupId, position: Position): Uint8Array | 'faulty' | undefined {
+    const { index, reader, pending } = this.#parts
+    const place = index.place(group, position)
+    if (place === undefined || place === 'faulty') return place
+    const value = pending(place) ?? reader.read(place)
+    if (value !== undefined) return value
+    this.#noteDamage(group, position)
+    return 'faulty'
+  }
+
+  #noteDamage(group: GroupId, position: Position): void {
+    const { index, trace } = this.#parts
+    index.damage(group, position)
+    trace.mark('damaged_value_found_by_read')
+    trace.emit({ kind: 'faulty', group, position })
+  }
+
+  /** The records that a durable flush wrote; undefined where the disk no longer gives them. */
+  records(flush: number): readonly RecordHeader[] | undefined {
+    return this.#parts.reader.records(flush)
+  }
+}
