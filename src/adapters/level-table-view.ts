@@ -130,7 +130,7 @@ export class TableView {
     try {
       return fstatSync(this.#open()).size
     } catch (error) {
-      this.#complain(0, `it cannot be read (${codeOf(error)})`)
+      this.#complain(0, `it cannot be read (${readErrorCode(error)})`)
       return undefined
     }
   }
@@ -164,7 +164,7 @@ export class TableView {
       }
       return bytes
     } catch (error) {
-      this.#complain(offset, `it cannot be read (${codeOf(error)})`)
+      this.#complain(offset, `it cannot be read (${readErrorCode(error)})`)
       return undefined
     }
   }
@@ -211,6 +211,6 @@ function isFrom(key: Uint8Array, bound: Uint8Array | undefined): boolean {
   return bound !== undefined && compareBytes(key, bound) >= 0
 }
 
-function codeOf(error: unknown): string {
+function readErrorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error)
 }

@@ -65,7 +65,7 @@ export function counted(count: number, noun: string): string {
 }
 
 /** `1 flush`, `2 flushes`. */
-export function flushText(count: number): string {
+export function countFlushes(count: number): string {
   return `${grouped(count)} ${count === 1 ? 'flush' : 'flushes'}`
 }
 

@@ -7,7 +7,7 @@ import { CliError, exitUsage } from './exit.ts'
 import { counted, printJson, say, writtenOut } from './output.ts'
 import type { Options } from './options.ts'
 import { withStoppedFolder } from './store-folder.ts'
-import { groupNamed, readableWith } from './store-readable.ts'
+import { parseGroup, makeReadable } from './store-readable.ts'
 
 /** Lines that are made before the reader of the output has taken those before them. */
 const linesAtOnce = 1_000
@@ -31,12 +31,12 @@ export function addDumpCommand(store: Command): void {
 }
 
 async function dumpFolder(path: string, options: Options): Promise<void> {
-  const asked = askedOf(options)
+  const asked = readDumpOptions(options)
   const damages = new Set<string>()
   await withStoppedFolder(path, async () => {
     const node = await openStoppedNode(path, (store, what) => damages.add(`${store}/${what}`))
     try {
-      const readable = readableWith(node.data && new DataLooks(node.data))
+      const readable = makeReadable(node.data && new DataLooks(node.data))
       let lines = 0
       for await (const line of dump(node, { ...asked, readable })) {
         printJson(line)
@@ -51,19 +51,21 @@ async function dumpFolder(path: string, options: Options): Promise<void> {
   say(`${counted(damages.size, 'place')} damaged, and left out; store verify tells all of it`)
 }
 
-function askedOf(options: Options): Omit<DumpOptions, 'readable'> {
+function readDumpOptions(options: Options): Omit<DumpOptions, 'readable'> {
   const { group, flushes, records, rows } = options
   const isAll = flushes === undefined && records !== true && rows !== true
   return {
-    ...(typeof group === 'string' && { group: groupNamed(group) }),
-    ...(typeof flushes === 'string' ? rangeOf(flushes) : { from: 0, to: Number.MAX_SAFE_INTEGER }),
+    ...(typeof group === 'string' && { group: parseGroup(group) }),
+    ...(typeof flushes === 'string'
+      ? parseFlushRange(flushes)
+      : { from: 0, to: Number.MAX_SAFE_INTEGER }),
     showsFlushes: isAll || flushes !== undefined,
     showsRecords: isAll || records === true || (flushes !== undefined && group !== undefined),
     showsRows: isAll || rows === true,
   }
 }
 
-function rangeOf(text: string): { readonly from: number; readonly to: number } {
+function parseFlushRange(text: string): { readonly from: number; readonly to: number } {
   const [, first = '', dots, last = ''] = /^(\d{1,15})(?:(\.\.)(\d{0,15}))?$/.exec(text) ?? []
   const from = Number(first)
   const to = dots === undefined ? from : last === '' ? Number.MAX_SAFE_INTEGER : Number(last)

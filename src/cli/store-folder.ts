@@ -32,9 +32,9 @@ export async function withStoppedFolder<Value>(
       owner === undefined
         ? []
         : [`owner.json is of ${who}: that run did not end in order, or goes on elsewhere`]
-    const before = await filesIn(path)
+    const before = await snapshotFiles(path)
     const value = await use(notes)
-    if ((await filesIn(path)) !== before) throw changed(path)
+    if ((await snapshotFiles(path)) !== before) throw changed(path)
     return value
   } finally {
     await lock.release()
@@ -52,12 +52,12 @@ function changed(path: string): CliError {
 }
 
 async function refuseOthers(path: string): Promise<void> {
-  const found = await kindAt(path)
+  const found = await readKind(path)
   if (found !== 'a folder') {
     const text = found === undefined ? `there is no folder ${path}` : `${path} is ${found}`
     throw new CliError(`${text}; ${advice}`, exitUsage)
   }
-  const names = await namesIn(path)
+  const names = await listNames(path)
   if (!names.includes('log')) {
     const isStore = names.includes('CURRENT')
     const text = isStore ? `${path} is one store of a node` : `${path} has no log/ in it`
@@ -70,19 +70,19 @@ async function refuseOthers(path: string): Promise<void> {
 
 /** A reader of a pipe waits for another process, and a device has no end. */
 async function refuseStrangers(path: string): Promise<void> {
-  const kind = await kindAt(path)
+  const kind = await readKind(path)
   if (kind !== 'a folder') {
     const text = `${path} is ${kind ?? 'a link that leads nowhere'} and must be a folder; ${advice}`
     throw new CliError(text, exitUsage)
   }
-  for (const name of await namesIn(path)) {
-    const found = await kindAt(join(path, name))
+  for (const name of await listNames(path)) {
+    const found = await readKind(join(path, name))
     if (found === undefined || found === 'a file' || found === 'a folder') continue
     throw new CliError(`${path} has ${name} in it, which is ${found}; remove that`, exitUsage)
   }
 }
 
-async function namesIn(path: string): Promise<readonly string[]> {
+async function listNames(path: string): Promise<readonly string[]> {
   try {
     return await readdir(path)
   } catch (error) {
@@ -91,9 +91,9 @@ async function namesIn(path: string): Promise<readonly string[]> {
 }
 
 /** Undefined: nothing is there. */
-async function kindAt(path: string): Promise<string | undefined> {
+async function readKind(path: string): Promise<string | undefined> {
   try {
-    return kindOfFile(await stat(path))
+    return describeKind(await stat(path))
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'ENOENT') return undefined
@@ -101,7 +101,7 @@ async function kindAt(path: string): Promise<string | undefined> {
   }
 }
 
-function kindOfFile(found: Stats): string {
+function describeKind(found: Stats): string {
   if (found.isFile()) return 'a file'
   if (found.isDirectory()) return 'a folder'
   if (found.isFIFO()) return 'a pipe'
@@ -119,7 +119,7 @@ function isRunning(pid: number): boolean {
 }
 
 /** Name, size and time of change of each file of both stores. */
-async function filesIn(path: string): Promise<string> {
+async function snapshotFiles(path: string): Promise<string> {
   const lines: string[] = []
   for (const store of ['log', 'data']) {
     const folder = join(path, store)

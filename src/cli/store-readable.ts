@@ -9,7 +9,7 @@ import { unpackBody } from '../cells/body.ts'
 import { isShard, shardGroup } from '../cells/shard.ts'
 import { isDatastore } from '../cells/cell.ts'
 import { cellVersion, shardOfGroup } from '../cells/cell-table.ts'
-import { groupHex } from '../inspect/finding.ts'
+import { formatGroupHex } from '../inspect/finding.ts'
 import type { DataLooks } from '../inspect/data-looks.ts'
 import { readableBytes, readableKey, type Readable } from '../inspect/readable.ts'
 import { compileSchema } from '../tables/compile.ts'
@@ -24,7 +24,7 @@ import { CliError, exitUsage } from './exit.ts'
 const endOfText = '\0\u0001'
 
 /** `looks`: of the data store that the schemas are in; absent: there is none. */
-export function readableWith(looks: Pick<DataLooks, 'row'> | undefined): Readable {
+export function makeReadable(looks: Pick<DataLooks, 'row'> | undefined): Readable {
   const schemas = new Map<string, CompiledSchema | undefined>([
     [cellVersion.schema.name, compileSchema(cellVersion)],
   ])
@@ -55,13 +55,13 @@ export function readableWith(looks: Pick<DataLooks, 'row'> | undefined): Readabl
 }
 
 /** What `--group` takes for a group, as short as it gets. */
-export function groupArgument(hex: string): string {
+export function formatGroup(hex: string): string {
   const shard = shardOfGroup(groupOfBytes(Buffer.from(hex, 'hex')))
   return shard === undefined ? hex : `${shard.datastore}/${shard.shard}`
 }
 
 /** The group that `--group` names: its bytes in hexadecimal digits, or a shard of a datastore. */
-export function groupNamed(text: string): GroupId {
+export function parseGroup(text: string): GroupId {
   if (/^(?:[0-9a-f]{2}){1,1024}$/.test(text)) return groupOfBytes(Buffer.from(text, 'hex'))
   const [, datastore = '', digits = ''] = /^(\w+)\/(\d{1,4})$/.exec(text) ?? []
   if (isDatastore(datastore) && isShard(Number(digits)))
@@ -74,7 +74,7 @@ export function groupNamed(text: string): GroupId {
 function plainName(group: GroupId): string {
   const elements = decodeTuple(bytesOfGroup(group))
   return elements === undefined
-    ? `group ${groupHex(group)}`
+    ? `group ${formatGroupHex(group)}`
     : `group ${elements.map(shown).join(' ')}`
 }
 

@@ -13,7 +13,7 @@ import { openStoppedNode } from '../inspect/stopped-node.ts'
 import {
   byteText,
   counted,
-  flushText,
+  countFlushes,
   grouped,
   print,
   printJson,
@@ -24,7 +24,7 @@ import {
 import type { Options } from './options.ts'
 import { withStoppedFolder } from './store-folder.ts'
 import { lookProgress } from './store-progress.ts'
-import { groupArgument, readableWith } from './store-readable.ts'
+import { formatGroup, makeReadable } from './store-readable.ts'
 
 export function addStatsCommand(store: Command): void {
   store
@@ -44,7 +44,7 @@ async function showStats(path: string, options: Options): Promise<void> {
       const { log, data } = node.fileBytes
       let [bytes, done] = [0, 0]
       return await collectStats(node, {
-        nameGroup: readableWith(node.data && new DataLooks(node.data)).group,
+        nameGroup: makeReadable(node.data && new DataLooks(node.data)).group,
         onBytes: (store, more) => {
           bytes += more
           done = Math.min(done + more, store === 'log' ? log : log + data)
@@ -122,7 +122,7 @@ function showData(data: DataFigures): void {
       '  taken in',
       mark === undefined
         ? 'not known: the next start reads the whole log'
-        : `flushes through ${mark.number}; ${flushText(flushesAfterMark)} after it`,
+        : `flushes through ${mark.number}; ${countFlushes(flushesAfterMark)} after it`,
     ],
     ['  open before that', counted(openPositions, 'position')],
     ...(data.unreadable > 0 ? [['  unreadable', grouped(data.unreadable)]] : []),
@@ -134,7 +134,7 @@ function showData(data: DataFigures): void {
     .map(([kind, figures]) => [labels[kind], ...cellsFor(figures)])
   print(`\n${table([['KIND', 'NUMBER', 'KEYS', 'VALUES'], ...rows])}`)
   const groupRows = largest.map(({ name, rows: count, history, bytes, group }) => [
-    ...[name, grouped(count), grouped(history), byteText(bytes), groupArgument(group)],
+    ...[name, grouped(count), grouped(history), byteText(bytes), formatGroup(group)],
   ])
   if (groupRows.length === 0) return
   print(`\n${table([['LARGEST GROUPS', 'ROWS', 'SUPERSEDED', 'BYTES', '--group'], ...groupRows])}`)

@@ -6,11 +6,11 @@ import { DataLooks } from '../inspect/data-looks.ts'
 import { verify, type Verdict } from '../inspect/verify.ts'
 import { CliError, exitDamaged } from './exit.ts'
 import { interruptible } from './interruptible.ts'
-import { byteText, counted, flushText, print, printJson, say } from './output.ts'
+import { byteText, counted, countFlushes, print, printJson, say } from './output.ts'
 import type { Options } from './options.ts'
 import { withStoppedFolder } from './store-folder.ts'
 import { lookProgress } from './store-progress.ts'
-import { readableWith } from './store-readable.ts'
+import { makeReadable } from './store-readable.ts'
 
 export function addVerifyCommand(store: Command): void {
   store
@@ -35,7 +35,7 @@ async function verifyFolder(path: string, options: Options): Promise<void> {
       const node = await openStoppedNode(path, (store, what) => tellDamage(findings, store, what))
       try {
         const found = await verify(node, findings, {
-          nameGroup: readableWith(node.data && new DataLooks(node.data)).group,
+          nameGroup: makeReadable(node.data && new DataLooks(node.data)).group,
           isOver: () => signal.aborted,
           onProgress: (doing, part, bytes) => {
             share = part
@@ -60,7 +60,7 @@ function show({ node, cluster, storeId, log, data, findings, notes, damages }: V
   const { first, last, flushes, records, bytes } = log
   const range = flushes === 0 ? '' : ` (${first} to ${last})`
   print(
-    `log/   ${flushText(flushes)}${range} with ${counted(records, 'record')}, ${byteText(bytes)}; ${byteText(log.fileBytes)} of files`,
+    `log/   ${countFlushes(flushes)}${range} with ${counted(records, 'record')}, ${byteText(bytes)}; ${byteText(log.fileBytes)} of files`,
   )
   const mark = data.mark === undefined ? '' : `; flushes through ${data.mark} are taken in`
   print(`data/  ${counted(data.rows, 'row')}; ${byteText(data.fileBytes)} of files${mark}`)

@@ -18,7 +18,7 @@ import { afterPrefix } from '../base/tuple.ts'
 import { stateKey } from '../store/row-format.ts'
 import { DataLooks } from './data-looks.ts'
 import { decodeDataRow, type DataRow, type Unreadable } from './data-row.ts'
-import { groupHex } from './finding.ts'
+import { formatGroupHex } from './finding.ts'
 import { readFlushes } from './flush-pass.ts'
 import { readableBytes, type Readable } from './readable.ts'
 import type { StoppedNode } from './stopped-node.ts'
@@ -144,7 +144,7 @@ async function* rowLines(
   { data }: StoppedNode,
   { group, readable }: DumpOptions,
 ): AsyncGenerator<Line, undefined> {
-  for (const range of data === undefined ? [] : rangesFor(group)) {
+  for (const range of data === undefined ? [] : listRanges(group)) {
     for await (const rows of data?.scan(range) ?? []) {
       for (const row of rows) {
         const decoded = decodeDataRow(row)
@@ -159,7 +159,7 @@ async function* rowLines(
 const allListed: Range = { gte: Buffer.from('l'), lt: Buffer.from('m') }
 
 /** Where rows of the group lie. The worklist is by topic: all of it is read. */
-function rangesFor(group: GroupId | undefined): readonly Range[] {
+function listRanges(group: GroupId | undefined): readonly Range[] {
   if (group === undefined) return [{}]
   const prefix = groupPrefix(group)
   const rows = afterPrefix(prefix)
@@ -240,5 +240,5 @@ function timeText(timestamp: Timestamp): string | number {
 }
 
 function groupMembers(group: GroupId, readable: Readable): Line {
-  return { group: groupHex(group), of: readable.group(group) }
+  return { group: formatGroupHex(group), of: readable.group(group) }
 }

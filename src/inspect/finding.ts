@@ -45,7 +45,7 @@ export class Findings {
       store,
       text,
       ...(flush !== undefined && { flush }),
-      ...(group !== undefined && { group: groupHex(group) }),
+      ...(group !== undefined && { group: formatGroupHex(group) }),
       ...(position !== undefined && { position }),
     })
   }
@@ -56,6 +56,6 @@ export function tellDamage(findings: Findings, store: StoreName, what: string): 
   findings.add(store, `${store}/${what}`)
 }
 
-export function groupHex(group: GroupId): string {
+export function formatGroupHex(group: GroupId): string {
   return Buffer.from(bytesOfGroup(group)).toString('hex')
 }

@@ -15,13 +15,13 @@ export async function* readFlushes(
   number: number,
 ): AsyncGenerator<ReadFlush, undefined> {
   for await (const flushes of log.scan(number)) {
-    for (const flush of flushes) yield { ...flush, header: headerIn(flush.bytes) }
+    for (const flush of flushes) yield { ...flush, header: decodeHeader(flush.bytes) }
   }
   return undefined
 }
 
 /** A header with a checksum that matches and content that a writer never makes is damage as well. */
-export function headerIn(bytes: Uint8Array): FlushHeader | undefined {
+export function decodeHeader(bytes: Uint8Array): FlushHeader | undefined {
   try {
     return decodeFlush(bytes)
   } catch (error) {

@@ -6,7 +6,7 @@ import { metaName, tryDecodeMeta, type LogMeta } from '../log/log-meta.ts'
 import { decodeMemory, memoryName } from '../log/peer-memory.ts'
 import { DataLooks } from './data-looks.ts'
 import { decodeDataRow, rowKinds, type DataRow, type RowKind, type Unreadable } from './data-row.ts'
-import { groupHex, type NameGroup, type StoreName } from './finding.ts'
+import { formatGroupHex, type NameGroup, type StoreName } from './finding.ts'
 import { readFlushes } from './flush-pass.ts'
 import type { StoppedNode } from './stopped-node.ts'
 
@@ -186,7 +186,7 @@ class RowCount {
       return
     }
     if (row.kind !== 'row' && row.kind !== 'history') return
-    const group = groupHex(row.group)
+    const group = formatGroupHex(row.group)
     if (group !== this.#group.group) {
       this.#keepLargest()
       this.#group = empty(group, this.#nameGroup(row.group))

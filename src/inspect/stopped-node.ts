@@ -16,6 +16,8 @@ export interface StoppedNode {
   readonly data: LevelView | undefined
   /** False: of this store no row can be read at all. */
   readonly isReadable: Readonly<Record<StoreName, boolean>>
+  /** Names of the folders in which starts have put aside what was damaged. */
+  readonly asides: readonly string[]
   /** Bytes of the files of each store. */
   readonly fileBytes: Readonly<Record<StoreName, number>>
   /** Reads every file of both stores, and tells of each that is damaged. */
@@ -30,7 +32,8 @@ export async function openStoppedNode(
 ): Promise<StoppedNode> {
   const [logPath, dataPath] = [join(path, 'log'), join(path, 'data')]
   const log = await viewLevelStore(logPath, (what) => onDamage('log', what))
-  const hasData = (await readdir(path)).includes('data')
+  const names = await readdir(path)
+  const hasData = names.includes('data')
   const data = hasData
     ? await viewLevelStore(dataPath, (what) => onDamage('data', what))
     : undefined
@@ -38,10 +41,11 @@ export async function openStoppedNode(
   return {
     log: new OrderedJournal(log),
     data,
+    asides: names.filter((name) => /^(?:log|data)\.damaged$/.test(name)),
     isReadable: { log: log.isReadable, data: data?.isReadable === true },
     fileBytes: {
-      log: await bytesOfFiles(logPath),
-      data: hasData ? await bytesOfFiles(dataPath) : 0,
+      log: await sumFileBytes(logPath),
+      data: hasData ? await sumFileBytes(dataPath) : 0,
     },
     checkFiles: async (store, pace) => views[store]?.checkFiles(pace),
     close: async () => {
@@ -52,7 +56,7 @@ export async function openStoppedNode(
 }
 
 /** Of a store's own files; a folder in it holds second names of some of them. */
-async function bytesOfFiles(path: string): Promise<number> {
+async function sumFileBytes(path: string): Promise<number> {
   let bytes = 0
   for (const name of await readdir(path)) {
     const found = await stat(join(path, name)).catch(() => undefined)

@@ -11,9 +11,8 @@ import type { DataLooks } from './data-looks.ts'
 import { decodeDataRow, type DataRow, type RowKind, type Unreadable } from './data-row.ts'
 import type { Findings, NameGroup } from './finding.ts'
 
-/** The flushes that the log has, and the one through which rows hold all of them. */
+/** The last flush of the log, and the one through which rows hold all of them. */
 export interface LogEnds {
-  readonly first: number
   readonly last: number
   readonly mark: number
 }
@@ -158,8 +157,8 @@ class RowCheck {
           position,
         },
       )
-    } else if (typeof place === 'object' && (place.flush < log.first || place.flush > lastFlush)) {
-      const text = `the row of ${where} says that its value is in flush ${place.flush}, and the log has flushes ${log.first} to ${log.last}`
+    } else if (typeof place === 'object' && place.flush > lastFlush) {
+      const text = `the row of ${where} says that its value is in flush ${place.flush}, and that flush ${lastFlush} is the last one of it`
       this.#add(text, { group, position })
     }
     const applied = looks.state(group)?.position ?? 0

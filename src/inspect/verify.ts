@@ -7,7 +7,7 @@ import type { LevelView } from '../adapters/level-view.ts'
 import type { FlushMark } from '../log/settled.ts'
 import { DataLooks } from './data-looks.ts'
 import type { Finding, Findings, NameGroup } from './finding.ts'
-import { headerIn } from './flush-pass.ts'
+import { decodeHeader } from './flush-pass.ts'
 import type { StoppedNode } from './stopped-node.ts'
 import { checkRows, type DataCheckParts } from './verify-data.ts'
 import { checkFlushes, checkRecords, type LogFigures } from './verify-log.ts'
@@ -62,11 +62,11 @@ export async function verify(
   )
   positions?.end()
   // Of a log that cannot be read at all nothing more is to be said.
-  const ends = isReadable.log ? figures : { first: 0, last: Number.MAX_SAFE_INTEGER }
+  const last = isReadable.log ? figures.last : Number.MAX_SAFE_INTEGER
   checkMark(node, mark, figures, findings)
   const onBytes = work.contentsOf('data', fileBytes.data)
   const rows = await rowsChecked(data, looks, {
-    ...{ findings, nameGroup, log: { ...ends, mark: through }, onBytes },
+    ...{ findings, nameGroup, log: { last, mark: through }, onBytes },
   })
   const { node: name, cluster, storeId } = meta ?? {}
   return {
@@ -75,7 +75,7 @@ export async function verify(
     data: { rows, fileBytes: fileBytes.data, ...(mark !== undefined && { mark: mark.number }) },
     damages: findings.count,
     findings: findings.list,
-    notes: notesOn(node, mark),
+    notes: listNotes(node, mark),
   }
 }
 
@@ -98,10 +98,14 @@ function readMark(looks: DataLooks, findings: Findings): FlushMark | undefined {
   return undefined
 }
 
-function notesOn({ data, isReadable }: StoppedNode, mark: FlushMark | undefined): string[] {
-  if (data === undefined) return ['there is no data/: the next start makes it out of the log']
-  if (!isReadable.data || mark !== undefined) return []
-  return ['data/ does not say which flushes it has taken in: the next start reads all of them']
+function listNotes(node: StoppedNode, mark: FlushMark | undefined): readonly string[] {
+  const { data, isReadable, asides } = node
+  const notes = asides.map((name) => `${name}/ holds what an earlier start found damaged`)
+  if (data === undefined) notes.push('there is no data/: the next start makes it out of the log')
+  if (isReadable.data && mark === undefined) {
+    notes.push('data/ does not say which flushes it has taken in: the next start reads all of them')
+  }
+  return notes
 }
 
 /** LOG-6: what the data store has taken in is in the log. */
@@ -118,7 +122,7 @@ function checkMark(
     return findings.add('log', text, { flush: number })
   }
   const bytes = log.read(number)
-  const header = bytes && headerIn(bytes)
+  const header = bytes && decodeHeader(bytes)
   // The pass over the flushes has reported one that is damaged in itself.
   if (header === undefined || header.crc === crc) return
   const text = `flush ${number} in the log is another one than data/ has taken in`

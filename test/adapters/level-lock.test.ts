@@ -33,7 +33,7 @@ function openElsewhere(path: string): {
   }
 }
 
-async function timesIn(folder: string): Promise<readonly (readonly [string, number])[]> {
+async function readTimes(folder: string): Promise<readonly (readonly [string, number])[]> {
   const names = (await readdir(folder)).toSorted()
   return Promise.all(names.map(async (name) => [name, (await stat(join(folder, name))).ctimeMs]))
 }
@@ -46,10 +46,10 @@ test('a store that another process has open is in use; one that is locked opens 
     expect(await other.said).toBe('open')
     expect((await lockStore(folder)).state).toBe('in use')
     await other.close()
-    const before = await timesIn(folder)
+    const before = await readTimes(folder)
     const lock = await lockStore(folder)
     expect(lock.state).toBe('held')
-    expect(await timesIn(folder)).toEqual(before)
+    expect(await readTimes(folder)).toEqual(before)
     const late = openElsewhere(folder)
     expect(await late.said).toBe('LEVEL_LOCKED')
     await late.close()

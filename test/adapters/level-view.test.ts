@@ -25,7 +25,7 @@ const range = fc.record(
   { requiredKeys: [] },
 )
 
-async function rowsOf(store: OrderedStore, asked: Range): Promise<KeyValue[]> {
+async function readRows(store: OrderedStore, asked: Range): Promise<KeyValue[]> {
   const rows: KeyValue[] = []
   for await (const chunk of store.scan(asked)) {
     rows.push(...chunk.map((one) => ({ key: Buffer.from(one.key), value: Buffer.from(one.value) })))
@@ -33,7 +33,7 @@ async function rowsOf(store: OrderedStore, asked: Range): Promise<KeyValue[]> {
   return rows
 }
 
-async function filesOf(path: string): Promise<ReadonlyMap<string, string>> {
+async function snapshotFiles(path: string): Promise<ReadonlyMap<string, string>> {
   const files = new Map<string, string>()
   for (const name of (await readdir(path)).toSorted()) {
     const { mtimeMs, ctimeMs, size } = await stat(join(path, name))
@@ -62,20 +62,20 @@ test('it has the rows that LevelDB has, in each range, and leaves every file as 
       async (runs, ranges) => {
         const path = join(folder, String(at++))
         await write(path, runs)
-        const before = await filesOf(path)
+        const before = await snapshotFiles(path)
         const damages: string[] = []
         const view = await viewLevelStore(path, (what) => damages.push(what))
-        const shown = [await rowsOf(view, {})]
-        for (const asked of ranges) shown.push(await rowsOf(view, asked))
+        const shown = [await readRows(view, {})]
+        for (const asked of ranges) shown.push(await readRows(view, asked))
         const single = Array.from({ length: 41 }, (_, one) =>
           view.getSync(Buffer.from([one >> 3, one & 7])),
         )
         await view.close()
-        expect(await filesOf(path)).toEqual(before)
+        expect(await snapshotFiles(path)).toEqual(before)
         expect(damages).toEqual([])
         const store = await openLevelStore(path)
-        const meant = [await rowsOf(store, {})]
-        for (const asked of ranges) meant.push(await rowsOf(store, asked))
+        const meant = [await readRows(store, {})]
+        for (const asked of ranges) meant.push(await readRows(store, asked))
         expect(shown).toEqual(meant)
         for (const [one, value] of single.entries()) {
           const stored = store.getSync(Buffer.from([one >> 3, one & 7]))
@@ -89,7 +89,7 @@ test('it has the rows that LevelDB has, in each range, and leaves every file as 
 })
 
 /** Rows in several blocks of one table. */
-async function tableOf(count: number): Promise<string> {
+async function writeTable(count: number): Promise<string> {
   const puts = Array.from({ length: count }, (_, one) => {
     return { key: Buffer.from(String(one).padStart(5, '0')), value: Buffer.alloc(500, one) }
   })
@@ -100,7 +100,7 @@ async function tableOf(count: number): Promise<string> {
 }
 
 test('a view names the place of a block that does not match its checksum, and reads all others', async () => {
-  const name = await tableOf(2_000)
+  const name = await writeTable(2_000)
   const path = join(folder, name)
   const bytes = await readFile(path)
   const middle = Math.floor(bytes.length / 2)
@@ -108,7 +108,7 @@ test('a view names the place of a block that does not match its checksum, and re
   await writeFile(path, bytes)
   const damages: string[] = []
   const view = await viewLevelStore(folder, (what) => damages.push(what))
-  const rows = await rowsOf(view, {})
+  const rows = await readRows(view, {})
   expect(rows.length).toBeGreaterThan(1_000)
   expect(rows.length).toBeLessThan(2_000)
   expect(damages).toHaveLength(1)
@@ -127,19 +127,22 @@ test('a view names the place of a block that does not match its checksum, and re
 test.each<[string, (path: string) => Promise<void>, RegExp]>([
   ['is gone', (path) => rm(path), /ldb at byte 0: it cannot be read \(ENOENT\)$/],
   ['was cut', (path) => truncate(path, 10_000), /ldb at byte 9952: its footer is damaged$/],
-])('a view names a table that %s, and reads the journals all the same', async (_, damage, words) => {
-  const name = await tableOf(100)
-  const store = await openLevelStore(folder)
-  const [last] = [{ key: Buffer.from('last'), value: Buffer.from('one') }]
-  await store.write([last])
-  await store.close()
-  await damage(join(folder, name))
-  const damages: string[] = []
-  const view = await viewLevelStore(folder, (what) => damages.push(what))
-  expect(await rowsOf(view, {})).toEqual([last])
-  await view.close()
-  expect(damages).toEqual([expect.stringMatching(words)])
-})
+])(
+  'a view names a table that %s, and reads the journals all the same',
+  async (_, damage, words) => {
+    const name = await writeTable(100)
+    const store = await openLevelStore(folder)
+    const [last] = [{ key: Buffer.from('last'), value: Buffer.from('one') }]
+    await store.write([last])
+    await store.close()
+    await damage(join(folder, name))
+    const damages: string[] = []
+    const view = await viewLevelStore(folder, (what) => damages.push(what))
+    expect(await readRows(view, {})).toEqual([last])
+    await view.close()
+    expect(damages).toEqual([expect.stringMatching(words)])
+  },
+)
 
 test('a folder without a store is no store, and a view takes no write', async () => {
   const damages: string[] = []

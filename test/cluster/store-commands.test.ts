@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect } from '../../src/client/connect.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import { flushKey } from '../../src/journal/ordered-journal.ts'
-import { changed, copyOf, filesOf, remove } from '../inspect/node-folder.ts'
+import { changed, copyFolder, snapshotFiles, remove } from '../inspect/node-folder.ts'
 import { flipBit } from '../store/stores.ts'
 import {
   programPath,
@@ -75,9 +75,9 @@ test('the page shows what the commands print', async () => {
 })
 
 test('verify changes nothing, and says the same as one JSON object', async () => {
-  const before = await filesOf(folder)
+  const before = await snapshotFiles(folder)
   const { code, stdout } = await store(['verify', folder, '--json'])
-  expect(await filesOf(folder)).toEqual(before)
+  expect(await snapshotFiles(folder)).toEqual(before)
   expect(code).toBe(0)
   expect(JSON.parse(stdout)).toMatchObject({
     ...{ sound: true, node: 'a', cluster: 'trips', damages: 0, findings: [], notes: [] },
@@ -86,7 +86,7 @@ test('verify changes nothing, and says the same as one JSON object', async () =>
 })
 
 test('damage ends verify with 6 and a sentence for each place', async () => {
-  const copy = await copyOf(folder)
+  const copy = await copyFolder(folder)
   try {
     await changed(join(copy, 'log'), (log) => flipBit(log, flushKey(5), -1))
     const { code, stdout, stderr } = await store(['verify', copy])
@@ -158,19 +158,19 @@ test('dump prints what its flags name, and refuses what they do not take', async
         return parsed
       })
   }
-  const kindsOf = (list: readonly Record<string, unknown>[]): readonly unknown[] => [
+  const listKinds = (list: readonly Record<string, unknown>[]): readonly unknown[] => [
     ...new Set(list.map(({ kind }) => kind)),
   ]
-  expect(kindsOf(await lines())).toEqual(
+  expect(listKinds(await lines())).toEqual(
     expect.arrayContaining(['identity', 'mark', 'flush', 'record', 'row', 'state', 'position']),
   )
   const flushes = await lines('--flushes', '3..5')
   expect(flushes.map(({ kind, flush }) => [kind, flush])).toEqual(
     [3, 4, 5].map((one) => ['flush', one]),
   )
-  expect(kindsOf(await lines('--flushes', '3', '--records'))).toEqual(['flush', 'record'])
+  expect(listKinds(await lines('--flushes', '3', '--records'))).toEqual(['flush', 'record'])
   const rows = await lines('--rows', '--group', shard)
-  expect(kindsOf(rows)).toEqual(['row', 'position', 'state'])
+  expect(listKinds(rows)).toEqual(['row', 'position', 'state'])
   expect(rows[0]).toMatchObject({
     of: `Shard (datastore "trips", shard ${shardOf(rowKey)})`,
     value: { row_key: rowKey, column: 'BASE', ref_key: 0, body: { city: 'Berlin' } },

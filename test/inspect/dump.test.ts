@@ -2,16 +2,16 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
 import { shardGroup, shardOf } from '../../src/cells/shard.ts'
-import { groupArgument, groupNamed, readableWith } from '../../src/cli/store-readable.ts'
+import { formatGroup, parseGroup, makeReadable } from '../../src/cli/store-readable.ts'
 import { DataLooks } from '../../src/inspect/data-looks.ts'
 import { dump, type DumpOptions, type Line } from '../../src/inspect/dump.ts'
-import { groupHex } from '../../src/inspect/finding.ts'
+import { formatGroupHex } from '../../src/inspect/finding.ts'
 import { readableBytes, readableKey } from '../../src/inspect/readable.ts'
 import { collectStats } from '../../src/inspect/stats.ts'
 import { openStoppedNode, type StoppedNode } from '../../src/inspect/stopped-node.ts'
 import { encodeTuple } from '../../src/base/tuple.ts'
 import { rootKey } from '../../src/tables/tables.ts'
-import { remove, rowKey, runNode, usedFolder } from './node-folder.ts'
+import { remove, rowKey, runNode, makeFolderOfRuns } from './node-folder.ts'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
@@ -23,7 +23,7 @@ let folder = ''
 let node: StoppedNode
 const shard: GroupId = shardGroup('trips', shardOf(rowKey))
 beforeAll(async () => {
-  folder = await usedFolder()
+  folder = await makeFolderOfRuns()
   await runNode(folder, async (client) => {
     await client.applySchema(schema)
     const db = await client.tables(schema)
@@ -38,9 +38,9 @@ afterAll(async () => {
   await remove(folder)
 })
 
-async function linesOf(asked: Partial<DumpOptions>): Promise<Line[]> {
+async function collectLines(asked: Partial<DumpOptions>): Promise<Line[]> {
   const lines: Line[] = []
-  const readable = readableWith(node.data && new DataLooks(node.data))
+  const readable = makeReadable(node.data && new DataLooks(node.data))
   const none = { showsFlushes: false, showsRecords: false, showsRows: false }
   const all = { from: 0, to: Number.MAX_SAFE_INTEGER, readable, ...none, ...asked }
   for await (const line of dump(node, all)) lines.push(line)
@@ -50,32 +50,32 @@ async function linesOf(asked: Partial<DumpOptions>): Promise<Line[]> {
 test('figures add up: records of flushes, rows by kind, groups by what they take', async () => {
   const bytes = { log: 0, data: 0 }
   const { identity, peers, log, data } = await collectStats(node, {
-    nameGroup: groupHex,
+    nameGroup: formatGroupHex,
     onBytes: (store, more) => (bytes[store] += more),
   })
   expect(identity).toMatchObject({ node: 'a', cluster: 'test', incarnation: 4 })
   expect(peers).toEqual([])
   expect(log).toMatchObject({ first: 1, flushes: log.last, damagedFlushes: 0 })
   expect(log.incarnations.map(({ incarnation }) => incarnation)).toEqual([1, 2, 3, 4])
-  expect(log.records).toBe((await linesOf({ showsRecords: true })).length)
+  expect(log.records).toBe((await collectLines({ showsRecords: true })).length)
   expect(log.flushBytes).toBe(bytes.log)
-  const rows = await linesOf({ showsRows: true })
+  const rows = await collectLines({ showsRows: true })
   const counted = Object.values(data?.kinds ?? {}).reduce((sum, kind) => sum + kind.rows, 0)
   expect(counted).toBe(rows.length)
   expect(data?.groups).toBe(rows.filter(({ kind }) => kind === 'state').length)
-  expect(data?.largest[0]).toMatchObject({ group: groupHex(shard), rows: 122 })
+  expect(data?.largest[0]).toMatchObject({ group: formatGroupHex(shard), rows: 122 })
   expect(data?.largest).toHaveLength(10)
   expect(data?.flushesAfterMark).toBe(log.last - (data?.mark?.number ?? 0))
 })
 
 test('rows show what the schemas of the folder say, and cells their bodies', async () => {
-  const cells = await linesOf({ showsRows: true, group: shard })
+  const cells = await collectLines({ showsRows: true, group: shard })
   const bodies = cells
     .flatMap(({ value }) => Object.entries(Object(value)))
     .filter(([name]) => name === 'body')
   expect(bodies).toHaveLength(60)
   expect(bodies[0]?.[1]).toEqual({ city: 'Berlin', run: 0, at: 0 })
-  const rows = await linesOf({ showsRows: true })
+  const rows = await collectLines({ showsRows: true })
   expect(rows).toContainEqual(
     expect.objectContaining({
       ...{ kind: 'row', of: 'User (user_id 7)', key: 'User (user_id 7)' },
@@ -85,7 +85,7 @@ test('rows show what the schemas of the folder say, and cells their bodies', asy
 })
 
 test('records show the entry that they bring, and a group only its own', async () => {
-  const records = await linesOf({ showsRecords: true, group: shard })
+  const records = await collectLines({ showsRecords: true, group: shard })
   expect(new Set(records.map(({ of }) => of))).toEqual(
     new Set([`Shard (datastore "trips", shard ${shardOf(rowKey)})`]),
   )
@@ -94,7 +94,7 @@ test('records show the entry that they bring, and a group only its own', async (
     ...{ position: 1, ballot: '0.a.1' },
     entry: { nextLeader: 'a.1', transactions: [{ writes: [{ value: { ref_key: 0 } }, {}] }] },
   })
-  const flushes = await linesOf({ showsFlushes: true, from: 3, to: 4 })
+  const flushes = await collectLines({ showsFlushes: true, from: 3, to: 4 })
   expect(flushes.map(({ kind, flush }) => [kind, flush])).toEqual([
     ['flush', 3],
     ['flush', 4],
@@ -105,9 +105,9 @@ test('bytes are shown as text where they are text, and a group is named as it is
   expect(readableBytes(Buffer.from('größer'))).toBe('größer')
   expect(readableBytes(Uint8Array.of(0, 255))).toEqual({ base64: 'AP8=' })
   expect(readableKey(encodeTuple(['version', 3]))).toEqual(['version', 3])
-  expect(groupArgument(groupHex(shard))).toBe(`trips/${shardOf(rowKey)}`)
-  expect(groupNamed(groupArgument(groupHex(shard)))).toBe(shard)
+  expect(formatGroup(formatGroupHex(shard))).toBe(`trips/${shardOf(rowKey)}`)
+  expect(parseGroup(formatGroup(formatGroupHex(shard)))).toBe(shard)
   const other = groupOfBytes(encodeTuple(['schemas', 'People']))
-  expect(groupNamed(groupArgument(groupHex(other)))).toBe(other)
-  expect(() => groupNamed('trips/5000')).toThrow('--group wants')
+  expect(parseGroup(formatGroup(formatGroupHex(other)))).toBe(other)
+  expect(() => parseGroup('trips/5000')).toThrow('--group wants')
 })

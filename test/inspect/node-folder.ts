@@ -42,11 +42,11 @@ export async function runNode(
   }
 }
 
-/** The rows that `usedFolder` writes again and again. */
+/** The rows that `makeFolderOfRuns` writes again and again. */
 export const rowKey = '7b8cde22-8396-45e4-978c-76dd7311daa0'
 
 /** A folder of a node that ran three times: rows of the first two runs are in tables, the others in journals. */
-export async function usedFolder(): Promise<string> {
+export async function makeFolderOfRuns(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'trilithon-inspect-'))
   for (let run = 0; run < 3; run++) {
     await runNode(folder, async (client) => {
@@ -62,7 +62,7 @@ export async function usedFolder(): Promise<string> {
   return folder
 }
 
-export async function copyOf(folder: string): Promise<string> {
+export async function copyFolder(folder: string): Promise<string> {
   const copy = await mkdtemp(join(tmpdir(), 'trilithon-inspect-'))
   await cp(folder, copy, { recursive: true, preserveTimestamps: true })
   return copy
@@ -86,7 +86,7 @@ export async function changed(
 }
 
 /** Each file with its bytes and times. */
-export async function filesOf(folder: string): Promise<ReadonlyMap<string, string>> {
+export async function snapshotFiles(folder: string): Promise<ReadonlyMap<string, string>> {
   const files = new Map<string, string>()
   const names = await readdir(folder, { recursive: true })
   for (const name of names.toSorted()) {

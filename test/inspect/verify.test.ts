@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
 import { shardGroup, shardOf } from '../../src/cells/shard.ts'
-import { Findings, groupHex, tellDamage } from '../../src/inspect/finding.ts'
+import { Findings, formatGroupHex, tellDamage } from '../../src/inspect/finding.ts'
 import { openStoppedNode } from '../../src/inspect/stopped-node.ts'
 import { verify, type Verdict } from '../../src/inspect/verify.ts'
 import { flushKey, recordKey } from '../../src/journal/ordered-journal.ts'
@@ -21,20 +21,28 @@ import {
   stateKey,
 } from '../../src/store/row-format.ts'
 import { flipBit } from '../store/stores.ts'
-import { changed, copyOf, filesOf, remove, rowKey, runNode, usedFolder } from './node-folder.ts'
+import {
+  changed,
+  copyFolder,
+  snapshotFiles,
+  remove,
+  rowKey,
+  runNode,
+  makeFolderOfRuns,
+} from './node-folder.ts'
 
 const made: string[] = []
 let folder = ''
 /** The group that is written sixty times. */
 const shard: GroupId = shardGroup('trips', shardOf(rowKey))
 beforeAll(async () => {
-  folder = await usedFolder()
+  folder = await makeFolderOfRuns()
   made.push(folder)
 }, 60_000)
 afterAll(() => Promise.all(made.map(remove)))
 
 async function copied(): Promise<string> {
-  const copy = await copyOf(folder)
+  const copy = await copyFolder(folder)
   made.push(copy)
   return copy
 }
@@ -51,7 +59,7 @@ async function checked(path: string): Promise<Verdict> {
   }
 }
 
-function textsOf({ findings }: Verdict): readonly string[] {
+function listTexts({ findings }: Verdict): readonly string[] {
   return findings.map(({ text }) => text)
 }
 
@@ -65,15 +73,15 @@ async function flushAt(path: string, number: number): Promise<Uint8Array> {
 }
 
 test('the folder of a node that was stopped is sound, and no byte or time of it changes', async () => {
-  const before = await filesOf(folder)
+  const before = await snapshotFiles(folder)
   const verdict = await checked(folder)
-  expect(textsOf(verdict)).toEqual([])
+  expect(listTexts(verdict)).toEqual([])
   expect(verdict).toMatchObject({ node: 'a', cluster: 'test', damages: 0, notes: [] })
   expect(verdict.log.flushes).toBe(verdict.log.last)
   expect(verdict.log.records).toBeGreaterThanOrEqual(240)
   expect(verdict.data.mark).toBeGreaterThan(0)
   expect(verdict.data.rows).toBeGreaterThan(300)
-  expect(await filesOf(folder)).toEqual(before)
+  expect(await snapshotFiles(folder)).toEqual(before)
 })
 
 test('a check tells how far it has come, up to all of it, and ends where its caller says', async () => {
@@ -115,14 +123,14 @@ test.each([
   async (store, ending, what) => {
     const copy = await copied()
     const name = await damageFile(join(copy, store), ending)
-    const before = await filesOf(copy)
+    const before = await snapshotFiles(copy)
     const verdict = await checked(copy)
     const [first] = verdict.findings
     expect(first?.store).toBe(store)
     expect(first?.text).toMatch(new RegExp(`^${store}/${name} at byte \\d+: ${what}$`))
     // The check names each place once, though two passes meet it.
-    expect(new Set(textsOf(verdict)).size).toBe(verdict.damages)
-    expect(await filesOf(copy)).toEqual(before)
+    expect(new Set(listTexts(verdict)).size).toBe(verdict.damages)
+    expect(await snapshotFiles(copy)).toEqual(before)
   },
 )
 
@@ -164,7 +172,7 @@ test.each<[string, (log: OrderedStore) => Promise<void>, readonly (string | RegE
 ])('a check finds %s in the log', async (_, damage, words) => {
   const copy = await copied()
   await changed(join(copy, 'log'), damage)
-  const texts = textsOf(await checked(copy))
+  const texts = listTexts(await checked(copy))
   expect(texts).toHaveLength(words.length)
   for (const [place, one] of words.entries()) expect(texts[place]).toMatch(one)
 })
@@ -198,7 +206,7 @@ test('LOG-6: a check finds a log of another history than the data store has take
     value[at] = (value[at] ?? 0) ^ 1
     await store.write([{ key, value: encodeStored(key, 0, value.subarray(15)) }])
   })
-  expect(textsOf(await checked(copy))).toEqual([
+  expect(listTexts(await checked(copy))).toEqual([
     `flush ${mark} in the log is another one than data/ has taken in`,
   ])
 })
@@ -230,14 +238,14 @@ test('LOG-6, DISK-14: a check finds an older state record in the place of the ne
       'the state record of the shard is of position 60, and data/ has taken in position 61: an older record stands in its place',
     ]),
   )
-  expect(new Set(findings.map(({ group }) => group))).toEqual(new Set([groupHex(shard)]))
+  expect(new Set(findings.map(({ group }) => group))).toEqual(new Set([formatGroupHex(shard)]))
 })
 
 test('LOG-7: a check finds a row of a position that is gone, or is older than the log', async () => {
   const gone = await copied()
   const key = positionKey(shard, 7)
   await changed(join(gone, 'data'), (store) => store.write([{ key }]))
-  const texts = textsOf(await checked(gone))
+  const texts = listTexts(await checked(gone))
   expect(texts.length).toBeGreaterThan(0)
   for (const text of texts) {
     expect(text).toMatch(
@@ -251,7 +259,7 @@ test('LOG-7: a check finds a row of a position that is gone, or is older than th
     payload.writeUInt32BE(1, 5)
     await store.write([{ key, value: encodeStored(key, 0, payload) }])
   })
-  expect(textsOf(await checked(old))).toEqual(
+  expect(listTexts(await checked(old))).toEqual(
     expect.arrayContaining([
       expect.stringMatching(
         /^the row of position 7 of the shard knows flushes through 1, and flush \d+ speaks of it: an older row stands in its place$/,
@@ -271,7 +279,7 @@ test('a check finds rows that do not match their checksums, or are of no kind', 
       { key: markerKey(0) },
     ])
   })
-  expect(textsOf(await checked(copy)).toSorted()).toEqual(
+  expect(listTexts(await checked(copy)).toSorted()).toEqual(
     [
       'a row in data/ has a key of no known kind, 7a65627261',
       "the log's row of a position of the shard in data/ does not match its checksum",
@@ -279,7 +287,7 @@ test('a check finds rows that do not match their checksums, or are of no kind', 
     ].toSorted(),
   )
   await changed(join(copy, 'data'), (store) => store.write([{ key: markerKey(2) }]))
-  expect(textsOf(await checked(copy))).toEqual(
+  expect(listTexts(await checked(copy))).toEqual(
     expect.arrayContaining([
       expect.stringMatching(/^batch 2 of \d+ in data\/ is missing, or the marker that shows it$/),
     ]),
@@ -291,9 +299,12 @@ test('a check reports that data/ is missing, or cannot be read at all', async ()
   await rename(join(copy, 'data'), join(copy, 'data.damaged'))
   expect(await checked(copy)).toMatchObject({
     ...{ damages: 0, data: { rows: 0 } },
-    notes: ['there is no data/: the next start makes it out of the log'],
+    notes: [
+      'data.damaged/ holds what an earlier start found damaged',
+      'there is no data/: the next start makes it out of the log',
+    ],
   })
   await rename(join(copy, 'data.damaged'), join(copy, 'data'))
   await writeFile(join(copy, 'data', 'CURRENT'), 'MANIFEST-nonsense\n')
-  expect(textsOf(await checked(copy))).toEqual(['data/CURRENT at byte 0: it names no manifest'])
+  expect(listTexts(await checked(copy))).toEqual(['data/CURRENT at byte 0: it names no manifest'])
 })
