@@ -30,7 +30,7 @@ interface Content {
 export interface Unreadable {
   readonly kind: RowKind
   readonly group: GroupId | undefined
-  /** What is wrong with it, to follow `a row` or the like. */
+  /** The fault, to follow `a row` or the like. */
   readonly problem: string
 }
 
