@@ -51,7 +51,7 @@ export interface BuildsReport {
   readonly isQuick: boolean
 }
 
-/** Who watches it, and may end it. */
+/** The observer of the benchmark, which may end it. */
 export interface BuildsWatcher {
   readonly signal: AbortSignal
   onPair(done: number, all: number, ratio: number): void

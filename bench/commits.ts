@@ -45,7 +45,7 @@ export interface CommitsReport {
   readonly isQuick: boolean
 }
 
-/** Who watches it, and may end it. */
+/** The observer of the benchmark, which may end it. */
 export interface CommitsWatcher {
   readonly signal: AbortSignal
   onSecond(second: number, backlog: readonly number[]): void

@@ -17,7 +17,7 @@ export interface Drawn<Kind extends string> {
   readonly run: () => Promise<unknown>
 }
 
-/** What a load of several kinds came to. */
+/** The result of a load of several kinds. */
 export interface MixedResult<Kind extends string> {
   readonly elapsedMs: number
   readonly byKind: ReadonlyMap<Kind, LoadResult>

@@ -308,7 +308,7 @@ async function untilStopped<Report>(
   }
 }
 
-strict(program, (option) => option.variadic)
+strict(program)
 
 try {
   await program.parseAsync()

@@ -4,7 +4,7 @@ import { html, raw } from 'hono/html'
 
 export interface Page {
   readonly title: string
-  /** What the colours mean, and which build it was. */
+  /** The meaning of the colours, and the build that was measured. */
   readonly words: string
   readonly report: string
   /** SVG in `figure` elements. */

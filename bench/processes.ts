@@ -81,7 +81,7 @@ export function startNode({ id, url, config }: NodePlace, cli: string = cliPath)
   return { id, url, child }
 }
 
-/** What the command asks of the engine in its first line, as when it is run by its name. */
+/** The flags that the command asks of the engine in its first line, as when it is run by its name. */
 function engineFlags(cli: string): readonly string[] {
   const [firstLine = ''] = readFileSync(cli, 'utf8').split('\n', 1)
   return firstLine.split(' ').filter((word) => word.startsWith('--'))

@@ -27,7 +27,7 @@ const patienceMicros = 60_000_000
 /** For links to come up. */
 const beginMicros = 2_000_000
 
-/** What something cost. */
+/** The cost of an operation. */
 export interface Cost {
   readonly ms: number
   readonly messages: number
@@ -117,7 +117,7 @@ export class WideArea {
     assert(ending === 'done', 'bench: an operation ends')
     await done
     const ms = (world.nowMicros - startMicros) / 1_000
-    // What follows upon it is a part of what it costs.
+    // The work that follows upon it is a part of its cost.
     await world.run(() => false, world.nowMicros + restMicros)
     const after = this.#counts()
     return {

@@ -2,7 +2,7 @@
  * Defaults (`DEFAULT 5`): what a row has that was written without the property, be it by an insert
  * or before the property was added. They are kept as JSON has them and turned into values here.
  */
-import { isLikeMilliseconds } from '../src/base/given-time.ts'
+import { otherUnitOf } from '../src/base/given-time.ts'
 import { losesDigits, losesDigitsAsFloat } from '../src/base/decimal.ts'
 import { wordsFor } from '../src/base/words.ts'
 import type { PropertyDefault, PropertyKind, ScalarKind } from './model.ts'
@@ -132,9 +132,9 @@ export const fitByKind: Readonly<Record<PropertyKind, Fit>> = {
   },
   double: { fits: Number.isFinite, words: 'it is a number of 64 bits' },
   timestamp: {
-    fits: (literal) => Number.isSafeInteger(literal) && !isLikeMilliseconds(literal),
+    fits: (literal) => Number.isSafeInteger(literal) && otherUnitOf(literal) === undefined,
     words:
-      'it is microseconds since 1970, a whole number within the years 1684 to 2255, and no milliseconds',
+      'it is microseconds since 1970, a whole number within the years 1684 to 2255, and no seconds or milliseconds',
   },
   uuid: {
     fits: (literal) => typeof literal === 'string' && isUuid(literal),

@@ -72,9 +72,7 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   'read-waits': ['waited for a read'],
 }
 
-/**
- * What happens whatever is switched off: damage that is noticed, writes that are lost in a crash.
- */
+/** Events that happen whatever is switched off: damage that is noticed, writes that are lost in a crash. */
 const always: readonly string[] = [
   ...['gateway: PUT 201', 'gateway: PUT 200', 'gateway: PUT 409', 'gateway: PUT 504'],
   ...['gateway: batch of puts', 'gateway: batch of gets', 'gateway: query of an index'],
@@ -102,7 +100,7 @@ const always: readonly string[] = [
   ...['tables: opened version 1', 'tables: opened version 2', 'tables: index', 'tables: tree'],
 ]
 
-/** What a campaign must have seen at work, with the faults that were not switched off. */
+/** The counts that a campaign must have seen at work, with the faults that were not switched off. */
 export function expectedCounts(switches: Switches = {}): readonly string[] {
   const names = Object.keys(countedBySwitch).filter((name) => isOn(name, switches))
   const isWhole = switches.only === undefined && switches.without === undefined

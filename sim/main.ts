@@ -42,8 +42,7 @@ async function main(): Promise<number> {
     .exitOverride()
   for (const load of commandsFor(process.argv[2]))
     (await load())(program, (code) => (exitCode = code))
-  // A parser of these commands reads one value; lists are variadic.
-  strict(program, (option) => option.variadic)
+  strict(program)
   try {
     await program.parseAsync()
   } catch (error) {

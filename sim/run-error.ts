@@ -1,4 +1,4 @@
-/** What an error that ended a run is called in its verdict. */
+/** The name of an error that ended a run, in the verdict of the run. */
 import { AssertionError } from '../src/base/assert.ts'
 
 /** An assertion's text opens with its rule. */

@@ -39,7 +39,7 @@ const second = 1_000_000
 const workMicros = 40 * second
 const finishMicros = 120 * second
 const compareMicros = 30 * second
-/** What commits in a healed world may cost; the first ones pay for what the faults left. */
+/** The messages that commits in a healed world may cost; the first ones pay for what the faults left. */
 const messagesPerCommitMax = 150
 const messagesFree = 10_000
 const reopenMicros = 10 * second

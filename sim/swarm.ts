@@ -119,7 +119,7 @@ export interface SwarmOptions {
   readonly workload: WorkloadOptions
   readonly link: LinkConditions
   readonly disk: DiskConditions
-  /** What turns cost and reads take; absent: nothing. */
+  /** The time that turns cost and reads take; absent: none. */
   readonly times?: TimeOptions
   /** Absent: delays are as they are drawn. */
   readonly priorities?: PriorityOptions
@@ -402,7 +402,7 @@ function drawSkew(random: SeededRandom, switches: Switches): ClockSkew {
   }
 }
 
-/** What the slower of a way and a disk takes, on average. */
+/** The time that the slower of a way and a disk takes, on average. */
 function estimateUsualMicros(link: LinkConditions, disk: DiskConditions): number {
   const delayMicros = (link.delayMinMicros + link.delayMeanMicros) * (link.farFactor ?? 1)
   return Math.max(delayMicros, disk.writeMinMicros + disk.writeMeanMicros)

@@ -1,4 +1,6 @@
-/** What applications import from `trilithon`. A name that is not here is not part of the package. */
+/**
+ * The names that applications import from `trilithon`. A name that is not here is not part of the package.
+ */
 
 // A client, and the types of its calls.
 export { connect, type ConnectOptions } from './client/connect.ts'

@@ -1,6 +1,6 @@
 /**
- * What the tree must look like, as functions over a root folder that answer with complaints: one
- * line each, file first. The test runs them on this tree, and on small trees with one fault each.
+ * The form that the tree must have, as functions over a root folder that answer with complaints: one line
+ * each, file first. The test runs them on this tree, and on small trees with one fault each.
  */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, statSync } from 'node:fs'

@@ -29,6 +29,18 @@ const forms: Readonly<Record<string, RegExp>> = {
   'a pronoun for an actor': /\b(?:somebody|whoever|anybody|nobody)\b/gi,
 }
 
+/** A comment names its subject first: `What a node sends` makes the reader look for it. A question is none. */
+const headless = /^(?:what|who)(?:ever)?\b(?![^.:;]*\?)/i
+
+/** The symptoms of a comment: those of any text, and how it opens. */
+export function symptomsOfComment(text: string): ReturnType<typeof symptomsIn> {
+  const opening = headless.exec(text.trim())
+  const found = symptomsIn(text)
+  if (opening === null) return found
+  const words = text.trim().replaceAll(/\s+/g, ' ').slice(0, 40)
+  return [{ kind: 'a clause without a head opens a comment', words }, ...found]
+}
+
 /** Each symptom in a text, line breaks aside. */
 export function symptomsIn(text: string): { readonly kind: string; readonly words: string }[] {
   const flat = text.replaceAll(/\s+/g, ' ').trim()
@@ -56,7 +68,7 @@ export function symptomsOfComments(root: string): readonly Symptom[] {
     .filter((path) => !path.startsWith('test/english'))
     .flatMap((path) =>
       commentsOf(readFileSync(join(root, path), 'utf8'))
-        .flatMap((comment) => symptomsIn(comment))
+        .flatMap((comment) => symptomsOfComment(comment))
         .map((found) => ({ path, ...found })),
     )
 }

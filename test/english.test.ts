@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import {
   symptomsIn,
+  symptomsOfComment,
   symptomsOfComments,
   symptomsOfPages,
   symptomsOfTitles,
@@ -11,7 +12,7 @@ import {
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** What was left when somebody last lowered these numbers. Lower them with every sentence that is mended. */
+/** The symptoms that were left when these numbers were last lowered. Lower them with each mended sentence. */
 const left = { titles: 0, comments: 0, pages: 0 }
 
 test.each<[keyof typeof left, (root: string) => readonly Symptom[]]>([
@@ -43,4 +44,22 @@ test.each([
   'A client asks who leads.',
 ])('%j is no symptom', (text) => {
   expect(symptomsIn(text)).toEqual([])
+})
+
+test.each(['What a node sends.', ' Who asks\n for it.', 'Whatever a peer says is checked.'])(
+  '%j is no opening of a comment',
+  (text) => {
+    expect(symptomsOfComment(text).map((found) => found.kind)).toContain(
+      'a clause without a head opens a comment',
+    )
+  },
+)
+
+test.each([
+  'The frames that a node sends.',
+  'Whether a node sends.',
+  'What next? Its frames.',
+  'Tells what a node sends.',
+])('%j may open a comment', (text) => {
+  expect(symptomsOfComment(text)).toEqual([])
 })

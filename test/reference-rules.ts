@@ -1,6 +1,7 @@
 /**
- * What the texts of the tree point at, as functions over a root folder that answer with complaints: rules
- * that are cited and stated nowhere or twice, paths of files that are not there, and pages of other places.
+ * The targets that the texts of the tree point at, as functions over a root folder that answer with
+ * complaints: rules that are cited and stated nowhere or twice, paths of files that are not there, and pages
+ * of other places.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, posix } from 'node:path'

@@ -1,4 +1,6 @@
-/** What the texts of the tree point at is there, and each check finds the fault it is there for. */
+/**
+ * The targets that the texts of the tree point at are there, and each check finds the fault it is there for.
+ */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'

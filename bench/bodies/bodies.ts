@@ -1,7 +1,7 @@
 /**
- * What packing bodies costs and saves, on real rows: for bodies of one row and of more, the bytes that
- * are left and the time that one body takes, both ways. Codecs take turns, so that a slow moment of
- * the machine meets them all.
+ * Measures what packing bodies costs and saves, on real rows: for bodies of one row and of more, the bytes
+ * that are left and the time that one body takes, both ways. Codecs take turns, so that a slow moment of the
+ * machine meets them all.
  */
 import { packBody } from '../../src/cells/body.ts'
 import { present } from '../../src/base/assert.ts'

@@ -13,14 +13,14 @@ export interface OpenLoad {
   /** Before it counts: queues fill. */
   readonly fillMs: number
   readonly ms: number
-  /** What it offers when that is over, and for how long. */
+  /** The load that it offers after that, and for how long. */
   readonly afterPerSecond: number
   readonly afterMs: number
 }
 
 export type Load = ClosedLoad | OpenLoad
 
-/** What became of puts that the sender began while it counted. */
+/** How the puts ended that the sender began while it counted. */
 export interface Ends {
   sent: number
   /** Acknowledged while it counted, and after it, whenever the sender began them. */

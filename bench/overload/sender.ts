@@ -33,7 +33,7 @@ function noEnds(): Ends {
   return { sent: 0, ok: 0, okLater: 0, refused: 0, others: {}, tookMs: [] }
 }
 
-/** What counts, by the clock of this process. */
+/** The time that counts, by the clock of this process. */
 interface Span {
   readonly fromMs: number
   readonly toMs: number

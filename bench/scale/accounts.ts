@@ -1,7 +1,7 @@
 /**
- * What `bench scale` fills a node with: accounts, each the root of an entity group, and a number of
- * entries in each. Keys of accounts are spread over all there are, as those of users would be, and come
- * in no order; the n-th one is the same in every run.
+ * The data that `bench scale` fills a node with: accounts, each the root of an entity group, and a number of
+ * entries in each. Keys of accounts are spread over all there are, as those of users would be, and come in no
+ * order; the n-th one is the same in every run.
  */
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'

@@ -58,7 +58,7 @@ export interface Loaded {
   readonly seconds: number
 }
 
-/** Who watches it, and may end it. */
+/** The observer of the benchmark, which may end it. */
 export interface YcsbWatcher {
   readonly signal: AbortSignal
   onLoad(table: Loaded['table'], rows: number, done: number): void
@@ -95,7 +95,7 @@ export async function benchYcsb(options: YcsbOptions, watcher: YcsbWatcher): Pro
   }
 }
 
-/** What the workloads ask for, and no more. */
+/** Loads the tables that the workloads ask for, and no more. */
 async function load(
   records: Records,
   { workloads, records: count }: YcsbOptions,

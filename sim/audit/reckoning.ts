@@ -22,7 +22,7 @@ export interface SeenCell {
   readonly body: unknown
 }
 
-/** What the index tells of a trip. */
+/** A trip as the index tells of it. */
 export interface SeenEntry {
   readonly rowKey: string
   /** Microseconds since 1970. */

@@ -241,7 +241,7 @@ class Audit {
     }
   }
 
-  /** What each row says of its own entry. */
+  /** Compares each row with its own entry. */
   async #reckonRows(): Promise<void> {
     const indexes = this.#client.cells(datastore).indexes
     const { faults } = await again(() => indexes.check(indexName))

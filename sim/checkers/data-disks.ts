@@ -1,5 +1,5 @@
 /**
- * What each node's data disk durably holds, kept up to date write by write: per group the applied
+ * The durable content of each node's data disk, kept up to date write by write: per group the applied
  * position, digests of the rows and of the versions before them, a hash of the state record.
  */
 import { assert } from '../../src/base/assert.ts'

@@ -16,8 +16,8 @@ export function decodeRecords(put: Put): readonly LogRecord[] {
 }
 
 /**
- * What a node may count on in a flush that a crash cut short: with its header whole, every record,
- * for a value that is gone the ballot alone.
+ * The records that a node may count on in a flush that a crash cut short: with its header whole, every
+ * record, for a value that is gone the ballot alone.
  */
 export function decodeRecordsLeft(put: Put): readonly LogRecord[] {
   const flush = flushIn(put)

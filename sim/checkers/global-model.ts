@@ -1,6 +1,5 @@
 /**
- * What global indexes hold, worked out from plain rows of all stores: no keys, no worklists, no
- * relay.
+ * The content of global indexes, worked out from plain rows of all stores: no keys, no worklists, no relay.
  */
 import type { Named } from '../workloads/table-step.ts'
 import { listRows, describeValue, type TableState } from './table-model.ts'

@@ -17,7 +17,7 @@ import type { Coverage } from '../coverage.ts'
 import type { RowWrite } from './log-model.ts'
 import type { Referee } from './referee.ts'
 
-/** What a group of rows has said of an entry, and when. */
+/** An entry as a group of rows said that it is, and when. */
 interface Said {
   readonly at: number
   readonly value: Uint8Array | undefined
@@ -73,7 +73,7 @@ export class IndexChecker {
     return this.#writes
   }
 
-  /** What an index has, and its row says, without any change since that moment. */
+  /** The entries that an index has, and their rows say, without any change since that moment. */
   standingSince(moment: number): readonly StandingEntry[] {
     return [...this.#entries.values()].flatMap(({ target, key, changedBy, said, has }) => {
       const isStanding = changedBy <= moment && isSame(said.at(-1)?.value, has)
@@ -94,7 +94,7 @@ export class IndexChecker {
     const state = decodeEntryState({ key: fromLatin1(key), value })
     this.#targets.add(state.target)
     const history = this.#bySource.get(place) ?? this.#begin(place, state.target, entryKey)
-    // What one entry of the log says twice, it has said last.
+    // Of two values that one entry of the log gives, the later one counts.
     if (history.said.at(-1)?.at === timestamp) history.said.pop()
     history.said.push({ at: timestamp, value: state.value })
     history.changedBy = this.#writes

@@ -1,7 +1,7 @@
 /**
- * What each group's chosen log means, worked out a second time and without the code under test:
- * rows in all their versions, counters, and which intents took effect. Fed with chosen entries;
- * runs ahead of no hole.
+ * The meaning of each group's chosen log, worked out a second time and without the code under test: rows in
+ * all their versions, counters, and which intents took effect. Fed with chosen entries; runs ahead of no
+ * hole.
  */
 import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { decodeEntry, type Entry } from '../../src/replication/entry.ts'
@@ -235,7 +235,7 @@ export class LogModel {
     }
     const versions = model.versions.get(name) ?? []
     model.versions.set(name, versions)
-    // What an entry writes twice is what it wrote last.
+    // Of two values that an entry writes to one key, the later one counts.
     if (versions.at(-1)?.timestamp === timestamp) versions.pop()
     versions.push({ value, timestamp })
     if (row === undefined) {

@@ -38,7 +38,7 @@ export class PastSum {
     this.#sum.toggle(Buffer.from(name, 'latin1'), value, end, isAdded)
   }
 
-  /** What ends at the horizon or before counts no more. */
+  /** Versions that end at the horizon or before count no more. */
   raise(horizon: number): void {
     this.#horizon = Math.max(this.#horizon, horizon)
     this.#queue.sort((a, b) => a.end - b.end)

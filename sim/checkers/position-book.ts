@@ -1,7 +1,7 @@
 /**
- * What an omniscient observer knows of each (group, position): every acceptor's durable record as
- * its disk holds it, every value proposed, and the value chosen. Knows nothing of the code under
- * test but its messages and its log records.
+ * The knowledge of an omniscient observer of each (group, position): every acceptor's durable record as its
+ * disk holds it, every value proposed, and the value chosen. Knows nothing of the code under test but its
+ * messages and its log records.
  */
 import { equalBytes, fromLatin1 } from '../../src/base/bytes.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'

@@ -28,7 +28,7 @@ export interface SentMessage {
   readonly delayMs: number
 }
 
-/** What a message's name looks like in the bytes of a row. */
+/** The form of a message's name in the bytes of a row. */
 export const messageName: RegExp = /m:[a-z0-9-]+\.\d+\.\d+\/\d+:(?:plain|poison|shaky)/
 /** Keys of the rows that list a transaction's messages. */
 export const sentMark = 'sent/'

@@ -107,7 +107,7 @@ export class TableChecker {
     return this.#store(store).moments.map(({ timestamp }) => timestamp)
   }
 
-  /** What the store was from a moment on, one state after another. */
+  /** The states of the store from a moment on, one after another. */
   statesSince(store: string, at: Timestamp): readonly TableState[] {
     const { moments } = this.#store(store)
     const later = moments.filter(({ timestamp }) => timestamp > at).map(({ state }) => state)

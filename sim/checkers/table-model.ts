@@ -1,7 +1,6 @@
 /**
- * What tables mean, worked out a second time on plain maps of whole rows, without anything of the
- * code under test: no keys in bytes, no entries, no read sets. Index queries are answered from the
- * rows.
+ * The meaning of tables, worked out a second time on plain maps of whole rows, without anything of the code
+ * under test: no keys in bytes, no entries, no read sets. Index queries are answered from the rows.
  */
 import type { ShopVersion } from '../workloads/table-schema.ts'
 import type { Bounds, Named, TableRead, TableStep, TableWrite } from '../workloads/table-step.ts'
@@ -54,7 +53,7 @@ const indexes: Readonly<Record<string, Index>> = {
 /** The local index that comes when there are rows. */
 export const laterLocal = 'ItemsByNote'
 
-/** What programs of the first version know nothing of. */
+/** Tables and properties that programs of the first version do not know. */
 const secondTables: readonly string[] = ['Review']
 const secondProperties: readonly string[] = ['origin']
 

@@ -85,7 +85,7 @@ export class TriggerChecker {
   /** Workers whose row was taken away, and the newest generation then. */
   readonly #missed = new Map<string, number>()
   #generation = 0
-  /** What the service counts. */
+  /** Counters of the service. */
   toldMarked = 0
   /** Times that a replay went back, and that a shard was given on by one who gave it up. */
   replays = 0

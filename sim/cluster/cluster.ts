@@ -81,7 +81,7 @@ export interface ClusterParts<P extends Program, ClientFrame> {
   ): HostDisk
   killClient(client: string, downMicros: number): void
   pauseClient(client: string, lengthMicros: number): void
-  /** What this node counts on of leases, and has granted; undefined: nothing any more. */
+  /** The leases that this node counts on, and those that it has granted; undefined: it is not open. */
   readLeases(program: P): ObservedLeases | undefined
   /** Its knowledge of the others' clocks. */
   readClocks(program: P): Pick<PeerClocks, 'held' | 'isAwaited'>
@@ -133,7 +133,7 @@ const peerCodec: FrameCodec<PeerFrame> = {
   },
   messagesIn: ({ messages }) => messages.length,
   asks: ({ messages }) => messages.some(({ kind }) => kind === 'forward'),
-  // What clocks show is said all the time, and would leave room for nothing else.
+  // Nodes say all the time what their clocks show, and would leave room for nothing else.
   hasContent: ({ messages }) => messages.some(({ kind }) => kind !== 'clock'),
 }
 
@@ -310,7 +310,7 @@ export class Cluster<P extends Program, ClientFrame> {
     }
   }
 
-  /** What a node dates requests by, without its noticing; undefined until it is open. */
+  /** The time by which a node dates requests, read without its noticing; undefined until it is open. */
   #heldWall({ program, reading }: NodeHost<P>): number | undefined {
     return program && reading && this.#parts.readClocks(program).held(reading)
   }

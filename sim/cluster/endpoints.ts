@@ -1,4 +1,4 @@
-/** What the endpoints of a run are called: faults name them before the run makes them. */
+/** Names of the endpoints of a run: faults name them before the run makes them. */
 import { nodeId, type NodeId } from '../../src/base/ids.ts'
 
 export function nodeName(index: number): NodeId {

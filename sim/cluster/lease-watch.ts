@@ -84,7 +84,7 @@ export class LeaseWatch<P extends Program> {
     return latest
   }
 
-  /** What a holder counts on of a grantor. */
+  /** Looks at the leases of a grantor that a holder counts on. */
   #look(holder: Seen, grantor: Seen): void {
     const { checker, coverage } = this.#parts
     let looks = 0

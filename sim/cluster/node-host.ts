@@ -16,7 +16,7 @@ import { SimProcess, type Turn } from '../world/sim-process.ts'
 import { CostMeter, isStep, type TimeOptions } from '../world/turn-costs.ts'
 import type { World } from '../world/world.ts'
 
-/** What a node's program gets, besides its transports. */
+/** The ports that a node's program gets besides its transports. */
 export interface HostPorts {
   readonly process: SimProcess
   readonly clock: Clock
@@ -39,7 +39,7 @@ export interface HostDisk {
   crash(): number
   /** Every write takes this much longer. */
   slowDown(extraMicros: number): void
-  /** What the next crash makes of a write under way; undefined: that is drawn. */
+  /** The fate of a write that is under way at the next crash; undefined: that is drawn. */
   decideFate(fate: Fate | undefined): void
   /** Called when a write begins. */
   onWrite: () => void

@@ -21,7 +21,7 @@ export async function watchRest(
   const since = cluster.traffic
   await world.run(isBroken, world.nowMicros + restMs * 1_000)
   let seen = await look(cluster, since, isBroken)
-  // What a clogged way lets go at last is answered in a burst; unrest that feeds itself goes on.
+  // Nodes answer in a burst the frames that a clogged way lets go at last; unrest that feeds itself goes on.
   for (let looks = 1; looks < looksMax && !seen.isAtRest; looks++) {
     seen = await look(cluster, since, isBroken)
   }

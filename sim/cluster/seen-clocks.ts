@@ -1,4 +1,4 @@
-/** What clocks show and what nodes make of them, seen from outside. */
+/** The clocks of nodes and the nodes' own corrections of them, seen from outside. */
 import type { SeenClock } from '../checkers/clock-checker.ts'
 import { epochMicros } from '../world/clock.ts'
 import type { SimCluster } from './comparison.ts'

@@ -26,6 +26,6 @@ async function checkDeterminism({ seeds, jobs }: CheckFlags): Promise<number> {
     ({ seed, outcome }) => `${outcome}: ${replayLine(seed)} --check`,
   )
   print([...failed, `${summary.seeds} seeds twice, ${failed.length} not clean`].join('\n'))
-  // What a few seeds did not reach is no matter of determinism.
+  // Marks that a few seeds did not reach are no matter of determinism.
   return failed.length === 0 ? 0 : exitCodes[outcomeOf(summary)]
 }

@@ -1,4 +1,4 @@
-/** What flags of several commands mean, and the words of those that are not understood. */
+/** The meaning of flags that several commands have, and the words for those that are not understood. */
 import { InvalidArgumentError, type Command } from 'commander'
 import { unknownWord } from '../../src/base/suggest.ts'
 import { ruleNames } from '../scenarios/explain-rules.ts'

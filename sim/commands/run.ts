@@ -50,7 +50,7 @@ function toSwitches({ faults, without }: RunFlags): Switches {
   return { only: faults, without }
 }
 
-/** What one seed has no use for, and what a campaign has none for: refused, not passed over. */
+/** Flags that one seed has no use for, and flags that a campaign has none for: refused, not passed over. */
 const ofCampaigns = ['seeds', 'jobs', 'time', 'stop', 'jsonLines']
 const ofSeeds = ['seed', 'trace', 'history']
 

@@ -27,14 +27,14 @@ export interface ExploreHuntResult {
   readonly reports: readonly ExploreReport[]
 }
 
-/** What `explore --json` prints. */
+/** The report that `explore --json` prints. */
 interface Printed {
   readonly isClean: boolean
   readonly scopes: readonly ExploreReport[]
   readonly notBegun: readonly string[]
 }
 
-/** What a copy may take beyond the time of its searches before it is ended. */
+/** The time that a copy may take beyond that of its searches before it is ended. */
 const secondsMore = 60
 
 export async function huntByExploring(
@@ -77,7 +77,7 @@ export async function huntByWalking(
   return { id: mutant.id, scopes: found.scopes }
 }
 
-/** What `explore` prints in a copy with the mutant; nothing when it did not end in time. */
+/** The report that `explore` prints in a copy with the mutant; nothing when it did not end in time. */
 async function exploreThere(
   mutant: Mutant,
   { scopes, rules = mutant.rules ?? [], signal }: ExploreHuntOptions,

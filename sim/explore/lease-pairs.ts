@@ -26,7 +26,7 @@ interface Received {
   readonly sent: number
 }
 
-/** What this node has granted to one peer. */
+/** The leases that this node has granted to one peer. */
 export interface Lent {
   readonly grants: GrantsState
   readonly now: number
@@ -34,7 +34,7 @@ export interface Lent {
   readonly received: readonly Received[]
 }
 
-/** What one peer has granted to this node. */
+/** The lease that one peer has granted to this node. */
 export interface Borrowed {
   readonly held: HeldState
   readonly now: number

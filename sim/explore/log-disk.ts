@@ -46,7 +46,7 @@ export type LookedUp =
   | { readonly kind: 'absent' }
   | { readonly kind: 'present'; readonly acceptor: Acceptor; readonly chosen: boolean }
 
-/** What the disk says of a position. */
+/** The record of a position on the disk. */
 export function lookUp(held: Held | undefined): LookedUp {
   if (held === undefined) return { kind: 'absent' }
   const { promised, accepted, chosen, value } = held
@@ -66,7 +66,7 @@ function higher(a: Ballot | undefined, b: Ballot): Ballot {
   return a !== undefined && compareBallots(a, b) > 0 ? a : b
 }
 
-/** What a restarting replica finds above what its data store holds. */
+/** The records that a restarting replica finds above the state of its data store. */
 export function recordsAbove(
   disk: LogDisk,
   applied: Position,

@@ -196,7 +196,7 @@ export class Model {
     return isExpiryDue(lent, scope.leases?.ticks ?? 0, { incarnation, now: borrowed.now })
   }
 
-  /** What each node makes of its leases, in the order of the names. */
+  /** Each node's view of its leases, in the order of the names. */
   #leaseViews(vector: readonly number[]): readonly LeaseView[] {
     return this.setting.names.map((name, at) => {
       const cell = this.#nodes.at(vector[at] ?? 0)
@@ -339,7 +339,7 @@ export class Model {
     return outcome
   }
 
-  /** What an action does to its node, worked out anew: for telling. */
+  /** The effect of an action on its node, worked out anew: for telling. */
   happening(
     vector: readonly number[],
     code: ActionCode,

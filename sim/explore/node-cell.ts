@@ -11,7 +11,7 @@ import { timerNames } from './scope.ts'
 import type { Setting } from './setting.ts'
 import { packAction, type ActionCode } from './state-vector.ts'
 
-/** What a node does with an action, in numbers. */
+/** The effect of an action on its node, in numbers. */
 export interface Transition {
   readonly node: number
   readonly sent: readonly number[]

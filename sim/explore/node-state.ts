@@ -40,7 +40,7 @@ export interface NodeState {
   readonly incarnation: number
   readonly log: GroupLog
   readonly windowFrom: Position
-  /** What the validation window is made of. */
+  /** The sets that the validation window is made of. */
   readonly windowSets: readonly EntryWriteSets[]
   readonly disk: LogDisk
   readonly pending: readonly PendingWrite[]

@@ -84,7 +84,7 @@ export function stepNode(
   return new NodeStep(setting, name, node).take(action)
 }
 
-/** What this node makes of its leases. */
+/** This node's view of its leases. */
 export function viewLeases(setting: Setting, name: NodeId, node: NodeState): LeaseView {
   const { leased, counted, seen, listed } = new NodeStep(setting, name, node)
   return { leased, counted, seen, listed }
@@ -208,7 +208,7 @@ class NodeStep {
       .map(([peer]) => peer)
   }
 
-  /** What a current read here would have to see if the registrations were enough. */
+  /** The position that a current read here would have to see if the registrations were enough. */
   get seen(): Position {
     return Math.max(highestKnown(this.#log), this.#log.minReadPosition)
   }
@@ -397,7 +397,7 @@ class NodeStep {
     this.#step({ kind: 'wake' })
   }
 
-  /** What the table of groups does with a group that it has just fetched. */
+  /** Does what the table of groups does with a group that it has just fetched. */
   #open(): void {
     const context = this.#context()
     resume(this.#log, context)
@@ -410,7 +410,7 @@ class NodeStep {
     if (!holds) this.#breaches.push({ rule, sentence })
   }
 
-  /** What an answer claims is on the disk when the answer leaves. */
+  /** Checks that the records which an answer claims are on the disk when the answer leaves. */
   #checkAnswer(message: GroupMessage): void {
     if (message.kind === 'accept') return this.#checkFirst(message.position, message.ballot)
     if (!('position' in message)) return

@@ -1,6 +1,6 @@
 /**
- * What an observer sees of one step of one node, from outside: messages that leave, records that
- * become durable, answers to clients. Checkers work on these alone.
+ * One step of one node as an observer sees it from outside: messages that leave, records that become durable,
+ * answers to clients. Checkers work on these alone.
  */
 import type { Position } from '../../src/base/ids.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
@@ -35,7 +35,7 @@ export interface Breach {
   readonly sentence: string
 }
 
-/** What a message that leaves says of proposals and decisions. */
+/** The proposals and decisions that a message tells of as it leaves. */
 export function observedIn(message: GroupMessage): readonly Observation[] {
   switch (message.kind) {
     case 'accept': {

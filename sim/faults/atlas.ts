@@ -154,7 +154,7 @@ export class Atlas {
     return lacking
   }
 
-  /** What a node's end by itself calls for. */
+  /** The treatment that a node's end by itself calls for. */
   classifyError(node: string, error: unknown): Treatment {
     if (!(error instanceof StoreError)) return 'unexpected'
     const { code, detail } = error

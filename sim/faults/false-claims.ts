@@ -1,5 +1,5 @@
 /**
- * What a peer with wrong records says of a store as it refuses it (LOG-12): the node itself can
+ * The claims that a peer with wrong records makes of a store as it refuses it (LOG-12): the node itself can
  * tell.
  */
 import type { LinkInfo } from '../../src/ports/transport.ts'

@@ -4,7 +4,7 @@ import { hiddenEvery, type DiskName, type Fault, type Way } from './fault.ts'
 import type { SeededRandom } from '../world/random.ts'
 import type { FaultRates } from './swarm-faults.ts'
 
-/** What a drawing can use. */
+/** The parts that a drawing can use. */
 export interface Draw {
   readonly rates: FaultRates
   readonly random: SeededRandom

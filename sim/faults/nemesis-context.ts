@@ -1,4 +1,4 @@
-/** What those who carry out faults have at hand. They draw nothing. */
+/** The parts that carry out faults have at hand. They draw nothing. */
 import type { Atlas } from './atlas.ts'
 import type { MachineClock } from '../world/clock.ts'
 import type { Coverage } from '../coverage.ts'
@@ -36,7 +36,7 @@ export interface Victim {
   stall(lengthMicros: number, onStruck: () => void): void
 }
 
-/** What else there is to be hurt. */
+/** The other parts of a run that faults can hurt. */
 export interface Surroundings {
   readonly world: World
   readonly weather: Weather

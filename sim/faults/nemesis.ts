@@ -64,7 +64,7 @@ export class Nemesis {
         const down = surroundings.victims.filter((one) => !one.isUp()).length
         if (down === surroundings.victims.length) coverage.count('all-down')
         else if (down * 2 > surroundings.victims.length) coverage.count('majority-down')
-        // Who ends by itself while the world heals comes back at once.
+        // A node that ends by itself while the world heals comes back at once.
         if (this.#isOver) return victim.restart()
         after(downMicros, 'restart', () => {
           if (victim.isUp()) return

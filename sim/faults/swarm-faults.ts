@@ -120,7 +120,7 @@ export function isOn(name: string, { only, without }: Switches): boolean {
 /** All names that can be switched. */
 export const switchNames: readonly string[] = [...faultNames, ...conditionNames]
 
-/** What to add to a command so that it runs with these switches. */
+/** The flags that make a command run with these switches. */
 export function toFlags({ only, without }: Switches): string {
   return [
     ...(only === undefined ? [] : [`--faults ${only.join(',')}`]),

@@ -138,7 +138,7 @@ export function pickLevel(options: ReadOptions | undefined): Level {
   return options?.read ?? 'current'
 }
 
-/** What a page covers: up to where the next one begins. */
+/** The stretch that a page covers: up to where the next one begins. */
 function toStretch(
   { cursor: from, reverse = false }: VersionRange,
   next: number | undefined,

@@ -95,7 +95,7 @@ export function recordCells(cells: CellCalls, datastore: string, sink: Sink): Ce
   }
 }
 
-/** What became of it: a rejection says whether something may have happened. */
+/** Records how a call ended: a rejection says whether something may have happened. */
 async function recorded<T>(open: OpenOperation, call: () => Promise<T>): Promise<T> {
   try {
     return await call()

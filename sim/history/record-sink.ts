@@ -1,7 +1,4 @@
-/**
- * What a recorder of cells stands between: the calls of an application, and the history they go
- * into.
- */
+/** The two sides of a recorder of cells: the calls of an application, and the history they go into. */
 import type { Written } from '../../src/cells/cell.ts'
 import type { Cells } from '../../src/client/cells.ts'
 import type { KnownColumns } from './cell-micros.ts'
@@ -26,7 +23,7 @@ export interface Sink {
   readonly mayBeItsOwn?: ((written: Written) => boolean) | undefined
   /** Shards that lose cells to purges are no lists: nothing is recorded of them. */
   readonly isPurged?: (shard: number) => boolean
-  /** What any of the clients has put or seen; absent: of this one alone. */
+  /** The columns that any of the clients has put or seen; absent: those of this one alone. */
   readonly columns?: KnownColumns
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a session has seen or written it sees again, in every later read of the same object,
- * whatever the read's level.
+ * A session sees again what it has seen or written, in every later read of the same object, whatever the
+ * read's level.
  */
 import type { Anomalies } from './anomaly.ts'
 import type { Facts } from './edges.ts'
@@ -10,9 +10,9 @@ import type { RegisterFacts } from './registers.ts'
 import { quoted } from './words.ts'
 
 /**
- * What an operation says of how far an object had come: elements of a list; of a register the
- * highest version and one more. A read of a list from a place on that showed nothing says that
- * there was nothing behind it, and not that there was anything before it.
+ * How far an object had come, as an operation says: elements of a list; of a register the highest version and
+ * one more. A read of a list from a place on that showed nothing says that there was nothing behind it, and
+ * not that there was anything before it.
  */
 interface Sight {
   readonly operation: number

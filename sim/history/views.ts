@@ -1,5 +1,5 @@
 /**
- * What each operation saw of the world outside, per list: its own appends taken away again. A
+ * The view that each operation had of other operations, per list: its own appends taken away again. A
  * transaction that contradicts itself is found here.
  */
 import type { Anomalies } from './anomaly.ts'

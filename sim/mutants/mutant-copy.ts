@@ -116,9 +116,7 @@ export interface OutputOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/**
- * What Node.js prints, given these words, until it ends, or until its time is up: then it is ended.
- */
+/** The output of Node.js, given these words, until it ends, or until its time is up: then it is ended. */
 export function output(
   words: readonly string[],
   folder: string,

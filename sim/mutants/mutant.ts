@@ -1,4 +1,4 @@
-/** What a planted bug is: edits of the real sources, applied to a copy of them. */
+/** A planted bug: edits of the real sources, applied to a copy of them. */
 
 /** `find` stands exactly once in `file`, or the patch is out of date and the hunt fails. */
 export interface Edit {

@@ -144,7 +144,7 @@ async function watch({ plan, signal, onProgress }: ProcessRunOptions, parts: Par
   }
 }
 
-/** What the work comes to, unless the signal comes first. */
+/** The result of the work, unless the signal comes first. */
 function beforeAbort<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   if (signal === undefined) return work
   return new Promise((resolve, reject) => {

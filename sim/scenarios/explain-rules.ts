@@ -1,4 +1,4 @@
-/** What each rule says, for those who do not know them by number. */
+/** The meaning of each rule, for readers who do not know the rules by number. */
 
 const rules: Readonly<Record<string, string>> = {
   'PAX-1': 'At most one value is ever chosen at a position, and it never changes.',
@@ -149,7 +149,7 @@ export function describeRule(rule: string): string {
   return rules[rule] ?? 'No text is known for it.'
 }
 
-/** What some checker or assertion judges a run by; META-2 is of campaigns. */
+/** The rules that a checker or an assertion judges a run by; META-2 is of campaigns. */
 export const ruleNames: readonly string[] = Object.keys(rules).filter((id) => id !== 'META-2')
 
 /** The first of these that no checker and no assertion knows. */

@@ -51,7 +51,7 @@ export class Letters {
     return name
   }
 
-  /** What each letter stands for. */
+  /** The entry that each letter stands for. */
   legend(): readonly string[] {
     return [...this.#bytesByLetter].map(([letter, bytes]) => `${letter}  ${describeEntry(bytes)}`)
   }

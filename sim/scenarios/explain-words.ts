@@ -18,7 +18,7 @@ export function describeFault(fault: Fault): string {
   return `${describeTime(fault.atMicros)}  ${faultWords(fault)}`
 }
 
-/** What strikes, without when. */
+/** The fault that strikes, without its time. */
 export function faultWords({ kind, name, ...others }: Fault): string {
   const words = Object.entries(others)
     .filter(([member]) => member !== 'atMicros')
@@ -51,7 +51,7 @@ function shortened(text: string): string {
   return `${text.slice(0, bodyCharactersTold - 1)}…`
 }
 
-/** What a checker says beside its sentence: a line a fact, a line an element of a list. */
+/** The facts that a checker gives beside its sentence: a line a fact, a line an element of a list. */
 export function describeFact(name: string, value: unknown): readonly string[] {
   const ballot = asBallot(value)
   if (ballot !== undefined) return [`${name}: ${describeBallot(ballot)}`]
@@ -79,7 +79,7 @@ export function describeLine(line: StoryLine, telling: Telling): string {
   return timed(line.timeMicros, line.who, buildSentence(line, telling))
 }
 
-/** What the world does, or what a checker says, between the lines of the story. */
+/** The words of the world or of a checker, between the lines of the story. */
 export function describeAside(timeMicros: number, words: string): string {
   return timed(timeMicros, '***', words)
 }
@@ -142,7 +142,7 @@ function ballotText(value: unknown): string {
   return ballot === undefined ? '' : describeBallot(ballot)
 }
 
-/** What an acceptor says it had accepted, in its promise. */
+/** The entry that an acceptor says it had accepted, in its promise. */
 function describeAccepted(accepted: unknown, letters: Letters): string | undefined {
   if (typeof accepted !== 'object' || accepted === null) return undefined
   if (!('value' in accepted) || !(accepted.value instanceof Uint8Array)) return undefined

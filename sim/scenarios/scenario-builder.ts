@@ -56,7 +56,7 @@ export class ScenarioBuilder {
     this.#name = name
   }
 
-  /** What follows happens at this moment. */
+  /** The steps that follow happen at this moment. */
   at(ms: number): this {
     this.#atMicros = Math.round(ms * 1_000)
     return this

@@ -96,7 +96,7 @@ export function decodeScenario(text: string): ReadScenario {
   return { ok: true, scenario: { name, plan, expect, ...(rules && { rules }) } }
 }
 
-/** What the shapes have been compared for; the compiler cannot follow that. */
+/** Whether a value is a scenario: the shapes have been compared, which the compiler cannot follow. */
 function isShaped(value: unknown): value is Scenario {
   return isRecord(value)
 }

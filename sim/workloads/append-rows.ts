@@ -40,7 +40,7 @@ const groups: Readonly<Record<ListGroup, GroupId>> = {
   q: groupOfBytes(encodeTuple(['lists', 'q'])),
 }
 
-/** What a replica showed of some lists of a group. */
+/** Some lists of a group as a replica showed them. */
 export interface ListState {
   /** Nothing older than this was shown: what a transaction is validated from. */
   readonly readPosition: Position

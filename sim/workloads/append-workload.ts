@@ -85,7 +85,7 @@ interface Session {
   readonly random: SeededRandom
 }
 
-/** What became of one try of a transaction. */
+/** The end of one try of a transaction. */
 type Tried = 'settled' | 'not done' | 'unknown'
 
 export class AppendWorkload {

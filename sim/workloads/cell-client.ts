@@ -19,7 +19,7 @@ import type { CellOperation } from '../scenarios/scenario-operation.ts'
 import type { WorkloadOptions } from '../swarm.ts'
 import type { World } from '../world/world.ts'
 
-/** What the clients of a run share: how far each column has been written. */
+/** The state that the clients of a run share: how far each column has been written. */
 export class Frontier {
   readonly #highestByColumn = new Map<string, number>()
 
@@ -335,7 +335,7 @@ export class CellClient {
     return random.int(random.chance(800_000) ? Math.max(0, highest - 5) : 0, highest)
   }
 
-  /** What the world may do is a StoreError; anything else is a bug and ends the run. */
+  /** The code of a StoreError, which the world may cause; anything else is a bug and ends the run. */
   #readCode(error: unknown, what: string): StoreError['code'] {
     if (!(error instanceof StoreError)) throw error
     this.#parts.coverage.count(`${what} ${error.code}`)

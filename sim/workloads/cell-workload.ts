@@ -41,7 +41,7 @@ export interface CellWorkloadParts {
   readonly gateways: Gateways
   /** Whether a node may have a damaged data disk now, and say so. */
   mayBeCorrupt(): boolean
-  /** What the clients do, and nothing else; drawn as they go when absent. */
+  /** The operations of the clients, and no others; drawn as they go when absent. */
   readonly operations?: readonly CellOperation[] | undefined
   /** The nodes a client knows, by its name; drawn for those that are not named. */
   readonly nodesByClient?: Readonly<Record<string, readonly string[]>> | undefined
@@ -64,7 +64,7 @@ interface Living {
   busy: number
 }
 
-/** What clients of one way to the cells have of their own. */
+/** The parts that clients of one way to the cells have of their own. */
 type OwnParts = Pick<CellClientParts, 'options' | 'onOperation'> &
   Pick<Sink, 'isSession' | 'hasBatchSession' | 'mayBeItsOwn'>
 

@@ -102,7 +102,7 @@ export interface ProblemJson {
   readonly detail: string
 }
 
-/** What an answer says is wrong; undefined when nothing is. */
+/** The problem that an answer names; undefined when there is none. */
 export function readProblem({ status, body }: HttpAnswer): StoreError | undefined {
   if (status < 300) return undefined
   const details: ProblemJson = JSON.parse(body)

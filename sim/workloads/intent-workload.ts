@@ -214,7 +214,7 @@ export class IntentWorkload {
     })
   }
 
-  /** What the world may do; anything else ends the run. */
+  /** The code of an error that the world may cause; anything else ends the run. */
   #readCode(error: unknown): StoreError['code'] {
     if (!(error instanceof StoreError)) throw error
     const { code, retry } = error

@@ -47,7 +47,7 @@ const queueMin = 64
 /** A cluster that does less has other troubles: its limits are drawn, too. */
 const bestMin = 20
 
-/** What became of puts. */
+/** How puts ended. */
 interface Ends {
   asked: number
   ok: number

@@ -1,4 +1,4 @@
-/** What the clients of a run are made to do for a while: read by them before each operation. */
+/** The load that the clients of a run are made to offer for a while: they read it before each operation. */
 import type { World } from '../world/world.ts'
 
 const second = 1_000_000

@@ -1,4 +1,4 @@
-/** What sessions of tables ask: few keys, so that they meet, and steps of every kind. */
+/** The operations that sessions of tables ask for: few keys, so that they meet, and steps of every kind. */
 import { formatMark } from '../checkers/table-checker.ts'
 import type { SeededRandom } from '../world/random.ts'
 import type { ShopVersion } from './table-schema.ts'

@@ -1,6 +1,6 @@
 /**
- * What sessions of tables ask of global indexes: verified reads while everything goes on, the build
- * of one that came later, and at the end all entries of each, against the rows of all stores.
+ * The operations that sessions of tables ask of global indexes: verified reads while everything goes on, the
+ * build of one that came later, and at the end all entries of each, against the rows of all stores.
  *
  * IDX-6  When a later index is ready, it has all rows, and none that are gone.
  * IDX-1  At the end the entries are those of the rows.
@@ -121,7 +121,7 @@ export class TableGlobals {
     )
   }
 
-  /** What all states of the rows say since then is in the answer. */
+  /** Checks that entries which all states of the rows have had since then are in the answer. */
   #checkWhole(
     rule: WholeRule,
     { index, query }: { readonly index: GlobalIndexModel; readonly query: Named },

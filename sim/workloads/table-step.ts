@@ -55,7 +55,7 @@ export type TableStep = TableRead | TableWrite
 /** One run of a transaction's function, or a read: its steps and answers, one after another. */
 export interface TableRun {
   readonly version: ShopVersion
-  /** What the program declares; it may go by a later version. */
+  /** The version that the program declares; it may go by a later one. */
   readonly declared: ShopVersion
   readonly steps: readonly TableStep[]
   /** Of as many of the steps as were done. */

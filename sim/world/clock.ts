@@ -28,7 +28,7 @@ interface Strobe {
   readonly everyMicros: number
 }
 
-/** What happens to a machine's clock over the lives of its processes. */
+/** The shifts of a machine's clock over the lives of its processes. */
 export class MachineClock {
   #wallMicros = 0
   #monotonicMicros = 0

@@ -112,7 +112,7 @@ export class SimDisk {
     return this.#open
   }
 
-  /** What a check has told the present process first of damage. */
+  /** The damage that a check has told the present process of first. */
   get told(): ToldDamage | undefined {
     return this.#open?.told
   }

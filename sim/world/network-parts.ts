@@ -1,4 +1,4 @@
-/** What a simulated network is made of. */
+/** The parts that a simulated network is made of. */
 import type { Coverage } from '../coverage.ts'
 import type { Weather } from './weather.ts'
 import type { World } from './world.ts'

@@ -4,7 +4,7 @@ import type { LinkInfo, Transport, TransportHandlers } from '../../src/ports/tra
 import type { NetworkParts } from './network-parts.ts'
 import type { SimProcess } from './sim-process.ts'
 
-/** What carries its frames. */
+/** The network that carries the frames of a port. */
 export interface Carrier<Frame> {
   readonly parts: NetworkParts<Frame>
   started(port: Port<Frame>): void

@@ -230,8 +230,7 @@ export class Network<Frame> implements Carrier<Frame> {
   }
 
   /**
-   * What a process does while it stands still leaves it afterwards, and what a turn sends at its
-   * end.
+   * Frames that a process sends while it stands still leave it afterwards, and those of a turn at its end.
    */
   #delayFrom({ name, process }: Port<Frame>, way: Way<Frame>, to: string): number {
     return this.#computeDelay(way, name, to, process.heldUpMicros)

@@ -27,7 +27,7 @@ export const prioritiesMax = { base: 10, changes: 100 } as const
 /** The rank that no way and no disk has at first. */
 const slowestRank = 4
 const changesMax = 4
-/** What the slowest takes on average, at most: about as long as others have patience for. */
+/** The delay that the slowest takes on average, at most: about as long as others have patience for. */
 const slowestMicrosMax = 1_000_000
 
 /** In which time priorities change: the phase of faults, but for its quiet stretch. */

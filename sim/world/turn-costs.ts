@@ -10,7 +10,7 @@ import type { TraceEvent } from '../../src/ports/trace.ts'
 export interface TimeOptions {
   /** How many times as slow as usual this world's processors are; 0: turns take no time. */
   readonly costFactor: number
-  /** What one row costs that is looked up by its key and is not in memory, on top; 0: it is. */
+  /** The cost of one row that is looked up by its key and is not in memory, on top; 0: it is. */
   readonly getMicros: number
   /**
    * Parts per million of chunks of scans that have to wait for their disk; others are in memory.

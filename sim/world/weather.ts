@@ -6,7 +6,7 @@ import { findPlace } from '../cluster/endpoints.ts'
 import type { Priorities } from './priorities.ts'
 import type { PartsPerMillion } from './random.ts'
 
-/** What happens to frames, and to the links they travel on. Drawn from the seed. */
+/** The conditions of frames, and of the links that they travel on. Drawn from the seed. */
 export interface LinkConditions {
   readonly delayMinMicros: number
   readonly delayMeanMicros: number
@@ -16,7 +16,7 @@ export interface LinkConditions {
   /** Ways that are slower than the others by this factor, always: nodes far apart. */
   readonly far?: PartsPerMillion
   readonly farFactor?: number
-  /** What these ways take instead, always: by their names, `n1>n2`. */
+  /** The delays that these ways always take instead, by their names, `n1>n2`. */
   readonly between?: Readonly<Record<string, number>>
   /** Frames that may overtake those sent before them. */
   readonly reorder: PartsPerMillion
@@ -43,7 +43,7 @@ export function calmed(conditions: LinkConditions): LinkConditions {
 export class Weather {
   readonly #cut = new Set<string>()
   readonly #clearAtMicros = new Map<string, number>()
-  /** What an endpoint adds to every delay, and until when. */
+  /** The delay that an endpoint adds to each frame, and until when. */
   readonly #slow = new Map<string, { readonly extraMicros: number; readonly untilMicros: number }>()
   /** Names of ways by their ends: made once, since every frame needs one. */
   readonly #names = new Map<string, Map<string, string>>()
@@ -93,7 +93,7 @@ export class Weather {
     this.#slow.set(name, { extraMicros, untilMicros })
   }
 
-  /** What slow endpoints add on this way at this moment. */
+  /** The delay that slow endpoints add on this way at this moment. */
   extraMicros(from: string, to: string, nowMicros: number): number {
     if (this.#slow.size === 0) return 0
     const extra = (name: string): number => {

@@ -91,7 +91,7 @@ export function decodeFooter(bytes: Uint8Array): Footer | undefined {
   return expected.equals(bytes) ? { metaIndex, index } : undefined
 }
 
-/** What an index says of a block: no key in it comes behind `key`. */
+/** An index's line for a block: no key in the block comes behind `key`. */
 export interface IndexEntry {
   readonly key: Uint8Array
   readonly handle: Handle
@@ -103,7 +103,7 @@ export interface BlockEntry {
   readonly value: Uint8Array
 }
 
-/** What a block holds, in its order. */
+/** The entries of any block, in its order. */
 export function decodeEntries(block: Uint8Array): readonly BlockEntry[] | undefined {
   const entriesBytes = lengthOfEntries(block)
   if (entriesBytes === undefined) return undefined
@@ -117,7 +117,7 @@ export function decodeEntries(block: Uint8Array): readonly BlockEntry[] | undefi
   return entries
 }
 
-/** What an index or meta index holds, in its order. */
+/** The entries of an index or meta index, in its order. */
 export function decodeIndex(block: Uint8Array): readonly IndexEntry[] | undefined {
   const listed = decodeEntries(block)
   if (listed === undefined) return undefined
@@ -150,7 +150,7 @@ function nextEntry(cursor: Cursor, before: Uint8Array = new Uint8Array()): Block
   return { key: Buffer.concat([before.subarray(0, shared), rest]), value }
 }
 
-/** What a block held before Snappy. */
+/** The bytes that a block held before Snappy. */
 export function decompress(bytes: Uint8Array): Uint8Array | undefined {
   const cursor = new Cursor(bytes)
   const length = cursor.varint()

@@ -59,7 +59,7 @@ export async function readJournal(
           return damaged(records, start + at)
         }
         tornAt ??= start + at
-        // What its length says may be so; a second bad place in a block ends what can be made out.
+        // Its length may be right; a second bad place in a block ends what can be made out.
         at = isFirstBad ? endAt(block, at) : block.length
         continue
       }

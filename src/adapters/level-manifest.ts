@@ -6,7 +6,7 @@ import { Cursor } from './level-format.ts'
 import { userKey, type Extent } from './level-spans.ts'
 import type { Fragment } from './level-journal.ts'
 
-/** What a store consists of. */
+/** The files that a store consists of. */
 export interface Version {
   /** Bytes of each table, by its number. */
   readonly tables: ReadonlyMap<number, number>

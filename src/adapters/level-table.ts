@@ -120,7 +120,7 @@ async function checksum(
   return crc
 }
 
-/** What a sound block lists. */
+/** The entries that a sound block lists. */
 async function readEntries(
   file: PacedFile,
   { offset, size }: Handle,

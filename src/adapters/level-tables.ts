@@ -21,7 +21,7 @@ import type { CheckPace, KeySpan } from '../ports/storage.ts'
 import { checkTable, type Damage } from './level-table.ts'
 import { Pace, PacedFile } from './paced-file.ts'
 
-/** What a check has read so far, or in all. */
+/** The amount that a check has read so far, or in all. */
 export interface CheckProgress {
   readonly tables: number
   readonly tablesTotal: number
@@ -232,7 +232,7 @@ class FolderCheck {
     return { tables: this.#tables, tablesTotal: this.#tablesTotal, bytesRead, elapsedMs }
   }
 
-  /** What the store consists of; `undefined` if there is none, or LevelDB refuses it by itself. */
+  /** The files that the store consists of; `undefined` if there is none, or LevelDB refuses it by itself. */
   async #readVersion(): Promise<Version | undefined> {
     const current = await readFile(join(this.#path, 'CURRENT'), 'latin1').catch(() => undefined)
     const name = /^(MANIFEST-\d+)\n$/.exec(current ?? '')?.[1]

@@ -58,8 +58,8 @@ function causeOfSocket(code: string, message: string, protocol: string, host: st
 }
 
 /**
- * What a proxy or a load balancer answers before it has a way to a node: no such path, another place, not
- * this host, no upgrade, too early, too much.
+ * Answers that a proxy or a load balancer gives before it has a way to a node: no such path, another place,
+ * not this host, no upgrade, too early, too much.
  */
 const passing = new Set([404, 408, 421, 425, 426, 429])
 

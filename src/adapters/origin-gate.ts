@@ -15,7 +15,7 @@ export interface GateOptions {
   readonly origins: readonly string[]
 }
 
-/** What a request says of where it comes from, and the end of the connection it came over. */
+/** The origin that a request names, and the end of the connection it came over. */
 export interface Asked {
   readonly method: string
   readonly host: string | undefined

@@ -110,7 +110,7 @@ export class WsDialer<Frame> {
   }
 }
 
-/** What a listener's refusal may have to say; more is not read. */
+/** The bytes that a listener's refusal may have; the client reads no more. */
 const refusalBytesMax = 4096
 
 function readBounded(response: IncomingMessage, onRead: (text: string) => void): void {

@@ -39,7 +39,7 @@ export interface FrameCodec<Frame> {
   ): { readonly ok: true; readonly frame: Frame } | { readonly ok: false; readonly reason: string }
 }
 
-/** What a transport counts, for metrics. */
+/** The counters of a transport, for metrics. */
 export interface TransportCounters {
   connects: number
   refused: number
@@ -92,7 +92,7 @@ export interface LinkParts<Frame> {
   readonly role: Role
   readonly cluster: string
   readonly node: string
-  /** What this side tells of itself, to who has proven to be of the cluster. */
+  /** The facts that this side tells of itself, to a peer that has proven to be of the cluster. */
   info(): LinkInfo
   /** For the log: where the link leads. */
   readonly name: string
@@ -292,7 +292,7 @@ export class WsLink<Frame> {
    */
   #onRefused(reason: string): void {
     this.#log('refused by the other side', { reason })
-    // What this side has found wrong itself says more than a stranger's answer to it.
+    // A fault that this side has found itself says more than a stranger's answer to it.
     if (this.#hasRefused && !this.#isProven) return
     this.#hasFailed = true
     const by = this.#isProven ? 'them' : 'a stranger'

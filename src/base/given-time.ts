@@ -22,22 +22,36 @@ export function microsOfGiven(value: unknown): Timestamp | undefined {
 /** 2000-01-01 and 2100-01-01, in milliseconds. */
 const fromMs = 946_684_800_000
 const untilMs = 4_102_444_800_000
-const microsPerSecond = 1_000_000
+const microsPerMinute = 60_000_000
+
+/** A unit that clocks give, and that is not the unit of moments here. */
+export interface OtherUnit {
+  readonly unit: 'seconds' | 'milliseconds'
+  /** A number of this unit times this is microseconds. */
+  readonly factor: number
+}
 
 /**
- * A number that clocks of this century give as milliseconds. As microseconds it is a moment between
- * 11 January and 17 February 1970 with a fraction of a second; whole seconds of those weeks are days and
+ * The unit in which clocks of this century give such a number; undefined where microseconds may be meant.
+ * Taken as microseconds, their seconds are moments of the first 69 minutes of 1970, which no program means.
+ * Their milliseconds are moments between 11 January and 17 February 1970: there whole minutes are days and
  * hours that people do write.
  */
-export function isLikeMilliseconds(value: unknown): boolean {
-  if (typeof value !== 'number') return false
-  return value >= fromMs && value < untilMs && value % microsPerSecond !== 0
+export function otherUnitOf(value: unknown): OtherUnit | undefined {
+  if (typeof value !== 'number') return undefined
+  if (value >= fromMs / 1000 && value < untilMs / 1000) {
+    return { unit: 'seconds', factor: 1_000_000 }
+  }
+  const isMs = value >= fromMs && value < untilMs && value % microsPerMinute !== 0
+  return isMs ? { unit: 'milliseconds', factor: 1000 } : undefined
 }
 
 /** The moment of a property. Throws `invalid`; `where` is 'table Photo: taken_at'. */
 export function propertyTime(value: unknown, where: string): Timestamp {
-  if (isLikeMilliseconds(value)) {
-    const message = `${where} is ${wordsFor(value)}, which looks like milliseconds; expected a Date, or microseconds since 1970: multiply it by 1000, or give ${wordsFor(value)}n for that moment of the year 1970`
+  const other = otherUnitOf(value)
+  if (other !== undefined) {
+    const words = wordsFor(value)
+    const message = `${where} is ${words}, which looks like ${other.unit}; expected a Date, or microseconds since 1970: multiply it by ${other.factor}, or give ${words}n for that moment of the year 1970`
     throw new StoreError('invalid', message)
   }
   const micros = microsOfGiven(value)

@@ -105,7 +105,10 @@ export interface Limits {
   readonly backoffMaxMs: number
   /** A phase whose answers do not come is started again after this. */
   readonly phaseTimeoutMs: number
-  /** A read that waits for a position asks a peer for it after this, and proposes after twice this. */
+  /**
+   * A replica that waits for a position asks one peer after another for it, after this each time. After one wait
+   * more than it has peers, it prepares.
+   */
   readonly settleMs: number
   /**
    * When an accepted position stays undecided this long, the replica asks its peers for it, and then finishes

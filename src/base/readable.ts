@@ -1,6 +1,6 @@
 /**
- * What a value from outside is, asked so that nothing is thrown. Nothing can be asked of a proxy that its
- * maker revoked, and bytes that were transferred are no bytes any more.
+ * Looks at values from outside so that nothing is thrown. Nothing can be asked of a proxy that its maker
+ * revoked, and bytes that were transferred are no bytes any more.
  */
 
 /** An object whose members can be asked for, or anything that is no object. */
@@ -29,7 +29,7 @@ export function isBytes(value: unknown): value is Uint8Array {
   return isView(value) && !isDetached(value)
 }
 
-/** What only inherits from bytes, and a proxy of some, has none that could be asked for. */
+/** Whether a value is bytes: an object that only inherits from bytes, or a proxy of some, has none. */
 export function isView(value: unknown): value is Uint8Array {
   return ArrayBuffer.isView(value) && value instanceof Uint8Array
 }
@@ -45,8 +45,8 @@ export function isDetached(bytes: Uint8Array): boolean {
 }
 
 /**
- * What an object or a list has beside its members or elements, in words; undefined: nothing. Copying the value would
- * lose it unseen.
+ * The part of an object or a list beside its members or elements, in words; undefined: none. A copy of the
+ * value would lose it unseen.
  */
 export function hiddenIn(value: object): string | undefined {
   const names = Reflect.ownKeys(value)

@@ -1,5 +1,5 @@
 /**
- * What a secret may be. It travels in a header of HTTP, which has one form for printable ASCII alone: a
+ * The form of a secret. It travels in a header of HTTP, which has one form for printable ASCII alone: a
  * client whose secret has another letter would be admitted by one protocol and refused by the other.
  */
 

@@ -165,7 +165,7 @@ export class AnswerShare {
     const asked = this.#isOver ? 0 : await this.#room.begin(wanted)
     if (asked === 0) return nothing
     let found: readonly StoredCell[] = []
-    // Whatever ends it, also before it has its turn: others wait for what it has begun.
+    // The read may end in any way, also before its turn: others wait for what it has begun.
     try {
       // One alone is paid for with the read that it belongs to.
       const turn = asked > 1 ? this.#room.spend(asked * cellReadWork) : undefined

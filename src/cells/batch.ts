@@ -74,7 +74,10 @@ export function batchOfPart<Of extends { readonly items: readonly unknown[] }>(
   return { ...batch, items: pick(batch.items, places) }
 }
 
-/** What the parts came to, in the order of the batch; a cell for which one answer has no room is `too-large`. */
+/**
+ * The answers of the parts, in the order of the batch; a cell for which one answer has no room is
+ * `too-large`.
+ */
 export function mergeAnswers(
   kind: Batch['kind'],
   parts: readonly Part<unknown>[],

@@ -49,7 +49,7 @@ export interface BufferedCellsParts {
 /** The part of a put's time that the shard's own set has; the rest is for the buffer. */
 const homeShare = 0.55
 
-/** What a set that lost its majority, or that cannot be reached, comes to. */
+/** The codes with which a call ends at a set that lost its majority, or that cannot be reached. */
 const isSilence: ReadonlySet<StoreErrorCode> = new Set<StoreErrorCode>([
   ...(['unavailable', 'unknown-outcome', 'timeout'] as const),
 ])

@@ -80,7 +80,10 @@ const purgedTable = table('Purged', {
   .key('datastore', 'shard', 'row_key', 'column')
   .in(shardTable)
 
-/** What the shard's rows have in indexes over cells: a row each, kept with the cells that it is of. */
+/**
+ * The entries that the shard's rows have in indexes over cells: a row each, kept with the cells that it is
+ * of.
+ */
 const indexedTable = table('Indexed', {
   datastore: t.string(),
   shard: t.int32(),
@@ -170,7 +173,7 @@ export function findDatastoreGroup(datastore: string): GroupId {
   return groupContext(compiled, compiledTable, { datastore }).group
 }
 
-/** What a row has in an index: the place of its entry, its order there, and its fields. */
+/** The entry of a row in an index: the place of its entry, its order there, and its fields. */
 export interface IndexedRow {
   readonly place: Uint8Array
   readonly sort: Uint8Array
@@ -192,7 +195,7 @@ export async function putIndexed(
   return tx.put(indexedTable, { datastore, shard, ...name, ...row })
 }
 
-/** What a row has in an index by the shard that it is in. */
+/** The entry of a row in an index, by the shard that the row is in. */
 export async function getIndexed(
   rows: GroupReader,
   { datastore, shard }: ShardName,

@@ -1,6 +1,6 @@
 /**
- * What a cell is (Schemaless): immutable JSON at (row key, column name, ref key) of a datastore,
- * with the number it was added under in its shard. Names from outside are checked here.
+ * A cell (Schemaless): immutable JSON at (row key, column name, ref key) of a datastore, with the number it
+ * was added under in its shard. Names from outside are checked here.
  */
 import { columnNameCharsMax, datastoreNameCharsMax } from '../base/limits.ts'
 import type { NodeId, Position, Timestamp } from '../base/ids.ts'

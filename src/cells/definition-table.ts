@@ -1,6 +1,6 @@
 /**
- * What indexes a datastore has: rows of a group of its own, and of a copy of it on each other replica
- * set (`index-copies.ts`).
+ * The indexes that a datastore has: rows of a group of its own, and of a copy of it on each other replica set
+ * (`index-copies.ts`).
  *
  *   Datastore        (datastore)               or the name of a copy
  *   IndexDefinition  (datastore, index_name)

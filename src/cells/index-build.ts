@@ -94,8 +94,8 @@ export async function buildCellIndex(parts: CellBuildParts): Promise<CellsFilled
 }
 
 /**
- * What one node alone has accepted, of a writer who did not keep the index, might be applied after the
- * shard was looked at. It is applied before this, or never.
+ * An entry that one node alone has accepted, of a writer that did not keep the index, might be applied after
+ * the build has looked at the shard. It is applied before this position, or never.
  */
 async function takePosition(
   { port, clock, random, intents }: CellBuildParts,
@@ -116,7 +116,7 @@ async function takePosition(
 async function fillRow(parts: CellBuildParts, of: ShardName, rowKey: string): Promise<void> {
   const { tables, definition } = parts
   await tables.transaction(shardKey(of), async (tx) => {
-    // Who clears entries off writes what is read here, so it is not overtaken.
+    // A writer that clears entries off writes what is read here, so it is not overtaken.
     await purgedAddedId(tx, of)
     await parts.checkKept()
     await putIndexRows(tx, of, rowKey, await buildIndexRows(tx, of, rowKey, [definition]))

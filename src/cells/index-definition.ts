@@ -146,7 +146,7 @@ function readField(
   return { field, type: kind, column }
 }
 
-/** What cannot be read is not empty: it is complained of with its reason. */
+/** A list that cannot be read is not empty: the check complains of it with its reason. */
 function isEmpty(list: readonly unknown[]): boolean {
   try {
     return list.length === 0

@@ -7,7 +7,7 @@
  */
 import { formatIso, narrowed } from '../base/datetime.ts'
 import { StoreError } from '../base/errors.ts'
-import { isLikeMilliseconds } from '../base/given-time.ts'
+import { otherUnitOf, type OtherUnit } from '../base/given-time.ts'
 import { pageItemsMax } from '../base/limits.ts'
 import type { Pace as RequestPace } from '../ports/pace.ts'
 import type { Tables } from '../tables/tables.ts'
@@ -29,6 +29,7 @@ import {
   compareValues,
   indexValue,
   indexValueOfText,
+  isNumberText,
   sortBytes,
   type IndexValue,
 } from './index-values.ts'
@@ -268,8 +269,9 @@ function toFilter(definition: IndexDefinition, { field, comparison, value }: Ind
   const type = definition.fields[place]?.type ?? 'string'
   const asText = typeof value === 'string' ? indexValueOfText(type, value) : undefined
   const known = indexValue(type, typeof value === 'bigint' ? narrowed(value) : value) ?? asText
-  if (type === 'datetime' && isRange(comparison) && isSlip(value, known)) {
-    const message = `index ${definition.name}: ${field} is compared to ${shown(value)}, which looks like milliseconds; a datetime is microseconds since 1970, or a text: for that moment of 1970 give ${formatIso(known)}`
+  const slip = type === 'datetime' && isRange(comparison) ? slipOf(value, known) : undefined
+  if (slip !== undefined) {
+    const message = `index ${definition.name}: ${field} is compared to ${shown(value)}, which looks like ${slip.unit}; a datetime is microseconds since 1970, or a text: for that moment of 1970 give ${formatIso(slip.micros)}`
     throw new StoreError('invalid', message)
   }
   if (known !== undefined) return { place, comparison, value: known }
@@ -283,9 +285,13 @@ function isRange(comparison: IndexComparison): boolean {
 }
 
 /** A bigint, and a time in words, say the moment that they mean. */
-function isSlip(given: IndexValue, known: IndexValue | undefined): known is number {
-  const isDigits = typeof given === 'number' || given === String(known)
-  return isDigits && isLikeMilliseconds(known)
+function slipOf(
+  given: IndexValue,
+  known: IndexValue | undefined,
+): (OtherUnit & { readonly micros: number }) | undefined {
+  const isNumber = typeof given === 'number' || (typeof given === 'string' && isNumberText(given))
+  const other = isNumber && typeof known === 'number' ? otherUnitOf(known) : undefined
+  return other && { ...other, micros: Number(known) }
 }
 
 function shown(value: IndexValue): string {

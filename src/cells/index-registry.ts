@@ -112,7 +112,7 @@ export function damagedIndex({ datastore, name }: IndexDefinition): StoreError {
   return new StoreError('corrupt', message)
 }
 
-/** What a change makes of the definitions; absent: nothing. */
+/** The definitions that a change makes of the known ones; absent: none. */
 type Change<Value> = (
   known: DefinitionRows,
   version: number,
@@ -168,7 +168,7 @@ export async function applyIndex(
   return change(tables, datastore, declare, options)
 }
 
-/** What cannot be read again is not stored. */
+/** A definition that cannot be read again is not stored. */
 function checkReadable(definition: IndexDefinition): void {
   if (readDefinition(definitionJson(definition)) !== undefined) return
   throw new StoreError('invalid', `index ${definition.name}: this defines no index`)

@@ -47,22 +47,27 @@ function parseUuid(given: unknown): string | undefined {
   return uuidPattern.test(text) ? text : undefined
 }
 
-/** As JSON writes numbers: `0x10`, `+7` and ` 7` are none. */
 const numberPattern = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
+
+/** As JSON writes numbers: `3e0` and `3.0` are 3; `0x10`, `+7` and ` 7` are none. */
+export function isNumberText(text: string): boolean {
+  return numberPattern.test(text)
+}
 
 /** Rounded, it would be another value that entries are compared to. */
 function isKept(text: string): boolean {
-  return numberPattern.test(text) && !losesDigits(text)
+  return isNumberText(text) && !losesDigits(text)
 }
 
-/** From the text of a query in a URL or on a command line; undefined for a number that would lose digits. */
+/** From the text of a query in a URL or of a program; undefined for a number that would lose digits. */
 export function indexValueOfText(type: IndexType, text: string): IndexValue | undefined {
   const isNumber = type === 'integer' || type === 'double'
   if (isNumber) return isKept(text) ? indexValue(type, Number(text)) : undefined
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : undefined
-  if (type === 'datetime' && /^-?\d{1,18}$/.test(text))
-    return indexValue(type, narrowed(BigInt(text)))
-  return indexValue(type, text)
+  if (type !== 'datetime' || !isNumberText(text)) return indexValue(type, text)
+  // More digits than a number holds are years before 1684 and after 2255.
+  if (/^-?\d{1,18}$/.test(text)) return indexValue(type, narrowed(BigInt(text)))
+  return isKept(text) ? indexValue(type, Number(text)) : undefined
 }
 
 /** As `sortBytes` compare, however long the values are; absent ones come first. */

@@ -35,9 +35,9 @@ export const purgeItemsMax = 200
 export const watchedShardsMax = 100_000
 
 /**
- * What steps cost, in units of about 10 µs (`ports/slices.ts`), as measured: a read of a shard at its moment,
- * one more cell of it, a row out of its bytes, a page of an index, a put, the bytes of a body checked per
- * unit, an item that is only looked at.
+ * The cost of steps, in units of about 10 µs (`ports/slices.ts`), as measured: a read of a shard at its
+ * moment, one more cell of it, a row out of its bytes, a page of an index, a put, the bytes of a body checked
+ * per unit, an item that is only looked at.
  */
 export const shardReadWork = 8
 export const cellReadWork = 3

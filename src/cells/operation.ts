@@ -16,7 +16,9 @@ import type { CellName, ShardLeader, ShardPosition, StoredCell, Written } from '
 /** From which replica a read is answered. */
 export interface ReadFrom {
   readonly level: ReplicaReadLevel
-  /** What the session has seen of these shards already; an `snapshot` replica is not behind it. */
+  /**
+   * The positions of these shards that the session has seen already; a `snapshot` replica is not behind it.
+   */
   readonly atLeast: readonly ShardPosition[]
 }
 

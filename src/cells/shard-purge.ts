@@ -75,7 +75,7 @@ export async function purgePage(ports: PurgePorts, task: PurgeTask): Promise<Pur
   return { purged: removed.value, position: removed.position, ...rest }
 }
 
-/** What of a page is to go, and where the next page begins. */
+/** Finds the cells of a page that are to go, and where the next page begins. */
 async function lookAt(
   view: ShardView,
   task: PurgeTask,

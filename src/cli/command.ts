@@ -90,5 +90,5 @@ try {
 }
 await writtenOut()
 if (isStuck()) endStuck()
-// Whatever a verb left open must not keep a finished command alive.
+// A connection or a timer that a verb left open must not keep a finished command alive.
 process.exit()

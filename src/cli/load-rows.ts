@@ -1,6 +1,6 @@
 /**
- * What a loader makes of lines: rows, and rejections by line number. A line that cannot be a row
- * never spoils the lines after it.
+ * Lines as a loader takes them: rows, and rejections by line number. A line that cannot be a row never spoils
+ * the lines after it.
  */
 import type { Json } from '../cells/body.ts'
 import type { Line } from './load-lines.ts'

@@ -14,6 +14,7 @@ import type { Options } from './options.ts'
 import { rowOfFields, type Ignored } from './row-fields.ts'
 import { fieldSource, type FieldSource, type Sources } from './row-sources.ts'
 import { clusterSchema, rowSink } from './row-sink.ts'
+import { gather } from './strict.ts'
 
 const batchRows = 200
 const batchesInFlight = 4
@@ -34,7 +35,7 @@ export function addTableLoadCommand(program: Command): void {
     .option(
       '--from <PROPERTY=FIELD>',
       'where a property is found in the file, such as artist_id=contributors.0.id (may be repeated)',
-      collect,
+      gather,
     )
     .option(...oneColumnFlag)
     .option('--rejects <FILE>', 'write rejected lines there, as JSON lines')
@@ -47,10 +48,6 @@ FIELD is the name of a field (geo.lat, 007) or, in lines that have none of that 
 A blank field of a CSV is no value, and "" with quotes is the empty string; null is no value in JSON.
 Numbers that their type cannot hold exactly are rejected. Times are RFC 3339, or microseconds.
 Bytes are hexadecimal. Lists, messages and json are JSON text in a CSV.`
-
-function collect(text: string, before: readonly string[] = []): readonly string[] {
-  return [...before, text]
-}
 
 async function loadFile(path: string, options: Options): Promise<void> {
   const file = inputFile(path, options)

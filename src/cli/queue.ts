@@ -5,7 +5,6 @@ import { bytesOfGroup, groupOfBytes, type GroupId, type Timestamp } from '../bas
 import type { Client } from '../client/client.ts'
 import { formatIso } from '../base/datetime.ts'
 import { parseJsonText } from '../base/json-text.ts'
-import { nearest } from '../base/suggest.ts'
 import type { QueueSum, RowsSum } from '../queues/queue-sum.ts'
 import type { InboxMessage } from '../queues/message.ts'
 import { compileSchema } from '../tables/compile.ts'
@@ -119,7 +118,6 @@ async function redrive(queue: string, options: Options): Promise<void> {
     throw new CliError('--id names letters of one group; give --group too', exitUsage)
   }
   const count = await withClient(options, async (client) => {
-    await findSchema(client, queue)
     const letters = client.queues.deadLetters(queue)
     if (group === undefined) return letters.redriveAll()
     const of = parseGroup(String(group))
@@ -163,29 +161,11 @@ function shortBody({ body }: InboxMessage): string {
   return text.length > bodyCharsShown ? `${text.slice(0, bodyCharsShown)}…` : text
 }
 
-/**
- * The schema that the queue's name begins with, where the cluster has it. Queues are declared in programs, and a cluster
- * knows those that have messages: of another one without a schema it throws `not-found`.
- */
+/** The schema that the queue's name begins with, where the cluster has it. */
 async function findSchema(client: Client, queue: string): Promise<CompiledSchema | undefined> {
   const name = queue.slice(0, Math.max(0, queue.indexOf('.')))
   const version = name === '' ? undefined : await client.schemaVersion(name)
-  if (version === undefined || queue.endsWith('.')) await refuseUnknown(client, queue, name)
   return version && compileSchema(version)
-}
-
-async function refuseUnknown(client: Client, queue: string, name: string): Promise<void> {
-  const sums = await client.queues.list()
-  if (sums.some((sum) => sum.queue === queue)) return
-  const why = name === '' ? 'its name begins with no schema' : `the cluster has no schema ${name}`
-  const guess = nearest(
-    queue,
-    sums.flatMap((sum) => sum.queue ?? []),
-  )
-  const advice =
-    guess === undefined ? 'trilithon queue list shows queues' : `did you mean ${guess}?`
-  const message = `there is no queue ${queue}: ${why}, and it has no message; ${advice}`
-  throw new StoreError('not-found', message)
 }
 
 /** An empty queue and a slip look alike. */

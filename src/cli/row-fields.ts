@@ -6,8 +6,7 @@ import type { Json } from '../cells/body.ts'
 import type { Property, Table } from '../../schema/model.ts'
 import { StoreError } from '../base/errors.ts'
 import { wordsFor } from '../base/words.ts'
-import type { RowFormat } from './load-rows.ts'
-import { isLeftBlank, jsonOfText, parseList, parseScalar } from './row-values.ts'
+import { isLeftBlank, jsonOfText, parseList, parseScalar, type ValueFormat } from './row-values.ts'
 import { fieldAt, memberAt, readMembers, type Members, type Sources } from './row-sources.ts'
 
 /** Names of fields that no property has taken, and in how many rows they were. */
@@ -19,7 +18,7 @@ export function rowOfFields(
   fields: Json,
   sources: Sources,
   ignored: Ignored,
-  format: RowFormat = 'jsonl',
+  format: ValueFormat = 'jsonl',
 ): Readonly<Record<string, unknown>> {
   const members = readMembers(fields)
   const where = `table ${table.name}`
@@ -42,7 +41,7 @@ export function rowOfFields(
 
 interface Reading {
   readonly ignored: Ignored
-  readonly format: RowFormat
+  readonly format: ValueFormat
 }
 
 /** `where` is what the property is in. */
@@ -81,7 +80,7 @@ function readValue(type: Property['type'], value: Json, where: string, reading: 
   if (kind !== 'message') return parseScalar(kind, value, where, reading.format)
   const members = readMembers(reading.format === 'csv' ? jsonOfText(value, where) : value)
   // A message's members are JSON's, also in a CSV.
-  const inside: Reading = { ...reading, format: 'jsonl' }
+  const inside: Reading = reading.format === 'csv' ? { ...reading, format: 'jsonl' } : reading
   return members === undefined ? value : readMessage(type.properties, members, where, inside)
 }
 

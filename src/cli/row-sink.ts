@@ -53,6 +53,9 @@ interface GoodRow {
   readonly place: number
   readonly root: RootKey
   readonly group: GroupId
+  /** As the file says it: a moment may be a bigint. */
+  readonly given: Values
+  /** As it is stored. */
   readonly row: Values
   readonly key: Values
 }
@@ -71,7 +74,7 @@ export function rowSink({ db, version }: ClusterSchema, name: string): Sink<Valu
       const row = checkRow(table, given, { withSequence: false, withUnknown: true })
       const key = Object.fromEntries(table.key.map((part) => [part.name, row[part.name]]))
       const root = buildRoot(table, rootTable, key)
-      return { place, row, key, root, group: db.group(root) }
+      return { place, given, row, key, root, group: db.group(root) }
     } catch (error) {
       return toPutAnswer(error)
     }
@@ -157,7 +160,7 @@ async function putAll(
   const answers: PutAnswer[] = []
   // A later line with the key of an earlier one is compared with that, not with what was there.
   const written = new Map<string, Values>()
-  for (const [i, { row, key }] of rows.entries()) {
+  for (const [i, { given, row, key }] of rows.entries()) {
     const parts = table.key.map(({ name }) => key[name])
     const keyText = latin1(writeRowKey(table, parts).bytes)
     const found = written.get(keyText) ?? before[i]
@@ -165,7 +168,7 @@ async function putAll(
       answers.push({ kind: 'already-there' })
       continue
     }
-    const refusal = await putOne(tx, table, row)
+    const refusal = await putOne(tx, table, given)
     if (refusal === undefined) written.set(keyText, row)
     answers.push(refusal ?? { kind: found === undefined ? 'created' : 'changed' })
   }

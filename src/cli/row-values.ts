@@ -6,11 +6,15 @@
 import type { Json } from '../cells/body.ts'
 import { parseJsonText } from '../base/json-text.ts'
 import type { Property, ScalarKind } from '../../schema/model.ts'
-import { parseMicros } from '../base/datetime.ts'
+import { formatIso, parseMicros } from '../base/datetime.ts'
 import { isDecimal, losesDigits, losesDigitsAsFloat, parseWhole } from '../base/decimal.ts'
 import { StoreError } from '../base/errors.ts'
+import { otherUnitOf } from '../base/given-time.ts'
 import type { RowFormat } from './load-rows.ts'
 import { isList } from './row-sources.ts'
+
+/** A query's JSON names rows that are there, whatever number their moments are. */
+export type ValueFormat = RowFormat | 'query'
 
 /** Whether a field of a CSV has no value: a quoted blank is one only for strings and bytes, and in no list. */
 export function isLeftBlank({ presence, type }: Property, value: Json | undefined): boolean {
@@ -21,8 +25,8 @@ export function isLeftBlank({ presence, type }: Property, value: Json | undefine
 /** The elements, and how they are given. A list of one is written without brackets often enough. */
 export function parseList(
   value: Json,
-  format: RowFormat,
-): { readonly list: readonly Json[]; readonly format: RowFormat } {
+  format: ValueFormat,
+): { readonly list: readonly Json[]; readonly format: ValueFormat } {
   if (isList(value)) return { list: value, format }
   if (format === 'jsonl' || typeof value !== 'string') return { list: [value], format }
   const parsed = value.trimStart().startsWith('[') ? parseJsonText(value) : undefined
@@ -43,7 +47,7 @@ export function parseScalar(
   kind: ScalarKind,
   value: Json,
   where: string,
-  format: RowFormat,
+  format: ValueFormat,
 ): unknown {
   switch (kind) {
     case 'int64':
@@ -55,6 +59,7 @@ export function parseScalar(
     case 'double':
       return parseFloating(kind, value, where)
     case 'timestamp':
+      if (format !== 'query') checkUnit(value, where)
       return formed(value, parseTime(value), where, timeWords)
     case 'bool':
       return parseBool(value)
@@ -107,11 +112,29 @@ function parseFloating(kind: 'float' | 'double', value: Json, where: string): un
   throw refused(where, value, 'a float does not hold all its digits, a double does')
 }
 
-/** Microseconds, or RFC 3339. A time that numbers of microseconds do not reach stays a text. */
+/**
+ * Microseconds, or RFC 3339. A time that numbers of microseconds do not reach stays a text. Words say the moment
+ * that they mean; where their number would look like another unit, a bigint says the same.
+ */
 function parseTime(value: Json): unknown {
   if (typeof value !== 'string') return value
-  const time = /^[+-]?\d+$/.test(value) ? Number(value) : parseMicros(value)
-  return Number.isSafeInteger(time) ? time : value
+  const isNumber = isDigits(value)
+  const time = isNumber ? Number(value) : parseMicros(value)
+  if (typeof time !== 'number' || !Number.isSafeInteger(time)) return value
+  return isNumber || otherUnitOf(time) === undefined ? time : BigInt(time)
+}
+
+function isDigits(text: string): boolean {
+  return /^[+-]?\d+$/.test(text)
+}
+
+/** Throws `invalid` for a number that clocks give in another unit. */
+function checkUnit(value: Json, where: string): void {
+  const number = typeof value === 'string' && isDigits(value) ? Number(value) : value
+  const other = otherUnitOf(number)
+  if (other === undefined) return
+  const reason = `it looks like ${other.unit}, and numbers are microseconds since 1970: multiply it by ${other.factor}, or write ${formatIso(Number(number))} for that moment of the year 1970`
+  throw refused(where, value, reason)
 }
 
 /** As JSON and others write it: `true`, `True`, `TRUE`. */

@@ -163,6 +163,7 @@ function formed(table: Table, property: Property, value: Json): unknown {
     { [one.name]: value },
     new Map(),
     new Map(),
+    'query',
   )
   return row[one.name]
 }

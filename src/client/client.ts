@@ -111,6 +111,7 @@ export class Client {
       random: ports.random,
       intents: this.#sessions,
       timeoutMs: this.#limits.timeoutMs,
+      hasSchema: async (name, options) => (await this.#schemaView(name, options)) !== undefined,
     })
   }
 

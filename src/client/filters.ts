@@ -5,7 +5,7 @@ import { isMicros, formatIso, narrowed } from '../base/datetime.ts'
 import { readGiven } from '../base/arguments.ts'
 import { isText } from '../../schema/values.ts'
 import { StoreError } from '../base/errors.ts'
-import { isLikeMilliseconds } from '../base/given-time.ts'
+import { otherUnitOf } from '../base/given-time.ts'
 import { hiddenIn } from '../base/readable.ts'
 import { isDate, isPlain, wordsFor } from '../base/words.ts'
 import { indexComparisons, type IndexComparison, type IndexFilter } from '../cells/index-query.ts'
@@ -97,7 +97,7 @@ function checkValue(where: string, place: string, value: unknown): IndexValue {
     case 'bigint': {
       const exact = narrowed(value)
       // As a number it would look like a slip.
-      if (isLikeMilliseconds(exact)) return value
+      if (otherUnitOf(exact) !== undefined) return value
       if (isMicros(exact)) return exact
       throw wrong(where, place, value, 'a bigint of microseconds of the years 1 to 9999')
     }

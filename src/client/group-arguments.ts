@@ -6,18 +6,23 @@ import {
   callback,
   checkArgument,
   givenMember,
+  givenMembers,
   numberWithin,
   oneOf,
   optionsProblem,
   readGiven,
   wholeFrom,
+  wrongArgument,
   type Rule,
 } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
+import { storeTime } from '../base/given-time.ts'
 import { keyBytesMax } from '../base/limits.ts'
 import { readElements, isBytes, isList, isReadable } from '../base/readable.ts'
 import { toStoreError, type Problem } from '../base/problem.ts'
 import { unknownWord } from '../base/suggest.ts'
+import type { ReadFrom } from '../group/group-port.ts'
+import { typed } from '../tables/types.ts'
 import { callTimeoutMsMax } from '../txn/limits.ts'
 import { lockNameProblem } from './group-check.ts'
 import { intentRules } from './rules.ts'
@@ -33,10 +38,10 @@ function isBytesText(text: string): boolean {
   return text.length >= 1 && text.length <= keyBytesMax && /^[\0-\xff]*$/.test(text)
 }
 
-const levels = oneOf('current', 'snapshot', 'inconsistent', 'at')
-const from: Rule = {
-  accepts: (value) => isObject(value) && levels.accepts(Reflect.get(value, 'kind')),
-  words: "an object with a kind: 'current', 'snapshot', 'inconsistent' or 'at'",
+const levels = oneOf('current', 'snapshot', 'inconsistent')
+const from = {
+  known: ['kind', 'timestamp'],
+  words: "an object with a kind: 'current', 'snapshot' or 'inconsistent', or 'at' with a timestamp",
 }
 const view: Rule = { accepts: isObject, words: 'a view, as groups.view gives it' }
 const object: Rule = { accepts: isObject, words: 'an object' }
@@ -102,13 +107,22 @@ export function checkPrefix(call: string, given: unknown): void {
   checkArgument(call, 'the prefix', given, { accepts, words: `${group.words}, or nothing` })
 }
 
-export function checkFrom(call: string, given: unknown): void {
-  checkArgument(call, 'the place to read from', given, from)
+/** The place to read from, each member read once. Its moment may be a Date, or a bigint. */
+export function fromOf(call: string, given: unknown): ReadFrom {
+  const { kind, timestamp } = givenMembers(call, 'the place to read from', given, from)
+  if (kind === 'at') return { kind, timestamp: storeTime(timestamp, `${call}: timestamp`) }
+  if (typeof kind !== 'string' || !levels.accepts(kind)) {
+    throw wrongArgument(call, 'the place to read from: kind', kind, from.words)
+  }
+  if (timestamp === undefined) return typed<ReadFrom>({ kind })
+  const message = `${call}: timestamp goes with the kind 'at', and kind is '${kind}'; leave one of them out`
+  throw new StoreError('invalid', message)
 }
 
 export function checkAsked(call: string, given: unknown): void {
   checkArgument(call, 'the first read', given, object)
   if (!isObject(given)) return
+  checkNames(`${call}: the first read`, given, ['keys', 'range'])
   checkArgument(call, 'keys', givenMember(`${call}: the first read`, given, 'keys'), bytesList)
   const asked: unknown = givenMember(`${call}: the first read`, given, 'range')
   if (asked !== undefined) checkRange(call, asked)
@@ -127,6 +141,8 @@ export function checkIntent(call: string, given: unknown): void {
 
 export function checkView(call: string, given: unknown): void {
   checkArgument(call, 'the view', given, view)
+  const asOf = isObject(given) ? givenMember(`${call}: the view`, given, 'asOf') : undefined
+  if (asOf !== undefined) storeTime(asOf, `${call}: the view: asOf`)
 }
 
 export function checkKeys(call: string, given: unknown): void {
@@ -151,6 +167,9 @@ export function checkSubmission(call: string, given: unknown): void {
   checkArgument(call, 'the submission', given, submission)
   if (!isObject(given)) return
   checkNames(`${call}: the submission`, given, namesOfSubmission)
+  const named: unknown = givenMember(`${call}: the submission`, given, 'intent')
+  const wrong = optionsProblem(named, intentRules)
+  if (wrong !== undefined) throw new StoreError('invalid', `${call}: the intent: ${wrong.words}`)
   const mutations: unknown = givenMember(`${call}: the submission`, given, 'mutations')
   for (const one of isList(mutations) ? mutations : []) {
     if (isObject(one)) checkNames(`${call}: a mutation`, one, namesOfMutation)

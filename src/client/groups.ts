@@ -27,7 +27,6 @@ import { signalled, signalRules, type SignalOptions } from '../txn/signalled.ts'
 import { notAnAnswer } from './call.ts'
 import {
   checkAsked,
-  checkFrom,
   checkGroup,
   checkIntent,
   checkKeys,
@@ -36,6 +35,7 @@ import {
   checkRange,
   checkSubmission,
   checkView,
+  fromOf,
 } from './group-arguments.ts'
 import type { SeenPositions } from './seen-positions.ts'
 
@@ -84,7 +84,9 @@ export class Groups implements GroupPort, LockSource {
     timeoutMs: number,
     atLeast: Position = 0,
   ): Promise<View> {
-    return (await this.begin(group, from, { keys: [] }, timeoutMs, atLeast)).view
+    checkGroup('groups.view', group)
+    const place = fromOf('groups.view', from)
+    return (await this.#begin(group, place, { keys: [] }, timeoutMs, atLeast)).view
   }
 
   begin(
@@ -96,9 +98,9 @@ export class Groups implements GroupPort, LockSource {
   ): Promise<FirstRead> {
     return asPromise(() => {
       checkGroup('groups.begin', group)
-      checkFrom('groups.begin', from)
+      const place = fromOf('groups.begin', from)
       checkAsked('groups.begin', asked)
-      return this.#begin(group, from, asked, timeoutMs, atLeast)
+      return this.#begin(group, place, asked, timeoutMs, atLeast)
     })
   }
 
@@ -157,8 +159,8 @@ export class Groups implements GroupPort, LockSource {
   }
 
   /**
-   * What became of an intent, as `error.detail.intent` names it, by a current read. To have a
-   * transaction take effect once, send it again under its intent; this is for who only wants to know.
+   * The outcome of an intent, as `error.detail.intent` names it, by a current read. To have a transaction
+   * take effect once, send it again under its intent; this is for a caller that only wants to know.
    */
   async outcome(
     group: GroupId,

@@ -31,6 +31,7 @@ import {
   signalRules,
   type SignalOptions,
 } from '../txn/signalled.ts'
+import { KnownQueues, type KnownQueuesParts } from './known-queues.ts'
 import { notAnAnswer } from './call.ts'
 import { closed } from './in-flight.ts'
 import { limitProblem } from './group-check.ts'
@@ -78,15 +79,19 @@ export interface QueuesParts {
   readonly random: Random
   readonly intents: IntentSource
   readonly timeoutMs: number
+  readonly hasSchema: KnownQueuesParts['hasSchema']
 }
 
 export class Queues implements QueueSource {
   readonly #parts: QueuesParts
   readonly #handlers = new Set<QueueHandler>()
+  readonly #known: KnownQueues
   #isClosed = false
 
   constructor(parts: QueuesParts) {
     this.#parts = parts
+    const { hasSchema } = parts
+    this.#known = new KnownQueues({ hasSchema, list: (options) => this.list(options) })
   }
 
   /** Ends all handlers: without their client they would go on in vain, and keep the process alive. */
@@ -120,6 +125,7 @@ export class Queues implements QueueSource {
     }
     const handler = new QueueHandler(parts)
     handler.start()
+    this.#known.add(queue)
     for (const one of this.#handlers) if (one.isStopping) this.#handlers.delete(one)
     this.#handlers.add(handler)
     return handler
@@ -137,7 +143,10 @@ export class Queues implements QueueSource {
     throw toStoreError(answer.kind === 'problem' ? answer.problem : notAnAnswer)
   }
 
-  /** Messages of a queue that no handler has ended yet, in all groups; `limit` at most. */
+  /**
+   * Messages of a queue that no handler has ended yet, in all groups; `limit` at most. Rejects with `not-found`
+   * where no schema has such a queue and it has nothing.
+   */
   async waiting(
     queue: string,
     limit: number,
@@ -150,14 +159,25 @@ export class Queues implements QueueSource {
     const { signal } = options
     const { ask, groups, clock, random, timeoutMs } = this.#parts
     const worklist = new RemoteWorklist({ ask, clock, random })
-    return listWaiting({ worklist, groups, clock, timeoutMs, signal }, queue, limit)
+    const parts = { worklist, groups, clock, timeoutMs, signal }
+    const found = await listWaiting(parts, queue, limit)
+    if (found.length > 0) this.#known.add(queue)
+    else await this.#known.check(queue, { ...(signal && { signal }) })
+    return found
   }
 
-  /** Messages that were given up, of one queue in all groups. */
+  /**
+   * Messages that were given up, of one queue in all groups. Calls that find none reject with `not-found` where
+   * no schema has such a queue and it has nothing.
+   */
   deadLetters(queue: string): DeadLetters {
     checkText('queues.deadLetters', 'the queue', queue)
     const { ask, groups, clock, random, intents, timeoutMs } = this.#parts
     const worklist = new RemoteWorklist({ ask, clock, random })
-    return new DeadLetters({ queue, worklist, groups, clock, random, intents, timeoutMs })
+    const parts = { queue, worklist, groups, clock, random, intents, timeoutMs }
+    return new DeadLetters({
+      ...parts,
+      checkKnown: (options) => this.#known.check(queue, options),
+    })
   }
 }

@@ -439,7 +439,7 @@ export class RequestSender {
   #pick(operation: Operation, nowMs: number, not?: Endpoint): Endpoint | undefined {
     const led = groupLed(operation)
     const node = led && this.#leaders.of(led)
-    // Who shares the work asks the same node, which knows all of them.
+    // Clients that share the work ask the same node, which knows all of them.
     const isAlike = operation.kind === 'watch-worklist'
     return this.#links.pick(computeSpread(operation), nowMs, node, not, isAlike)
   }

@@ -21,7 +21,7 @@ import {
   type Rules,
 } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
-import { isLikeMilliseconds, microsOfGiven, storeTime } from '../base/given-time.ts'
+import { microsOfGiven, otherUnitOf, storeTime } from '../base/given-time.ts'
 import { batchItemsMax } from '../base/limits.ts'
 import { toStoreError } from '../base/problem.ts'
 import { readElements, hiddenIn, isList, isReadable } from '../base/readable.ts'
@@ -124,9 +124,9 @@ const filledText: Rule = {
   accepts: (value) => typeof value === 'string' && value.length > 0,
   words: 'a string that is not empty',
 }
-/** Taken for microseconds, milliseconds would be a moment of 1970: every intent would have expired. */
+/** Taken for microseconds, seconds or milliseconds would be a moment of 1970: every intent would have expired. */
 const micros: Rule = {
-  accepts: (value) => typeof value === 'number' && !isLikeMilliseconds(value),
+  accepts: (value) => typeof value === 'number' && otherUnitOf(value) === undefined,
   words: 'microseconds since 1970, as error.detail.intent has them',
 }
 /** As `error.detail.intent` names it, or as a transaction was given it. */
@@ -177,8 +177,8 @@ const aLength = 'a whole number from 0'
 
 const ofCells = ['rowKey', 'column', 'refKey', 'body']
 /**
- * What cells that are read, tailed, marked or rejected have beside that: a program that got such a cell may
- * read it or put it, as it is.
+ * The members that cells have besides, once they were read, tailed, marked or rejected: a program that got
+ * such a cell may read it or put it, as it is.
  */
 const ofReadCells: ReadonlySet<string> = new Set([
   ...[...ofCells, 'addedId', 'createdAt', 'shard', 'attempts', 'error', 'isRetried'],
@@ -220,22 +220,23 @@ function checkCellMembers(cell: object): Readonly<Record<string, unknown>> {
   return readMembers(cell, ofCells)
 }
 
-const placeNames: Rules<{ kind: unknown; shard: unknown; addedId: unknown; timestamp: unknown }> = {
-  kind: oneOf('after', 'since'),
-  shard: wholeFrom(0),
-  addedId: wholeFrom(0),
-  timestamp: time,
-}
-/** The members of a place in an answer, which a program may give back as it is. */
-const placeMembers = [...Object.keys(placeNames), 'asOf']
+/** The members of a place; an answer has `asOf` too, and a program may give it back as it is. */
+const placeMembers = ['kind', 'shard', 'addedId', 'timestamp', 'asOf']
+/** Members that a place of the other kind has: one call would pass over one of them. */
+const otherMembers = { after: ['timestamp'], since: ['addedId', 'asOf'] } as const
 
 /** A place in a shard's log as programs give it; throws `invalid`. */
 export function checkPlace(call: string, given: GivenPlace): LogPlace {
   const words = "{ kind: 'after', shard, addedId } or { kind: 'since', shard, timestamp }"
   const members = givenMembers(call, 'a place', given, { known: placeMembers, words })
   const { kind, shard, addedId, timestamp, asOf } = members
-  if (!placeNames.kind.accepts(kind)) {
+  if (kind !== 'after' && kind !== 'since') {
     throw new StoreError('invalid', `${call}: kind is ${wordsFor(kind)}; expected ${words}`)
+  }
+  const other = otherMembers[kind].find((name) => members[name] !== undefined)
+  if (other !== undefined) {
+    const message = `${call}: a place of the kind '${kind}' has no ${other}; expected ${words}`
+    throw new StoreError('invalid', message)
   }
   const place = typed<LogPlace>(
     kind === 'after'

@@ -1,7 +1,7 @@
 /**
- * What this client has seen of each group's log, so that a replica that is behind does not answer
- * it (CELL-5). Bounded: when something had to be forgotten, reads that would have needed it are
- * made as current reads, which see everything.
+ * The position of each group's log that this client has seen, so that a replica that is behind does not
+ * answer it (CELL-5). Bounded: when something had to be forgotten, reads that would have needed it are made
+ * as current reads, which see everything.
  */
 import { assert } from '../base/assert.ts'
 import { BoundedMap } from '../base/bounded-map.ts'

@@ -1,4 +1,4 @@
-/** What single values cannot tell: settings that contradict one another. */
+/** Checks that single values do not tell: settings that contradict one another. */
 import {
   clockDriftPpmMax,
   clockLeadMsMin,

@@ -1,6 +1,6 @@
 /**
- * What the sources of a configuration give for a set of settings, one value each: flag > environment > file.
- * Every value keeps its origin; problems are gathered, not thrown.
+ * The values that the sources of a configuration give for a set of settings, one each: flag > environment >
+ * file. Every value keeps its origin; problems are gathered, not thrown.
  */
 import { dirname, resolve } from 'node:path'
 import {
@@ -88,7 +88,7 @@ export function settingReaders(
   }
 }
 
-/** What a shell puts in place of a part of a path, and no other program: a folder of that name would be made. */
+/** Words that a shell replaces in a path, and no other program: a folder of that name would be made. */
 const shellWords = /^~[\w.-]*(?=\/|$)|\$(?:\w+|\{[^}]*\}|\([^)]*\))/
 
 function isPath(text: string): boolean {
@@ -102,10 +102,10 @@ export function readPath(located: Located): Read<string> {
   return refuse(located.origin, `${word} means nothing here; write the whole path`)
 }
 
-/** What container systems add for a service of this name. */
+/** Variables that container systems add for a service of this name. */
 const containerVariable =
   /_(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$/
-/** What the commands read that ask a cluster. */
+/** The variable that commands read which ask a cluster. */
 const clientVariable = 'TRILITHON_URL'
 
 /** Variables with the prefix of this program that are none of its settings: slips, mostly. */

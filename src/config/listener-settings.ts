@@ -113,7 +113,7 @@ export function takeListenerSettings(take: Take): ListenerSettings {
   return taken
 }
 
-/** What single numbers cannot tell: each complaint with the setting to change. */
+/** Checks that single numbers do not tell: each complaint with the setting to change. */
 export function checkListenerSettings(
   { connectionsMax, unprovenMax, unprovenPerAddressMax }: ListenerSettings,
   complain: (name: string, text: string) => void,

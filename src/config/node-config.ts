@@ -1,4 +1,4 @@
-/** What a node runs with, once its configuration has been found good. */
+/** The settings that a node runs with, once its configuration has been found good. */
 import type { ClusterId, NodeId } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Listen, LogLevel, NodeAddress } from './values.ts'

@@ -11,7 +11,7 @@ import { defaultLimits, type Limits } from '../base/limits.ts'
 export interface Setting {
   /** As in the file; a dot stands for nesting. */
   readonly name: string
-  /** What the value looks like, for help texts. */
+  /** The form of the value, for help texts. */
   readonly argument: string
   readonly what: string
   /** Shown in help texts; the value itself is in `config.ts`. */

@@ -1,4 +1,7 @@
-/** What a configuration may say, and hardly ever means: told by `config validate`, and in the log of a start. */
+/**
+ * Settings that a configuration may have, and hardly ever means: `config validate` tells of them, and so does
+ * the log of a start.
+ */
 import { formatAddress, hostPort, isWildcard, type NodeAddress } from './values.ts'
 import { isLoopbackName, plainHost } from '../adapters/origin-gate.ts'
 import type { Warning } from './source.ts'

@@ -224,7 +224,7 @@ function lower(taken: Writable, field: keyof Numbers, most: number): void {
   taken[field] = Math.min(taken[field], most)
 }
 
-/** What two numbers say of one another. */
+/** Checks two numbers against one another. */
 function checkNumbers(config: Numbers, complain: (name: string, text: string) => void): void {
   const { tryTimeoutMs, timeoutMs, breakerOpenMs, breakerOpenMaxMs } = config
   if (tryTimeoutMs > timeoutMs) {
@@ -295,7 +295,7 @@ function inForce(
   return [...own, ...listenerInForce(config.listener, origins)]
 }
 
-/** What a command needs to load one. */
+/** The parts that a command needs to load one. */
 export const gatewayConfigured: {
   readonly settings: readonly Setting[]
   readonly build: (sources: ConfigSources) => BuildResult<GatewayConfig>

@@ -93,7 +93,7 @@ export function problemDetails(
   }
 }
 
-/** What the gateway throws inside and answers outside. */
+/** An error that the gateway throws inside and answers outside. */
 export class HttpProblem extends Error {
   override readonly name = 'HttpProblem'
   readonly problem: Problem

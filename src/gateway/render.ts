@@ -32,7 +32,7 @@ export function writtenJson(written: Written): object {
   return { shard, addedId, createdAt: formatIso(createdAt), created }
 }
 
-/** What unpacking and writing a body takes, by its packed bytes, in units of `ports/slices.ts`. */
+/** The work of unpacking and writing a body, by its packed bytes, in units of `ports/slices.ts`. */
 const renderedBytesPerWork = 1024
 
 /** A JSON list of what `render` makes of each item, in steps: an answer of 4 MiB takes long to write. */

@@ -26,7 +26,7 @@ export interface Route {
   readonly summary: string
   /** The query parameters that it knows; any other one is refused. */
   readonly query: Readonly<Record<string, Parameter>>
-  /** What other parameters are, where the data says their names. */
+  /** The form of other parameters, where the data says their names. */
   readonly others?: Parameter
   /** Reads may name the state that they are to see at least, by `Trilithon-Position`. */
   readonly takesPosition?: boolean

@@ -50,7 +50,7 @@ export interface GatewayServerOptions {
   readonly config: GatewayConfig
   readonly files: ConfigFiles
   readonly logger: Logger
-  /** What its log has lost; absent: that is not known. */
+  /** The lines that its log has lost; absent: that is not known. */
   readonly lost?: () => LostLines
   readonly version: string
   readonly portFlag: string

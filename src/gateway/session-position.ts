@@ -10,7 +10,7 @@ export const positionHeader = 'trilithon-position'
 
 const pattern = /^([a-z][a-z0-9_]{0,63})\/(\d{1,4})\/(\d{1,15})$/
 
-/** What the request has seen of this datastore; nothing when it comes from another one. */
+/** The positions of this datastore that the request has seen; none when it comes from another one. */
 export function parsePositions(request: Request, datastore: string): ShardPosition[] {
   const text = request.headers.get(positionHeader)
   if (text === null) return []

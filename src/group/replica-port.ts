@@ -1,5 +1,5 @@
 /**
- * What the asynchronous edge (cells, gateway, client sessions) may ask of the replica in its
+ * The calls that the asynchronous edge (cells, gateway, client sessions) may make to the replica in its
  * process. Everything above the replica is written against this and the ports, nothing else.
  */
 import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
@@ -32,7 +32,7 @@ export interface Submission {
 }
 
 /**
- * What became of a submission.
+ * The outcome of a submission.
  * - `committed`: in effect at `position`; `sequences` are the numbers drawn, one per allocation;
  *   `attempt` says whose content won (another one's, when an earlier try had committed already).
  * - `conflict`: read something older than what entry `position` wrote (`key`, for the intent `by`;
@@ -48,7 +48,7 @@ export type Outcome = Verdict | { readonly kind: 'unknown' }
 export type IntentName = Pick<Intent, 'session' | 'sequence'> & Partial<Pick<Intent, 'expiresAt'>>
 
 /**
- * What a group holds of an intent, as of `position` (its entry's `timestamp`).
+ * The outcome of an intent that a group remembers, as of `position` (its entry's `timestamp`).
  * - `committed`, `expired`: that became of it, for good. `committed` comes with what the first
  *   verdict said: attempt, sequences.
  * - `none`: it is not in effect as of `position`, and its `expiresAt` has not passed: it may yet take effect,
@@ -162,9 +162,9 @@ export interface LocalReplica {
    */
   submit(submission: Submission, timeoutMs: number): Promise<Outcome>
   /**
-   * What became of an intent, whichever node took it: by a current read, so that everything
-   * acknowledged before is seen. Rejects as `read` does. To have a transaction take effect once, send
-   * it again under its intent; this is for who only wants to know.
+   * The outcome of an intent, whichever node took it: by a current read, so that everything acknowledged
+   * before is seen. Rejects as `read` does. To have a transaction take effect once, send it again under its
+   * intent; this is for a caller that only wants to know.
    */
   outcome(group: GroupId, intent: IntentName, timeoutMs: number): Promise<IntentOutcome>
   /**

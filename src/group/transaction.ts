@@ -19,7 +19,7 @@ export interface SequenceSlot {
 
 const slotBytes = 8
 const transactionFormat = 1
-/** What a mutation is said to have. */
+/** The members that a mutation is said to have. */
 const has = { value: 1, isNew: 2, slots: 4, all: 7 } as const
 const mutationBytesMin = 2
 const slotBytesMin = 3

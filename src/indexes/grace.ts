@@ -1,6 +1,6 @@
 /**
- * What a build of an index waits for first: the end of all transactions of programs that did not know
- * the index yet. They have ended a grace after it was declared (`../tables/SPEC.md` "The life of an index").
+ * The first wait of a build of an index: the end of all transactions of programs that did not know the index
+ * yet. They have ended a grace after it was declared (`../tables/SPEC.md` "The life of an index").
  */
 import type { Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'

@@ -20,8 +20,8 @@ export interface Progress {
 }
 
 /**
- * What a caller gave to hear of progress. Where it is an async function that fails, the next call of this throws its
- * error: the work ends with it, and the process does not.
+ * Wraps the function by which a caller hears of progress. Where it is an async function that fails, the next
+ * call of this throws its error: the work ends with it, and the process does not.
  */
 export function telling(
   onProgress: (progress: Progress) => unknown = () => undefined,

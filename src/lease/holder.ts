@@ -141,7 +141,7 @@ export class HeldLeases {
     if (message.asked.incarnation !== this.#incarnation) return false
     if (!isOf(held, message.term)) begin(held, message.term)
     const hasNews = message.serial > held.serial
-    // What an earlier answer named is dropped, and may have been registered anew since.
+    // Groups that an earlier answer named were dropped then, and may have been registered anew since.
     if (hasNews) for (const group of message.revoked) drop(group)
     held.serial = Math.max(held.serial, message.serial)
     this.#extend(held, message, reading)

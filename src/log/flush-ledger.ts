@@ -29,8 +29,8 @@ export interface WrittenSince {
 }
 
 /**
- * What becomes of a group on the way, whose records in the flush go through a position: `wait` stops
- * there until the next time.
+ * A visit to a group on the way, whose records in the flush go through a position: `wait` stops there until
+ * the next time.
  */
 export type Visit = (group: GroupPositions, flush: number, through: Position) => 'pass' | 'wait'
 

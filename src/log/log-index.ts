@@ -1,7 +1,7 @@
 /**
- * What the log says of each (group, position), folded over its records in order: the promise, the
- * acceptance, the decision, and where the value stands. It is the same at run time and after a
- * restart, because both go through `fold`.
+ * The log's facts about each (group, position), folded over its records in order: the promise, the
+ * acceptance, the decision, and where the value stands. It is the same at run time and after a restart,
+ * because both go through `fold`.
  *
  * PAX-2  A promise never goes down; an acceptance is never below it.
  *

@@ -1,7 +1,8 @@
 /**
- * What guards who may vote: with which store each peer votes, how far its log and its incarnation had
- * come. It stands in `log/`, beside the flushes, and is written along with them: a reset of `data/`
- * loses nothing of it, and a commit pays no write of its own for it. `../peers/admission.ts` says which peers it lets in.
+ * The memory that guards who may vote: with which store each peer votes, how far its log and its incarnation
+ * had come. It stands in `log/`, beside the flushes, and is written along with them: a reset of `data/` loses
+ * nothing of it, and a commit pays no write of its own for it. `../peers/admission.ts` says which peers it
+ * lets in.
  */
 import { assert } from '../base/assert.ts'
 import type { NodeId } from '../base/ids.ts'

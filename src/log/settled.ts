@@ -1,8 +1,8 @@
 /**
- * What the log says of positions that the data store has applied, and of those that stay open so long
- * that the mark is carried over them (`log-settling.ts`): a row each, kept with the data store and
- * written with its batches, so that memory holds the log's end alone and a start folds no more than
- * that. All of it is derived: without it, the whole log is folded again.
+ * The log's facts about positions that the data store has applied, and of those that stay open so long that
+ * the mark is carried over them (`log-settling.ts`): a row each, kept with the data store and written with
+ * its batches, so that memory holds the log's end alone and a start folds no more than that. All of it is
+ * derived: without it, the whole log is folded again.
  *
  * LOG-7  Every record of the flushes through the mark is in a row, and what such a row has of its
  *        position is all that the log has through the row's last flush. Neither tells of a flush that is

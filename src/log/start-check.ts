@@ -1,6 +1,6 @@
 /**
- * What a start checks of the data store before anything there is believed: whatever a vote may rest on,
- * and none of the rows. A store may show an older record, or none, without a word; a checksum of the
+ * The check of the data store that a start makes before it believes anything there: whatever a vote may rest
+ * on, and none of the rows. A store may show an older record, or none, without a word; a checksum of the
  * record itself says nothing then.
  *
  * DISK-14  No vote rests on a record of the data store that was not checked together with what says

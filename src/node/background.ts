@@ -1,6 +1,6 @@
 /**
- * What a node does by itself, for what is on the worklists of the groups that it holds: delivers
- * messages, carries changes to global indexes, brings buffered cells home.
+ * The work that a node does by itself, from the worklists of the groups that it holds: it delivers messages,
+ * carries changes to global indexes, brings buffered cells home.
  */
 import { bufferCopiesDefault } from '../config/node-config.ts'
 import { StoreError } from '../base/errors.ts'

@@ -25,7 +25,7 @@ export class OneByOne {
 
   /** Calls `begin` at once, or when what came before over the same connection is answered. */
   run(socket: Socket, response: ServerResponse, begin: Begin): void {
-    // What else the chunk holds that was too much is still parsed.
+    // The rest of a chunk that was too much is still parsed.
     if (socket.destroyed) return
     const work = (): void => {
       response.once('close', () => this.#next(socket))

@@ -1,6 +1,6 @@
 /**
- * What operators and their tools ask of a process: `/livez`, `/readyz?verbose`, `/metrics`, `/status`.
- * These answer from the first moment on, while a node's stores are still being opened, and while
+ * The requests that operators and their tools send to a process: `/livez`, `/readyz?verbose`, `/metrics`,
+ * `/status`. These answer from the first moment on, while a node's stores are still being opened, and while
  * draining.
  */
 import { Hono } from 'hono'

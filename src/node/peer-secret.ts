@@ -1,7 +1,7 @@
 /**
- * What nodes prove to one another with, where the configuration names no `peer_secret_file`. On
- * loopback it is a secret of the user who runs them, in a file that only this user may read: a web page,
- * another user's process, and a client that has only the clients' secret are no nodes.
+ * The secret by which nodes prove themselves to one another, where the configuration names no
+ * `peer_secret_file`. On loopback it is a secret of the user who runs them, in a file that only this user may
+ * read: a web page, another user's process, and a client that has only the clients' secret are no nodes.
  */
 import { randomBytes } from 'node:crypto'
 import { chmod, link, readFile, rm, stat, writeFile } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * What each request costs a node: the table of all that a client or a caller over HTTP can ask. A kind that
- * is not in it does not compile.
+ * The cost of each request at a node: the table of all that a client or a caller over HTTP can ask. A kind
+ * that is not in it does not compile.
  *
  * COST-6  Every kind of request has a cost.
  *

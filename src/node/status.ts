@@ -1,6 +1,6 @@
 /**
- * What a node says of itself: ready or not, whom it sees, and in words what is wrong and what to do
- * about it.
+ * The status of a node in its own words: ready or not, whom it sees, and in words what is wrong and what to
+ * do about it.
  */
 import type { NodeId } from '../base/ids.ts'
 import type { ReplicaStatus } from '../replica/replica-status.ts'

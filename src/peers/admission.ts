@@ -111,7 +111,10 @@ export class Admission {
     return told.some((one) => one.node === peer && staleness(one, info) !== undefined)
   }
 
-  /** What a peer that is let in says of itself. Of others its word counts only to a node that has lost its own. */
+  /**
+   * Takes up what a peer that is let in says of itself. Of others its word counts only to a node that has
+   * lost its own.
+   */
   learn(node: NodeId, info: LinkInfo): void {
     const { storeId, durableFlush = 0, incarnation = 0, run = 0 } = info
     if (storeId === undefined) return

@@ -24,7 +24,7 @@ export interface GroupDiscoveryPorts {
   ask(node: NodeId): number
 }
 
-/** What a peer's digest has come to. */
+/** How far the digest of a peer has come. */
 export interface Digested {
   /** The question that it answers. */
   readonly asked: number
@@ -87,7 +87,7 @@ export class GroupDiscovery {
   /** A digest of this peer was taken up. */
   onDigest(from: NodeId, { asked, through, durable }: Digested): void {
     for (const call of [...this.#calls]) {
-      // What answers an older question may lack what was acknowledged since.
+      // A digest that answers an older question may lack what was acknowledged since.
       if (asked < (call.firstAsked.get(from) ?? Infinity)) continue
       const target = call.targets.get(from) ?? durable
       call.targets.set(from, target)

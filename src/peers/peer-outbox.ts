@@ -10,7 +10,7 @@ import type { Message } from '../replication/message.ts'
 /** Bodies of one frame; above it a peer is supplied with nothing more in this turn. */
 const peerFrameBytesMax: number = 8 * 1024 * 1024
 
-/** What a message takes up beside its group and its bodies, about. */
+/** The bytes that a message takes up beside its group and its bodies, about. */
 const headBytes = 64
 /** The same of an entry, a key, or a group that it names. */
 const itemBytes = 32

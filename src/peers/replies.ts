@@ -49,7 +49,7 @@ interface Line {
   isAnswering: boolean
 }
 
-/** What a peer has asked for, and has not been answered. */
+/** The questions of a peer that have no answer yet. */
 interface Asked {
   readonly usual: Line
   /** A client waits for these there: they come first. */

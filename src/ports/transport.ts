@@ -9,7 +9,7 @@ import type { RememberedStore } from '../base/remembered.ts'
 /** A node's id on peer links; on client links the node's id, or a client's as its node names it. */
 export type Endpoint = string
 
-/** What each side of a handshake tells of itself, when it is a node. */
+/** The facts that each side of a handshake tells of itself, when it is a node. */
 export interface LinkInfo {
   /** The node's id, where its endpoint goes by another name. Found out, not told. */
   readonly node?: string
@@ -21,7 +21,7 @@ export interface LinkInfo {
   readonly durableFlush?: number
   /** Drawn as the sender started: a folder of the past may count the same incarnation again. */
   readonly run?: number
-  /** What the sender durably remembers of the other nodes' stores; absent: it has lost its memory. */
+  /** The sender's durable memory of the other nodes' stores; absent: it has lost its memory. */
   readonly known?: readonly RememberedStore[]
   /** A digest of the sender's list of nodes: their ids and sets, in their order. */
   readonly nodes?: string
@@ -38,7 +38,7 @@ export interface Unreached {
 }
 
 export interface TransportHandlers<Frame> {
-  /** What this side tells of itself in a handshake that begins now. */
+  /** The facts that this side tells of itself in a handshake that begins now. */
   self(): LinkInfo
   /** Checks a peer that wants a link: undefined to go on, else the reason to send to it. */
   admit(peer: Endpoint, info: LinkInfo): string | undefined

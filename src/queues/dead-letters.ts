@@ -28,6 +28,8 @@ export interface DeadLettersParts extends InspectParts {
   readonly queue: string
   readonly random: Random
   readonly intents: IntentSource
+  /** Throws `not-found` for a name that no queue has. A call that found no letter asks it. */
+  checkKnown(options: SignalOptions): Promise<void>
 }
 
 export interface DeadLetter {
@@ -120,6 +122,7 @@ export class DeadLetters {
       if (found.length >= most) return found
       await take(group, undefined)
     }
+    if (found.length === 0 && after === undefined) await this.#parts.checkKnown(options)
     return found
   }
 
@@ -135,7 +138,9 @@ export class DeadLetters {
     if (after !== undefined) checkArgument('deadLetters.of', 'after', after, wholeFrom(0))
     checkOptions('deadLetters.of', options, signalRules)
     const { signal } = options
-    return this.#of({ ...this.#parts, signal }, group, limit, after)
+    const found = await this.#of({ ...this.#parts, signal }, group, limit, after)
+    if (found.length === 0 && after === undefined) await this.#parts.checkKnown(options)
+    return found
   }
 
   async #of(
@@ -167,7 +172,7 @@ export class DeadLetters {
     checkOptions('deadLetters.redrive', options, signalRules)
     const { signal } = options
     this.#parts.groups.checkOpen?.()
-    return counting(signal, (count) => this.#redriveThese(count, group, ids, signal))
+    return this.#counted(options, (count) => this.#redriveThese(count, group, ids, signal))
   }
 
   /** All that are dead, in this group or in those that are listed; resolves with how many. */
@@ -175,12 +180,18 @@ export class DeadLetters {
     if (only !== undefined) checkArgument('deadLetters.redriveAll', 'the group', only, groupRule)
     checkOptions('deadLetters.redriveAll', options, signalRules)
     const { signal } = options
-    return counting(signal, async (count) => {
+    return this.#counted(options, async (count) => {
       if (only !== undefined) return this.#redriveGroup(count, only, signal)
       for await (const group of groupsUnder({ ...this.#parts, signal }, this.#topic)) {
         await this.#redriveGroup(count, group, signal)
       }
     })
+  }
+
+  async #counted(options: SignalOptions, work: (count: Count) => Promise<void>): Promise<number> {
+    const redriven = await counting(options.signal, work)
+    if (redriven === 0) await this.#parts.checkKnown(options)
+    return redriven
   }
 
   async #redriveGroup(

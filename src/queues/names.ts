@@ -41,7 +41,7 @@ export function deadTopic(queue: string): string {
   return deadTopicStart + checkQueueName(queue)
 }
 
-/** What a topic is of: a queue's messages, or its dead letters; undefined for any other. */
+/** The content of a topic: a queue's messages, or its dead letters; undefined for any other. */
 export function queueOfTopic(
   topic: string,
 ): { readonly queue: string; readonly isDead: boolean } | undefined {

@@ -1,6 +1,6 @@
 /**
- * What a group receives from one sender, in one transaction: each message that was not received before
- * goes into its inbox, and with it how far the sender's messages were received (QUE-2).
+ * Receives the messages of one sender in a group, in one transaction: each message that was not received
+ * before goes into its inbox, and with it how far the sender's messages were received (QUE-2).
  */
 import { assert } from '../base/assert.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'

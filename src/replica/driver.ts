@@ -320,12 +320,12 @@ export class Driver implements LocalReplica {
     return this.#work.returning.isUnderWay
   }
 
-  /** What this node knows of the others' clocks, for observers and for `heldClock`. */
+  /** This node's knowledge of the others' clocks, for observers and for `heldClock`. */
   get clocks(): PeerClocks {
     return this.#peers.clocks
   }
 
-  /** What this node counts on of leases and has granted itself, for observers; absent once it stops. */
+  /** Leases that this node counts on or has granted, for observers; absent once it stops. */
   get observedLeases(): ObservedLeases | undefined {
     return this.#isOver ? undefined : this.#replica
   }
@@ -399,7 +399,7 @@ export class Driver implements LocalReplica {
     trace.end?.()
   }
 
-  /** What the log says of settled positions is read from the data store, which may be damaged. */
+  /** The log's facts about settled positions are read from the data store, which may be damaged. */
   #guarded(work: () => void): void {
     try {
       work()

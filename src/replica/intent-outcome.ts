@@ -1,8 +1,8 @@
 /**
- * What a group's state tells of an intent (LOG-3). Outcomes at or above a session's floor are kept as long as
- * any of its intents may take effect. After that the session may be forgotten, and begin anew with a later
- * intent: then it is remembered, and knows nothing of the earlier one. So only before the intent's time has
- * passed does no outcome mean that it is not in effect.
+ * The outcome of an intent as a group's state tells it (LOG-3). Outcomes at or above a session's floor are
+ * kept as long as any of its intents may take effect. After that the session may be forgotten, and begin anew
+ * with a later intent: then it is remembered, and knows nothing of the earlier one. So only before the
+ * intent's time has passed does no outcome mean that it is not in effect.
  */
 import { assert } from '../base/assert.ts'
 import type { GroupState } from '../replication/state.ts'

@@ -1,6 +1,6 @@
 /**
- * What this node's edge reads: points to read at, and rows. A point is current, whatever is applied
- * here, or a timestamp of the past; a read at a timestamp keeps that snapshot open here.
+ * Reads of this node's edge: points to read at, and rows. A point is current, whatever is applied here, or a
+ * timestamp of the past; a read at a timestamp keeps that snapshot open here.
  *
  * MVCC-1  A timestamp below the group's horizon is read only while its snapshot is open at this node.
  */

@@ -33,8 +33,8 @@ const unread: PositionRecord = { kind: 'faulty' }
 
 export class StoredRecords implements RecordSource {
   /**
-   * What one load reads of committed entries; absent: all. A data store that is made anew takes in whole
-   * logs, whose groups may be larger than memory.
+   * The part of the committed entries that one load reads; absent: all. A data store that is made anew takes
+   * in whole logs, whose groups may be larger than memory.
    */
   partMax: Part | undefined
   readonly #log: LogStore

@@ -10,7 +10,7 @@ import type { DataStore } from '../store/data-store.ts'
 import type { Replica } from './replica.ts'
 import type { Requests } from './requests.ts'
 
-/** What an operator sees of a replica. Counts and bytes as of the call. */
+/** The state of a replica as an operator sees it. Counts and bytes as of the call. */
 export interface ReplicaStatus extends ScrubFigures {
   readonly storeId: string
   readonly incarnation: number

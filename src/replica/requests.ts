@@ -1,6 +1,6 @@
 /**
- * What this node's edge waits for: outcomes of submissions, reads to be served, applied positions.
- * Every wait has a deadline; a submission that reaches it is `unknown`, never `aborted`.
+ * The waits of this node's edge: outcomes of submissions, reads to be served, applied positions. Every wait
+ * has a deadline; a submission that reaches it is `unknown`, never `aborted`.
  */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'

@@ -1,6 +1,6 @@
 /**
- * What an entry does to a group: rows written, numbers drawn, outcomes recorded. Total and a
- * function of (state, entry) alone: every replica gets the same bytes or none (LOG-2).
+ * The effect of an entry on a group: rows written, numbers drawn, outcomes recorded. Total and a function of
+ * (state, entry) alone: every replica gets the same bytes or none (LOG-2).
  */
 import { assert } from '../base/assert.ts'
 import { latin1 } from '../base/bytes.ts'

@@ -124,8 +124,8 @@ function validate(log: GroupLog, context: Context, pending: Pending, draft: Draf
 }
 
 /**
- * What becomes of a transaction whose outcome the group has no room to remember; undefined where it
- * has. Sessions leave with log time, which stands still while all are refused: an entry is made for it.
+ * The verdict on a transaction whose outcome the group has no room to remember; undefined where it has.
+ * Sessions leave with log time, which stands still while all are refused: an entry is made for it.
  */
 function findRoom(
   log: GroupLog,

@@ -1,7 +1,7 @@
 /**
- * What the transactions of an entry in the making write, so that none joins them that has read it
- * (combination: Paxos-CP). A key that a number is still to be drawn for may come to
- * stand anywhere under the bytes before the number: a transaction that has read there waits for the next entry.
+ * The writes of the transactions of an entry in the making, so that none joins them that has read it
+ * (combination: Paxos-CP). A key that a number is still to be drawn for may come to stand anywhere under the
+ * bytes before the number: a transaction that has read there waits for the next entry.
  */
 import { assert } from '../base/assert.ts'
 import { latin1 } from '../base/bytes.ts'

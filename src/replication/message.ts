@@ -1,6 +1,6 @@
 /**
- * What replicas of one group say to one another. Every message names its group and the epoch of the
- * bucket; positional on the wire (`wire/peer/peer-codec.ts`). A message may come late, twice or never.
+ * The messages of the replicas of one group. Every message names its group and the epoch of the bucket;
+ * positional on the wire (`wire/peer/peer-codec.ts`). A message may come late, twice or never.
  */
 import type { KeyRange, Verdict } from '../group/outcome.ts'
 import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'

@@ -1,7 +1,7 @@
 /**
- * What the last entries of a group wrote, as bytes: first in, first out. Most of it is never looked at,
- * and a few objects for each commit of each group are most of what a busy node would keep in memory,
- * and have its garbage collector go through.
+ * The writes of the last entries of a group, as bytes: first in, first out. Most of it is never looked at,
+ * and a few objects for each commit of each group are most of what a busy node would keep in memory, and have
+ * its garbage collector go through.
  *
  *   entry   length 4 · keys 4 · position 8 · timestamp 8 · sets 4 · each set
  *   set     sequence 8 · length of the session's name 4 · keys 4 · the name · each key: length 4, bytes

@@ -1,6 +1,6 @@
 /**
- * What one batch of the applier writes for a group: the newest versions of its rows, the versions that
- * they superseded, and the state record of the position that all of it is of.
+ * The writes of one batch of the applier for a group: the newest versions of its rows, the versions that they
+ * superseded, and the state record of the position that all of it is of.
  *
  * LOG-6   Rows, history and state of one position, in one batch.
  * MVCC-1  A version that is superseded moves to history with its end, unless no reader may see it.

@@ -5,7 +5,7 @@ import { afterPrefix } from '../base/tuple.ts'
 import type { KeyValue, Range } from '../ports/storage.ts'
 import { groupPrefix, stateKey } from './row-format.ts'
 
-/** What closes a group's name in a key: 00 01. */
+/** The bytes that close a group's name in a key: 00 01. */
 const endBytes = 2
 
 export interface NamePorts {

@@ -23,7 +23,10 @@ export const lookVersionsMin = 256
 export const lookVersionsMax = 65_536
 /** Looked at for each version that is superseded: with two, what may go is half of all at most, about. */
 const looksPerVersion = 2
-/** What a scan costs beside what it finds, in versions: there may be thousands of groups with next to none. */
+/**
+ * The cost of a scan beside that of what it finds, in versions: there may be thousands of groups with next to
+ * none.
+ */
 const scanVersions = 4
 /** Groups that wait to be looked through; one more is left for the next time. */
 export const sweepGroupsMax = 10_000

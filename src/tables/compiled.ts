@@ -1,5 +1,5 @@
 /**
- * What a schema version is made into for storing: numbers instead of names, the steps by which a key
+ * A schema version as it is made into data for storing: numbers instead of names, the steps by which a key
  * becomes bytes, what each property is stored as. All of it is data; `compile.ts` makes it.
  */
 import type { Direction, Presence, PropertyKind } from '../../schema/model.ts'

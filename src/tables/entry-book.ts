@@ -12,8 +12,8 @@ import { decodeRow } from './row-value.ts'
 type FoundRows = readonly (StoredRow | undefined)[]
 
 /**
- * What `read` gives for each key, in the order of `keys`: it asks for equal keys once, and they give one
- * object.
+ * The rows that `read` gives for each key, in the order of `keys`: it asks for equal keys once, and they give
+ * one object.
  */
 export async function readDistinct(
   keys: readonly Uint8Array[],

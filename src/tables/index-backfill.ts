@@ -155,7 +155,7 @@ async function putPage(
   const { table } = parts
   const page = await transaction.scan(range)
   const found = page.rows.flatMap((stored) => rowIn(table, context, stored) ?? [])
-  // What one node alone has accepted comes before this, or not at all: it is seen on the next run.
+  // An entry that one node alone has accepted comes before this, or not at all: the next run sees it.
   transaction.takePosition()
   let entries = 0
   for (const row of found) entries += await putEntries(transaction, parts, row, some)

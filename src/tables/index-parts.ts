@@ -1,6 +1,6 @@
 /**
- * What looking after an index of tables works on: the index, the groups that may have rows of its table,
- * and a row with its entries.
+ * The parts that the upkeep of an index of tables works on: the index, the groups that may have rows of its
+ * table, and a row with its entries.
  */
 import { mapConcurrently } from '../base/concurrency.ts'
 import { groupOfBytes, type GroupId } from '../base/ids.ts'

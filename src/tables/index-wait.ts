@@ -1,6 +1,6 @@
 /**
- * What a build of an index waits for last: that the index has what is on the worklist of a group
- * (SPEC.md "Global indexes").
+ * The last wait of a build of an index: until the index has what is on the worklist of a group (SPEC.md
+ * "Global indexes").
  */
 import { asBuffer, latin1, readCount } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'

@@ -17,7 +17,7 @@ export function checkKeyParts(table: CompiledTable, key: unknown): readonly unkn
 export function checkPart({ name, kind }: KeyPart, value: unknown, where: string): unknown {
   const place = `${where}: ${name}`
   if (kind === 'message') throw wrongValue(place, value, 'a value that has an order')
-  // A value that looks like milliseconds may be one that the program read in a row.
+  // A value that looks like seconds or milliseconds may be one that the program read in a row.
   const micros = kind === 'timestamp' ? microsOfGiven(value) : undefined
   if (micros !== undefined) return micros
   return checkScalar(kind, value, place)

@@ -1,6 +1,6 @@
 /**
- * What looking after a local or inline index does in one group: entries and rows are there together,
- * so each step is a transaction, or a read at one moment, of that group alone.
+ * The upkeep of a local or inline index in one group: entries and rows are there together, so each step is a
+ * transaction, or a read at one moment, of that group alone.
  */
 import type { GroupId, Timestamp } from '../base/ids.ts'
 import { latin1 } from '../base/bytes.ts'

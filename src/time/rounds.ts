@@ -1,4 +1,4 @@
-/** What a node does again and again, for as long as it runs: each time a while after the last one. */
+/** Work that a node does again and again, for as long as it runs: each time a while after the last one. */
 import type { Clock, Timer } from '../ports/clock.ts'
 
 export class Rounds {

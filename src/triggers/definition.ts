@@ -1,6 +1,6 @@
 /**
- * What a program declares: functions that are called for the cells of a column, and the service
- * whose workers share the shards. Plain data and functions; checked once, when it is defined.
+ * The declarations of a program: functions that are called for the cells of a column, and the service whose
+ * workers share the shards. Plain data and functions; checked once, when it is defined.
  */
 import { readElements, isList, isReadable } from '../base/readable.ts'
 import { StoreError } from '../base/errors.ts'

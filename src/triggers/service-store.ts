@@ -200,7 +200,7 @@ async function knownTrigger(
 
 function stoppedIfOver(row: TriggerRow): TriggerRow {
   const { marked, forgiven, marksMax, state } = row
-  // Who forgave more than there is left forgives that many.
+  // A caller that forgives more marks than there are left forgives that many.
   const left = { ...row, forgiven: Math.min(forgiven, marked) }
   if (state !== 'running' || marked - left.forgiven <= marksMax) return left
   const reason = `${marked - left.forgiven} cells are marked, more than ${marksMax}: see to what makes them fail, then resume`

@@ -269,7 +269,7 @@ export class ShardRun {
 
   /** A cell is done with. */
   #pass({ addedId }: Cell): void {
-    // What lies between was purged: a log has no other gaps (CELL-3).
+    // The cells that lie between were purged: a log has no other gaps (CELL-3).
     assert(addedId > (this.#done ?? 0), 'TRIG-3: a cell comes out of its order')
     this.#done = addedId
     this.#attempts = 0

@@ -1,6 +1,7 @@
 /** The names under which writes take effect once, and whether they and their time-outs can be taken. */
 import { readGiven, type Rule } from '../base/arguments.ts'
 import { StoreError, type StoreErrorDetail } from '../base/errors.ts'
+import { otherUnitOf } from '../base/given-time.ts'
 import type { Timestamp } from '../base/ids.ts'
 import { problem, type Problem } from '../base/problem.ts'
 import { isReadable } from '../base/readable.ts'
@@ -29,7 +30,8 @@ export function checkedIntent(given: unknown): Intent {
   const isNamed = typeof session === 'string' && sessionPattern.test(session)
   // That of an error's detail has no floor: the lowest holds nothing back but its own session.
   const least = floor ?? 1
-  if (isNamed && isCount(sequence) && isCount(expiresAt) && isCount(least) && least <= sequence) {
+  const isTimed = isCount(expiresAt) && otherUnitOf(expiresAt) === undefined
+  if (isNamed && isCount(sequence) && isTimed && isCount(least) && least <= sequence) {
     return { session, sequence, floor: least, expiresAt }
   }
   throw new StoreError('invalid', intentWords)
@@ -46,7 +48,7 @@ function isCount(value: unknown): value is number {
 }
 
 const intentWords =
-  'an intent is { session, sequence, floor, expiresAt }: a name of 1 to 64 of A-Z a-z 0-9 -, numbers from 1 of which the floor is not above the sequence, and microseconds since 1970, as an error whose outcome is not known has them in detail.intent'
+  'an intent is { session, sequence, floor, expiresAt }: a name of 1 to 64 of A-Z a-z 0-9 -, numbers from 1 of which the floor is not above the sequence, and microseconds since 1970 (no seconds or milliseconds), as an error whose outcome is not known has them in detail.intent'
 
 /** Why the intents of `writes` writes cannot be taken, here and now. */
 export function intentsProblem(

@@ -1,6 +1,6 @@
 /**
- * What a transaction has read: keys, absent ones included, and ranges. A later write to any of it
- * before the commit is a conflict (TXN-1, TXN-2), so nothing that was seen may be missing here.
+ * The reads of a transaction: keys, absent ones included, and ranges. A later write to any of it before the
+ * commit is a conflict (TXN-1, TXN-2), so nothing that was seen may be missing here.
  */
 import { compareBytes, latin1 } from '../base/bytes.ts'
 import { type KeyRange } from '../group/outcome.ts'

@@ -1,6 +1,6 @@
 /**
- * What a transaction is going to write: one mutation a key, the later one wins, in key order at hand
- * for its own scans. Rows whose key waits for a number (a slot) have no place yet and lie apart.
+ * The writes that a transaction is going to make: one mutation a key, the later one wins, in key order at
+ * hand for its own scans. Rows whose key waits for a number (a slot) have no place yet and lie apart.
  */
 import { StoreError } from '../base/errors.ts'
 import { compareText, latin1 } from '../base/bytes.ts'

@@ -141,7 +141,7 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }
 
-/** What a side expects of the other; an absent name is not compared. */
+/** The facts that a side expects of the other; an absent name is not compared. */
 export interface Expected {
   readonly role: Role
   readonly cluster?: string
@@ -176,7 +176,7 @@ function isWrongWay(own: Hello, theirs: Hello): boolean {
   return own.side === 'dialer' ? own.node >= theirs.node : theirs.node >= own.node
 }
 
-/** What `prover` sends to `verifier`: bound to both hellos, so that it is of no use elsewhere. */
+/** The proof that `prover` sends to `verifier`: bound to both hellos, so that it is of no use elsewhere. */
 export function computeProof(secret: string, prover: Hello, verifier: Hello): Uint8Array {
   return computeMac(secret, 'proof', prover, verifier, [])
 }

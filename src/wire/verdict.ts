@@ -1,4 +1,4 @@
-/** What became of a transaction ⇄ a positional array; between nodes, and to clients. */
+/** The verdict on a transaction ⇄ a positional array; between nodes, and to clients. */
 import { keyBytesMax, sessionCharsMax, transactionMutationsMax } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
 import type { Verdict } from '../group/outcome.ts'

@@ -24,7 +24,7 @@ beforeEach(async () => {
     { key: stateKey(groupPrefix(groupOfBytes(Buffer.from('g')))), value: Buffer.alloc(100) },
   ])
   await store.close()
-  // What the journal had is in a table then.
+  // The rows of the journal are in a table then.
   await (await openLevelStore(path, { checkTables: false })).close()
 })
 

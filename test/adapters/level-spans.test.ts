@@ -1,4 +1,4 @@
-/** What a start reads of a store: what votes rest on, and of the rows beside it little. */
+/** The part of a store that a start reads: what votes rest on, and of the rows beside it little. */
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -83,7 +83,7 @@ async function filesLike(path: string, name: RegExp): Promise<string[]> {
   return names.toSorted().map((one) => join(path, one))
 }
 
-/** What the check says of `path` while `file` holds `bytes`, which are taken back. */
+/** The words of the check of `path` while `file` holds `bytes`, which are taken back. */
 async function saidOf(path: string, file: string, bytes: Uint8Array): Promise<string> {
   const whole = await readFile(file)
   await writeFile(file, bytes)

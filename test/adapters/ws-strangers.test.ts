@@ -362,7 +362,7 @@ const word: fc.Arbitrary<Uint8Array> = fc
   )
   .map((message) => encodeHandshake(message))
 
-/** What one stranger sends: bytes on the connection, before or after an upgrade, or words in frames. */
+/** The traffic of one stranger: bytes on the connection, before or after an upgrade, or words in frames. */
 const visit = fc.record({
   path: fc.constantFrom('/v1/peer', '/v1/client', '/v1/client', '/v1/none', undefined),
   head: fc.constantFrom(

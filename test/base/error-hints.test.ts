@@ -1,4 +1,4 @@
-/** What the messages of errors tell a caller to do, held to the `retry` of their codes. */
+/** The advice that messages of errors give a caller, held to the `retry` of their codes. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'

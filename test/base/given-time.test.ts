@@ -1,10 +1,5 @@
 import { expect, test } from 'vitest'
-import {
-  isLikeMilliseconds,
-  microsOfGiven,
-  propertyTime,
-  storeTime,
-} from '../../src/base/given-time.ts'
+import { microsOfGiven, otherUnitOf, propertyTime, storeTime } from '../../src/base/given-time.ts'
 
 const date = new Date('2026-01-31T08:30:00.001Z')
 const micros = date.getTime() * 1000
@@ -34,16 +29,30 @@ test('a moment is a Date, or microseconds as a number or a bigint', () => {
 
 test('a number that looks like milliseconds is refused as a time of a property', () => {
   const ms = date.getTime()
-  expect(isLikeMilliseconds(ms)).toBe(true)
+  expect(otherUnitOf(ms)).toEqual({ unit: 'milliseconds', factor: 1000 })
   expect(() => propertyTime(ms, 'table Photo: at')).toThrow(
     `table Photo: at is ${ms}, which looks like milliseconds; expected a Date, or microseconds since 1970: multiply it by 1000, or give ${ms}n for that moment of the year 1970`,
   )
-  // The moment of 1970 can be said, and whole seconds of it are not in doubt.
+  // The moment of 1970 can be said, and whole minutes of it are not in doubt.
   expect(propertyTime(BigInt(ms), 'at')).toBe(ms)
   expect(propertyTime(1_767_000_000_000, 'at')).toBe(1_767_000_000_000)
+  expect(() => propertyTime(1_700_000_000_000, 'at')).toThrow('looks like milliseconds')
   // Dates of birth, and times of programs that begin with 0.
-  for (const given of [0, 5, -5, 86_400_000_000, 946_684_799_999, 4_102_444_800_001]) {
+  const times = [0, 5, -5, 946_684_799, 4_102_444_800, 86_400_000_000]
+  for (const given of [...times, 946_684_799_999, 4_102_444_800_001]) {
     expect(propertyTime(given, 'at')).toBe(given)
+  }
+})
+
+test('a number that looks like seconds is refused as a time of a property', () => {
+  const seconds = 1_769_848_200
+  expect(otherUnitOf(seconds)).toEqual({ unit: 'seconds', factor: 1_000_000 })
+  expect(() => propertyTime(seconds, 'table Photo: at')).toThrow(
+    `table Photo: at is ${seconds}, which looks like seconds; expected a Date, or microseconds since 1970: multiply it by 1000000, or give ${seconds}n for that moment of the year 1970`,
+  )
+  for (const given of [946_684_800, 1_700_000_000, 4_102_444_799]) {
+    expect(() => propertyTime(given, 'at')).toThrow('looks like seconds')
+    expect(propertyTime(BigInt(given), 'at')).toBe(given)
   }
 })
 

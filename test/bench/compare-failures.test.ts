@@ -1,4 +1,4 @@
-/** What a comparison makes of systems that fail, and of what cannot be compared. */
+/** A comparison of systems that fail, and of what cannot be compared. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** What a comparison makes of its runs; the runs themselves are a bench. */
+/** The result of a comparison, given its runs; the runs themselves are a bench. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'

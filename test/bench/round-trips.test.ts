@@ -1,7 +1,7 @@
 /**
- * What commits and reads cost in a wide area, against what they cost when this was last recorded:
- * nothing may have become worse. Where something became better, the new report is to be kept:
- * `npm run bench -- round-trips --regions 3 --json > bench/results/round-trips-3.json`, and 5.
+ * The cost of commits and reads in a wide area, against that of the last record: nothing may have become
+ * worse. Where something became better, the new report is to be kept: `npm run bench -- round-trips --regions
+ * 3 --json > bench/results/round-trips-3.json`, and 5.
  */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'

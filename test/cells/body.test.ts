@@ -44,7 +44,7 @@ function hashOf(result: BodyResult): string {
   return Buffer.from(result.body.hash).toString('hex')
 }
 
-/** What a value is after a journey as JSON text: -0 has become 0. */
+/** A value after a journey as JSON text: -0 has become 0. */
 function throughText(value: Json): Json {
   const parsed = parseJsonText(JSON.stringify(value))
   if (!parsed.ok) throw new Error(parsed.reason)

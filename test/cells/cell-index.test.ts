@@ -1,83 +1,20 @@
 /** Indexes over cells: kept by every put, asked through the client library, filled from cells that are there. */
 import { expect, test } from 'vitest'
-import {
-  checkDefinition,
-  type IndexDefinition,
-  type NumberedIndex,
-} from '../../src/cells/index-definition.ts'
-import { openCellTables, findShardGroup } from '../../src/cells/cell-table.ts'
+import { checkDefinition } from '../../src/cells/index-definition.ts'
+import { findShardGroup } from '../../src/cells/cell-table.ts'
 import { buildCellIndex, compareCellIndex } from '../../src/cells/index-build.ts'
 import { applyIndex } from '../../src/cells/index-registry.ts'
 import type { Page } from '../../src/base/page.ts'
-import { CellIndex, type CellIndexEntry } from '../../src/client/cell-indexes.ts'
-import { silentTrace } from '../../src/ports/trace.ts'
+import type { CellIndexEntry } from '../../src/client/cell-indexes.ts'
 import { shardOf } from '../../src/cells/shard.ts'
 import { upkeepBounds } from '../../src/indexes/limits.ts'
 import { waitForGrace } from '../../src/indexes/grace.ts'
-import { IndexRelay } from '../../src/tables/index-relay.ts'
-import type { IndexWhere } from '../../src/client/filters.ts'
 import type { GroupPort } from '../../src/group/group-port.ts'
-import { LocalGroups } from '../../src/txn/local-groups.ts'
-import { Sessions } from '../../src/txn/session.ts'
-import { ask, createBench, datastore, put, putItem, rowKey, settled } from './kit.ts'
+import { ann, bench, bob, declared, definition } from './driver-index.ts'
+import { ask, datastore, put, putItem, rowKey } from './kit.ts'
 import { makeReady } from './ready-index.ts'
 
-const given = {
-  table: 'driver_index',
-  datastore,
-  column_defs: [
-    {
-      column_key: 'BASE',
-      fields: [
-        { field: 'driver', type: 'UUID' },
-        { field: 'at', type: 'datetime' },
-        { field: 'fare.total', type: 'double' },
-      ],
-    },
-    { column_key: 'STATUS', fields: [{ field: 'done', type: 'boolean' }] },
-  ],
-}
-
-function definition(): IndexDefinition {
-  const checked = checkDefinition(given)
-  if (!checked.ok) throw new Error(checked.problems[0]?.message)
-  return checked.definition
-}
-
 const note = { field: 'note', type: 'string', column: 'BASE' } as const
-
-/** As the first change of its datastore declares it. */
-function declared(): NumberedIndex {
-  return { ...definition(), number: 1 }
-}
-
-function bench() {
-  const { world, node, clockOf, random } = createBench()
-  const { store, replica } = node('n1')
-  const clock = clockOf('relay')
-  const newRelay = (): IndexRelay =>
-    new IndexRelay({ replica, clock, random: random.fork('r'), trace: silentTrace })
-  const relay = newRelay()
-  relay.start()
-  const port = new LocalGroups(replica)
-  const tables = openCellTables(port, { clock, random: random.fork('t') })
-  const run = <Value>(work: Promise<Value>): Promise<Value> => settled(world, work)
-  const parts = {
-    ...{ tables, port, clock, definition: declared(), onProgress: () => undefined },
-    ...{ random, intents: new Sessions(clock, random.fork('intents')) },
-    checkKept: () => undefined,
-    shards: [1, 2, 3].map((row) => shardOf(rowKey(row))),
-  }
-  const index = new CellIndex({ service: store, timeoutMs: 5_000 }, datastore, 'driver_index')
-  return {
-    ...{ world, relay, newRelay, store, replica, tables, clock, run, parts, index },
-    rest: () => run(world.sleep(15_000_000)),
-    write: (row: number, column: string, refKey: number, body: object) =>
-      run(put(store, { rowKey: rowKey(row), column, refKey }, { ...body })),
-  }
-}
-
-const [ann, bob] = [rowKey(1001), rowKey(1002)]
 
 function shown({ items: entries }: Page<CellIndexEntry>): unknown[] {
   return entries.map(({ fields }) => Object.values(fields))
@@ -446,55 +383,4 @@ test('a malformed index definition is refused with the path of each mistake', ()
     ...['extra', 'table', 'column_defs.0.fields.0.field', 'column_defs.0.fields.1.type'],
     'column_defs.1.column_key',
   ])
-})
-
-test('a query finds a datetime that looks like milliseconds by the value its entry returned', async () => {
-  const { tables, clock, run, rest, write, index } = bench()
-  await run(applyIndex(tables, definition(), clock))
-  await run(makeReady(tables, clock, declared()))
-  const given = 1_700_000_000_123
-  await write(0, 'BASE', 0, { driver: ann, at: given })
-  await write(1, 'BASE', 0, { driver: ann, at: '2026-01-31' })
-  await rest()
-  const asked = async (at: IndexWhere[string]): Promise<readonly unknown[]> =>
-    (await run(index.query({ driver: ann, at }))).items.map(({ fields }) => fields['at'])
-  const [entry] = await asked({ lt: '1970-02-01' })
-  expect(entry).toBe(given)
-  const text = '1970-01-20T16:13:20.000123Z'
-  const same = [given, BigInt(given), `${given}`, text, { lte: BigInt(given) }, { lte: text }]
-  for (const at of same) {
-    expect(await asked(at)).toEqual([given])
-  }
-  expect(await asked({ gt: BigInt(given) })).toHaveLength(1)
-  for (const at of [{ gte: given }, { gt: `${given}` }, { lt: given }, { lte: given }]) {
-    await expect(asked(at)).rejects.toThrow(`for that moment of 1970 give ${text}`)
-  }
-})
-
-test('dates of each year from 1 to 9999 are found, sorted and told; others are no values', async () => {
-  const { tables, clock, run, rest, write, index } = bench()
-  await run(applyIndex(tables, definition(), clock))
-  await run(makeReady(tables, clock, declared()))
-  const dates = ['0001-01-01', '1606-07-15', '1969-07-20', '2020-01-01', '2300-01-01', '9999-12-31']
-  for (const [row, at] of [...dates, '0000-01-01', 'soon'].entries()) {
-    await write(row, 'BASE', 0, { driver: ann, at })
-  }
-  await rest()
-  const asked = (where: object): Promise<Page<CellIndexEntry>> =>
-    run(index.query({ driver: ann, ...where }, { select: ['at'] }))
-  const micros = dates.map((text) => BigInt(Date.parse(text)) * 1000n)
-  const told = (page: Page<CellIndexEntry>): unknown[] =>
-    page.items.flatMap(({ fields: { at } }) => (at === null ? [null] : [BigInt(Number(at ?? 0))]))
-  expect(told(await asked({}))).toEqual([null, null, ...micros])
-  expect(told(await asked({ at: { gte: '2016-01-01' } }))).toEqual(micros.slice(3))
-  expect(told(await asked({ at: { lt: '1700-01-01' } }))).toEqual(micros.slice(0, 2))
-  expect(told(await asked({ at: { gt: '0001-01-01', lte: '2300-01-01' } }))).toEqual(
-    micros.slice(1, 5),
-  )
-  expect(told(await asked({ at: '9999-12-31' }))).toEqual(micros.slice(5))
-  expect(told(await asked({ at: micros[1] }))).toEqual(micros.slice(1, 2))
-  await expect(asked({ at: '0000-01-01' })).rejects.toMatchObject({ code: 'invalid' })
-  await expect(asked({ at: 2n ** 60n })).rejects.toThrow(
-    /at is 1152921504606846976n; expected a bigint of microseconds of the years 1 to 9999/,
-  )
 })

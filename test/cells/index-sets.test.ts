@@ -164,7 +164,7 @@ test('IDX-8: puts and reads of one set go on, with their indexes, while the set 
   expect(
     await run(get(storeOf(during), { rowKey: during, column: 'BASE', refKey: 1 })),
   ).toBeDefined()
-  // What changes the definitions needs all sets, and says so.
+  // A change of the definitions needs all sets, and says so.
   await expect(spread()).rejects.toMatchObject({ code: 'unavailable' })
   const [silent = ''] = rowsOn(home, 1)
   await expect(write(silent, 1, { city: 'Oslo' })).rejects.toMatchObject({ retry: 'safe' })
@@ -222,7 +222,7 @@ test('a put waits no longer for definitions than it has time, so that there is s
 test('IDX-8: a build does not begin to wait for an index that was declared since it spread others', async () => {
   const { tables, stores, run, clock, random } = bench()
   const late: CellService = {
-    // What it spreads is from before the index was declared.
+    // The copy that it spreads is from before the index was declared.
     execute: async (operation, options) => {
       const answered = await at(stores, 0).execute(operation, options)
       await applyIndex(tables, definition('city'), clock)
@@ -303,7 +303,7 @@ test('IDX-9: a dropped index leaves nothing, whatever was under way, and another
   await expect(run(markIndexBuilt(tables, first))).rejects.toThrow('was dropped meanwhile')
   const second = await declared('zone')
   expect(storedName(second)).not.toBe(storedName(first))
-  // Who dropped the first one, and was slow, drops no other.
+  // A caller that dropped the first one, and was slow, drops no other.
   await expect(drop(0, 0, first.number)).rejects.toThrow('was dropped meanwhile')
   await run(buildCellIndex(parts(second)))
   await run(markIndexBuilding(tables, second))

@@ -89,7 +89,10 @@ test.each([
   ['-25340221440000000', -25_340_221_440_000_000n],
   ['-1', -1],
   ['999999999999999999', undefined],
-  ['1e3', undefined],
+  ['1e3', 1000],
+  ['1.5e0', undefined],
+  ['+5', undefined],
+  ['0x10', undefined],
 ])('a datetime of the text %s is %s', (text, value) => {
   expect(indexValueOfText('datetime', text)).toBe(value)
 })
@@ -105,6 +108,12 @@ test.each([
   ['integer', '9007199254740991', 9007199254740991],
   ['integer', '9007199254740993', undefined],
   ['integer', '1e3', 1000],
+  ['integer', '3e0', 3],
+  ['integer', '3.0', 3],
+  ['integer', '+3', undefined],
+  ['integer', '03', undefined],
+  ['double', '3e0', 3],
+  ['double', '0x10', undefined],
   ['integer', '1.5', undefined],
 ] as const)('a %s of the text %s is %s', (type, text, value) => {
   expect(indexValueOfText(type, text)).toBe(value)

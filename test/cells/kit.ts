@@ -1,4 +1,4 @@
-/** What the tests of cells, client and gateway stand on: virtual time, and replicas in memory. */
+/** The world that the tests of cells, client and gateway stand on: virtual time, and replicas in memory. */
 import { assert } from '../../src/base/assert.ts'
 import { sha256 } from '../../src/base/bytes.ts'
 import { packBody, unpackBody, type Json } from '../../src/cells/body.ts'

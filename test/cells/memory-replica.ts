@@ -36,7 +36,7 @@ import { WorklistIndex } from '../../src/store/worklist-index.ts'
 import { pageOf } from '../store/rows.ts'
 import type { MemoryLog } from './memory-log.ts'
 
-/** What a submission comes to instead of its outcome, once. */
+/** The end of a submission that comes instead of its outcome, once. */
 export type Mishap =
   /** Committed, but the node never hears of it. */
   | 'answer-lost'
@@ -59,7 +59,7 @@ export class MemoryReplica implements LocalReplica {
   /** Has a lease of every group: it answers current reads at once. It is not behind then. */
   isAtOnce = false
   readonly mishaps: Mishap[] = []
-  /** What happens once, between a read or a scan and its being heard of. */
+  /** Functions that run once, between a read or a scan and the answer to it. */
   readonly afterRead: (() => Promise<unknown>)[] = []
   readonly afterScan: (() => Promise<unknown>)[] = []
   /** How many reads asked a majority. */

@@ -1,4 +1,4 @@
-/** What a program and the command hear of an address that gives no link: which address, and why. */
+/** The words that a program and the command get for an address that gives no link: which address, and why. */
 import { createServer as createHttpServer, type RequestListener } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'

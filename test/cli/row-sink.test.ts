@@ -132,6 +132,14 @@ test('rows are equal if their contents are, in whatever objects', async () => {
   }
 })
 
+test('a moment of 1970 that a bigint says is stored as it is, and found again', async () => {
+  const sink = sinkInto('Blob')
+  const row: Values = { owner: 1, id: 1, at: 1_769_848_200_001n }
+  expect(kinds(await sink.put([row]))).toEqual(['created'])
+  expect(kinds(await sink.put([row]))).toEqual(['already-there'])
+  expect(kinds(await sink.put([{ ...row, at: 1_769_848_200_001 }]))).toEqual(['rejected'])
+})
+
 test('a row that a unique index refuses takes no other with it, also when it is loaded again', async () => {
   const pets = Array.from({ length: 10 }, (_, id) => ({
     owner: 1,

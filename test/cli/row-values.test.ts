@@ -78,7 +78,10 @@ test.each<readonly [RowFormat, ...Case<unknown>]>([
     ['the_bool', 'true', true],
     ['the_bool', 'FALSE', false],
     ['the_timestamp', '12', 12],
+    ['the_timestamp', '1769848200000000', 1_769_848_200_000_000],
     ['the_timestamp', '1969-07-20T20:17:00Z', -14_182_980_000_000],
+    ['the_timestamp', '1970-01-21T11:37:28.200001Z', 1_769_848_200_001],
+    ['the_timestamp', '1970-01-01T00:29:29.848200Z', 1_769_848_200],
     ['the_timestamp', '1684-07-29', -9_007_113_600_000_000],
     ['the_timestamp', '2020-01-01 00:00:00Z', 1_577_836_800_000_000],
     ['the_timestamp', '2020-01-01T00:00:00.123456789+05:30', 1_577_817_000_123_456],
@@ -140,6 +143,16 @@ test.each<readonly [RowFormat, ...Case<RegExp>]>([
       /expected a time such as/,
     ),
     ...each('the_bytes', ['0xff', 'f', 'zz'], /expected hexadecimal digits/),
+    [
+      'the_timestamp',
+      '1769848200',
+      /is "1769848200": it looks like seconds.* by 1000000, or write/,
+    ],
+    ...each(
+      'the_timestamp',
+      ['1769848200001', '+1769848200001'],
+      /it looks like milliseconds, and numbers are microseconds since 1970: multiply it by 1000, or write 1970-01-21T11:37:28.200001Z/,
+    ),
     ['the_uuid', `{${uuid}}`, /expected a UUID/],
     ['num', '7;8', /num\[0\] is "7;8"/],
   ]),
@@ -159,6 +172,8 @@ test.each<readonly [RowFormat, ...Case<RegExp>]>([
   ['csv', 'tag', '["a",["b"]]', /tag\[1\] is a list; expected a string/],
   ['csv', 'num', '[1,"x"]', /num\[1\] is "x"/],
   ['jsonl', 'the_timestamp', 1.5, /expected a Date, or microseconds/],
+  ['jsonl', 'the_timestamp', 1_769_848_200, /the_timestamp is 1769848200: it looks like seconds/],
+  ['jsonl', 'the_timestamp', 1_769_848_200_001, /it looks like milliseconds/],
 ])('%s: %s of %j is refused', (format, name, given, said) => {
   expect(() => value(format, name, given)).toThrow(said)
 })

@@ -1,4 +1,4 @@
-/** What `trilithon rows` asks for: the JSON of a key in the forms that the table has. */
+/** The questions of `trilithon rows`: the JSON of a key in the forms that the table has. */
 import { expect, test } from 'vitest'
 import { parseSchema } from '../../schema/ddl-parse.ts'
 import { findTable } from '../../schema/model.ts'
@@ -24,6 +24,9 @@ test('bounds have the form of their property; a null among them is left for the 
   expect(parseQuery(task, { due: { gte: '2026-01-31T08:30:00Z', lt: null } })).toStrictEqual({
     due: { gte: 1_769_848_200_000_000, lt: null },
   })
+  // A row that has such a moment is read by it.
+  expect(parseQuery(task, { due: 1_769_848_200 })).toStrictEqual({ due: 1_769_848_200 })
+  expect(parseQuery(task, { due: '1769848200001' })).toStrictEqual({ due: 1_769_848_200_001 })
   expect(parseQuery(task, { unknown: null, id: 5 })).toStrictEqual({ unknown: null, id: 5n })
 })
 

@@ -1,4 +1,4 @@
-/** What `trilithon status` says of a node beside its state. */
+/** The words of `trilithon status` about a node, beside its state. */
 import { expect, test } from 'vitest'
 import { scrubText } from '../../src/cli/status.ts'
 

@@ -1,8 +1,8 @@
 /** Commands refuse flags and arguments that they do not understand, before they send a request. */
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { expect, test } from 'vitest'
 import { parseCount, parseNumber } from '../../src/cli/client.ts'
-import { strict } from '../../src/cli/strict.ts'
+import { gather, strict } from '../../src/cli/strict.ts'
 import { runProgram } from '../cluster/harness.ts'
 
 test.each(['0x10', '1e3', ' 7', '7 ', '+7', '', '-1', 'NaN', 'Infinity', '1_000', '7n', '٧'])(
@@ -22,11 +22,6 @@ test('a count is digits, and a number may have a fraction', () => {
   expect(() => parseCount('--limit', '11', 0, 10)).toThrow('from 0 to 10')
 })
 
-/** As commands gather what is given several times. */
-function gathered(value: string, before: readonly string[]): readonly string[] {
-  return [...before, value]
-}
-
 function parse(...words: readonly string[]): Readonly<Record<string, unknown>> {
   let given: Readonly<Record<string, unknown>> = {}
   const program = new Command('x').exitOverride()
@@ -35,7 +30,9 @@ function parse(...words: readonly string[]): Readonly<Record<string, unknown>> {
     .argument('[NAME]')
     .option('--limit <N>')
     .option('--id <N...>')
-    .option('--from <A=B>', 'given once for each', gathered, [])
+    .addOption(new Option('--read <LEVEL>').choices(['current', 'any']).default('current'))
+    .option('--only <N>', 'parsed by itself', Number)
+    .option('--from <A=B>', 'given once for each', gather)
     .option('--json')
     .action((_: unknown, options: Readonly<Record<string, unknown>>) => void (given = options))
   strict(program)
@@ -44,12 +41,20 @@ function parse(...words: readonly string[]): Readonly<Record<string, unknown>> {
 }
 
 test('a flag takes one value, once, that is not empty', () => {
-  expect(parse('--limit', '1', '--json', '--json')).toEqual({ limit: '1', json: true, from: [] })
-  expect(parse('--id', '1', '2', '--id', '3')).toEqual({ id: ['1', '2', '3'], from: [] })
-  expect(parse('--from', 'a=b', '--from', 'c=d')).toEqual({ from: ['a=b', 'c=d'] })
-  expect(parse('--from', 'a=b', '--from=a=b')).toEqual({ from: ['a=b', 'a=b'] })
+  expect(parse('--limit', '1', '--json', '--json')).toMatchObject({
+    ...{ limit: '1', json: true },
+  })
+  expect(parse('--id', '1', '2', '--id', '3')).toMatchObject({
+    ...{ id: ['1', '2', '3'] },
+  })
+  expect(parse('--from', 'a=b', '--from', 'c=d')).toMatchObject({ from: ['a=b', 'c=d'] })
+  expect(parse('--from', 'a=b', '--from=a=b')).toMatchObject({ from: ['a=b', 'a=b'] })
   expect(() => parse('--limit', '1', '--limit', '2')).toThrow('--limit is given twice')
   expect(() => parse('--limit=1', '--limit=1')).toThrow('--limit is given twice')
+  expect(parse('--read', 'any', '--only', '7')).toMatchObject({ read: 'any', only: 7 })
+  expect(() => parse('--read', 'any', '--read', 'any')).toThrow('--read is given twice')
+  expect(() => parse('--read=current', '--read=any')).toThrow('--read is given twice')
+  expect(() => parse('--only', '7', '--only', '8')).toThrow('--only is given twice')
   expect(() => parse('--limit', '')).toThrow('--limit is given an empty value')
   expect(() => parse('--id', '1', '')).toThrow('--id is given an empty value')
   expect(() => parse('--from', 'a=b', '--from', '')).toThrow('--from is given an empty value')
@@ -72,6 +77,14 @@ test.each<readonly [string, readonly string[]]>([
   ['--limit wants a number', ['rows', 'T', '--schema', 's', '--key', '{}', '--limit', '1e3']],
   ['--after wants a number', ['cells', 'tail', '-d', 't', '--shard', '3', '--after', '0x10']],
   ['--read goes with --no-follow', ['cells', 'tail', '-d', 't', '--read', 'snapshot']],
+  [
+    '--read is given twice',
+    ['cells', 'get', row, 'B', '-d', 't', '--read', 'current', '--read', 'snapshot'],
+  ],
+  [
+    '--level is given twice',
+    ['rows', 'T', '--schema', 's', '--key', '{}', '--level', 'current', '--level', 'current'],
+  ],
   ['too many arguments', ['cells', 'tail', '-d', 't', 'more']],
   ['REFKEY wants a whole number', ['cells', 'get', row, 'B', '7.0', '-d', 't']],
   ['COLUMN is empty', ['cells', 'get', row, '', '-d', 't']],

@@ -1,4 +1,4 @@
-/** What an intent that is too old says of the tries before. */
+/** The words of an intent that is too old about the tries before. */
 import { expect, test } from 'vitest'
 import { problem } from '../../src/base/problem.ts'
 import { CommitCall } from '../../src/client/commit-call.ts'

@@ -86,7 +86,7 @@ async function oddlyThrown(
       asPromise(async () => {
         const made: unknown = await call()
         if (typeof made !== 'object' || made === null) return
-        // What follows a log without end may wait for a cell.
+        // A call that follows a log without end may wait for a cell.
         if ('next' in made && typeof made.next === 'function') {
           const first = applied(made.next, made, [])
           await Promise.race([first, world.sleep(1_000_000)])

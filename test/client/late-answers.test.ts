@@ -153,7 +153,7 @@ test('CALL-1: a late answer counts once, from the node that got the try, while i
 
 const why = problem('unavailable', 'no node answered in time')
 
-/** What a commit answers whose first try was given up and then answered late, when no more came. */
+/** The answer of a commit whose first try was given up and then answered late, when no more came. */
 function toldOf(answer: Reply): Reply {
   const call = new CommitCall(commit)
   call.next()

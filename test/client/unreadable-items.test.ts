@@ -1,4 +1,6 @@
-/** What cannot be read, or would lose something when it is copied: refused in words, and in a batch by its item alone. */
+/**
+ * Values that cannot be read, or would lose something in a copy: refused in words, and in a batch by item.
+ */
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import type { GetItem } from '../../src/cells/operation.ts'

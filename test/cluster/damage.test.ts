@@ -121,7 +121,7 @@ async function damageKeys(folder: string): Promise<number> {
     const bytes = await readFile(file)
     if (bytes.length < 100_000) continue
     tables += 1
-    // What votes rest on lies at the ends, and would be found before LevelDB comes to it.
+    // The bytes that votes rest on lie at the ends, and would be found before LevelDB comes to them.
     for (let at = bytes.length * 0.3; at < bytes.length * 0.7; at += 1_500) {
       bytes.fill(0xff, Math.floor(at), Math.floor(at) + 40)
     }

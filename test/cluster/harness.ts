@@ -173,7 +173,7 @@ export interface TestNode {
   readonly dataFolder: string
   readonly configPath: string
   readonly pid: number | undefined
-  /** What its process, or its last one, wrote to stderr. */
+  /** The lines that its process, or its last one, wrote to stderr. */
   log(): string
   /** Starts a process, without waiting for anything. */
   spawn(options?: RunOptions): Program

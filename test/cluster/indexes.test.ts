@@ -99,7 +99,13 @@ test('an index is declared from YAML, filled, asked over HTTP, and compared', as
   expect(await ask('zone=7&at.gte=2026-01-02&columns=BASE&limit=1')).toMatchObject({
     items: [{ cells: { BASE: { body: { zone: 7 } } } }],
   })
-  expect(await ask('zone=eight')).toMatchObject({ code: 'invalid', status: 400 })
+  // A number is written as JSON writes it, in a URL and by the command.
+  expect(await ask('zone=70e-1&select=at')).toEqual(await ask('zone=7&select=at'))
+  const same = ['index', 'query', 'zone_index', '-d', 'trips', '--where', '{"zone":70e-1}']
+  expect((await trilithon(...same)).stdout).toContain('00000000-0000-0000-0000-000000000001')
+  for (const text of ['eight', '%2B7', '07', '0x7']) {
+    expect(await ask(`zone=${text}`)).toMatchObject({ code: 'invalid', status: 400 })
+  }
   expect(await ask('at.gte=2026-01-02')).toMatchObject({ code: 'invalid' })
   const listed = await trilithon('index', 'list', '-d', 'trips')
   expect(listed.stdout).toBe('zone_index\tready\tBASE.zone, BASE.at\n')

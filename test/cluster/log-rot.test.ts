@@ -38,7 +38,7 @@ test(
     try {
       const ledger = await writeUntil(cluster.urls, has(300))
       const node = cluster.node('b')
-      // What the journal has is in a table after a start.
+      // The rows of the journal are in a table after a start.
       await node.stop()
       await node.start()
       await eventually(

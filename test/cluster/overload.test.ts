@@ -63,7 +63,7 @@ class Load {
     return (this.told.ok - before) / (bestMs / 1_000)
   }
 
-  /** What this process has no time for is not made up for: it would be all that it does. */
+  /** The calls that this process has no time for are not made up for: it would do nothing else. */
   async open(perSecond: number): Promise<void> {
     const perTick = Math.ceil((perSecond * tickMs) / 1_000)
     for (const startMs = performance.now(); performance.now() - startMs < loadMs;) {
@@ -116,7 +116,7 @@ test('LOAD-5: under several times what they can do, nodes do it, refuse the rest
     expect(goodput).toBeGreaterThan(0.25 * best)
     expect(healthMs.length).toBeGreaterThan(4)
     expect(healthMs[Math.floor(healthMs.length / 2)]).toBeLessThan(1_000)
-    // What became of nearly all is known: it was done, or refused before it began.
+    // The outcome of nearly all is known: it was done, or refused before it began.
     await Promise.all(load.underWay)
     const { codes } = told
     expect(codes['overloaded']).toBeGreaterThan(0)

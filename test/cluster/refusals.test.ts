@@ -1,4 +1,7 @@
-/** What a node must refuse, or survive: each with one clear sentence, nothing lost, no hang. */
+/**
+ * Requests and files that a node must refuse, or survive: each with one clear sentence, nothing lost, no
+ * hang.
+ */
 import { randomUUID } from 'node:crypto'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { connect as connectSocket } from 'node:net'

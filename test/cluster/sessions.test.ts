@@ -174,7 +174,7 @@ async function progress(done: () => number): Promise<void> {
 const unknownMin = 3
 const roundsMax = 15
 
-/** What became of the transactions of some clients, as far as these know it. */
+/** The outcomes of the transactions of some clients, as far as these know them. */
 interface Told {
   readonly acknowledged: string[]
   readonly unknown: Map<string, NonNullable<StoreErrorDetail['intent']>>

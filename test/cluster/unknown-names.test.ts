@@ -33,16 +33,17 @@ test('the queue commands refuse an unknown queue, and say so if a known one is e
   const apply = ['schema', 'apply', '-']
   const applied = await runProgram(apply, { environment: environment(), input: schema })
   expect(applied, applied.stderr).toMatchObject({ code: 0 })
-  const [show, dead, redrive, one, empty] = await Promise.all([
+  const [show, dead, redrive, other, one, empty] = await Promise.all([
     run('queue', 'show', 'nope'),
     run('queue', 'dead', 'list', 'Nope.mail'),
     run('queue', 'redrive', 'Nope.mail'),
+    run('queue', 'redrive', 'Nope.mail', '--group', '00ff', '--id', '3'),
     run('queue', 'redrive', 'Post.mail', '--group', '00ff', '--id', '3'),
     run('queue', 'show', 'Post.mail'),
   ])
   expect(show).toMatchObject({ code: 1, stdout: '' })
   expect(show.stderr).toMatch(/^error: there is no queue nope: .* \(not-found\)$/m)
-  for (const { code, stderr } of [dead, redrive]) {
+  for (const { code, stderr } of [dead, redrive, other]) {
     expect(code).toBe(1)
     expect(stderr).toMatch(/^error: there is no queue Nope\.mail: the cluster has no schema Nope/m)
   }

@@ -1,4 +1,7 @@
-/** What a configuration may say and hardly ever means: taken, with a warning that names what to look at. */
+/**
+ * Settings that a configuration may have and hardly ever means: taken, with a warning that names what to look
+ * at.
+ */
 import { expect, test } from 'vitest'
 import { buildConfig, type ConfigResult } from '../../src/config/config.ts'
 import { parseYaml } from '../../src/config/source.ts'

@@ -1,6 +1,6 @@
 /**
- * What carries out operations on cells (`src/cells/operation.ts`, CELL-1 to CELL-8), as a suite over a way
- * to make one: a node's store, the client library, and what routes between replica sets.
+ * A service that carries out operations on cells (`src/cells/operation.ts`, CELL-1 to CELL-8), as a suite
+ * over a way to make one: a node's store, the client library, and what routes between replica sets.
  */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { present } from '../../src/base/assert.ts'
@@ -11,7 +11,7 @@ import { any, current, packed } from '../cells/kit.ts'
 import { describeCellLogs } from './cell-logs.ts'
 import { asText, CellStory, codeOf, newRowKey, textOfPage, type CellPlace } from './cell-story.ts'
 
-/** What not every service has. */
+/** The abilities that not every service has. */
 export interface CellAbilities {
   /** It can lose its majority. */
   readonly canBeCutOff: boolean

@@ -1,5 +1,5 @@
 /**
- * What every clock promises (`src/ports/clock.ts`) while nothing sets it, as a suite over a way to make one
+ * The promises of every clock (`src/ports/clock.ts`) while nothing sets it, as a suite over a way to make one
  * and to let its time pass. That clocks jump and stand still is the simulator's own (`../sim/clock.test.ts`).
  */
 import { describe, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
 /**
- * What the suites of ports stand on: replicas in memory, a node alone on real stores and sockets, and a
+ * The footings of the suites of ports: replicas in memory, a node alone on real stores and sockets, and a
  * simulated cluster. All of them are driven alike.
  */
 import { OrderedJournal } from '../../src/journal/ordered-journal.ts'

@@ -1,4 +1,4 @@
-/** What the group port promises of commits: see `group-port.ts`. */
+/** The promises of the group port about commits: see `group-port.ts`. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { compareText, latin1 } from '../../src/base/bytes.ts'

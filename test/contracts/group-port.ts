@@ -1,7 +1,7 @@
 /**
- * What the group port promises of reads (`src/group/group-port.ts`), as a suite over a way to make one;
- * `group-commits.ts` is the same of commits. The port of a node, the client's, and those in memory that
- * other tests stand on are held to the same claims.
+ * The promises of the group port about reads (`src/group/group-port.ts`), as a suite over a way to make one;
+ * `group-commits.ts` is the same of commits. The port of a node, the client's, and those in memory that other
+ * tests stand on are held to the same claims.
  */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { present } from '../../src/base/assert.ts'

@@ -28,7 +28,7 @@ export interface GroupPlace {
   remove(): Promise<void>
 }
 
-/** What not every port has. */
+/** The abilities that not every port has. */
 export interface GroupAbilities {
   /** It can lose its majority. */
   readonly canBeCutOff: boolean

@@ -1,5 +1,5 @@
 /**
- * What the port of the replica promises beyond the group port (`src/group/replica-port.ts`), as a suite
+ * The promises of the port of the replica beyond the group port (`src/group/replica-port.ts`), as a suite
  * over a way to make replicas; `group-port.ts` runs on the same replicas through `LocalGroups`.
  */
 import * as fc from 'fast-check'

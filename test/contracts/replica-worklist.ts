@@ -1,4 +1,4 @@
-/** What the port of the replica promises of worklists: see `replica-port.ts`. */
+/** The promises of the port of the replica about worklists: see `replica-port.ts`. */
 import { expect, test } from 'vitest'
 import { isNodeId, type GroupId } from '../../src/base/ids.ts'
 import type { ListedGroup } from '../../src/group/replica-port.ts'

@@ -1,7 +1,7 @@
 /**
- * What every ordered store promises (`src/ports/storage.ts`), as a suite over a way to open one.
- * LevelDB and the simulated disk are held to the same claims, so a run in the simulator means
- * something for a node. What a crash leaves behind is not here: only the simulated disk can crash.
+ * The promises of every ordered store (`src/ports/storage.ts`), as a suite over a way to open one. LevelDB
+ * and the simulated disk are held to the same claims, so a run in the simulator means something for a node.
+ * What a crash leaves behind is not here: only the simulated disk can crash.
  */
 import * as fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'

@@ -8,7 +8,7 @@ import type { Mutation } from '../../src/group/transaction.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { newGroup, newName } from './footings.ts'
 
-/** What an answer may take; nothing in a calm world takes that long. */
+/** The time that an answer may take; nothing in a calm world takes that long. */
 export const timeoutMs = 5_000
 const lifeMicros = 300_000_000
 

@@ -1,7 +1,7 @@
 /**
- * What every transport promises (`src/ports/transport.ts`), as a suite over two ends of which one
- * dials the other. The real links and the simulated network are held to the same claims. That
- * frames may be lost, doubled or overtaken is not here: the claims hold of a sound network.
+ * The promises of every transport (`src/ports/transport.ts`), as a suite over two ends of which one dials the
+ * other. The real links and the simulated network are held to the same claims. That frames may be lost,
+ * doubled or overtaken is not here: the claims hold of a sound network.
  */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { LinkInfo, Transport, TransportHandlers } from '../../src/ports/transport.ts'
@@ -33,7 +33,7 @@ const info: LinkInfo = {
 interface Settings {
   /** The reason that a dialer gets for a refused link. */
   readonly reason?: string
-  /** What this side tells of itself. */
+  /** The facts that this side tells of itself. */
   readonly own?: LinkInfo
 }
 

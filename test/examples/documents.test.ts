@@ -1,6 +1,7 @@
 /**
- * What README and the pages show does what it says: every program compiles and ends by itself, and every
- * command runs, from a folder like a clone, against the three nodes whose configuration is shipped.
+ * The programs and commands that README and the pages show do what these say: every program compiles and ends
+ * by itself, and every command runs, from a folder like a clone, against the three nodes whose configuration
+ * is shipped.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -28,7 +29,7 @@ const pages = pagesOf(root)
 const blocks = pages.flatMap((page) => blocksOf(root, page))
 const units = pages.flatMap((page) => unitsOf(blocksOf(root, page)))
 
-/** What some of them print; the others only have to end well. */
+/** The output of some of them; the others only have to end well. */
 const printed: Readonly<Record<string, RegExp>> = {
   'README.md, block 2': /"created":true[^]*"kilometres":4.2[^]*"node":"a"/,
   'README.md, block 3': /^1 \{ city: 'Berlin', kilometres: 4.3 \}\n$/,

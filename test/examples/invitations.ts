@@ -47,7 +47,7 @@ export async function openCalendars(client: Client): Promise<CalendarTables> {
   return await client.tables(calendars)
 }
 
-/** What a process does that handles invitations and answers. */
+/** The handlers of a process that handles invitations and answers. */
 export function handleAll(
   db: CalendarTables,
   onFailed: (error: unknown) => void = () => undefined,

@@ -51,7 +51,7 @@ export function drawCall(random: SeededRandom): DrawnCall {
   return known.name === 'cells.tail' && isRight ? drawCall(random) : { known, given: some, isRight }
 }
 
-/** What becomes of it; throws what is thrown before there is a promise, too. */
+/** Makes the call; throws what is thrown before there is a promise, too. */
 export async function make(on: On, { known, given }: DrawnCall): Promise<unknown> {
   return known.make(on, given)
 }

@@ -31,7 +31,7 @@ export class RawLink {
   readonly open: Map<number, Packable> = new Map()
   /** Answers by their kind, or by the code of their problem. */
   readonly answers: Map<string, number> = new Map()
-  /** What answers with `internal` said, and to what. */
+  /** The answers with `internal`, and their requests. */
   readonly bugs: { readonly message: string; readonly request: Packable }[] = []
   isClosed: boolean = false
   readonly #socket: WebSocket

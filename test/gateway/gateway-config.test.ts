@@ -67,7 +67,7 @@ test('a misspelt variable is warned of, at gateways and at nodes', () => {
     TRILITHON_LISTN: '127.0.0.1:1',
     trilithon_nodes: 'http://127.0.0.1:1',
     TRILITHON_COLOUR: 'red',
-    // What belongs to the commands that ask a cluster, to container systems, to other programs.
+    // Variables of the commands that ask a cluster, of container systems, of other programs.
     TRILITHON_URL: 'http://127.0.0.1:1',
     TRILITHON_SERVICE_HOST: '10.0.0.1',
     TRILITHON_PORT: 'tcp://10.0.0.1:4700',

@@ -1,4 +1,4 @@
-/** What a node has granted to its peers, and whom it lists as a holder. */
+/** The leases that a node has granted to its peers, and the peers that it lists as holders. */
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId, type GroupId, type NodeId } from '../../src/base/ids.ts'
 import { Grants } from '../../src/lease/grantor.ts'

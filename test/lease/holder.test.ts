@@ -1,4 +1,4 @@
-/** What a node counts on of the leases that its peers have given it. */
+/** The leases from its peers that a node counts on. */
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
 import { HeldLeases } from '../../src/lease/holder.ts'

@@ -15,7 +15,7 @@ const group = groupOfBytes(Buffer.from('g'))
 const { clockDriftPpm } = defaultLimits
 const drift = clockDriftPpm / 1_000_000
 
-/** What a clock gains on true time. */
+/** The gain of a clock on true time. */
 interface Gains {
   readonly holder: number
   readonly wall: number

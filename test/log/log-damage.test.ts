@@ -1,4 +1,4 @@
-/** What the log store makes of a damaged disk: a position at most, or a refusal; never "absent". */
+/** The log store on a damaged disk: it loses a position at most, or refuses; it never says "absent". */
 import { flushKey, recordKey } from '../../src/journal/ordered-journal.ts'
 import { describe, expect, test } from 'vitest'
 import { crc32 } from '../../src/base/bytes.ts'

@@ -33,7 +33,7 @@ export function openLog(
   )
 }
 
-/** What a log needs of a data store, whose batches are durable when a test says so. */
+/** The part of a data store that a log needs; its batches are durable when a test says so. */
 export class FakeData implements RowStore {
   #names: Map<string, Uint8Array>
   #positions: Map<GroupId, Position>

@@ -1,4 +1,4 @@
-/** What guards who may vote, over starts; and claims about a log, held against the log. */
+/** The memory that guards who may vote, over starts; and claims about a log, held against the log. */
 import { expect, test } from 'vitest'
 import { nodeId } from '../../src/base/ids.ts'
 import { decodeMemory, encodeMemory, PeerMemory } from '../../src/log/peer-memory.ts'

@@ -1,4 +1,4 @@
-/** What a start checks before it votes, and what a scrub does with damage that it finds. */
+/** The checks of a start before it votes, and the repairs of a scrub after damage that it finds. */
 import { OrderedJournal } from '../../src/journal/ordered-journal.ts'
 import { expect, test } from 'vitest'
 import { SimDisk } from '../../sim/world/disk.ts'

@@ -1,4 +1,4 @@
-/** What a node answers its clients when it meets an error of its own, or has more to say than it can. */
+/** The answers of a node to its clients when it meets an error of its own, or has more to say than it can. */
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
 import { frameBytesMax } from '../../src/base/limits.ts'

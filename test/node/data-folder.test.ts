@@ -164,7 +164,7 @@ test('damaged derived data is put aside and begun again, whether LevelDB or its 
 const sets = [[nodeId('a'), nodeId('b')], [nodeId('c')]]
 
 test('the replica sets of a folder are written whole, once, and are checked at each start', async () => {
-  // What a start that lost its power left.
+  // The file that a start left which lost its power.
   await writeFile(join(folder, 'replica-sets.new'), 'a')
   await keepReplicaSets(folder, sets)
   expect(await readdir(folder)).toEqual(['replica-sets'])

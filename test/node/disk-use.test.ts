@@ -1,4 +1,6 @@
-/** What the stores of a node take of the disk is measured beside its work, and told as it was found last. */
+/**
+ * The disk space that the stores of a node take is measured beside its work, and told as it was found last.
+ */
 import { link, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

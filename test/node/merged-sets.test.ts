@@ -1,4 +1,4 @@
-/** What several replica sets answer, as one answer. */
+/** The answers of several replica sets, as one answer. */
 import { expect, test } from 'vitest'
 import type { StoreErrorCode } from '../../src/base/errors.ts'
 import { problem } from '../../src/base/problem.ts'

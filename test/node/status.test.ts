@@ -1,4 +1,4 @@
-/** What a node says of itself in words. */
+/** The status of a node in its own words. */
 import { expect, test } from 'vitest'
 import { nodeId } from '../../src/base/ids.ts'
 import type { ReplicaStatus } from '../../src/replica/replica-status.ts'

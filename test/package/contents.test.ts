@@ -1,4 +1,6 @@
-/** What `npm pack` puts into the package: all that a program or a reader needs, and nothing else. */
+/**
+ * The content of the package that `npm pack` makes: all that a program or a reader needs, and nothing else.
+ */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'

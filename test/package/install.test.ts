@@ -49,7 +49,7 @@ beforeAll(async () => {
   base = await mkdtemp(join(tmpdir(), 'trilithon-install-'))
   sources = join(base, 'sources')
   await mkdir(sources)
-  // What a clone has: neither dist/ nor node_modules/.
+  // The files of a clone: neither dist/ nor node_modules/.
   const listed = spawnSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: root })
   const packed = spawnSync('tar', ['cf', '-', '-T', '-'], {
     ...{ cwd: root, input: listed.stdout, maxBuffer: 512 * 1024 * 1024 },

@@ -1,5 +1,5 @@
 /**
- * What the declarations of the package's exports name: nothing of Node.js's own, so that a program in
+ * The names in the declarations of the package's exports: nothing of Node.js's own, so that a program in
  * which Node.js's types are missing, or are others, compiles against them.
  */
 import { readFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** What a node makes of what its peers say of their wall clocks. */
+/** A node's view of its peers' words about their wall clocks. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { nodeId } from '../../src/base/ids.ts'
@@ -37,8 +37,7 @@ test('CLOCK-1: of five nodes, three others have to be behind', () => {
 })
 
 /**
- * What a node says of a clock that is this far ahead, second by second, while both others tell
- * theirs.
+ * The words of a node about a clock that is this far ahead, second by second, while both others tell theirs.
  */
 function told(clocks: PeerClocks, leadsMs: readonly number[]): readonly (string | undefined)[] {
   return leadsMs.map((leadMs, second) => {

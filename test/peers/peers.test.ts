@@ -1,4 +1,4 @@
-/** What a node remembers of its peers over its starts. */
+/** The memory that a node has of its peers over its starts. */
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
@@ -218,7 +218,7 @@ test.each([
   ['in order behind what waits already', [request, notice], ['prepare committed', 'answer']],
 ] as const)('a notice leaves %s', async (_, messages, order) => {
   const { peers, frames } = start('a store', 0)
-  // What the start has to say is on its way.
+  // The message that the start has to send is on its way.
   await turns(1)
   const before = frames.length
   for (const message of messages) peers.send(peer, message)

@@ -1,5 +1,8 @@
 /** Messages from group to group: sent with a commit, delivered and handled once, in order. */
 import { expect, test } from 'vitest'
+import { defineSchema } from '../../schema/define.ts'
+import { t } from '../../schema/property.ts'
+import { table } from '../../schema/table.ts'
 import { guardedPort } from '../../sim/cluster/guarded-port.ts'
 import { worklistPrefix } from '../../src/group/worklist-key.ts'
 import type { GroupId } from '../../src/base/ids.ts'
@@ -335,4 +338,45 @@ test.each(strange)('a foreign outbox row %s does not end the node', async (_, ke
   await post.transact(group('a'), async (transaction) => transaction.delete(whole))
   await post.send(group('a'), [{ to: group('b'), body: 'one' }])
   await post.until(() => kept.has(group('b')))
+})
+
+test('a call refuses a queue that has nothing and that no schema has, with the names of others', async () => {
+  const post = new Post()
+  const asker = post.cluster.client({}, 'asker').queues
+  const calls = (queue: string): readonly (() => Promise<unknown>)[] => {
+    const letters = asker.deadLetters(queue)
+    const of = group('r')
+    return [
+      () => asker.waiting(queue, 10),
+      () => letters.list(10),
+      () => letters.of(of, 10),
+      () => letters.redrive(of, [1]),
+      () => letters.redriveAll(),
+      () => letters.redriveAll(of),
+    ]
+  }
+  const refused = async (queue: string, words: RegExp): Promise<void> => {
+    for (const call of calls(queue)) {
+      await expect(post.settle(call())).rejects.toMatchObject({
+        ...{ code: 'not-found', message: expect.stringMatching(words) },
+      })
+    }
+  }
+  await refused(
+    'nope',
+    /^there is no queue nope: its name begins with no schema.*such as Bank.deposits$/,
+  )
+  await post.send(group('a'), [{ to: group('r'), body: '1' }])
+  await post.pass(1_000)
+  await refused('nope', /queues that have messages: work$/)
+  await refused('wrk', /did you mean work\?$/)
+  await refused('Bank.deposits', /the cluster has no schema Bank, and it has no message/)
+  // It has a message, and no dead letter.
+  const none = await Promise.all(calls('work').map((call) => post.settle(call())))
+  expect(none).toMatchObject([[{ id: 1 }], [], [], 0, 0, 0])
+  const root = table('Account', { account: t.string() }).key('account').root()
+  await post.settle(post.client.applySchema(defineSchema('Bank', [root]).model))
+  const empty = await Promise.all(calls('Bank.deposits').map((call) => post.settle(call())))
+  expect(empty).toEqual([[], [], [], 0, 0, 0])
+  await refused('Bank.', /there is no queue Bank\./)
 })

@@ -1,4 +1,4 @@
-/** What becomes of a node whose own step fails, on real stores and a real (if lonely) transport. */
+/** The end of a node whose own step fails, on real stores and a real (if lonely) transport. */
 import { OrderedJournal } from '../../src/journal/ordered-journal.ts'
 import { flushesFrom } from '../../src/journal/ordered-journal.ts'
 import { createServer } from 'node:http'
@@ -289,7 +289,7 @@ test.each(disks)('damage found while the node is idle ends it, too: on %s', asyn
       await driver.start()
       try {
         peers.link('n2')
-        // What it names is on its way here, and is looked for again at every round of digests.
+        // The positions that it names are on their way here, and each round of digests looks for them again.
         const groups = [[group, 3]] as const
         const digest = { kind: 'digest', after: 0, through: 7, isWhole: true, groups } as const
         const asked = 1

@@ -1,4 +1,4 @@
-/** What the stores say of a position whose record has left memory. */
+/** The answers of the stores about a position whose record has left memory. */
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { defaultLimits } from '../../src/base/limits.ts'

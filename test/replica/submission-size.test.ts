@@ -1,4 +1,4 @@
-/** What one transaction may be, told where it enters. */
+/** The bounds of one transaction, told where it enters. */
 import { expect, test } from 'vitest'
 import { defaultLimits, transactionMutationsMax } from '../../src/base/limits.ts'
 import type { Submission } from '../../src/group/replica-port.ts'

@@ -20,7 +20,7 @@ test('each group has one event a turn, with all that came for it, in order', asy
   const turns: (readonly [GroupId, readonly number[]])[] = []
   const arrivals = new SubmitBatcher((group, all) => {
     turns.push([group, all.map(({ request }) => request)])
-    // What this turn makes anew belongs to the next.
+    // The arrivals that this turn makes anew belong to the next.
     if (turns.length === 1) arrivals.add(group, arrived(9))
   })
   arrivals.add(one, arrived(1))

@@ -5,7 +5,7 @@
 import { Stage } from './stage.ts'
 import { begun, to, type Story } from './stories.ts'
 
-/** What an acceptor granted before it started has run out by then. */
+/** The leases that an acceptor granted before it started have run out by then. */
 const startMs = 2_000
 
 /** n3 is registered with n1 and n2 as a reader of the group. */

@@ -1,6 +1,6 @@
 /**
- * What a page on the protocol must share with the code, as functions that answer with complaints: kinds of
- * messages, functions in files, and diagrams whose arrows a golden script sends in that order.
+ * The parts that a page on the protocol must share with the code, as functions that answer with complaints:
+ * kinds of messages, functions in files, and diagrams whose arrows a golden script sends in that order.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** What golden scripts say of messages, records and effects of the core: the words of a line. */
+/** Messages, records and effects of the core in golden scripts: the words of a line. */
 import { unreachable } from '../../src/base/assert.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import type { Verdict } from '../../src/group/outcome.ts'
@@ -181,7 +181,7 @@ export function describeRecord(record: LogRecord): string {
 }
 
 /**
- * What a node does that no other node sees; undefined for what other lines tell. `nameOf` names the
+ * The line for an effect that no other node sees; undefined where other lines tell of it. `nameOf` names the
  * write of a request.
  */
 export function describeEffect(

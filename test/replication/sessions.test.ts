@@ -1,4 +1,6 @@
-/** What a group remembers of sessions: full of them it still takes what it can, and waits for a while only. */
+/**
+ * The sessions that a group remembers: full of them it still takes what it can, and waits for a while only.
+ */
 import { expect, test } from 'vitest'
 import { CoreCluster } from './core-cluster.ts'
 

@@ -72,7 +72,7 @@ export class Stage {
     this.#lines.push('', `* ${sentence}`)
   }
 
-  /** What happens in it is no part of the script. */
+  /** Runs work that is no part of the script. */
   quietly(work: () => void): void {
     this.#isQuiet = true
     work()

@@ -256,7 +256,7 @@ function edits(value: unknown, change: (value: unknown) => unknown): readonly un
   }
   if (typeof value !== 'object' || value === null) return [change(value)]
   return Object.entries(value).flatMap(([name, member]) => {
-    // What a table or index is decides about its form.
+    // The kind of a table or index decides about its form.
     if (name === 'kind' && 'name' in value) return []
     return edits(member, change).map((other) => ({ ...value, [name]: other }))
   })

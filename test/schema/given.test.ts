@@ -296,7 +296,7 @@ test.each([
   expect(properties?.[1]?.default).toBe(kept)
 })
 
-test('the default of a moment is a Date or microseconds, and no milliseconds', () => {
+test('the default of a moment is a Date or microseconds, and no seconds or milliseconds', () => {
   const date = new Date('2026-01-31T08:30:00.001Z')
   const of = (value: number | bigint | Date) =>
     defineSchema('S', [
@@ -308,5 +308,6 @@ test('the default of a moment is a Date or microseconds, and no milliseconds', (
     expect(of(given).model.tables[0]?.properties[1]?.default).toBe(date.getTime() * 1000)
   }
   expect(() => of(date.getTime())).toThrow('it is microseconds since 1970')
+  expect(() => of(Math.floor(date.getTime() / 1000))).toThrow('and no seconds or milliseconds')
   expect(() => of(new Date(Number.NaN))).toThrow('it is microseconds since 1970')
 })

@@ -1,6 +1,5 @@
 /**
- * What compiles, and to which types: tsc alone runs this file. Code that must not compile is in
- * refused/.
+ * The code that compiles, and its types: tsc alone runs this file. Code that must not compile is in refused/.
  */
 import { expectTypeOf } from 'vitest'
 import type { Calendar, Comment, Event, calendars } from '../../schema/examples/calendar.ts'

@@ -18,7 +18,7 @@ function disksOf(count: number): Map<string, NodeDisks> {
   return new Map(names.map((name) => [name, { log: disk(), data: disk() }]))
 }
 
-/** What a log disk remembers of a peer. */
+/** Lets a log disk remember a peer. */
 async function remember(disks: NodeDisks | undefined, peer: string, flush: number): Promise<void> {
   const one = { node: nodeId(peer), storeId: 'store', durableFlush: flush, incarnation: 1, run: 1 }
   const store = disks?.log.open()

@@ -64,7 +64,7 @@ test('a slice has what led to the position, and neither echoes nor other groups 
     '4 n2 accept',
     '7 c1 asks: something',
     '8 n1 accepted',
-    // What leaves in the last moment may be what is wrong.
+    // A message that leaves in the last moment may be the wrong one.
     '8 n1 committed',
   ])
 })
@@ -194,7 +194,7 @@ test('an explanation says which rule broke, where, with what faults, and how it 
   expect(times).toEqual([...times].sort((a, b) => a - b))
   expect(told.some((one) => one.includes('***  strikes: pause, n2'))).toBe(true)
   expect(told.filter((one) => /n\d {3}proposes A at 0\.n\d\.1$/.test(one))).toHaveLength(1)
-  // What other groups did is no part of it.
+  // The events of other groups are no part of it.
   expect(explanation.slice.length).toBeLessThan(explanation.lineCount / 2)
 })
 

@@ -17,7 +17,7 @@ import type {
 
 const keys = ['x', 'y'] as const
 
-/** What an operation does, before it is known what it reads. */
+/** An operation, before it is known what it reads. */
 interface Drawn {
   readonly micro: readonly { readonly isAppend: boolean; readonly key: 'x' | 'y' }[]
   readonly start: number

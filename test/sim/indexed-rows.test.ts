@@ -1,4 +1,4 @@
-/** What the checker of indexes over cells says of transactions that put rows into an index. */
+/** The checker of indexes over cells, on transactions that put rows into an index. */
 import { expect, test } from 'vitest'
 import { Coverage } from '../../sim/coverage.ts'
 import { IndexedRows } from '../../sim/checkers/indexed-rows.ts'

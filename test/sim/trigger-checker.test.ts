@@ -1,4 +1,4 @@
-/** What the checker of triggers says of handlers that are at work in one shard. */
+/** The checker of triggers, on handlers that are at work in one shard. */
 import { expect, test } from 'vitest'
 import { LogModel } from '../../sim/checkers/log-model.ts'
 import { Referee } from '../../sim/checkers/referee.ts'

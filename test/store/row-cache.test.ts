@@ -1,4 +1,4 @@
-/** What the cache of rows keeps, and what it lets go. */
+/** Rows that the cache of rows keeps, and those that it lets go. */
 import { expect, test } from 'vitest'
 import { RowCache } from '../../src/store/row-cache.ts'
 import type { Stored } from '../../src/store/row-format.ts'

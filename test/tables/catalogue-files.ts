@@ -49,7 +49,7 @@ export function readCatalogue(): ReadonlyMap<number, Group> {
   return new Map(groups)
 }
 
-/** What of the line has a property; null is no value. */
+/** The parts of the line that have a property; null is no value. */
 function artistOf(line: ArtistLine): ArtistRow {
   const { startLetter: _1, activePlaces: _2, activePlaceCount: _3, gender, date, ...artist } = line
   return {

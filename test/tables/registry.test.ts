@@ -135,7 +135,7 @@ test('TAB-6: a schema with a default that would be refused now goes on where the
   const before: Schema = JSON.parse(
     JSON.stringify(sound).replace('"default":5', '"default":1700000000123'),
   )
-  await expect(applySchema(port, before, options)).rejects.toThrow('no milliseconds')
+  await expect(applySchema(port, before, options)).rejects.toThrow('no seconds or milliseconds')
   // As it was stored by an earlier build.
   const version = firstVersion(before)
   await runTransaction(port, registryGroup('Shop'), options, async (transaction) => {

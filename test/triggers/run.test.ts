@@ -4,7 +4,7 @@ import { connect } from '../../src/index.ts'
 import { defineTriggers } from '../../src/triggers/definition.ts'
 import { runTriggers, triggerAdmin } from '../../src/triggers/run.ts'
 
-/** What callers in JavaScript may do. */
+/** Calls that programs in JavaScript may make. */
 const run = (given: readonly unknown[]): unknown => Reflect.apply(runTriggers, undefined, given)
 const admin = (given: readonly unknown[]): unknown => Reflect.apply(triggerAdmin, undefined, given)
 

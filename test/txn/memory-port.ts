@@ -11,7 +11,7 @@ import { MemoryLog } from '../cells/memory-log.ts'
 import { MemoryReplica } from '../cells/memory-replica.ts'
 import { TestClock } from './test-ports.ts'
 
-/** What happens to a commit instead of the ordinary. */
+/** The end of a commit instead of the ordinary one. */
 export type Twist =
   | { readonly kind: 'overloaded' }
   | { readonly kind: 'expired' }

@@ -21,7 +21,7 @@ const { values } = parseArgs({
 })
 
 interface Charge {
-  /** What the charge is for: asked for again, it is the same one. */
+  /** The reason of the charge: asked for again, it is the same one. */
   readonly key: string
   readonly rider: string
   readonly cents: number

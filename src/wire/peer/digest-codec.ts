@@ -1,5 +1,6 @@
 /**
- * What a peer may have missed ⇄ bytes, by hand: on a busy node it names as many groups as are written to.
+ * The groups that a peer may have missed ⇄ bytes, by hand: on a busy node it names as many groups as are
+ * written to.
  *
  *   digest   15, or 25 for one that is not whole · after 8 · through 8 · asked 8 · count 4 · each group: length 2, position 8, the group
  */

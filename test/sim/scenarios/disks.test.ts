@@ -7,7 +7,7 @@ import { run, threeNodes } from './story.ts'
 
 test('PAX-2: a node with an old log, alone, does not outgrow what the others remember of it', async () => {
   const story = threeNodes('PAX-2: an old disk, alone').lasting(9_000)
-  // What the old disk has not got: a flush of n2 for each of these, remembered by n1 and n3.
+  // The flushes that the old disk lacks: a flush of n2 for each of these, remembered by n1 and n3.
   for (let refKey = 0; refKey < 8; refKey++) story.at(100 + 50 * refKey).put('c1', { refKey })
   story
     .fault({

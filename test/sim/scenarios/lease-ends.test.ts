@@ -384,7 +384,7 @@ test('LEASE-5: a node that was away serves alone again when it has caught up, an
 test('LEASE-1: all voters forget an awaited holder that counts on nothing', async () => {
   const story = await run(
     givenUpUnheard('LEASE-1: the word that a group was given up is lost')
-      // What n1 proposes does not come to n2; that the position exists does.
+      // The proposals of n1 do not come to n2; the word that the position exists does.
       .at(500)
       .cut(ways('n1', 'n2'), 4)
       .put('c1', { refKey: 1 })

@@ -1,6 +1,6 @@
 /**
- * What directed scenarios of read leases have in common: a node that reads the group twice, the second
- * time without a request to another node, and the lines that a test looks for in the story.
+ * The parts that directed scenarios of read leases have in common: a node that reads the group twice, the
+ * second time without a request to another node, and the lines that a test looks for in the story.
  */
 import { expect } from 'vitest'
 import type { Way } from '../../../sim/faults/fault.ts'
@@ -19,7 +19,7 @@ export function between(one: string, ...others: readonly string[]): readonly Way
 /** The reader on one side, all others on the other. */
 export const aroundSecond: readonly Way[] = between('n2', 'n1', 'n3')
 
-/** What the others say to the reader. */
+/** The ways of the others' messages to the reader. */
 export const toSecond: readonly Way[] = [...ways('n1', 'n2'), ...ways('n3', 'n2')]
 
 /** n3's answer to the read in which n2 is registered before anything else is written. */

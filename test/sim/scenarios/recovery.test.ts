@@ -7,7 +7,8 @@ test('LIVE-3: a crash between two batches of a recovery leaves no group behind t
   const story = threeNodes('LIVE-3: down again in recovery').limits({ applierBatchBytesMax: 1 })
   story.fault({
     ...{ kind: 'crash-in-recovery', atMicros: 190_000, node: 'n2', downMicros: 1_000 },
-    // What n2 applies meanwhile is in its log alone; started again, it goes down in the third batch.
+    // The entries that n2 applies meanwhile are in its log alone; started again, it goes down in the third
+    // batch.
     ...{ lengthMicros: 70_000, writesBefore: [2] },
   })
   for (let shard = 0; shard < 4; shard++) story.at(200).put('c1', { shard })
