@@ -1,5 +1,5 @@
 /**
- * What the journals of a store hold, in memory: they are no longer than a write buffer or two. Of a damaged journal as
+ * The rows in the journals of a store, in memory: they are no longer than a write buffer or two. Of a damaged journal as
  * much as can be made out is taken, under whatever checksums: the owner of the rows has checksums of its own.
  */
 import { join } from 'node:path'

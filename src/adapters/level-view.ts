@@ -55,7 +55,7 @@ interface ViewedTable {
 
 interface Viewed {
   readonly tables: readonly ViewedTable[]
-  /** What the journals hold. */
+  /** The rows in the journals. */
   readonly journals: Source
 }
 

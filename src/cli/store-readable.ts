@@ -54,7 +54,7 @@ export function makeReadable(looks: Pick<DataLooks, 'row'> | undefined): Readabl
   }
 }
 
-/** What `--group` takes for a group, as short as it gets. */
+/** The shortest form in which `--group` takes the group. */
 export function formatGroup(hex: string): string {
   const shard = shardOfGroup(groupOfBytes(Buffer.from(hex, 'hex')))
   return shard === undefined ? hex : `${shard.datastore}/${shard.shard}`

@@ -1,5 +1,5 @@
 /**
- * What the stores of a stopped node hold, line by line as plain objects: what each store says of itself, flushes, records
+ * The content of a stopped node's stores, line by line as plain objects: the identity of the log, flushes, records
  * of flushes, rows. A line that cannot be read says why, and the next one follows.
  */
 import { formatIso } from '../base/datetime.ts'

@@ -1,4 +1,4 @@
-/** What a check of a stopped node's stores finds wrong: a sentence each, and where. */
+/** The damage that a check of a stopped node's stores finds: a sentence each, and the place. */
 import { bytesOfGroup, type GroupId, type Position } from '../base/ids.ts'
 
 export type StoreName = 'log' | 'data'

@@ -1,4 +1,4 @@
-/** What the stores of a stopped node hold, in figures: one pass over the log, one over the rows. */
+/** The content of a stopped node's stores in figures: one pass over the log, one over the rows. */
 import type { RememberedStore } from '../base/remembered.ts'
 import type { FlushMark } from '../log/settled.ts'
 import { decodeDamages, damagesName } from '../log/log-mending.ts'
@@ -64,7 +64,7 @@ export interface DataFigures {
 
 export interface Stats {
   readonly identity: LogMeta | undefined
-  /** What the log remembers of each peer; absent: nothing that can be read. */
+  /** The log's memory of each peer; absent: nothing that can be read. */
   readonly peers?: readonly RememberedStore[]
   /** Damage of the log that starts or scrubs found, and that it keeps in mind. */
   readonly earlierDamages: readonly string[]

@@ -1,4 +1,4 @@
-/** What a key of the data store names: the other way round of the keys that `row-format.ts` makes. */
+/** Reads the keys of the data store: the other way round of `row-format.ts`, which makes them. */
 import { latin1 } from '../base/bytes.ts'
 import { groupOfBytes, type GroupId, type Position, type Timestamp } from '../base/ids.ts'
 import { findTopicText } from '../group/worklist-key.ts'

@@ -1,4 +1,4 @@
-/** What a stopped node's stores hold, as figures and as lines. */
+/** The content of a stopped node's stores, as figures and as lines. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
 import { shardGroup, shardOf } from '../../src/cells/shard.ts'
