@@ -75,7 +75,7 @@ export async function verify(
     data: { rows, fileBytes: fileBytes.data, ...(mark !== undefined && { mark: mark.number }) },
     damages: findings.count,
     findings: findings.list,
-    notes: listNotes(node, mark),
+    notes: listNotes(node, mark, figures.flushes),
   }
 }
 
@@ -98,11 +98,15 @@ function readMark(looks: DataLooks, findings: Findings): FlushMark | undefined {
   return undefined
 }
 
-function listNotes(node: StoppedNode, mark: FlushMark | undefined): readonly string[] {
+function listNotes(
+  node: StoppedNode,
+  mark: FlushMark | undefined,
+  flushes: number,
+): readonly string[] {
   const { data, isReadable, asides } = node
   const notes = asides.map((name) => `${name}/ holds what an earlier start found damaged`)
   if (data === undefined) notes.push('there is no data/: the next start makes it out of the log')
-  if (isReadable.data && mark === undefined) {
+  if (isReadable.data && mark === undefined && flushes > 0) {
     notes.push('data/ does not say which flushes it has taken in: the next start reads all of them')
   }
   return notes

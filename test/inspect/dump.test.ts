@@ -72,7 +72,7 @@ test('figures add up: records of flushes, rows by kind, groups by what they take
 
 test('rows show what the schemas of the folder say, and cells their bodies', async () => {
   const cells = await collectLines({ showsRows: true, group: shard })
-  const bodies = cells
+  const bodies: readonly (readonly [string, unknown])[] = cells
     .flatMap(({ value }) =>
       typeof value === 'object' && value !== null ? Object.entries(value) : [],
     )
