@@ -86,7 +86,9 @@ const always: readonly string[] = [
   ...['tables: an answer was to have what stood, IDX-6'],
   ...[
     'tables: an index looked at when it was ready',
-    'tables: rows changed while an index was filled',
+    'tables: rows changed while a global index was filled',
+    'tables: rows changed while a local index was filled',
+    'tables: read of before it was filled unavailable',
   ],
   ...['cells: an index looked at when it was ready', 'cells: a row filled into an index'],
   ...['cells: pages of an index compared', 'cells: sorted pages of an index compared'],

@@ -294,7 +294,7 @@ function drawGlobals(
 ): Pick<TableOptions, 'hasGlobalIndexes' | 'schemaTrustMs'> {
   return {
     hasGlobalIndexes: random.chance(500_000),
-    schemaTrustMs: random.pick([100, 1_000, 10_000]),
+    schemaTrustMs: random.pick([100, 1_000, 10_000, 30_000]),
   }
 }
 

@@ -34,7 +34,6 @@ export type {
   RowWith,
   TreeRow,
 } from './tables/types.ts'
-export type { IndexReport } from './tables/check-indexes.ts'
 export type { AppliedSchema } from './tables/registry.ts'
 export type { IntentName, IntentOutcome } from './group/replica-port.ts'
 export type { Groups } from './client/groups.ts'
@@ -43,7 +42,7 @@ export type { LockOptions } from './txn/locks.ts'
 // Indexes of tables: building, comparing, dropping.
 export type { TableIndexState, IndexAdmin } from './client/indexes.ts'
 export type { BuiltIndexReport } from './tables/index-compare.ts'
-export type { Progress } from './indexes/report.ts'
+export type { IndexReport, Progress } from './indexes/report.ts'
 export type { BuildOptions } from './client/options.ts'
 
 // Queues: messages from group to group.

@@ -59,7 +59,7 @@ export const buildMutants: readonly Mutant[] = [
         file: 'src/tables/index-backfill.ts',
         find: '  const page = await transaction.scan(range)\n',
         replace: [
-          "  const place = String(context.group) + ' ' + index.name",
+          "  const place = String(context.group) + ' ' + parts.index.name",
           '  if (range.gte === rowRange.gte) {',
           '    seen.set(place, (await transaction.peek({ ...range, limit: 1_000 })).rows)',
           '  }',

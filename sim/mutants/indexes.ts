@@ -20,8 +20,8 @@ export const withLaterIndex: readonly Edit[] = [
   },
   {
     file: 'sim/swarm.ts',
-    find: 'schemaTrustMs: random.pick([100, 1_000, 10_000]),',
-    replace: 'schemaTrustMs: random.pick([10_000, 10_000, 10_000]),',
+    find: 'schemaTrustMs: random.pick([100, 1_000, 10_000, 30_000]),',
+    replace: 'schemaTrustMs: random.pick([30_000, 30_000, 30_000, 30_000]),',
   },
 ]
 
@@ -84,11 +84,6 @@ export const indexMutants: readonly Mutant[] = [
         file: 'src/tables/index-backfill.ts',
         find: '    rest = value.next && { gte: value.next, lt: rowRange.lt }\n',
         replace: '    rest = undefined\n',
-      },
-      {
-        file: 'src/indexes/limits.ts',
-        find: '  rowsAtOnceMax: 50,\n',
-        replace: '  rowsAtOnceMax: 5,\n',
       },
     ],
   },

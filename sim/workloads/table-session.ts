@@ -12,6 +12,7 @@ import type { TableChecker, TableReading } from '../checkers/table-checker.ts'
 import { knownCount, laterLocal } from '../checkers/table-model.ts'
 import type { Coverage } from '../coverage.ts'
 import type { GroupMaker } from './group-maker.ts'
+import type { LaterIndexes } from './later-indexes.ts'
 import type { SeededRandom } from '../world/random.ts'
 import { loneMicros, type LoneOptions } from './lone-draw.ts'
 import { allReads, drawIndexed, drawReads, drawTransaction, markStep } from './table-draw.ts'
@@ -49,6 +50,8 @@ export interface TableSessionParts {
   readonly schemas: Readonly<Record<ShopVersion, Schema>>
   /** Absent where there are no global indexes. */
   readonly globals: TableGlobals | undefined
+  /** Absent where there are no global indexes. */
+  readonly later: LaterIndexes | undefined
   readonly schemaTrustMs: number
   readonly lone: LoneOptions | undefined
   readonly maker: GroupMaker
@@ -71,6 +74,8 @@ type Reading = Pick<TableReading, 'store' | 'level' | 'atLeast'> & {
   readonly at: Timestamp
   readonly pauseMeanMicros: number
   readonly isPatient: boolean
+  /** The coverage counts its failures by this name. */
+  readonly what?: string
 }
 
 /** For what is read row by row over slow ways. */
@@ -109,7 +114,7 @@ export class TableSession {
     const changeAt = Math.ceil(operations / 3)
     let build = Promise.resolve()
     for (let i = 1; this.#isBusy(i) && opened !== undefined; i++) {
-      if (i > operations) await world.sleep(this.#parts.globals?.microsToFilling ?? 0)
+      if (i > operations) await this.#parts.later?.untilBusy(() => this.#isEnding)
       await world.sleep(1 + random.exponential(thinkMeanMicros))
       if (changesSchema && i === changeAt) {
         await this.#waitToBeAlone()
@@ -137,8 +142,8 @@ export class TableSession {
   }
 
   #isBusy(operation: number): boolean {
-    const { operations, globals } = this.#parts
-    return operation <= operations || (globals?.isBuilding === true && !this.#isEnding)
+    const { operations, later } = this.#parts
+    return operation <= operations || (later?.isBuilding === true && !this.#isEnding)
   }
 
   /** How long until every program is known to use the new schema. */
@@ -147,48 +152,65 @@ export class TableSession {
     return schemaTrustMs * 1.3 + timeoutMs
   }
 
-  /** The later index is built while all write. */
+  /** The later indexes are built while all write. */
   async #build(opened: Opened): Promise<void> {
-    const { globals, world } = this.#parts
-    if (globals === undefined) return
-    const { db } = opened
+    const { later, world } = this.#parts
+    if (later === undefined) return
     for (let left = buildTriesMax; left > 0 && !this.#isEnding; left--) {
-      const build = async (): Promise<boolean> => {
-        await globals.build(db, this.#graceMs)
-        return true
-      }
-      if ((await this.#told(build, 'build')) === true) break
+      if (await this.#tryToBuild(opened, later, this.#graceMs)) break
       await world.sleep(20_000)
     }
     // Also as of moments before it was ready.
-    for (let left = looksWhenBuilt; left > 0; left--) await this.#lookLater(opened, globals)
+    for (let left = looksWhenBuilt; left > 0; left--) await this.#lookLater(opened, later)
+  }
+
+  async #tryToBuild(opened: Opened, later: LaterIndexes, graceMs: number): Promise<boolean> {
+    const onLocalReady = (before: Timestamp): Promise<void> =>
+      this.#lookBefore(opened, later, before)
+    const build = async (): Promise<boolean> => {
+      await later.build(opened.db, { graceMs, onLocalReady })
+      return true
+    }
+    return (await this.#told(build, 'build')) === true
   }
 
   async #lookGlobally(opened: Opened): Promise<void> {
     const { db, version } = opened
-    const { globals, changesSchema } = this.#parts
-    if (globals === undefined) return
-    if (version === 2 && globals.random.chance(300_000)) await this.#lookLater(opened, globals)
+    const { globals, later, changesSchema } = this.#parts
+    if (globals === undefined || later === undefined) return
+    if (version === 2 && globals.random.chance(300_000)) await this.#lookLater(opened, later)
     if (!globals.random.chance(200_000)) return
     await this.#told(() => globals.look(db), 'global read')
-    if (version === 1 || !changesSchema || globals.isBuilding) return
-    if (!globals.random.chance(500_000)) return
-    await this.#told(() => globals.build(db, this.#graceMs), 'build')
+    if (version === 1 || !changesSchema || later.isBuilding) return
+    if (globals.random.chance(500_000)) await this.#tryToBuild(opened, later, this.#graceMs)
   }
 
   /** Of the past too: it is refused there where the index was not ready. */
-  async #lookLater(opened: Opened, globals: TableGlobals): Promise<void> {
-    const { checker } = this.#parts
-    const [store, level] = [this.#pickStore(), globals.random.pick(levels)]
+  async #lookLater(opened: Opened, later: LaterIndexes): Promise<void> {
+    const { checker, random } = this.#parts
+    const [store, level] = [this.#pickStore(), random.pick(levels)]
     const moments = checker.listMoments(store).slice(-momentsBackMax)
-    const at = moments.length === 0 ? 0 : globals.random.pick(moments)
+    const at = moments.length === 0 ? 0 : random.pick(moments)
     const told = this.#readFloor(store)
     const own = level === 'current' ? told : (this.#seenAt.get(store) ?? 0)
     const atLeast = level === 'at' ? Math.min(at, told) : own
-    const steps = [globals.drawLater()]
+    const steps = [later.drawRead()]
     const kept = { pauseMeanMicros: 0, isPatient: false }
     const isRead = await this.#read(opened, { store, level, atLeast, at, steps, ...kept })
     if (isRead) this.#parts.coverage.count(`tables: later local index read ${level}`)
+  }
+
+  /**
+   * Asks the ready index as of a moment before it was filled: its entries were not there, so the index
+   * is to refuse that. By the clock of a node that is behind, it may have been filled by then.
+   */
+  async #lookBefore(opened: Opened, later: LaterIndexes, at: Timestamp): Promise<void> {
+    for (const store of this.#parts.stores) {
+      const atLeast = Math.min(at, this.#readFloor(store))
+      const moment = { store, level: 'at', at, atLeast } as const
+      const own = { pauseMeanMicros: 0, isPatient: false, what: 'read of before it was filled' }
+      await this.#read(opened, { ...moment, ...own, steps: [later.wholeRead()] })
+    }
   }
 
   /**
@@ -213,15 +235,14 @@ export class TableSession {
     this.#parts.tell(`has read all tables as ${name}`)
   }
 
-  async #finishGlobals({ db, version }: Opened, isOver: () => boolean): Promise<void> {
-    const { globals, world, random } = this.#parts
-    if (globals === undefined) return
+  async #finishGlobals(opened: Opened, isOver: () => boolean): Promise<void> {
+    const { globals, later, world, random } = this.#parts
+    if (globals === undefined || later === undefined) return
+    const hasLater = opened.version === 2
+    const compare = (): Promise<boolean> => globals.compareAll(opened.db, hasLater)
     while (!isOver()) {
-      const isCompared = await this.#told(async () => {
-        if (version === 2) await globals.build(db, 0)
-        return globals.compareAll(db, version === 2)
-      }, 'global comparison')
-      if (isCompared === true) return
+      const isBuilt = !hasLater || (await this.#tryToBuild(opened, later, 0))
+      if (isBuilt && (await this.#told(compare, 'global comparison')) === true) return
       await world.sleep(10_000 + random.exponential(100_000))
     }
   }
@@ -322,9 +343,9 @@ export class TableSession {
 
   /** Now and then a transaction asks the local index that came later. */
   #drawLater(version: ShopVersion): readonly TableStep[] {
-    const { globals } = this.#parts
-    const isAsked = version === 2 && globals?.random.chance(100_000) === true
-    return isAsked ? [globals.drawLater()] : []
+    const { later, random } = this.#parts
+    const isAsked = version === 2 && later !== undefined && random.chance(100_000)
+    return isAsked ? [later.drawRead()] : []
   }
 
   async #onTransactionFailed(
@@ -366,7 +387,7 @@ export class TableSession {
   /** True when it came to its end. */
   async #read({ db, version, declared }: Opened, reading: Reading): Promise<boolean> {
     const { world, random, checker, coverage, name, timeoutMs } = this.#parts
-    const { store, level, steps, at, atLeast, pauseMeanMicros, isPatient } = reading
+    const { store, level, steps, at, atLeast, pauseMeanMicros, isPatient, what = 'read' } = reading
     const results: unknown[] = []
     const from = level === 'at' ? { at } : level
     const done = await this.#told(
@@ -382,7 +403,7 @@ export class TableSession {
           },
           { timeoutMs: isPatient ? patienceMs : timeoutMs },
         ),
-      'read',
+      what,
     )
     const run: TableRun = { version, declared, steps, results }
     const asked = { client: name, store, run, level, atLeast }

@@ -17,9 +17,10 @@ import type { Network } from '../world/network.ts'
 import { SimProcess } from '../world/sim-process.ts'
 import type { WorkloadOptions } from '../swarm.ts'
 import type { SeededRandom } from '../world/random.ts'
+import { LaterIndexes } from './later-indexes.ts'
 import { notAlone } from './lone-draw.ts'
 import { loneStore, LoneTables } from './lone-tables.ts'
-import { TableGlobals } from './table-globals.ts'
+import { TableGlobals, type Standing, type TableGlobalsParts } from './table-globals.ts'
 import { globalShopSchemas, shopSchemas } from './table-schema.ts'
 import { TableSession } from './table-session.ts'
 import type { World } from '../world/world.ts'
@@ -50,7 +51,7 @@ export class TableWorkload {
   readonly #isHot: boolean
   readonly #sessions: TableSession[] = []
   readonly #made = new Set<GroupId>()
-  readonly #builders = new Map<TableGlobals, number>()
+  readonly #builders = new Map<LaterIndexes, number>()
   #hasUnknown = false
   #isEnding = false
   #lone: LoneTables | undefined
@@ -157,7 +158,8 @@ export class TableWorkload {
       client,
       schemaTrustMs,
       schemas: hasGlobalIndexes ? globalShopSchemas : shopSchemas,
-      globals: hasGlobalIndexes ? this.#globals(random.fork('globals'), client) : undefined,
+      globals: hasGlobalIndexes ? this.#globals(random.fork('globals')) : undefined,
+      later: hasGlobalIndexes ? this.#later(random.fork('later'), client) : undefined,
       maker: this.#maker(random.fork('maker'), client, clock),
       onUnknown: () => {
         this.#hasUnknown = true
@@ -176,20 +178,24 @@ export class TableWorkload {
     })
   }
 
-  #globals(random: SeededRandom, client: Client): TableGlobals {
-    const { world, referee, coverage, judge, options } = this.#parts
-    return new TableGlobals({
-      world,
-      random,
-      client,
-      checker: this.#checker,
-      indexes: judge.indexes,
-      referee,
-      coverage,
-      stores: this.#stores,
-      timeoutMs: options.timeoutMs,
-      builders: this.#builders,
-      mayHaveLateWrites: () => this.#hasUnknown && !this.#isBuiltInTime,
+  /** The parts that each class of looks at indexes needs. */
+  get #looking(): Pick<TableGlobalsParts, keyof Standing | 'indexes' | 'timeoutMs'> {
+    const { referee, coverage, judge, options } = this.#parts
+    const { timeoutMs } = options
+    const [checker, stores] = [this.#checker, this.#stores]
+    return { checker, referee, coverage, stores, indexes: judge.indexes, timeoutMs }
+  }
+
+  #globals(random: SeededRandom): TableGlobals {
+    const mayHaveLateWrites = (): boolean => this.#hasUnknown && !this.#isBuiltInTime
+    return new TableGlobals({ ...this.#looking, random, mayHaveLateWrites })
+  }
+
+  #later(random: SeededRandom, client: Client): LaterIndexes {
+    const { world, coverage, options } = this.#parts
+    return new LaterIndexes({
+      ...this.#looking,
+      ...{ world, random, client, builders: this.#builders },
       onBuilt: (graceMs) => {
         this.#isBuiltInTime = graceMs > 0
         const { lone } = options

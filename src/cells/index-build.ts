@@ -5,13 +5,20 @@
  */
 import { equalBytes } from '../base/bytes.ts'
 import { mapConcurrently } from '../base/concurrency.ts'
+import type { Page } from '../base/page.ts'
 import type { Position } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { upkeepBounds } from '../indexes/limits.ts'
 import { indexWorklist } from '../tables/index-worklist.ts'
-import { indexFaultsMax, type IndexFault, type Progress } from '../indexes/report.ts'
+import {
+  indexFaultsMax,
+  type ComparedRows,
+  type IndexFault,
+  type Progress,
+} from '../indexes/report.ts'
 import { untilRelayedFrom } from '../tables/index-wait.ts'
+import type { ScanOptions } from '../tables/read-rows.ts'
 import type { Tables } from '../tables/tables.ts'
 import type { GroupReader } from '../tables/types.ts'
 import { runTransaction } from '../txn/run.ts'
@@ -48,12 +55,9 @@ export interface CellBuildParts {
   onProgress(progress: Progress): void
 }
 
-export interface CellIndexReport {
+export interface CellIndexReport extends ComparedRows {
   /** Those with rows. */
   readonly shards: number
-  readonly rows: number
-  /** At most `indexFaultsMax`. */
-  readonly faults: readonly IndexFault[]
 }
 
 /** Cells that a build reads at once to learn their rows; each shard under work holds one such page. */
@@ -190,46 +194,42 @@ async function* listRows(parts: CellBuildParts, of: ShardName, look: Look): Asyn
 }
 
 /** Rows that have something in the index, and no cells. */
-async function* rowsLeft(
-  { tables, definition, rowsAtOnce = cellsAtOnce }: CellBuildParts,
-  of: ShardName,
-  { level, ...call }: Look,
-): AsyncGenerator<string> {
-  for (let cursor: string | undefined; ;) {
-    const options = { limit: rowsAtOnce, ...(cursor !== undefined && { cursor }) }
-    const readPage = async (rows: GroupReader): Promise<{ without: string[]; next?: string }> => {
-      const page = await scanIndexed(rows, of, storedName(definition), options)
-      const without: string[] = []
-      for (const { rowKey } of page.items) {
-        if (!(await hasCells(rows, of, rowKey))) without.push(rowKey)
-      }
-      return { without, ...(page.cursor !== undefined && { next: page.cursor }) }
+function rowsLeft(parts: CellBuildParts, of: ShardName, look: Look): AsyncGenerator<string> {
+  return itemsOf(parts, of, look, async (rows, options) => {
+    const page = await scanIndexed(rows, of, storedName(parts.definition), options)
+    const items: string[] = []
+    for (const { rowKey } of page.items) {
+      if (!(await hasCells(rows, of, rowKey))) items.push(rowKey)
     }
-    const { value } = await tables.read(shardKey(of), level, readPage, call)
-    yield* value.without
-    cursor = value.next
-    if (cursor === undefined) return
-  }
+    return { ...page, items }
+  })
 }
 
 async function* rowsWithCells(
+  parts: CellBuildParts,
+  of: ShardName,
+  look: Look,
+): AsyncGenerator<string> {
+  let last: string | undefined
+  const cells = itemsOf(parts, of, look, (rows, options) => scanCells(rows, of, options))
+  for await (const { cell } of cells) {
+    if (cell.rowKey !== last) yield cell.rowKey
+    last = cell.rowKey
+  }
+}
+
+/** Of all pages that `read` gives, each at a moment of its own. */
+async function* itemsOf<Item>(
   { tables, rowsAtOnce = cellsAtOnce }: CellBuildParts,
   of: ShardName,
   { level, ...call }: Look,
-): AsyncGenerator<string> {
-  let last: string | undefined
+  read: (rows: GroupReader, options: ScanOptions) => Promise<Page<Item>>,
+): AsyncGenerator<Item> {
   for (let cursor: string | undefined; ;) {
     const options = { limit: rowsAtOnce, ...(cursor !== undefined && { cursor }) }
-    const { value: page } = await tables.read(
-      shardKey(of),
-      level,
-      (rows) => scanCells(rows, of, options),
-      call,
-    )
-    for (const { cell } of page.items) {
-      if (cell.rowKey !== last) yield cell.rowKey
-      last = cell.rowKey
-    }
+    const work = (rows: GroupReader): Promise<Page<Item>> => read(rows, options)
+    const { value: page } = await tables.read(shardKey(of), level, work, call)
+    yield* page.items
     cursor = page.cursor
     if (cursor === undefined) return
   }

@@ -62,7 +62,7 @@ export async function spreadDefinitions(parts: SpreadParts, datastore: string): 
   const all = Array.from({ length: sets.count }, (_, set) => copyName(datastore, set, sets))
   const others = all.filter((name) => name !== datastore)
   await Promise.all(others.map((name) => copyTo(parts, name, own).catch(notYetKnown)))
-  if (own.rows.some(isNews(own.version))) await noteKnown(parts, datastore, own.version)
+  if (own.rows.some(isNews(own.version))) await noteSpread(parts, datastore, own.version)
 }
 
 async function copyTo(parts: SpreadParts, name: string, own: DefinitionRows): Promise<void> {
@@ -83,8 +83,8 @@ function notYetKnown(error: unknown): never {
   throw new StoreError(error.code, message, error.detail)
 }
 
-/** From now on this version is known; later changes are not. */
-async function noteKnown(parts: SpreadParts, datastore: string, version: number): Promise<void> {
+/** Every set has this version now, be it of a declaration or of a drop; of later ones nothing is known. */
+async function noteSpread(parts: SpreadParts, datastore: string, version: number): Promise<void> {
   const now = parts.clock.wallMicros()
   await parts.tables.transaction(
     datastoreKey(datastore),

@@ -1,12 +1,10 @@
 /** `trilithon index build|rebuild|check|drop`: long work on an index of tables or of cells, with its progress. */
 import { Option, type Command } from 'commander'
 import { SingleBar } from 'cli-progress'
-import type { CellIndexReport } from '../cells/index-build.ts'
 import type { Client } from '../client/client.ts'
-import type { BuiltIndexReport } from '../tables/index-compare.ts'
 import type { BuildOptions } from '../client/options.ts'
 import type { Misfits } from '../indexes/misfits.ts'
-import type { Progress } from '../indexes/report.ts'
+import type { ComparedRows, Progress } from '../indexes/report.ts'
 import { addClusterFlags, parseNumber, withClient } from './client.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
 import { interruptible } from './interruptible.ts'
@@ -133,7 +131,7 @@ async function check(name: string, options: Options): Promise<void> {
   const work = async (
     client: Client,
     upkeep: MaintenanceOptions,
-  ): Promise<BuiltIndexReport | CellIndexReport> => {
+  ): Promise<ComparedRows & Filled> => {
     const place = parsePlace(options)
     if ('schema' in place) return client.indexes(place.schema).check(name, upkeep)
     return client.cells(place.datastore).indexes.check(name, upkeep)
@@ -144,7 +142,7 @@ async function check(name: string, options: Options): Promise<void> {
     for (const { kind, entry } of report.faults) print(`${kind}\t${entry}`)
     print(`${name}: ${report.rows} rows compared, ${report.faults.length} faults`)
     if (report.rows === 0) say(`${name}: there are no rows: nothing was compared`)
-    if ('misfits' in report) tellMisfits(report)
+    tellMisfits(report)
   }
   if (report.faults.length > 0) {
     throw new CliError(

@@ -12,7 +12,6 @@ import { StoreError } from '../base/errors.ts'
 import { toStoreError } from '../base/problem.ts'
 import { isReadable } from '../base/readable.ts'
 import { unknownWord } from '../base/suggest.ts'
-import { consumeRules } from '../tables/rules.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { AskWorklist } from '../worklist/worklist-operation.ts'
@@ -20,6 +19,7 @@ import { DeadLetters } from '../queues/dead-letters.ts'
 import type { HandleCall, QueueSource } from '../queues/handle-call.ts'
 import { listWaiting, type WaitingMessage } from '../queues/inspect.ts'
 import { QueueHandler } from '../queues/handler.ts'
+import { handleCallNames } from '../queues/rules.ts'
 import { computeSums, type QueueSum } from '../queues/queue-sum.ts'
 import { RemoteWorklist } from '../worklist/remote-worklist.ts'
 import type { GroupPort } from '../group/group-port.ts'
@@ -42,8 +42,6 @@ const optional: Rule = {
   words: callback.words,
 }
 
-const namesOfCall = ['queue', 'prepare', 'handle', 'onHandled', ...Object.keys(consumeRules)]
-
 /** The call, of which each member was read once. */
 function readHandleCall(call: HandleCall): HandleCall {
   checkHandleCall(call)
@@ -58,9 +56,9 @@ function checkHandleCall(given: unknown): void {
     throw wrongArgument(call, 'the call', given, 'an object of queue, handle, and options')
   }
   const names = readGiven(`${call}: the call`, () => Object.keys(given))
-  const unknown = names.find((name) => !namesOfCall.includes(name))
+  const unknown = names.find((name) => !handleCallNames.includes(name))
   if (unknown !== undefined) {
-    throw new StoreError('invalid', `${call}: ${unknownWord('member', unknown, namesOfCall)}`)
+    throw new StoreError('invalid', `${call}: ${unknownWord('member', unknown, handleCallNames)}`)
   }
   const member = (name: string): unknown => givenMember(`${call}: the call`, given, name)
   checkText(call, 'queue', member('queue'))

@@ -1,6 +1,6 @@
 /**
- * The first wait of a build of an index: the end of all transactions of programs that did not know the index
- * yet. They have ended a grace after it was declared (`../tables/SPEC.md` "The life of an index").
+ * The first wait of a build or a drop of an index: the end of all transactions of programs that had not heard
+ * of the change. They have ended a grace after it was known (`../tables/SPEC.md` "The life of an index").
  */
 import type { Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -16,15 +16,18 @@ export interface GraceParts {
   onProgress(progress: Progress): void
 }
 
-/** To be begun by who has read that the index is declared; `declaredAt` is by the wall clock of another program, maybe. */
+/**
+ * The caller has read in the registry that the grace began at `since`. Perhaps another program noted that,
+ * by its own wall clock.
+ */
 export async function waitForGrace(
   { clock, onProgress, signal }: GraceParts,
-  declaredAt: Timestamp,
+  since: Timestamp,
   graceMs: number,
 ): Promise<void> {
-  // By a clock that is ahead the index was declared in time to come, but it is declared by now: the build
-  // does not wait for the minutes that clocks are apart. From here on no wall clock has a say.
-  const passedMs = Math.max(0, clock.wallMicros() - declaredAt) / 1000
+  // By a clock that is ahead the grace begins in time to come, but it has begun by now: the caller does
+  // not wait for the minutes that clocks are apart. From here on no wall clock has a say.
+  const passedMs = Math.max(0, clock.wallMicros() - since) / 1000
   const waitMs = graceMs - passedMs
   const total = Math.ceil(waitMs / 1000)
   const startedMs = clock.monotonicMs()

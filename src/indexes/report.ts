@@ -48,6 +48,18 @@ export interface IndexFault {
   readonly entry: string
 }
 
+/** The result of comparing an index with its rows, or with its cells. */
+export interface ComparedRows {
+  readonly rows: number
+  /** At most `indexFaultsMax`. */
+  readonly faults: readonly IndexFault[]
+}
+
+/** The same, of tables. */
+export interface IndexReport extends ComparedRows {
+  readonly entries: number
+}
+
 /** Why an index that is filled is not ready. */
 export function notRight({ name, flags }: IndexPlace, faults: readonly IndexFault[]): StoreError {
   const [first] = faults

@@ -3,7 +3,7 @@
  * left over, or hold something else than their row says.
  */
 import { asBuffer, latin1 } from '../base/bytes.ts'
-import { indexFaultsMax, type IndexFault } from '../indexes/report.ts'
+import { indexFaultsMax, type IndexFault, type IndexReport } from '../indexes/report.ts'
 import { prefixRange } from '../txn/key-range.ts'
 import type { Reads, StoredRow } from '../txn/reads.ts'
 import { scanRowsDefault } from './limits.ts'
@@ -21,13 +21,6 @@ import {
   writeRowKey,
 } from './row-key.ts'
 import { decodeRow } from './row-value.ts'
-
-export interface IndexReport {
-  readonly rows: number
-  readonly entries: number
-  /** At most `indexFaultsMax`. */
-  readonly faults: readonly IndexFault[]
-}
 
 /** Of these indexes. */
 type Picked = (index: CompiledIndex) => boolean

@@ -22,6 +22,7 @@ import type {
   Row,
 } from '../../schema/infer.ts'
 import type { Table } from '../../schema/table.ts'
+import { sendRules } from '../queues/rules.ts'
 import { Sender, type SendOptions } from '../queues/send.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import type { Turn } from '../txn/turn.ts'
@@ -32,7 +33,7 @@ import { nameOfQueue, tableName } from './given.ts'
 import { encodeBody, findReceiver, storedName } from './queues.ts'
 import type { Page } from '../base/page.ts'
 import type { RowReads, ScanOptions } from './read-rows.ts'
-import { scanRules, sendRules } from './rules.ts'
+import { scanRules } from './rules.ts'
 import {
   typed,
   type GroupReader,

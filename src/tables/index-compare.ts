@@ -11,7 +11,7 @@ import type { StoredRow } from '../txn/reads.ts'
 import { runTransaction } from '../txn/run.ts'
 import { pause } from '../time/moments.ts'
 import { upkeepBounds } from '../indexes/limits.ts'
-import { indexFaultsMax, type IndexFault } from '../indexes/report.ts'
+import { indexFaultsMax, type IndexFault, type IndexReport } from '../indexes/report.ts'
 import { buildEntries, entryWriter, type Entry } from './entries.ts'
 import { EntryBook, readDistinct } from './entry-book.ts'
 import { decodeGlobalKey, groupOfEntry, indexGroups } from './global-entries.ts'
@@ -36,12 +36,8 @@ import type { Values } from './row-check.ts'
 import { decodeRow } from './row-value.ts'
 
 /** An index of tables against all rows. */
-export interface BuiltIndexReport {
+export interface BuiltIndexReport extends IndexReport {
   readonly groups: number
-  readonly rows: number
-  readonly entries: number
-  /** At most `indexFaultsMax`. */
-  readonly faults: readonly IndexFault[]
   readonly misfits: Misfits
 }
 

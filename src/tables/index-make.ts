@@ -5,7 +5,8 @@
 import type { GroupId, Timestamp } from '../base/ids.ts'
 import type { Misfits } from '../indexes/misfits.ts'
 import { indexFaultsMax, type IndexFault } from '../indexes/report.ts'
-import { clearGlobal } from './index-clear.ts'
+import { indexGroups } from './global-entries.ts'
+import { inTurns } from './global-read.ts'
 import { compareGlobal, removeLeftOvers, type BuiltIndexReport } from './index-compare.ts'
 import {
   countGroups,
@@ -61,13 +62,19 @@ export async function compareIndex(parts: UpkeepParts): Promise<ComparedIndex> {
 
 /** Takes all entries out. No program keeps the index any more. */
 export async function clearIndex(parts: UpkeepParts): Promise<number> {
-  const total = await countGroups(parts)
-  if (isOfGlobal(parts)) return clearGlobal(parts, total)
+  let total = await countGroups(parts)
   let [cleared, done] = [0, 0]
-  await forEachGroup(parts, async (group: GroupId) => {
+  const clear = async (group: GroupId): Promise<void> => {
     const some = await clearInGroup(parts, group)
     cleared += some
     parts.onProgress({ phase: 'clearing', done: ++done, total })
-  })
+  }
+  if (isOfGlobal(parts)) {
+    // Changes that are on their way there would come after the clearing.
+    await untilRelayed(parts, total)
+    const groups = indexGroups(parts.index)
+    total = groups.length
+    await inTurns(groups, clear)
+  } else await forEachGroup(parts, clear)
   return cleared
 }

@@ -7,7 +7,7 @@ import { latin1 } from '../base/bytes.ts'
 import { StoreError } from '../base/errors.ts'
 import type { KeyRange } from '../group/outcome.ts'
 import { upkeepBounds } from '../indexes/limits.ts'
-import { indexFaultsMax, type IndexFault } from '../indexes/report.ts'
+import { indexFaultsMax, type IndexFault, type IndexReport } from '../indexes/report.ts'
 import { keyAfter, prefixRange } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import { runRead } from '../txn/run-read.ts'
@@ -17,7 +17,14 @@ import { checkEntries, checkRows, type AddFault } from './check-indexes.ts'
 import { entryWriter, type Entry } from './entries.ts'
 import { EntryBook, readDistinct } from './entry-book.ts'
 import type { GroupContext } from './group-context.ts'
-import { findContext, fittingEntries, rowIn, rowRange, type UpkeepParts } from './index-parts.ts'
+import {
+  findContext,
+  fittingEntries,
+  isOfGlobal,
+  rowIn,
+  rowRange,
+  type UpkeepParts,
+} from './index-parts.ts'
 import { decodeEntryKey, filledKey, keyInWords } from './row-key.ts'
 
 /** Says that the group is filled: see `index-gate.ts`. */
@@ -73,7 +80,7 @@ export async function removeInGroup(parts: UpkeepParts, context: GroupContext): 
   return removed
 }
 
-/** Takes out all entries, and the mark; resolves with how many entries. */
+/** Takes out all entries, and the mark of a local index; resolves with how many entries. */
 export async function clearInGroup(parts: UpkeepParts, group: GroupId): Promise<number> {
   const { port, index, options } = parts
   const range = { ...prefixRange(entryWriter(index).bytes), limit: pickLimit(parts) }
@@ -81,7 +88,7 @@ export async function clearInGroup(parts: UpkeepParts, group: GroupId): Promise<
     const { value: page } = await runTransaction(port, group, options, async (transaction) => {
       const found = await transaction.scan(range)
       for (const { key } of found.rows) transaction.delete(key)
-      if (found.isWhole) transaction.delete(filledKey(index))
+      if (found.isWhole && !isOfGlobal(parts)) transaction.delete(filledKey(index))
       return found
     })
     cleared += page.rows.length
@@ -90,11 +97,8 @@ export async function clearInGroup(parts: UpkeepParts, group: GroupId): Promise<
 }
 
 /** The result of comparing a group, and a moment as of which it was so at the latest. */
-export interface Compared {
-  readonly rows: number
-  readonly entries: number
+export interface Compared extends IndexReport {
   readonly asOf: Timestamp
-  readonly faults: readonly IndexFault[]
 }
 
 /** Each page is read at a moment of its own, at which the entries are those of the rows. */

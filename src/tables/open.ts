@@ -9,10 +9,11 @@ import type { IndexEntry, IndexNames, IndexQuery, TableShape } from '../../schem
 import type { Table } from '../../schema/table.ts'
 import { firstVersion } from '../../schema/version.ts'
 import type { QueueHandling } from '../queues/handle-call.ts'
+import { consumeRules } from '../queues/rules.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { checkOutside } from '../txn/scope.ts'
 import { Sessions } from '../txn/session.ts'
-import type { IndexReport } from './check-indexes.ts'
+import type { IndexReport } from '../indexes/report.ts'
 import { compiledVersion } from './compile.ts'
 import type { CompiledSchema } from './compiled.ts'
 import { GlobalIndexReads, type GroupReads } from './global-read.ts'
@@ -26,7 +27,7 @@ import type { Message, Queue, QueueCallOptions } from './queue-types.ts'
 import { checkRootKey, checkRun, nameOfQueue, tableName } from './given.ts'
 import { contextOfGroup, handling, toMessage, storedName } from './queues.ts'
 import { RowReads } from './read-rows.ts'
-import { globalIndexRules, consumeRules } from './rules.ts'
+import { globalIndexRules } from './rules.ts'
 import type {
   CallOptions,
   GlobalIndexOptions,

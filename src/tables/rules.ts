@@ -1,6 +1,5 @@
 /** The rules for arguments of typed tables, checked before a call does anything. */
 import {
-  callback,
   flag,
   givenMembers,
   number,
@@ -10,12 +9,10 @@ import {
   type Rules,
 } from '../base/arguments.ts'
 import { storeTime } from '../base/given-time.ts'
-import type { SendOptions } from '../queues/send.ts'
 import type { ReadFrom } from '../group/group-port.ts'
 import { timeoutRule } from '../txn/intents.ts'
 import { isText } from '../../schema/values.ts'
 import { signalRule } from '../txn/signalled.ts'
-import type { QueueCallOptions } from './queue-types.ts'
 import type { ScanOptions } from './read-rows.ts'
 import type {
   CallOptions,
@@ -44,17 +41,6 @@ export const globalIndexRules: Rules<GlobalIndexOptions> = {
   timeoutMs: timeoutRule,
   signal: signalRule,
   level: oneOf('current', 'snapshot'),
-}
-export const sendRules: Rules<SendOptions> = { delayMs: number }
-export const consumeRules: Rules<QueueCallOptions> = {
-  batch: wholeFrom(1),
-  concurrency: wholeFrom(1),
-  attemptsMax: wholeFrom(1),
-  retryMs: number,
-  retryMaxMs: number,
-  timeoutMs: number,
-  onFailed: callback,
-  signal: signalRule,
 }
 
 const levels = oneOf('current', 'snapshot', 'inconsistent')

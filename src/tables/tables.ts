@@ -21,7 +21,7 @@ import type {
   RootKey,
   TransactionCallOptions,
 } from './call-options.ts'
-import type { IndexReport } from './check-indexes.ts'
+import type { IndexReport } from '../indexes/report.ts'
 import type { Paged } from './paged.ts'
 import type { Message, Queue, QueueCallOptions } from './queue-types.ts'
 import { tableName } from './given.ts'

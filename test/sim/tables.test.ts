@@ -198,6 +198,22 @@ test('a calm run of sessions on tables is clean, and reaches every kind of thing
   }
 })
 
+test('IDX-14: a calm run builds later indexes, and asks the local one as of before that', async () => {
+  const calm = calmOptions(3)
+  const indexed: Partial<WorkloadOptions> = {
+    ...{ hasGlobalIndexes: true, schemaTrustMs: 100, timeoutMs: 1_000 },
+    ...{ tableSessionCount: 2, tableOperations: 20 },
+  }
+  const options = { ...calm, workload: { ...calm.workload, ...busy, ...indexed } }
+  const { outcome, violations, coverage } = await runPlan({ options, faults: [] })
+  expect(violations).toEqual([])
+  expect(outcome).toBe('clean')
+  const built = ['a local index built', 'a global index built']
+  for (const kind of [...built, 'read of before it was filled unavailable']) {
+    expect(coverage[`tables: ${kind}`] ?? 0, kind).toBeGreaterThan(0)
+  }
+})
+
 test('tables are off in some seeds, and a plan has as many stores as there are', () => {
   const counts = Array.from({ length: 40 }, (_, i) => drawSwarm(i + 1).workload.tableSessionCount)
   expect(new Set(counts)).toEqual(new Set([0, 2, 3, 4]))
