@@ -31,6 +31,7 @@ wire         base ports group
 wire/peer    base paxos lease replication wire
 wire/client  base group txn worklist cells wire
 adapters     base ports txn wire
+inspect      base ports journal group paxos replication store log adapters
 config       base cells adapters
 client       base schema ports group time txn worklist queues indexes tables cells wire
              wire/client adapters
@@ -38,8 +39,8 @@ triggers     base schema ports time txn tables cells adapters client
 node         base ports journal group placement replication store peers replica txn worklist queues
              tables cells wire wire/peer wire/client adapters config client
 gateway      base ports txn cells wire/client adapters config client node
-cli          base schema txn queues indexes tables cells adapters config client triggers node
-             gateway
+cli          base schema txn queues indexes tables cells adapters inspect config client triggers
+             node gateway
 src          base group txn queues indexes tables cells client
 docs         triggers src
 sim          base schema ports journal group time paxos placement lease replication store log peers
@@ -48,7 +49,7 @@ sim          base schema ports journal group time paxos placement lease replicat
 bench        base schema placement txn queues tables cells adapters client triggers cli sim
 test         base schema ports journal group time paxos placement lease replication store log peers
              replica txn worklist queues indexes tables cells wire wire/peer wire/client adapters
-             config client triggers node gateway cli src sim bench
+             inspect config client triggers node gateway cli src sim bench
 `
 
 /** Folders of src that have a line of their own inside another folder. */

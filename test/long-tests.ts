@@ -17,6 +17,7 @@ export const longTests: string[] = [
   'test/cluster/indexes.test.ts',
   'test/cluster/outputs.test.ts',
   'test/cluster/replica-sets.test.ts',
+  'test/cluster/store-commands.test.ts',
   'test/cluster/trigger-commands.test.ts',
   'test/cluster/trips.test.ts',
   'test/cluster/unknown-names.test.ts',

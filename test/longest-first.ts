@@ -36,6 +36,7 @@ const seconds: Readonly<Record<string, number>> = {
   'test/cluster/commands.test.ts': 18,
   'test/adapters/level-tables.test.ts': 17,
   'test/bench/builds.test.ts': 17,
+  'test/cluster/store-commands.test.ts': 16,
   'test/examples/invitations.test.ts': 16,
   'test/cluster/readme.test.ts': 14,
   'test/sim/run.test.ts': 13,

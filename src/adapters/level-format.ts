@@ -97,16 +97,35 @@ export interface IndexEntry {
   readonly handle: Handle
 }
 
-/** The entries of an index or meta index, in its order. */
-export function decodeIndex(block: Uint8Array): readonly IndexEntry[] | undefined {
+/** An entry of any block. */
+export interface BlockEntry {
+  readonly key: Uint8Array
+  readonly value: Uint8Array
+}
+
+/** The entries of any block, in its order. */
+export function decodeEntries(block: Uint8Array): readonly BlockEntry[] | undefined {
   const entriesBytes = lengthOfEntries(block)
   if (entriesBytes === undefined) return undefined
   const cursor = new Cursor(block.subarray(0, entriesBytes))
-  const entries: IndexEntry[] = []
+  const entries: BlockEntry[] = []
   while (!cursor.isAtEnd) {
     const entry = nextEntry(cursor, entries.at(-1)?.key)
     if (entry === undefined) return undefined
     entries.push(entry)
+  }
+  return entries
+}
+
+/** The entries of an index or meta index, in its order. */
+export function decodeIndex(block: Uint8Array): readonly IndexEntry[] | undefined {
+  const listed = decodeEntries(block)
+  if (listed === undefined) return undefined
+  const entries: IndexEntry[] = []
+  for (const { key, value } of listed) {
+    const handle = new Cursor(value).handle()
+    if (handle === undefined) return undefined
+    entries.push({ key, handle })
   }
   return entries
 }
@@ -120,16 +139,15 @@ function lengthOfEntries(block: Uint8Array): number | undefined {
 }
 
 /** An entry: how much of its key is the last one's, lengths of key and value, key, value. */
-function nextEntry(cursor: Cursor, before: Uint8Array = new Uint8Array()): IndexEntry | undefined {
+function nextEntry(cursor: Cursor, before: Uint8Array = new Uint8Array()): BlockEntry | undefined {
   const shared = cursor.varint()
   const keyBytes = cursor.varint()
   const valueBytes = cursor.varint()
   if (shared === undefined || keyBytes === undefined || valueBytes === undefined) return undefined
   const rest = cursor.bytes(keyBytes)
   const value = cursor.bytes(valueBytes)
-  const handle = value === undefined ? undefined : new Cursor(value).handle()
-  if (rest === undefined || handle === undefined || shared > before.length) return undefined
-  return { key: Buffer.concat([before.subarray(0, shared), rest]), handle }
+  if (rest === undefined || value === undefined || shared > before.length) return undefined
+  return { key: Buffer.concat([before.subarray(0, shared), rest]), value }
 }
 
 /** The bytes that a block held before Snappy. */

@@ -10,7 +10,7 @@
 import { copyFile, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { JournalDamage, Put } from '../ports/storage.ts'
-import { Cursor } from './level-format.ts'
+import { decodeBatch } from './level-batch.ts'
 import { salvageJournal } from './level-journal.ts'
 import { Pace, PacedFile } from './paced-file.ts'
 
@@ -24,8 +24,6 @@ export interface DamagedJournals {
 /** Says what was found, until that is put back. */
 const pendingName = 'pending'
 const mendedName = 'mended'
-const batchHeaderBytes = 12
-const tags = { deletion: 0, value: 1 } as const
 
 /** Damage that an earlier open found, and that the owner has not put back. */
 export async function damageBefore(path: string): Promise<JournalDamage | undefined> {
@@ -40,7 +38,7 @@ export async function damageBefore(path: string): Promise<JournalDamage | undefi
     if (file === undefined) continue
     try {
       await salvageJournal(file, name === names.at(-1), (bytes) => {
-        const { puts, isWhole } = decodePuts(bytes ?? new Uint8Array())
+        const { puts, isWhole } = decodeBatch(bytes ?? new Uint8Array())
         if (puts.length > 0) batches.push(puts)
         if (!isWhole) batches.push(undefined)
       })
@@ -82,26 +80,4 @@ async function synced(path: string): Promise<void> {
   } finally {
     await handle.close()
   }
-}
-
-/**
- * A batch: sequence 8, count 4, then kind, key and value of each put. As many as can be made out; whole are those
- * that reach to the last byte, whatever the count says.
- */
-function decodePuts(bytes: Uint8Array): {
-  readonly puts: readonly Put[]
-  readonly isWhole: boolean
-} {
-  const puts: Put[] = []
-  const cursor = new Cursor(bytes.subarray(batchHeaderBytes))
-  while (!cursor.isAtEnd) {
-    const tag = cursor.bytes(1)?.[0]
-    const key = cursor.string()
-    const isPut = tag === tags.value
-    const value = isPut ? cursor.string() : undefined
-    const isMadeOut = key !== undefined && (isPut ? value !== undefined : tag === tags.deletion)
-    if (!isMadeOut) return { puts, isWhole: false }
-    puts.push(value === undefined ? { key } : { key, value })
-  }
-  return { puts, isWhole: bytes.length >= batchHeaderBytes }
 }

@@ -113,6 +113,33 @@ export async function keepUnchecked(path: string): Promise<boolean> {
   }
 }
 
+/** The files of a store that no process has open, as its manifest names them. */
+export interface StoreFiles {
+  readonly version: Version
+  /** The newest first. */
+  readonly logs: readonly string[]
+}
+
+/** Undefined: there is no store, or its manifest cannot be read. `onDamage` hears why. */
+export async function readStoreFiles(
+  path: string,
+  onDamage: (what: string) => void,
+): Promise<StoreFiles | undefined> {
+  return new FolderCheck(path, new Pace({}), { onDamage }).files()
+}
+
+/**
+ * Reads all of a store that no process has open, the tables in `unchecked/` too, and changes nothing. `onDamage` hears of
+ * each damaged file.
+ */
+export async function checkStopped(path: string, pace: CheckPace): Promise<CheckProgress> {
+  const onProgress = ({ bytesRead, tables, tablesTotal }: CheckProgress): void =>
+    pace.onProgress(bytesRead, tables / tablesTotal)
+  const onDamage = pace.onDamage?.bind(pace)
+  const options = { onProgress, ...(onDamage === undefined ? {} : { onDamage }) }
+  return new FolderCheck(path, new Pace({ pace }), options).runStopped()
+}
+
 class FolderCheck {
   readonly #path: string
   readonly #pace: Pace
@@ -120,6 +147,8 @@ class FolderCheck {
   #tables = 0
   #tablesTotal = 0
   #damages = 0
+  /** A table in `unchecked/` loses its second name when it was found sound. */
+  #mayLetGo = true
 
   constructor(path: string, pace: Pace, options: CheckOptions) {
     this.#path = path
@@ -139,6 +168,21 @@ class FolderCheck {
   /** While the store is open: first its tables as they were then, which it may have compacted since. */
   async runBeside(): Promise<CheckProgress> {
     return this.#run(await keptTables(this.#path))
+  }
+
+  async runStopped(): Promise<CheckProgress> {
+    const version = await this.#readVersion()
+    const kept = [...(await keptTables(this.#path))]
+    this.#mayLetGo = false
+    // The others are read under their first names, and their lengths compared with the manifest.
+    return this.#run(new Map(kept.filter(([number]) => version?.tables.has(number) !== true)))
+  }
+
+  async files(): Promise<StoreFiles | undefined> {
+    const version = await this.#readVersion()
+    if (version === undefined) return undefined
+    const logs = await this.#logs(version)
+    return { version, logs: logs.map(({ name }) => name) }
   }
 
   async #run(kept: ReadonlyMap<number, string>): Promise<CheckProgress> {
@@ -167,7 +211,7 @@ class FolderCheck {
     // How long it is was checked before the store was opened.
     const damage = await this.#withFile(name, (file) => checkTable(file, file.size, spans))
     this.#refuse(name, damage)
-    if (spans === 'all' && this.#damages === damages) {
+    if (spans === 'all' && this.#mayLetGo && this.#damages === damages) {
       // The store may be closed by now, and another one lie in its folder, with a table of this name.
       this.#pace.checkWanted()
       await letGo(this.#path, name)

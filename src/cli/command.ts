@@ -31,6 +31,7 @@ const verbs: ReadonlyMap<string, () => Promise<AddVerb>> = new Map([
   ['rows', async () => (await import('./rows.ts')).addRowsCommand],
   ['trigger', async () => (await import('./trigger.ts')).addTriggerCommand],
   ['queue', async () => (await import('./queue.ts')).addQueueCommand],
+  ['store', async () => (await import('./store.ts')).addStoreCommand],
   ['index', async () => (await import('./index.ts')).addIndexCommand],
   ['config', async () => (await import('./config.ts')).addConfigCommand],
   ['completion', async () => (await import('./completion.ts')).addCompletionCommand],
@@ -53,7 +54,7 @@ async function buildProgram(): Promise<Command> {
     .showHelpAfterError('(add --help for what there is)')
     .addHelpText(
       'after',
-      '\nExit codes: 0 ok, 1 failure, 2 usage, 3 something else is there, 4 unavailable, 5 outcome unknown.',
+      '\nExit codes: 0 ok, 1 failure, 2 usage, 3 something else is there, 4 unavailable, 5 outcome unknown, 6 damage found.',
     )
   for (const addVerb of verbsFor(process.argv[2])) (await addVerb())(program)
   strict(program)

@@ -11,6 +11,8 @@ export const exitUsage = 2
 export const exitConflict = 3
 export const exitUnavailable = 4
 export const exitUnknownOutcome = 5
+/** A check of a stopped node's stores found damage. */
+export const exitDamaged = 6
 /** A bug of this program (EX_SOFTWARE). */
 export const exitBug = 70
 

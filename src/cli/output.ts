@@ -64,6 +64,11 @@ export function counted(count: number, noun: string): string {
   return `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
 }
 
+/** `1 flush`, `2 flushes`. */
+export function countFlushes(count: number): string {
+  return `${grouped(count)} ${count === 1 ? 'flush' : 'flushes'}`
+}
+
 /** Milliseconds as people say them: `340 ms`, `2.1 s`, `3 min 5 s`. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`

@@ -116,7 +116,7 @@ export class SettledRows implements SettledPositions {
 
   row(group: GroupId, position: Position): PositionRow | undefined {
     const bytes = this.#data.row(positionKey(group, position))
-    return bytes === undefined ? undefined : decodeRow(asBuffer(bytes))
+    return bytes === undefined ? undefined : decodePositionRow(bytes)
   }
 
   keep(group: GroupId, position: Position, row: PositionRow): void {
@@ -169,7 +169,9 @@ function writeBallot(bytes: Buffer, { round, incarnation, node }: Ballot, at: nu
   return nodeAt + bytes.write(node, nodeAt, 'latin1')
 }
 
-function decodeRow(bytes: Buffer): PositionRow {
+/** Throws `corrupt` for what is not whole, `invalid` for a format unknown here. */
+export function decodePositionRow(row: Uint8Array): PositionRow {
+  const bytes = asBuffer(row)
   if (bytes[0] !== rowFormat) throw unknownFormat('index of the log', bytes[0])
   if (bytes.length < rowHeadBytes) throw notWhole()
   const ballots = decodeBallots(bytes)

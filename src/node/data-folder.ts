@@ -219,7 +219,7 @@ function deepestFailure(error: unknown): string {
   return fileFailure(deepest)
 }
 
-interface Owner {
+export interface Owner {
   readonly pid: number
   readonly host: string
   /** Its run has lasted for a while. */
@@ -252,7 +252,7 @@ async function removeOwner(folder: string): Promise<void> {
 }
 
 /** The owner's note, if there is a legible one: it is only a hint. */
-async function readOwner(folder: string): Promise<Owner | undefined> {
+export async function readOwner(folder: string): Promise<Owner | undefined> {
   try {
     const bytes = await readBounded(ownerPath(folder), noteBytesMax)
     const found: unknown = JSON.parse(bytes?.toString() ?? '')

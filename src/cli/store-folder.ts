@@ -1,0 +1,132 @@
+/**
+ * The data folder of a node that is stopped, for commands that look into it: anything else is refused before it is
+ * read, and a node that would start meanwhile finds the folder in use.
+ */
+import { readdir, stat } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { fileFailure } from '../adapters/file-failure.ts'
+import { lockStore } from '../adapters/level-lock.ts'
+import { readOwner } from '../node/data-folder.ts'
+import { CliError, exitFailure, exitUnavailable, exitUsage } from './exit.ts'
+
+const advice = 'give the data folder of a stopped node, as "data" in its configuration names it'
+
+/** Rejects with a sentence for what is no such folder, is in use, or changed while `use` read it. */
+export async function withStoppedFolder<Value>(
+  path: string,
+  use: (notes: readonly string[]) => Promise<Value>,
+): Promise<Value> {
+  await refuseOthers(path)
+  const owner = await readOwner(path)
+  const isOurs = owner?.host === hostname()
+  const who = owner === undefined ? 'another process' : `process ${owner.pid} on ${owner.host}`
+  // This process cannot lock out itself.
+  if (isOurs && owner.pid === process.pid) throw inUse(path, who)
+  const lock = await lockStore(join(path, 'log'))
+  try {
+    if (lock.state === 'in use') throw inUse(path, who)
+    if (lock.state === 'unknown' && isOurs && isRunning(owner.pid)) throw inUse(path, who)
+    const notes =
+      owner === undefined
+        ? []
+        : [`owner.json is of ${who}: that run did not end in order, or goes on elsewhere`]
+    const before = await snapshotFiles(path)
+    const value = await use(notes)
+    if ((await snapshotFiles(path)) !== before) throw changed(path)
+    return value
+  } finally {
+    await lock.release()
+  }
+}
+
+function inUse(path: string, who: string): CliError {
+  const text = `the data folder ${path} is in use by ${who}; stop that node first, for example with SIGTERM`
+  return new CliError(text, exitUnavailable)
+}
+
+function changed(path: string): CliError {
+  const text = `files in ${path} changed while they were read, so nothing that was said of them counts; stop whatever uses the folder, and try again`
+  return new CliError(text, exitUnavailable)
+}
+
+async function refuseOthers(path: string): Promise<void> {
+  const found = await readKind(path)
+  if (found !== 'a folder') {
+    const text = found === undefined ? `there is no folder ${path}` : `${path} is ${found}`
+    throw new CliError(`${text}; ${advice}`, exitUsage)
+  }
+  const names = await listNames(path)
+  if (!names.includes('log')) {
+    const isStore = names.includes('CURRENT')
+    const text = isStore ? `${path} is one store of a node` : `${path} has no log/ in it`
+    throw new CliError(`${text}; ${advice}`, exitUsage)
+  }
+  for (const store of ['log', 'data'].filter((name) => names.includes(name))) {
+    await refuseStrangers(join(path, store))
+  }
+}
+
+/** A reader of a pipe waits for another process, and a device has no end. */
+async function refuseStrangers(path: string): Promise<void> {
+  const kind = await readKind(path)
+  if (kind !== 'a folder') {
+    const text = `${path} is ${kind ?? 'a link that leads nowhere'} and must be a folder; ${advice}`
+    throw new CliError(text, exitUsage)
+  }
+  for (const name of await listNames(path)) {
+    const found = await readKind(join(path, name))
+    if (found === undefined || found === 'a file' || found === 'a folder') continue
+    throw new CliError(`${path} has ${name} in it, which is ${found}; remove that`, exitUsage)
+  }
+}
+
+async function listNames(path: string): Promise<readonly string[]> {
+  try {
+    return await readdir(path)
+  } catch (error) {
+    throw new CliError(`${path} cannot be read: ${fileFailure(error)}`, exitFailure)
+  }
+}
+
+/** Undefined: nothing is there. */
+async function readKind(path: string): Promise<string | undefined> {
+  try {
+    return describeKind(await stat(path))
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'ENOENT') return undefined
+    throw new CliError(`${path} cannot be read: ${fileFailure(error)}`, exitUsage)
+  }
+}
+
+function describeKind(found: Stats): string {
+  if (found.isFile()) return 'a file'
+  if (found.isDirectory()) return 'a folder'
+  if (found.isFIFO()) return 'a pipe'
+  return found.isSocket() ? 'a socket' : 'a device'
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    // Another user's process may not be asked, and runs.
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
+/** Name, size and time of change of each file of both stores. */
+async function snapshotFiles(path: string): Promise<string> {
+  const lines: string[] = []
+  for (const store of ['log', 'data']) {
+    const folder = join(path, store)
+    for (const name of await readdir(folder).catch((): string[] => [])) {
+      const found = await stat(join(folder, name)).catch(() => undefined)
+      lines.push(`${store}/${name} ${found?.size} ${found?.mtimeMs}`)
+    }
+  }
+  return lines.toSorted().join('\n')
+}

@@ -1,0 +1,14 @@
+/** `trilithon store`: looks into the data folder of a node that is stopped, and changes nothing there. */
+import type { Command } from 'commander'
+import { addDumpCommand } from './store-dump.ts'
+import { addStatsCommand } from './store-stats.ts'
+import { addVerifyCommand } from './store-verify.ts'
+
+export function addStoreCommand(program: Command): void {
+  const store = program
+    .command('store')
+    .description('check, count and print what the data folder of a stopped node holds')
+  addVerifyCommand(store)
+  addStatsCommand(store)
+  addDumpCommand(store)
+}

@@ -1,0 +1,88 @@
+/** Looks at single rows of the data store: group states, the mark, what is carried over, positions. */
+import { StoreError } from '../base/errors.ts'
+import type { GroupId, Position } from '../base/ids.ts'
+import { SettledRows, type Carried, type FlushMark, type PositionRow } from '../log/settled.ts'
+import type { OrderedStore } from '../ports/storage.ts'
+import type { GroupState } from '../replication/state.ts'
+import {
+  decodeStored,
+  groupPrefix,
+  listedKey,
+  nameKey,
+  positionKey,
+  rowStoreKey,
+  stateKey,
+} from '../store/row-format.ts'
+import { decodeDataRow } from './data-row.ts'
+
+/** States of groups that were looked at last: neighbours in a scan are of one group. */
+const statesKept = 64
+
+export class DataLooks {
+  readonly #store: Pick<OrderedStore, 'getSync'>
+  readonly #rows: SettledRows
+  readonly #states = new Map<GroupId, GroupState | undefined>()
+
+  constructor(store: Pick<OrderedStore, 'getSync'>) {
+    this.#store = store
+    const read = (key: Uint8Array): Uint8Array | undefined => this.#payload(key)
+    this.#rows = new SettledRows({
+      statePosition: (group) => this.state(group)?.position ?? 0,
+      meta: (name) => read(nameKey(name)),
+      row: read,
+      setMeta: () => undefined,
+      setRow: () => undefined,
+    })
+  }
+
+  #payload(key: Uint8Array): Uint8Array | undefined {
+    const value = this.#store.getSync(key)
+    const stored = value && decodeStored(key, value)
+    return typeof stored === 'object' ? stored.payload : undefined
+  }
+
+  /** The newest version of a row. */
+  row(group: GroupId, key: Uint8Array): Uint8Array | undefined {
+    return this.#payload(rowStoreKey(group, key))
+  }
+
+  /** Undefined where there is none, or none that can be read. */
+  state(group: GroupId): GroupState | undefined {
+    if (this.#states.has(group)) return this.#states.get(group)
+    const key = stateKey(groupPrefix(group))
+    const value = this.#store.getSync(key)
+    const found = value && decodeDataRow({ key, value })
+    const state = found !== undefined && 'state' in found ? found.state : undefined
+    if (this.#states.size >= statesKept) this.#states.clear()
+    this.#states.set(group, state)
+    return state
+  }
+
+  /** Whether the worklist lists the group under the topic. */
+  isListed(topic: string, group: GroupId): boolean {
+    return this.#store.getSync(listedKey(topic, group)) !== undefined
+  }
+
+  /** `damaged`: it is there, and cannot be understood. */
+  mark(): FlushMark | 'damaged' | undefined {
+    return readable(() => this.#rows.mark())
+  }
+
+  carried(): readonly Carried[] | 'damaged' {
+    return readable(() => this.#rows.carried())
+  }
+
+  position(group: GroupId, position: Position): PositionRow | 'damaged' | undefined {
+    const hasRow = this.#store.getSync(positionKey(group, position)) !== undefined
+    return readable(() => this.#rows.row(group, position)) ?? (hasRow ? 'damaged' : undefined)
+  }
+}
+
+function readable<Value>(read: () => Value): Value | 'damaged' {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof StoreError) return 'damaged'
+    throw error
+  }
+}

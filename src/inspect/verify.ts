@@ -1,0 +1,134 @@
+/**
+ * Whether the stores of a stopped node hold what was written: every byte of both is read, and nothing is written. First
+ * the files, then the flushes, then the rows, each against its checksums and against the others. Memory holds no more
+ * for a large store than for a small one, but for the list of its tables.
+ */
+import type { LevelView } from '../adapters/level-view.ts'
+import type { FlushMark } from '../log/settled.ts'
+import { DataLooks } from './data-looks.ts'
+import type { Finding, Findings, NameGroup } from './finding.ts'
+import { decodeHeader } from './flush-pass.ts'
+import type { StoppedNode } from './stopped-node.ts'
+import { checkRows, type DataCheckParts } from './verify-data.ts'
+import { checkFlushes, checkRecords, type LogFigures } from './verify-log.ts'
+import { PositionCheck } from './verify-positions.ts'
+import { VerifyWork, type WorkOptions } from './verify-work.ts'
+
+export interface VerifyOptions extends WorkOptions {
+  readonly nameGroup: NameGroup
+}
+
+export interface Verdict {
+  readonly node: string | undefined
+  readonly cluster: string | undefined
+  readonly storeId: string | undefined
+  readonly log: LogFigures & { readonly fileBytes: number }
+  readonly data: {
+    readonly rows: number
+    readonly fileBytes: number
+    /** The last flush whose records are all in rows; absent: the next start folds the whole log. */
+    readonly mark?: number
+  }
+  /** All; `findings` has the first of them. */
+  readonly damages: number
+  readonly findings: readonly Finding[]
+  /** Facts that are no damage, and worth knowing. */
+  readonly notes: readonly string[]
+}
+
+/** `findings` has what the opening found, and gets what the reads find. */
+export async function verify(
+  node: StoppedNode,
+  findings: Findings,
+  options: VerifyOptions,
+): Promise<Verdict> {
+  const { log, data, fileBytes, isReadable } = node
+  const { nameGroup } = options
+  const work = new VerifyWork(options, findings, fileBytes.log + fileBytes.data)
+  for (const store of ['log', 'data'] as const) {
+    await work.filesOf(store, fileBytes[store], (pace) => node.checkFiles(store, pace))
+  }
+  const meta = isReadable.log ? checkRecords({ log }, findings) : undefined
+  const looks = looksAt(node)
+  const mark = looks && readMark(looks, findings)
+  const through = mark?.number ?? 0
+  const positions = looks && new PositionCheck(looks, findings, nameGroup, through)
+  const figures = await checkFlushes(
+    {
+      ...{ log, findings, nameGroup, onFlush: (header) => positions?.take(header) },
+      onBytes: work.contentsOf('log', fileBytes.log),
+    },
+    meta,
+  )
+  positions?.end()
+  // Of a log that cannot be read at all nothing more is to be said.
+  const last = isReadable.log ? figures.last : Number.MAX_SAFE_INTEGER
+  checkMark(node, mark, figures, findings)
+  const onBytes = work.contentsOf('data', fileBytes.data)
+  const rows = await rowsChecked(data, looks, {
+    ...{ findings, nameGroup, log: { last, mark: through }, onBytes },
+  })
+  const { node: name, cluster, storeId } = meta ?? {}
+  return {
+    ...{ node: name, cluster, storeId },
+    log: { ...figures, fileBytes: fileBytes.log },
+    data: { rows, fileBytes: fileBytes.data, ...(mark !== undefined && { mark: mark.number }) },
+    damages: findings.count,
+    findings: findings.list,
+    notes: listNotes(node, mark, figures.flushes),
+  }
+}
+
+function looksAt({ data, isReadable }: StoppedNode): DataLooks | undefined {
+  return data !== undefined && isReadable.data ? new DataLooks(data) : undefined
+}
+
+async function rowsChecked(
+  data: LevelView | undefined,
+  looks: DataLooks | undefined,
+  parts: Omit<DataCheckParts, 'data' | 'looks'>,
+): Promise<number> {
+  return data === undefined || looks === undefined ? 0 : checkRows({ data, looks, ...parts })
+}
+
+function readMark(looks: DataLooks, findings: Findings): FlushMark | undefined {
+  const mark = looks.mark()
+  if (mark !== 'damaged') return mark
+  findings.add('data', 'the mark in data/ cannot be understood')
+  return undefined
+}
+
+function listNotes(
+  node: StoppedNode,
+  mark: FlushMark | undefined,
+  flushes: number,
+): readonly string[] {
+  const { data, isReadable, asides } = node
+  const notes = asides.map((name) => `${name}/ holds what an earlier start found damaged`)
+  if (data === undefined) notes.push('there is no data/: the next start makes it out of the log')
+  if (isReadable.data && mark === undefined && flushes > 0) {
+    notes.push('data/ does not say which flushes it has taken in: the next start reads all of them')
+  }
+  return notes
+}
+
+/** LOG-6: what the data store has taken in is in the log. */
+function checkMark(
+  { log, isReadable }: StoppedNode,
+  mark: FlushMark | undefined,
+  { first, last }: LogFigures,
+  findings: Findings,
+): void {
+  if (mark === undefined || !isReadable.log) return
+  const { number, crc } = mark
+  if (number > last || number < first) {
+    const text = `data/ has taken in flush ${number}, and the log has flushes ${first} to ${last}`
+    return findings.add('log', text, { flush: number })
+  }
+  const bytes = log.read(number)
+  const header = bytes && decodeHeader(bytes)
+  // The pass over the flushes has reported one that is damaged in itself.
+  if (header === undefined || header.crc === crc) return
+  const text = `flush ${number} in the log is another one than data/ has taken in`
+  findings.add('log', text, { flush: number })
+}
