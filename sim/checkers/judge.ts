@@ -42,6 +42,7 @@ export class Judge {
   readonly book: PositionBook
   readonly model: LogModel
   readonly log: LogChecker
+  readonly logFirst: LogFirstChecker
   readonly cells: CellChecker
   readonly disks: DataDisks
   readonly worklists: WorklistChecker
@@ -55,7 +56,6 @@ export class Judge {
   readonly #proposals: ProposalChecker
   readonly #acceptors: AcceptorChecker
   readonly #digests: DigestChecker
-  readonly #logFirst: LogFirstChecker
   readonly #pace: PaceChecker
   readonly #narrator: Narrator | undefined
   readonly #referee: Referee
@@ -78,7 +78,7 @@ export class Judge {
     this.log = new LogChecker({ book, referee, model, durablePosition })
     const isForgotten = (node: string): boolean => this.#forgotten.has(node)
     this.#digests = new DigestChecker({ referee, findPosition: durablePosition, isForgotten })
-    this.#logFirst = new LogFirstChecker(referee)
+    this.logFirst = new LogFirstChecker(referee)
     this.#pace = new PaceChecker(limits, referee)
     this.cells = new CellChecker(referee)
     this.worklists = new WorklistChecker(referee)
@@ -153,7 +153,7 @@ export class Judge {
       for (const record of records) {
         this.#narrator?.durable(node, record)
         this.#acceptors.onDurable(node, record)
-        this.#logFirst.onLogDurable(node, record)
+        this.logFirst.onLogDurable(node, record)
       }
     }
   }
@@ -168,7 +168,7 @@ export class Judge {
       this.log.onDurableRows(node, changed)
       if (stateHash === undefined) continue
       this.log.onDurableState(node, group, position, stateHash)
-      if (!this.#forgotten.has(node)) this.#logFirst.onDataDurable(node, group, position)
+      if (!this.#forgotten.has(node)) this.logFirst.onDataDurable(node, group, position)
     }
   }
 

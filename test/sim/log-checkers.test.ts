@@ -82,6 +82,18 @@ class Court {
 
   /** A batch on a data disk: rows, and the state record if a position is given. */
   batch(node: string, position: number | undefined, rows: readonly Put[]): void {
+    if (position !== undefined) this.log(node, position)
+    this.batchAlone(node, position, rows)
+  }
+
+  /** The choice at a position becomes durable in the node's log. */
+  log(node: string, position: number): void {
+    const { chosen } = this.judge.book.of(group, position)
+    if (chosen === undefined) return
+    this.judge.logFirst.onLogDurable(node, { kind: 'chosen', group, position, ...chosen })
+  }
+
+  batchAlone(node: string, position: number | undefined, rows: readonly Put[]): void {
     const prefix = groupPrefix(group)
     const key = stateKey(prefix)
     const state = Buffer.from(`state at ${position}`)
@@ -209,6 +221,30 @@ function past(key: string, start: number, end: number, value: Uint8Array): Put {
 }
 
 const again = entry(2, { key: 'a', value: 'z' })
+
+test('LOG-14: a data disk that is ahead of what the log holds as chosen is found', () => {
+  const court = new Court()
+  court.choose(1, one)
+  court.choose(2, two)
+  court.log('n1', 1)
+  court.batchAlone('n1', 1, [row('a', 1, numbered(1, 'x'))])
+  expect(court.rules).toEqual([])
+  court.batchAlone('n1', 2, [row('b', 2, numbered(2, 'y'))])
+  expect(court.rules).toEqual(['LOG-14'])
+})
+
+test('PAX-8: a vote at a position that its node has applied is found', () => {
+  for (const kind of ['promise', 'accept']) {
+    const court = new Court()
+    court.choose(1, one)
+    court.judge.onTrace('n1', { kind, group, position: 1 })
+    court.apply('n1', 1, one)
+    court.judge.onTrace('n1', { kind, group, position: 2 })
+    expect(court.rules).toEqual([])
+    court.judge.onTrace('n1', { kind, group, position: 1 })
+    expect(court.rules).toEqual(['PAX-8'])
+  }
+})
 
 test('MVCC-1: a superseded version that is missing, or ends at another time, is found', () => {
   const newest = row('a', 2, numbered(2, 'z'))

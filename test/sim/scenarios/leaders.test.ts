@@ -8,7 +8,7 @@ import type { ScenarioBuilder } from '../../../sim/scenarios/scenario-builder.ts
 import { ledByFirst, run, threeNodes, valueOf, ways } from './story.ts'
 
 /** With this seed the write under way in the crash is lost; with others it is on the disk. */
-const forgetfulSeed = 3
+const forgetfulSeed = 1
 /** The same of the write at position 1. */
 const forgetfulFirstSeed = 2
 
