@@ -11,7 +11,10 @@ export function decodeRecords(put: Put): readonly LogRecord[] {
   if (flush === undefined) return []
   const header = present(decodeFlush(flush), 'flush-records: a durable flush does not decode')
   return header.records.map((record) =>
-    present(decodeRecord(record, flush), 'flush-records: a value is not what was written'),
+    present(
+      decodeRecord(record, flush),
+      'flush-records: a value in a durable flush does not match its checksum',
+    ),
   )
 }
 

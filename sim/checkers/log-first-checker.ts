@@ -1,7 +1,7 @@
 /**
  * LOG-14: a node's data disk holds no position of a group that its log disk did not hold before, as chosen. Else a
- * crash leaves rows that no log vouches for: where every node loses its news of the choice, none can tell a
- * replica that is behind what was chosen there.
+ * crash leaves rows without a log for them: after a power cut of all nodes none of them knows any more which value
+ * was chosen there, and a replica that has not applied the position cannot learn it.
  */
 import type { LogRecord } from '../../src/replication/effect.ts'
 import type { Referee } from './referee.ts'

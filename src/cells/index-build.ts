@@ -120,7 +120,7 @@ async function takePosition(
 async function fillRow(parts: CellBuildParts, of: ShardName, rowKey: string): Promise<void> {
   const { tables, definition } = parts
   await tables.transaction(shardKey(of), async (tx) => {
-    // A writer that clears entries off writes what is read here, so it is not overtaken.
+    // A purge writes the row that this reads. So the two conflict, and no entry comes back after a purge.
     await purgedAddedId(tx, of)
     await parts.checkKept()
     await putIndexRows(tx, of, rowKey, await buildIndexRows(tx, of, rowKey, [definition]))

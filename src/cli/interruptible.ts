@@ -14,8 +14,8 @@ export interface LongWork {
 }
 
 /**
- * The first SIGINT (Ctrl-C), SIGTERM or SIGHUP aborts the signal that `work` is given; when that has ended, this throws
- * what was done. A second signal ends the process at once; the command prints the same words.
+ * The first SIGINT (Ctrl-C), SIGTERM or SIGHUP aborts the signal that `work` got. Once `work` has ended, this function
+ * throws an error with the words of `done`. A second signal prints these words and ends the process at once.
  */
 export async function interruptible<Value>(
   { name, done, advice }: LongWork,

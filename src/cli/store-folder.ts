@@ -13,7 +13,7 @@ import { CliError, exitFailure, exitUnavailable, exitUsage } from './exit.ts'
 
 const advice = 'give the data folder of a stopped node, as "data" in its configuration names it'
 
-/** Rejects with a sentence for what is no such folder, is in use, or changed while `use` read it. */
+/** Rejects when the folder is no data folder, when a node uses it, or when its files changed while `use` read them. */
 export async function withStoppedFolder<Value>(
   path: string,
   use: (notes: readonly string[]) => Promise<Value>,

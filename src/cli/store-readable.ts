@@ -100,7 +100,7 @@ function readSchema(
   return version && compileSchema(version)
 }
 
-/** Undefined for what is no row of a table, or none that its schema can read. */
+/** Undefined when the bytes are no row of a table, or when the schema cannot decode the row. */
 function rowIn(context: GroupContext, key: Uint8Array, value: Uint8Array): unknown {
   const found = decodeRowKey(context, key)
   if (found === undefined) return undefined

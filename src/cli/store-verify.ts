@@ -1,4 +1,4 @@
-/** `trilithon store verify`: reads everything, writes nothing, and says in sentences what is damaged. */
+/** `trilithon store verify`: reads both stores, writes nothing, and reports each damaged place in a sentence. */
 import type { Command } from 'commander'
 import { Findings, tellDamage } from '../inspect/finding.ts'
 import { openStoppedNode } from '../inspect/stopped-node.ts'
@@ -16,7 +16,9 @@ export function addVerifyCommand(store: Command): void {
   store
     .command('verify')
     .argument('<FOLDER>', 'the data folder of a stopped node')
-    .description('read all of log/ and data/, and tell what is damaged; nothing is written')
+    .description(
+      'read all of log/ and data/ and report each damaged place; the command writes nothing',
+    )
     .option('--json', 'as one JSON object')
     .action(verifyFolder)
 }

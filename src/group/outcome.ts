@@ -22,7 +22,7 @@ export type Verdict =
   | {
       readonly kind: 'conflict'
       readonly position: Position
-      /** The key that was read and then written; absent when the read is older than what is remembered. */
+      /** The key that the transaction read and another one wrote since; absent when the proposer's window does not reach back to the read. */
       readonly key?: Uint8Array
       /** The intent that wrote it. */
       readonly by?: { readonly session: string; readonly sequence: number }

@@ -36,8 +36,8 @@ export interface Submission {
  * - `committed`: in effect at `position`; `sequences` are the numbers drawn, one per allocation;
  *   `attempt` says whose content won (another one's, when an earlier try had committed already).
  * - `conflict`: read something older than what entry `position` wrote (`key`, for the intent `by`;
- *   without these: older than what is remembered); nothing happened; read at `position` or later and
- *   try again with another attempt.
+ *   without these: the proposer's window does not reach back to the read); nothing happened; read at
+ *   `position` or later and try again with another attempt.
  * - `expired`: the intent is too old; it did not take effect and never will.
  * - `overloaded`: refused at once, nothing happened.
  * - `unknown`: no majority answered before the deadline; it may still take effect.

@@ -1,4 +1,4 @@
-/** Looks at single rows of the data store: group states, the mark, what is carried over, positions. */
+/** Point reads of the data store: state records, the mark, the carried positions, the rows of positions. */
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import { SettledRows, type Carried, type FlushMark, type PositionRow } from '../log/settled.ts'

@@ -66,7 +66,7 @@ function missingIn(sequences: readonly number[]): number | undefined {
   return at < 0 ? undefined : first + at
 }
 
-export async function headOf(
+export async function readHead(
   path: string,
   file: SegmentFile,
   sequence: number,
@@ -104,7 +104,7 @@ function refuseStranger(
 }
 
 /** The journal that the segments are of; undefined: no header is sound, or there are no segments. */
-export function journalOf(path: string, heads: readonly SegmentHead[]): string | undefined {
+export function readJournalId(path: string, heads: readonly SegmentHead[]): string | undefined {
   const sound = heads.filter(({ header }) => header !== undefined)
   const journal = sound.at(-1)?.header?.journal
   const foreign = sound.find(({ header }) => header?.journal !== journal)

@@ -18,9 +18,9 @@ import type { SegmentFile, SegmentFolder } from '../ports/segments.ts'
 import type { CheckPace } from '../ports/storage.ts'
 import { checkSegments } from './segment-check.ts'
 import { frameBytes, type NewPart } from './segment-format.ts'
-import { headOf, journalOf, namesIn, type SegmentHead } from './segment-heads.ts'
+import { readHead, readJournalId, namesIn, type SegmentHead } from './segment-heads.ts'
 import type { FlushIndex } from './segment-index.ts'
-import { framesOf } from './segment-put-back.ts'
+import { splitIntoFrames } from './segment-put-back.ts'
 import { recover } from './segment-recovery.ts'
 import { FlushScan, readFlush } from './segment-reader.ts'
 import { closedError } from './segment-errors.ts'
@@ -58,9 +58,9 @@ async function opened(options: SegmentOptions, files: SegmentFile[]): Promise<Jo
   for (const sequence of names.sequences) {
     const file = await folder.open(segmentName(sequence))
     files.push(file)
-    heads.push(await headOf(folder.path, file, sequence))
+    heads.push(await readHead(folder.path, file, sequence))
   }
-  const journalId = journalOf(folder.path, heads)
+  const journalId = readJournalId(folder.path, heads)
   const { segments, index, records, loss } = await recover(heads, segmentBytes)
   if (names.hasFirstFile) await folder.remove(firstFileName)
   const stock = new SegmentStock(folder, segmentBytes)
@@ -206,7 +206,7 @@ class SegmentJournal implements Journal {
   async #putBack(found: JournalWrite): Promise<void> {
     const { writer, segmentBytes } = this.#parts
     const flushes = found.flushes.filter(({ number, bytes }) => !this.#shows(number, bytes))
-    for (const frame of framesOf({ ...found, flushes }, segmentBytes / 2)) {
+    for (const frame of splitIntoFrames({ ...found, flushes }, segmentBytes / 2)) {
       await this.#writeFrame(frame)
     }
     writer.mending = { damagedFrom: 0, mendedThrough: this.#current?.sequence ?? 0 }

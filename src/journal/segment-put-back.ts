@@ -3,7 +3,7 @@ import type { JournalWrite } from '../ports/journal.ts'
 import { entryBytes, tableBytesMax, type NewPart } from './segment-format.ts'
 
 /** The frames need not become durable together: openings tell the damage again until all of them are. */
-export function framesOf(
+export function splitIntoFrames(
   { flushes, records }: JournalWrite,
   valueBytesMax: number,
 ): readonly (readonly NewPart[])[] {

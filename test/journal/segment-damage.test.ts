@@ -21,7 +21,7 @@ function frameOf(
   flush: number,
 ): { name: string; offset: number; valueAt: number; end: number } {
   for (const name of fixture.segments) {
-    for (const { parts, offset, end } of fixture.framesOf(name)) {
+    for (const { parts, offset, end } of fixture.splitIntoFrames(name)) {
       const part = parts.find((one) => one.flush === flush)
       if (part !== undefined) return { name, offset, valueAt: part.offset, end }
     }
@@ -80,7 +80,7 @@ test('JRN-7: a wrong value before a sound frame is damage, and its bytes are giv
 test('JRN-7: frames that end before the place that the next segment names are damage', async () => {
   const fixture = await filled(30)
   const [name = ''] = fixture.segments
-  const last = present(fixture.framesOf(name).at(-1), 'test: a segment has frames')
+  const last = present(fixture.splitIntoFrames(name).at(-1), 'test: a segment has frames')
   const flush = present(last.parts[0]?.flush, 'test: the last frame has a flush')
   fixture.disk.bytesOf(name).fill(0, last.offset)
   const journal = await fixture.open()
@@ -113,7 +113,7 @@ test.each([
   const fixture = await filled(39)
   for (let at = 0; at < openings; at++) await (await fixture.open()).close()
   const name = present(fixture.segments.at(-1), 'test: there are segments')
-  const [checkpoint] = fixture.framesOf(name)
+  const [checkpoint] = fixture.splitIntoFrames(name)
   for (const at of [0, 30, (checkpoint?.parts[0]?.offset ?? 0) - 128]) {
     const before = fixture.disk.image()
     fixture.disk.flipBit(name, (128 + at) * 8)
@@ -135,7 +135,7 @@ test('the records of a damaged checkpoint count as lost where the segment before
   const [before = '', name = ''] = fixture.segments.slice(-2)
   fixture.disk.flipBit(name, 130 * 8)
   fixture.disk.flipBit(before, 130 * 8)
-  fixture.disk.flipBit(before, ((fixture.framesOf(before)[1]?.offset ?? 0) + 9) * 8)
+  fixture.disk.flipBit(before, ((fixture.splitIntoFrames(before)[1]?.offset ?? 0) + 9) * 8)
   expect(lostOf(await fixture.open()).writes).toContain(undefined)
 })
 
@@ -300,7 +300,7 @@ function hurt(
   const names = fixture.segments
   const name = names[file % names.length] ?? ''
   const bytes = fixture.disk.bytesOf(name)
-  const used = fixture.framesOf(name).at(-1)?.end ?? 128
+  const used = fixture.splitIntoFrames(name).at(-1)?.end ?? 128
   if (bytes.length === 0) return
   if (kind === 'flip') fixture.disk.flipBit(name, bit % (bytes.length * 8))
   if (kind === 'flip-used') fixture.disk.flipBit(name, bit % (Math.min(used, bytes.length) * 8))

@@ -63,7 +63,7 @@ export class Fixture {
   }
 
   /** The frames of a segment in order. */
-  framesOf(name: string): readonly Frame[] {
+  splitIntoFrames(name: string): readonly Frame[] {
     const bytes = this.disk.bytesOf(name)
     const frames: Frame[] = []
     for (let at = 128; at < bytes.length; at += 64) {

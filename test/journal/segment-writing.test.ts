@@ -33,7 +33,7 @@ test('JRN-1: a write that an opening took as never made stays so, even if the di
   const fixture = await filled(3)
   const name = fixture.segments.at(-1) ?? ''
   const whole = Buffer.from(fixture.disk.bytesOf(name))
-  const last = fixture.framesOf(name).at(-1)
+  const last = fixture.splitIntoFrames(name).at(-1)
   fixture.disk.bytesOf(name).fill(0, last?.offset)
   fixture.flushes.delete(3)
   await fixture.reopen()
@@ -55,7 +55,7 @@ test('JRN-2: a write that a crash cuts short at any byte is there whole or not a
   const name = fixture.segments.at(-1) ?? ''
   await fixture.append(700, ['meta'])
   const whole = fixture.disk.image().get(name) ?? new Uint8Array()
-  const { offset = 0, end = 0 } = fixture.framesOf(name).at(-1) ?? {}
+  const { offset = 0, end = 0 } = fixture.splitIntoFrames(name).at(-1) ?? {}
   for (let cut = offset; cut <= end; cut++) {
     fixture.disk.restore(before)
     fixture.disk.bytesOf(name).set(whole.subarray(offset, cut), offset)
@@ -189,7 +189,7 @@ test('JRN-5: frames of another life of the folder, with the right numbers, are n
   for (let at = 0; at < 3; at++) await fixture.append(300, ['meta'])
   const name = fixture.segments.at(-1) ?? ''
   const other = Buffer.from(fixture.disk.bytesOf(name))
-  const offset = fixture.framesOf(name)[1]?.offset ?? 0
+  const offset = fixture.splitIntoFrames(name)[1]?.offset ?? 0
   // A copy of the folder is put back, all but a file that is used again.
   fixture.disk.restore(before)
   await (await fixture.open()).close()
@@ -203,7 +203,7 @@ test('JRN-5: frames of another life of the folder, with the right numbers, are n
 test('JRN-5: a copy of a frame within a value is never taken for a frame', async () => {
   const fixture = await filled(2)
   const name = fixture.segments.at(-1) ?? ''
-  const [first, second] = fixture.framesOf(name).slice(-2)
+  const [first, second] = fixture.splitIntoFrames(name).slice(-2)
   const copy = Buffer.from(fixture.disk.bytesOf(name).subarray(first?.offset, second?.offset))
   const value = Buffer.alloc(2048)
   // Somewhere in it the copies stand at multiples of 64 bytes of the file.
