@@ -6,6 +6,8 @@
 import { relative } from 'node:path'
 import type { Reporter, SerializedError, TestModule } from 'vitest/node'
 
+const messageCharsMax = 1000
+
 /** A file that cannot be loaded and an error outside any test count as failures. */
 export function summarize(
   modules: readonly TestModule[],
@@ -22,7 +24,7 @@ export function summarize(
   return `${counts.passed} passed, ${failed} failed, ${counts.skipped} skipped`
 }
 
-/** The first line of each failure's message, with the file and the test; flaky tests too. */
+/** The beginning of each failure's message on one line, with the file and the test; flaky tests too. */
 export function listFailures(
   modules: readonly TestModule[],
   unhandledErrors: readonly SerializedError[],
@@ -30,8 +32,8 @@ export function listFailures(
 ): readonly string[] {
   const lines: string[] = []
   const add = (where: string, errors: readonly SerializedError[] = [], kind = 'failed'): void => {
-    const [first = ''] = (errors[0]?.message ?? 'it did not end').split('\n')
-    lines.push(`${kind}: ${where}: ${first}`)
+    const message = (errors[0]?.message ?? 'it did not end').replaceAll(/\s*\n\s*/g, ' | ')
+    lines.push(`${kind}: ${where}: ${message.slice(0, messageCharsMax)}`)
   }
   for (const module of modules) {
     const file = relative(root, module.moduleId)

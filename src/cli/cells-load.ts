@@ -3,8 +3,9 @@ import type { Command } from 'commander'
 import { datastoreProblem, nameProblem } from '../cells/cell.ts'
 import { cellSink } from './cell-sink.ts'
 import { loadCells } from './cells-load-run.ts'
+import { Patience } from './load-patience.ts'
 import { inputFile, oneColumnFlag, runLoad } from './load-command.ts'
-import { addCellFlags, parseCount, readDatastore, withClient } from './client.ts'
+import { addCellFlags, parseCount, readDatastore, readTimeoutMs, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
 import type { Options } from './options.ts'
 
@@ -49,7 +50,8 @@ async function loadFile(path: string, options: Options): Promise<void> {
     withClient(
       options,
       (client) => {
-        const sink = cellSink(client.cells(readDatastore(options)), target)
+        const patience = new Patience({ forMs: readTimeoutMs(options), signal: hooks.signal })
+        const sink = cellSink(client.cells(readDatastore(options)), target, patience)
         return loadCells(
           {
             ...file,

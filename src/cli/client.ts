@@ -35,8 +35,7 @@ export async function withClient<T>(
   limits: Partial<ClientLimits> = {},
 ): Promise<T> {
   const secret = await readSecret(options)
-  const timeoutMs =
-    1000 * parseNumber('--timeout', options['timeout'], 0.001, callTimeoutMsMax / 1000)
+  const timeoutMs = readTimeoutMs(options)
   const nodes = parseUrls(options)
   const client = dial(
     { endpoints: nodes, ...(secret !== undefined && { secret }), timeoutMs },
@@ -47,6 +46,11 @@ export async function withClient<T>(
   } finally {
     await client.close()
   }
+}
+
+/** `--timeout` in milliseconds. */
+export function readTimeoutMs(options: Options): number {
+  return 1000 * parseNumber('--timeout', options['timeout'], 0.001, callTimeoutMsMax / 1000)
 }
 
 export function readDatastore(options: Options): string {

@@ -11,6 +11,7 @@ import type { Client } from '../client/client.ts'
 import { connect } from '../client/connect.ts'
 import { cellSink } from './cell-sink.ts'
 import { inputFile, type InputFile } from './load-command.ts'
+import { Patience } from './load-patience.ts'
 import { loadCells, type CellSink } from './cells-load-run.ts'
 import { parseCount } from './client.ts'
 import { DemoCluster } from './demo-cluster.ts'
@@ -35,6 +36,8 @@ const moreTrips = 500
 /** Three nodes and their client share a process, and a busy machine may leave it little. */
 const callTimeoutMs = 30_000
 const agreeTimeoutMs = 60_000
+/** How long the cells of the demo are put again where the cluster refuses them for now. */
+const patienceMs = 60_000
 const agreePollMs = 100
 
 export function addDemoCommand(program: Command): void {
@@ -105,7 +108,11 @@ async function openStage(
   const replicas = new Map<NodeId, Client>()
   for (const { id, url } of cluster.nodes) replicas.set(id, await ask([url]))
   const expected: Expected = new Map()
-  const sink = recording(cellSink(client.cells(datastore), { column, refKey: 0 }), expected)
+  const patience = new Patience({ forMs: patienceMs })
+  const sink = recording(
+    cellSink(client.cells(datastore), { column, refKey: 0 }, patience),
+    expected,
+  )
   return { cluster, client, replicas, expected, sink, ...rest }
 }
 

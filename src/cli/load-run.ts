@@ -3,6 +3,7 @@
  * there already, so a user continues an interrupted load by running it again.
  */
 import { DamagedFile, gunzipSound, readChunks, splitLines, type Line } from './load-lines.ts'
+import type { StoreError } from '../base/errors.ts'
 import type { Json } from '../cells/body.ts'
 import { CsvRows, type Blank } from './load-csv.ts'
 import { textOnly } from './load-form.ts'
@@ -18,7 +19,7 @@ export type PutAnswer =
   | { readonly kind: 'buffered' }
   | { readonly kind: 'rejected'; readonly reason: string }
   /** No node could take it, or say whether it was taken: ends the load. */
-  | { readonly kind: 'failed'; readonly error: Error }
+  | { readonly kind: 'failed'; readonly error: StoreError }
 
 /** Where rows go: a client, or a map in tests. A rejection of the promise ends the load. */
 export interface Sink<Item> {

@@ -4,10 +4,11 @@ import { findTable, type Schema, type Table } from '../../schema/model.ts'
 import { StoreError } from '../base/errors.ts'
 import { nearest, unknownWord } from '../base/suggest.ts'
 import type { Values } from '../tables/row-check.ts'
-import { addClusterFlags, withClient } from './client.ts'
+import { addClusterFlags, readTimeoutMs, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { inputFile, oneColumnFlag, runLoad, type LoadHooks } from './load-command.ts'
 import { unfoundSources } from './load-look.ts'
+import { Patience } from './load-patience.ts'
 import { loadRows, type ItemResult, type LoadReport, type RowFile } from './load-run.ts'
 import { counted, say } from './output.ts'
 import type { Options } from './options.ts'
@@ -60,7 +61,8 @@ async function loadFile(path: string, options: Options): Promise<void> {
         const schema = await clusterSchema(client, String(options['schema']))
         const table = namedTable(schema.version.schema, String(options['table']))
         const sources = parseSources(table, options['from'])
-        const sink = rowSink(schema, table.name)
+        const patience = new Patience({ forMs: readTimeoutMs(options), signal: hooks.signal })
+        const sink = rowSink(schema, table.name, patience)
         await refuseUnfound(rows, sources, hooks.signal)
         return loadRows(
           { ...rows, ...hooks, batchRows, batchesInFlight },

@@ -16,6 +16,7 @@ import { checkRow, type Values } from '../tables/row-check.ts'
 import { writeRowKey } from '../tables/row-key.ts'
 import { endsLoad } from './cell-sink.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
+import type { Patience } from './load-patience.ts'
 import type { PutAnswer, Sink } from './load-run.ts'
 import { isEqualValue } from './row-equal.ts'
 
@@ -60,7 +61,11 @@ interface GoodRow {
   readonly key: Values
 }
 
-export function rowSink({ db, version }: ClusterSchema, name: string): Sink<Values> {
+export function rowSink(
+  { db, version }: ClusterSchema,
+  name: string,
+  patience: Patience,
+): Sink<Values> {
   const { tables } = compileSchema(version)
   const table = present(tables.get(name), 'load: the schema has the table')
   const rootTable = present(tables.get(table.root), 'load: a table has a root')
@@ -96,7 +101,7 @@ export function rowSink({ db, version }: ClusterSchema, name: string): Sink<Valu
       }
       await Promise.all(
         [...groups].map(([group, { root, rows: some }]) =>
-          lines.after(group, () => putRows(db, table, root, some, answers)),
+          lines.after(group, () => putRows({ db, table, root, patience }, some, answers)),
         ),
       )
       return answers
@@ -123,17 +128,23 @@ function buildRoot(table: CompiledTable, root: CompiledTable, key: Values): Root
   return { table: root.name, key: Object.fromEntries(parts) }
 }
 
+/** Where the rows of one group go. */
+interface Target {
+  readonly db: Tables
+  readonly table: CompiledTable
+  readonly root: RootKey
+  readonly patience: Patience
+}
+
 async function putRows(
-  db: Tables,
-  table: CompiledTable,
-  root: RootKey,
+  target: Target,
   rows: readonly GoodRow[],
   answers: PutAnswer[],
 ): Promise<void> {
   try {
-    const { value } = await db.transaction(root, (tx) => putAll(tx, table, rows))
+    const given = await commitRows(target, rows)
     for (const [i, { place }] of rows.entries()) {
-      answers[place] = value[i] ?? { kind: 'rejected', reason: 'nothing is said of it' }
+      answers[place] = given[i] ?? { kind: 'rejected', reason: 'nothing is said of it' }
     }
   } catch (error) {
     const answer = toPutAnswer(error)
@@ -143,8 +154,24 @@ async function putRows(
       return
     }
     const half = Math.ceil(rows.length / 2)
-    await putRows(db, table, root, rows.slice(0, half), answers)
-    await putRows(db, table, root, rows.slice(half), answers)
+    await putRows(target, rows.slice(0, half), answers)
+    await putRows(target, rows.slice(half), answers)
+  }
+}
+
+/** Rows of one group in one transaction, which is begun anew while the cluster refuses it for now. */
+async function commitRows(
+  { db, table, root, patience }: Target,
+  rows: readonly GoodRow[],
+): Promise<readonly PutAnswer[]> {
+  const waits = patience.begin()
+  for (;;) {
+    try {
+      const { value } = await db.transaction(root, (tx) => putAll(tx, table, rows))
+      return value
+    } catch (error) {
+      if (!(error instanceof StoreError && (await waits.again(error)))) throw error
+    }
   }
 }
 

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { StoreError } from '../../src/base/errors.ts'
 import { splitLines, type Line } from '../../src/cli/load-lines.ts'
 import { CsvRows, recordLinesMax } from '../../src/cli/load-csv.ts'
 import type { Row } from '../../src/cli/load-rows.ts'
@@ -328,7 +329,9 @@ test('the report counts the cells written beside a failed one', async () => {
   const sink: CellSink = {
     put: async (batch) =>
       batch.map((_, i) =>
-        i < 4 ? { kind: 'created' } : { kind: 'failed', error: new Error('no majority') },
+        i < 4
+          ? { kind: 'created' }
+          : { kind: 'failed', error: new StoreError('unavailable', 'no majority') },
       ),
   }
   const { report } = await load('partly.jsonl', '1\n2\n3\n4\n5\n6\n', sink)

@@ -5,6 +5,7 @@ import { firstVersion } from '../../schema/version.ts'
 import { present } from '../../src/base/assert.ts'
 import { StoreError } from '../../src/base/errors.ts'
 import { rowSink } from '../../src/cli/row-sink.ts'
+import { Patience } from '../../src/cli/load-patience.ts'
 import type { Sink } from '../../src/cli/load-run.ts'
 import { openTables } from '../../src/tables/open.ts'
 import type { Values } from '../../src/tables/row-check.ts'
@@ -34,13 +35,17 @@ const limits = {
   transactionReadsMax: 100,
 }
 
-function sinkInto(table: string, port: MemoryPort = new MemoryPort()): Sink<Values> {
+function sinkInto(
+  table: string,
+  port: MemoryPort = new MemoryPort(),
+  patience: Patience = new Patience({ forMs: 0 }),
+): Sink<Values> {
   const version = firstVersion(schema)
   const ports = { clock: new TestClock(), random: testRandom() }
   const db = openTables({ name: 'Files', tables: [], model: schema }, port, {
     ...{ ...ports, version, limits },
   })
-  return rowSink({ db, version }, table)
+  return rowSink({ db, version }, table, patience)
 }
 
 function things(count: number, owner = 1, name = 'a'): readonly Values[] {
@@ -205,4 +210,24 @@ test('a cluster error fails the rows, so that the load ends', async () => {
 
 test('a table whose rows get their numbers at commit is refused', () => {
   expect(() => sinkInto('Note')).toThrow(/^rows of table Note get a number each/)
+})
+
+test('rows that the cluster refuses for now are put again, in their order', async () => {
+  const port = new MemoryPort()
+  let refusals = 3
+  const view = port.view.bind(port)
+  port.view = (...given) => {
+    if (refusals-- > 0) return Promise.reject(new StoreError('overloaded', 'too much to do'))
+    return view(...given)
+  }
+  const waits: number[] = []
+  const patience = new Patience({
+    ...{ forMs: 1000, onWait: () => undefined, monotonicMs: () => 0 },
+    sleep: async (ms) => void waits.push(ms),
+  })
+  const sink = sinkInto('Thing', port, patience)
+  const [one = {}] = things(1)
+  const batches = ['b', 'c', 'd'].map((name) => sink.put([{ ...one, name }]))
+  expect((await Promise.all(batches)).flatMap(kinds)).toEqual(['created', 'changed', 'changed'])
+  expect(waits).toEqual([100, 200, 400])
 })
