@@ -8,7 +8,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { fileFailure } from '../adapters/file-failure.ts'
 import { lockStore } from '../adapters/level-lock.ts'
-import { readOwner } from '../node/data-folder.ts'
+import { isRunning, readOwner } from '../node/folder-owner.ts'
 import { CliError, exitFailure, exitUnavailable, exitUsage } from './exit.ts'
 
 const advice = 'give the data folder of a stopped node, as "data" in its configuration names it'
@@ -106,16 +106,6 @@ function describeKind(found: Stats): string {
   if (found.isDirectory()) return 'a folder'
   if (found.isFIFO()) return 'a pipe'
   return found.isSocket() ? 'a socket' : 'a device'
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    // Another user's process may not be asked, and runs.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
-  }
 }
 
 /** Name, size and time of change of each file of both stores. */
