@@ -6,7 +6,7 @@
  * it and closes it again, which costs some 20 µs. So a log may have more segments than the process may open files.
  */
 import { closeSync, openSync, readSync, writevSync } from 'node:fs'
-import { constants, open, type FileHandle } from 'node:fs/promises'
+import { constants, open, stat, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
@@ -101,10 +101,16 @@ export class RealSegment implements SegmentFile {
     }
   }
 
+  /** The same without a descriptor of its own. */
+  static async rest(name: string, files: OpenSegments): Promise<RealSegment> {
+    const { size } = await stat(join(files.folder, name))
+    return new RealSegment({ name, length: size }, files, undefined)
+  }
+
   private constructor(
     { name, length }: Pick<SegmentFile, 'name' | 'length'>,
     files: OpenSegments,
-    descriptor: Descriptor,
+    descriptor: Descriptor | undefined,
   ) {
     this.name = name
     this.length = length
@@ -224,6 +230,16 @@ export class RealSegment implements SegmentFile {
     const isDamage = isFileFailure(error) && error.code === 'EIO'
     const message = `cannot read ${where}: ${fileFailure(error)}`
     return new StoreError(isDamage ? 'corrupt' : 'unavailable', message, {}, { cause: error })
+  }
+}
+
+/** A file that is only looked at: each read opens it. Rejects with `unavailable` where it is not there. */
+export async function openToRead(folder: string, name: string): Promise<SegmentFile> {
+  try {
+    return await RealSegment.rest(name, new OpenSegments(folder, 0))
+  } catch (error) {
+    const message = `cannot read ${join(folder, name)}: ${fileFailure(error)}`
+    throw new StoreError('unavailable', message, {}, { cause: error })
   }
 }
 
