@@ -28,6 +28,7 @@ const rules: Readonly<Record<string, string>> = {
   'DISK-17': 'After a run that LevelDB may have ended a start reads all of data/ first.',
   'LOG-12': 'A node retires for a claim about its log only where the log does not refute it.',
   'LOG-13': 'A log whose journal was damaged is used only where it shows what is missing.',
+  'LOG-15': 'From the last flush that names a group, each leads to the one before that names it.',
   'LOG-14': 'A data store takes in no position before the log durably holds it as chosen.',
   'JRN-1': 'No byte of a segment is written twice.',
   'JRN-2': 'A write of the journal is durable as a whole or not at all.',
