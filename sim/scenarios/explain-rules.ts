@@ -15,8 +15,7 @@ const rules: Readonly<Record<string, string>> = {
   'LOG-4': 'An acknowledged commit is chosen, and stays.',
   'LOG-5': 'A no-op stands only where nothing was or can be chosen.',
   'LOG-6': 'The applied position and the rows are written in one batch.',
-  'LOG-7':
-    'What leaves memory of the log is in rows of the data store; the mark passes nothing else.',
+  'LOG-7': 'The mark passes no record of an open position, but where a later flush has it again.',
   'LOG-8': 'Whoever lists groups names each that has a commit which was acknowledged before.',
   'LOG-9': 'What a start does not ask a peer for again it has in its own log, or has applied.',
   'LOG-10': 'A peer has a link only once its store, and how far its log is, stand in the log here.',
