@@ -23,6 +23,8 @@ function disksOf(count: number): Map<string, SimDisks> {
   return new Map(names.map((name) => [name, { log: disk(), data: disk() }]))
 }
 
+const nothing = { records: [], groupNumbers: [], previous: [] }
+
 /** Lets a log disk remember a peer. */
 async function remember(disks: SimDisks | undefined, peer: string, flush: number): Promise<void> {
   const one = { node: nodeId(peer), storeId: 'store', durableFlush: flush, incarnation: 1, run: 1 }
@@ -34,7 +36,7 @@ async function remember(disks: SimDisks | undefined, peer: string, flush: number
 function logImage(flushes: number): DiskImage {
   const image = new Map<string, Uint8Array>()
   for (let number = 1; number <= flushes; number++) {
-    const { bytes } = encodeFlush({ number, incarnation: 1, previousCrc: 0 }, [], [])
+    const { bytes } = encodeFlush({ number, incarnation: 1, previousCrc: 0 }, nothing)
     image.set(latin1(flushKey(number)), bytes)
   }
   return image
