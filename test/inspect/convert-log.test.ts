@@ -148,13 +148,13 @@ test.each([
   expect(await snapshotFiles(folder)).toEqual(before)
 })
 
-test('damage of a value is the same damage in the other kind', async () => {
+test('a flush that does not match its checksums is the same damage in the other kind', async () => {
   const folder = await copied('leveldb')
   await changed(join(folder, 'log'), (log) => flipBit(log, flushKey(5), -1))
-  const [damage] = await damagesOf(folder)
-  expect(damage).toMatch(/ of flush 5, does not match its checksum$/)
+  const damages = await damagesOf(folder)
+  expect(damages.join('\n')).toMatch(/ of flush 5\b/)
   await convertLog(folder, optionsTo('files'))
-  expect(await damagesOf(folder)).toEqual([damage])
+  expect(await damagesOf(folder)).toEqual(damages)
 })
 
 test('verify finds damage in segments by its place, and reads all other flushes', async () => {
