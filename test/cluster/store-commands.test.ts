@@ -12,6 +12,7 @@ import { flushKey } from '../../src/journal/ordered-journal.ts'
 import { changed, copyFolder, snapshotFiles, remove } from '../inspect/node-folder.ts'
 import { flipBit } from '../store/stores.ts'
 import {
+  patienceMs,
   programPath,
   runProgram,
   startCluster,
@@ -28,7 +29,7 @@ let whileRunning: ProgramResult
 beforeAll(async () => {
   cluster = await startCluster({ ids: ['a'], cluster: 'trips' })
   const [node] = cluster.nodes
-  const client = await connect({ endpoints: cluster.urls })
+  const client = await connect({ endpoints: cluster.urls, timeoutMs: patienceMs })
   for (let refKey = 0; refKey < 12; refKey++) {
     await client.cells('trips').put({ rowKey, column: 'BASE', refKey, body: { city: 'Berlin' } })
   }
@@ -36,7 +37,7 @@ beforeAll(async () => {
   folder = node?.dataFolder ?? ''
   whileRunning = await store(['verify', folder])
   await node?.stop()
-}, 60_000)
+})
 afterAll(() => cluster?.close())
 
 function store(words: readonly string[], input = ''): Promise<ProgramResult> {
