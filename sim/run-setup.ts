@@ -18,7 +18,8 @@ import { computeEventsMax } from './cluster/event-bound.ts'
 import type { Fault } from './faults/fault.ts'
 import { drawFaults } from './faults/fault-draw.ts'
 import type { History } from './history/operation.ts'
-import { createHostDisk } from './cluster/host-disk.ts'
+import { createHostDisk, createLevelLog } from './cluster/host-disk.ts'
+import { createSegmentLog } from './cluster/segment-host.ts'
 import { renderLine, type StoryLine } from './cluster/narrator.ts'
 import type { Surroundings } from './faults/nemesis-context.ts'
 import type { Operation } from './scenarios/scenario-operation.ts'
@@ -117,15 +118,16 @@ export function makeCluster(
       const own = { ...known, ...told, ...slices, ...nodeOptions }
       return Node.open(ports, own, fail)
     },
-    makeDisk: (world, name, priorities, onDurable, keepsJournal) =>
-      createHostDisk(
-        world,
-        name,
-        { ...options.disk, ...times },
-        priorities,
-        onDurable,
-        keepsJournal,
-      ),
+    makeLog: (world, name, priorities, onDurable) => {
+      const conditions = { ...options.disk, ...times }
+      const { segmentBytes } = options
+      if (segmentBytes === undefined) {
+        return createLevelLog(world, name, conditions, priorities, onDurable)
+      }
+      return createSegmentLog(world, name, { ...conditions, segmentBytes }, priorities, onDurable)
+    },
+    makeDisk: (world, name, priorities, onDurable) =>
+      createHostDisk(world, name, { ...options.disk, ...times }, priorities, onDurable),
   })
 }
 

@@ -15,14 +15,10 @@ import { withLone, type LoneOptions } from './workloads/lone-draw.ts'
 import { brokenKinds, type Broken } from './faults/nemesis.ts'
 import { drawFaultRates, isOn, type FaultRates, type Switches } from './faults/swarm-faults.ts'
 import { drawPurges } from './workloads/purge-draw.ts'
+import { drawDisk, drawLogStore, type DiskConditions } from './disk-draw.ts'
 import { drawTimes } from './times-draw.ts'
 import type { TimeOptions } from './world/turn-costs.ts'
 import type { LinkConditions } from './world/weather.ts'
-
-export interface DiskConditions {
-  readonly writeMinMicros: number
-  readonly writeMeanMicros: number
-}
 
 /** Messages from group to group: their senders, their handlers, and their delivery. */
 export interface QueueOptions {
@@ -119,6 +115,8 @@ export interface SwarmOptions {
   readonly workload: WorkloadOptions
   readonly link: LinkConditions
   readonly disk: DiskConditions
+  /** The length of the segment files that logs are in; absent: logs are in LevelDB. */
+  readonly segmentBytes?: number
   /** The time that turns cost and reads take; absent: none. */
   readonly times?: TimeOptions
   /** Absent: delays are as they are drawn. */
@@ -168,6 +166,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
     workload: withLone(random.fork('lone'), workload, faultRates, switches),
     link,
     disk,
+    ...drawLogStore(random.fork('log store'), switches),
     times: drawTimes(random.fork('times'), switches),
     ...(isByPriority && {
       priorities: drawPriorities(priorityRandom, estimateUsualMicros(link, disk), faultRates),
@@ -381,13 +380,6 @@ function drawFar(
   const factorMax = Math.max(2, Math.floor(farDelayMicrosMax / delayMicros))
   const farFactor = Math.min(random.int(2, 20), factorMax)
   return { far: random.int(100_000, 600_000), farFactor }
-}
-
-function drawDisk(random: SeededRandom): DiskConditions {
-  return {
-    writeMinMicros: random.int(20, 200),
-    writeMeanMicros: random.pick([50, 1_000, 10_000, 50_000]),
-  }
 }
 
 function drawSkew(random: SeededRandom, switches: Switches): ClockSkew {

@@ -7,11 +7,12 @@ import { flushesFrom, numberOfKey, recordKey } from '../../src/journal/ordered-j
 import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { damagesName, decodeDamages, type LogDamage } from '../../src/log/log-mending.ts'
 import { decodeMemory, memoryName } from '../../src/log/peer-memory.ts'
-import type { DiskImage, SimDisk } from '../world/disk.ts'
+import type { DiskImage } from '../world/disk.ts'
+import type { LogDisk } from '../world/log-disk.ts'
 import type { Referee } from './referee.ts'
 
 /** The node is open, and has found nothing wrong that would keep it from serving. */
-export function checkMended(node: string, log: SimDisk, referee: Referee): void {
+export function checkMended(node: string, log: LogDisk, referee: Referee): void {
   const before = log.takeUndamaged()
   if (before === undefined) return
   const now = log.image()

@@ -9,14 +9,14 @@ import { Findings } from '../../src/inspect/finding.ts'
 import { ChainCheck } from '../../src/inspect/verify-chain.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import { decodeFlush } from '../../src/log/flush.ts'
-import type { SimDisk } from '../world/disk.ts'
+import type { LogDisk } from '../world/log-disk.ts'
 import type { Referee } from '../checkers/referee.ts'
 
 /** The disks of a node, both of them sound. */
 export interface ChainLook {
   readonly node: string
-  readonly log: SimDisk
-  readonly data: SimDisk
+  readonly log: LogDisk
+  readonly data: LogDisk
 }
 
 export function checkChain({ node, log, data }: ChainLook, referee: Referee): void {

@@ -7,7 +7,6 @@ import { clusterId, nodeId, type ClusterId, type GroupId, type NodeId } from '..
 import { placementOver, type Placement } from '../../src/placement/placement.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Random } from '../../src/ports/random.ts'
-import { OrderedJournal } from '../../src/journal/ordered-journal.ts'
 import type { Journal } from '../../src/ports/journal.ts'
 import type { OrderedStore, Put } from '../../src/ports/storage.ts'
 import type { Trace } from '../../src/ports/trace.ts'
@@ -29,7 +28,7 @@ import { Load } from '../workloads/load.ts'
 import { Nemesis } from '../faults/nemesis.ts'
 import { Narrator, type StoryLine } from './narrator.ts'
 import { Network, type FrameCodec, type FrameObserver } from '../world/network.ts'
-import { NodeHost, type HostDisk, type Program } from './node-host.ts'
+import { NodeHost, type HostDisk, type HostLog, type Program } from './node-host.ts'
 import type { SimProcess } from '../world/sim-process.ts'
 import type { SwarmOptions } from '../swarm.ts'
 import { noPriorities, Priorities } from '../world/priorities.ts'
@@ -72,12 +71,17 @@ export interface ClusterParts<P extends Program, ClientFrame> {
     options: ProgramOptions,
     fail: (reason: unknown) => void,
   ): Promise<P>
-  makeDisk(
+  makeLog(
     world: World,
     name: string,
     priorities: Priorities,
     onDurable: (puts: readonly Put[], isWhole: boolean) => void,
-    keepsJournal?: boolean,
+  ): HostLog
+  makeDisk(
+    world: World,
+    name: string,
+    priorities: Priorities,
+    onDurable: (puts: readonly Put[]) => void,
   ): HostDisk
   killClient(client: string, downMicros: number): void
   pauseClient(client: string, lengthMicros: number): void
@@ -371,17 +375,13 @@ export class Cluster<P extends Program, ClientFrame> {
   }
 
   #makeHost(name: NodeId, index: number): NodeHost<P> {
-    const { options, makeDisk, open } = this.#parts
+    const { options, makeDisk, makeLog, open } = this.#parts
     const { world, coverage, judge } = this
     const { limits, skews } = options
     const ofSet = this.placement.nodesOf(this.placement.setOfNode(name))
     const before = ofSet.slice(0, ofSet.indexOf(name))
-    const log = makeDisk(
-      world,
-      `${name} log`,
-      this.#priorities,
-      (puts, isWhole) => judge.onLogDurable(name, puts, isWhole),
-      true,
+    const log = makeLog(world, `${name} log`, this.#priorities, (puts, isWhole) =>
+      judge.onLogDurable(name, puts, isWhole),
     )
     const data = makeDisk(world, `${name} data`, this.#priorities, (puts) =>
       judge.onDataDurable(name, puts),
@@ -401,12 +401,15 @@ export class Cluster<P extends Program, ClientFrame> {
         const peers = this.#peerNetwork.attach(process, before)
         const clients = this.clientNetwork.attach(process, [])
         const elsewhere = this.#linksElsewhere(process)
-        const stores = { log: new OrderedJournal(log.open(process)), data: data.open(process) }
-        return open(
-          { clock, random, trace, ...stores, peers, clients, elsewhere },
-          { node: name, cluster: clusterName, placement: this.placement, limits },
-          fail,
-        )
+        const store = data.open(process)
+        const begin = (journal: Journal): Promise<P> =>
+          open(
+            { clock, random, trace, log: journal, data: store, peers, clients, elsewhere },
+            { node: name, cluster: clusterName, placement: this.placement, limits },
+            fail,
+          )
+        const journal = log.openJournal(process)
+        return journal instanceof Promise ? journal.then(begin) : begin(journal)
       },
       onDown: () => {
         judge.onDown(name)

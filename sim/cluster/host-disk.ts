@@ -1,13 +1,15 @@
 /**
  * A node's disk in the world: the simulated disk, with times and crash fates drawn from the seed.
  */
+import { OrderedJournal } from '../../src/journal/ordered-journal.ts'
+import type { Journal } from '../../src/ports/journal.ts'
 import type { OrderedStore, Put } from '../../src/ports/storage.ts'
 import { SimDisk, type Fate } from '../world/disk.ts'
-import type { HostDisk } from './node-host.ts'
+import type { HostDisk, HostLog } from './node-host.ts'
 import type { Priorities } from '../world/priorities.ts'
 import type { SeededRandom } from '../world/random.ts'
 import type { SimProcess } from '../world/sim-process.ts'
-import type { DiskConditions } from '../swarm.ts'
+import type { DiskConditions } from '../disk-draw.ts'
 import type { TimeOptions } from '../world/turn-costs.ts'
 import type { World } from '../world/world.ts'
 
@@ -16,10 +18,13 @@ const keptRate = 400_000
 /** How long one look of a scrub at a whole disk takes. */
 const scrubMeanMicros = 3_000_000
 
+/** The times that a disk takes. */
+export type DiskTimes = DiskConditions & Pick<TimeOptions, 'waits' | 'readMeanMicros'>
+
 export function createHostDisk(
   world: World,
   name: string,
-  conditions: DiskConditions & Pick<TimeOptions, 'waits' | 'readMeanMicros'>,
+  conditions: DiskTimes,
   priorities: Priorities,
   onDurable: (puts: readonly Put[], isWhole: boolean) => void,
   keepsJournal = false,
@@ -82,6 +87,19 @@ export function createHostDisk(
     },
   }
   return hostDisk
+}
+
+/** The disk of a log in LevelDB: its last batches are a journal, which may rot. */
+export function createLevelLog(
+  world: World,
+  name: string,
+  times: DiskTimes,
+  priorities: Priorities,
+  onDurable: (puts: readonly Put[], isWhole: boolean) => void,
+): HostLog {
+  const host = createHostDisk(world, name, times, priorities, onDurable, true)
+  const openJournal = (process: SimProcess): Journal => new OrderedJournal(host.open(process))
+  return Object.assign(host, { openJournal })
 }
 
 function scrubTime(

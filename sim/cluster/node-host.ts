@@ -5,12 +5,14 @@
 import { assert } from '../../src/base/assert.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Random } from '../../src/ports/random.ts'
+import type { Journal } from '../../src/ports/journal.ts'
 import type { OrderedStore } from '../../src/ports/storage.ts'
 import type { Trace, TraceEvent } from '../../src/ports/trace.ts'
 import { startDamage } from '../checkers/start-checker.ts'
 import { createClock, MachineClock, readingAt, type ClockSkew } from '../world/clock.ts'
 import type { Coverage } from '../coverage.ts'
 import type { Fate, SimDisk } from '../world/disk.ts'
+import type { LogDisk } from '../world/log-disk.ts'
 import type { DiskName } from '../faults/fault.ts'
 import { SimProcess, type Turn } from '../world/sim-process.ts'
 import { CostMeter, isStep, type TimeOptions } from '../world/turn-costs.ts'
@@ -27,11 +29,9 @@ export interface HostPorts {
 }
 
 /** A disk over crashes. */
-export interface HostDisk {
+export interface DiskHost<Disk> {
   /** For faults that damage it. */
-  readonly disk: SimDisk
-  /** The store as a process that starts now finds it. */
-  open(process: SimProcess): OrderedStore
+  readonly disk: Disk
   /**
    * The process is gone, and writes that were not durable may be lost. Returns how many writes
    * those were.
@@ -51,7 +51,19 @@ export interface HostDisk {
   onReadWait: () => void
 }
 
-export type HostDisks = Readonly<Record<DiskName, HostDisk>>
+export interface HostDisk extends DiskHost<SimDisk> {
+  /** The store as a process that starts now finds it. */
+  open(process: SimProcess): OrderedStore
+}
+
+export interface HostLog extends DiskHost<LogDisk> {
+  /** The journal as a process that starts now finds it. */
+  openJournal(process: SimProcess): Journal | Promise<Journal>
+}
+
+export interface HostDisks extends Readonly<Record<DiskName, DiskHost<LogDisk>>> {
+  readonly data: DiskHost<SimDisk>
+}
 
 /** The program of a node. */
 export interface Program {

@@ -18,7 +18,8 @@ import { StoreError } from '../../src/base/errors.ts'
 import { decodeFlush } from '../../src/log/flush.ts'
 import { decodeMeta, metaName } from '../../src/log/log-meta.ts'
 import { decodeMemory, memoryName } from '../../src/log/peer-memory.ts'
-import type { DiskImage, SimDisk } from '../world/disk.ts'
+import type { DiskImage } from '../world/disk.ts'
+import type { LogDisk } from '../world/log-disk.ts'
 
 /** The treatment of a node that would not start, or stopped by itself. */
 export type Treatment =
@@ -31,8 +32,8 @@ export type Treatment =
   | 'unexpected'
 
 export interface NodeDisks {
-  readonly log: SimDisk
-  readonly data: SimDisk
+  readonly log: LogDisk
+  readonly data: LogDisk
 }
 
 export class Atlas {
@@ -196,7 +197,7 @@ function isIdentity(meta: Uint8Array): boolean {
 }
 
 /** How far `peer`'s log was, as a log disk durably knows it. */
-function readStoredFlush(log: SimDisk, peer: string): number {
+function readStoredFlush(log: LogDisk, peer: string): number {
   const value = log.durableValue(latin1(recordKey(memoryName)))
   const known = value === undefined ? undefined : decodeMemory(value)
   return known?.find(({ node }) => node === peer)?.durableFlush ?? 0

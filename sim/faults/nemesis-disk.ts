@@ -9,7 +9,7 @@ import { decodeFlush } from '../../src/log/flush.ts'
 import { allPositions, allStates, positionBytes } from '../../src/store/row-format.ts'
 import { isUsedLog } from './atlas.ts'
 import { parseGroupKey } from '../checkers/data-disks.ts'
-import type { SimDisk } from '../world/disk.ts'
+import type { LogDisk } from '../world/log-disk.ts'
 import { hiddenEvery, type DiskFault, type DiskName, type Fault } from './fault.ts'
 import type { Context, DiskImages, FaultOf, Victim } from './nemesis-context.ts'
 
@@ -109,7 +109,8 @@ function tornWrite(fault: FaultOf<'torn-write'>, context: Context): void {
   victim.onNextWrite(() => {
     context.after(0, 'torn write', () => {
       const { log } = victim.disks
-      if (!victim.isUp() || !log.disk.hasPending || !context.atlas.hurtLog(node)) return
+      if (!victim.isUp() || !log.disk.hasPending) return
+      if (!log.disk.hidesTornWrites && !context.atlas.hurtLog(node)) return
       context.count(fault)
       log.decideFate({ kind: 'cut-short', kept })
       context.strikeDown(victim, downMicros)
@@ -171,7 +172,7 @@ function hide(fault: FaultOf<'bit-rot'>, victim: Victim, context: Context): void
   victim.restart()
 }
 
-function keysWithValues(disk: SimDisk): readonly string[] {
+function keysWithValues(disk: LogDisk): readonly string[] {
   return disk
     .durableKeys(flushesFrom(1))
     .filter((key) => countValueBytes(disk.durableValue(key)) > 0)
@@ -202,7 +203,7 @@ function countOn(fault: Fault, disk: DiskName, { coverage }: Context): void {
   coverage.count(`${fault.name ?? fault.kind} ${disk}`)
 }
 
-function keyAt(disk: SimDisk, place: number): string | undefined {
+function keyAt(disk: LogDisk, place: number): string | undefined {
   return keyAmong(disk.durableKeys({}), place)
 }
 

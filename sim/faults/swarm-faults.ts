@@ -79,6 +79,8 @@ export const conditionNames: readonly string[] = [
   // Turns that take time, and reads that wait for their disk
   ...['turn-costs', 'read-waits'],
   'sets',
+  // Logs in segment files, in a third of the seeds; else in LevelDB
+  'segments',
   // Reads without asking, and with them all that can go wrong with leases
   'leases',
   // The clients are idle for long, and a node may be away meanwhile

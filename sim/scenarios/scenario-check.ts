@@ -109,6 +109,7 @@ function optionsShape(): unknown {
       queues: { ...calm.workload.queues, redriveMeanMicros: optional(0) },
     },
     link: { ...calm.link, far: optional(0), farFactor: optional(0) },
+    segmentBytes: optional(0),
     times: optional(noTimes),
     priorities: optional({ base: 0, changesAtMicros: [0] }),
     relay: optional({ lookMs: 0, patienceMs: 0 }),

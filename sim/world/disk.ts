@@ -78,8 +78,10 @@ interface PendingWrite {
 
 type Doubtful = Pick<PendingWrite, 'puts'>
 
-/** The disk itself, which outlives its processes. */
+/** The disk itself, which outlives its processes. That of a log is a `LogDisk`. */
 export class SimDisk {
+  /** It may show the front of a value. */
+  readonly hidesTornWrites = false
   readonly #options: DiskOptions
   readonly #durable = new OrderedMap<Uint8Array>()
   readonly #journal: DiskJournal | undefined
@@ -463,6 +465,6 @@ function isWithin(name: string, { gte, gt, lt }: KeyRange): boolean {
   return lt === undefined || name < lt
 }
 
-function textRange({ gte, gt, lt, reverse = false, limit }: Range): KeyRange {
+export function textRange({ gte, gt, lt, reverse = false, limit }: Range): KeyRange {
   return { gte: gte && latin1(gte), gt: gt && latin1(gt), lt: lt && latin1(lt), reverse, limit }
 }

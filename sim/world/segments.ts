@@ -6,6 +6,8 @@
 import { assert, present } from '../../src/base/assert.ts'
 import { StoreError } from '../../src/base/errors.ts'
 import type { SegmentEntry, SegmentFile, SegmentFolder } from '../../src/ports/segments.ts'
+import type { WriteFault } from './disk.ts'
+import type { Work } from './turn-costs.ts'
 
 /** The unit that a disk writes whole or not at all. */
 export const sectorBytes = 512
@@ -22,7 +24,7 @@ export type SegmentFate =
 /** Files by name, to be put back later. */
 export type SegmentImage = ReadonlyMap<string, Uint8Array>
 
-interface Content {
+export interface Content {
   bytes: Buffer
   /** Offsets of sectors that the disk cannot give back. */
   readonly unreadable: Set<number>
@@ -40,6 +42,14 @@ export interface SegmentDiskOptions {
   readonly schedule: (complete: () => void) => void
   /** Resolves when the bytes of a read are at hand; undefined: they are. Absent: always. */
   readonly waitToRead?: () => Promise<void> | undefined
+  /** Resolves `ms` milliseconds later. Absent: at once. */
+  readonly pause?: (ms: number) => Promise<void>
+  /** Told of the bytes that are read and written. */
+  readonly onWork?: (work: Work, count: number, bytes: number) => void
+  /** Called when a write has come to the disk, or a crash has decided what did of it. */
+  readonly onWritten?: (name: string, offset: number) => void
+  /** The file of the one name has the other durably. */
+  readonly onMoved?: (from: string, to: string) => void
 }
 
 /** The disk, which outlives its processes. */
@@ -48,7 +58,9 @@ export class SimSegments {
   readonly #files = new Map<string, Content>()
   readonly #calls = new Set<Call>()
   #folder: OpenFolder | undefined
-  #isNextWriteRefused = false
+  #nextFault: WriteFault = 'none'
+  /** Every write meets it. */
+  #standingFault: WriteFault = 'none'
 
   constructor(options: SegmentDiskOptions) {
     this.#options = options
@@ -87,7 +99,33 @@ export class SimSegments {
 
   /** The next write fails; whether the disk has it shows after a crash. */
   refuseNextWrite(): void {
-    this.#isNextWriteRefused = true
+    this.#nextFault = 'fsync-error'
+  }
+
+  failNextWrite(fault: WriteFault): void {
+    this.#nextFault = fault
+  }
+
+  /** All of them meet it from now on. */
+  failWrites(fault: WriteFault): void {
+    this.#standingFault = fault
+  }
+
+  /** Whether there are calls that a crash could lose: under way, or with a failed sync. */
+  get hasPending(): boolean {
+    return this.#calls.size > 0
+  }
+
+  onWork(work: Work, count: number, bytes: number): void {
+    this.#options.onWork?.(work, count, bytes)
+  }
+
+  onWritten(name: string, offset: number): void {
+    this.#options.onWritten?.(name, offset)
+  }
+
+  async pause(ms: number): Promise<void> {
+    await this.#options.pause?.(ms)
   }
 
   flipBit(name: string, bit: number): void {
@@ -128,23 +166,30 @@ export class SimSegments {
     const content = present(this.#files.get(from), 'sim: there is such a file')
     this.#files.delete(from)
     this.#files.set(to, content)
+    this.#options.onMoved?.(from, to)
   }
 
   waitToRead(): Promise<void> | undefined {
     return this.#options.waitToRead?.()
   }
 
+  #takeFault(): WriteFault {
+    const fault = this.#nextFault === 'none' ? this.#standingFault : this.#nextFault
+    this.#nextFault = 'none'
+    return fault
+  }
+
   /** Resolves when the call is durable. */
   run(folder: OpenFolder, call: Call, isWrite = false): Promise<void> {
     folder.checkAlive()
-    const isRefused = isWrite && this.#isNextWriteRefused
-    if (isWrite) this.#isNextWriteRefused = false
+    const fault = isWrite ? this.#takeFault() : 'none'
     this.#calls.add(call)
     return new Promise((resolve, reject) => {
       this.#options.schedule(() => {
         if (!this.#calls.has(call)) return
-        if (isRefused) {
-          reject(new StoreError('unavailable', 'a write to the journal failed: the device failed'))
+        if (fault === 'no-space') this.#calls.delete(call)
+        if (fault !== 'none') {
+          reject(new StoreError('unavailable', `a write to the journal failed: ${fault}`))
           return
         }
         this.#calls.delete(call)
@@ -217,8 +262,9 @@ class OpenFolder implements SegmentFolder {
     })
   }
 
-  async pause(): Promise<void> {
+  async pause(ms: number): Promise<void> {
     this.checkAlive()
+    await this.#disk.pause(ms)
   }
 }
 
@@ -249,6 +295,7 @@ class OpenFile implements SegmentFile {
         throw new StoreError('corrupt', `cannot read ${this.name} at byte ${sector}`)
       }
     }
+    this.#disk.onWork('get', 1, Math.max(0, end - offset))
     return Uint8Array.from(bytes.subarray(offset, end))
   }
 
@@ -264,9 +311,16 @@ class OpenFile implements SegmentFile {
     const put = (from: number, to: number): void => {
       written.copy(this.#content.bytes, offset + from, from, to)
     }
-    const keep = (): void => put(0, written.length)
+    const keep = (): void => {
+      put(0, written.length)
+      this.#disk.onWritten(this.name, offset)
+    }
     const meet = (fate: SegmentFate): void => {
-      if (fate.kind === 'kept') keep()
+      meetPart(fate)
+      this.#disk.onWritten(this.name, offset)
+    }
+    const meetPart = (fate: SegmentFate): void => {
+      if (fate.kind === 'kept') put(0, written.length)
       if (fate.kind === 'torn') put(0, Math.floor((written.length * fate.kept) / 1_000_000))
       if (fate.kind !== 'sectors') return
       let from = 0
@@ -276,6 +330,7 @@ class OpenFile implements SegmentFile {
         from = to
       }
     }
+    this.#disk.onWork('put', 1, written.length)
     return this.#disk.run(this.#folder, { keep, meet }, true)
   }
 

@@ -1,13 +1,21 @@
 /** The kind of journal that a folder holds. Neither kind opens a folder of the other. */
 import { readdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { StoreError } from '../base/errors.ts'
 import { segmentEnding } from '../ports/segments.ts'
 
-export type JournalKind = 'leveldb' | 'files'
+export const journalKinds = ['leveldb', 'files'] as const
+
+export type JournalKind = (typeof journalKinds)[number]
 
 const namesOfKind: Readonly<Record<JournalKind, string>> = {
   leveldb: 'LevelDB',
   files: 'segment files',
+}
+
+/** As a sentence calls it. */
+export function nameKind(kind: JournalKind): string {
+  return namesOfKind[kind]
 }
 
 /** `empty`: nothing of either kind is there, or no such folder. */
@@ -23,6 +31,7 @@ export async function journalKindOf(path: string): Promise<JournalKind | 'empty'
 export async function refuseOtherKind(path: string, wanted: JournalKind): Promise<void> {
   const found = await journalKindOf(path)
   if (found === 'empty' || found === wanted) return
-  const message = `the folder ${path} holds a journal of ${namesOfKind[found]}, and ${namesOfKind[wanted]} were to be opened there; set the kind that it holds, or stop the node and run: trilithon store convert ${path} --to ${wanted}`
+  const [there, asked] = [namesOfKind[found], namesOfKind[wanted]]
+  const message = `the folder ${path} holds a log in ${there}, and log_store asks for ${asked}; set log_store: ${found}, or stop the node and run: trilithon store convert ${dirname(path)} --to ${wanted}`
   throw new StoreError('invalid', message)
 }

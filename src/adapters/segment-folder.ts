@@ -1,8 +1,4 @@
-/**
- * A folder of segment files on a real disk. Files are opened with O_DSYNC, so a write is durable when it returns; its
- * length does not change, so nothing but its bytes has to reach the disk.
- */
-import { readSync, writevSync } from 'node:fs'
+/** A folder of segment files on a real disk. */
 import { constants, open, readdir, rename, rm, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -12,13 +8,24 @@ import type { SegmentEntry, SegmentFile, SegmentFolder } from '../ports/segments
 import { fileFailure, isFileFailure } from './file-failure.ts'
 import { refuseOtherKind } from './journal-kind.ts'
 import { makeFolder } from './make-folder.ts'
-import { WriteTimes } from './write-times.ts'
+import { syncFolder } from './sync-folder.ts'
+import { OpenSegments, RealSegment } from './segment-file.ts'
 
 /** The most zeros that one call writes. */
 const zeroBytes: number = 1024 * 1024
 
+export interface SegmentFolderOptions {
+  /** Files that it keeps open; older ones are opened for each read. Default: 1,000. */
+  readonly openFilesMax?: number
+}
+
+const openFilesDefault = 1_000
+
 /** The folder at `path`, made if it is not there. Rejects with `invalid` for a folder that holds LevelDB. */
-export async function openSegmentFolder(path: string): Promise<SegmentFolder> {
+export async function openSegmentFolder(
+  path: string,
+  { openFilesMax = openFilesDefault }: SegmentFolderOptions = {},
+): Promise<SegmentFolder> {
   await refuseOtherKind(path, 'files')
   try {
     await makeFolder(path)
@@ -26,16 +33,16 @@ export async function openSegmentFolder(path: string): Promise<SegmentFolder> {
   } catch (error) {
     throw folderError(path, error)
   }
-  return new RealFolder(path)
+  return new RealFolder(path, openFilesMax)
 }
 
 class RealFolder implements SegmentFolder {
   readonly path: string
-  /** One disk, whichever file is written to. */
-  readonly #times = new WriteTimes()
+  readonly #open: OpenSegments
 
-  constructor(path: string) {
+  constructor(path: string, openFilesMax: number) {
     this.path = path
+    this.#open = new OpenSegments(path, openFilesMax)
   }
 
   async list(): Promise<readonly SegmentEntry[]> {
@@ -57,23 +64,16 @@ class RealFolder implements SegmentFolder {
         await handle.close()
       }
       await syncFolder(this.path)
-      return this.#open(name)
+      return RealSegment.open(name, this.#open)
     })
   }
 
   open(name: string): Promise<SegmentFile> {
-    return this.#try(() => this.#open(name))
-  }
-
-  async #open(name: string): Promise<RealFile> {
-    const flags = constants.O_RDWR | constants.O_DSYNC | constants.O_NOFOLLOW | constants.O_NONBLOCK
-    const handle = await open(join(this.path, name), flags)
-    const { size } = await handle.stat()
-    return new RealFile(this.path, { name, length: size, handle }, this.#times)
+    return this.#try(() => RealSegment.open(name, this.#open))
   }
 
   async rename(file: SegmentFile, name: string): Promise<SegmentFile> {
-    assert(file instanceof RealFile, 'JRN: a file of this folder is renamed')
+    assert(file instanceof RealSegment, 'JRN: a file of this folder is renamed')
     await this.#try(async () => {
       await rename(join(this.path, file.name), join(this.path, name))
       await syncFolder(this.path)
@@ -99,115 +99,6 @@ class RealFolder implements SegmentFolder {
   }
 }
 
-interface OpenFile {
-  readonly name: string
-  readonly length: number
-  readonly handle: FileHandle
-}
-
-class RealFile implements SegmentFile {
-  name: string
-  readonly length: number
-  readonly #folder: string
-  readonly #handle: FileHandle
-  readonly #times: WriteTimes
-  #isClosed = false
-
-  constructor(folder: string, { name, length, handle }: OpenFile, times: WriteTimes) {
-    this.#folder = folder
-    this.name = name
-    this.length = length
-    this.#handle = handle
-    this.#times = times
-  }
-
-  readSync(offset: number, length: number): Uint8Array {
-    this.#checkOpen()
-    const bytes = Buffer.allocUnsafeSlow(Math.max(0, Math.min(length, this.length - offset)))
-    try {
-      for (let filled = 0; filled < bytes.length;) {
-        const read = readSync(
-          this.#handle.fd,
-          bytes,
-          filled,
-          bytes.length - filled,
-          offset + filled,
-        )
-        if (read === 0) return bytes.subarray(0, filled)
-        filled += read
-      }
-    } catch (error) {
-      throw this.#readError(error, offset)
-    }
-    return bytes
-  }
-
-  async read(offset: number, length: number): Promise<Uint8Array> {
-    this.#checkOpen()
-    const bytes = Buffer.allocUnsafeSlow(Math.max(0, Math.min(length, this.length - offset)))
-    try {
-      for (let filled = 0; filled < bytes.length;) {
-        const left = bytes.length - filled
-        const { bytesRead } = await this.#handle.read(bytes, filled, left, offset + filled)
-        if (bytesRead === 0) return bytes.subarray(0, filled)
-        filled += bytesRead
-      }
-    } catch (error) {
-      throw this.#readError(error, offset)
-    }
-    return bytes
-  }
-
-  async write(parts: readonly Uint8Array[], offset: number): Promise<void> {
-    this.#checkOpen()
-    const bytes = parts.reduce((sum, part) => sum + part.length, 0)
-    assert(offset + bytes <= this.length, 'JRN-2: a write goes beyond the end of its file')
-    const startMicros = nowMicros()
-    const isSync = this.#times.isSync(bytes, startMicros)
-    try {
-      const written = isSync
-        ? writevSync(this.#handle.fd, [...parts], offset)
-        : (await this.#handle.writev([...parts], offset)).bytesWritten
-      if (written < bytes) await this.#writeRest(parts, offset, written)
-    } catch (error) {
-      throw writeError(join(this.#folder, this.name), error)
-    }
-    this.#times.took(startMicros, nowMicros(), isSync)
-  }
-
-  /** A system may write less than it was given, as when a signal comes in between. */
-  async #writeRest(parts: readonly Uint8Array[], offset: number, written: number): Promise<void> {
-    const bytes = Buffer.concat(parts)
-    for (let done = written; done < bytes.length;) {
-      const left = bytes.length - done
-      const { bytesWritten } = await this.#handle.write(bytes, done, left, offset + done)
-      done += bytesWritten
-    }
-  }
-
-  async close(): Promise<void> {
-    if (this.#isClosed) return
-    this.#isClosed = true
-    await this.#handle.close()
-  }
-
-  #checkOpen(): void {
-    if (this.#isClosed) throw new StoreError('closed', `the journal ${this.#folder} is closed`)
-  }
-
-  #readError(error: unknown, offset: number): StoreError {
-    if (this.#isClosed) return new StoreError('closed', `the journal ${this.#folder} is closed`)
-    const where = `${join(this.#folder, this.name)} at byte ${offset}`
-    const isDamage = isFileFailure(error) && error.code === 'EIO'
-    const message = `cannot read ${where}: ${fileFailure(error)}`
-    return new StoreError(isDamage ? 'corrupt' : 'unavailable', message, {}, { cause: error })
-  }
-}
-
-function nowMicros(): number {
-  return performance.now() * 1000
-}
-
 async function fill(handle: FileHandle, length: number): Promise<void> {
   const zeros = Buffer.alloc(Math.min(zeroBytes, length))
   for (let at = 0; at < length;) {
@@ -215,24 +106,6 @@ async function fill(handle: FileHandle, length: number): Promise<void> {
     at += bytesWritten
   }
   await handle.sync()
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const handle = await open(path, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
-
-function writeError(path: string, error: unknown): StoreError {
-  const isFull = isFileFailure(error) && /ENOSPC|EDQUOT/.test(error.code ?? '')
-  const advice = isFull
-    ? 'make room and start the node again'
-    : 'nothing more is written to it: check the disk and start the node again'
-  const message = `a write to ${path} failed (${fileFailure(error)}); ${advice}`
-  return new StoreError('unavailable', message, {}, { cause: error })
 }
 
 function folderError(path: string, error: unknown): StoreError {

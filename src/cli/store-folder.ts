@@ -2,21 +2,44 @@
  * The data folder of a node that is stopped, for commands that look into it: anything else is refused before it is
  * read, and a node that would start meanwhile finds the folder in use.
  */
-import { readdir, stat } from 'node:fs/promises'
+import { lstat, readdir, stat } from 'node:fs/promises'
 import type { Stats } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { fileFailure } from '../adapters/file-failure.ts'
-import { lockStore } from '../adapters/level-lock.ts'
-import { readOwner } from '../node/data-folder.ts'
+import { lockStore, type StoreLock } from '../adapters/level-lock.ts'
+import { isMidSwitch, logName } from '../adapters/log-switch.ts'
+import { isRunning, readOwner } from '../node/folder-owner.ts'
 import { CliError, exitFailure, exitUnavailable, exitUsage } from './exit.ts'
 
 const advice = 'give the data folder of a stopped node, as "data" in its configuration names it'
 
+type Use<Value> = (notes: readonly string[]) => Promise<Value>
+
 /** Rejects when the folder is no data folder, when a node uses it, or when its files changed while `use` read them. */
-export async function withStoppedFolder<Value>(
+export function withStoppedFolder<Value>(path: string, use: Use<Value>): Promise<Value> {
+  return withFolder(path, async (notes) => {
+    if (isMidSwitch(await listNames(path))) throw midSwitch(path)
+    const before = await snapshotFiles(path)
+    const value = await use(notes)
+    if ((await snapshotFiles(path)) !== before) throw changed(path)
+    return value
+  })
+}
+
+/** The same for a command that changes the folder. It wants a lock, which is in `data/`. */
+export function withLockedFolder<Value>(path: string, use: Use<Value>): Promise<Value> {
+  return withFolder(path, async (notes, isLocked) => {
+    if (!isLocked) throw unlocked(path)
+    const log = await lstat(join(path, logName)).catch(() => undefined)
+    if (log?.isSymbolicLink() === true) throw linked(path)
+    return use(notes)
+  })
+}
+
+async function withFolder<Value>(
   path: string,
-  use: (notes: readonly string[]) => Promise<Value>,
+  use: (notes: readonly string[], isLocked: boolean) => Promise<Value>,
 ): Promise<Value> {
   await refuseOthers(path)
   const owner = await readOwner(path)
@@ -24,7 +47,7 @@ export async function withStoppedFolder<Value>(
   const who = owner === undefined ? 'another process' : `process ${owner.pid} on ${owner.host}`
   // This process cannot lock out itself.
   if (isOurs && owner.pid === process.pid) throw inUse(path, who)
-  const lock = await lockStore(join(path, 'log'))
+  const lock = await lockFolder(path)
   try {
     if (lock.state === 'in use') throw inUse(path, who)
     if (lock.state === 'unknown' && isOurs && isRunning(owner.pid)) throw inUse(path, who)
@@ -32,13 +55,31 @@ export async function withStoppedFolder<Value>(
       owner === undefined
         ? []
         : [`owner.json is of ${who}: that run did not end in order, or goes on elsewhere`]
-    const before = await snapshotFiles(path)
-    const value = await use(notes)
-    if ((await snapshotFiles(path)) !== before) throw changed(path)
-    return value
+    return await use(notes, lock.state === 'held')
   } finally {
     await lock.release()
   }
+}
+
+/** A node opens `data/` first. Where there is none, a log in LevelDB has a lock as well. */
+async function lockFolder(path: string): Promise<StoreLock> {
+  const lock = await lockStore(join(path, 'data'))
+  return lock.state === 'unknown' ? lockStore(join(path, logName)) : lock
+}
+
+function unlocked(path: string): CliError {
+  const text = `${path} cannot be locked against a node that starts meanwhile: its data/ is not there, or not yours; start the node as it is, stop it, and run this again as its user`
+  return new CliError(text, exitUsage)
+}
+
+function linked(path: string): CliError {
+  const text = `${join(path, logName)} is a link, and the new log is made beside it; put the folder itself there, and run this again`
+  return new CliError(text, exitUsage)
+}
+
+function midSwitch(path: string): CliError {
+  const text = `${path} is amid a conversion that was ended; start its node, or run trilithon store convert again, which goes on with it`
+  return new CliError(text, exitUsage)
 }
 
 function inUse(path: string, who: string): CliError {
@@ -58,7 +99,7 @@ async function refuseOthers(path: string): Promise<void> {
     throw new CliError(`${text}; ${advice}`, exitUsage)
   }
   const names = await listNames(path)
-  if (!names.includes('log')) {
+  if (!names.includes(logName) && !isMidSwitch(names)) {
     const isStore = names.includes('CURRENT')
     const text = isStore ? `${path} is one store of a node` : `${path} has no log/ in it`
     throw new CliError(`${text}; ${advice}`, exitUsage)
@@ -106,16 +147,6 @@ function describeKind(found: Stats): string {
   if (found.isDirectory()) return 'a folder'
   if (found.isFIFO()) return 'a pipe'
   return found.isSocket() ? 'a socket' : 'a device'
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    // Another user's process may not be asked, and runs.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
-  }
 }
 
 /** Name, size and time of change of each file of both stores. */

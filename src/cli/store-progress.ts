@@ -34,6 +34,18 @@ export function lookProgress(
   }
 }
 
+/** How far passes of unknown length have come: a line now and then, on stderr. */
+export function passProgress(
+  nowMs: () => number = () => performance.now(),
+): (doing: string, bytes: number) => void {
+  let toldMs = nowMs()
+  return (doing, bytes) => {
+    if (nowMs() - toldMs < linesEveryMs) return
+    toldMs = nowMs()
+    say(`${doing}: ${byteText(bytes)} read`)
+  }
+}
+
 function makeBar(): SingleBar {
   const bar = new SingleBar({
     stream: process.stderr,

@@ -19,7 +19,7 @@ import {
   type Take,
 } from './gather.ts'
 import type { BuildResult } from './load.ts'
-import { bufferCopiesDefault, type NodeConfig } from './node-config.ts'
+import { bufferCopiesDefault, logStoreDefault, type NodeConfig } from './node-config.ts'
 import { nodeListText, type ConfigProblem, type Origin } from './source.ts'
 import { limitSettings, ownSettings, type Setting } from './settings.ts'
 import {
@@ -28,6 +28,7 @@ import {
   isWildcard,
   readListen,
   readLogLevel,
+  readLogStore,
   readNodes,
   readText,
   readBoolean,
@@ -87,6 +88,7 @@ export function buildConfig(sources: ConfigSources): ConfigResult {
     tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
     insecure: take('insecure', readBoolean) ?? false,
     logLevel: take('log_level', readLogLevel) ?? ('info' as const),
+    logStore: take('log_store', readLogStore) ?? logStoreDefault,
     ...takeNumbers(take),
     limits: takeLimits(take),
     listener: takeListenerSettings(take),
@@ -162,6 +164,7 @@ function effectiveSettings(
     ['tls.key_file', config.tls?.keyFile],
     ['insecure', String(config.insecure)],
     ['log_level', config.logLevel],
+    ['log_store', config.logStore ?? logStoreDefault],
     ['drain_timeout_ms', String(config.drainTimeoutMs)],
     ['buffer_copies', String(config.bufferCopies)],
     ['request_bytes_max', String(config.requestBytesMax ?? requestBytesMaxDefault)],

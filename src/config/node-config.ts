@@ -3,9 +3,12 @@ import type { ClusterId, NodeId } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Listen, LogLevel, NodeAddress } from './values.ts'
 import type { ListenerSettings } from './listener-settings.ts'
+import type { JournalKind } from '../adapters/journal-kind.ts'
 
 /** Of `bufferCopies`. */
 export const bufferCopiesDefault = 1
+/** Of `logStore`. */
+export const logStoreDefault: JournalKind = 'leveldb'
 
 export interface NodeConfig {
   readonly cluster: ClusterId
@@ -20,6 +23,8 @@ export interface NodeConfig {
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined
   readonly insecure: boolean
   readonly logLevel: LogLevel
+  /** How `log/` is kept; absent: the default. */
+  readonly logStore?: JournalKind
   readonly drainTimeoutMs: number
   /** Other replica sets that each take a copy of a cell whose own set is silent; 0: none. */
   readonly bufferCopies: number

@@ -58,6 +58,12 @@ export const nodeSettings: readonly Setting[] = [
     fallback: 'info',
   },
   {
+    name: 'log_store',
+    argument: 'leveldb|files',
+    what: 'whether log/ is a store of LevelDB or segment files; a folder keeps the kind it was made with',
+    fallback: 'leveldb',
+  },
+  {
     name: 'drain_timeout_ms',
     argument: 'MILLISECONDS',
     what: 'how long a stopping node waits for work in flight',

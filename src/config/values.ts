@@ -1,6 +1,7 @@
 /** Readers of single configuration values: a typed value, or what is wrong with it and where. */
 import { isNodeId, type NodeId } from '../base/ids.ts'
 import type { Located, Origin } from './source.ts'
+import { journalKinds, type JournalKind } from '../adapters/journal-kind.ts'
 import { plainHost } from '../adapters/origin-gate.ts'
 import { unknownWord } from '../base/suggest.ts'
 
@@ -102,6 +103,13 @@ export function readLogLevel(located: Located): Read<LogLevel> {
   const level = logLevels.find((known) => known === value)
   if (level !== undefined) return { ok: true, value: level }
   return refuse(located.origin, unknownWord('level', String(value), logLevels))
+}
+
+export function readLogStore(located: Located): Read<JournalKind> {
+  const value = located.kind === 'scalar' ? located.value : undefined
+  const kind = journalKinds.find((known) => known === value)
+  if (kind !== undefined) return { ok: true, value: kind }
+  return refuse(located.origin, unknownWord('log store', String(value), journalKinds))
 }
 
 /** `127.0.0.1:4700`, `[::1]:4700`, `localhost:4700`. */

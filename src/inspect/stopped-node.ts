@@ -1,17 +1,18 @@
 /**
- * The stores of a node that does not run, opened so that nothing in its folder changes. What the readers of this
- * folder know of a log is the port of journals, so a log that is kept in other files needs another opener alone.
+ * The stores of a node that does not run, opened so that nothing in its folder changes. The readers of this folder know
+ * the log by the port of journals, whichever files keep it.
  */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { journalKindOf } from '../adapters/journal-kind.ts'
 import { viewLevelStore, type LevelView } from '../adapters/level-view.ts'
 import { OrderedJournal } from '../journal/ordered-journal.ts'
-import type { Journal } from '../ports/journal.ts'
 import type { CheckPace } from '../ports/storage.ts'
 import type { StoreName } from './finding.ts'
+import { viewSegments, type LogView } from './segment-view.ts'
 
 export interface StoppedNode {
-  readonly log: Journal
+  readonly log: LogView['log']
   /** Undefined: the folder has no `data/`; the next start makes it out of the log. */
   readonly data: LevelView | undefined
   /** False: of this store no row can be read at all. */
@@ -31,7 +32,7 @@ export async function openStoppedNode(
   onDamage: (store: StoreName, what: string) => void,
 ): Promise<StoppedNode> {
   const [logPath, dataPath] = [join(path, 'log'), join(path, 'data')]
-  const log = await viewLevelStore(logPath, (what) => onDamage('log', what))
+  const log = await viewLog(logPath, (what) => onDamage('log', what))
   const names = await readdir(path)
   const hasData = names.includes('data')
   const data = hasData
@@ -39,7 +40,7 @@ export async function openStoppedNode(
     : undefined
   const views = { log, data }
   return {
-    log: new OrderedJournal(log),
+    log: log.log,
     data,
     asides: names.filter((name) => /^(?:log|data)\.damaged$/.test(name)),
     isReadable: { log: log.isReadable, data: data?.isReadable === true },
@@ -52,6 +53,18 @@ export async function openStoppedNode(
       await log.close()
       await data?.close()
     },
+  }
+}
+
+/** Of either kind. `onDamage`: as `openStoppedNode` has it. */
+export async function viewLog(path: string, onDamage: (what: string) => void): Promise<LogView> {
+  if ((await journalKindOf(path)) === 'files') return viewSegments(path, onDamage)
+  const view = await viewLevelStore(path, onDamage)
+  return {
+    log: new OrderedJournal(view),
+    isReadable: view.isReadable,
+    checkFiles: (pace) => view.checkFiles(pace),
+    close: () => view.close(),
   }
 }
 

@@ -8,10 +8,10 @@ import { readPayload, type FlushHeader } from '../log/flush.ts'
 import { decodeDamages, damagesName } from '../log/log-mending.ts'
 import { decodeMeta, metaCopyName, metaName, type LogMeta } from '../log/log-meta.ts'
 import { decodeMemory, memoryName } from '../log/peer-memory.ts'
-import type { Journal } from '../ports/journal.ts'
 import { decodeEntry } from '../replication/entry.ts'
 import type { Findings, NameGroup } from './finding.ts'
 import { readFlushes, type ReadFlush } from './flush-pass.ts'
+import type { LogView } from './segment-view.ts'
 
 export interface LogFigures {
   /** Flush numbers; 0 and 0 of an empty log. */
@@ -23,7 +23,7 @@ export interface LogFigures {
 }
 
 export interface LogCheckParts {
-  readonly log: Journal
+  readonly log: LogView['log']
   readonly findings: Findings
   readonly nameGroup: NameGroup
   /** Called with each flush whose header is sound. */

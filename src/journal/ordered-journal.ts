@@ -69,6 +69,17 @@ export class OrderedJournal implements Journal {
     return this.#store.getSync(recordKey(name))
   }
 
+  async recordNames(): Promise<readonly string[]> {
+    const names: string[] = []
+    const { gte, lt } = flushesFrom(0)
+    for (const range of [{ lt: gte }, { gte: lt }]) {
+      for await (const rows of this.#store.scan(range)) {
+        names.push(...rows.map(({ key }) => asBuffer(key).toString()))
+      }
+    }
+    return names
+  }
+
   read(number: number): Uint8Array | undefined {
     return this.#store.getSync(flushKey(number))
   }
@@ -88,11 +99,15 @@ export class OrderedJournal implements Journal {
   }
 
   append(flush: JournalFlush, records: readonly JournalRecord[] = []): Promise<void> {
-    return this.#store.write([...this.#drops(), ...toPuts({ flushes: [flush], records })])
+    return this.write({ flushes: [flush], records })
   }
 
   checkpoint(records: readonly JournalRecord[]): Promise<void> {
-    return this.#store.write([...this.#drops(), ...toPuts({ flushes: [], records })])
+    return this.write({ flushes: [], records })
+  }
+
+  write(write: JournalWrite): Promise<void> {
+    return this.#store.write([...this.#drops(), ...toPuts(write)])
   }
 
   async drop(first: number): Promise<void> {

@@ -129,6 +129,11 @@ class SegmentJournal implements Journal {
     return value && Uint8Array.from(value)
   }
 
+  async recordNames(): Promise<readonly string[]> {
+    this.checkOpen()
+    return [...this.#parts.records.keys()]
+  }
+
   read(number: number): Uint8Array | undefined {
     this.checkOpen()
     const pending = this.#pending?.flushes.find((one) => one.number === number)?.bytes
@@ -145,16 +150,19 @@ class SegmentJournal implements Journal {
   }
 
   append(flush: JournalFlush, records: readonly JournalRecord[] = []): Promise<void> {
-    const { last } = this.index
-    assert(last === 0 || flush.number === last + 1, 'JRN-2: flushes are numbered without a gap')
-    return this.#write({ flushes: [flush], records })
+    return this.write({ flushes: [flush], records })
   }
 
   checkpoint(records: readonly JournalRecord[]): Promise<void> {
-    return this.#write({ flushes: [], records })
+    return this.write({ flushes: [], records })
   }
 
-  #write(write: JournalWrite): Promise<void> {
+  write(write: JournalWrite): Promise<void> {
+    let { last } = this.index
+    for (const { number } of write.flushes) {
+      assert(last === 0 || number === last + 1, 'JRN-2: flushes are numbered without a gap')
+      last = number
+    }
     const values = [
       ...write.flushes.map(({ number, bytes }) => ({ flush: number, value: bytes })),
       ...write.records.map(({ name, value }) => ({ name, value })),

@@ -9,7 +9,6 @@
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
 import { openLevelStore } from '../adapters/level-storage.ts'
-import { OrderedJournal } from '../journal/ordered-journal.ts'
 import { openFilesMax } from '../adapters/open-files.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
@@ -23,7 +22,7 @@ import { votingSpans } from '../store/row-format.ts'
 import { authorization } from './authorization.ts'
 import { Node } from './compose.ts'
 import { requestBytesMaxDefault } from '../config/config.ts'
-import type { NodeConfig } from '../config/node-config.ts'
+import { logStoreDefault, type NodeConfig } from '../config/node-config.ts'
 import type { ConfigFiles } from '../config/load.ts'
 import { openDataFolder, resetData, type DataFolder } from './data-folder.ts'
 import { DiskWatch } from './disk-use.ts'
@@ -31,6 +30,7 @@ import { drain } from './drain.ts'
 import { FolderWatch } from './folder-watch.ts'
 import { listen, type BoundServer, type Fetch, type Serve } from './http-server.ts'
 import { openLinks, type Links } from './links.ts'
+import { openLog } from './open-log.ts'
 import { defaultListenerSettings } from '../config/listener-settings.ts'
 import { createMetrics, type Figure, type NodeMetrics } from './metrics.ts'
 import { planOpenFiles, type FilesPlan } from './open-files-plan.ts'
@@ -68,7 +68,6 @@ export interface DaemonOptions {
 
 /** After the drain timeout, connections that still talk get this long to end by themselves. */
 const closeGraceMs = 500
-const logCacheBytes = 8 * 1024 * 1024
 /** By then LevelDB has merged the tables that it merges on opening. */
 const settledMs = 60_000
 /**
@@ -156,17 +155,11 @@ export class Daemon {
     const random = systemRandom
     this.#stalls = this.#watchStalls(tellingOperator(this.#metrics.trace, logger))
     const { trace } = this.#stalls
-    const { tablesPerStore: openTablesMax } = plan
+    const { filesPerStore: openTablesMax } = plan
+    const { logStore: logKind = logStoreDefault } = config
     const folder = await openDataFolder(config.data, {
-      // The log says itself what it has lost, position by position; the data cannot. It keeps what is
-      // read again itself, as flushes, and needs less of a cache.
-      openLog: async (path) => {
-        const store = await openLevelStore(path, {
-          ...{ checkTables: false, tellsDamage: true },
-          ...{ blockCacheBytes: logCacheBytes, openTablesMax },
-        })
-        return new OrderedJournal(store)
-      },
+      logKind,
+      openLog: (path) => openLog(path, logKind, openTablesMax),
       // Uncompressed blocks are read where the system has them, and need no cache.
       open: (path, readsAll) => {
         if (readsAll) logger.info('the run before ended soon after its start: reading all of data/')
@@ -207,7 +200,9 @@ export class Daemon {
       (reason) => this.#fail(reason),
     )
     if (this.#failure !== undefined) throw this.#failure
-    this.#folderWatch = await FolderWatch.start(config.data, clock, (reason) => this.#fail(reason))
+    this.#folderWatch = await FolderWatch.start({ folder: config.data, logKind }, clock, (reason) =>
+      this.#fail(reason),
+    )
     const requestBytesMax = config.requestBytesMax ?? requestBytesMaxDefault
     this.#gateway = this.#options.gateway(this.#node, requestBytesMax)
     this.#state = 'running'
@@ -229,10 +224,10 @@ export class Daemon {
       others: config.nodes.length - 1,
       wanted: config.listener ?? defaultListenerSettings,
     })
-    const { connections, tablesPerStore } = plan
+    const { connections, filesPerStore } = plan
     if (plan.isLess) {
       const text = 'fewer connections than configured: this process may open so few files'
-      logger.info({ ...connections, tablesPerStore }, text)
+      logger.info({ ...connections, filesPerStore }, text)
     }
     return plan
   }

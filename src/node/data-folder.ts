@@ -1,23 +1,34 @@
 /**
  * A node's data folder: `log/` (what was promised and accepted) and `data/` (derived from it).
- * LevelDB holds the lock; `owner.json` beside it only says whose it is, for the error message.
+ * LevelDB holds a lock of `data/`, which is opened first: it stands for the whole folder, whatever keeps the log.
+ * `owner.json` only says whose it is, for the error message.
  *
  * The log is never mended by guesswork: a damaged one stops the node for good. `data/` is derived,
  * so a damaged one is made again from the log.
  */
-import { readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { readdir, rename, rm, stat } from 'node:fs/promises'
 import type { Dirent, Stats } from 'node:fs'
-import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { readBounded } from '../adapters/bounded-file.ts'
+import { refuseOtherKind, type JournalKind } from '../adapters/journal-kind.ts'
+import { logName, settleSwitch } from '../adapters/log-switch.ts'
 import { makeFolder } from '../adapters/make-folder.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Journal } from '../ports/journal.ts'
 import type { OrderedStore } from '../ports/storage.ts'
 import { fileFailure } from '../adapters/file-failure.ts'
+import {
+  diedYoung,
+  isAnotherRunning,
+  ownerName,
+  readOwner,
+  removeOwner,
+  writeOwner,
+} from './folder-owner.ts'
 import { answered } from './silent-folder.ts'
 
 export interface StoreAccess {
+  /** The kind of journal that `openLog` opens. */
+  readonly logKind: JournalKind
   readonly openLog: (path: string) => Promise<Journal>
   /** `readsAll`: all of it is checked before LevelDB hears of it. */
   readonly open: (path: string, readsAll: boolean) => Promise<OrderedStore>
@@ -35,33 +46,38 @@ export interface DataFolder {
   close(): Promise<void>
 }
 
-const ownerName = 'owner.json'
-/** More than any note of an owner has. */
-const noteBytesMax = 65_536
 /** The name under which the store that was found damaged last is put aside. */
 const asideName = 'data.damaged'
 
 /** Opens both stores, or rejects with one sentence that says what to do. */
 export async function openDataFolder(path: string, access: StoreAccess): Promise<DataFolder> {
   await answered(path, makeOrExplain(path))
-  const log = await openLog(path, access)
+  const logPath = join(path, logName)
+  // Before a byte in the folder changes.
+  await refuseOtherKind(logPath, access.logKind)
+  const readsAll = await diedYoung(path)
+  // LevelDB may end the process while it opens, and the next start is to know. Another process keeps its note.
+  if (!(await isAnotherRunning(path))) await writeOwner(path, false)
+  const { store: data, wasReset } = await openData(path, access, readsAll)
   try {
-    const readsAll = await diedYoung(path)
     await writeOwner(path, false)
-    const { store: data, wasReset } = await openData(path, access, readsAll)
+    await settleSwitch(path)
+    await refuseOtherKind(logPath, access.logKind)
+    const log = await openLog(path, access)
     return {
       log,
       data,
       wasDataReset: wasReset,
       settle: () => writeOwner(path, true),
       close: async () => {
+        await log.close()
         await data.close()
         await removeOwner(path)
-        await log.close()
       },
     }
   } catch (error) {
-    await log.close()
+    await data.close()
+    await removeOwner(path)
     throw error
   }
 }
@@ -217,53 +233,4 @@ function deepestFailure(error: unknown): string {
   let deepest = error
   while (deepest instanceof Error && deepest.cause instanceof Error) deepest = deepest.cause
   return fileFailure(deepest)
-}
-
-export interface Owner {
-  readonly pid: number
-  readonly host: string
-  /** Its run has lasted for a while. */
-  readonly isSettled: boolean
-}
-
-function ownerPath(folder: string): string {
-  return join(folder, ownerName)
-}
-
-/**
- * DISK-17  The run before ended soon after its start, and not in order. LevelDB ends the whole process
- *          where it merges keys that damage has put out of order, and would at each start.
- */
-async function diedYoung(folder: string): Promise<boolean> {
-  const isThere = (await readdir(folder)).includes(ownerName)
-  return isThere && (await readOwner(folder))?.isSettled !== true
-}
-
-async function writeOwner(folder: string, isSettled: boolean): Promise<void> {
-  const owner: Owner = { pid: process.pid, host: hostname(), isSettled }
-  await writeFile(ownerPath(folder), `${JSON.stringify(owner)}\n`)
-}
-
-/** Of this process: where another folder was put in place of its own, the note in there is another's. */
-async function removeOwner(folder: string): Promise<void> {
-  const owner = await readOwner(folder)
-  if (owner !== undefined && (owner.pid !== process.pid || owner.host !== hostname())) return
-  await rm(ownerPath(folder), { force: true })
-}
-
-/** The owner's note, if there is a legible one: it is only a hint. */
-export async function readOwner(folder: string): Promise<Owner | undefined> {
-  try {
-    const bytes = await readBounded(ownerPath(folder), noteBytesMax)
-    const found: unknown = JSON.parse(bytes?.toString() ?? '')
-    if (typeof found !== 'object' || found === null) return undefined
-    if (!('pid' in found) || !('host' in found)) return undefined
-    const { pid, host } = found
-    const isSettled = 'isSettled' in found && found.isSettled === true
-    if (typeof pid !== 'number' || typeof host !== 'string') return undefined
-    return { pid, host, isSettled }
-  } catch {
-    // No note, or half of one: the message then names no process.
-    return undefined
-  }
 }

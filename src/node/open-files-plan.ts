@@ -10,9 +10,9 @@ import { StoreError } from '../base/errors.ts'
  * written.
  */
 const ownFiles = 64
-/** Tables that one store may have open; LevelDB's own default at most. */
-const tablesMin = 64
-const tablesMax = 1_000
+/** Tables, or segment files, that one store may have open; LevelDB's own default at most. */
+const storeFilesMin = 64
+const storeFilesMax = 1_000
 const connectionsMin = 32
 /** Where the system tells no bound. */
 const unknownFiles = 8_192
@@ -20,7 +20,7 @@ const unknownFiles = 8_192
 export interface FilesAsked {
   /** Undefined: not known. */
   readonly openFilesMax: number | undefined
-  /** Stores of LevelDB. */
+  /** Stores of LevelDB or of segment files. */
   readonly stores: number
   /** Other processes that this one keeps links with, each perhaps twice while one replaces another. */
   readonly others: number
@@ -28,7 +28,8 @@ export interface FilesAsked {
 }
 
 export interface FilesPlan {
-  readonly tablesPerStore: number
+  /** Tables of LevelDB, or segments. */
+  readonly filesPerStore: number
   readonly connections: ConnectionLimits
   /** Set when `connections` are fewer than wanted: for the log. */
   readonly isLess: boolean
@@ -37,7 +38,7 @@ export interface FilesPlan {
 /** Throws, in words, where not even the least fits. */
 export function planOpenFiles({ openFilesMax, stores, others, wanted }: FilesAsked): FilesPlan {
   const own = ownFiles + 2 * others
-  const least = own + stores * tablesMin + connectionsMin
+  const least = own + stores * storeFilesMin + connectionsMin
   const files = openFilesMax ?? Math.max(unknownFiles, least)
   if (files < least) {
     throw new StoreError(
@@ -46,13 +47,13 @@ export function planOpenFiles({ openFilesMax, stores, others, wanted }: FilesAsk
     )
   }
   const quarter = Math.floor((files - own) / 4)
-  const tablesPerStore = stores === 0 ? 0 : Math.min(tablesMax, Math.max(tablesMin, quarter))
-  const connectionsMax = Math.min(wanted.connectionsMax, files - own - stores * tablesPerStore)
+  const filesPerStore = stores === 0 ? 0 : Math.min(storeFilesMax, Math.max(storeFilesMin, quarter))
+  const connectionsMax = Math.min(wanted.connectionsMax, files - own - stores * filesPerStore)
   if (connectionsMax === wanted.connectionsMax) {
-    return { tablesPerStore, connections: wanted, isLess: false }
+    return { filesPerStore, connections: wanted, isLess: false }
   }
   const connections = shrunk(wanted, connectionsMax)
-  return { tablesPerStore, connections, isLess: true }
+  return { filesPerStore, connections, isLess: true }
 }
 
 /** The same shares of fewer connections, but a quarter for strangers at most. */

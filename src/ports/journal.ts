@@ -49,6 +49,8 @@ export interface Journal {
   readonly lost?: LostWrites | undefined
   /** The record as it was last written, by a write that has resolved or is under way. */
   record(name: string): Uint8Array | undefined
+  /** The names of all records, in no order. */
+  recordNames(): Promise<readonly string[]>
   /** The bytes of a flush, that of a write under way included; undefined: there is none of this number. */
   read(number: number): Uint8Array | undefined
   /** The flushes from `number` on as of the call, in order, some at a time and never none. */
@@ -62,6 +64,8 @@ export interface Journal {
   append(flush: JournalFlush, records?: readonly JournalRecord[]): Promise<void>
   /** Writes records without a flush, in the same way. */
   checkpoint(records: readonly JournalRecord[]): Promise<void>
+  /** Writes the next flushes, in their order, and records, in the same way: a thousand of both at most. */
+  write(write: JournalWrite): Promise<void>
   /**
    * Gives up the flushes below `first`: their room is used again, some time. The caller has made durable that it needs
    * them no more, and says so again after each opening: a crash may bring them back.

@@ -164,6 +164,11 @@ const bad: readonly (readonly [title: string, yaml: string, said: RegExp])[] = [
   ],
   ['a URL with a path', withLine('4702/', '4702/v1'), /only scheme, host and port/],
   ['a wrong log level', `${good}log_level: verbos\n`, /log_level: unknown level "verbos"/],
+  [
+    'a wrong log store',
+    `${good}log_store: file\n`,
+    /^a\.yaml:9:12: log_store: unknown log store "file"; did you mean "files"\?/,
+  ],
   ['a level nearly right', `${good}log_level: wran\n`, /did you mean "warn"\?/],
   [
     'a word for insecure',
@@ -482,4 +487,13 @@ test('buffered cells have a copy on one other replica set, or as many as configu
   expect(complaints(build(two, { buffer_copies: '2' }))).toEqual([
     '--buffer-copies: buffer_copies (2) wants as many replica sets besides that of the cell, and there is one other',
   ])
+})
+
+test('a log is kept in LevelDB unless the configuration says otherwise', () => {
+  const kind = (...given: Parameters<typeof build>): string | undefined => {
+    const built = build(...given)
+    return built.ok ? built.config.logStore : undefined
+  }
+  expect([kind(good), kind(`${good}log_store: files\n`)]).toEqual(['leveldb', 'files'])
+  expect(kind(good, { log_store: 'files' }, { TRILITHON_LOG_STORE: 'leveldb' })).toBe('files')
 })

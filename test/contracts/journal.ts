@@ -112,6 +112,33 @@ export function journalContract(name: string, makePlace: () => Promise<JournalPl
       })
     })
 
+    test('the names of all records are known', async () => {
+      const opened = await openJournal()
+      expect(await opened.journal.recordNames()).toEqual([])
+      await opened.journal.append(flushOf(1), [recordOf('meta', 'a'), recordOf('zeal', 'b')])
+      await opened.journal.checkpoint([recordOf('a', 'c'), recordOf('meta', 'd')])
+      await checkTwice(opened, async (journal) => {
+        expect((await journal.recordNames()).toSorted()).toEqual(['a', 'meta', 'zeal'])
+      })
+    })
+
+    test('many flushes and records are written at once, and the first may have any number', async () => {
+      const opened = await openJournal()
+      const write = (from: number, to: number, text: string): Promise<void> => {
+        const flushes = Array.from({ length: to - from + 1 }, (_, at) => flushOf(from + at))
+        return opened.journal.write({ flushes, records: [recordOf('meta', text)] })
+      }
+      await write(41, 940, 'a')
+      await write(941, 941, 'b')
+      await checkTwice(opened, async (journal) => {
+        expect([...(await flushesIn(journal)).keys()].length).toBe(901)
+        expect(textOf(journal.read(41))).toBe('flush 41')
+        expect(textOf(journal.read(941))).toBe('flush 941')
+        expect(await journal.last()).toBe(941)
+        expect(textOf(journal.record('meta'))).toBe('b')
+      })
+    })
+
     test('a scan gives the flushes from a number on, in order', async () => {
       const opened = await openJournal()
       await appendAll(opened.journal, 1, 300)

@@ -1,9 +1,10 @@
 /** Data folders of real nodes, which ran for a moment: one is made, and each test damages a copy of it. */
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { cp, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
+import type { JournalKind } from '../../src/adapters/journal-kind.ts'
 import { openLevelStore } from '../../src/adapters/level-storage.ts'
 import { clusterId, nodeId } from '../../src/base/ids.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
@@ -17,6 +18,7 @@ import type { OrderedStore } from '../../src/ports/storage.ts'
 export async function runNode(
   folder: string,
   work: (client: Client) => Promise<void>,
+  logStore: JournalKind = 'leveldb',
 ): Promise<void> {
   const node = nodeId('a')
   const daemon = await Daemon.start({
@@ -24,7 +26,7 @@ export async function runNode(
       ...{ cluster: clusterId('test'), node, data: folder, limits: defaultLimits },
       listen: { host: '127.0.0.1', port: 0 },
       nodes: [{ id: node, url: 'http://127.0.0.1:1', set: mainSet }],
-      ...{ secretFile: undefined, tls: undefined, insecure: false, logLevel: 'error' },
+      ...{ secretFile: undefined, tls: undefined, insecure: false, logLevel: 'error', logStore },
       ...{ drainTimeoutMs: 5_000, bufferCopies: 0 },
     },
     files: { secret: undefined, tls: undefined },
@@ -46,18 +48,22 @@ export async function runNode(
 export const rowKey = '7b8cde22-8396-45e4-978c-76dd7311daa0'
 
 /** A folder of a node that ran three times: rows of the first two runs are in tables, the others in journals. */
-export async function makeFolderOfRuns(): Promise<string> {
+export async function makeFolderOfRuns(logStore: JournalKind = 'leveldb'): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'trilithon-inspect-'))
   for (let run = 0; run < 3; run++) {
-    await runNode(folder, async (client) => {
-      const cells = client.cells('trips')
-      for (let at = 0; at < 20; at++) {
-        const refKey = 20 * run + at
-        await cells.put({ rowKey, column: 'BASE', refKey, body: { city: 'Berlin', run, at } })
-        const other = { rowKey: randomUUID(), column: 'BASE', refKey: 0 }
-        await cells.put({ ...other, body: { note: 'x'.repeat(50 * at) } })
-      }
-    })
+    await runNode(
+      folder,
+      async (client) => {
+        const cells = client.cells('trips')
+        for (let at = 0; at < 20; at++) {
+          const refKey = 20 * run + at
+          await cells.put({ rowKey, column: 'BASE', refKey, body: { city: 'Berlin', run, at } })
+          const other = { rowKey: randomUUID(), column: 'BASE', refKey: 0 }
+          await cells.put({ ...other, body: { note: 'x'.repeat(50 * at) } })
+        }
+      },
+      logStore,
+    )
   }
   return folder
 }
@@ -91,8 +97,12 @@ export async function snapshotFiles(folder: string): Promise<ReadonlyMap<string,
   const names = await readdir(folder, { recursive: true })
   for (const name of names.toSorted()) {
     const found = await stat(join(folder, name))
-    const bytes = found.isFile() ? (await readFile(join(folder, name))).toString('base64') : ''
+    const bytes = found.isFile() ? digestOf(await readFile(join(folder, name))) : ''
     files.set(name, `${found.mtimeMs} ${found.ctimeMs} ${found.size} ${bytes}`)
   }
   return files
+}
+
+function digestOf(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
 }

@@ -1,6 +1,16 @@
 /** The folder of segment files on a real disk, and other things in its place. */
 import { execFileSync } from 'node:child_process'
-import { mkdir, mkdtemp, open, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import {
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readlink,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -40,6 +50,37 @@ test('files keep their length, and a spare one is ready before a segment is full
   for (const name of names) expect((await stat(join(path, name))).size).toBe(16 * 1024)
 })
 
+test('a journal of many segments keeps few of them open, and reads, checks and gives up all of them', async () => {
+  const path = await place()
+  const openFilesMax = 4
+  const descriptors = async (): Promise<number> => {
+    const links = await readdir('/proc/self/fd')
+    const targets = links.map((link) => readlink(join('/proc/self/fd', link)).catch(() => ''))
+    return (await Promise.all(targets)).filter((target) => target.startsWith(path)).length
+  }
+  const folder = await openSegmentFolder(path, { openFilesMax })
+  const journal = await openSegmentJournal({ folder, random: systemRandom, segmentBytes: 4096 })
+  onTestFinished(() => journal.close())
+  for (let number = 1; number <= 60; number++) {
+    await journal.append({ number, bytes: Buffer.alloc(1000, number) })
+  }
+  expect((await readdir(path)).length).toBeGreaterThan(3 * openFilesMax)
+  // A spare that is being made has a descriptor more.
+  await expect.poll(descriptors).toBeLessThanOrEqual(openFilesMax)
+  expect(journal.read(1)).toEqual(Buffer.alloc(1000, 1))
+  const read: number[] = []
+  for await (const flushes of journal.scan(1)) read.push(...flushes.map(({ number }) => number))
+  expect(read).toEqual(Array.from({ length: 60 }, (__, at) => at + 1))
+  await journal.check()
+  await journal.drop(50)
+  for (let number = 61; number <= 90; number++) {
+    await journal.append({ number, bytes: Buffer.alloc(1000, number) })
+  }
+  expect(journal.read(55)).toEqual(Buffer.alloc(1000, 55))
+  // A spare that is being made has a descriptor more.
+  await expect.poll(descriptors).toBeLessThanOrEqual(openFilesMax)
+})
+
 test('neither kind of journal opens a folder of the other, and both errors name the command', async () => {
   const [level, files, nothing] = [await place(), await place(), await place()]
   await (await openLevelStore(level)).close()
@@ -49,12 +90,12 @@ test('neither kind of journal opens a folder of the other, and both errors name 
   expect(await journalKindOf(nothing)).toBe('empty')
   await expect(openAt(level)).rejects.toMatchObject({
     code: 'invalid',
-    message: expect.stringMatching(/holds a journal of LevelDB, .*store convert .* --to files$/),
+    message: expect.stringMatching(/holds a log in LevelDB, .*store convert .* --to files$/),
   })
   await expect(openLevelStore(files)).rejects.toMatchObject({
     code: 'invalid',
     message: expect.stringMatching(
-      /holds a journal of segment files, .*store convert .* --to leveldb$/,
+      /holds a log in segment files, .*store convert .* --to leveldb$/,
     ),
   })
   expect(await readdir(files)).not.toContain('CURRENT')

@@ -1,6 +1,6 @@
 /** Data folders that cannot be used are refused in one sentence; damaged derived data is put aside. */
 import { OrderedJournal } from '../../src/journal/ordered-journal.ts'
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { execFile } from 'node:child_process'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,9 +17,11 @@ import {
   type DataFolder,
   type StoreAccess,
 } from '../../src/node/data-folder.ts'
+import { openLog } from '../../src/node/open-log.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { encodeMarker } from '../../src/store/batch-marker.ts'
 import { DataStore } from '../../src/store/data-store.ts'
+import { snapshotFiles } from '../inspect/node-folder.ts'
 
 let folder = ''
 beforeEach(async () => {
@@ -28,6 +30,7 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
 const access: StoreAccess = {
+  logKind: 'leveldb',
   openLog: async (path) => new OrderedJournal(await openLevelStore(path)),
   open: (path) => openLevelStore(path),
   probeData: (data) =>
@@ -38,9 +41,16 @@ const name = 'key'
 const key = Buffer.from(name)
 const value = Buffer.from('value')
 
+/** The same with a log in segment files. */
+const filesAccess: StoreAccess = {
+  ...access,
+  logKind: 'files',
+  openLog: (path) => openLog(path, 'files', 64),
+}
+
 /** A folder that was used and closed. */
-async function used(path: string): Promise<void> {
-  const opened = await openDataFolder(path, access)
+async function used(path: string, by = access): Promise<void> {
+  const opened = await openDataFolder(path, by)
   await opened.log.checkpoint([{ name, value }])
   await opened.close()
 }
@@ -63,6 +73,61 @@ test('a folder in use is refused with the process that uses it', async () => {
   })
   await first.close()
   await (await openDataFolder(folder, access)).close()
+})
+
+test('a folder of segment files in use is refused before its log is looked at', async () => {
+  await used(folder, filesAccess)
+  const first = await openDataFolder(folder, filesAccess)
+  const before = await readdir(join(folder, 'log'))
+  await expect(openDataFolder(folder, filesAccess)).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringMatching(/ is in use by process /),
+  })
+  expect(await readdir(join(folder, 'log'))).toEqual(before)
+  await first.close()
+})
+
+test.each([
+  ['leveldb', access, 'files', filesAccess],
+  ['files', filesAccess, 'leveldb', access],
+] as const)(
+  'a log of kind %s is refused by a node of the other kind, which changes nothing in the folder',
+  async (kind, maker, other, opener) => {
+    await used(folder, maker)
+    const before = await snapshotFiles(folder)
+    await expect(openDataFolder(folder, opener)).rejects.toMatchObject({
+      code: 'invalid',
+      message: expect.stringMatching(
+        `; set log_store: ${kind}, or stop the node and run: trilithon store convert ${folder} --to ${other}$`,
+      ),
+    })
+    expect(await snapshotFiles(folder)).toEqual(before)
+    await used(folder, maker)
+  },
+)
+
+test.each([
+  ['before the new log was whole', ['log', 'log.converting'], 'old'],
+  ['before the old log had another name', ['log', 'log.converted'], 'old'],
+  ['before the new log had its name', ['log.replaced', 'log.converted'], 'new'],
+  ['before the old log was removed', ['log.replaced', 'log'], 'new'],
+])('a conversion that was killed %s is settled by the next start', async (_, names, kept) => {
+  const [path, other] = [join(folder, 'a'), join(folder, 'b')]
+  await used(path)
+  await used(other)
+  const change = await openDataFolder(other, access)
+  await change.log.checkpoint([{ name, value: Buffer.from('new') }])
+  await change.close()
+  await rename(join(path, 'log'), join(folder, 'old'))
+  await rename(join(other, 'log'), join(folder, 'new'))
+  const [first = '', second = ''] = names
+  await rename(join(folder, 'old'), join(path, first))
+  await rename(join(folder, 'new'), join(path, second))
+  const opened = await openDataFolder(path, access)
+  const wanted = kept === 'new' ? Buffer.from('new') : value
+  expect(Buffer.from(opened.log.record(name) ?? [])).toEqual(wanted)
+  await opened.close()
+  expect((await readdir(path)).toSorted()).toEqual(['data', 'log'])
 })
 
 test('the name of a folder says nothing of its state', async () => {

@@ -3,17 +3,21 @@ import { cp, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import type { JournalKind } from '../../src/adapters/journal-kind.ts'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { FolderWatch } from '../../src/node/folder-watch.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 
 /** A watched folder; `look` makes the watch look, and gives all that it has told. */
-async function watched(): Promise<{ folder: string; look(): Promise<readonly string[]> }> {
+async function watched(
+  logKind: JournalKind = 'leveldb',
+): Promise<{ folder: string; look(): Promise<readonly string[]> }> {
   const parent = await mkdtemp(join(tmpdir(), 'trilithon-watch-'))
   onTestFinished(() => rm(parent, { recursive: true, force: true }))
   const folder = join(parent, 'a')
   for (const name of ['log', 'data']) await mkdir(join(folder, name), { recursive: true })
-  for (const name of ['log/LOCK', 'data/LOCK', 'owner.json']) {
+  const logFile = logKind === 'leveldb' ? 'log/LOCK' : 'log/0000000001.segment'
+  for (const name of [logFile, 'data/LOCK', 'owner.json']) {
     await writeFile(join(folder, name), '')
   }
   let due: (() => void) | undefined
@@ -23,7 +27,7 @@ async function watched(): Promise<{ folder: string; look(): Promise<readonly str
   }
   const told: string[] = []
   const onLost = ({ message }: Error): unknown => told.push(message)
-  const watch = await FolderWatch.start(folder, { ...systemClock, setTimer }, onLost)
+  const watch = await FolderWatch.start({ folder, logKind }, { ...systemClock, setTimer }, onLost)
   onTestFinished(() => watch.stop())
   const look = async (): Promise<readonly string[]> => {
     const run = due
@@ -69,3 +73,14 @@ test.each(['', 'log', 'data', 'owner.json'])(
     expect(await look()).toEqual([`${at} was replaced by another one${rest(folder)}`])
   },
 )
+
+test('a log of segment files may begin and give up segments, but not lose all of them', async () => {
+  const { folder, look } = await watched('files')
+  expect(await look()).toEqual([])
+  const segment = (number: number): string => join(folder, 'log', `000000000${number}.segment`)
+  await rename(segment(1), segment(2))
+  expect(await look()).toEqual([])
+  await rm(segment(2))
+  const text = `the files in ${join(folder, 'log')} were removed${rest(folder)}`
+  expect(await look()).toEqual([text])
+})

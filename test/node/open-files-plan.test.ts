@@ -18,7 +18,7 @@ test.each([
 ])('with %j files each store gets %d and connections get %d', (files, tables, connections) => {
   const plan = planOpenFiles({ openFilesMax: files, stores: 2, others: 2, wanted })
   expect(plan).toMatchObject({
-    ...{ tablesPerStore: tables, connections: { connectionsMax: connections } },
+    ...{ filesPerStore: tables, connections: { connectionsMax: connections } },
     isLess: connections < 12_000,
   })
 })
@@ -48,13 +48,13 @@ test('the shares never exceed the limit, and each user of files has its least', 
       if (files < least) return
       const plan = planOpenFiles({ openFilesMax: files, stores, others, wanted: some })
       const { connectionsMax, unprovenMax, unprovenPerAddressMax } = plan.connections
-      const used = 64 + 2 * others + stores * plan.tablesPerStore + connectionsMax
+      const used = 64 + 2 * others + stores * plan.filesPerStore + connectionsMax
       expect(used).toBeLessThanOrEqual(files)
       expect(connectionsMax).toBeGreaterThanOrEqual(Math.min(32, some.connectionsMax))
       expect(unprovenMax).toBeLessThan(connectionsMax)
       expect(unprovenMax).toBeGreaterThan(0)
       expect(unprovenPerAddressMax).toBeGreaterThan(0)
-      if (stores > 0) expect(plan.tablesPerStore).toBeGreaterThanOrEqual(64)
+      if (stores > 0) expect(plan.filesPerStore).toBeGreaterThanOrEqual(64)
     }),
   )
 })

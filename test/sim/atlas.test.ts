@@ -9,10 +9,15 @@ import { latin1 } from '../../src/base/bytes.ts'
 import { nodeId } from '../../src/base/ids.ts'
 import { encodeFlush } from '../../src/log/flush.ts'
 import { encodeMemory, memoryName } from '../../src/log/peer-memory.ts'
-import { Atlas, findLastFlush, type NodeDisks } from '../../sim/faults/atlas.ts'
+import { Atlas, findLastFlush } from '../../sim/faults/atlas.ts'
 import { SimDisk, type DiskImage } from '../../sim/world/disk.ts'
 
-function disksOf(count: number): Map<string, NodeDisks> {
+interface SimDisks {
+  readonly log: SimDisk
+  readonly data: SimDisk
+}
+
+function disksOf(count: number): Map<string, SimDisks> {
   const disk = (): SimDisk => new SimDisk({ schedule: (complete) => complete() })
   const names = Array.from({ length: count }, (_, i) => `n${i + 1}`)
   return new Map(names.map((name) => [name, { log: disk(), data: disk() }]))
@@ -21,7 +26,7 @@ function disksOf(count: number): Map<string, NodeDisks> {
 const nothing = { records: [], groupNumbers: [], previous: [] }
 
 /** Lets a log disk remember a peer. */
-async function remember(disks: NodeDisks | undefined, peer: string, flush: number): Promise<void> {
+async function remember(disks: SimDisks | undefined, peer: string, flush: number): Promise<void> {
   const one = { node: nodeId(peer), storeId: 'store', durableFlush: flush, incarnation: 1, run: 1 }
   const store = disks?.log.open()
   await store?.write([{ key: recordKey(memoryName), value: encodeMemory([one]) }])

@@ -6,7 +6,7 @@ import { Coverage } from '../../sim/coverage.ts'
 import { SimDisk } from '../../sim/world/disk.ts'
 import {
   NodeHost,
-  type HostDisk,
+  type DiskHost,
   type HostPorts,
   type Program,
 } from '../../sim/cluster/node-host.ts'
@@ -16,13 +16,10 @@ import { World } from '../../sim/world/world.ts'
 const ignore = (): void => undefined
 
 /** A disk that only ever has to crash. */
-function idleDisk(): HostDisk {
-  const unasked = (): never => {
-    throw new Error('the disk is not used')
-  }
+function idleDisk(): DiskHost<SimDisk> {
   return {
     ...{ slowReads: ignore, onRead: () => false, onReadWait: ignore },
-    ...{ crash: () => 0, onWrite: ignore, slowDown: ignore, decideFate: ignore, open: unasked },
+    ...{ crash: () => 0, onWrite: ignore, slowDown: ignore, decideFate: ignore },
     disk: new SimDisk({ schedule: ignore }),
   }
 }
