@@ -7,6 +7,7 @@ export type SchemaChangeKind =
   | 'drop-table'
   | 'change-key'
   | 'change-group'
+  | 'change-delete'
   | 'add-property'
   | 'drop-property'
   | 'change-type'

@@ -60,12 +60,13 @@ function toSchema({ name, tables, indexes }: SchemaDraft): Schema {
 
 /** Checked before: a table has a key, and is a root or has a group. */
 function toTable(draft: TableDraft): readonly Table[] {
-  const { name, properties, key, group, inTable } = draft
+  const { name, properties, key, group, inTable, onDelete } = draft
   if (key === undefined) return []
   if (group === undefined) return [{ kind: 'root', name, properties, key }]
   const { root, key: groupKey } = group
   const inside = inTable === undefined ? {} : { inTable }
-  return [{ kind: 'child', name, properties, key, root, groupKey, ...inside }]
+  const deleting = onDelete === undefined ? {} : { onDelete }
+  return [{ kind: 'child', name, properties, key, root, groupKey, ...inside, ...deleting }]
 }
 
 function toIndex(draft: IndexDraft, tables: readonly TableDraft[]): Index {

@@ -1,9 +1,9 @@
-/** `TABLE name { properties } PRIMARY KEY(…), IN TABLE …, ENTITY GROUP …;` */
+/** `TABLE name { properties } PRIMARY KEY(…), IN TABLE …, ENTITY GROUP …, ON DELETE …;` */
 import type { Cursor, Name } from './ddl-cursor.ts'
 import { parseProperties } from './ddl-parse-property.ts'
 import type { Spans } from './ddl-spans.ts'
 import type { TableDraft } from './draft.ts'
-import type { Direction, KeyPart } from './model.ts'
+import { deleteRules, type Direction, type KeyPart } from './model.ts'
 import type { SchemaPath } from './problem.ts'
 
 /** The clauses that have been read so far. */
@@ -12,6 +12,7 @@ interface Clauses {
   isRoot: boolean
   group: TableDraft['group']
   inTable: string | undefined
+  onDelete: TableDraft['onDelete']
 }
 
 /** After `CREATE TABLE`. */
@@ -20,7 +21,13 @@ export function parseTable(cursor: Cursor, spans: Spans, at: SchemaPath): TableD
   spans.set(at, name.span)
   cursor.needMark('{')
   const properties = parseProperties(cursor, spans, at, 0)
-  const clauses: Clauses = { key: undefined, isRoot: false, group: undefined, inTable: undefined }
+  const clauses: Clauses = {
+    key: undefined,
+    isRoot: false,
+    group: undefined,
+    inTable: undefined,
+    onDelete: undefined,
+  }
   if (!cursor.takeMark(';')) {
     do parseClause(cursor, spans, at, clauses)
     while (cursor.takeMark(','))
@@ -35,7 +42,7 @@ function parseClause(cursor: Cursor, spans: Spans, at: SchemaPath, clauses: Clau
     if (!isThere) return
     cursor.fail('syntax', cursor.spanFrom(start), `${clause} stands twice in one table`)
   }
-  const found = cursor.needOneOf(['PRIMARY KEY', 'IN TABLE', 'ENTITY GROUP'])
+  const found = cursor.needOneOf(['PRIMARY KEY', 'IN TABLE', 'ENTITY GROUP', 'ON DELETE'])
   if (found === 'PRIMARY KEY') {
     once('PRIMARY KEY', clauses.key !== undefined)
     clauses.key = parseKey(cursor, spans, at, start)
@@ -44,6 +51,11 @@ function parseClause(cursor: Cursor, spans: Spans, at: SchemaPath, clauses: Clau
     const parent = cursor.needName('the name of a table')
     spans.set([...at, 'inTable'], parent.span)
     clauses.inTable = parent.text
+  } else if (found === 'ON DELETE') {
+    once('ON DELETE', clauses.onDelete !== undefined)
+    const rule = cursor.needOneOf(['CASCADE', 'RESTRICT', 'KEEP'])
+    spans.set([...at, 'onDelete'], cursor.spanFrom(start))
+    clauses.onDelete = deleteRules.find((one) => one === rule?.toLowerCase())
   } else if (cursor.takeWords('ROOT')) {
     once('ENTITY GROUP ROOT', clauses.isRoot)
     clauses.isRoot = true

@@ -29,7 +29,9 @@ function printClauses(table: Table): readonly string[] {
   const key = `PRIMARY KEY(${names.join(', ')})${scatter ? ' SCATTER' : ''}`
   if (table.kind === 'root') return [key, 'ENTITY GROUP ROOT']
   const group = `ENTITY GROUP KEY(${table.groupKey.join(', ')}) REFERENCES ${table.root}`
-  return table.inTable === undefined ? [key, group] : [key, `IN TABLE ${table.inTable}`, group]
+  const inside = table.inTable === undefined ? [] : [`IN TABLE ${table.inTable}`]
+  const deleting = table.onDelete === undefined ? [] : [`ON DELETE ${table.onDelete.toUpperCase()}`]
+  return [key, ...inside, group, ...deleting]
 }
 
 /** Properties as they stand in a table or a message, a line each. */

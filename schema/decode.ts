@@ -8,7 +8,14 @@ import { wordsFor } from '../src/base/words.ts'
 import { checkSchema, type SchemaOrigin, type SchemaResult } from './check.ts'
 import type { IndexDraft, SchemaDraft, TableDraft } from './draft.ts'
 import { indexesMax, messageDepthMax, propertiesMax, storedMax, tablesMax } from './limits.ts'
-import { scalarKinds, schemaFormat, type Property, type PropertyDefault } from './model.ts'
+import {
+  deleteRules,
+  scalarKinds,
+  schemaFormat,
+  type OnDelete,
+  type Property,
+  type PropertyDefault,
+} from './model.ts'
 import type { SchemaPath, SchemaProblem } from './problem.ts'
 import { JsonReader, type JsonPlace } from './json-reader.ts'
 
@@ -49,7 +56,7 @@ function readSchema(place: JsonPlace): SchemaDraft {
 
 const keyMembers = ['parts', 'scatter'] as const
 const rootMembers = ['kind', 'name', 'properties', 'key'] as const
-const childMembers = [...rootMembers, 'root', 'groupKey', 'inTable'] as const
+const childMembers = [...rootMembers, 'root', 'groupKey', 'inTable', 'onDelete'] as const
 
 function readTable(place: JsonPlace): TableDraft {
   const kind = place.member('kind').oneOf(['root', 'child'])
@@ -75,7 +82,12 @@ function readTable(place: JsonPlace): TableDraft {
       ? undefined
       : { root: place.member('root').text(), key: list(place.member('groupKey')) },
     inTable: isRoot ? undefined : place.member('inTable').optional()?.text(),
+    onDelete: isRoot ? undefined : readOnDelete(place.member('onDelete')),
   }
+}
+
+function readOnDelete(place: JsonPlace): OnDelete | undefined {
+  return place.optional()?.oneOf(deleteRules)
 }
 
 function readProperties(place: JsonPlace, depth: number): readonly Property[] {

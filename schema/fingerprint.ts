@@ -23,7 +23,8 @@ type Form = string | number | boolean | readonly Form[]
 function tableForm(table: Table): Form {
   const own: Form = [table.name, byName(table.properties).map(propertyForm), keyForm(table.key)]
   if (table.kind === 'root') return [...own, 'root']
-  return [...own, 'child', table.root, table.groupKey, table.inTable ?? []]
+  const deleting = table.onDelete === undefined ? [] : [table.onDelete]
+  return [...own, 'child', table.root, table.groupKey, table.inTable ?? [], ...deleting]
 }
 
 function keyForm({ parts, scatter }: Key): Form {

@@ -38,7 +38,20 @@ export interface ChildTable extends TableBase {
   readonly groupKey: readonly string[]
   /** The table whose rows these stand next to; absent: they have a range of their own in the group. */
   readonly inTable?: string
+  /**
+   * Of these rows when the row that they belong to is deleted: that of `inTable`, or the root row. Absent: as `SchemaVersion.restricting` says.
+   */
+  readonly onDelete?: OnDelete
 }
+
+/** In the order in which a later version may go from one to the next. */
+export const deleteRules = ['keep', 'restrict', 'cascade'] as const
+
+/**
+ * `keep`: they stay. `restrict`: that row is not deleted while they are there. `cascade`: they go with it, in the
+ * same transaction.
+ */
+export type OnDelete = (typeof deleteRules)[number]
 
 export interface Key {
   readonly parts: readonly KeyPart[]

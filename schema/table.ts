@@ -6,13 +6,13 @@
  * A wrong name, a key that does not fit the parent's, or a step out of order does not compile;
  * what types cannot say is checked by `defineSchema`.
  */
-import { flag, listOf, number, text, type Rules } from '../src/base/arguments.ts'
+import { flag, listOf, number, oneOf, text, type Rules } from '../src/base/arguments.ts'
 import { wordsFor } from '../src/base/words.ts'
 import type { Declared, Properties } from './declared.ts'
 import type { IndexDraft, TableDraft } from './draft.ts'
 import type { Flat, IndexShape, Shaped, TableShape } from './infer.ts'
 import { checkBuilderOptions, checkParts, checkProperties, checkTable, checkText } from './given.ts'
-import type { IndexPart, KeyPart, Property } from './model.ts'
+import { deleteRules, type IndexPart, type KeyPart, type OnDelete, type Property } from './model.ts'
 import { propertyList } from './property.ts'
 
 /** A key or index part in descending order. */
@@ -209,14 +209,27 @@ export interface KeyedTable<Shape extends TableShape> {
   /** Rows are of the group of the root row that the first parts of the key name. */
   childOf<Root extends Table<TableShape, true>>(
     root: Root & Fitting<Shape, Root>,
+    options?: ChildOptions,
   ): IndexableTable<Shape, false>
   /** The same, and rows stand next to the row of `parent` that the first parts of the key name. */
-  in<Parent extends Table>(parent: Parent & Fitting<Shape, Parent>): IndexableTable<Shape, false>
+  in<Parent extends Table>(
+    parent: Parent & Fitting<Shape, Parent>,
+    options?: ChildOptions,
+  ): IndexableTable<Shape, false>
 }
 
 export interface RootOptions {
   /** Puts a two-byte hash before the key, so that rising keys do not all go to one place. */
   readonly scatter?: boolean
+}
+
+export interface ChildOptions {
+  /**
+   * The row that these belong to, that of `in(Parent)` or the root row, is to be deleted. `restrict`, which
+   * tables do that say nothing: it is not deleted while they are there. `cascade`:
+   * they are deleted with it, in the same transaction. `keep`: they stay.
+   */
+  readonly onDelete?: OnDelete
 }
 
 /** A record of nothing: `{}` would take anything. */
@@ -273,9 +286,14 @@ function keyed<Shape extends TableShape>(
   parts: readonly KeyPart[],
 ): KeyedTable<Shape> {
   const draft = { name, properties, key: { parts, scatter: false }, isRoot: false } as const
-  const child = (root: string, groupSize: number, inTable: string | undefined): TableDraft => {
+  const child = (
+    root: string,
+    groupSize: number,
+    inTable: string | undefined,
+    { onDelete }: ChildOptions = {},
+  ): TableDraft => {
     const key = parts.slice(0, groupSize).map(({ property }) => property)
-    return { ...draft, group: { root, key }, inTable }
+    return { ...draft, group: { root, key }, inTable, onDelete }
   }
   return {
     root: (options) => {
@@ -287,20 +305,23 @@ function keyed<Shape extends TableShape>(
         isRoot: true,
         group: undefined,
         inTable: undefined,
+        onDelete: undefined,
       }
       return indexable<Shape, true>(table, true, [])
     },
-    childOf: (root) => {
+    childOf: (root, options) => {
       checkTable(`table ${name}: childOf`, root)
+      checkBuilderOptions(`table ${name}: childOf`, options, childRules)
       const size = root['~draft'].key?.parts.length ?? 0
-      return indexable<Shape, false>(child(root.name, size, undefined), false, [])
+      return indexable<Shape, false>(child(root.name, size, undefined, options), false, [])
     },
-    in: (parent) => {
+    in: (parent, options) => {
       checkTable(`table ${name}: in`, parent)
+      checkBuilderOptions(`table ${name}: in`, options, childRules)
       const { group, key } = parent['~draft']
       const size = group?.key.length ?? key?.parts.length ?? 0
       return indexable<Shape, false>(
-        child(group?.root ?? parent.name, size, parent.name),
+        child(group?.root ?? parent.name, size, parent.name, options),
         false,
         [],
       )
@@ -309,6 +330,7 @@ function keyed<Shape extends TableShape>(
 }
 
 const rootRules: Rules<RootOptions> = { scatter: flag }
+const childRules: Rules<ChildOptions> = { onDelete: oneOf(...deleteRules) }
 /**
  * Of all kinds of indexes: `defineSchema` reports an option that a kind does not have, as it does for a
  * text.

@@ -155,6 +155,10 @@ function write(
     case 'delete': {
       const next = new Map(state)
       next.delete(formatName(step.table, step.key))
+      // A shelf takes its items along.
+      const below = step.table === 'Shelf' ? listRows(state, 'Item') : []
+      const shelf = step.key['shelf']
+      for (const row of below) if (row['shelf'] === shelf) next.delete(formatName('Item', row))
       return { result: 'done', state: next }
     }
     case 'count': {

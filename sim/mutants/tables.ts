@@ -25,6 +25,30 @@ export const tableMutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'T21',
+    title: 'rows that go with the one above them leave their entries',
+    edits: [
+      {
+        file: 'src/tables/write-rows.ts',
+        find: '    await this.#changeEntries(table, rowAt(table, values, stored.value), undefined)\n    this.#transaction.delete(stored.key)\n',
+        replace:
+          '    if (values.length < 0) await this.#changeEntries(table, rowAt(table, values, stored.value), undefined)\n' +
+          '    this.#transaction.delete(stored.key)\n',
+      },
+    ],
+  },
+  {
+    id: 'T22',
+    title: 'rows that go with the one above them are not among what the transaction has read',
+    edits: [
+      {
+        file: 'src/tables/delete-rows.ts',
+        find: 'const page = await (this.#isTooMany',
+        replace: 'const page = await (this.#bytes >= 0',
+      },
+    ],
+  },
+  {
     id: 'T08',
     title: 'what a transaction has read is taken for one entry newer than it was',
     edits: [

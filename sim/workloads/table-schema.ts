@@ -30,7 +30,7 @@ CREATE TABLE Item {
   optional string note;
   repeated string tag;
   ${origin}
-} PRIMARY KEY(store, shelf, item), IN TABLE Shelf, ${inStore};
+} PRIMARY KEY(store, shelf, item), IN TABLE Shelf, ${inStore}, ON DELETE CASCADE;
 CREATE TABLE Visit {
   required string store;
   required sequence visit;

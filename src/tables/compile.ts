@@ -12,10 +12,11 @@ import {
   type Schema,
   type Table,
 } from '../../schema/model.ts'
-import type { SchemaVersion } from '../../schema/version.ts'
+import { deleteRule, type SchemaVersion } from '../../schema/version.ts'
 import { compileGlobal, compileIndex } from './compile-index.ts'
 import { compileKey, listNumbered, listQueryNames, findSequence } from './compile-key.ts'
 import type {
+  CompiledChild,
   CompiledGlobal,
   CompiledProperty,
   CompiledSchema,
@@ -46,12 +47,14 @@ export interface CompileOptions {
 }
 
 export function compileSchema(
-  { schema, numbers, version }: SchemaVersion,
-  { newest, declared = schema }: CompileOptions = {},
+  compiling: SchemaVersion,
+  { newest, declared = compiling.schema }: CompileOptions = {},
 ): CompiledSchema {
+  const { schema, numbers, version } = compiling
   assert(version <= (newest?.version ?? version), 'TAB-6: a later version has a higher number')
   const asked = new Map<string, CompiledGlobal>()
   const tables = new Map<string, CompiledTable>()
+  const childrenOf = new Map<string, CompiledChild[]>()
   const compile = (table: Table): CompiledTable => {
     const done = tables.get(table.name)
     if (done !== undefined) return done
@@ -60,8 +63,14 @@ export function compileSchema(
     const root = table.kind === 'root' ? undefined : compile(findRoot(schema, table))
     const later = newest?.tables.get(table.name)
     const known = findTable(declared, table.name)?.properties
-    const around = { schema, numbers, root, above, later, known }
+    const children: CompiledChild[] = []
+    const around = { schema, numbers, root, above, later, known, children }
     const compiled = compileTable(table, around)
+    childrenOf.set(table.name, children)
+    if (table.kind === 'child') {
+      const onDelete = deleteRule(compiling, table)
+      childrenOf.get(table.inTable ?? table.root)?.push({ table: compiled, onDelete })
+    }
     for (const index of compiled.globals) asked.set(index.name, index)
     tables.set(table.name, compiled)
     return compiled
@@ -87,11 +96,13 @@ interface Surroundings extends Pick<SchemaVersion, 'schema' | 'numbers'> {
   readonly later: CompiledTable | undefined
   /** The table's properties as the program declares them. */
   readonly known: readonly Property[] | undefined
+  /** Filled when the tables below are compiled. */
+  readonly children: readonly CompiledChild[]
 }
 
 function compileTable(
   table: Table,
-  { schema, numbers, root, above, later, known }: Surroundings,
+  { schema, numbers, root, above, later, known, children }: Surroundings,
 ): CompiledTable {
   const properties = table.properties.map((property) =>
     compileProperty(property, `${table.name}.`, numbers.properties, known),
@@ -124,6 +135,7 @@ function compileTable(
     indexes,
     globals,
     newest: later,
+    children,
     keepsUnknown: later !== undefined || hasUnknown(properties),
     isUnique: indexes.some((index) => index.isUnique),
     names: collectNames(properties),

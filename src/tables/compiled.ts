@@ -2,7 +2,7 @@
  * A schema version as it is made into data for storing: numbers instead of names, the steps by which a key
  * becomes bytes, what each property is stored as. All of it is data; `compile.ts` makes it.
  */
-import type { Direction, Presence, PropertyKind } from '../../schema/model.ts'
+import type { Direction, OnDelete, Presence, PropertyKind } from '../../schema/model.ts'
 
 export interface CompiledProperty {
   readonly name: string
@@ -78,6 +78,13 @@ export interface CompiledTable {
    * row keeps the indexes of that one, which knows the properties that they are over.
    */
   readonly newest: CompiledTable | undefined
+  /** The tables whose rows belong to a row of this one, and what becomes of them when it is deleted. */
+  readonly children: readonly CompiledChild[]
+}
+
+export interface CompiledChild {
+  readonly table: CompiledTable
+  readonly onDelete: OnDelete
 }
 
 export interface IndexedPart extends KeyPart {

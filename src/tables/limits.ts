@@ -8,6 +8,13 @@ export const scanRowsMax = 20_000
 /** Entries that appear in one row as a virtual property. */
 export const inlineEntriesMax = 10_000
 
+/** Rows below another one that are deleted with it, in one transaction. */
+export const cascadeRowsMax = 5_000
+/** Where they are more, they are counted up to this. */
+export const countedBelowMax = 100_000
+/** Keys of each table that a refusal names. */
+export const namedBelowMax = 3
+
 /** Of the relay of global indexes. */
 export const relayBounds = {
   /** Rows of one group's worklist looked at together. */

@@ -9,6 +9,7 @@ import type { SequenceSlot } from '../group/transaction.ts'
 import { prefixRange } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import type { CompiledIndex, CompiledTable } from './compiled.ts'
+import { findBelow, tooManyBelow, type RowBelow } from './delete-rows.ts'
 import { buildEntries, isSameEntry, noEntries, notUnique, tooLong, type Entry } from './entries.ts'
 import { fitsIndex, buildGlobalChanges, keptBy, rowFor, type WholeRow } from './global-writes.ts'
 import type { WorklistRow } from './index-worklist.ts'
@@ -106,9 +107,29 @@ export class RowWrites {
     this.#transaction.put(bytes, value.bytes, value.slots)
   }
 
-  /** No row of the key is left; whether there was one is not said. Rows below it stay. */
+  /** No row of the key is left; whether there was one is not said. Rows below it go as their tables say. */
   async delete(table: CompiledTable, key: unknown): Promise<void> {
     const { bytes, values } = encodeRowKey(this.#context, table, key)
+    const below = await findBelow(this.#transaction, this.#context, keptBy(table), bytes)
+    await this.#deleteOne(table, bytes, values)
+    try {
+      for (const one of below) await this.#deleteBelow(one)
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.code !== 'too-large') throw error
+      throw tooManyBelow(keyInWords(this.#context, bytes), below.length, error.message)
+    }
+  }
+
+  async #deleteBelow({ table, values, stored }: RowBelow): Promise<void> {
+    await this.#changeEntries(table, rowAt(table, values, stored.value), undefined)
+    this.#transaction.delete(stored.key)
+  }
+
+  async #deleteOne(
+    table: CompiledTable,
+    bytes: Uint8Array,
+    values: readonly unknown[],
+  ): Promise<void> {
     if (isIndexed(table)) {
       const stored = await this.#transaction.get(bytes)
       if (stored === undefined) return

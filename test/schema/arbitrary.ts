@@ -8,6 +8,7 @@ import { hasOptionalPart } from '../../schema/check-indexes.ts'
 import { toLiteral } from '../../schema/default.ts'
 import type { IndexDraft, SchemaDraft, TableDraft } from '../../schema/draft.ts'
 import {
+  deleteRules,
   scalarKinds,
   type Direction,
   type IndexPart,
@@ -60,7 +61,7 @@ class Draw {
     const scatter = this.#chance(3)
     const parts = key.map((property) => this.#part(property, scatter ? 1 : 3))
     const properties = this.#shuffled([...key, ...this.#properties(this.#upTo(5), 'snapshot')])
-    const place = { isRoot: true, group: undefined, inTable: undefined }
+    const place = { isRoot: true, group: undefined, inTable: undefined, onDelete: undefined }
     return { name: this.#name(), properties, key: { parts, scatter }, ...place }
   }
 
@@ -95,6 +96,7 @@ class Draw {
       isRoot: false,
       group: { root, key: parts.slice(0, groupSize).map(({ property }) => property) },
       inTable: isIn ? parent.name : undefined,
+      onDelete: this.#chance(2) ? this.#oneOf(deleteRules) : undefined,
     }
   }
 

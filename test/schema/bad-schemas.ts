@@ -301,6 +301,11 @@ export const groups: Readonly<Record<string, BadSchema>> = {
     problem:
       'table A: is neither an ENTITY GROUP ROOT nor has an ENTITY GROUP KEY; add ENTITY GROUP ROOT or ENTITY GROUP KEY(id) REFERENCES User',
   },
+  'a root that says what becomes of it below': {
+    text: a('required int64 id;', `PRIMARY KEY(id), ${root}, ON DELETE CASCADE`),
+    problem:
+      'table A: is an ENTITY GROUP ROOT and has ON DELETE CASCADE; it says what becomes of rows below another row; say it of the tables below this one',
+  },
   'a root and a child at once': {
     text: a('required int64 id;', `PRIMARY KEY(id), ${root}, ENTITY GROUP KEY(id) REFERENCES User`),
     problem: 'table A: is an ENTITY GROUP ROOT and has an ENTITY GROUP KEY; leave one of them out',

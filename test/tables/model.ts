@@ -4,7 +4,7 @@
  */
 import { latin1 } from '../../src/base/bytes.ts'
 import { followPath, repeatedOn } from '../../schema/path.ts'
-import type { Direction, Index, Schema, Table } from '../../schema/model.ts'
+import type { ChildTable, Direction, Index, OnDelete, Schema, Table } from '../../schema/model.ts'
 import { readField } from '../../src/tables/row-value.ts'
 import { compareValues } from './values.ts'
 
@@ -54,6 +54,37 @@ export class ModelGroup {
 
   delete(table: Table, row: ModelRow): void {
     this.#rows.get(table.name)?.delete(textOf(this.keyOf(table, row)))
+  }
+
+  /** Is there a row that restricts, below this one or below one that would go with it? */
+  isHeld(table: Table, row: ModelRow): boolean {
+    return this.#children(table, row).some(
+      ({ rule, child, row: below }) =>
+        rule === 'restrict' || (rule === 'cascade' && this.isHeld(child, below)),
+    )
+  }
+
+  /** The row, and those below it that go with it. */
+  deleteTree(table: Table, row: ModelRow): void {
+    for (const { rule, child, row: below } of this.#children(table, row)) {
+      if (rule === 'cascade') this.deleteTree(child, below)
+    }
+    this.delete(table, row)
+  }
+
+  /** Rows that belong to the row, there or not. A table that says nothing restricts. */
+  #children(
+    table: Table,
+    row: ModelRow,
+  ): readonly { readonly rule: OnDelete; readonly child: ChildTable; readonly row: ModelRow }[] {
+    const key = textOf(this.keyOf(table, row))
+    return this.schema.tables.flatMap((child) => {
+      if (child.kind !== 'child' || (child.inTable ?? child.root) !== table.name) return []
+      const rule = child.onDelete ?? 'restrict'
+      return this.rows(child)
+        .filter((one) => textOf(this.keyOf(child, one).slice(0, table.key.parts.length)) === key)
+        .map((one) => ({ rule, child, row: one }))
+    })
   }
 
   /** In the order of the key. */
