@@ -8,6 +8,7 @@ export type SchemaChangeKind =
   | 'change-key'
   | 'change-group'
   | 'change-delete'
+  | 'change-expiry'
   | 'add-property'
   | 'drop-property'
   | 'change-type'

@@ -12,6 +12,7 @@ import {
   deleteRules,
   scalarKinds,
   schemaFormat,
+  type Expiry,
   type OnDelete,
   type Property,
   type PropertyDefault,
@@ -55,7 +56,7 @@ function readSchema(place: JsonPlace): SchemaDraft {
 }
 
 const keyMembers = ['parts', 'scatter'] as const
-const rootMembers = ['kind', 'name', 'properties', 'key'] as const
+const rootMembers = ['kind', 'name', 'properties', 'key', 'expiry'] as const
 const childMembers = [...rootMembers, 'root', 'groupKey', 'inTable', 'onDelete'] as const
 
 function readTable(place: JsonPlace): TableDraft {
@@ -83,11 +84,21 @@ function readTable(place: JsonPlace): TableDraft {
       : { root: place.member('root').text(), key: list(place.member('groupKey')) },
     inTable: isRoot ? undefined : place.member('inTable').optional()?.text(),
     onDelete: isRoot ? undefined : readOnDelete(place.member('onDelete')),
+    expiry: readExpiry(place.member('expiry').optional()),
   }
 }
 
 function readOnDelete(place: JsonPlace): OnDelete | undefined {
   return place.optional()?.oneOf(deleteRules)
+}
+
+function readExpiry(place: JsonPlace | undefined): Expiry | undefined {
+  const kind = place?.member('kind').oneOf(['after', 'at'])
+  if (place === undefined || kind === undefined) return undefined
+  place.hasOnly(['kind', kind === 'after' ? 'seconds' : 'property'])
+  return kind === 'after'
+    ? { kind, seconds: place.member('seconds').number() }
+    : { kind, property: place.member('property').text() }
 }
 
 function readProperties(place: JsonPlace, depth: number): readonly Property[] {

@@ -19,6 +19,7 @@ import {
   type Schema,
   type Table,
 } from './model.ts'
+import { expiryText } from './ttl.ts'
 
 /** Everything that is different, in the order of the later schema, then what is gone. */
 export function diffSchemas(earlier: Schema, later: Schema): readonly SchemaChange[] {
@@ -52,6 +53,7 @@ function tableChanges(earlier: Table | undefined, later: Table): readonly Schema
     ...keyChanges(earlier, later),
     ...groupChanges(earlier, later),
     ...deleteChanges(earlier, later),
+    ...expiryChanges(earlier, later),
     ...propertyChanges(name, earlier.properties, later.properties),
   ]
 }
@@ -115,6 +117,19 @@ function readOnDelete(table: Table): OnDelete | undefined {
 
 function deleteClause(rule: OnDelete): string {
   return `ON DELETE ${rule.toUpperCase()}`
+}
+
+/** SCH-16: said once; all who read a row go by the same moment. */
+function expiryChanges(earlier: Table, later: Table): readonly SchemaChange[] {
+  const [before, after] = [earlier, later].map(({ expiry }) =>
+    expiry === undefined ? 'no TTL' : expiryText(expiry),
+  )
+  if (before === after) return []
+  const subject = later.name
+  const message = `table ${subject} would change from ${before} to ${after}`
+  const refusal = 'programs would not agree on which rows are there while they learn of it'
+  const hint = 'make a new table and copy them'
+  return [{ kind: 'change-expiry', subject, message, refusal, hint }]
 }
 
 /** One on rows that are there is kept by writers from then on, and asked when it has been built from them. */

@@ -23,7 +23,17 @@ interface TableBase {
   readonly name: string
   readonly properties: readonly Property[]
   readonly key: Key
+  /** Absent: rows stay until they are deleted. */
+  readonly expiry?: Expiry
 }
+
+/**
+ * When a row expires. `after`: this number of seconds after the commit that wrote it last. `at`: at the moment that this
+ * property has, a timestamp; a row without it stays.
+ */
+export type Expiry =
+  | { readonly kind: 'after'; readonly seconds: number }
+  | { readonly kind: 'at'; readonly property: string }
 
 /** Each of its rows is the root of an entity group, named by its key. */
 export interface RootTable extends TableBase {

@@ -11,9 +11,24 @@ import { wordsFor } from '../src/base/words.ts'
 import type { Declared, Properties } from './declared.ts'
 import type { IndexDraft, TableDraft } from './draft.ts'
 import type { Flat, IndexShape, Shaped, TableShape } from './infer.ts'
-import { checkBuilderOptions, checkParts, checkProperties, checkTable, checkText } from './given.ts'
-import { deleteRules, type IndexPart, type KeyPart, type OnDelete, type Property } from './model.ts'
+import {
+  checkBuilderOptions,
+  checkParts,
+  checkProperties,
+  checkTable,
+  checkText,
+  wrong,
+} from './given.ts'
+import {
+  deleteRules,
+  type Expiry,
+  type IndexPart,
+  type KeyPart,
+  type OnDelete,
+  type Property,
+} from './model.ts'
 import { propertyList } from './property.ts'
+import { parseTtl, type Ttl } from './ttl.ts'
 
 /** A key or index part in descending order. */
 export interface Descending<Name extends string = string> {
@@ -205,25 +220,45 @@ export interface IndexableTable<Shape extends TableShape, IsRoot extends boolean
 /** A table with its key; now say where its rows belong. */
 export interface KeyedTable<Shape extends TableShape> {
   /** Each row is the root of an entity group. */
-  root(options?: RootOptions): IndexableTable<Shape, true>
+  root(options?: RootOptions<TimestampName<Shape>>): IndexableTable<Shape, true>
   /** Rows are of the group of the root row that the first parts of the key name. */
   childOf<Root extends Table<TableShape, true>>(
     root: Root & Fitting<Shape, Root>,
-    options?: ChildOptions,
+    options?: ChildOptions<TimestampName<Shape>>,
   ): IndexableTable<Shape, false>
   /** The same, and rows stand next to the row of `parent` that the first parts of the key name. */
   in<Parent extends Table>(
     parent: Parent & Fitting<Shape, Parent>,
-    options?: ChildOptions,
+    options?: ChildOptions<TimestampName<Shape>>,
   ): IndexableTable<Shape, false>
 }
 
-export interface RootOptions {
+/** A property that is a moment, or may be absent. */
+export type TimestampName<Shape extends TableShape> = {
+  [Name in keyof Shape['properties'] & string]: Shape['properties'][Name] extends Declared<
+    'timestamp',
+    'required' | 'optional',
+    unknown,
+    unknown
+  >
+    ? Name
+    : never
+}[keyof Shape['properties'] & string]
+
+/** Not both of these. From the moment on a row is in no read; soon after it is deleted. */
+export interface ExpiryOptions<Moment extends string = string> {
+  /** A row expires this long after the commit that wrote it last: `'30 days'`, from 1 second to 36500 days. */
+  readonly ttl?: Ttl
+  /** A row expires at the moment that this property has; one without it stays. */
+  readonly expiresAt?: Moment
+}
+
+export interface RootOptions<Moment extends string = string> extends ExpiryOptions<Moment> {
   /** Puts a two-byte hash before the key, so that rising keys do not all go to one place. */
   readonly scatter?: boolean
 }
 
-export interface ChildOptions {
+export interface ChildOptions<Moment extends string = string> extends ExpiryOptions<Moment> {
   /**
    * The row that these belong to, that of `in(Parent)` or the root row, is to be deleted. `restrict`, which
    * tables do that say nothing: it is not deleted while they are there. `cascade`:
@@ -290,10 +325,12 @@ function keyed<Shape extends TableShape>(
     root: string,
     groupSize: number,
     inTable: string | undefined,
-    { onDelete }: ChildOptions = {},
+    options: ChildOptions = {},
   ): TableDraft => {
     const key = parts.slice(0, groupSize).map(({ property }) => property)
-    return { ...draft, group: { root, key }, inTable, onDelete }
+    const { onDelete } = options
+    const expiry = readExpiry(`table ${name}`, options)
+    return { ...draft, group: { root, key }, inTable, onDelete, expiry }
   }
   return {
     root: (options) => {
@@ -306,6 +343,7 @@ function keyed<Shape extends TableShape>(
         group: undefined,
         inTable: undefined,
         onDelete: undefined,
+        expiry: readExpiry(`table ${name}`, options),
       }
       return indexable<Shape, true>(table, true, [])
     },
@@ -329,8 +367,25 @@ function keyed<Shape extends TableShape>(
   }
 }
 
-const rootRules: Rules<RootOptions> = { scatter: flag }
-const childRules: Rules<ChildOptions> = { onDelete: oneOf(...deleteRules) }
+const expiryRules: Rules<ExpiryOptions> = { ttl: text, expiresAt: text }
+const rootRules: Rules<RootOptions> = { ...expiryRules, scatter: flag }
+const childRules: Rules<ChildOptions> = {
+  ...expiryRules,
+  onDelete: oneOf(...deleteRules),
+}
+
+function readExpiry(subject: string, { ttl, expiresAt }: ExpiryOptions = {}): Expiry | undefined {
+  if (ttl === undefined) {
+    return expiresAt === undefined ? undefined : { kind: 'at', property: expiresAt }
+  }
+  if (expiresAt !== undefined)
+    throw wrong(subject, 'it has ttl and expiresAt; leave one of them out')
+  const seconds = parseTtl(ttl)
+  if (seconds !== undefined) return { kind: 'after', seconds }
+  const message = `its ttl is ${wordsFor(ttl)}; expected a whole number of seconds, minutes, hours or days, such as '30 days'`
+  throw wrong(subject, message)
+}
+
 /**
  * Of all kinds of indexes: `defineSchema` reports an option that a kind does not have, as it does for a
  * text.

@@ -17,6 +17,7 @@ import { compileGlobal, compileIndex } from './compile-index.ts'
 import { compileKey, listNumbered, listQueryNames, findSequence } from './compile-key.ts'
 import type {
   CompiledChild,
+  CompiledExpiry,
   CompiledGlobal,
   CompiledProperty,
   CompiledSchema,
@@ -81,6 +82,7 @@ export function compileSchema(
     name: schema.name,
     version,
     tables,
+    hasExpiry: schema.tables.some(({ expiry }) => expiry !== undefined),
     tableByNumber: new Map([...tables.values()].map((table) => [table.number, table])),
     indexes: new Map(indexes.map((index) => [index.name, index])),
     indexByNumber: new Map(indexes.map((index) => [index.number, index])),
@@ -136,6 +138,7 @@ function compileTable(
     globals,
     newest: later,
     children,
+    expiry: compileExpiry(table, properties, key),
     keepsUnknown: later !== undefined || hasUnknown(properties),
     isUnique: indexes.some((index) => index.isUnique),
     names: collectNames(properties),
@@ -145,6 +148,18 @@ function compileTable(
     keyNames: new Set(key.map(({ name }) => name)),
     groupPrefix: encodeTuple(['tables', schema.name, number]),
   }
+}
+
+function compileExpiry(
+  { expiry }: Table,
+  properties: readonly CompiledProperty[],
+  key: readonly KeyPart[],
+): CompiledExpiry | undefined {
+  if (expiry === undefined) return undefined
+  if (expiry.kind === 'after') return { kind: 'after', micros: expiry.seconds * 1e6 }
+  const named = properties.find(({ name }) => name === expiry.property)
+  const property = present(named, 'SCH-16: rows expire at a moment of theirs')
+  return { kind: 'at', property, keyPlace: placeIn(key, property.name) }
 }
 
 function storedNumber({ stored }: SchemaVersion['numbers'], name: string): number {

@@ -78,9 +78,16 @@ export interface CompiledTable {
    * row keeps the indexes of that one, which knows the properties that they are over.
    */
   readonly newest: CompiledTable | undefined
+  /** Absent: rows stay until they are deleted. */
+  readonly expiry: CompiledExpiry | undefined
   /** The tables whose rows belong to a row of this one, and what becomes of them when it is deleted. */
   readonly children: readonly CompiledChild[]
 }
+
+export type CompiledExpiry =
+  | { readonly kind: 'after'; readonly micros: number }
+  /** `keyPlace`: of the property in the key, -1 where it is not in it. */
+  | { readonly kind: 'at'; readonly property: CompiledProperty; readonly keyPlace: number }
 
 export interface CompiledChild {
   readonly table: CompiledTable
@@ -133,6 +140,8 @@ export interface CompiledSchema {
   readonly name: string
   readonly version: number
   readonly tables: ReadonlyMap<string, CompiledTable>
+  /** Whether rows of one of them expire. */
+  readonly hasExpiry: boolean
   readonly tableByNumber: ReadonlyMap<number, CompiledTable>
   readonly indexes: ReadonlyMap<string, CompiledIndex>
   readonly indexByNumber: ReadonlyMap<number, CompiledIndex>

@@ -8,12 +8,14 @@
  */
 import { assert, present } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
+import type { Timestamp } from '../base/ids.ts'
 import { transactionBytesMax } from '../base/limits.ts'
 import { isInRange, keyAfter, prefixRange } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
 import type { ScanPage, StoredRow } from '../txn/reads.ts'
 import type { KeyRange } from '../group/outcome.ts'
 import type { CompiledTable } from './compiled.ts'
+import { isGone } from './expiry.ts'
 import type { GroupContext } from './group-context.ts'
 import { cascadeRowsMax, countedBelowMax, namedBelowMax } from './limits.ts'
 import { decodeRowKey, keyInWords, keysBelow } from './row-key.ts'
@@ -58,6 +60,8 @@ class Search {
   readonly #found: RowBelow[] = []
   readonly #held = new Map<string, string[]>()
   readonly #counts = new Map<string, number>()
+  readonly #expires: boolean
+  #asOf: Timestamp | undefined
   #count = 0
   #bytes = 0
 
@@ -70,7 +74,9 @@ class Search {
     this.#transaction = transaction
     this.#key = key
     const tables = new Map(context.schema.tableByNumber)
-    for (const below of this.#plan(table)) tables.set(below.number, below)
+    const plan = this.#plan(table)
+    this.#expires = plan.some(({ expiry }) => expiry !== undefined)
+    for (const below of plan) tables.set(below.number, below)
     this.#context = { ...context, schema: { ...context.schema, tableByNumber: tables } }
   }
 
@@ -94,6 +100,7 @@ class Search {
       const page = await (this.#isTooMany
         ? this.#transaction.peek(asked)
         : this.#transaction.scan(asked))
+      if (this.#expires) this.#asOf = (await this.#transaction.view()).asOf
       for (const stored of page.rows) {
         assert(isInRange(stored.key, range), 'TAB-8: only rows below the row go with it')
         this.#sort(stored)
@@ -113,7 +120,7 @@ class Search {
       this.#bytes += stored.key.length + stored.value.length
       if (!this.#isTooMany) this.#found.push({ table, values, stored })
     }
-    if (!this.#restricting.has(table)) return
+    if (!this.#restricting.has(table) || isGone({ ...row, stored }, this.#asOf)) return
     const named = this.#held.get(table.name) ?? []
     this.#held.set(table.name, [...named, keyInWords(this.#context, stored.key)])
   }

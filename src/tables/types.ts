@@ -56,6 +56,11 @@ export interface GroupReader<Tables extends readonly Table[] = readonly Table[]>
    * what this transaction writes itself. Throws `invalid` for what was not read.
    */
   timestampOf(given: object): Timestamp | undefined
+  /**
+   * The timestamp of the moment that is read, by which rows with a TTL are there or not; undefined for an
+   * inconsistent read. Opens the view, as a read does.
+   */
+  asOf(): Promise<Timestamp | undefined>
   get<Of extends Table>(table: Of, key: Key<Of>): Promise<Row<Of> | undefined>
   /** In the order of `keys`. */
   getMany<Of extends Table>(

@@ -428,3 +428,18 @@ test('SCH-14: a table restricts that came since no ON DELETE means so, and stays
   expect(withoutIndex(second.version, 'BySize').restricting).toEqual(['Tag'])
   expect(firstVersion(parsed(base)).restricting).toEqual(['Photo'])
 })
+
+test.each([
+  ['', ', TTL 30 DAYS', 'no TTL to TTL 30 DAYS'],
+  [', TTL 30 DAYS', '', 'TTL 30 DAYS to no TTL'],
+  [', TTL 1 HOUR', ', TTL 61 MINUTES', 'TTL 1 HOURS to TTL 61 MINUTES'],
+])('SCH-16: a table has its TTL from "%s" on, not "%s" later', (before, after, words) => {
+  const [earlier, later] = [before, after].map(deleting)
+  if (earlier === undefined || later === undefined) throw new Error('two schemas')
+  const step = nextVersion(firstVersion(earlier), later)
+  expect(step.kind === 'refused' ? step.changes.map(changeText) : step).toEqual([
+    `table Photo would change from ${words}, but programs would not agree on which rows are there while they learn of it; make a new table and copy them`,
+  ])
+  const hours = [', TTL 2 HOURS', ', TTL 120 MINUTES'].map((one) => fingerprintOf(deleting(one)))
+  expect(new Set(hours).size).toBe(1)
+})

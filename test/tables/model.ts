@@ -48,6 +48,8 @@ export class ModelGroup {
   }
 
   set(table: Table, row: ModelRow): void {
+    // No read sees it any more: the log's time is later than that.
+    if (hasExpired(table, row)) return this.delete(table, row)
     const rows = this.#rows.get(table.name) ?? new Map<string, ModelRow>()
     this.#rows.set(table.name, rows.set(textOf(this.keyOf(table, row)), row))
   }
@@ -173,6 +175,14 @@ export class ModelGroup {
     const own = this.rows(table).map((row) => ({ table, row }))
     return [...own, ...children.flatMap((child) => this.#allBelow(child))]
   }
+}
+
+/** Of the log that these groups have, which begins a second after 1970, and is over long before a day has passed. */
+const logMicros = 1_000_000
+
+function hasExpired({ expiry }: Table, row: ModelRow): boolean {
+  const moment = expiry?.kind === 'at' ? row[expiry.property] : undefined
+  return typeof moment === 'number' && moment <= logMicros
 }
 
 function listOf(table: Table, path: string): string | undefined {
