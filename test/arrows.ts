@@ -45,7 +45,7 @@ src          base group txn queues indexes tables cells client
 docs         triggers src
 sim          base schema ports journal group time paxos placement lease replication store log peers
              replica txn worklist queues indexes tables cells wire/peer wire/client adapters
-             client triggers node gateway cli
+             inspect client triggers node gateway cli
 bench        base schema placement txn queues tables cells adapters client triggers cli sim
 test         base schema ports journal group time paxos placement lease replication store log peers
              replica txn worklist queues indexes tables cells wire wire/peer wire/client adapters

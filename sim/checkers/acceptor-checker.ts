@@ -6,6 +6,7 @@
  * PAX-4  What an answer claims is durable when the answer leaves.
  */
 import { describeBallot } from '../../src/paxos/ballot.ts'
+import type { CopiedAcceptance, FlushRecord } from '../../src/log/flush.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
 import type { Accepted, Message, Promised, Refused } from '../../src/replication/message.ts'
 import {
@@ -31,9 +32,10 @@ export class AcceptorChecker {
   }
 
   /** A record has become durable at `node`, after all those before it. */
-  onDurable(node: string, record: LogRecord): void {
+  onDurable(node: string, record: FlushRecord): void {
     const view = this.#book.of(record.group, record.position)
-    if (record.kind === 'promise') this.#promised(node, view, record)
+    if (record.kind === 'copied') this.#copied(node, view, record)
+    else if (record.kind === 'promise') this.#promised(node, view, record)
     else if (record.kind === 'accept') this.#accepted(node, view, record)
     else this.#learned(node, view, record)
   }
@@ -88,6 +90,17 @@ export class AcceptorChecker {
     acceptor.promised = ballot
     acceptor.accepted = { ballot, value }
     this.#proposals.onAccepted(node, view, ballot, value)
+  }
+
+  /** A copy says what the acceptor had accepted last: a start may know of nothing else. */
+  #copied(node: string, view: PositionView, { ballot, value }: CopiedAcceptance): void {
+    const { accepted } = ensureAcceptor(view, node)
+    this.#referee.check(
+      accepted !== undefined && (value === undefined || isSameValue(accepted, { ballot, value })),
+      'LOG-7',
+      'A copy of an acceptance is of another one than the last.',
+      () => ({ ...describePlace(view, node, ballot), accepted: accepted?.ballot }),
+    )
   }
 
   /** A message leaves `node`: its claims must be on the disk by now. */

@@ -8,7 +8,7 @@ import { latin1 } from '../../src/base/bytes.ts'
 import { unpack } from '../../src/base/pack.ts'
 import type { Put } from '../../src/ports/storage.ts'
 import { decodeStored, nameKey } from '../../src/store/row-format.ts'
-import type { LogRecord } from '../../src/replication/effect.ts'
+import type { FlushRecord } from '../../src/log/flush.ts'
 import type { Referee } from './referee.ts'
 
 interface LogOnDisk {
@@ -43,7 +43,12 @@ export class DigestChecker {
    * A write of the node's log became durable, with these records. After a torn write the node knows
    * that a value is missing: the rest of its record stands for it.
    */
-  onLogDurable(node: string, { key }: Put, records: readonly LogRecord[], isWhole: boolean): void {
+  onLogDurable(
+    node: string,
+    { key }: Put,
+    records: readonly FlushRecord[],
+    isWhole: boolean,
+  ): void {
     if (records.length === 0) return
     const { highest, flushes } = this.#of(node)
     const positions = new Map<string, number>()

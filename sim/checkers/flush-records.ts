@@ -2,11 +2,15 @@
 import { numberOfKey } from '../../src/journal/ordered-journal.ts'
 import { present } from '../../src/base/assert.ts'
 import type { Put } from '../../src/ports/storage.ts'
-import { decodeFlush, readPayload, type RecordHeader } from '../../src/log/flush.ts'
-import type { LogRecord } from '../../src/replication/effect.ts'
+import {
+  decodeFlush,
+  readPayload,
+  type FlushRecord,
+  type RecordHeader,
+} from '../../src/log/flush.ts'
 
 /** The records of a flush; of another row of the log store, none. */
-export function decodeRecords(put: Put): readonly LogRecord[] {
+export function decodeRecords(put: Put): readonly FlushRecord[] {
   const flush = flushIn(put)
   if (flush === undefined) return []
   const header = present(decodeFlush(flush), 'flush-records: a durable flush does not decode')
@@ -22,11 +26,11 @@ export function decodeRecords(put: Put): readonly LogRecord[] {
  * The records that a node may count on in a flush that a crash cut short: with its header whole, every
  * record, for a value that is gone the ballot alone.
  */
-export function decodeRecordsLeft(put: Put): readonly LogRecord[] {
+export function decodeRecordsLeft(put: Put): readonly FlushRecord[] {
   const flush = flushIn(put)
   const header = flush && decodeFlush(flush)
   if (flush === undefined || header === undefined) return []
-  return header.records.map((record) => decodeRecord(record, flush) ?? ballotAlone(record))
+  return header.records.flatMap((record) => decodeRecord(record, flush) ?? ballotAlone(record))
 }
 
 function flushIn({ key, value }: Put): Uint8Array | undefined {
@@ -34,16 +38,18 @@ function flushIn({ key, value }: Put): Uint8Array | undefined {
 }
 
 /** The record with its value, or undefined when the value is damaged. */
-function decodeRecord(header: RecordHeader, flush: Uint8Array): LogRecord | undefined {
+function decodeRecord(header: RecordHeader, flush: Uint8Array): FlushRecord | undefined {
   const { kind, group, position, ballot, piece } = header
   const value = piece === undefined ? undefined : readPayload(flush, piece)
   if (kind === 'promise') return { kind, group, position, ballot }
   if (piece === undefined) {
-    return kind === 'chosen' ? { kind, group, position, ballot } : undefined
+    return kind === 'accept' ? undefined : { kind, group, position, ballot }
   }
   return value === undefined ? undefined : { kind, group, position, ballot, value }
 }
 
-function ballotAlone({ kind, group, position, ballot }: RecordHeader): LogRecord {
-  return { kind: kind === 'chosen' ? kind : 'promise', group, position, ballot }
+/** Of a copy, nothing: the flush that it was made from stands before it. */
+function ballotAlone({ kind, group, position, ballot }: RecordHeader): readonly FlushRecord[] {
+  if (kind === 'copied') return []
+  return [{ kind: kind === 'chosen' ? kind : 'promise', group, position, ballot }]
 }

@@ -3,7 +3,7 @@
  * crash leaves rows without a log for them: after a power cut of all nodes none of them knows any more which value
  * was chosen there, and a replica that has not applied the position cannot learn it.
  */
-import type { LogRecord } from '../../src/replication/effect.ts'
+import type { FlushRecord } from '../../src/log/flush.ts'
 import type { Referee } from './referee.ts'
 
 export class LogFirstChecker {
@@ -16,7 +16,7 @@ export class LogFirstChecker {
   }
 
   /** A record became durable on the node's log disk. */
-  onLogDurable(node: string, { kind, group, position }: LogRecord): void {
+  onLogDurable(node: string, { kind, group, position }: FlushRecord): void {
     if (kind !== 'chosen') return
     let groups = this.#chosen.get(node)
     if (groups === undefined) this.#chosen.set(node, (groups = new Map<string, number>()))

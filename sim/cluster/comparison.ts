@@ -23,6 +23,7 @@ import type { Node } from '../../src/node/compose.ts'
 import { toSeen, encodeBody } from '../workloads/cell-reads.ts'
 import { datastore } from '../workloads/cell-workload.ts'
 import { RowSum } from '../checkers/row-sum.ts'
+import { checkChain } from './chain-look.ts'
 import type { Cluster } from './cluster.ts'
 import type { NodeHost } from './node-host.ts'
 
@@ -67,6 +68,7 @@ export class Comparison {
         this.#cluster.world.fail(new AssertionError(text))
       }
       this.#checkTold(host)
+      this.#checkChain(host)
       // Inspects all groups in one turn, which no real caller would do.
       host.overlookTurn()
       for (const group of judge.book.groups) {
@@ -94,6 +96,13 @@ export class Comparison {
       const isNeeded = isFlushAfter(key, settledFlush)
       if (isNeeded && disk.isHurt(key)) fail('and its next start would fold a damaged flush')
     }
+  }
+
+  /** Damage of either disk may hide the way; other checks tell of damage. */
+  #checkChain({ name, disks }: NodeHost<Node>): void {
+    const { atlas, referee } = this.#cluster
+    if (!atlas.isSound(name) || atlas.hadHurtData(name)) return
+    checkChain({ node: name, log: disks.log.disk, data: disks.data.disk }, referee)
   }
 
   /** Whether everything was read, but through nodes that ended meanwhile. */

@@ -6,7 +6,7 @@
 import { crc32 } from '../../src/base/bytes.ts'
 import { describeBallot } from '../../src/paxos/ballot.ts'
 import type { TraceEvent } from '../../src/ports/trace.ts'
-import type { LogRecord } from '../../src/replication/effect.ts'
+import type { FlushRecord } from '../../src/log/flush.ts'
 import type { Message, PeerFrame } from '../../src/replication/message.ts'
 import { asBallot } from '../checkers/trace-fields.ts'
 
@@ -41,7 +41,7 @@ export class Narrator {
     for (const message of frame.messages) this.#message(to, 'gets', from, message)
   }
 
-  durable(node: string, { kind, ...fields }: LogRecord): void {
+  durable(node: string, { kind, ...fields }: FlushRecord): void {
     this.#write({ timeMicros: this.#now(), who: node, verb: 'disk', kind, fields })
   }
 

@@ -1,4 +1,4 @@
-/** Planted bugs in what a log keeps in rows of its settled positions, and takes up from them. */
+/** Planted bugs in what a log copies of its open positions, and in what leads to the settled ones. */
 import type { Mutant } from './mutant.ts'
 
 const settling = 'src/log/log-settling.ts'
@@ -11,20 +11,17 @@ export const logMutants: readonly Mutant[] = [
     edits: [
       {
         file: settling,
-        find: 'left > 0 && (isSettled || this.#mayCarry(group, this.#isOld(flush, durableFlush), through))',
-        replace: 'left > 0 && flush > 0',
-      },
-      {
-        file: settling,
-        find: 'this.#pass(group, durableFlush, through)',
-        replace: 'this.#pass(group, durableFlush, isSettled ? through : 0)',
+        find: "      if (isNeeded && !this.#carry(found, flush, durableFlush, through)) return 'wait'\n",
+        replace: '',
       },
     ],
   },
   {
     id: 'N02',
-    title: 'log: a position that is carried over is not listed, so that no start finds it',
-    edits: [{ file: settling, find: '    this.#carried.set(found.group, found)\n', replace: '' }],
+    title: 'log: a copy of an open position leaves out its promise',
+    edits: [
+      { file: 'src/log/copies.ts', find: 'isHigher === true', replace: "isHigher === 'never'" },
+    ],
   },
   {
     id: 'N03',
@@ -32,46 +29,54 @@ export const logMutants: readonly Mutant[] = [
     edits: [
       {
         file: index,
-        find: '    else found.settled = position\n',
-        replace: '    else found.settled = position + 1\n',
+        find: '    found.settled = position\n',
+        replace: '    found.settled = position + 1\n',
       },
     ],
   },
   {
     id: 'N04',
-    title: 'log: a position leaves memory with what was written to it after its row',
+    title: 'log: a flush counts as copied that has records of after the copies',
     edits: [
       {
-        file: index,
-        find: 'const isKept = cells[row + rowFlushAt] === cells[row + lastFlushAt]\n',
-        replace: 'const isKept = cells[row + rowFlushAt] !== none\n',
-      },
-      {
-        file: index,
-        find: 'if (!isKept || (cells[row] ?? 0) > settled) break\n',
-        replace: 'if (!isKept || (cells[row] ?? 0) > settled + 1) break\n',
+        file: settling,
+        find: 'through > found.settled && flush >= found.copiedIn',
+        replace: 'through > found.settled && flush > found.copiedIn',
       },
     ],
   },
   {
     id: 'N05',
-    title: 'log: a row has what was known when it was first written, and not the last record',
+    title: 'log: a copy of an open position leaves out what was accepted there',
     edits: [
       {
-        file: index,
-        find: '      } else if (cells[row + rowFlushAt] !== lastFlush) {\n',
-        replace: '      } else if (cells[row + rowFlushAt] === none) {\n',
+        file: 'src/log/copies.ts',
+        find: '  if (ballot !== undefined) {\n',
+        replace: '  if (chosen !== undefined && ballot !== undefined) {\n',
       },
     ],
   },
   {
     id: 'N06',
-    title: 'log: a later record of a settled position is folded as if it were the first',
+    title: 'log: a group that comes back names no flush before',
+    rules: ['LOG-15'],
     edits: [
       {
         file: index,
-        find: 'position <= settled ? this.#rows.row(group, position) : undefined',
-        replace: 'position <= -settled ? this.#rows.row(group, position) : undefined',
+        find: '      if (!this.#isFolding) found.lastFlush = lastFlush\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'N09',
+    title: 'log: a state record names the flush of a batch before as the last of its group',
+    rules: ['LOG-15'],
+    edits: [
+      {
+        file: 'src/log/log-store.ts',
+        find: '    return this.#index.lastFlush(group)\n',
+        replace: '    return Math.max(0, this.#index.lastFlush(group) - 1)\n',
       },
     ],
   },

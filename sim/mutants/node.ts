@@ -235,8 +235,8 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/log/flush.ts',
-        find: "  const kind = code === chosenValueCode ? 'chosen' : 'accept'\n",
-        replace: "  const kind = code === chosenValueCode + 10 ? 'chosen' : 'accept'\n",
+        find: "  [chosenValueCode]: 'chosen',\n",
+        replace: "  [chosenValueCode + 10]: 'chosen',\n",
       },
     ],
   },

@@ -36,15 +36,4 @@ export const scrubMutants: readonly Mutant[] = [
       },
     ],
   },
-  {
-    id: 'SCR4',
-    title: 'start: the fold goes on from rows of applied positions that nobody has checked',
-    edits: [
-      {
-        file: 'src/replica/driver.ts',
-        find: '    await checkFolded(ports.data, ports.log, settled)\n',
-        replace: '',
-      },
-    ],
-  },
 ]

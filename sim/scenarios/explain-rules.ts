@@ -15,8 +15,7 @@ const rules: Readonly<Record<string, string>> = {
   'LOG-4': 'An acknowledged commit is chosen, and stays.',
   'LOG-5': 'A no-op stands only where nothing was or can be chosen.',
   'LOG-6': 'The applied position and the rows are written in one batch.',
-  'LOG-7':
-    'What leaves memory of the log is in rows of the data store; the mark passes nothing else.',
+  'LOG-7': 'The mark passes no record of an open position, but where a later flush has it again.',
   'LOG-8': 'Whoever lists groups names each that has a commit which was acknowledged before.',
   'LOG-9': 'What a start does not ask a peer for again it has in its own log, or has applied.',
   'LOG-10': 'A peer has a link only once its store, and how far its log is, stand in the log here.',
@@ -28,6 +27,7 @@ const rules: Readonly<Record<string, string>> = {
   'DISK-17': 'After a run that LevelDB may have ended a start reads all of data/ first.',
   'LOG-12': 'A node retires for a claim about its log only where the log does not refute it.',
   'LOG-13': 'A log whose journal was damaged is used only where it shows what is missing.',
+  'LOG-15': 'From the last flush that names a group, each leads to the one before that names it.',
   'LOG-14': 'A data store takes in no position before the log durably holds it as chosen.',
   'JRN-1': 'No byte of a segment is written twice.',
   'JRN-2': 'A write of the journal is durable as a whole or not at all.',

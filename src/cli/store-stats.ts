@@ -91,7 +91,7 @@ function showLog(log: LogFigures): void {
     ],
     [
       '  records',
-      `${grouped(records)}: ${grouped(log.promises)} promises, ${grouped(log.acceptances)} acceptances, ${grouped(log.choices)} choices`,
+      `${grouped(records)}: ${grouped(log.promises)} promises, ${grouped(log.acceptances)} acceptances, ${grouped(log.choices)} choices, ${grouped(log.copies)} copies`,
     ],
     ['  records a flush', `${mean.toFixed(1)}, ${grouped(recordsMax)} at most`],
     ...log.incarnations.map(({ incarnation, first: from, last: to }) => [
@@ -106,7 +106,7 @@ const labels: Readonly<Record<RowKind, string>> = {
   row: 'rows',
   history: 'superseded rows',
   state: 'state records',
-  position: 'positions of the log',
+  position: 'places in the log',
   worklist: 'worklist',
   marker: 'markers of batches',
   name: 'records of the node',
@@ -124,7 +124,7 @@ function showData(data: DataFigures): void {
         ? 'not known: the next start reads the whole log'
         : `flushes through ${mark.number}; ${countFlushes(flushesAfterMark)} after it`,
     ],
-    ['  open before that', counted(openPositions, 'position')],
+    ...(openPositions > 0 ? [['  open before that', counted(openPositions, 'position')]] : []),
     ...(data.unreadable > 0 ? [['  unreadable', grouped(data.unreadable)]] : []),
   ]
   print(`\n${table(lines)}`)

@@ -1,4 +1,4 @@
-/** Point reads of the data store: state records, the mark, the carried positions, the rows of positions. */
+/** Point reads of the data store: state records, the mark, and what earlier builds kept of open positions. */
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import { SettledRows, type Carried, type FlushMark, type PositionRow } from '../log/settled.ts'
@@ -27,7 +27,11 @@ export class DataLooks {
     this.#store = store
     const read = (key: Uint8Array): Uint8Array | undefined => this.#payload(key)
     this.#rows = new SettledRows({
-      statePosition: (group) => this.state(group)?.position ?? 0,
+      applied: (group) => {
+        const lastFlush = this.lastFlush(group)
+        const position = this.state(group)?.position ?? 0
+        return { position, lastFlush: typeof lastFlush === 'number' ? lastFlush : 0 }
+      },
       meta: (name) => read(nameKey(name)),
       row: read,
       setMeta: () => undefined,
@@ -56,6 +60,17 @@ export class DataLooks {
     if (this.#states.size >= statesKept) this.#states.clear()
     this.#states.set(group, state)
     return state
+  }
+
+  /**
+   * The last flush of the log that names the group, as its state record says; `untold`: an earlier build wrote
+   * it; undefined: there is none that can be read.
+   */
+  lastFlush(group: GroupId): number | 'untold' | undefined {
+    const key = stateKey(groupPrefix(group))
+    const value = this.#store.getSync(key)
+    const stored = value && decodeStored(key, value)
+    return typeof stored === 'object' ? (stored.flush ?? 'untold') : undefined
   }
 
   /** Whether the worklist lists the group under the topic. */

@@ -1,7 +1,12 @@
 /** The rows of the data store, decoded as far as they can be; of the others the reason. */
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
-import { decodePositionRow, type PositionRow } from '../log/settled.ts'
+import {
+  decodePositionRow,
+  decodeStretchEnd,
+  isStretchEnd,
+  type PositionRow,
+} from '../log/settled.ts'
 import { decodeState, type GroupState } from '../replication/state.ts'
 import { decodeStored } from '../store/row-format.ts'
 import { decodeStoreKey, type StoreKey } from '../store/store-key.ts'
@@ -19,8 +24,14 @@ type Decoded<Kind extends RowKind> = Extract<StoreKey, { readonly kind: Kind }>
 /** `stamp` and `value` are those of `../store/row-format.ts`. */
 export type DataRow =
   | (Decoded<'row' | 'history' | 'worklist' | 'marker' | 'name'> & Content)
-  | (Decoded<'state'> & Content & { readonly state: GroupState })
-  | (Decoded<'position'> & Content & { readonly row: PositionRow })
+  /** `flush`: the last one that names the group, where the build that wrote it says so. */
+  | (Decoded<'state'> & Content & { readonly state: GroupState; readonly flush?: number })
+  | (Decoded<'position'> & Content & { readonly row: PositionRow | StretchEnd })
+
+/** The flush from which a search for the values of positions up to the row's may begin. */
+export interface StretchEnd {
+  readonly searchFrom: number
+}
 
 interface Content {
   readonly stamp: number
@@ -53,15 +64,17 @@ export function decodeDataRow({ key, value }: KeyValue): DataRow | Unreadable {
     const state = decodeState(stored.payload)
     if (state === undefined) return bad('is of a format that this version does not know')
     if (state.position !== stored.stamp) return bad('has another position within than before it')
-    return { ...named, ...content, state }
+    const { flush } = stored
+    return { ...named, ...content, state, ...(flush !== undefined && { flush }) }
   }
   if (named.kind !== 'position') return { ...named, ...content }
   const row = positionRowIn(stored.payload)
   return row === undefined ? bad('cannot be understood') : { ...named, ...content, row }
 }
 
-function positionRowIn(payload: Uint8Array): PositionRow | undefined {
+function positionRowIn(payload: Uint8Array): PositionRow | StretchEnd | undefined {
   try {
+    if (isStretchEnd(payload)) return { searchFrom: decodeStretchEnd(payload) }
     return decodePositionRow(payload)
   } catch (error) {
     if (error instanceof StoreError) return undefined

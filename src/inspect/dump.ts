@@ -192,8 +192,12 @@ function rowLine(row: DataRow | Unreadable, stored: Uint8Array, readable: Readab
         value: readable.value(row.group, row.key, value, row.start),
       }
     case 'state':
-      return { kind, ...named, ...stateMembers(row.state) }
+      return {
+        ...{ kind, ...named, ...stateMembers(row.state) },
+        ...(row.flush !== undefined && { lastFlush: row.flush }),
+      }
     case 'position': {
+      if ('searchFrom' in row.row) return { kind, ...named, position: row.position, ...row.row }
       const { promised, accepted, chosen, place, lastFlush } = row.row
       const ballots = Object.entries({ promised, accepted, chosen }).flatMap(([name, ballot]) =>
         ballot === undefined ? [] : [[name, describeBallot(ballot)]],

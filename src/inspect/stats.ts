@@ -39,6 +39,8 @@ export interface LogFigures {
   readonly promises: number
   readonly acceptances: number
   readonly choices: number
+  /** Acceptances of open positions, written again. */
+  readonly copies: number
   /** Of each incarnation the first and the last flush. */
   readonly incarnations: readonly {
     readonly incarnation: number
@@ -53,10 +55,10 @@ export interface DataFigures {
   readonly groups: number
   /** Rows that cannot be read as what their keys say. */
   readonly unreadable: number
-  /** The flush through which rows hold all records; absent: the next start folds the whole log. */
+  /** The next start folds the flushes after this one; absent: the whole log. */
   readonly mark?: FlushMark
   readonly flushesAfterMark: number
-  /** Positions that are open though the mark has passed them. */
+  /** Open positions that an earlier build kept in rows; the next run writes them into the log. */
   readonly openPositions: number
   /** The largest first. */
   readonly largest: readonly GroupFigures[]
@@ -104,7 +106,7 @@ async function logFigures(
   { onBytes }: StatsOptions,
 ): Promise<LogFigures> {
   let [first, last, flushes, flushBytes, damagedFlushes, recordsMax] = [0, 0, 0, 0, 0, 0]
-  const counts = { promise: 0, accept: 0, chosen: 0 }
+  const counts = { promise: 0, accept: 0, chosen: 0, copied: 0 }
   const incarnations: { incarnation: number; first: number; last: number }[] = []
   for await (const { number, bytes, header } of readFlushes(log, from)) {
     onBytes('log', bytes.length)
@@ -121,12 +123,12 @@ async function logFigures(
     if (latest?.incarnation === incarnation) latest.last = number
     else incarnations.push({ incarnation, first: number, last: number })
   }
-  const { promise: promises, accept: acceptances, chosen: choices } = counts
-  const records = promises + acceptances + choices
+  const { promise: promises, accept: acceptances, chosen: choices, copied: copies } = counts
+  const records = promises + acceptances + choices + copies
   return {
     fileBytes: fileBytes.log,
     ...{ first, last, flushes, flushBytes, damagedFlushes, records, recordsMax },
-    ...{ promises, acceptances, choices, incarnations },
+    ...{ promises, acceptances, choices, copies, incarnations },
   }
 }
 

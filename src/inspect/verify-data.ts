@@ -30,7 +30,7 @@ const namesOfKinds: Readonly<Record<RowKind, string>> = {
   row: 'a row',
   history: 'a superseded row',
   state: 'the state record',
-  position: "the log's row of a position",
+  position: "the log's row of positions",
   worklist: 'an entry of the worklist',
   marker: 'a marker of a batch',
   name: 'a record of the node',
@@ -99,6 +99,7 @@ class RowCheck {
       case 'marker':
         return this.#checkMarker(row)
       case 'state':
+        return this.#checkFlush(row)
       case 'worklist':
       case 'name':
         return undefined
@@ -148,7 +149,8 @@ class RowCheck {
   #checkPosition({ group, position, row }: Of<'position'>): void {
     const { looks, nameGroup, log } = this.#parts
     const where = `position ${position} of ${nameGroup(group)}`
-    const { place, lastFlush } = row
+    const { place, lastFlush } =
+      'searchFrom' in row ? { place: undefined, lastFlush: row.searchFrom } : row
     if (lastFlush > log.last) {
       this.#add(
         `the row of ${where} is of flush ${lastFlush}, and the log ends at flush ${log.last}`,
@@ -162,13 +164,21 @@ class RowCheck {
       this.#add(text, { group, position })
     }
     const applied = looks.state(group)?.position ?? 0
-    const isOpen = this.#carried.has(`${position}/${group}`) || lastFlush > log.mark
+    const isOpen =
+      this.#carried.has(`${position}/${group}`) || (lastFlush > log.mark && !('searchFrom' in row))
     if (position <= applied || isOpen) return
     const text =
       applied === 0
         ? `data/ has taken in position ${position} of ${nameGroup(group)}, and has no state record of it that can be read`
         : `the state record of ${nameGroup(group)} is of position ${applied}, and data/ has taken in position ${position}: an older record stands in its place`
     this.#add(text, { group, position })
+  }
+
+  #checkFlush({ group, flush = 0 }: Of<'state'>): void {
+    const { last } = this.#parts.log
+    if (flush <= last) return
+    const text = `the state record of ${this.#parts.nameGroup(group)} names flush ${flush}, and the log ends at flush ${last}`
+    this.#add(text, { group })
   }
 
   #checkMarker({ slot, stamp: batch }: Of<'marker'>): void {

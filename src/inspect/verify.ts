@@ -11,7 +11,7 @@ import { decodeHeader } from './flush-pass.ts'
 import type { StoppedNode } from './stopped-node.ts'
 import { checkRows, type DataCheckParts } from './verify-data.ts'
 import { checkFlushes, checkRecords, type LogFigures } from './verify-log.ts'
-import { PositionCheck } from './verify-positions.ts'
+import { ChainCheck } from './verify-chain.ts'
 import { VerifyWork, type WorkOptions } from './verify-work.ts'
 
 export interface VerifyOptions extends WorkOptions {
@@ -52,18 +52,18 @@ export async function verify(
   const looks = looksAt(node)
   const mark = looks && readMark(looks, findings)
   const through = mark?.number ?? 0
-  const positions = looks && new PositionCheck(looks, findings, nameGroup, through)
+  const chain = new ChainCheck(findings, nameGroup)
   const figures = await checkFlushes(
     {
-      ...{ log, findings, nameGroup, onFlush: (header) => positions?.take(header) },
+      ...{ log, findings, nameGroup, onFlush: (header) => chain.take(header) },
       onBytes: work.contentsOf('log', fileBytes.log),
     },
     meta,
   )
-  positions?.end()
   // Of a log that cannot be read at all nothing more is to be said.
   const last = isReadable.log ? figures.last : Number.MAX_SAFE_INTEGER
   checkMark(node, mark, figures, findings)
+  if (looks !== undefined && through <= last) chain.compare(looks, through)
   const onBytes = work.contentsOf('data', fileBytes.data)
   const rows = await rowsChecked(data, looks, {
     ...{ findings, nameGroup, log: { last, mark: through }, onBytes },

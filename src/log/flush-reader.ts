@@ -1,6 +1,6 @@
 /** Flushes read back from the disk, the last few kept: neighbours in a log share them. */
 import type { Journal } from '../ports/journal.ts'
-import { decodeFlush, isSoundFlush, pieceAt, readPayload, type RecordHeader } from './flush.ts'
+import { decodeFlush, isSoundFlush, pieceAt, readPayload, type FlushHeader } from './flush.ts'
 import { digestBytesMax } from './flush-ledger.ts'
 import { readFlush } from './journal-reads.ts'
 import type { Place } from './settled.ts'
@@ -33,10 +33,10 @@ export class FlushReader {
     return flush === undefined ? flush : readPayload(flush, pieceAt(flush, place.index))
   }
 
-  /** The records that a flush wrote, or undefined when the disk no longer gives them. */
-  records(number: number): readonly RecordHeader[] | undefined {
+  /** The groups and records of a flush, or undefined when the disk no longer gives it. */
+  header(number: number): FlushHeader | undefined {
     const flush = this.#flush(number)
-    return flush === undefined ? undefined : decodeFlush(flush)?.records
+    return flush === undefined ? undefined : decodeFlush(flush)
   }
 
   #flush(number: number): Uint8Array | undefined {

@@ -4,18 +4,26 @@
  * because both go through `fold`.
  *
  * PAX-2  A promise never goes down; an acceptance is never below it.
+ * LOG-7  Once a position is settled (the data store has applied it), no record of it is written any more.
  *
- * Held here are the positions that the log's end speaks of. A position with a row in the data store
- * (`settled.ts`) leaves, and comes back from there when a later record goes on from it. One flat array of
- * numbers a group, eight a position, ascending by position: no object is kept for a record.
+ * Held here are the positions that are not settled. Readers look for the values of the others in the flushes
+ * (`flush-chain.ts`). One flat array of numbers a group, seven a position, ascending by position: no
+ * object is kept for a record.
  */
 import { assert } from '../base/assert.ts'
 import { BoundedMap } from '../base/bounded-map.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import { compareBallots, type Ballot } from '../paxos/ballot.ts'
-import type { LogRecord } from '../replication/effect.ts'
 import { BallotTable } from './ballot-table.ts'
-import { nothingSettled, type Place, type PositionRow, type SettledPositions } from './settled.ts'
+import type { FlushRecord } from './flush.ts'
+import {
+  nothingSettled,
+  stretchPositions,
+  type Applied,
+  type Place,
+  type PositionRow,
+  type SettledPositions,
+} from './settled.ts'
 
 /** The log's knowledge of one position. */
 export interface PositionHeader {
@@ -29,7 +37,7 @@ export interface PositionHeader {
 
 /** A record without its bytes. */
 export interface Fold {
-  readonly kind: LogRecord['kind']
+  readonly kind: FlushRecord['kind']
   readonly group: GroupId
   readonly position: Position
   readonly ballot: Ballot
@@ -41,40 +49,53 @@ export interface GroupPositions {
   cells: number[]
   /** Where the first row is: those before it have left. */
   firstRow: number
-  /** All rows before this one are in the data store, as they are here. */
-  unkeptRow: number
   /** The data store holds everything through here, durably or with the batch under way. */
   settled: Position
+  /** The last flush with a record of a settled position, or one after it. */
+  settledFlush: number
   /** The last flush with a record of this group, and the group's number in it. */
   lastFlush: number
   lastSlot: number
+  /** The last flush with copies of all that was open then; 0: there is none. */
+  copiedIn: number
 }
 
-const cellsPerPosition = 8
+const cellsPerPosition = 7
 const promisedAt = 1
 const acceptedAt = 2
 const chosenAt = 3
 const flushAt = 4
 const indexAt = 5
-/** The last flush with a record of the position; and the one through which its row has them. */
+/** The last flush with a record of the position. */
 const lastFlushAt = 6
-const rowFlushAt = 7
 /** In place of a ballot's number, a flush, an index: there is none. */
 const none = -1
 /** In place of an index: the value is damaged. */
 const faulty = -2
-/** Groups whose settled position is held after all else of them has left. */
+/** Groups of which is held how far they are settled, after all else of them has left. */
 const leftGroupsMax = 20_000
 
 export class LogIndex {
   readonly #groups = new Map<GroupId, GroupPositions>()
-  /** How far groups were settled when they left: they come back with the next entry, or a peer's digest. */
-  readonly #left = new BoundedMap<GroupId, Position>(leftGroupsMax)
+  /** Groups that left: they come back with the next entry, or a peer's digest. */
+  readonly #left = new BoundedMap<GroupId, Applied>(leftGroupsMax)
   readonly #ballots = new BallotTable()
   readonly #rows: SettledPositions
+  /** A start folds what was written before: some of it is settled, and which flush is the last is not known yet. */
+  #isFolding = true
+  /** Decisions that were folded without their values so far. */
+  #unplaced = 0
 
   constructor(rows: SettledPositions = nothingSettled) {
     this.#rows = rows
+  }
+
+  /** All flushes that were there are folded. */
+  onFolded(): void {
+    assert(this.#unplaced === 0, 'PAX-1: decided without a value that was accepted or copied here')
+    this.#isFolding = false
+    // Taken up from its row: no flush that was folded names it.
+    for (const found of this.#groups.values()) found.lastFlush ||= found.settledFlush
   }
 
   /**
@@ -82,37 +103,73 @@ export class LogIndex {
    * when the bytes there are bad, undefined when the record brings none.
    */
   fold(record: Fold, place: Place | 'faulty' | undefined, flush: number): GroupPositions {
+    const { position } = record
     const found = this.#ensureGroup(record.group)
-    const { cells } = found
-    const row = this.#rowFor(found, record.position)
-    // Taken up from a row that was written after this record.
-    if ((cells[row + rowFlushAt] ?? none) >= flush) return found
-    cells[row + lastFlushAt] = flush
-    found.unkeptRow = Math.min(found.unkeptRow, row)
-    const ballot = this.#ballots.findNumber(record.ballot)
-    if (record.kind === 'chosen') {
-      const isKnown = place !== undefined || cells[row + acceptedAt] === ballot
-      assert(isKnown, 'PAX-1: decided without a value at a ballot that was not accepted here')
-      cells[row + chosenAt] = ballot
-      if (place !== undefined) setPlace(cells, row, place)
+    if (position <= found.settled) {
+      assert(this.#isFolding, 'LOG-7: a record of a position that is settled')
       return found
     }
-    const promised = this.#ballotIn(cells, row + promisedAt)
-    const isHigher = promised === undefined || compareBallots(record.ballot, promised) >= 0
-    assert(isHigher, 'PAX-2: a promise goes down in the log')
-    cells[row + promisedAt] = ballot
+    const { cells } = found
+    const row = this.#rowFor(found, position)
+    cells[row + lastFlushAt] = flush
+    const ballot = this.#ballots.findNumber(record.ballot)
+    if (record.kind === 'chosen') {
+      this.#choose(cells, row, ballot, place)
+      return found
+    }
+    const isHigher = this.#promise(cells, row, record.ballot)
+    assert(isHigher || record.kind === 'copied', 'PAX-2: a promise goes down in the log')
     if (record.kind === 'promise') return found
     cells[row + acceptedAt] = ballot
+    const isDecided = cells[row + chosenAt] !== none
+    const isUnplaced = isDecided && cells[row + indexAt] === none
+    if (isUnplaced && cells[row + chosenAt] === ballot) this.#unplaced -= 1
     // A decided value stays, whatever is accepted beside it later.
-    if (cells[row + chosenAt] === none) setPlace(cells, row, place ?? 'faulty')
+    if (!isDecided || isUnplaced) setPlace(cells, row, place ?? 'faulty')
     return found
+  }
+
+  #choose(cells: number[], row: number, ballot: number, place: Place | 'faulty' | undefined): void {
+    const isAccepted = cells[row + acceptedAt] === ballot
+    // A start folds the decision, and not the acceptance, where a copy of that follows (LOG-7).
+    assert(
+      place !== undefined || isAccepted || this.#isFolding,
+      'PAX-1: decided without a value at a ballot that was not accepted here',
+    )
+    cells[row + chosenAt] = ballot
+    if (place !== undefined) setPlace(cells, row, place)
+    else if (!isAccepted) this.#unplaced += 1
+  }
+
+  /** False: a higher ballot is promised. */
+  #promise(cells: number[], row: number, ballot: Ballot): boolean {
+    const promised = this.#ballotIn(cells, row + promisedAt)
+    const isHigher = promised === undefined || compareBallots(ballot, promised) >= 0
+    if (isHigher) cells[row + promisedAt] = this.#ballots.findNumber(ballot)
+    return isHigher
+  }
+
+  /** Flush `flush` has the facts of an open position again; `place`: where the copy's value stands. */
+  onCopied(found: GroupPositions, copy: Fold, place: Place | undefined, flush: number): void {
+    const { cells } = found
+    const row = lowerBound(found, copy.position)
+    assert(cells[row] === copy.position, 'LOG-7: a position is copied that is not held')
+    cells[row + lastFlushAt] = flush
+    if (copy.kind === 'copied') {
+      this.#promise(cells, row, copy.ballot)
+      cells[row + acceptedAt] = this.#ballots.findNumber(copy.ballot)
+    }
+    if (place !== undefined) setPlace(cells, row, place)
   }
 
   #ensureGroup(group: GroupId): GroupPositions {
     let found = this.#groups.get(group)
     if (found === undefined) {
-      const settled = this.#settledWhenLeft(group)
-      found = noPositions(group, settled)
+      const { position, lastFlush } = this.#whenLeft(group)
+      found = noPositions(group, position)
+      found.settledFlush = lastFlush
+      // The flushes that a start folds say which of them comes before which.
+      if (!this.#isFolding) found.lastFlush = lastFlush
       this.#groups.set(group, found)
     }
     return found
@@ -122,36 +179,18 @@ export class LogIndex {
     return this.#groups.get(group) ?? noPositions(group, 0)
   }
 
-  #settledWhenLeft(group: GroupId): Position {
+  #whenLeft(group: GroupId): Applied {
     return this.#left.get(group) ?? this.#rows.applied(group)
   }
 
   /** The row of `position`, made when it is not here. Nearly always that is the last one, or after it. */
   #rowFor(found: GroupPositions, position: Position): number {
-    const { group, cells, settled } = found
+    const { cells } = found
     const last = cells.length - cellsPerPosition
     if (cells[last] === position) return last
     const row = lowerBound(found, position)
-    if (cells[row] === position) return row
-    const kept = position <= settled ? this.#rows.row(group, position) : undefined
-    this.#insert(found, row, position, kept)
+    if (cells[row] !== position) insert(cells, row, [position, none, none, none, none, none, none])
     return row
-  }
-
-  #insert(found: GroupPositions, row: number, position: Position, kept?: PositionRow): void {
-    const { cells } = found
-    // Nothing is said of it yet that the data store has not.
-    if (row <= found.unkeptRow) found.unkeptRow += cellsPerPosition
-    if (kept === undefined && row === cells.length) {
-      cells.push(position, none, none, none, none, none, none, none)
-      return
-    }
-    const { promised, accepted, chosen, place, lastFlush = none } = kept ?? {}
-    const ballots = [promised, accepted, chosen].map((ballot) => this.#findNumber(ballot))
-    const fresh = [position, ...ballots, none, none, lastFlush, lastFlush]
-    if (place !== undefined) setPlace(fresh, 0, place)
-    if (row === cells.length) cells.push(...fresh)
-    else cells.splice(row, 0, ...fresh)
   }
 
   #findNumber(ballot: Ballot | undefined): number {
@@ -163,82 +202,69 @@ export class LogIndex {
     return number === none ? undefined : this.#ballots.at(number)
   }
 
-  /** Takes up a position that only its row tells of, though the data store has not applied it. */
+  /** Takes up an open position that only its row tells of, as earlier builds kept it. */
   carry(group: GroupId, position: Position, of: PositionRow): GroupPositions {
     const found = this.#ensureGroup(group)
     const row = lowerBound(found, position)
     assert(found.cells[row] !== position, 'replica: a position is carried over once')
-    this.#insert(found, row, position, of)
+    const { promised, accepted, chosen, place, lastFlush } = of
+    const ballots = [promised, accepted, chosen].map((ballot) => this.#findNumber(ballot))
+    const fresh = [position, ...ballots, none, none, lastFlush]
+    if (place !== undefined) setPlace(fresh, 0, place)
+    insert(found.cells, row, fresh)
     return found
   }
 
   /** A batch of the data store takes the group to this position. Gives what is held of it. */
-  settle(group: GroupId, position: Position): GroupPositions | undefined {
-    const found = this.#groups.get(group)
-    if (found === undefined) this.#left.set(group, position)
-    else found.settled = position
+  settle(group: GroupId, position: Position): GroupPositions {
+    const found = this.#ensureGroup(group)
+    const before = found.settled
+    assert(position >= before, 'LOG-7: a group is less settled than it was')
+    found.settled = position
+    this.#keepStretchEnds(found, before)
     return found
   }
 
-  /**
-   * Writes the rows that are missing or behind of what the log durably says: of positions that are
-   * settled, and of all through `through`. False: one of the latter is still being written to.
-   */
-  keepRows(found: GroupPositions, durableFlush: number, through: Position): boolean {
+  /** Of the positions that are settled now and were not `before`: where searches for them may begin. */
+  #keepStretchEnds(found: GroupPositions, before: Position): void {
     const { group, cells, settled } = found
-    let isWhole = true
-    let unkept: number | undefined
-    let row = found.unkeptRow
-    for (; row < cells.length; row += cellsPerPosition) {
+    for (let row = lowerBound(found, before + 1); row < cells.length; row += cellsPerPosition) {
       const position = cells[row] ?? 0
-      if (position > settled && position > through) break
-      const lastFlush = cells[row + lastFlushAt] ?? none
-      if (lastFlush > durableFlush) {
-        unkept ??= row
-        isWhole &&= position > through
-      } else if (cells[row + rowFlushAt] !== lastFlush) {
-        this.#rows.keep(group, position, this.#rowAt(cells, row))
-        cells[row + rowFlushAt] = lastFlush
-      }
+      if (position > settled) return
+      found.settledFlush = Math.max(found.settledFlush, cells[row + lastFlushAt] ?? 0)
+      if (position % stretchPositions !== 0) continue
+      this.#rows.keepStretchEnd(group, position, found.settledFlush)
     }
-    found.unkeptRow = unkept ?? row
-    return isWhole
-  }
-
-  #rowAt(cells: readonly number[], row: number): PositionRow {
-    const { promised, accepted, chosen } = this.#headerAt(cells, row)
-    const place = placeAt(cells, row)
-    return { promised, accepted, chosen, place, lastFlush: cells[row + lastFlushAt] ?? none }
   }
 
   /**
-   * The rows are durable: a settled position that no record has changed since need not stay. Positions
-   * leave up to the first that has to stay: those behind it leave when that one has its row.
+   * The batch is durable: settled positions leave. The last flush of the group, as the data store has it now,
+   * leads to all of its records.
    */
   release(found: GroupPositions): void {
-    const { group, cells, settled } = found
-    let row = found.firstRow
-    for (; row < cells.length; row += cellsPerPosition) {
-      const isKept = cells[row + rowFlushAt] === cells[row + lastFlushAt]
-      if (!isKept || (cells[row] ?? 0) > settled) break
-    }
-    leaveOut(found, row)
+    const { group, settled, lastFlush } = found
+    leaveOut(found, lowerBound(found, settled + 1))
     // A group that left before, and has come back since, is another one.
-    if (found.cells.length > 0 || this.#groups.get(group) !== found) return
+    if (found.firstRow < found.cells.length || this.#groups.get(group) !== found) return
     this.#groups.delete(group)
-    this.#left.set(group, settled)
+    this.#left.set(group, { position: settled, lastFlush })
   }
 
-  /** Positions that have a row, though the data store has not applied them. */
-  *open(found: GroupPositions): Generator<Position, void> {
+  /** Headers of the positions that are held and not settled, ascending. */
+  *open(found: GroupPositions): Generator<PositionHeader, void> {
     const { cells, settled } = found
     for (let row = lowerBound(found, settled + 1); row < cells.length; row += cellsPerPosition) {
-      if (cells[row + rowFlushAt] !== none) yield cells[row] ?? 0
+      yield this.#headerAt(cells, row)
     }
   }
 
   hasOpen(found: GroupPositions): boolean {
     return this.open(found).next().done !== true
+  }
+
+  /** The last flush that names the group; 0: unknown, or there is none. */
+  lastFlush(group: GroupId): number {
+    return this.#groups.get(group)?.lastFlush ?? this.#whenLeft(group).lastFlush
   }
 
   /**
@@ -253,15 +279,12 @@ export class LogIndex {
     }
   }
 
+  /** Undefined: nothing is known of the position, or it is settled and has left. */
   header(group: GroupId, position: Position): PositionHeader | undefined {
     const found = this.#held(group)
     const { cells } = found
     const row = lowerBound(found, position)
-    if (cells[row] === position) return this.#headerAt(cells, row)
-    const kept = this.#rows.row(group, position)
-    if (kept === undefined) return undefined
-    const { promised, accepted, chosen, place } = kept
-    return { position, promised, accepted, chosen, faulty: place === 'faulty' }
+    return cells[row] === position ? this.#headerAt(cells, row) : undefined
   }
 
   #headerAt(cells: readonly number[], row: number): PositionHeader {
@@ -274,22 +297,21 @@ export class LogIndex {
     }
   }
 
-  /** Whether a position that is not held here has a row: the data store has had it applied. */
+  /** Whether the data store has once held the group through this position, as far as that is remembered. */
   wasSettled(group: GroupId, position: Position): boolean {
-    const found = this.#held(group)
-    const isHeld = found.cells[lowerBound(found, position)] === position
-    return !isHeld && this.#rows.row(group, position) !== undefined
+    const known = this.#groups.get(group)?.settled ?? this.#left.get(group)?.position ?? 0
+    return position <= known
   }
 
-  /** Where the position's value stands. */
+  /** Where the value of a position that is held stands. */
   place(group: GroupId, position: Position): Place | 'faulty' | undefined {
     const found = this.#held(group)
     const { cells } = found
     const row = lowerBound(found, position)
-    return cells[row] === position ? placeAt(cells, row) : this.#rows.row(group, position)?.place
+    return cells[row] === position ? placeAt(cells, row) : undefined
   }
 
-  /** At which ballot the position was chosen, if that is known, and where its value stands. */
+  /** At which ballot the position was chosen, if that is known, and where its value stands; undefined: it is not held. */
   chosen(
     group: GroupId,
     position: Position,
@@ -299,11 +321,14 @@ export class LogIndex {
     const found = this.#held(group)
     const { cells } = found
     const row = lowerBound(found, position)
-    if (cells[row] === position) {
-      return { ballot: this.#ballotIn(cells, row + chosenAt), place: placeAt(cells, row) }
-    }
-    const kept = this.#rows.row(group, position)
-    return kept && { ballot: kept.chosen, place: kept.place }
+    if (cells[row] !== position) return undefined
+    return { ballot: this.#ballotIn(cells, row + chosenAt), place: placeAt(cells, row) }
+  }
+
+  /** The flush from which a search for a settled position may begin; 0: no flush names the group. */
+  searchFrom(group: GroupId, position: Position): number {
+    const end = Math.ceil(position / stretchPositions) * stretchPositions
+    return this.#rows.stretchEnd(group, end) ?? this.lastFlush(group)
   }
 
   /** The position's value turned out to be damaged. Of what is not held here, each read finds that. */
@@ -317,7 +342,7 @@ export class LogIndex {
   /** The group's highest position with a value, accepted, decided or applied; 0 when there is none. */
   highest(group: GroupId): Position {
     const found = this.#groups.get(group)
-    if (found === undefined) return this.#settledWhenLeft(group)
+    if (found === undefined) return this.#whenLeft(group).position
     const { cells, firstRow, settled } = found
     for (let row = cells.length - cellsPerPosition; row >= firstRow; row -= cellsPerPosition) {
       if (cells[row + indexAt] !== none) return Math.max(settled, cells[row] ?? 0)
@@ -327,14 +352,19 @@ export class LogIndex {
 }
 
 export function noPositions(group: GroupId, settled: Position): GroupPositions {
-  return { group, cells: [], firstRow: 0, unkeptRow: 0, settled, lastFlush: 0, lastSlot: 0 }
+  const flushes = { settledFlush: 0, lastFlush: 0, lastSlot: 0, copiedIn: 0 }
+  return { group, cells: [], firstRow: 0, settled, ...flushes }
+}
+
+function insert(cells: number[], row: number, fresh: readonly number[]): void {
+  if (row === cells.length) cells.push(...fresh)
+  else cells.splice(row, 0, ...fresh)
 }
 
 /** Rows before `row` leave. The others are moved when less than half is left: each row about once. */
 function leaveOut(found: GroupPositions, row: number): void {
   const isMoved = row * 2 > found.cells.length
   if (isMoved) found.cells = found.cells.slice(row)
-  found.unkeptRow = Math.max(found.unkeptRow, row) - (isMoved ? row : 0)
   found.firstRow = isMoved ? 0 : row
 }
 

@@ -16,7 +16,9 @@ import { corruptLog, unknownFormat } from '../store/damage.ts'
 import type { JournalRecord } from '../ports/journal.ts'
 import { openRecord, sealRecord } from './sealed-record.ts'
 
-const logFormat = 2
+/** Format 2 had flushes that do not name the ones before: a build that knows no other must not open the log. */
+const logFormat = 3
+const readFormats: readonly number[] = [2, logFormat]
 
 export const metaName = 'meta'
 /** The same again, written along: a damaged bit leaves the other one. */
@@ -89,7 +91,7 @@ export function tryDecodeMeta(bytes: Uint8Array): LogMeta | undefined {
 /** Another record has no number there: it came to the place of this one. */
 function checkFormat(format: unknown): void {
   if (!isNumber(format)) throw notWhole()
-  if (format !== logFormat) throw unknownFormat('log', format)
+  if (!readFormats.includes(format)) throw unknownFormat('log', format)
 }
 
 function notWhole(): StoreError {

@@ -4,9 +4,10 @@
  *
  * A bad payload makes one position faulty. A flush that is missing, out of order or bad in its
  * header leaves unknown which groups it concerned, and the store must not be used: one of the
- * lost records may be a vote that a peer has counted. Older flushes are read when a record in them is needed: the rows
- * say what that is, so that damage there costs the positions that are read. A missing tail cannot be seen here: peers know it by the flush number.
+ * lost records may be a vote that a peer has counted. Older flushes are read when a value in them is needed, so that
+ * damage there costs the positions that are read. A missing tail cannot be seen here: peers know it by the flush number.
  */
+import { assert } from '../base/assert.ts'
 import { storeId } from '../base/ids.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
 import type { Journal, JournalFlush } from '../ports/journal.ts'
@@ -125,6 +126,7 @@ export async function recoverFlushes(
       }
     }
   }
+  index.onFolded()
   // A scan that ended early would have flush numbers used twice.
   if (readFlush(journal, end.number + 1) !== undefined) {
     throw corruptLog(`flush ${end.number + 1} is there, but the journal does not list it`)
@@ -155,12 +157,19 @@ function foldFlush(
   ledger: FlushLedger,
   trace: Trace,
 ): void {
+  const previous = new Map(header.groups.map((named) => [named.group, named.previous]))
   for (const [at, record] of header.records.entries()) {
     const { piece } = record
     const isSound = piece === undefined || readPayload(bytes, piece) !== undefined
     const place = isSound ? { flush: header.number, index: at } : 'faulty'
     const { number } = header
     const group = index.fold(record, piece === undefined ? undefined : place, number)
+    // Zero: a build that did not know it wrote the flush before, or there is none.
+    const told = group.lastFlush === number ? 0 : (previous.get(record.group) ?? 0)
+    assert(
+      told === 0 || group.lastFlush === 0 || told === group.lastFlush,
+      'LOG-15: a flush does not lead to the one before that names its group',
+    )
     ledger.add(number, group, record.position, record.kind !== 'promise')
     if (isSound) continue
     trace.mark('damaged_value_found_at_start')

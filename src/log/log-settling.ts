@@ -1,12 +1,12 @@
 /**
- * Moves the log's mark on, along with the applier's batches: the rows of what a batch settles go into
- * that batch, and so does the mark, over the flushes whose records are all in rows (`settled.ts`).
+ * Moves the log's mark on, along with the applier's batches, over the flushes that a start need not fold any
+ * more: their positions are applied, or stand in a later flush again.
  *
- * LOG-7  The mark never passes a record that is in no row.
+ * LOG-7  The mark never passes a record of an open position that no later flush has.
  *
  * A position that stays open (promised or accepted, and not decided) would hold the mark up for as long
- * as no client writes to its group. After `carryAfterFlushes` it is given a row and carried over: a start
- * takes it up from there. Where too many are, the node closes those that find no room.
+ * as no client writes to its group. After `carryAfterFlushes` it is carried: copied into a new flush. Where
+ * too many are, the node closes those that find no room.
  */
 import { assert } from '../base/assert.ts'
 import type { GroupId, Position } from '../base/ids.ts'
@@ -15,7 +15,7 @@ import { inTurns } from '../ports/turns.ts'
 import { corruptData } from '../store/damage.ts'
 import type { FlushLedger } from './flush-ledger.ts'
 import type { GroupPositions, LogIndex } from './log-index.ts'
-import type { Carried, SettledPositions } from './settled.ts'
+import type { SettledPositions } from './settled.ts'
 
 /** A group of a batch, and the position that the batch takes it to. */
 export interface Settled {
@@ -30,25 +30,30 @@ export interface SettlingParts {
   readonly carryAfterFlushes: number
 }
 
-/** Groups of flushes that one batch passes: it bounds the rows beside those of the batch's own groups. */
+/** Groups of flushes that one batch passes: it bounds the work beside that of the batch's own groups. */
 const passedGroupsMax = 1_024
-/** Groups carried over; the next one holds the mark up. */
+/** The work of copying a group's open positions, in groups that are passed. */
+const copyWeight = 16
+/** Groups that are carried; the next one holds the mark up. */
 const carriedGroupsMax = 1_000
 
 export class LogSettling {
-  /** A start takes the log up: entries not applied yet are about to be, and nothing is carried over. */
+  /** A start takes the log up: entries not applied yet are about to be, and nothing is carried. */
   isReplaying = false
   /** Positions of a group through here stay open, and hold the mark up. Called with each batch. */
   onHeldUp: (group: GroupId, through: Position) => void = () => undefined
+  /** Copies the group's open positions into a flush to come. False: it cannot. */
+  copy: (found: GroupPositions) => boolean = () => false
   readonly #parts: SettlingParts
-  readonly #carried = new Map<GroupId, GroupPositions>()
-  /** Whether the next mark lists the carried-over positions anew. */
-  #isListStale = false
-  /** Groups that have settled positions or rows in the batch under way. */
+  /** Groups with open positions that were copied. */
+  readonly #carried = new Set<GroupPositions>()
+  /** Groups with open positions that stand in rows of an earlier build, and in no flush that a start folds. */
+  readonly #fromRows = new Map<GroupId, GroupPositions>()
+  /** Groups that the batch under way settles or passes. */
   readonly #touched = new Set<GroupPositions>()
   #settledFlush: number
   #isBehind = false
-  /** Positions that stay open in the flushes through here are carried over without a wait. */
+  /** Positions that stay open in the flushes through here are carried without a wait. */
   #hastenedFlush = 0
 
   constructor(parts: SettlingParts) {
@@ -56,26 +61,23 @@ export class LogSettling {
     this.#settledFlush = parts.ledger.settledFlush
   }
 
-  /** Loads the carried-over positions, which may be thousands; before all else. */
+  /** Loads the open positions that an earlier build kept in rows; before all else. */
   async loadCarried(clock: Pick<Clock, 'defer'>): Promise<void> {
     const { index, rows } = this.#parts
-    const applied = new Map<GroupId, Position>()
     for await (const some of inTurns(rows.carried(), clock)) {
       for (const [group, position] of some) {
-        const through = applied.get(group) ?? rows.applied(group)
-        applied.set(group, through)
         // Applied since, and the list not written anew.
-        if (position <= through) continue
+        if (position <= rows.applied(group).position) continue
         const row = rows.row(group, position)
         if (row === undefined) {
           throw corruptData('what it says of an open position in the log is missing')
         }
-        this.#carried.set(group, index.carry(group, position, row))
+        this.#fromRows.set(group, index.carry(group, position, row))
       }
     }
   }
 
-  /** Every record in the flushes up to here is in a row, durably. */
+  /** A start need not fold the flushes up to here: that is durable. */
   get settledFlush(): number {
     return this.#settledFlush
   }
@@ -92,72 +94,54 @@ export class LogSettling {
 
   /** Groups with records that are not settled: recovery has to look at these. */
   unsettled(): Iterable<GroupId> {
-    return new Set([...this.#carried.keys(), ...this.#parts.ledger.unsettled()])
+    return new Set([...this.#fromRows.keys(), ...this.#parts.ledger.unsettled()])
   }
 
-  /** A batch is put together that takes these groups to these positions. */
+  /** A batch is put together that takes these groups to these positions; the log is synced before it is written. */
   onBatch(groups: readonly Settled[], durableFlush: number): void {
     const { index, ledger, rows } = this.#parts
     for (const { group, position } of groups) {
       const found = index.settle(group, position)
-      if (found === undefined) continue
       this.#touched.add(found)
-      this.#takeOff(found)
+      if (!index.hasOpen(found)) this.#carried.delete(found)
     }
+    if (!this.isReplaying) this.#copyFromRows()
     let left = passedGroupsMax
-    let isOnItsWay = false
-    const mark = ledger.advance(durableFlush, (group, flush, through) => {
-      const isSettled = through <= group.settled
-      const mayPass =
-        left > 0 && (isSettled || this.#mayCarry(group, this.#isOld(flush, durableFlush), through))
-      if (!mayPass) return 'wait'
-      left -= 1
-      if (this.#pass(group, durableFlush, through)) return 'pass'
-      isOnItsWay = true
-      return 'wait'
+    const mark = ledger.advance(durableFlush, (found, flush, through) => {
+      if (left <= 0) return 'wait'
+      const isNeeded = through > found.settled && flush >= found.copiedIn
+      if (isNeeded && !this.#carry(found, flush, durableFlush, through)) return 'wait'
+      this.#touched.add(found)
+      left -= isNeeded ? copyWeight : 1
+      return 'pass'
     })
-    // The mark can pass flushes now on their way to the disk in a while, though no client writes to the
-    // group again.
-    this.#isBehind = left === 0 || (isOnItsWay && ledger.settledFlush < this.#hastenedFlush)
-    if (mark === undefined) return
-    rows.keepMark(mark, this.#isListStale ? this.#list() : undefined)
-    this.#isListStale = false
+    this.#isBehind = left <= 0
+    if (mark !== undefined) rows.keepMark(mark)
   }
 
-  /** Once all of it is applied. Not only with the next mark, which a group that finds no room holds up. */
-  #takeOff(found: GroupPositions): void {
-    if (!this.#carried.has(found.group)) return
-    this.#isListStale = true
-    if (!this.#parts.index.hasOpen(found)) this.#carried.delete(found.group)
-  }
-
-  #isOld(flush: number, durableFlush: number): boolean {
-    return flush <= this.#hastenedFlush || durableFlush - flush >= this.#parts.carryAfterFlushes
-  }
-
-  #mayCarry({ group }: GroupPositions, isOld: boolean, through: Position): boolean {
-    if (this.isReplaying || !isOld) return false
-    if (this.#carried.has(group) || this.#carried.size < carriedGroupsMax) return true
-    this.onHeldUp(group, through)
-    return false
-  }
-
-  /** False: a record of one of those positions is on its way to the disk. */
-  #pass(found: GroupPositions, durableFlush: number, through: Position): boolean {
-    this.#touched.add(found)
-    if (!this.#parts.index.keepRows(found, durableFlush, through)) return false
-    if (through <= found.settled) return true
-    this.#carried.set(found.group, found)
-    this.#isListStale = true
-    return true
-  }
-
-  #list(): readonly Carried[] {
-    const list: Carried[] = []
-    for (const [group, found] of this.#carried) {
-      for (const position of this.#parts.index.open(found)) list.push([group, position])
+  /** Open positions that only rows tell of: a data store that is made anew would not have them. */
+  #copyFromRows(): void {
+    if (this.#fromRows.size === 0) return
+    const { index, rows } = this.#parts
+    for (const [group, found] of this.#fromRows) {
+      if (index.hasOpen(found) && !this.copy(found)) continue
+      this.#fromRows.delete(group)
     }
-    return list
+    if (this.#fromRows.size === 0) rows.dropCarried()
+  }
+
+  /** Whether the group's open positions stand in a flush to come. */
+  #carry(found: GroupPositions, flush: number, durableFlush: number, through: Position): boolean {
+    const isOld =
+      flush <= this.#hastenedFlush || durableFlush - flush >= this.#parts.carryAfterFlushes
+    if (this.isReplaying || !isOld) return false
+    const hasRoom = this.#carried.has(found) || this.#carried.size < carriedGroupsMax
+    if (hasRoom && this.copy(found)) {
+      this.#carried.add(found)
+      return true
+    }
+    this.onHeldUp(found.group, through)
+    return false
   }
 
   /** The batch is durable. */

@@ -21,11 +21,13 @@ import type { Random } from '../ports/random.ts'
 import type { Journal, JournalRecord } from '../ports/journal.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LogRecord } from '../replication/effect.ts'
-import { encodeFlush, readValue } from './flush.ts'
+import { encodeFlush } from './flush.ts'
 import { FlushLedger, type Written, type WrittenSince } from './flush-ledger.ts'
 import { FlushReader } from './flush-reader.ts'
-import { sizeInBytes, newFlush, hasRoom, type PendingFlush } from './pending-flush.ts'
-import { LogIndex, type PositionHeader } from './log-index.ts'
+import type { PendingFlush } from './pending-flush.ts'
+import { FlushQueue } from './flush-queue.ts'
+import { copiesOf } from './copies.ts'
+import { LogIndex, type GroupPositions, type PositionHeader } from './log-index.ts'
 import { metaRecords, type Identity, type LogMeta } from './log-meta.ts'
 import { openMeta, readMemory, recoverFlushes, settledEnd } from './log-recovery.ts'
 import {
@@ -38,7 +40,7 @@ import {
 import { LogSettling, type Settled } from './log-settling.ts'
 import { LogValues } from './log-values.ts'
 import { PeerMemory } from './peer-memory.ts'
-import { nothingSettled, type FlushMark, type Place, type SettledPositions } from './settled.ts'
+import { nothingSettled, type FlushMark, type SettledPositions } from './settled.ts'
 
 export type { PositionHeader } from './log-index.ts'
 export type { Identity } from './log-meta.ts'
@@ -58,10 +60,14 @@ export interface LogStoreOptions {
 /** Two runs of one incarnation draw the same number once in this many. */
 const runsMax = 2 ** 48
 
+/** The largest size of the copies of one group, in full flushes: one value may be larger than a flush. */
+const copyFlushesMax = 16
+
 /** The parts that opening a log brings together. */
 interface Opened {
   readonly meta: LogMeta
   readonly index: LogIndex
+  readonly rows: SettledPositions
   readonly ledger: FlushLedger
   readonly settling: LogSettling
   readonly end: FlushMark
@@ -90,12 +96,10 @@ export class LogStore {
   readonly #settling: LogSettling
   readonly #values: LogValues
   /** Not durable yet, in order; the first one may be in flight. */
-  readonly #queue: PendingFlush[] = []
-  #queueBytes = 0
+  readonly #queue: FlushQueue
   /** Records that were appended or noted since it was opened, counted call by call. */
   #changes = 0
   #durableFlush: number
-  #lastFlush: number
   #lastCrc: number
   #isScheduled = false
   /** The memory of peers is being written, without a flush. */
@@ -130,7 +134,8 @@ export class LogStore {
     const end = await recoverFlushes(journal, meta, from, index, ledger, trace)
     const memory = new PeerMemory(readMemory(journal, end.number))
     const damages = tellDamages(journal, trace)
-    return new LogStore(journal, options, { meta, index, ledger, settling, end, memory, damages })
+    const read = { index, rows, ledger, settling }
+    return new LogStore(journal, options, { meta, ...read, end, memory, damages })
   }
 
   private constructor(journal: Journal, options: LogStoreOptions, opened: Opened) {
@@ -147,13 +152,18 @@ export class LogStore {
     this.#index = opened.index
     this.#ledger = opened.ledger
     this.#settling = opened.settling
+    const { flushBytesMax } = options
+    const queue = new FlushQueue({ ...opened, flushBytesMax }, opened.end.number)
+    this.#queue = queue
     this.#values = new LogValues({
-      ...{ index: opened.index, reader: new FlushReader(journal), trace: options.trace },
-      pending: (place) => this.#pending(place),
+      ...{ index: opened.index, rows: opened.rows, trace: options.trace },
+      reader: new FlushReader(journal),
+      pending: (place) => queue.valueAt(place),
+      pendingGroups: (flush) => queue.groupsOf(flush),
       durableFlush: () => this.#durableFlush,
     })
+    opened.settling.copy = (found) => this.#copy(found)
     this.#durableFlush = opened.end.number
-    this.#lastFlush = opened.end.number
     this.#lastCrc = opened.end.crc
   }
 
@@ -164,7 +174,7 @@ export class LogStore {
 
   /** The flush that records go into now, or went into last. */
   get lastFlush(): number {
-    return this.#lastFlush
+    return this.#queue.lastFlush
   }
 
   /** Whether a start takes the log up: nothing that is not applied is carried over then. */
@@ -199,7 +209,7 @@ export class LogStore {
 
   /** Bytes that are not durable yet. */
   get queueBytes(): number {
-    return this.#queueBytes
+    return this.#queue.bytes
   }
 
   /**
@@ -208,7 +218,7 @@ export class LogStore {
    */
   append(records: readonly LogRecord[], after: () => void): void {
     if (this.#isStopping || this.#failure !== undefined) return
-    const flush = records.length === 0 ? this.#lastForced() : this.#gather(records)
+    const flush = records.length === 0 ? this.#queue.lastForced : this.#gather(records)
     if (flush === undefined) return after()
     flush.waiters.push(after)
     flush.isForced = true
@@ -242,7 +252,7 @@ export class LogStore {
     tellDamage(damage, this.#options.trace)
     this.#renewal = [...metaRecords(this.#meta), damagesRecord(damages)]
     this.memory.renew()
-    this.#settling.hasten(this.#lastFlush)
+    this.#settling.hasten(this.#queue.lastFlush)
     const flush = this.#gather([])
     flush.waiters.push(after)
     flush.isForced = true
@@ -250,42 +260,29 @@ export class LogStore {
     return true
   }
 
-  #lastForced(): PendingFlush | undefined {
-    return this.#queue.findLast((flush) => flush.isForced)
-  }
-
   #gather(records: readonly LogRecord[]): PendingFlush {
     this.#changes += 1
-    let bytes = 0
-    for (const record of records) bytes += sizeInBytes(record)
-    const flush = this.#gatheringFor(records.length, bytes)
-    for (const record of records) {
-      const { number } = flush
-      const place =
-        readValue(record) === undefined ? undefined : { flush: number, index: flush.records.length }
-      const group = this.#index.fold(record, place, number)
-      this.#ledger.add(number, group, record.position, record.kind !== 'promise')
-      flush.records.push(record)
-      flush.groupNumbers.push(group.lastSlot)
-    }
-    flush.bytes += bytes
-    this.#queueBytes += bytes
-    return flush
+    return this.#queue.gather(records)
   }
 
-  #gatheringFor(count: number, bytes: number): PendingFlush {
-    const last = this.#queue.at(-1)
-    const { flushBytesMax } = this.#options
-    if (last !== undefined && hasRoom(last, count, bytes, flushBytesMax)) return last
-    const next = newFlush(this.#lastFlush + 1)
-    this.#lastFlush = next.number
-    this.#ledger.open(next.number)
-    this.#queue.push(next)
-    return next
+  /**
+   * Notes once more all that is known of the group's open positions, so that no flush before is needed for
+   * them. False: it is too much.
+   */
+  #copy(found: GroupPositions): boolean {
+    const { group } = found
+    const bytesMax = copyFlushesMax * this.#options.flushBytesMax
+    const valueAt = (position: Position): Uint8Array | 'faulty' | undefined =>
+      this.#values.value(group, position)
+    const copies = copiesOf(group, this.#index.open(found), valueAt, bytesMax)
+    if (copies === undefined || this.#isStopping || this.#failure !== undefined) return false
+    this.#changes += 1
+    this.#queue.gatherCopies(found, copies)
+    return true
   }
 
   #schedule(): void {
-    const first = this.#queue[0]
+    const { first } = this.#queue
     if (this.#isScheduled || this.#isRemembering || first?.isClosed === true) return
     if (!this.#isFlushDue && !this.#isMemoryDue) return
     this.#isScheduled = true
@@ -294,7 +291,7 @@ export class LogStore {
 
   /** Notes alone wait for company, except before a full flush and at the end. */
   get #isFlushDue(): boolean {
-    const first = this.#queue[0]
+    const { first } = this.#queue
     if (first === undefined) return false
     return first.isForced || this.#queue.length > 1 || this.#isStopping
   }
@@ -302,7 +299,7 @@ export class LogStore {
   #write(): void {
     this.#isScheduled = false
     if (this.#failure !== undefined) return
-    const flush = this.#queue[0]
+    const flush = this.#queue.first
     if (!this.#isFlushDue || flush === undefined) return this.#writeMemory()
     assert(!flush.isClosed, 'replica: two flushes in flight')
     assert(flush.number === this.#durableFlush + 1, 'replica: flushes become durable in order')
@@ -310,7 +307,7 @@ export class LogStore {
     const { number } = flush
     const stamp = { number, incarnation: this.identity.incarnation, previousCrc: this.#lastCrc }
     this.#options.trace.begin?.('log')
-    const { bytes, crc } = encodeFlush(stamp, flush.records, flush.groupNumbers)
+    const { bytes, crc } = encodeFlush(stamp, flush)
     this.#options.trace.end?.()
     this.#lastCrc = crc
     this.#ledger.close({ number, incarnation: this.identity.incarnation, crc }, bytes.length)
@@ -347,7 +344,7 @@ export class LogStore {
   #onWritten(flush: PendingFlush): void {
     this.#durableFlush = flush.number
     this.memory.onWritten()
-    this.#queueBytes -= flush.bytes
+    this.#queue.onDurable()
     const { number, records } = flush
     this.#options.trace.emit({ kind: 'flushed', number, records: records.length })
     // It stays in the queue meanwhile: what a callback appends comes after all of these.
@@ -374,7 +371,7 @@ export class LogStore {
     return this.#index.above(group, above)
   }
 
-  /** Whether the data store has once held the group through this position, as a row of it says. */
+  /** Whether the data store has once held the group through this position, as far as that is remembered. */
   wasSettled(group: GroupId, position: Position): boolean {
     return this.#index.wasSettled(group, position)
   }
@@ -391,13 +388,6 @@ export class LogStore {
   /** The decided value where one is known, else the accepted one. `faulty`: the disk damaged it. */
   value(group: GroupId, position: Position): Uint8Array | 'faulty' | undefined {
     return this.#values.value(group, position)
-  }
-
-  #pending(place: Place): Uint8Array | undefined {
-    const first = this.#queue[0]
-    if (first === undefined || place.flush < first.number) return undefined
-    const record = this.#queue[place.flush - first.number]?.records[place.index]
-    return record === undefined ? undefined : readValue(record)
   }
 
   /** The group's highest position with an accepted, decided or applied value; 0 when there is none. */
@@ -417,7 +407,7 @@ export class LogStore {
   sync(): Promise<void> {
     const failure = this.#failure
     if (failure !== undefined) return Promise.reject(failure)
-    const last = this.#queue.at(-1)
+    const { last } = this.#queue
     if (last === undefined) return Promise.resolve()
     const synced = new Promise<void>((resolve, reject) => {
       last.waiters.push(resolve)
@@ -426,6 +416,11 @@ export class LogStore {
     last.isForced = true
     this.#schedule()
     return synced
+  }
+
+  /** The last flush that names the group, for the state record that a batch writes. */
+  lastFlushOf(group: GroupId): number {
+    return this.#index.lastFlush(group)
   }
 
   /** That batch is about to be written: the log is synced since it was put together. */

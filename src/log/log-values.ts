@@ -6,17 +6,20 @@ import type { GroupId, Position } from '../base/ids.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 import type { Trace } from '../ports/trace.ts'
 import { ChosenPlaces } from './chosen-places.ts'
-import type { RecordHeader } from './flush.ts'
+import type { NamedGroup, RecordHeader } from './flush.ts'
+import { searchChosen, type SearchedFlush } from './flush-chain.ts'
 import type { FlushReader } from './flush-reader.ts'
 import type { LogIndex } from './log-index.ts'
-import type { Place } from './settled.ts'
+import type { Place, SettledPositions } from './settled.ts'
 
 export interface LogValuesParts {
   readonly index: LogIndex
+  readonly rows: SettledPositions
   readonly reader: FlushReader
   readonly trace: Trace
-  /** A value in a flush that is not durable yet. */
+  /** A value in a flush that is not durable yet, and the groups that such a flush names. */
   pending(place: Place): Uint8Array | undefined
+  pendingGroups(flush: number): readonly NamedGroup[] | undefined
   durableFlush(): number
 }
 
@@ -37,7 +40,8 @@ export class LogValues {
     position: Position,
   ): { readonly ballot: Ballot; readonly value: Uint8Array } | undefined {
     const { index, reader, pending } = this.#parts
-    const found = this.#places.find(group, position) ?? index.chosen(group, position)
+    const held = this.#places.find(group, position) ?? index.chosen(group, position)
+    const found = held ?? this.#search(group, position)
     const { ballot, place } = found ?? {}
     if (ballot === undefined || place === undefined || place === 'faulty') return undefined
     const value = pending(place) ?? reader.view(place)
@@ -52,8 +56,36 @@ export class LogValues {
   /** The value that a peer gets next stands beside it, as a rule. */
   #notePlaces(flush: number): void {
     if (flush > this.#parts.durableFlush() || this.#places.has(flush)) return
-    const records = this.#parts.reader.records(flush)
-    if (records !== undefined) this.#places.add(flush, records)
+    this.#read(flush)
+  }
+
+  /** Keeps what the flush says: a peer that was away asks for much of it. */
+  #read(flush: number): SearchedFlush | undefined {
+    const groups = this.#parts.pendingGroups(flush)
+    // Nothing in it is of a position that is settled.
+    if (groups !== undefined) return { number: flush, groups, records: [] }
+    const header = this.#parts.reader.header(flush)
+    if (header !== undefined && !this.#places.has(flush)) this.#places.add(flush, header.records)
+    return header
+  }
+
+  /** Of a position that is settled, and not held any more. */
+  #search(
+    group: GroupId,
+    position: Position,
+  ):
+    | { readonly ballot: Ballot | undefined; readonly place: Place | 'faulty' | undefined }
+    | undefined {
+    const { index, rows, trace } = this.#parts
+    const from = index.searchFrom(group, position)
+    const search = searchChosen(group, position, from, (flush) => this.#read(flush))
+    for (const flush of search.damaged) {
+      trace.mark('damaged_flush_found_by_search')
+      trace.emit({ kind: 'unreadable', flush })
+    }
+    if (search.chosen !== undefined) return search.chosen
+    const row = rows.row(group, position)
+    return row && { ballot: row.chosen, place: row.place }
   }
 
   /** The decided value where one is known, else the accepted one. `faulty`: the disk damaged it. */
@@ -76,6 +108,6 @@ export class LogValues {
 
   /** The records that a durable flush wrote; undefined where the disk no longer gives them. */
   records(flush: number): readonly RecordHeader[] | undefined {
-    return this.#parts.reader.records(flush)
+    return this.#parts.reader.header(flush)?.records
   }
 }

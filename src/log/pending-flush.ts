@@ -1,13 +1,18 @@
 /** Records on their way into one flush, and the callbacks that wait for it to be durable. */
-import type { LogRecord } from '../replication/effect.ts'
-import { flushRecordsMax, recordBytes, readValue } from './flush.ts'
+import {
+  flushRecordsMax,
+  readValue,
+  recordBytes,
+  type FlushContent,
+  type FlushRecord,
+} from './flush.ts'
 
-export interface PendingFlush {
+export interface PendingFlush extends FlushContent {
   /** The flush it becomes. */
   readonly number: number
-  readonly records: LogRecord[]
-  /** Of each record, the number of its group among those of the flush, in the order of their first records. */
+  readonly records: FlushRecord[]
   readonly groupNumbers: number[]
+  readonly previous: number[]
   /** Called in order when it is durable. */
   readonly waiters: (() => void)[]
   /** Called with the reason when it cannot be made durable. */
@@ -24,6 +29,7 @@ export function newFlush(number: number): PendingFlush {
     number,
     records: [],
     groupNumbers: [],
+    previous: [],
     waiters: [],
     onFailed: [],
     bytes: 0,
@@ -33,7 +39,7 @@ export function newFlush(number: number): PendingFlush {
 }
 
 /** About what a record takes up in a flush. */
-export function sizeInBytes(record: LogRecord): number {
+export function sizeInBytes(record: FlushRecord): number {
   return recordBytes + record.group.length + (readValue(record)?.length ?? 0)
 }
 

@@ -1,16 +1,17 @@
 /**
- * The log's facts about positions that the data store has applied, and of those that stay open so long that
- * the mark is carried over them (`log-settling.ts`): a row each, kept with the data store and written with
- * its batches, so that memory holds the log's end alone and a start folds no more than that. All of it is
- * derived: without it, the whole log is folded again.
+ * The facts about the log that the data store keeps, written with its batches: how far each group is applied,
+ * the last flush that names it, and the mark. So memory holds the log's end alone, and a start folds no more
+ * than that. All of it is derived: without it, a start folds the whole log again.
  *
- * LOG-7  Every record of the flushes through the mark is in a row, and what such a row has of its
- *        position is all that the log has through the row's last flush. Neither tells of a flush that is
- *        not durable, and both become durable with the state records that they go with.
+ * LOG-7   Every record of the flushes through the mark is of a position that the data store has applied, or
+ *         stands in a flush after the mark again.
+ * LOG-15  From the last flush that names a group, each flush that names it leads to the one before. So a
+ *         reader finds the value at any position without a row for each. A row at every 64th position
+ *         (`stretchPositions`) says where the search may begin, so that it is short.
  */
 import { asBuffer, readCount, writeCount } from '../base/bytes.ts'
-import { bytesOfGroup, groupOfBytes, isNodeId, type GroupId, type Position } from '../base/ids.ts'
-import { pack, unpack, type Packable } from '../base/pack.ts'
+import { groupOfBytes, isNodeId, type GroupId, type Position } from '../base/ids.ts'
+import { pack, unpack } from '../base/pack.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 import { corruptData, unknownFormat } from '../store/damage.ts'
 import { positionKey } from '../store/row-format.ts'
@@ -21,7 +22,7 @@ export interface Place {
   readonly index: number
 }
 
-/** The log's account of one position. */
+/** The account of one position, as earlier builds wrote it for each: read where flushes lead nowhere. */
 export interface PositionRow {
   readonly promised: Ballot | undefined
   readonly accepted: Ballot | undefined
@@ -31,6 +32,18 @@ export interface PositionRow {
   readonly lastFlush: number
 }
 
+/** How far the data store holds a group. */
+export interface Applied {
+  readonly position: Position
+  /** The last flush that names the group, as of that position; 0: unknown, or there is none. */
+  readonly lastFlush: number
+}
+
+export const nothingApplied: Applied = { position: 0, lastFlush: 0 }
+
+/** Positions between two rows that say where a search for a value may begin. */
+export const stretchPositions = 64
+
 /** A flush, as the one after it names it. */
 export interface FlushMark {
   readonly number: number
@@ -38,34 +51,41 @@ export interface FlushMark {
   readonly crc: number
 }
 
-/** A position that is not applied, though the mark has passed its records. */
+/** An open position whose promise earlier builds kept in its row alone. */
 export type Carried = readonly [GroupId, Position]
 
 export interface SettledPositions {
-  /** The last flush whose records are all in rows; undefined: there are no rows. */
+  /** The last flush that a start need not fold; undefined: it has to fold all. */
   mark(): FlushMark | undefined
-  carried(): readonly Carried[]
-  /** How far the data store durably holds the group. */
-  applied(group: GroupId): Position
-  row(group: GroupId, position: Position): PositionRow | undefined
   /** Durable with the next batch, as everything else that is kept. */
-  keep(group: GroupId, position: Position, row: PositionRow): void
-  keepMark(mark: FlushMark, carried: readonly Carried[] | undefined): void
+  keepMark(mark: FlushMark): void
+  /** How far the data store durably holds the group. */
+  applied(group: GroupId): Applied
+  /** The flush from which a search for the value at this multiple of `stretchPositions`, or before it, may begin. */
+  stretchEnd(group: GroupId, position: Position): number | undefined
+  keepStretchEnd(group: GroupId, position: Position, flush: number): void
+  /** The row of one position that an earlier build wrote. */
+  row(group: GroupId, position: Position): PositionRow | undefined
+  carried(): readonly Carried[]
+  /** All of them stand in flushes again. */
+  dropCarried(): void
 }
 
 /** A log by itself. */
 export const nothingSettled: SettledPositions = {
   mark: () => undefined,
-  carried: () => [],
-  applied: () => 0,
-  row: () => undefined,
-  keep: () => undefined,
   keepMark: () => undefined,
+  applied: () => nothingApplied,
+  stretchEnd: () => undefined,
+  keepStretchEnd: () => undefined,
+  row: () => undefined,
+  carried: () => [],
+  dropCarried: () => undefined,
 }
 
 /** As much of the data store as is needed here. */
 export interface RowStore {
-  statePosition(group: GroupId): Position
+  applied(group: GroupId): Applied
   meta(name: string): Uint8Array | undefined
   setMeta(name: string, value: Uint8Array): void
   /** The bytes stored under a key of its own, as far as batches have been written. */
@@ -78,11 +98,16 @@ const listFormat = 1
 const markName = 'log/mark'
 const carriedName = 'log/carried'
 
+/** Of the row at the end of a stretch: format 1, flush 8. */
+const stretchFormat = 3
+const stretchBytes = 9
+
 /**
- * A row: format 1 · last flush 8 · the value's flush 8 · its index 4 · numbers of the three ballots,
- * 1 each · the ballots that these number from 0: round 8, incarnation 8, length 1, node
+ * The row of one position, of earlier builds: format 1 · last flush 8 · the value's flush 8 · its index 4 ·
+ * numbers of the three ballots, 1 each · the ballots that these number from 0: round 8, incarnation 8,
+ * length 1, node
  */
-const rowFormat = 2
+const positionFormat = 2
 const rowHeadBytes = 24
 const ballotHeadBytes = 17
 /** In place of an index: there is no value; it is damaged. In place of a ballot: there is none. */
@@ -105,74 +130,57 @@ export class SettledRows implements SettledPositions {
     return { number, incarnation, crc }
   }
 
+  keepMark({ number, incarnation, crc }: FlushMark): void {
+    this.#data.setMeta(markName, pack([listFormat, number, incarnation, crc]))
+  }
+
+  applied(group: GroupId): Applied {
+    return this.#data.applied(group)
+  }
+
+  stretchEnd(group: GroupId, position: Position): number | undefined {
+    const bytes = this.#data.row(positionKey(group, position))
+    return bytes !== undefined && isStretchEnd(bytes) ? decodeStretchEnd(bytes) : undefined
+  }
+
+  keepStretchEnd(group: GroupId, position: Position, flush: number): void {
+    const bytes = Buffer.allocUnsafe(stretchBytes)
+    bytes.writeUInt8(stretchFormat, 0)
+    writeCount(bytes, flush, 1)
+    this.#data.setRow(positionKey(group, position), bytes)
+  }
+
+  row(group: GroupId, position: Position): PositionRow | undefined {
+    const bytes = this.#data.row(positionKey(group, position))
+    return bytes === undefined || isStretchEnd(bytes) ? undefined : decodePositionRow(bytes)
+  }
+
   carried(): readonly Carried[] {
     const bytes = this.#data.meta(carriedName)
     return bytes === undefined ? [] : unpackFields(bytes).map(decodeCarried)
   }
 
-  applied(group: GroupId): Position {
-    return this.#data.statePosition(group)
-  }
-
-  row(group: GroupId, position: Position): PositionRow | undefined {
-    const bytes = this.#data.row(positionKey(group, position))
-    return bytes === undefined ? undefined : decodePositionRow(bytes)
-  }
-
-  keep(group: GroupId, position: Position, row: PositionRow): void {
-    this.#data.setRow(positionKey(group, position), encodeRow(row))
-  }
-
-  keepMark({ number, incarnation, crc }: FlushMark, carried: readonly Carried[] | undefined): void {
-    this.#data.setMeta(markName, pack([listFormat, number, incarnation, crc]))
-    if (carried === undefined) return
-    const list = carried.map(([group, position]): Packable => [bytesOfGroup(group), position])
-    this.#data.setMeta(carriedName, pack([listFormat, ...list]))
+  dropCarried(): void {
+    this.#data.setMeta(carriedName, pack([listFormat]))
   }
 }
 
-/** Nearly always the three ballots are one: each is named once. */
-function encodeRow(row: PositionRow): Buffer {
-  const { promised, accepted, chosen, place, lastFlush } = row
-  const ballots: Ballot[] = []
-  const numbers = [
-    numberIn(ballots, promised),
-    numberIn(ballots, accepted),
-    numberIn(ballots, chosen),
-  ]
-  let length = rowHeadBytes
-  for (const { node } of ballots) length += ballotHeadBytes + node.length
-  const bytes = Buffer.allocUnsafe(length)
-  const isPlaced = typeof place === 'object'
-  const index = isPlaced ? place.index : place === 'faulty' ? faultyValue : noValue
-  bytes.writeUInt8(rowFormat, 0)
-  writeCount(bytes, lastFlush, 1)
-  writeCount(bytes, isPlaced ? place.flush : 0, 9)
-  bytes.writeUInt32BE(index, 17)
-  bytes.set(numbers, 21)
-  let at = rowHeadBytes
-  for (const ballot of ballots) at = writeBallot(bytes, ballot, at)
-  return bytes
+/** The flush of a row at the end of a stretch. Throws `corrupt` for what is not whole. */
+export function decodeStretchEnd(row: Uint8Array): number {
+  const bytes = asBuffer(row)
+  if (bytes.length !== stretchBytes || !isStretchEnd(bytes)) throw notWhole()
+  return readCount(bytes, 1)
 }
 
-function numberIn(ballots: Ballot[], ballot: Ballot | undefined): number {
-  if (ballot === undefined) return noBallot
-  const known = ballots.indexOf(ballot)
-  return known < 0 ? ballots.push(ballot) - 1 : known
-}
-
-function writeBallot(bytes: Buffer, { round, incarnation, node }: Ballot, at: number): number {
-  writeCount(bytes, round, at)
-  writeCount(bytes, incarnation, at + 8)
-  bytes.writeUInt8(node.length, at + 16)
-  const nodeAt = at + ballotHeadBytes
-  return nodeAt + bytes.write(node, nodeAt, 'latin1')
+/** Whether a row says where searches begin, or all of one position. */
+export function isStretchEnd(row: Uint8Array): boolean {
+  return row[0] === stretchFormat
 }
 
 /** Throws `corrupt` for what is not whole, `invalid` for a format unknown here. */
 export function decodePositionRow(row: Uint8Array): PositionRow {
   const bytes = asBuffer(row)
-  if (bytes[0] !== rowFormat) throw unknownFormat('index of the log', bytes[0])
+  if (bytes[0] !== positionFormat) throw unknownFormat('index of the log', bytes[0])
   if (bytes.length < rowHeadBytes) throw notWhole()
   const ballots = decodeBallots(bytes)
   const ballotAt = (at: number): Ballot | undefined => {

@@ -46,7 +46,7 @@ import { Requests } from './requests.ts'
 import { GroupDiscovery } from '../peers/group-discovery.ts'
 import { Rounds } from '../time/rounds.ts'
 import { SettledRows } from '../log/settled.ts'
-import { checkCarried, checkFolded, checkVotes } from '../log/start-check.ts'
+import { checkCarried, checkVotes } from '../log/start-check.ts'
 import { Steps } from './steps.ts'
 import { findExcess, toTransaction } from './submission-size.ts'
 import { replayLog } from './log-replay.ts'
@@ -102,7 +102,6 @@ export class Driver implements LocalReplica {
     const data = await DataStore.open(ports.data, { clock, trace, limits })
     const settled = new SettledRows(data)
     await checkCarried(ports.data, settled.carried())
-    await checkFolded(ports.data, ports.log, settled)
     const log = await LogStore.open(ports.log, own, settled, meta)
     assert(log.identity.incarnation >= 1, 'PAX-6: a node without an incarnation')
     assert(options.placement.nodes.includes(node), 'MOVE-4: a node that holds nothing')
@@ -220,6 +219,7 @@ export class Driver implements LocalReplica {
       this.#peers.save()
       log.onBatch(groups)
     }
+    data.lastFlushOf = (group) => log.lastFlushOf(group)
     data.beforeWrite = async (groups) => {
       await log.sync()
       log.checkLogged(groups)

@@ -61,6 +61,8 @@ interface Batch {
 export class DataStore {
   /** Called as a batch is put together, with its groups: entries that the call sets by name go along. */
   onBatch: (groups: readonly TakenGroup[]) => void = () => undefined
+  /** Asked as a batch is put together: the last flush of the log that names the group, or 0. */
+  lastFlushOf: (group: GroupId) => number = () => 0
   /** Awaited between the two: the batch is written when this resolves. */
   beforeWrite: (groups: readonly TakenGroup[]) => Promise<void> = () => Promise.resolve()
   /** Called after a batch is durable, with each of its groups and the position it holds now. */
@@ -152,9 +154,13 @@ export class DataStore {
     return this.#read(stateKey(groupPrefix(group)))?.payload
   }
 
-  /** The position of the state record, as the batch that wrote it knew it; 0 when there is none. */
-  statePosition(group: GroupId): Position {
-    return this.#read(stateKey(groupPrefix(group)))?.stamp ?? 0
+  /**
+   * The position of the state record and the last flush that named the group then, as the batch that wrote
+   * them knew it. Position 0: there is none. Flush 0: an earlier build wrote it.
+   */
+  applied(group: GroupId): { readonly position: Position; readonly lastFlush: number } {
+    const { stamp = 0, flush = 0 } = this.#read(stateKey(groupPrefix(group))) ?? {}
+    return { position: stamp, lastFlush: flush }
   }
 
   get(group: GroupId, key: Uint8Array): Row | undefined {
@@ -310,7 +316,7 @@ export class DataStore {
     const read = (key: Uint8Array): Stored | undefined => this.#read(key)
     const groups = this.#overlay.take(limits.applierBatchBytesMax, (group) => {
       const oldest = this.#oldest(group.group, group.horizon)
-      superseded += putGroup(groupPuts, group, oldest, read)
+      superseded += putGroup(groupPuts, group, oldest, this.lastFlushOf(group.group), read)
       isCut = clock.monotonicMs() >= untilMs
       return !isCut
     })

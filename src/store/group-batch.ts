@@ -11,6 +11,7 @@ import { mayGo } from './collection.ts'
 import type { Put } from '../ports/storage.ts'
 import type { OverlayRow, TakenGroup } from './overlay.ts'
 import {
+  encodeState,
   encodeStored,
   groupPrefix,
   historyPrefix,
@@ -22,7 +23,8 @@ import {
 } from './row-format.ts'
 
 /**
- * `oldest`: no read of the group is at an earlier timestamp. `read` gives what is stored under a key
+ * `oldest`: no read of the group is at an earlier timestamp. `lastFlush`: of the node's log, the last one that
+ * names the group. `read` gives what is stored under a key
  * now: no other batch is under way, so that it is what the oldest version taken superseded. Returns
  * how many versions it moves to history.
  */
@@ -30,6 +32,7 @@ export function putGroup(
   puts: Put[],
   { group, position, state, rows }: TakenGroup,
   oldest: Timestamp,
+  lastFlush: number,
   read: (key: Uint8Array) => Stored | undefined,
 ): number {
   const prefix = groupPrefix(group)
@@ -58,7 +61,7 @@ export function putGroup(
     puts.push(value === undefined ? { key } : { key, value: encodeStored(key, timestamp, value) })
   }
   const key = stateKey(prefix)
-  puts.push({ key, value: encodeStored(key, position, state) })
+  puts.push({ key, value: encodeState(key, position, lastFlush, state) })
   return superseded
 }
 

@@ -9,14 +9,16 @@
  *   l <topic's prefix> <group>  the group has something under the topic on its worklist (`worklist-index.ts`)
  *   b <slot>                    batch markers
  *   m <name>                    small values of the node's own
- *   m at/ <group> <position>    what the log says of a position (`../log/settled.ts`): the position in 7 bytes,
- *                               so that no group's rows have the keys of another's
+ *   m at/ <group> <position>    where to look for the values of a stretch of positions that ends here
+ *                               (`../log/settled.ts`): the position in 7 bytes, so that no group's rows have
+ *                               the keys of another's
  *
  * A group's bytes are escaped (00 becomes 00 ff, and 00 01 ends them): no group's prefix opens
  * another's, everything of a group is contiguous, and groups lie in the order of their root keys.
  *
  * Values: CRC 4 (over key and all that follows) · format 2 · key id 2, zero: for encryption ·
- * stamp 8 · payload. The stamp is a row's timestamp, the end of a version in history, a state
+ * stamp 8 · payload. Format 3, of state records, has a flush 8 before the payload: the last one of this
+ * node's log that names the group, which is another at each node. The stamp is a row's timestamp, the end of a version in history, a state
  * record's position, the position of a group's newest row under a topic, a marker's number.
  */
 import { assert } from '../base/assert.ts'
@@ -26,6 +28,9 @@ import { groupOfBytes, type GroupId, type Position, type Timestamp } from '../ba
 import type { KeySpan } from '../ports/storage.ts'
 
 const valueFormat = 2
+/** Of a state record that names a flush of the log. */
+const flushedFormat = 3
+const flushBytes = 8
 const groupTag = 'g'.charCodeAt(0)
 const headBytes = 15
 const stateTag = 's'.charCodeAt(0)
@@ -36,6 +41,8 @@ const startBytes = 8
 export interface Stored {
   readonly stamp: number
   readonly payload: Uint8Array
+  /** Of a state record: the last flush of the node's log that names the group. */
+  readonly flush?: number
 }
 
 /** The bytes that open every key of a group, up to its subspace. */
@@ -217,7 +224,7 @@ export function positionKey(group: GroupId, position: Position): Buffer {
 
 const positionPrefix = Buffer.from('mat/', 'latin1')
 
-/** The log's rows on positions: one for each that was ever settled. */
+/** The log's rows on stretches of positions; earlier builds wrote one for each position. */
 export const allPositions: KeySpan = { gte: positionPrefix, lt: Buffer.from('mat0', 'latin1') }
 
 /** The small rows that votes rest on: markers, the node's own values, state records. */
@@ -238,6 +245,23 @@ export function encodeStored(key: Uint8Array, stamp: number, payload: Uint8Array
   return bytes
 }
 
+/** A state record: as `encodeStored`, with the last flush of the node's log that names the group. */
+export function encodeState(
+  key: Uint8Array,
+  position: Position,
+  flush: number,
+  state: Uint8Array,
+): Buffer {
+  const bytes = Buffer.allocUnsafe(headBytes + flushBytes + state.length)
+  bytes[4] = flushedFormat
+  bytes.writeUInt16BE(0, 5)
+  writeCount(bytes, position, 7)
+  writeCount(bytes, flush, headBytes)
+  bytes.set(state, headBytes + flushBytes)
+  bytes.writeUInt32BE(crc32(bytes.subarray(4), crc32(key)))
+  return bytes
+}
+
 /** The value that was stored under `key`; `damaged`; or of a format that this version does not know. */
 export function decodeStored(
   key: Uint8Array,
@@ -246,6 +270,11 @@ export function decodeStored(
   const bytes = asBuffer(value)
   if (bytes.length < headBytes) return 'damaged'
   if (bytes.readUInt32BE() !== crc32(bytes.subarray(4), crc32(key))) return 'damaged'
-  if (bytes[4] !== valueFormat || bytes.readUInt16BE(5) !== 0) return 'unknown format'
-  return { stamp: readCount(bytes, 7), payload: bytes.subarray(headBytes) }
+  if (bytes.readUInt16BE(5) !== 0) return 'unknown format'
+  const stamp = readCount(bytes, 7)
+  if (bytes[4] === valueFormat) return { stamp, payload: bytes.subarray(headBytes) }
+  if (bytes[4] !== flushedFormat) return 'unknown format'
+  const payloadAt = headBytes + flushBytes
+  if (bytes.length < payloadAt) return 'damaged'
+  return { stamp, flush: readCount(bytes, headBytes), payload: bytes.subarray(payloadAt) }
 }

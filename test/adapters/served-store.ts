@@ -56,7 +56,7 @@ async function served({ path, checkTables }: ServedRequest): Promise<string[] | 
         scanned.set(`${group}/${Buffer.from(key).toString()}`, hexOf(value))
       }
     }
-    const last = Math.max(...groups.map((group) => data.statePosition(group)))
+    const last = Math.max(...groups.map((group) => data.applied(group).position))
     return [String(last), textOf(read), textOf(scanned)]
   } catch (error) {
     return refusal(error)

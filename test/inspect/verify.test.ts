@@ -8,11 +8,15 @@ import { Findings, formatGroupHex, tellDamage } from '../../src/inspect/finding.
 import { openStoppedNode } from '../../src/inspect/stopped-node.ts'
 import { verify, type Verdict } from '../../src/inspect/verify.ts'
 import { flushKey, recordKey } from '../../src/journal/ordered-journal.ts'
+import { crc32 } from '../../src/base/bytes.ts'
 import { decodeFlush } from '../../src/log/flush.ts'
 import { metaName } from '../../src/log/log-meta.ts'
 import { memoryName } from '../../src/log/peer-memory.ts'
+import { stretchPositions } from '../../src/log/settled.ts'
 import type { OrderedStore } from '../../src/ports/storage.ts'
 import {
+  decodeStored,
+  encodeState,
   encodeStored,
   groupPrefix,
   markerKey,
@@ -190,7 +194,7 @@ test('LOG-6: a check finds a log that ends before the flushes that the data stor
     ...{ store: 'log', flush: mark },
     text: `data/ has taken in flush ${mark}, and the log has flushes 1 to ${mark - 1}`,
   })
-  expect(findings[1]?.text).toMatch(/is of flush \d+, and the log ends at flush \d+$/)
+  expect(findings[1]?.text).toMatch(/names flush \d+, and the log ends at flush \d+$/)
 })
 
 test('LOG-6: a check finds a log of another history than the data store has taken in', async () => {
@@ -235,44 +239,86 @@ test('LOG-6, DISK-14: a check finds an older state record in the place of the ne
   expect(findings.map(({ text }) => text)).toEqual(
     expect.arrayContaining([
       'a row of the shard is newer than its state record of position 60: an older record stands in its place',
-      'the state record of the shard is of position 60, and data/ has taken in position 61: an older record stands in its place',
+      'the state record of the shard is of position 60, and data/ has taken in position 64: an older record stands in its place',
     ]),
   )
   expect(new Set(findings.map(({ group }) => group))).toEqual(new Set([formatGroupHex(shard)]))
 })
 
-test('LOG-7: a check finds a row of a position that is gone, or is older than the log', async () => {
+test('LOG-7: a check finds a state record that knows less of the log than the mark says', async () => {
+  const key = stateKey(groupPrefix(shard))
   const gone = await copied()
-  const key = positionKey(shard, 7)
   await changed(join(gone, 'data'), (store) => store.write([{ key }]))
-  const texts = listTexts(await checked(gone))
-  expect(texts.length).toBeGreaterThan(0)
-  for (const text of texts) {
-    expect(text).toMatch(
-      /^data\/ has no row of position 7 of the shard, which flush \d+ speaks of$/,
-    )
-  }
-  const old = await copied()
-  await changed(join(old, 'data'), async (store) => {
-    const value = Buffer.from(store.getSync(key) ?? [])
-    const payload = Buffer.from(value.subarray(15))
-    payload.writeUInt32BE(1, 5)
-    await store.write([{ key, value: encodeStored(key, 0, payload) }])
-  })
-  expect(listTexts(await checked(old))).toEqual(
+  expect(listTexts(await checked(gone))).toEqual(
     expect.arrayContaining([
       expect.stringMatching(
-        /^the row of position 7 of the shard knows flushes through 1, and flush \d+ speaks of it: an older row stands in its place$/,
+        /^data\/ has taken in flush \d+, which names the shard, and has no state record of it that can be read$/,
+      ),
+    ]),
+  )
+  const old = await copied()
+  await changed(join(old, 'data'), async (store) => {
+    const stored = decodeStored(key, store.getSync(key) ?? new Uint8Array())
+    if (typeof stored !== 'object') throw new Error('a state record')
+    await store.write([{ key, value: encodeState(key, stored.stamp, 1, stored.payload) }])
+  })
+  expect(listTexts(await checked(old))).toEqual([
+    expect.stringMatching(
+      /^the state record of the shard names flush 1 as the last one, and flush \d+ names it: an older record stands in its place$/,
+    ),
+  ])
+})
+
+test('LOG-15: a check finds a flush that does not lead to the one before of a group', async () => {
+  const copy = await copied()
+  const { log } = await checked(copy)
+  // The flush that names the shard last, anew, with another way back.
+  const found = await lastFlushOf(copy, shard, log.last)
+  await changed(join(copy, 'log'), async (store) => {
+    await store.write([{ key: flushKey(found.number), value: withPrevious(found, 1) }])
+  })
+  expect(listTexts(await checked(copy))).toEqual(
+    expect.arrayContaining([
+      expect.stringMatching(
+        /^flush \d+ names flush 1 as the one before it of the shard, and flush \d+ is$/,
       ),
     ]),
   )
 })
 
+async function lastFlushOf(
+  path: string,
+  group: GroupId,
+  last: number,
+): Promise<{ readonly number: number; readonly bytes: Uint8Array; readonly previous: number }> {
+  for (let number = last; number > 0; number--) {
+    const bytes = await flushAt(path, number)
+    const named = decodeFlush(bytes)?.groups.find((one) => one.group === group)
+    if (named?.previous !== undefined) return { number, bytes, previous: named.previous }
+  }
+  throw new Error('no flush names it')
+}
+
+/** The flush with another one named before it, under a checksum that matches. */
+function withPrevious(
+  { bytes, previous }: { readonly bytes: Uint8Array; readonly previous: number },
+  other: number,
+): Buffer {
+  const flush = Buffer.from(bytes)
+  const named = Buffer.alloc(8)
+  named.writeBigUInt64BE(BigInt(previous))
+  const at = flush.indexOf(named, 37)
+  flush.writeBigUInt64BE(BigInt(other), at)
+  const crcAt = flush.readUInt32BE(33) - 4
+  flush.writeUInt32BE(crc32(flush.subarray(0, crcAt)), crcAt)
+  return flush
+}
+
 test('a check finds rows that do not match their checksums, or are of no kind', async () => {
   const copy = await copied()
   const state = stateKey(groupPrefix(groupOfBytes(Buffer.from('nobody'))))
   await changed(join(copy, 'data'), async (store) => {
-    await flipBit(store, positionKey(shard, 3), -1)
+    await flipBit(store, positionKey(shard, stretchPositions), -1)
     await store.write([
       { key: Buffer.from('zebra'), value: Buffer.from('what') },
       { key: state, value: encodeStored(state, 4, Buffer.from('no state')) },
@@ -282,7 +328,7 @@ test('a check finds rows that do not match their checksums, or are of no kind', 
   expect(listTexts(await checked(copy)).toSorted()).toEqual(
     [
       'a row in data/ has a key of no known kind, 7a65627261',
-      "the log's row of a position of the shard in data/ does not match its checksum",
+      "the log's row of positions of the shard in data/ does not match its checksum",
       'the state record of another group in data/ is of a format that this version does not know',
     ].toSorted(),
   )

@@ -45,7 +45,7 @@ beforeAll(async () => {
     if (2 * position > settledThrough) votes.push(promise('b', position, position))
     await durable(log, ...votes)
     await durable(log, chosen('a', position, 0))
-    if (2 * position === settledThrough) data.batch(log, ['a', position])
+    if (2 * position === settledThrough) await data.batch(log, ['a', position])
   }
   // Of an idle node, alone, and then a commit.
   remember(log, 1000)

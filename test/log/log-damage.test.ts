@@ -193,30 +193,22 @@ describe.each(disks)('on %s', (_, disk) => {
       ])
     }))
 
-  test('PAX-2: each read of a settled flush finds its damage, and its rows keep their ballots', () =>
+  test('LOG-15: damage of a settled flush costs the values in it, and no others', () =>
     onDisk(disk, async (on) => {
       const { data, store } = await settled(on)
       await flipBit(store, flushKey(2), -1)
       const log = await openLog(store, {}, data)
-      expect(log.value(group('b'), 1)).toBe('faulty')
-      expect(textOf(log.value(group('a'), 2))).toBe('two')
+      expect(log.chosen(group('b'), 1)).toBeUndefined()
+      expect(textOf(log.chosen(group('a'), 2)?.value)).toBe('two')
       await store.write([{ key: flushKey(2) }])
       const again = await openLog(store, {}, data)
-      expect([again.value(group('a'), 2), again.value(group('b'), 1)]).toEqual(['faulty', 'faulty'])
-      expect(again.position(group('b'), 1)).toMatchObject({
-        promised: ballot(0),
-        accepted: ballot(0),
-      })
-      expect(() => again.append([promise('b', 1, -1)], () => undefined)).toThrow('PAX-2')
-      await durable(again, chosen('b', 1, 3, 'healed'))
-      expect(textOf(again.value(group('b'), 1))).toBe('healed')
-      expect(whole(again.since(0, 100))).toEqual({
-        ...{ through: 4, isWhole: false },
-        groups: [
-          [group('a'), 3],
-          [group('b'), 1],
-        ],
-      })
+      expect([again.chosen(group('a'), 2), again.chosen(group('b'), 1)]).toEqual([
+        ...[undefined, undefined],
+      ])
+      // The way to what stands before it leads around it.
+      expect(textOf(again.chosen(group('a'), 1)?.value)).toBe('one')
+      expect([again.highest(group('a')), again.highest(group('b'))]).toEqual([3, 1])
+      expect(whole(again.since(0, 100))).toMatchObject({ through: 3, isWhole: false })
     }))
 })
 
@@ -226,9 +218,13 @@ const nothing = new Uint8Array()
 async function settled(
   on: Disk,
 ): Promise<{ readonly data: FakeData; readonly store: OrderedStore }> {
-  await written(on)
+  const log = await openLog(await on.open())
+  await durable(log, accept('a', 1, 0, 'one'))
+  await durable(log, accept('a', 2, 0, 'two'), chosen('b', 1, 0, 'other'))
+  const last = [chosen('a', 1, 0), chosen('a', 2, 0), chosen('a', 3, 0, 'three')]
+  await durable(log, ...last)
   const data = new FakeData()
-  data.batch(await openLog(await on.open(), {}, data), ['a', 3], ['b', 1])
+  await data.batch(await openLog(await on.open(), {}, data), ['a', 3], ['b', 1])
   const store = await on.open()
   expect((await openLog(store, {}, data)).settledFlush).toBe(3)
   return { data, store }

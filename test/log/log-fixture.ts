@@ -8,7 +8,7 @@ import type { OrderedStore } from '../../src/ports/storage.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
 import { LogStore, type LogStoreOptions } from '../../src/log/log-store.ts'
-import { SettledRows, type RowStore } from '../../src/log/settled.ts'
+import { nothingApplied, SettledRows, type Applied, type RowStore } from '../../src/log/settled.ts'
 
 export const options: LogStoreOptions = {
   node: nodeId('node-1'),
@@ -36,15 +36,19 @@ export function openLog(
 /** The part of a data store that a log needs; its batches are durable when a test says so. */
 export class FakeData implements RowStore {
   #names: Map<string, Uint8Array>
-  #positions: Map<GroupId, Position>
+  #applied: Map<GroupId, Applied>
 
   constructor(from?: FakeData) {
     this.#names = new Map(from === undefined ? [] : from.#names)
-    this.#positions = new Map(from === undefined ? [] : from.#positions)
+    this.#applied = new Map(from === undefined ? [] : from.#applied)
   }
 
-  statePosition(name: GroupId): Position {
-    return this.#positions.get(name) ?? 0
+  applied(name: GroupId): Applied {
+    return this.#applied.get(name) ?? nothingApplied
+  }
+
+  setApplied(name: GroupId, applied: Applied): void {
+    this.#applied.set(name, applied)
   }
 
   meta(name: string): Uint8Array | undefined {
@@ -68,11 +72,16 @@ export class FakeData implements RowStore {
     return this.#names.size
   }
 
-  /** A batch that takes these groups to these positions, durable at once. */
-  batch(log: LogStore, ...groups: readonly (readonly [string, Position])[]): void {
-    const settled = groups.map(([name, position]) => ({ group: group(name), position }))
+  /** A batch that takes these groups to these positions; durable when it resolves. */
+  async batch(log: LogStore, ...groups: readonly (readonly [string, Position])[]): Promise<void> {
+    const settled = groups.map(([name, position]) => {
+      const applied = { position, lastFlush: log.lastFlushOf(group(name)) }
+      return { group: group(name), position, applied }
+    })
     log.onBatch(settled)
-    for (const one of settled) this.#positions.set(one.group, one.position)
+    await log.sync()
+    log.checkLogged(settled)
+    for (const { group: name, applied } of settled) this.#applied.set(name, applied)
     log.onBatchWritten()
   }
 }

@@ -13,7 +13,16 @@ import { present } from '../../src/base/assert.ts'
 import type { OrderedStore } from '../../src/ports/storage.ts'
 import type { LogStore } from '../../src/log/log-store.ts'
 import { memoryName } from '../../src/log/peer-memory.ts'
-import { accept, ballot, durable, FakeData, group, openLog, promise } from './log-fixture.ts'
+import {
+  accept,
+  ballot,
+  chosen,
+  durable,
+  FakeData,
+  group,
+  openLog,
+  promise,
+} from './log-fixture.ts'
 
 let folder = ''
 let data = new FakeData()
@@ -27,8 +36,8 @@ beforeEach(async () => {
   log.memory.restore(2, 2)
   const peer = { node: nodeId('b'), storeId: 'store of b', incarnation: 1, run: 1 }
   log.memory.learn({ ...peer, durableFlush: 1000 })
-  await durable(log, accept('a', 1, 0, 'the first'))
-  data.batch(log, ['a', 1])
+  await durable(log, accept('a', 1, 0, 'the first'), chosen('a', 1, 0))
+  await data.batch(log, ['a', 1])
   await durable(log, promise('b', 1, 7))
   await durable(log, accept('a', 2, 0, 'the second'))
   await durable(log, promise('c', 1, 3))
@@ -87,10 +96,7 @@ async function reopened(work: (log: LogStore) => void): Promise<void> {
 const what = '000005.ldb at byte 9: a block does not match its checksum'
 
 test('DISK-16: a log that is not written anew is refused at the next start', async () => {
-  await withDamage((log) => {
-    data.batch(log)
-    return Promise.resolve()
-  })
+  await withDamage((log) => data.batch(log))
   await expect(reopened(() => undefined)).rejects.toMatchObject({ code: 'corrupt' })
 })
 
@@ -98,7 +104,7 @@ test('DISK-16: the log writes records of damaged tables anew and settles them, a
   await withDamage(async (log) => {
     await new Promise<void>((resolve) => expect(log.renew(what, resolve)).toBe(true))
     expect(log.durableFlush).toBe(5)
-    data.batch(log)
+    await data.batch(log)
     expect(log.settledFlush).toBe(5)
     expect(log.position(group('b'), 1)?.promised).toEqual(ballot(7))
     expect(log.value(group('a'), 2)).toBe('faulty')

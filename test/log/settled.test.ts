@@ -1,9 +1,10 @@
-/** Rows with the log's claims of positions: a row reads back, and no other bytes pass for one. */
+/** Rows with what the data store says of the log, and those that earlier builds wrote of each position. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId } from '../../src/base/ids.ts'
 import { positionKey } from '../../src/store/row-format.ts'
 import { SettledRows, type PositionRow } from '../../src/log/settled.ts'
+import { encodeOldRow, keepOldRow } from './earlier-builds.ts'
 import { FakeData } from './log-fixture.ts'
 
 const count = fc.maxSafeNat()
@@ -23,27 +24,41 @@ const row: fc.Arbitrary<PositionRow> = fc
     })
   })
 
-test('a row comes back as it was kept, under its group and position alone', () => {
+test('the end of a stretch comes back as it was kept, under its group and position alone', () => {
   fc.assert(
-    fc.property(group, group, count, count, row, (one, other, position, elsewhere, kept) => {
-      const rows = new SettledRows(new FakeData())
-      rows.keep(one, position, kept)
-      expect(rows.row(one, position)).toEqual(kept)
-      if (position !== elsewhere) expect(rows.row(one, elsewhere)).toBeUndefined()
-      if (one !== other) expect(rows.row(other, position)).toBeUndefined()
+    fc.property(group, group, count, count, count, (one, other, position, elsewhere, flush) => {
+      const data = new FakeData()
+      const rows = new SettledRows(data)
+      rows.keepStretchEnd(one, position, flush)
+      expect([rows.stretchEnd(one, position), rows.row(one, position)]).toEqual([flush, undefined])
+      if (position !== elsewhere) expect(rows.stretchEnd(one, elsewhere)).toBeUndefined()
+      if (one !== other) expect(rows.stretchEnd(other, position)).toBeUndefined()
+      const key = positionKey(one, position)
+      data.setRow(key, (data.row(key) ?? Buffer.alloc(0)).subarray(0, 8))
+      expect(() => rows.stretchEnd(one, position)).toThrow('is not whole')
     }),
   )
 })
 
-test('a row that is cut, or of another format, is refused', () => {
+test('a row of an earlier build is read, and is no end of a stretch', () => {
+  fc.assert(
+    fc.property(group, count, row, (one, position, kept) => {
+      const data = new FakeData()
+      const rows = new SettledRows(data)
+      keepOldRow(data, one, position, kept)
+      expect([rows.row(one, position), rows.stretchEnd(one, position)]).toEqual([kept, undefined])
+    }),
+  )
+})
+
+test('a row of an earlier build that is cut, or of another format, is refused', () => {
   const name = groupOfBytes(Buffer.from('g'))
   fc.assert(
     fc.property(row, fc.nat(), (kept, cut) => {
       const data = new FakeData()
       const rows = new SettledRows(data)
-      rows.keep(name, 1, kept)
       const key = positionKey(name, 1)
-      const whole = Buffer.from(data.row(key) ?? [])
+      const whole = encodeOldRow(kept)
       const { promised, accepted, chosen } = kept
       const ballotCount = new Set([promised, accepted, chosen].filter(Boolean)).size
       // Without its last ballot a row names one that is not there; a whole row names each.

@@ -5,7 +5,16 @@ import { defaultLimits } from '../../src/base/limits.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { DataStore } from '../../src/store/data-store.ts'
 import { StoredRecords } from '../../src/replica/record-source.ts'
-import { accept, ballot, chosen, durable, group, openLog, promise } from '../log/log-fixture.ts'
+import {
+  accept,
+  ballot,
+  chosen,
+  durable,
+  FakeData,
+  group,
+  openLog,
+  promise,
+} from '../log/log-fixture.ts'
 import { disks, onDisk } from '../store/stores.ts'
 
 const name = group('a')
@@ -28,5 +37,19 @@ test('LIVE-6: records read ahead equal a load, until a write comes', () =>
       await durable(log, promise('a', 3, 9))
       const { records } = source.load(name)
       expect(records.get(3)).toMatchObject({ acceptor: { promised: ballot(9) } })
+    }),
+  ))
+
+test('LOG-6: a group whose state record is not shown any more is damaged, and not new', () =>
+  onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), (ofLog) =>
+    onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), async (ofData) => {
+      const fake = new FakeData()
+      const log = await openLog(await ofLog.open(), {}, fake)
+      await durable(log, accept('a', 1, 0, 'one'), chosen('a', 1, 0))
+      await fake.batch(log, ['a', 1])
+      // As LevelDB shows it where a bit of its key has turned over: not at all.
+      const source = new StoredRecords(log, await DataStore.open(await ofData.open(), options))
+      expect(() => source.load(name)).toThrow('a state record is missing')
+      expect(source.load(group('new')).state.position).toBe(0)
     }),
   ))

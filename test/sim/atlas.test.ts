@@ -18,6 +18,8 @@ function disksOf(count: number): Map<string, NodeDisks> {
   return new Map(names.map((name) => [name, { log: disk(), data: disk() }]))
 }
 
+const nothing = { records: [], groupNumbers: [], previous: [] }
+
 /** Lets a log disk remember a peer. */
 async function remember(disks: NodeDisks | undefined, peer: string, flush: number): Promise<void> {
   const one = { node: nodeId(peer), storeId: 'store', durableFlush: flush, incarnation: 1, run: 1 }
@@ -29,7 +31,7 @@ async function remember(disks: NodeDisks | undefined, peer: string, flush: numbe
 function logImage(flushes: number): DiskImage {
   const image = new Map<string, Uint8Array>()
   for (let number = 1; number <= flushes; number++) {
-    const { bytes } = encodeFlush({ number, incarnation: 1, previousCrc: 0 }, [], [])
+    const { bytes } = encodeFlush({ number, incarnation: 1, previousCrc: 0 }, nothing)
     image.set(latin1(flushKey(number)), bytes)
   }
   return image

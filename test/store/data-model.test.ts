@@ -88,7 +88,7 @@ test.each(disks)('gets and scans agree with a plain map, on %s', async (_, disk)
       await data.drain()
       expect(data.overlayBytes).toBe(0)
       for (const [at, position] of positions.entries()) {
-        expect(data.statePosition(groups[at] ?? group('?'))).toBe(position)
+        expect(data.applied(groups[at] ?? group('?')).position).toBe(position)
       }
     }),
   )

@@ -80,7 +80,7 @@ describe.each(disks)('on %s', (_, disk) => {
         ...['one@1', 'two@1'],
         undefined,
       ])
-      expect([stateOf(again, a), again.statePosition(a)]).toEqual(['state 1', 1])
+      expect([stateOf(again, a), again.applied(a).position]).toEqual(['state 1', 1])
     }))
 
   test('a deleted row is gone at once and after a drain, and may come back', () =>
@@ -228,11 +228,11 @@ describe.each(disks)('on %s', (_, disk) => {
       store.hold()
       commit(data, a, 2, put('x', '2'))
       await drained
-      expect([data.hasPending(a), data.statePosition(a)]).toEqual([true, 1])
+      expect([data.hasPending(a), data.applied(a).position]).toEqual([true, 1])
       store.release()
       await data.drain()
       await data.drain()
-      expect(data.statePosition(a)).toBe(2)
+      expect(data.applied(a).position).toBe(2)
     }))
 
   test('small values ride along with a batch', () =>
@@ -247,7 +247,7 @@ describe.each(disks)('on %s', (_, disk) => {
       await before.drain()
       const after = await openData(await on.open())
       expect(Buffer.from(after.meta('settled') ?? []).toString()).toBe('8')
-      expect(after.statePosition(a)).toBe(1)
+      expect(after.applied(a).position).toBe(1)
     }))
 
   test('a batch that the disk lost without a word is seen at the next start', () =>
@@ -345,7 +345,7 @@ describe.each(disks)('on %s', (_, disk) => {
       await stopped
       await drained
       const again = await openData(await on.open())
-      expect([again.statePosition(a), get(again, a, 'x')]).toEqual([1, '1@1'])
+      expect([again.applied(a).position, get(again, a, 'x')]).toEqual([1, '1@1'])
     }))
 })
 

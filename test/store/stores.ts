@@ -71,6 +71,8 @@ export class GatedStore implements OrderedStore {
   readonly begun: (readonly Put[])[] = []
   /** Keys looked up so far. */
   readonly looked: Uint8Array[] = []
+  /** Values read by key so far. */
+  reads = 0
   /** Ranges scanned so far. */
   readonly scanned: Range[] = []
   #onBegun: () => void = () => undefined
@@ -98,6 +100,7 @@ export class GatedStore implements OrderedStore {
   }
 
   getSync(key: Uint8Array): Uint8Array | undefined {
+    this.reads += 1
     this.looked.push(key)
     return this.#store.getSync(key)
   }
