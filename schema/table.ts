@@ -237,9 +237,7 @@ export interface KeyedTable<Shape extends TableShape> {
 export type TimestampName<Shape extends TableShape> = {
   [Name in keyof Shape['properties'] & string]: Shape['properties'][Name] extends Declared<
     'timestamp',
-    'required' | 'optional',
-    unknown,
-    unknown
+    'required' | 'optional'
   >
     ? Name
     : never
