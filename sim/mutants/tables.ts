@@ -38,17 +38,6 @@ export const tableMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'T22',
-    title: 'rows that go with the one above them are not among what the transaction has read',
-    edits: [
-      {
-        file: 'src/tables/delete-rows.ts',
-        find: 'const page = await (this.#isTooMany',
-        replace: 'const page = await (this.#bytes >= 0',
-      },
-    ],
-  },
-  {
     id: 'T23',
     title: 'a row that has expired is seen through an index',
     edits: [
