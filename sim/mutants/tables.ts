@@ -51,13 +51,18 @@ export const tableMutants: readonly Mutant[] = [
   },
   {
     id: 'T24',
-    title: 'the clock of a node decides whether a row has expired',
+    title: 'the clock of a node, which is ahead, decides whether a row has expired',
     edits: [
+      {
+        file: 'src/tables/expiry-worker.ts',
+        find: 'const now = Math.max(clock.wallMicros(), timestamp)',
+        replace: 'const now = Math.max(clock.wallMicros() + 1_500_000, timestamp)',
+      },
       {
         file: 'src/tables/expiry-worker.ts',
         find: 'return context === undefined ? nothing : removeDue(transaction, context, due)',
         replace:
-          'return context === undefined ? nothing : removeDue(transaction, context, due, this.#parts.clock.wallMicros())',
+          'return context === undefined ? nothing : removeDue(transaction, context, due, this.#parts.clock.wallMicros() + 1_500_000)',
       },
       {
         file: 'src/tables/expiry-worker.ts',
@@ -69,8 +74,15 @@ export const tableMutants: readonly Mutant[] = [
   },
   {
     id: 'T25',
-    title: 'the removal of a row that has expired does not read it again',
+    title: 'the removal of a row that has expired, and that is slow, does not read it again',
     edits: [
+      {
+        file: 'src/tables/expiry-worker.ts',
+        find: '    let removed = await this.#removeSome(name, group, due)\n',
+        replace:
+          '    await new Promise<void>((wake) => this.#parts.clock.setTimer(1_500, wake))\n' +
+          '    let removed = await this.#removeSome(name, group, due)\n',
+      },
       {
         file: 'src/tables/expiry-worker.ts',
         find: '    if (stored === undefined || !isGone({ ...one, stored }, asOf)) continue\n',
