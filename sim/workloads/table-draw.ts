@@ -5,11 +5,13 @@ import type { ShopVersion } from './table-schema.ts'
 import type { Bounds, Named, TableRead, TableStep, TableWrite } from './table-step.ts'
 
 const shelves = [1, 2, 3] as const
+const keptShelf = 4
 const items = ['a', 'b', 'c'] as const
 const tags = ['x', 'y', 'z'] as const
 const labels = ['left', 'middle', 'right', 'top'] as const
 const limits = [1, 2, 3, 100] as const
 const pricesMax = 6
+const ownNotesMax = 1_000_000
 /** Parts per million. */
 const half = 500_000
 
@@ -37,15 +39,34 @@ export function drawTransaction(drawing: Drawing, who: string): readonly TableSt
   return [...steps, ...visits]
 }
 
-/** One change of what the later index has or stores, while that is filled. */
+/**
+ * Rows of before the later indexes, which no session changes: what a session puts is in these indexes already,
+ * and a build alone puts the entries of the rows here.
+ */
+export function drawKept(drawing: Drawing): readonly TableStep[] {
+  return items.map((item) => {
+    const row = { ...drawItem(drawing), shelf: keptShelf, item }
+    return { kind: 'put', table: 'Item', row }
+  })
+}
+
+/** Changes of what the later index has or stores, while a build fills that. */
 export function drawIndexed(drawing: Drawing): readonly TableStep[] {
+  return Array.from({ length: drawing.random.int(1, 4) }, () => drawIndexedChange(drawing))
+}
+
+function drawIndexedChange(drawing: Drawing): TableStep {
   const { random, store, version } = drawing
-  if (random.chance(300_000)) return [{ kind: 'put', table: 'Item', row: drawItem(drawing) }]
+  if (random.chance(half)) {
+    // A note that no other row has: what a build puts of a row as it was is not put right by chance.
+    const note = `note ${random.int(1, ownNotesMax)}`
+    return { kind: 'put', table: 'Item', row: { ...drawItem(drawing), note } }
+  }
   const patch =
     version === 2 && random.chance(half)
       ? { origin: random.pick(labels) }
       : { price: random.int(0, pricesMax) }
-  return [{ kind: 'update', table: 'Item', key: drawItemKey(random, store), patch }]
+  return { kind: 'update', table: 'Item', key: drawItemKey(random, store), patch }
 }
 
 /** Every transaction that writes says in a row which run of which operation it is. */

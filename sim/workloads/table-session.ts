@@ -15,7 +15,14 @@ import type { GroupMaker } from './group-maker.ts'
 import type { LaterIndexes } from './later-indexes.ts'
 import type { SeededRandom } from '../world/random.ts'
 import { loneMicros, type LoneOptions } from './lone-draw.ts'
-import { allReads, drawIndexed, drawReads, drawTransaction, markStep } from './table-draw.ts'
+import {
+  allReads,
+  drawIndexed,
+  drawKept,
+  drawReads,
+  drawTransaction,
+  markStep,
+} from './table-draw.ts'
 import type { TableGlobals } from './table-globals.ts'
 import type { ShopVersion } from './table-schema.ts'
 import {
@@ -87,6 +94,8 @@ const holdMeanMicrosMax = 250_000
 const momentsBackMax = 12
 const buildTriesMax = 5
 const looksWhenBuilt = 6
+/** Sessions think this many times less while a build goes on: each of its pages is a short moment. */
+const busyHaste = 4
 const levels = ['current', 'snapshot', 'at', 'at'] as const
 /** Parts per million. */
 const snapshotsAfterCommit = 250_000
@@ -116,9 +125,11 @@ export class TableSession {
     let build = Promise.resolve()
     for (let i = 1; this.#isBusy(i) && opened !== undefined; i++) {
       if (i > operations) await this.#parts.later?.untilBusy(() => this.#isEnding)
-      await world.sleep(1 + random.exponential(thinkMeanMicros))
+      const thought = random.exponential(thinkMeanMicros)
+      await world.sleep(1 + (i > operations ? Math.ceil(thought / busyHaste) : thought))
       if (changesSchema && i === changeAt) {
         await this.#waitToBeAlone()
+        if (this.#parts.later !== undefined) await this.#transact(opened, 0, drawKept)
         opened = await this.#open(2)
         if (opened !== undefined) build = this.#build(opened)
       }
