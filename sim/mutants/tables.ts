@@ -56,13 +56,13 @@ export const tableMutants: readonly Mutant[] = [
       {
         file: 'src/tables/expiry-worker.ts',
         find: 'const now = Math.max(clock.wallMicros(), timestamp)',
-        replace: 'const now = Math.max(clock.wallMicros() + 1_500_000, timestamp)',
+        replace: 'const now = Math.max(clock.wallMicros() + 3_000_000, timestamp)',
       },
       {
         file: 'src/tables/expiry-worker.ts',
         find: 'return context === undefined ? nothing : removeDue(transaction, context, due)',
         replace:
-          'return context === undefined ? nothing : removeDue(transaction, context, due, this.#parts.clock.wallMicros() + 1_500_000)',
+          'return context === undefined ? nothing : removeDue(transaction, context, due, this.#parts.clock.wallMicros() + 3_000_000)',
       },
       {
         file: 'src/tables/expiry-worker.ts',
