@@ -93,6 +93,7 @@ export function allReads(store: string): readonly TableRead[] {
     { kind: 'tree', key: { store }, limit: 100 },
     ...[index('Item', 'ItemsByTag'), index('Item', 'ItemsByPrice')],
     ...[index('Shelf', 'ShelvesByLabel'), index('Visit', 'VisitsByWho')],
+    index('Offer', 'OffersByWho'),
   ]
 }
 
@@ -103,6 +104,7 @@ function drawRead(drawing: Drawing): TableRead {
     limit: random.pick(limits),
     isPaged: random.chance(500_000),
   }
+  if (random.chance(200_000)) return drawOfferRead(drawing, page)
   switch (random.int(0, 7)) {
     case 0:
     case 1:
@@ -174,8 +176,45 @@ function drawBounds(random: SeededRandom, gte: number, most: number): Bounds {
   return random.chance(300_000) ? { gte } : { gte, lt: random.int(gte + 1, most + 1) }
 }
 
+const offers = ['offer-a', 'offer-b', 'offer-c'] as const
+
+/** Of rows that expire: made, made anew, changed and taken away while others read them. */
+function drawOfferWrite({ random, store }: Drawing): TableWrite {
+  const key = { store, offer: random.pick(offers) }
+  const who = random.pick(labels)
+  switch (random.int(0, 5)) {
+    case 0:
+      return { kind: 'delete', table: 'Offer', key }
+    case 1:
+      return { kind: 'update', table: 'Offer', key, patch: { who } }
+    case 2:
+      return { kind: 'put', table: 'Offer', row: { ...key, who } }
+    default:
+      return { kind: 'insert', table: 'Offer', row: { ...key, who } }
+  }
+}
+
+function drawOfferRead(
+  { random, store }: Drawing,
+  page: { readonly reverse: boolean; readonly limit: number; readonly isPaged: boolean },
+): TableRead {
+  switch (random.int(0, 2)) {
+    case 0: {
+      const keys = random.shuffle(offers).slice(0, random.int(1, 3))
+      return { kind: 'get', table: 'Offer', keys: keys.map((offer) => ({ store, offer })) }
+    }
+    case 1:
+      return { kind: 'scan', table: 'Offer', query: {}, ...page }
+    default: {
+      const query = random.chance(half) ? { who: random.pick(labels) } : {}
+      return { ...buildIndexScan('Offer', 'OffersByWho', random), query, ...page }
+    }
+  }
+}
+
 function drawWrite(drawing: Drawing): TableWrite {
   const { random, store, version } = drawing
+  if (random.chance(150_000)) return drawOfferWrite(drawing)
   if (version === 2 && random.chance(350_000)) return drawSecondWrite(drawing)
   switch (random.int(0, 7)) {
     case 0:

@@ -28,6 +28,7 @@ import type { ShopVersion } from './table-schema.ts'
 import {
   performRead,
   performStep,
+  readMoment,
   type TableRead,
   type TableRun,
   type TableStep,
@@ -333,7 +334,8 @@ export class TableSession {
       }
       const results: unknown[] = []
       for (const step of made.steps) results.push(await performStep(tx, step))
-      checker.onRun(operation, store, own, { ...made, results })
+      const asOf = await readMoment(tx, made.steps)
+      checker.onRun(operation, store, own, { ...made, results, asOf })
       return own
     }
     const lock = random.chance(200_000) ? { lock: 'shop' } : {}
