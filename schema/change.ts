@@ -7,6 +7,8 @@ export type SchemaChangeKind =
   | 'drop-table'
   | 'change-key'
   | 'change-group'
+  | 'change-delete'
+  | 'change-expiry'
   | 'add-property'
   | 'drop-property'
   | 'change-type'

@@ -19,20 +19,7 @@ export function checkGroup(
   complaints: Complaints,
 ): void {
   const { name, isRoot, group, inTable } = table
-  if (isRoot && group !== undefined) {
-    const message = `table ${name}: is an ENTITY GROUP ROOT and has an ENTITY GROUP KEY`
-    return complaints.add('bad-group-key', [...at, 'group'], message, 'leave one of them out')
-  }
-  if (isRoot && inTable !== undefined) {
-    const message = `table ${name}: is an ENTITY GROUP ROOT and IN TABLE ${inTable}`
-    return complaints.add(
-      'bad-parent',
-      [...at, 'inTable'],
-      message,
-      'a root stands in a group of its own',
-    )
-  }
-  if (isRoot) return
+  if (isRoot) return checkRootTable(table, at, complaints)
   if (group === undefined) return complainOfNoGroup(draft, table, at, complaints)
   const root = draft.tables.find((one) => one.name === group.root)
   if (root === undefined) {
@@ -54,6 +41,28 @@ export function checkGroup(
   if (!sound.has(table) || !sound.has(root)) return
   if (!checkGroupKey(table, root, at, complaints)) return
   if (inTable !== undefined) checkParent(draft, table, inTable, at, sound, complaints)
+}
+
+/** A root has no place below another row. */
+function checkRootTable(
+  { name, group, inTable, onDelete }: TableDraft,
+  at: SchemaPath,
+  complaints: Complaints,
+): void {
+  const complain = (member: 'inTable' | 'onDelete', clause: string, hint: string): void => {
+    const message = `table ${name}: is an ENTITY GROUP ROOT and ${clause}`
+    complaints.add('bad-parent', [...at, member], message, hint)
+  }
+  if (group !== undefined) {
+    const message = `table ${name}: is an ENTITY GROUP ROOT and has an ENTITY GROUP KEY`
+    complaints.add('bad-group-key', [...at, 'group'], message, 'leave one of them out')
+  } else if (inTable !== undefined) {
+    complain('inTable', `IN TABLE ${inTable}`, 'a root stands in a group of its own')
+  } else if (onDelete !== undefined) {
+    const hint =
+      'it says what becomes of rows below another row; say it of the tables below this one'
+    complain('onDelete', `has ON DELETE ${onDelete.toUpperCase()}`, hint)
+  }
 }
 
 /** Without IN TABLE, any root could be meant; with it, the parent's. */

@@ -1,6 +1,7 @@
 /** From what was written to a `Schema`, or to everything that is wrong with it: one problem a mistake. */
 import { unreachable } from '../src/base/assert.ts'
 import { checkDefaults } from './check-defaults.ts'
+import { checkExpiry } from './check-expiry.ts'
 import { checkGroup } from './check-groups.ts'
 import { checkIndex, hasOptionalPart } from './check-indexes.ts'
 import { checkKeys } from './check-keys.ts'
@@ -37,6 +38,7 @@ function checkTables(draft: SchemaDraft, complaints: Complaints): void {
     checkKeys(table, ['tables', place], complaints)
     if (complaints.count === before) sound.add(table)
     checkDefaults(table, ['tables', place], complaints)
+    checkExpiry(table, ['tables', place], complaints)
   }
   for (const [place, table] of draft.tables.entries()) {
     const before = complaints.count
@@ -60,12 +62,16 @@ function toSchema({ name, tables, indexes }: SchemaDraft): Schema {
 
 /** Checked before: a table has a key, and is a root or has a group. */
 function toTable(draft: TableDraft): readonly Table[] {
-  const { name, properties, key, group, inTable } = draft
+  const { name, properties, key, group, inTable, onDelete, expiry } = draft
   if (key === undefined) return []
-  if (group === undefined) return [{ kind: 'root', name, properties, key }]
+  const expiring = expiry === undefined ? {} : { expiry }
+  if (group === undefined) return [{ kind: 'root', name, properties, key, ...expiring }]
   const { root, key: groupKey } = group
   const inside = inTable === undefined ? {} : { inTable }
-  return [{ kind: 'child', name, properties, key, root, groupKey, ...inside }]
+  const deleting = onDelete === undefined ? {} : { onDelete }
+  return [
+    { kind: 'child', name, properties, key, ...expiring, root, groupKey, ...inside, ...deleting },
+  ]
 }
 
 function toIndex(draft: IndexDraft, tables: readonly TableDraft[]): Index {

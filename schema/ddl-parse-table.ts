@@ -1,10 +1,11 @@
-/** `TABLE name { properties } PRIMARY KEY(…), IN TABLE …, ENTITY GROUP …;` */
+/** `TABLE name { properties } PRIMARY KEY(…), IN TABLE …, ENTITY GROUP …, ON DELETE …, TTL …;` */
 import type { Cursor, Name } from './ddl-cursor.ts'
 import { parseProperties } from './ddl-parse-property.ts'
 import type { Spans } from './ddl-spans.ts'
 import type { TableDraft } from './draft.ts'
-import type { Direction, KeyPart } from './model.ts'
+import { deleteRules, type Direction, type KeyPart } from './model.ts'
 import type { SchemaPath } from './problem.ts'
+import { secondsIn, ttlUnits } from './ttl.ts'
 
 /** The clauses that have been read so far. */
 interface Clauses {
@@ -12,6 +13,8 @@ interface Clauses {
   isRoot: boolean
   group: TableDraft['group']
   inTable: string | undefined
+  onDelete: TableDraft['onDelete']
+  expiry: TableDraft['expiry']
 }
 
 /** After `CREATE TABLE`. */
@@ -20,7 +23,14 @@ export function parseTable(cursor: Cursor, spans: Spans, at: SchemaPath): TableD
   spans.set(at, name.span)
   cursor.needMark('{')
   const properties = parseProperties(cursor, spans, at, 0)
-  const clauses: Clauses = { key: undefined, isRoot: false, group: undefined, inTable: undefined }
+  const clauses: Clauses = {
+    key: undefined,
+    isRoot: false,
+    group: undefined,
+    inTable: undefined,
+    onDelete: undefined,
+    expiry: undefined,
+  }
   if (!cursor.takeMark(';')) {
     do parseClause(cursor, spans, at, clauses)
     while (cursor.takeMark(','))
@@ -35,7 +45,14 @@ function parseClause(cursor: Cursor, spans: Spans, at: SchemaPath, clauses: Clau
     if (!isThere) return
     cursor.fail('syntax', cursor.spanFrom(start), `${clause} stands twice in one table`)
   }
-  const found = cursor.needOneOf(['PRIMARY KEY', 'IN TABLE', 'ENTITY GROUP'])
+  const found = cursor.needOneOf([
+    'PRIMARY KEY',
+    'IN TABLE',
+    'ENTITY GROUP',
+    'ON DELETE',
+    'TTL',
+    'EXPIRES AT',
+  ])
   if (found === 'PRIMARY KEY') {
     once('PRIMARY KEY', clauses.key !== undefined)
     clauses.key = parseKey(cursor, spans, at, start)
@@ -44,6 +61,15 @@ function parseClause(cursor: Cursor, spans: Spans, at: SchemaPath, clauses: Clau
     const parent = cursor.needName('the name of a table')
     spans.set([...at, 'inTable'], parent.span)
     clauses.inTable = parent.text
+  } else if (found === 'TTL' || found === 'EXPIRES AT') {
+    once('TTL or EXPIRES AT', clauses.expiry !== undefined)
+    clauses.expiry = found === 'TTL' ? parseSpan(cursor) : parseMoment(cursor)
+    spans.set([...at, 'expiry'], cursor.spanFrom(start))
+  } else if (found === 'ON DELETE') {
+    once('ON DELETE', clauses.onDelete !== undefined)
+    const rule = cursor.needOneOf(['CASCADE', 'RESTRICT', 'KEEP'])
+    spans.set([...at, 'onDelete'], cursor.spanFrom(start))
+    clauses.onDelete = deleteRules.find((one) => one === rule?.toLowerCase())
   } else if (cursor.takeWords('ROOT')) {
     once('ENTITY GROUP ROOT', clauses.isRoot)
     clauses.isRoot = true
@@ -52,6 +78,18 @@ function parseClause(cursor: Cursor, spans: Spans, at: SchemaPath, clauses: Clau
     once('ENTITY GROUP KEY', clauses.group !== undefined)
     clauses.group = parseGroup(cursor, spans, at, start)
   }
+}
+
+function parseSpan(cursor: Cursor): TableDraft['expiry'] {
+  const count = Number(cursor.needToken('a number', 'number').text)
+  const words = ttlUnits.flatMap((unit) => [unit.toUpperCase(), unit.slice(0, -1).toUpperCase()])
+  const word = cursor.needOneOf(words)?.toLowerCase()
+  const unit = ttlUnits.find((one) => one === word || one === `${word}s`) ?? 'seconds'
+  return { kind: 'after', seconds: secondsIn(count, unit) }
+}
+
+function parseMoment(cursor: Cursor): TableDraft['expiry'] {
+  return { kind: 'at', property: cursor.needName('the name of a property').text }
 }
 
 function parseKey(

@@ -9,6 +9,8 @@
  *            | (required | optional | repeated) message name { properties } [ ; ]
  *   clause   = PRIMARY KEY ( name [ASC | DESC] , … ) [ SCATTER ] | IN TABLE name
  *            | ENTITY GROUP ROOT | ENTITY GROUP KEY ( name , … ) REFERENCES name
+ *            | ON DELETE ( CASCADE | RESTRICT | KEEP )
+ *            | TTL n ( SECONDS | MINUTES | HOURS | DAYS ) | EXPIRES AT name
  *   index    = [UNIQUE] (LOCAL | GLOBAL | INLINE) INDEX name ON name ( path [ASC | DESC] , … )
  *              { IN TABLE name | STORING ( path , … ) | SHARDS n | SHARD BY path | SPREAD n } ;
  */

@@ -2,6 +2,7 @@
 import { checkModel } from './given.ts'
 import { indexShardsDefault } from './limits.ts'
 import type { Direction, Index, Property, PropertyDefault, Schema, Table } from './model.ts'
+import { expiryText } from './ttl.ts'
 
 /** The whole text, with a line end at its end. */
 export function printSchema(schema: Schema): string {
@@ -27,9 +28,12 @@ function printClauses(table: Table): readonly string[] {
   const { parts, scatter } = table.key
   const names = parts.map(({ property, direction }) => directed(property, direction))
   const key = `PRIMARY KEY(${names.join(', ')})${scatter ? ' SCATTER' : ''}`
-  if (table.kind === 'root') return [key, 'ENTITY GROUP ROOT']
+  const expiring = table.expiry === undefined ? [] : [expiryText(table.expiry)]
+  if (table.kind === 'root') return [key, 'ENTITY GROUP ROOT', ...expiring]
   const group = `ENTITY GROUP KEY(${table.groupKey.join(', ')}) REFERENCES ${table.root}`
-  return table.inTable === undefined ? [key, group] : [key, `IN TABLE ${table.inTable}`, group]
+  const inside = table.inTable === undefined ? [] : [`IN TABLE ${table.inTable}`]
+  const deleting = table.onDelete === undefined ? [] : [`ON DELETE ${table.onDelete.toUpperCase()}`]
+  return [key, ...inside, group, ...deleting, ...expiring]
 }
 
 /** Properties as they stand in a table or a message, a line each. */

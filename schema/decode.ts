@@ -8,7 +8,15 @@ import { wordsFor } from '../src/base/words.ts'
 import { checkSchema, type SchemaOrigin, type SchemaResult } from './check.ts'
 import type { IndexDraft, SchemaDraft, TableDraft } from './draft.ts'
 import { indexesMax, messageDepthMax, propertiesMax, storedMax, tablesMax } from './limits.ts'
-import { scalarKinds, schemaFormat, type Property, type PropertyDefault } from './model.ts'
+import {
+  deleteRules,
+  scalarKinds,
+  schemaFormat,
+  type Expiry,
+  type OnDelete,
+  type Property,
+  type PropertyDefault,
+} from './model.ts'
 import type { SchemaPath, SchemaProblem } from './problem.ts'
 import { JsonReader, type JsonPlace } from './json-reader.ts'
 
@@ -48,8 +56,8 @@ function readSchema(place: JsonPlace): SchemaDraft {
 }
 
 const keyMembers = ['parts', 'scatter'] as const
-const rootMembers = ['kind', 'name', 'properties', 'key'] as const
-const childMembers = [...rootMembers, 'root', 'groupKey', 'inTable'] as const
+const rootMembers = ['kind', 'name', 'properties', 'key', 'expiry'] as const
+const childMembers = [...rootMembers, 'root', 'groupKey', 'inTable', 'onDelete'] as const
 
 function readTable(place: JsonPlace): TableDraft {
   const kind = place.member('kind').oneOf(['root', 'child'])
@@ -75,7 +83,22 @@ function readTable(place: JsonPlace): TableDraft {
       ? undefined
       : { root: place.member('root').text(), key: list(place.member('groupKey')) },
     inTable: isRoot ? undefined : place.member('inTable').optional()?.text(),
+    onDelete: isRoot ? undefined : readOnDelete(place.member('onDelete')),
+    expiry: readExpiry(place.member('expiry').optional()),
   }
+}
+
+function readOnDelete(place: JsonPlace): OnDelete | undefined {
+  return place.optional()?.oneOf(deleteRules)
+}
+
+function readExpiry(place: JsonPlace | undefined): Expiry | undefined {
+  const kind = place?.member('kind').oneOf(['after', 'at'])
+  if (place === undefined || kind === undefined) return undefined
+  place.hasOnly(['kind', kind === 'after' ? 'seconds' : 'property'])
+  return kind === 'after'
+    ? { kind, seconds: place.member('seconds').number() }
+    : { kind, property: place.member('property').text() }
 }
 
 function readProperties(place: JsonPlace, depth: number): readonly Property[] {

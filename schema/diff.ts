@@ -10,7 +10,16 @@ import { checkModel } from './given.ts'
 import type { SchemaChange } from './change.ts'
 import { propertyChanges } from './diff-property.ts'
 import { indexForm } from './fingerprint.ts'
-import { findIndex, findTable, type Index, type Schema, type Table } from './model.ts'
+import {
+  deleteRules,
+  findIndex,
+  findTable,
+  type Index,
+  type OnDelete,
+  type Schema,
+  type Table,
+} from './model.ts'
+import { expiryText } from './ttl.ts'
 
 /** Everything that is different, in the order of the later schema, then what is gone. */
 export function diffSchemas(earlier: Schema, later: Schema): readonly SchemaChange[] {
@@ -43,6 +52,8 @@ function tableChanges(earlier: Table | undefined, later: Table): readonly Schema
   return [
     ...keyChanges(earlier, later),
     ...groupChanges(earlier, later),
+    ...deleteChanges(earlier, later),
+    ...expiryChanges(earlier, later),
     ...propertyChanges(name, earlier.properties, later.properties),
   ]
 }
@@ -78,6 +89,47 @@ function groupForm(table: Table): string {
   if (table.kind === 'root') return 'ENTITY GROUP ROOT'
   const group = `ENTITY GROUP KEY(${table.groupKey.join(', ')}) REFERENCES ${table.root}`
   return table.inTable === undefined ? group : `IN TABLE ${table.inTable}, ${group}`
+}
+
+/** One way only: programs of two versions, each applying its own, would else undo one another's. */
+function deleteChanges(earlier: Table, later: Table): readonly SchemaChange[] {
+  const [before, after] = [readOnDelete(earlier), readOnDelete(later)]
+  if (before === after) return []
+  const subject = later.name
+  const wanted = after === undefined ? 'no ON DELETE' : deleteClause(after)
+  if (before === undefined) {
+    const message = `table ${subject} gets ${wanted}`
+    return [{ kind: 'change-delete', subject, message }]
+  }
+  const message = `table ${subject} would change from ${deleteClause(before)} to ${wanted}`
+  const isOnward = after !== undefined && deleteRules.indexOf(after) > deleteRules.indexOf(before)
+  if (isOnward) return [{ kind: 'change-delete', subject, message }]
+  const refusal =
+    'programs that know it so go on, and it goes from KEEP to RESTRICT to CASCADE only'
+  return [
+    { kind: 'change-delete', subject, message, refusal, hint: `write ${deleteClause(before)}` },
+  ]
+}
+
+function readOnDelete(table: Table): OnDelete | undefined {
+  return table.kind === 'child' ? table.onDelete : undefined
+}
+
+function deleteClause(rule: OnDelete): string {
+  return `ON DELETE ${rule.toUpperCase()}`
+}
+
+/** SCH-16: said once; all who read a row go by the same moment. */
+function expiryChanges(earlier: Table, later: Table): readonly SchemaChange[] {
+  const [before, after] = [earlier, later].map(({ expiry }) =>
+    expiry === undefined ? 'no TTL' : expiryText(expiry),
+  )
+  if (before === after) return []
+  const subject = later.name
+  const message = `table ${subject} would change from ${before} to ${after}`
+  const refusal = 'programs would not agree on which rows are there while they learn of it'
+  const hint = 'make a new table and copy them'
+  return [{ kind: 'change-expiry', subject, message, refusal, hint }]
 }
 
 /** One on rows that are there is kept by writers from then on, and asked when it has been built from them. */

@@ -3,7 +3,7 @@
  * and the JSON decoder hand to `checkSchema`. Names may be wrong here, and needed things may be
  * missing.
  */
-import type { AbsentParts, Index, IndexPart, Key, Property } from './model.ts'
+import type { AbsentParts, Expiry, Index, IndexPart, Key, OnDelete, Property } from './model.ts'
 import type { SchemaPath, SchemaProblem, SchemaProblemKind } from './problem.ts'
 
 export interface SchemaDraft {
@@ -19,6 +19,8 @@ export interface TableDraft {
   readonly isRoot: boolean
   readonly group: { readonly root: string; readonly key: readonly string[] } | undefined
   readonly inTable: string | undefined
+  readonly onDelete: OnDelete | undefined
+  readonly expiry: Expiry | undefined
 }
 
 export interface IndexDraft {

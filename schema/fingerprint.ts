@@ -5,7 +5,7 @@
  */
 import { checkModel } from './given.ts'
 import { compareText, sha256 } from '../src/base/bytes.ts'
-import type { Index, Key, Property, Schema, Table } from './model.ts'
+import type { Expiry, Index, Key, Property, Schema, Table } from './model.ts'
 
 const fingerprintChars = 32
 
@@ -22,8 +22,22 @@ type Form = string | number | boolean | readonly Form[]
 
 function tableForm(table: Table): Form {
   const own: Form = [table.name, byName(table.properties).map(propertyForm), keyForm(table.key)]
-  if (table.kind === 'root') return [...own, 'root']
-  return [...own, 'child', table.root, table.groupKey, table.inTable ?? []]
+  const expiring = table.expiry === undefined ? [] : [expiryForm(table.expiry)]
+  if (table.kind === 'root') return [...own, 'root', ...expiring]
+  const deleting = table.onDelete === undefined ? [] : [table.onDelete]
+  return [
+    ...own,
+    'child',
+    table.root,
+    table.groupKey,
+    table.inTable ?? [],
+    ...deleting,
+    ...expiring,
+  ]
+}
+
+function expiryForm(expiry: Expiry): Form {
+  return expiry.kind === 'after' ? ['after', expiry.seconds] : ['at', expiry.property]
 }
 
 function keyForm({ parts, scatter }: Key): Form {

@@ -18,6 +18,8 @@ export const indexShardsMax = 4096
 export const indexShardsDefault = 16
 /** Groups that the entries of one value are spread over. */
 export const indexSpreadMax = 64
+/** A hundred years of 365 days: the longest that a row lives before it expires. */
+export const ttlSecondsMax: number = 100 * 365 * 24 * 60 * 60
 /** Of the default of a string, or of bytes in hexadecimal. */
 export const defaultCharsMax = 1024
 /** A schema as text, or as JSON. */

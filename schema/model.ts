@@ -23,7 +23,17 @@ interface TableBase {
   readonly name: string
   readonly properties: readonly Property[]
   readonly key: Key
+  /** Absent: rows stay until they are deleted. */
+  readonly expiry?: Expiry
 }
+
+/**
+ * When a row expires. `after`: this number of seconds after the commit that wrote it last. `at`: at the moment that this
+ * property has, a timestamp; a row without it stays.
+ */
+export type Expiry =
+  | { readonly kind: 'after'; readonly seconds: number }
+  | { readonly kind: 'at'; readonly property: string }
 
 /** Each of its rows is the root of an entity group, named by its key. */
 export interface RootTable extends TableBase {
@@ -38,7 +48,20 @@ export interface ChildTable extends TableBase {
   readonly groupKey: readonly string[]
   /** The table whose rows these stand next to; absent: they have a range of their own in the group. */
   readonly inTable?: string
+  /**
+   * Of these rows when the row that they belong to is deleted: that of `inTable`, or the root row. Absent: as `SchemaVersion.restricting` says.
+   */
+  readonly onDelete?: OnDelete
 }
+
+/** In the order in which a later version may go from one to the next. */
+export const deleteRules = ['keep', 'restrict', 'cascade'] as const
+
+/**
+ * `keep`: they stay. `restrict`: that row is not deleted while they are there. `cascade`: they go with it, in the
+ * same transaction.
+ */
+export type OnDelete = (typeof deleteRules)[number]
 
 export interface Key {
   readonly parts: readonly KeyPart[]

@@ -35,6 +35,7 @@ export type SchemaProblemKind =
   | 'bad-index-part'
   | 'bad-storing'
   | 'bad-option'
+  | 'bad-expiry'
 
 export type SchemaPath = readonly (string | number)[]
 

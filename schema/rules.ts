@@ -25,6 +25,7 @@ export const ruleByKind: Readonly<Record<SchemaProblemKind, string>> = {
   'bad-index-part': 'SCH-9',
   'bad-storing': 'SCH-9',
   'bad-option': 'SCH-9',
+  'bad-expiry': 'SCH-16',
   'too-many': 'SCH-10',
   'too-long': 'SCH-10',
   syntax: 'SCH-11',

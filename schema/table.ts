@@ -6,14 +6,29 @@
  * A wrong name, a key that does not fit the parent's, or a step out of order does not compile;
  * what types cannot say is checked by `defineSchema`.
  */
-import { flag, listOf, number, text, type Rules } from '../src/base/arguments.ts'
+import { flag, listOf, number, oneOf, text, type Rules } from '../src/base/arguments.ts'
 import { wordsFor } from '../src/base/words.ts'
 import type { Declared, Properties } from './declared.ts'
 import type { IndexDraft, TableDraft } from './draft.ts'
 import type { Flat, IndexShape, Shaped, TableShape } from './infer.ts'
-import { checkBuilderOptions, checkParts, checkProperties, checkTable, checkText } from './given.ts'
-import type { IndexPart, KeyPart, Property } from './model.ts'
+import {
+  checkBuilderOptions,
+  checkParts,
+  checkProperties,
+  checkTable,
+  checkText,
+  wrong,
+} from './given.ts'
+import {
+  deleteRules,
+  type Expiry,
+  type IndexPart,
+  type KeyPart,
+  type OnDelete,
+  type Property,
+} from './model.ts'
 import { propertyList } from './property.ts'
+import { parseTtl, type Ttl } from './ttl.ts'
 
 /** A key or index part in descending order. */
 export interface Descending<Name extends string = string> {
@@ -205,18 +220,49 @@ export interface IndexableTable<Shape extends TableShape, IsRoot extends boolean
 /** A table with its key; now say where its rows belong. */
 export interface KeyedTable<Shape extends TableShape> {
   /** Each row is the root of an entity group. */
-  root(options?: RootOptions): IndexableTable<Shape, true>
+  root(options?: RootOptions<TimestampName<Shape>>): IndexableTable<Shape, true>
   /** Rows are of the group of the root row that the first parts of the key name. */
   childOf<Root extends Table<TableShape, true>>(
     root: Root & Fitting<Shape, Root>,
+    options?: ChildOptions<TimestampName<Shape>>,
   ): IndexableTable<Shape, false>
   /** The same, and rows stand next to the row of `parent` that the first parts of the key name. */
-  in<Parent extends Table>(parent: Parent & Fitting<Shape, Parent>): IndexableTable<Shape, false>
+  in<Parent extends Table>(
+    parent: Parent & Fitting<Shape, Parent>,
+    options?: ChildOptions<TimestampName<Shape>>,
+  ): IndexableTable<Shape, false>
 }
 
-export interface RootOptions {
+/** A property that is a moment, or may be absent. */
+export type TimestampName<Shape extends TableShape> = {
+  [Name in keyof Shape['properties'] & string]: Shape['properties'][Name] extends Declared<
+    'timestamp',
+    'required' | 'optional'
+  >
+    ? Name
+    : never
+}[keyof Shape['properties'] & string]
+
+/** Not both of these. From the moment on a row is in no read; soon after it is deleted. */
+export interface ExpiryOptions<Moment extends string = string> {
+  /** A row expires this long after the commit that wrote it last: `'30 days'`, from 1 second to 36500 days. */
+  readonly ttl?: Ttl
+  /** A row expires at the moment that this property has; one without it stays. */
+  readonly expiresAt?: Moment
+}
+
+export interface RootOptions<Moment extends string = string> extends ExpiryOptions<Moment> {
   /** Puts a two-byte hash before the key, so that rising keys do not all go to one place. */
   readonly scatter?: boolean
+}
+
+export interface ChildOptions<Moment extends string = string> extends ExpiryOptions<Moment> {
+  /**
+   * The row that these belong to, that of `in(Parent)` or the root row, is to be deleted. `restrict`, which
+   * tables do that say nothing: it is not deleted while they are there. `cascade`:
+   * they are deleted with it, in the same transaction. `keep`: they stay.
+   */
+  readonly onDelete?: OnDelete
 }
 
 /** A record of nothing: `{}` would take anything. */
@@ -273,9 +319,16 @@ function keyed<Shape extends TableShape>(
   parts: readonly KeyPart[],
 ): KeyedTable<Shape> {
   const draft = { name, properties, key: { parts, scatter: false }, isRoot: false } as const
-  const child = (root: string, groupSize: number, inTable: string | undefined): TableDraft => {
+  const child = (
+    root: string,
+    groupSize: number,
+    inTable: string | undefined,
+    options: ChildOptions = {},
+  ): TableDraft => {
     const key = parts.slice(0, groupSize).map(({ property }) => property)
-    return { ...draft, group: { root, key }, inTable }
+    const { onDelete } = options
+    const expiry = readExpiry(`table ${name}`, options)
+    return { ...draft, group: { root, key }, inTable, onDelete, expiry }
   }
   return {
     root: (options) => {
@@ -287,20 +340,24 @@ function keyed<Shape extends TableShape>(
         isRoot: true,
         group: undefined,
         inTable: undefined,
+        onDelete: undefined,
+        expiry: readExpiry(`table ${name}`, options),
       }
       return indexable<Shape, true>(table, true, [])
     },
-    childOf: (root) => {
+    childOf: (root, options) => {
       checkTable(`table ${name}: childOf`, root)
+      checkBuilderOptions(`table ${name}: childOf`, options, childRules)
       const size = root['~draft'].key?.parts.length ?? 0
-      return indexable<Shape, false>(child(root.name, size, undefined), false, [])
+      return indexable<Shape, false>(child(root.name, size, undefined, options), false, [])
     },
-    in: (parent) => {
+    in: (parent, options) => {
       checkTable(`table ${name}: in`, parent)
+      checkBuilderOptions(`table ${name}: in`, options, childRules)
       const { group, key } = parent['~draft']
       const size = group?.key.length ?? key?.parts.length ?? 0
       return indexable<Shape, false>(
-        child(group?.root ?? parent.name, size, parent.name),
+        child(group?.root ?? parent.name, size, parent.name, options),
         false,
         [],
       )
@@ -308,7 +365,25 @@ function keyed<Shape extends TableShape>(
   }
 }
 
-const rootRules: Rules<RootOptions> = { scatter: flag }
+const expiryRules: Rules<ExpiryOptions> = { ttl: text, expiresAt: text }
+const rootRules: Rules<RootOptions> = { ...expiryRules, scatter: flag }
+const childRules: Rules<ChildOptions> = {
+  ...expiryRules,
+  onDelete: oneOf(...deleteRules),
+}
+
+function readExpiry(subject: string, { ttl, expiresAt }: ExpiryOptions = {}): Expiry | undefined {
+  if (ttl === undefined) {
+    return expiresAt === undefined ? undefined : { kind: 'at', property: expiresAt }
+  }
+  if (expiresAt !== undefined)
+    throw wrong(subject, 'it has ttl and expiresAt; leave one of them out')
+  const seconds = parseTtl(ttl)
+  if (seconds !== undefined) return { kind: 'after', seconds }
+  const message = `its ttl is ${wordsFor(ttl)}; expected a whole number of seconds, minutes, hours or days, such as '30 days'`
+  throw wrong(subject, message)
+}
+
 /**
  * Of all kinds of indexes: `defineSchema` reports an option that a kind does not have, as it does for a
  * text.

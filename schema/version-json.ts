@@ -9,16 +9,22 @@ export function decodeVersion(text: string): SchemaVersion | undefined {
   const read = parseJsonText(text)
   const fields: unknown = read.ok ? read.value : undefined
   if (!isObject(fields)) return undefined
-  const { version, fingerprint, schema, numbers } = fields
+  const { version, fingerprint, schema, numbers, restricting } = fields
   const result = decodeSchema(schema, 'stored')
   const isCounted = typeof version === 'number' && Number.isSafeInteger(version) && version >= 1
   if (!result.ok || !isCounted || !areNumbers(numbers)) return undefined
   if (fingerprint !== fingerprintOf(result.schema)) return undefined
-  return { version, fingerprint, schema: result.schema, numbers }
+  if (restricting !== undefined && !areTexts(restricting)) return undefined
+  const more = restricting === undefined ? {} : { restricting }
+  return { version, fingerprint, schema: result.schema, numbers, ...more }
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function areTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string')
 }
 
 function areNumbers(value: unknown): value is SchemaNumbers {

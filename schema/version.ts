@@ -8,7 +8,7 @@ import { assert } from '../src/base/assert.ts'
 import type { SchemaChange } from './change.ts'
 import { diffSchemas } from './diff.ts'
 import { fingerprintOf } from './fingerprint.ts'
-import type { Property, Schema } from './model.ts'
+import { findTable, type ChildTable, type OnDelete, type Property, type Schema } from './model.ts'
 
 export interface SchemaVersion {
   /** 1, 2, 3 … */
@@ -16,6 +16,12 @@ export interface SchemaVersion {
   readonly fingerprint: string
   readonly schema: Schema
   readonly numbers: SchemaNumbers
+  /**
+   * Child tables that restrict without saying so: those that were declared since this is what no ON DELETE
+   * means. Rows of others without one stay. Absent: there are none. Programs that do not know of it
+   * read such a version, and leave it out of the next one that they make.
+   */
+  readonly restricting?: readonly string[]
 }
 
 /** By name, each counting from 1: tables and indexes together, properties within what they are in. */
@@ -28,7 +34,29 @@ export interface SchemaNumbers {
 export function firstVersion(schema: Schema): SchemaVersion {
   checkModel('firstVersion', schema)
   const numbers = numbersFor(schema, { stored: {}, properties: {} })
-  return { version: 1, fingerprint: fingerprintOf(schema), schema, numbers }
+  const fingerprint = fingerprintOf(schema)
+  return { version: 1, fingerprint, schema, numbers, ...restrictingIn(schema) }
+}
+
+/** The tables that restrict by what no ON DELETE means, after `earlier` if there was one. */
+function restrictingIn(
+  schema: Schema,
+  earlier?: SchemaVersion,
+): Pick<SchemaVersion, 'restricting'> {
+  const restricting = schema.tables
+    .filter((table) => table.kind === 'child' && table.onDelete === undefined)
+    .map(({ name }) => name)
+    .filter((name) => {
+      const isNew = earlier === undefined || findTable(earlier.schema, name) === undefined
+      return isNew || earlier.restricting?.includes(name) === true
+    })
+  return restricting.length === 0 ? {} : { restricting }
+}
+
+/** The rule of this version for rows of the table, when the row that they belong to is deleted. */
+export function deleteRule({ restricting }: SchemaVersion, table: ChildTable): OnDelete {
+  const { name, onDelete } = table
+  return onDelete ?? (restricting?.includes(name) === true ? 'restrict' : 'keep')
 }
 
 export type SchemaStep =
@@ -58,13 +86,14 @@ export function nextVersion(current: SchemaVersion, schema: Schema): SchemaStep 
     Object.keys(numbers.stored).filter((name) => !isWithdrawn(name)).length === names.length,
     'SCH-14: nothing that was there is gone',
   )
-  const version = { version: current.version + 1, fingerprint, schema, numbers }
+  const restricting = restrictingIn(schema, current)
+  const version = { version: current.version + 1, fingerprint, schema, numbers, ...restricting }
   return { kind: 'next', version, changes }
 }
 
 /** The same without one of its indexes, whose number stays given. */
 export function withoutIndex(
-  { schema, numbers, version }: SchemaVersion,
+  { schema, numbers, version, ...more }: SchemaVersion,
   name: string,
 ): SchemaVersion {
   const { [name]: number, ...stored } = numbers.stored
@@ -75,6 +104,7 @@ export function withoutIndex(
   )
   const rest = { ...schema, indexes: schema.indexes.filter((index) => index.name !== name) }
   return {
+    ...more,
     version: version + 1,
     fingerprint: fingerprintOf(rest),
     schema: rest,

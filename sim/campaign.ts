@@ -8,7 +8,6 @@ import { expectedCounts } from './coverage.ts'
 import { unjudged } from './judged-rules.ts'
 import type { RunOutcome, RunResult } from './result.ts'
 import { stackLinesMax } from './run-error.ts'
-import { runSeedChecked } from './run.ts'
 import type { Switches } from './faults/swarm-faults.ts'
 
 export interface CampaignOptions {
@@ -88,7 +87,9 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignSum
   )
 }
 
+/** Loads the simulated world: a command line that is refused, and a parent of workers, do without it. */
 async function runHere(options: CampaignOptions): Promise<RunResult[]> {
+  const { runSeedChecked } = await import('./run.ts')
   const results: RunResult[] = []
   for (let seed = options.from; seed <= options.to; seed++) {
     if (options.isTimeUp?.() === true) break

@@ -113,7 +113,8 @@ export function makeCluster(
       const { heavy } = options.workload
       const slices = heavy === undefined ? {} : { slices: heavy.slices }
       const onBug = (bug: Bug): void => fail(ownError(bug))
-      const known = { delivery, relay, hasCellIndexes, cellIndexTrustMs }
+      const schemaTrustMs = cellIndexTrustMs
+      const known = { delivery, relay, hasCellIndexes, cellIndexTrustMs, schemaTrustMs }
       const told = { onBug, onDamagedIndex: fail }
       const own = { ...known, ...told, ...slices, ...nodeOptions }
       return Node.open(ports, own, fail)

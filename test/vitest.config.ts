@@ -44,8 +44,10 @@ export const common: ViteUserConfig = defineConfig({
     isolate: false,
     watch: false,
     allowOnly: false,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // They end what hangs. A busy machine is slow, and fails no test.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 60_000 } },
     reporters: ['default', './test/reporter.ts'],
   },
 })

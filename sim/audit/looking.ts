@@ -17,12 +17,16 @@ const shardsAtOnce = 64
 const batchesAtOnce = 4
 const zonesAtOnce = 8
 
-/** The logs of all shards through one node; with `snapshot`, as it alone has them. */
-export async function logsAt(url: string, read: ReplicaReadLevel): Promise<Logs> {
+/** The logs of these shards through one node; with `snapshot`, as it alone has them. */
+export async function logsAt(
+  url: string,
+  read: ReplicaReadLevel,
+  shards: readonly number[] = allShards,
+): Promise<Logs> {
   const client = await connect({ endpoints: [url], timeoutMs: readTimeoutMs })
   try {
     const logs: Map<number, readonly SeenCell[]> = new Map()
-    let places: readonly Place[] = allShards.map((shard) => ({ shard, addedId: 0 }))
+    let places: readonly Place[] = shards.map((shard) => ({ shard, addedId: 0 }))
     while (places.length > 0) {
       const next = await mapConcurrently(
         splitIntoChunks(places, shardsAtOnce),

@@ -144,6 +144,11 @@ class Audit {
     }
   }
 
+  /** Those of the trips: nothing else is ever written. The reckoning reads the others too. */
+  get #shards(): readonly number[] {
+    return [...new Set(this.#options.trips.map(({ rowKey }) => shardOf(rowKey)))]
+  }
+
   #startLoading(): Loading {
     const { trips, signal } = this.#options
     const gateways = this.#fleet.gateways.map(({ place }) => place.url ?? '')
@@ -170,9 +175,7 @@ class Audit {
       const loaded = `${loading.acknowledged} of ${trips.length} trips`
       onProgress(`${loaded}; index: ${phase} ${done} of ${total}`)
     }
-    // Nothing but trips is ever written there.
-    const shards = [...new Set(trips.map(({ rowKey }) => shardOf(rowKey)))]
-    const options = { graceMs, shards, onProgress: onBuild }
+    const options = { graceMs, shards: this.#shards, onProgress: onBuild }
     const parts = { clock: systemClock, random: systemRandom }
     await again(() => buildOverFew(this.#client, parts, { datastore, name: indexName }, options))
   }
@@ -192,7 +195,7 @@ class Audit {
     const { trips, onPhase } = this.#options
     const startedMs = performance.now()
     onPhase('waiting for index, triggers and replicas')
-    const logs = await again(() => logsAt(this.#readUrl(0), 'current'))
+    const logs = await again(() => logsAt(this.#readUrl(0), 'current', this.#shards))
     for (const trigger of [faresTrigger, ledgerTrigger]) {
       const passed = async (): Promise<number> =>
         trips.length - (await again(() => unhandled(this.#client, trigger, logs)))
@@ -202,7 +205,7 @@ class Audit {
     await this.#progress('entries of the index', entries, trips.length)
     for (const [nth, { id }] of this.#fleet.nodes.entries()) {
       const cells = async (): Promise<number> =>
-        countItems(await logsAt(this.#readUrl(nth), 'snapshot'))
+        countItems(await logsAt(this.#readUrl(nth), 'snapshot', this.#shards))
       await this.#progress(`cells at ${id}`, cells, 2 * trips.length)
     }
     return (performance.now() - startedMs) / 1000
@@ -244,7 +247,7 @@ class Audit {
   /** Compares each row with its own entry. */
   async #reckonRows(): Promise<void> {
     const indexes = this.#client.cells(datastore).indexes
-    const { faults } = await again(() => indexes.check(indexName))
+    const { faults } = await again(() => indexes.check(indexName, { shards: this.#shards }))
     this.#complaints.push(...faults.map(({ entry, kind }) => `index check: ${entry} is ${kind}`))
   }
 

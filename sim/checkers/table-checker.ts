@@ -9,6 +9,8 @@
  * TXN-5         Once, and as in the answer: position, time, run and numbers.
  * LEASE-3, -4   Current reads show what was acknowledged or shown before; sessions never go back.
  * MVCC-1, IDX-1 Reads show the state at one moment, and indexes what the rows say.
+ * TTL-1         They show a row that expires iff it had not at their own timestamp.
+ * TTL-2         Such a row is removed when it had expired, and never before.
  * IDX-14        An index that came when there were rows does so too, or is not asked.
  */
 import { latin1 } from '../../src/base/bytes.ts'
@@ -22,6 +24,7 @@ import type { Referee } from './referee.ts'
 import {
   laterLocal,
   modelRead,
+  modelRemoval,
   modelStep,
   resultText,
   type ModelStep,
@@ -134,6 +137,8 @@ export class TableChecker {
       mark.exec(latin1(value ?? new Uint8Array())),
     )
     const [, name, number] = texts.find((found) => found !== null) ?? []
+    const offers = removedOffers(transaction)
+    if (name === undefined && offers.length > 0) return this.#onRemoval(store, timestamp, offers)
     const operation = this.#operations.get(name ?? '')
     const run = operation?.runs.get(Number(number))
     const where = { store, position, operation: name, run: number }
@@ -143,7 +148,7 @@ export class TableChecker {
     const { effect, isRefused } = operation
     this.#check(effect === undefined, 'TXN-5', 'A transaction of tables took effect twice.', where)
     this.#check(!isRefused, 'TXN-5', 'A refused transaction of tables took effect.', where)
-    const { state, numbers } = this.#replay(store, run, where)
+    const { state, numbers } = this.#replay(store, run, timestamp, where)
     operation.effect = { position, timestamp, run: Number(number), numbers }
     this.#store(store).moments.push({ timestamp, state })
   }
@@ -151,11 +156,12 @@ export class TableChecker {
   /**
    * All steps of the run on the rows before it: each answer must equal the model's.
    */
-  #replay(store: string, run: TableRun, where: object): Omit<ModelStep, 'result'> {
+  #replay(store: string, run: TableRun, at: Timestamp, where: object): Omit<ModelStep, 'result'> {
     let state = this.#store(store).moments.at(-1)?.state ?? nothing
     const numbers: ModelStep['numbers'][number][] = []
     for (const [index, step] of run.steps.entries()) {
-      const made = modelStep(state, step, run.version, run.declared)
+      const moments = { asOf: run.asOf ?? 0, at }
+      const made = modelStep(state, step, run.version, run.declared, moments)
       this.#compare(step, made.result, run.results[index], ruleOfStep(step, run, index), where)
       state = made.state
       numbers.push(...made.numbers)
@@ -205,12 +211,21 @@ export class TableChecker {
       const broken = level === 'at' ? 'MVCC-1' : 'LEASE-4'
       this.#compare(
         step,
-        modelRead(state, step, run.version),
+        modelRead(state, step, run.version, asOf),
         result,
         indexRule(step) ?? broken,
         where,
       )
     }
+  }
+
+  #onRemoval(store: string, timestamp: Timestamp, offers: readonly string[]): void {
+    const before = this.#store(store).moments.at(-1)?.state ?? nothing
+    const { state, hadExpired } = modelRemoval(before, offers, timestamp)
+    const sentence = 'A row was removed that had not expired.'
+    this.#check(hadExpired, 'TTL-2', sentence, { store, timestamp, offers })
+    this.#coverage.count('tables: expired rows removed')
+    this.#store(store).moments.push({ timestamp, state })
   }
 
   /** A comparison of all entries with all rows, made by the code itself: a second opinion. */
@@ -250,14 +265,22 @@ function isOfIndex({ key }: { readonly key: Uint8Array }): boolean {
   return key[0] !== rowSpace
 }
 
+/** Rows that expire and that are taken away, by the names in their keys. */
+function removedOffers({ mutations }: ModelEffect['transaction']): readonly string[] {
+  const rows = mutations.filter(({ key, value }) => key[0] === rowSpace && value === undefined)
+  return rows.flatMap(({ key }) => /offer-[a-z]/.exec(latin1(key))?.[0] ?? [])
+}
+
 /** The rule for the entries that a read of an index gave; none for another step. */
 function indexRule(step: TableStep): string | undefined {
+  if ('table' in step && step.table === 'Offer') return 'TTL-1'
   if (step.kind !== 'index') return undefined
   return step.index === laterLocal ? 'IDX-14' : 'IDX-1'
 }
 
 /** Keys that were there are TXN-1, ranges and absent ones TXN-2. */
 function ruleOfStep(step: TableStep, { results }: TableRun, index: number): string {
+  if ('table' in step && step.table === 'Offer') return 'TTL-1'
   if (step.kind === 'index' && step.index === laterLocal) return 'IDX-14'
   if (step.kind === 'scan' || step.kind === 'tree' || step.kind === 'index') return 'TXN-2'
   const result = results[index]

@@ -2,8 +2,15 @@
  * The meaning of tables, worked out a second time on plain maps of whole rows, without anything of the code
  * under test: no keys in bytes, no entries, no read sets. Index queries are answered from the rows.
  */
-import type { ShopVersion } from '../workloads/table-schema.ts'
-import type { Bounds, Named, TableRead, TableStep, TableWrite } from '../workloads/table-step.ts'
+import { offerSeconds, type ShopVersion } from '../workloads/table-schema.ts'
+import {
+  isRead,
+  type Bounds,
+  type Named,
+  type TableRead,
+  type TableStep,
+  type TableWrite,
+} from '../workloads/table-step.ts'
 
 /** Rows by table and key; never changed once it is made. */
 export type TableState = ReadonlyMap<string, TableRow>
@@ -11,6 +18,8 @@ export type TableState = ReadonlyMap<string, TableRow>
 export interface TableRow {
   readonly table: string
   readonly row: Named
+  /** Of a row that expires: the timestamp of the commit that wrote it last. */
+  readonly at?: number
 }
 
 interface Part {
@@ -34,6 +43,7 @@ const keys: Readonly<Record<string, readonly Part[]>> = {
   Item: [{ name: 'shelf' }, { name: 'item' }],
   Visit: [{ name: 'visit' }],
   Mark: [{ name: 'mark' }],
+  Offer: [{ name: 'offer' }],
   Review: [{ name: 'review', isDescending: true }],
 }
 
@@ -45,6 +55,7 @@ const indexes: Readonly<Record<string, Index>> = {
     storing: ['note'],
   },
   ShelvesByLabel: { table: 'Shelf', parts: [{ name: 'label' }], storing: [], isUnique: true },
+  OffersByWho: { table: 'Offer', parts: [{ name: 'who' }], storing: [] },
   VisitsByWho: { table: 'Visit', parts: [{ name: 'who' }], storing: [] },
   ReviewsByText: { table: 'Review', parts: [{ name: 'text' }], storing: [] },
   ItemsByNote: { table: 'Item', parts: [{ name: 'note' }], storing: ['price', 'origin'] },
@@ -64,19 +75,71 @@ export interface ModelStep {
   readonly numbers: readonly { readonly table: string; readonly number: number }[]
 }
 
+/** The moments of a transaction: that of its view, and that of its commit. */
+export interface Moments {
+  readonly asOf: number
+  readonly at: number
+}
+
+/** TTL-1: the rows that a read at this timestamp is to show. */
+function seenAt(state: TableState, asOf: number): TableState {
+  const gone = [...state].filter(([, row]) => hasExpired(row, asOf))
+  if (gone.length === 0) return state
+  const seen = new Map(state)
+  for (const [name] of gone) seen.delete(name)
+  return seen
+}
+
+function hasExpired({ at }: TableRow, asOf: number): boolean {
+  return at !== undefined && at + offerSeconds * 1e6 <= asOf
+}
+
+/** TTL-2: the rows without those that were removed, and whether each of these had expired by then. */
+export function modelRemoval(
+  before: TableState,
+  offers: readonly string[],
+  at: number,
+): { readonly state: TableState; readonly hadExpired: boolean } {
+  const state = new Map(before)
+  let hadExpired = true
+  for (const offer of offers) {
+    const name = formatName('Offer', { offer })
+    const row = before.get(name)
+    if (row !== undefined && !hasExpired(row, at)) hadExpired = false
+    state.delete(name)
+  }
+  return { state, hadExpired }
+}
+
 /** By a program that goes by `version`, and declares that or an earlier one. */
 export function modelStep(
-  state: TableState,
+  before: TableState,
   step: TableStep,
   version: ShopVersion,
   declared: ShopVersion = version,
+  { asOf, at }: Moments = { asOf: 0, at: 0 },
+): ModelStep {
+  const made = stepOn(seenAt(before, asOf), step, version, declared)
+  if (isRead(step) || step.kind === 'count') return made
+  const state = new Map(made.state)
+  for (const [name, row] of made.state) {
+    if (row.table === 'Offer' && row.at === undefined) state.set(name, { ...row, at })
+  }
+  return { ...made, state }
+}
+
+function stepOn(
+  state: TableState,
+  step: TableStep,
+  version: ShopVersion,
+  declared: ShopVersion,
 ): ModelStep {
   switch (step.kind) {
     case 'get':
     case 'scan':
     case 'tree':
     case 'index':
-      return { result: modelRead(state, step, version), state, numbers: [] }
+      return { result: modelRead(state, step, version, 0), state, numbers: [] }
     case 'insert':
       return insert(state, step)
     case 'put':
@@ -87,7 +150,13 @@ export function modelStep(
   }
 }
 
-export function modelRead(state: TableState, step: TableRead, version: ShopVersion): unknown {
+export function modelRead(
+  rows: TableState,
+  step: TableRead,
+  version: ShopVersion,
+  asOf: number,
+): unknown {
+  const state = seenAt(rows, asOf)
   switch (step.kind) {
     case 'get':
       return step.keys.map((key) => shown(state.get(formatName(step.table, key))?.row, version))
@@ -155,6 +224,10 @@ function write(
     case 'delete': {
       const next = new Map(state)
       next.delete(formatName(step.table, step.key))
+      // A shelf takes its items along.
+      const below = step.table === 'Shelf' ? listRows(state, 'Item') : []
+      const shelf = step.key['shelf']
+      for (const row of below) if (row['shelf'] === shelf) next.delete(formatName('Item', row))
       return { result: 'done', state: next }
     }
     case 'count': {

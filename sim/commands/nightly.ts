@@ -10,9 +10,7 @@ import { describeShortfall, runCampaign, outcomeOf, type CampaignSummary } from 
 import { describeExplanation, explain } from '../scenarios/explain.ts'
 import { describeFailure, mergeFailures } from '../failures.ts'
 import { exitCodes, replayLine, type RunResult } from '../result.ts'
-import { drawPlan } from '../run.ts'
 import { describeSize, buildScenario, measureScenario } from '../scenarios/scenario.ts'
-import { shrink } from '../scenarios/shrink.ts'
 import { Ending } from './ending.ts'
 import { parseCount, parseJobs, parseTime, print, refuse, say, type AddCommand } from './flags.ts'
 import { ProgressLine } from './progress-line.ts'
@@ -129,6 +127,8 @@ async function keepShrunk(
 ): Promise<void> {
   const line = new ProgressLine()
   const isOver = timer(flags.shrinkTime)
+  const { drawPlan } = await import('../run.ts')
+  const { shrink } = await import('../scenarios/shrink.ts')
   const shrunk = await shrink({
     plan: drawPlan(found.seed),
     rules: undefined,

@@ -11,7 +11,6 @@ import { unjudged } from '../judged-rules.ts'
 import { historyText } from '../history/lines.ts'
 import type { History } from '../history/operation.ts'
 import { exitCodes, replayLine, type RunResult } from '../result.ts'
-import { runSeed, runSeedChecked } from '../run.ts'
 import { Ending } from './ending.ts'
 import { obstacleTo } from './scenario-file.ts'
 import { timer } from './time.ts'
@@ -97,6 +96,7 @@ async function runOne(flags: RunFlags, seed: number): Promise<number> {
   const watch = (line: string): void => void process.stderr.write(`${line}\n`)
   let told: History = []
   const onHistory = (history: History): void => void (told = history)
+  const { runSeed, runSeedChecked } = await import('../run.ts')
   const result = flags.trace
     ? await runSeed(seed, { rules, watch, onHistory }, switches)
     : await runSeedChecked(seed, flags.check, { rules, onHistory }, switches)

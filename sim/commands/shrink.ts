@@ -1,12 +1,12 @@
 /** `sim shrink`: makes a failing seed or scenario small, and writes it down. */
-import { drawPlan, type RunPlan } from '../run.ts'
+import type { RunPlan } from '../run.ts'
 import {
   describeSize,
   buildScenario,
   measureScenario,
   type Scenario,
 } from '../scenarios/scenario.ts'
-import { shrink, type Shrunk } from '../scenarios/shrink.ts'
+import type { Shrunk } from '../scenarios/shrink.ts'
 import { parseCount, parseRule, parseTime, print, refuse, type AddCommand } from './flags.ts'
 import { ProgressLine } from './progress-line.ts'
 import { isSameFile } from '../../src/adapters/same-file.ts'
@@ -50,7 +50,7 @@ async function shrinkCommand(flags: ShrinkFlags): Promise<number> {
   const { seed, file, output, json, time } = flags
   if ((seed === undefined) === (file === undefined)) return refuse('give --seed N or --file FILE')
   const source =
-    file === undefined ? fromSeed(seed ?? 0, flags.rules) : await fromFile(file, flags.rules)
+    file === undefined ? await fromSeed(seed ?? 0, flags.rules) : await fromFile(file, flags.rules)
   if (typeof source === 'string') return refuse(source)
   if (file !== undefined && (await isSameFile(output, file))) {
     return refuse(`${output} is the scenario that is read; name another file`)
@@ -60,6 +60,7 @@ async function shrinkCommand(flags: ShrinkFlags): Promise<number> {
   const startedAt = process.hrtime.bigint()
   const secondsSpent = (): number => Number(process.hrtime.bigint() - startedAt) / 1e9
   const line = new ProgressLine(flags.quiet)
+  const { shrink } = await import('../scenarios/shrink.ts')
   const shrunk = await shrink({
     plan: source.plan,
     rules: source.rules,
@@ -96,7 +97,8 @@ function withRules(scenario: Scenario, rules: readonly string[] | undefined): Sc
   return rules === undefined ? scenario : { ...scenario, rules }
 }
 
-function fromSeed(seed: number, rules: readonly string[] | undefined): Source {
+async function fromSeed(seed: number, rules: readonly string[] | undefined): Promise<Source> {
+  const { drawPlan } = await import('../run.ts')
   return { name: `seed ${seed}`, plan: drawPlan(seed), rules }
 }
 

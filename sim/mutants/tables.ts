@@ -25,6 +25,89 @@ export const tableMutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'T21',
+    title: 'rows that go with the one above them leave their entries',
+    edits: [
+      {
+        file: 'src/tables/write-rows.ts',
+        find: '    await this.#changeEntries(table, rowAt(table, values, stored.value), undefined)\n    this.#transaction.delete(stored.key)\n',
+        replace:
+          '    if (values.length < 0) await this.#changeEntries(table, rowAt(table, values, stored.value), undefined)\n' +
+          '    this.#transaction.delete(stored.key)\n',
+      },
+    ],
+  },
+  {
+    id: 'T23',
+    title: 'a row that has expired is seen through an index',
+    edits: [
+      {
+        file: 'src/tables/read-rows.ts',
+        find: 'return stored === undefined || !isGone({ table, values, stored }, asOf)',
+        replace:
+          'return stored === undefined || asOf !== undefined || !isGone({ table, values, stored }, asOf)',
+      },
+    ],
+  },
+  {
+    id: 'T24',
+    title: 'the clock of a node, which is ahead, decides whether a row has expired',
+    edits: [
+      {
+        file: 'src/tables/expiry-worker.ts',
+        find: 'const now = Math.max(clock.wallMicros(), timestamp)',
+        replace: 'const now = Math.max(clock.wallMicros() + 3_000_000, timestamp)',
+      },
+      {
+        file: 'src/tables/expiry-worker.ts',
+        find: 'return context === undefined ? nothing : removeDue(transaction, context, due)',
+        replace:
+          'return context === undefined ? nothing : removeDue(transaction, context, due, this.#parts.clock.wallMicros() + 3_000_000)',
+      },
+      {
+        file: 'src/tables/expiry-worker.ts',
+        find: "  due: readonly Due[],\n): Promise<Removed | 'not-yet'> {\n  const { asOf = 0 } = await transaction.view()\n",
+        replace:
+          "  due: readonly Due[],\n  asOf: number,\n): Promise<Removed | 'not-yet'> {\n  await transaction.view()\n",
+      },
+    ],
+  },
+  {
+    id: 'T25',
+    title: 'the removal of a row that has expired, and that is slow, does not read it again',
+    edits: [
+      {
+        file: 'src/tables/expiry-worker.ts',
+        find: '    let removed = await this.#removeSome(name, group, due)\n',
+        replace:
+          '    await new Promise<void>((wake) => this.#parts.clock.setTimer(1_500, wake))\n' +
+          '    let removed = await this.#removeSome(name, group, due)\n',
+      },
+      {
+        file: 'src/tables/expiry-worker.ts',
+        find: '    if (stored === undefined || !isGone({ ...one, stored }, asOf)) continue\n',
+        replace: '    if (stored === undefined) continue\n',
+      },
+      {
+        file: 'src/tables/expiry-worker.ts',
+        find: '  const rows = await transaction.getMany(due.map(({ stored }) => stored.key))\n',
+        replace: '  const rows = due.map(({ stored }) => stored)\n',
+      },
+    ],
+  },
+  {
+    id: 'T26',
+    title: 'a scan shows rows that have expired',
+    edits: [
+      {
+        file: 'src/tables/read-rows.ts',
+        find: 'if (found?.table !== table || isGone({ ...found, stored }, asOf)) return undefined',
+        replace:
+          'if (found?.table !== table || isGone({ ...found, stored }, asOf && 1)) return undefined',
+      },
+    ],
+  },
+  {
     id: 'T08',
     title: 'what a transaction has read is taken for one entry newer than it was',
     edits: [

@@ -100,6 +100,13 @@ const rules: Readonly<Record<string, string>> = {
   'TAB-5': 'A transaction or read stays in its group.',
   'TAB-6': 'The versions of a schema are a chain, each made from the one before by safe changes.',
   'TAB-7': 'A program keeps what it does not know of a row that it changes or replaces.',
+  'TTL-1':
+    'A read at a timestamp shows a row that expires iff it had not expired by then, whatever the kind of read.',
+  'TTL-2':
+    'A row is removed for its age by a transaction that has read it, at a view by whose timestamp it had expired.',
+  'TAB-8':
+    'A row that is deleted takes all rows below it that cascade, with their entries, and no other ones.',
+  'TAB-9': 'A row is not deleted while rows that restrict are below it.',
   'MOVE-4': 'A node votes, proposes and keeps state for groups of its own replica set alone.',
   'CALL-1': 'A call ends once, and no try begins for it after that.',
   'BRK-1': 'As long as a link is up no call is held back by a breaker.',

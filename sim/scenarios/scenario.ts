@@ -4,7 +4,7 @@
  */
 import type { Violation } from '../checkers/referee.ts'
 import { findUnknownRule } from './explain-rules.ts'
-import { runPlan, type RunHooks, type RunPlan } from '../run.ts'
+import type { RunHooks, RunPlan } from '../run.ts'
 import type { RunOutcome, RunResult } from '../result.ts'
 import { findContradiction, misfitOfPlan } from './scenario-check.ts'
 import { listKnobs } from './scenario-calm.ts'
@@ -168,7 +168,11 @@ export function buildScenario(name: string, plan: RunPlan, result: RunResult): S
   return { name, plan, expect: { outcome, rule, sentence, hash } }
 }
 
-export function runScenario({ plan, rules }: Scenario, hooks: RunHooks = {}): Promise<RunResult> {
+export async function runScenario(
+  { plan, rules }: Scenario,
+  hooks: RunHooks = {},
+): Promise<RunResult> {
+  const { runPlan } = await import('../run.ts')
   return runPlan(plan, { ...hooks, rules })
 }
 

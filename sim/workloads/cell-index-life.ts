@@ -10,6 +10,8 @@ import type { Answer, DropIndex } from '../../src/cells/operation.ts'
 import { getCellService, type Client } from '../../src/client/client.ts'
 import type { CellIndexAdmin } from '../../src/client/cell-indexes.ts'
 import type { Clock } from '../../src/ports/clock.ts'
+import { judgeBuild } from '../checkers/built-index.ts'
+import type { Referee } from '../checkers/referee.ts'
 import { buildOverFew } from './build-index.ts'
 import type { Coverage } from '../coverage.ts'
 import type { Load } from './load.ts'
@@ -29,6 +31,7 @@ import type { World } from '../world/world.ts'
 export interface CellIndexLifeParts {
   readonly world: World
   readonly coverage: Coverage
+  readonly referee: Referee
   readonly options: WorkloadOptions
   readonly load: Load
   readonly clock: Clock
@@ -150,7 +153,8 @@ export class CellIndexLife {
     const build = async (): Promise<void> => {
       ready = this.#parts.onBuild()
       const rowsAtOnce = this.#parts.random.pick([1, 2, 50])
-      await this.#buildBy(this.#client, rowsAtOnce).catch(unlessGone)
+      const run = (): Promise<void> => this.#buildBy(this.#client, rowsAtOnce)
+      await judgeBuild(this.#parts.referee, name, run).catch(unlessGone)
     }
     if (await this.#until(build)) await this.#parts.told(ready)
   }

@@ -8,6 +8,7 @@
 import type { Timestamp } from '../../src/base/ids.ts'
 import type { Client } from '../../src/client/client.ts'
 import type { Tables } from '../../src/tables/tables.ts'
+import { judgeBuild } from '../checkers/built-index.ts'
 import { laterIndex } from '../checkers/global-model.ts'
 import type { IndexChecker } from '../checkers/index-checker.ts'
 import { laterLocal, describeValue } from '../checkers/table-model.ts'
@@ -40,8 +41,8 @@ const schemaName = 'Shop'
 const labels = ['left', 'middle', 'right', 'top'] as const
 /** The others write from this time before an index is filled, or from when it is ready. */
 const nearMicros = 100_000
-/** Half of the builds, in parts per million: the others write while the index is filled. */
-const busyRate = 500_000
+/** Most of the builds, in parts per million: the others write while the index is filled. */
+const busyRate = 800_000
 /** A session that waits looks this often whether it is to write. */
 const lookMicros = 10_000
 /** The others write for this long when an index is ready: it lacks what a program writes that ignores it. */
@@ -84,7 +85,7 @@ export class LaterIndexes {
 
   /**
    * A builder that begins too early has the others write too early: those that ignore its index leave
-   * faults in it. Its comparison finds what they write before that, so in half of the builds they write
+   * faults in it. Its comparison finds what they write before that, so in some of the builds they write
    * only afterwards.
    */
   async #buildOne(
@@ -92,7 +93,7 @@ export class LaterIndexes {
     graceMs: number,
     onReady: LaterBuild['onLocalReady'] = () => Promise.resolve(),
   ): Promise<void> {
-    const { client, coverage, builders, random, world } = this.#parts
+    const { client, coverage, builders, random, referee, world } = this.#parts
     const isBusy = random.chance(busyRate)
     let [filling, before] = [newestOf(this.#parts), world.nowMicros]
     builders.set(this, isBusy ? world.nowMicros + graceMs * 1_000 - nearMicros : Infinity)
@@ -100,10 +101,14 @@ export class LaterIndexes {
       if (phase === 'waiting') [filling, before] = [newestOf(this.#parts), world.nowMicros]
       else if (isBusy) builders.set(this, 0)
     }
-    // Pages are smaller than what there is, as a rule.
-    const rowsAtOnce = random.pick([1, 2, 50])
+    // Pages are smaller than what there is, as a rule: then others write between two of them.
+    const rowsAtOnce = random.pick([1, 1, 2, 50])
     try {
-      await client.indexes(schemaName).build(name, { graceMs, rowsAtOnce, onProgress })
+      const build = async (): Promise<void> => {
+        await client.indexes(schemaName).build(name, { graceMs, rowsAtOnce, onProgress })
+      }
+      // Without a grace a program that does not know the index may write meanwhile.
+      await (graceMs > 0 ? judgeBuild(referee, name, build) : build())
       const kind = name === laterLocal ? 'local' : 'global'
       coverage.count(`tables: a ${kind} index built`)
       if (newestOf(this.#parts).some((at, nth) => at > (filling[nth] ?? at))) {

@@ -5,11 +5,13 @@ import type { ShopVersion } from './table-schema.ts'
 import type { Bounds, Named, TableRead, TableStep, TableWrite } from './table-step.ts'
 
 const shelves = [1, 2, 3] as const
+const keptShelf = 4
 const items = ['a', 'b', 'c'] as const
 const tags = ['x', 'y', 'z'] as const
 const labels = ['left', 'middle', 'right', 'top'] as const
 const limits = [1, 2, 3, 100] as const
 const pricesMax = 6
+const ownNotesMax = 1_000_000
 /** Parts per million. */
 const half = 500_000
 
@@ -37,15 +39,34 @@ export function drawTransaction(drawing: Drawing, who: string): readonly TableSt
   return [...steps, ...visits]
 }
 
-/** One change of what the later index has or stores, while that is filled. */
+/**
+ * Rows of before the later indexes, which no session changes: what a session puts is in these indexes already,
+ * and a build alone puts the entries of the rows here.
+ */
+export function drawKept(drawing: Drawing): readonly TableStep[] {
+  return items.map((item) => {
+    const row = { ...drawItem(drawing), shelf: keptShelf, item }
+    return { kind: 'put', table: 'Item', row }
+  })
+}
+
+/** Changes of what the later index has or stores, while a build fills that. */
 export function drawIndexed(drawing: Drawing): readonly TableStep[] {
+  return Array.from({ length: drawing.random.int(1, 4) }, () => drawIndexedChange(drawing))
+}
+
+function drawIndexedChange(drawing: Drawing): TableStep {
   const { random, store, version } = drawing
-  if (random.chance(300_000)) return [{ kind: 'put', table: 'Item', row: drawItem(drawing) }]
+  if (random.chance(half)) {
+    // A note that no other row has: what a build puts of a row as it was is not put right by chance.
+    const note = `note ${random.int(1, ownNotesMax)}`
+    return { kind: 'put', table: 'Item', row: { ...drawItem(drawing), note } }
+  }
   const patch =
     version === 2 && random.chance(half)
       ? { origin: random.pick(labels) }
       : { price: random.int(0, pricesMax) }
-  return [{ kind: 'update', table: 'Item', key: drawItemKey(random, store), patch }]
+  return { kind: 'update', table: 'Item', key: drawItemKey(random, store), patch }
 }
 
 /** Every transaction that writes says in a row which run of which operation it is. */
@@ -72,6 +93,7 @@ export function allReads(store: string): readonly TableRead[] {
     { kind: 'tree', key: { store }, limit: 100 },
     ...[index('Item', 'ItemsByTag'), index('Item', 'ItemsByPrice')],
     ...[index('Shelf', 'ShelvesByLabel'), index('Visit', 'VisitsByWho')],
+    index('Offer', 'OffersByWho'),
   ]
 }
 
@@ -82,6 +104,7 @@ function drawRead(drawing: Drawing): TableRead {
     limit: random.pick(limits),
     isPaged: random.chance(500_000),
   }
+  if (random.chance(200_000)) return drawOfferRead(drawing, page)
   switch (random.int(0, 7)) {
     case 0:
     case 1:
@@ -153,8 +176,45 @@ function drawBounds(random: SeededRandom, gte: number, most: number): Bounds {
   return random.chance(300_000) ? { gte } : { gte, lt: random.int(gte + 1, most + 1) }
 }
 
+const offers = ['offer-a', 'offer-b', 'offer-c'] as const
+
+/** Of rows that expire: made, made anew, changed and taken away while others read them. */
+function drawOfferWrite({ random, store }: Drawing): TableWrite {
+  const key = { store, offer: random.pick(offers) }
+  const who = random.pick(labels)
+  switch (random.int(0, 5)) {
+    case 0:
+      return { kind: 'delete', table: 'Offer', key }
+    case 1:
+      return { kind: 'update', table: 'Offer', key, patch: { who } }
+    case 2:
+      return { kind: 'put', table: 'Offer', row: { ...key, who } }
+    default:
+      return { kind: 'insert', table: 'Offer', row: { ...key, who } }
+  }
+}
+
+function drawOfferRead(
+  { random, store }: Drawing,
+  page: { readonly reverse: boolean; readonly limit: number; readonly isPaged: boolean },
+): TableRead {
+  switch (random.int(0, 2)) {
+    case 0: {
+      const keys = random.shuffle(offers).slice(0, random.int(1, 3))
+      return { kind: 'get', table: 'Offer', keys: keys.map((offer) => ({ store, offer })) }
+    }
+    case 1:
+      return { kind: 'scan', table: 'Offer', query: {}, ...page }
+    default: {
+      const query = random.chance(half) ? { who: random.pick(labels) } : {}
+      return { ...buildIndexScan('Offer', 'OffersByWho', random), query, ...page }
+    }
+  }
+}
+
 function drawWrite(drawing: Drawing): TableWrite {
   const { random, store, version } = drawing
+  if (random.chance(150_000)) return drawOfferWrite(drawing)
   if (version === 2 && random.chance(350_000)) return drawSecondWrite(drawing)
   switch (random.int(0, 7)) {
     case 0:

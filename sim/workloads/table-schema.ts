@@ -9,6 +9,9 @@ import { assert } from '../../src/base/assert.ts'
 
 const inStore = 'ENTITY GROUP KEY(store) REFERENCES Store'
 
+/** How long an offer is there, unless it is made anew. */
+export const offerSeconds = 3
+
 function schemaText(isSecond: boolean, hasGlobals = false): string {
   const origin = isSecond ? 'optional string origin;' : ''
   return `
@@ -30,7 +33,7 @@ CREATE TABLE Item {
   optional string note;
   repeated string tag;
   ${origin}
-} PRIMARY KEY(store, shelf, item), IN TABLE Shelf, ${inStore};
+} PRIMARY KEY(store, shelf, item), IN TABLE Shelf, ${inStore}, ON DELETE CASCADE;
 CREATE TABLE Visit {
   required string store;
   required sequence visit;
@@ -41,6 +44,12 @@ CREATE TABLE Mark {
   required string mark;
   required string run;
 } PRIMARY KEY(store, mark), IN TABLE Store, ${inStore};
+CREATE TABLE Offer {
+  required string store;
+  required string offer;
+  required string who;
+} PRIMARY KEY(store, offer), IN TABLE Store, ${inStore}, TTL ${offerSeconds} SECONDS;
+CREATE LOCAL INDEX OffersByWho ON Offer(store, who);
 CREATE LOCAL INDEX ItemsByTag ON Item(store, tag);
 CREATE LOCAL INDEX ItemsByPrice ON Item(store, price DESC) STORING (note);
 CREATE UNIQUE LOCAL INDEX ShelvesByLabel ON Shelf(store, label);

@@ -15,12 +15,20 @@ import type { GroupMaker } from './group-maker.ts'
 import type { LaterIndexes } from './later-indexes.ts'
 import type { SeededRandom } from '../world/random.ts'
 import { loneMicros, type LoneOptions } from './lone-draw.ts'
-import { allReads, drawIndexed, drawReads, drawTransaction, markStep } from './table-draw.ts'
+import {
+  allReads,
+  drawIndexed,
+  drawKept,
+  drawReads,
+  drawTransaction,
+  markStep,
+} from './table-draw.ts'
 import type { TableGlobals } from './table-globals.ts'
 import type { ShopVersion } from './table-schema.ts'
 import {
   performRead,
   performStep,
+  readMoment,
   type TableRead,
   type TableRun,
   type TableStep,
@@ -86,6 +94,8 @@ const holdMeanMicrosMax = 250_000
 const momentsBackMax = 12
 const buildTriesMax = 5
 const looksWhenBuilt = 6
+/** Sessions think this many times less while a build goes on: each of its pages is a short moment. */
+const busyHaste = 4
 const levels = ['current', 'snapshot', 'at', 'at'] as const
 /** Parts per million. */
 const snapshotsAfterCommit = 250_000
@@ -115,9 +125,11 @@ export class TableSession {
     let build = Promise.resolve()
     for (let i = 1; this.#isBusy(i) && opened !== undefined; i++) {
       if (i > operations) await this.#parts.later?.untilBusy(() => this.#isEnding)
-      await world.sleep(1 + random.exponential(thinkMeanMicros))
+      const thought = random.exponential(thinkMeanMicros)
+      await world.sleep(1 + (i > operations ? Math.ceil(thought / busyHaste) : thought))
       if (changesSchema && i === changeAt) {
         await this.#waitToBeAlone()
+        if (this.#parts.later !== undefined) await this.#transact(opened, 0, drawKept)
         opened = await this.#open(2)
         if (opened !== undefined) build = this.#build(opened)
       }
@@ -322,7 +334,8 @@ export class TableSession {
       }
       const results: unknown[] = []
       for (const step of made.steps) results.push(await performStep(tx, step))
-      checker.onRun(operation, store, own, { ...made, results })
+      const asOf = await readMoment(tx, made.steps)
+      checker.onRun(operation, store, own, { ...made, results, asOf })
       return own
     }
     const lock = random.chance(200_000) ? { lock: 'shop' } : {}

@@ -60,6 +60,8 @@ export interface TableRun {
   readonly steps: readonly TableStep[]
   /** Of as many of the steps as were done. */
   readonly results: readonly unknown[]
+  /** Of a transaction: the moment that it read, where a step asked for rows that expire. */
+  readonly asOf?: number | undefined
 }
 
 interface PageOf {
@@ -78,6 +80,7 @@ interface ScanOptions {
 }
 
 export interface PlainReader {
+  asOf(): Promise<number | undefined>
   getMany(table: TableName, keys: readonly unknown[]): Promise<readonly (object | undefined)[]>
   scan(table: TableName, range: unknown, options: ScanOptions): Promise<PageOf>
   scanTree(table: TableName, key: unknown, options: ScanOptions): Promise<PageOf>
@@ -98,6 +101,18 @@ export interface PlainTransaction extends PlainReader {
 
 export function isRead(step: TableStep): step is TableRead {
   return ['get', 'scan', 'tree', 'index'].includes(step.kind)
+}
+
+/** The moment of the transaction's view, where that says which rows are there. */
+export async function readMoment(
+  tx: PlainReader,
+  steps: readonly TableStep[],
+): Promise<number | undefined> {
+  return steps.some(isOfMoment) ? tx.asOf() : undefined
+}
+
+function isOfMoment(step: TableStep): boolean {
+  return step.kind === 'tree' || ('table' in step && step.table === 'Offer')
 }
 
 export async function performRead(rows: PlainReader, step: TableRead): Promise<unknown> {

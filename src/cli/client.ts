@@ -4,7 +4,6 @@ import { parseTimestamp } from '../base/datetime.ts'
 import { callTimeoutMsMax } from '../txn/limits.ts'
 import type { ClientLimits } from '../client/client-limits.ts'
 import type { Client } from '../client/client.ts'
-import { dial } from '../client/connect.ts'
 import { CliError, exitUsage } from './exit.ts'
 import type { Options } from './options.ts'
 import { addUrlFlag, readSecret, parseUrls } from './url-flags.ts'
@@ -29,6 +28,7 @@ export function addClusterFlags(command: Command, timeoutSeconds = 10): Command 
     .option('--json', 'whole answers as JSON')
 }
 
+/** The command loads the client library here: a command line that is refused does without it. */
 export async function withClient<T>(
   options: Options,
   use: (client: Client) => Promise<T>,
@@ -37,6 +37,7 @@ export async function withClient<T>(
   const secret = await readSecret(options)
   const timeoutMs = readTimeoutMs(options)
   const nodes = parseUrls(options)
+  const { dial } = await import('../client/connect.ts')
   const client = dial(
     { endpoints: nodes, ...(secret !== undefined && { secret }), timeoutMs },
     limits,

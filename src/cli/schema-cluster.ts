@@ -9,7 +9,6 @@ import type { AppliedSchema } from '../tables/registry.ts'
 import { addClusterFlags, withClient } from './client.ts'
 import { CliError, exitFailure } from './exit.ts'
 import { print, printJson } from './output.ts'
-import { versionIn } from './row-sink.ts'
 import type { Options } from './options.ts'
 
 export function addSchemaClusterCommands(
@@ -80,6 +79,7 @@ async function showSchema(name: string, options: Options): Promise<void> {
   process.stdout.write(printSchema(version.schema))
 }
 
-function readVersion(name: string, options: Options): Promise<SchemaVersion> {
+async function readVersion(name: string, options: Options): Promise<SchemaVersion> {
+  const { versionIn } = await import('./row-sink.ts')
   return withClient(options, (client) => versionIn(client, name))
 }

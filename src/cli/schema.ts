@@ -13,13 +13,12 @@ import type { Schema } from '../../schema/model.ts'
 import type { SchemaProblem } from '../../schema/problem.ts'
 import { ruleByKind } from '../../schema/rules.ts'
 import { assert } from '../base/assert.ts'
-import { unkeptIndex } from '../tables/registry.ts'
+import { unkeptIndex } from '../tables/unkept-index.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { readInput } from './input-file.ts'
 import { counted, print, printJson, say } from './output.ts'
 import type { Options } from './options.ts'
 import { addSchemaClusterCommands } from './schema-cluster.ts'
-import { printMessage } from './schema-message.ts'
 
 export function addSchemaCommand(program: Command): void {
   const schema = program
@@ -42,7 +41,11 @@ export function addSchemaCommand(program: Command): void {
     .argument('<FILE>', 'descriptors of Protocol Buffers, as buf build or protoc -o write them')
     .argument('[NAME]', 'a message, such as photos.Exif; without it, all names are listed')
     .description('print a message of Protocol Buffers as properties of a schema')
-    .action(printMessage)
+    // With the library of Protocol Buffers, which no other command needs.
+    .action(async (file: string, name: string | undefined) => {
+      const { printMessage } = await import('./schema-message.ts')
+      await printMessage(file, name)
+    })
   addSchemaClusterCommands(schema, async (file) =>
     requireSchema(await readSchema(file), { isTold: false }),
   )

@@ -13,6 +13,8 @@ export class ChainCheck {
   readonly #nameGroup: NameGroup
   /** Of each group, the last flush so far that names it. */
   readonly #last = new Map<GroupId, number>()
+  /** The groups whose last flush is of an earlier build, which the next one need not know of. */
+  readonly #old = new Set<GroupId>()
   /** Flushes whose groups are not known: they are damaged, or missing. */
   readonly #unread = new Set<number>()
   #next: number | undefined
@@ -28,12 +30,12 @@ export class ChainCheck {
     this.#next = flush + 1
     for (const { group, previous } of groups) {
       const last = this.#last.get(group)
+      const isAfterOld = this.#old.has(group)
       this.#last.set(group, flush)
-      // Zero: the build that wrote it did not know the one before, or there is none.
-      if (previous === undefined || previous === 0 || last === undefined || last === previous) {
-        continue
-      }
-      if (this.#unread.has(previous)) continue
+      if (previous === undefined) this.#old.add(group)
+      else if (isAfterOld) this.#old.delete(group)
+      if (previous === undefined || last === undefined || last === previous) continue
+      if (this.#unread.has(previous) || (previous === 0 && isAfterOld)) continue
       const text = `flush ${flush} names flush ${previous} as the one before it of ${this.#nameGroup(group)}, and flush ${last} is`
       this.#findings.add('log', text, { flush, group })
     }

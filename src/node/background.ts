@@ -1,6 +1,6 @@
 /**
  * The work that a node does by itself, from the worklists of the groups that it holds: it delivers messages,
- * carries changes to global indexes, brings buffered cells home.
+ * carries changes to global indexes, removes expired rows, brings buffered cells home.
  */
 import { bufferCopiesDefault } from '../config/node-config.ts'
 import { StoreError } from '../base/errors.ts'
@@ -12,6 +12,7 @@ import type { Trace } from '../ports/trace.ts'
 import { deliveryBounds, type DeliveryBounds } from '../queues/limits.ts'
 import { Delivery, type DeliveryCounts } from '../queues/delivery.ts'
 import type { LocalReplica, TopicCounts } from '../group/replica-port.ts'
+import { ExpiryWorker, type ExpiryFigures } from '../tables/expiry-worker.ts'
 import { IndexRelay, type RelayFigures } from '../tables/index-relay.ts'
 import type { WorklistBounds } from '../worklist/worklist-worker.ts'
 import type { GroupPort } from '../group/group-port.ts'
@@ -25,6 +26,10 @@ export interface BackgroundOptions {
   readonly delivery?: DeliveryBounds
   /** How groups with changes of indexes are served; as usual when absent. */
   readonly relay?: WorklistBounds
+  /** How groups with rows that expire are served; as usual when absent. */
+  readonly expiry?: WorklistBounds
+  /** How long the removal of rows goes by a schema that it has read; as usual when absent. */
+  readonly schemaTrustMs?: number
 }
 
 export interface BackgroundParts extends BackgroundOptions {
@@ -52,12 +57,14 @@ export interface BackgroundStatus {
   /** The deliveries of this node from group to group, and the groups that wait for it. */
   readonly queues: QueuesStatus
   readonly indexes: RelayFigures
+  readonly expiry: ExpiryFigures
 }
 
 export class Background {
   readonly #parts: BackgroundParts
   readonly #delivery: Delivery
   readonly #relay: IndexRelay
+  readonly #expiry: ExpiryWorker
   readonly #buffering: Buffering
 
   constructor(parts: BackgroundParts) {
@@ -73,6 +80,12 @@ export class Background {
     this.#delivery = new Delivery(common, bounds, noting('delivery'))
     const onFailed = noting('relay')
     this.#relay = new IndexRelay({ trace, bounds: parts.relay, onFailed, ...common })
+    this.#expiry = new ExpiryWorker({
+      bounds: parts.expiry,
+      onFailed: noting('expiry'),
+      schemaTrustMs: parts.schemaTrustMs,
+      ...common,
+    })
     const copies = parts.bufferCopies ?? bufferCopiesDefault
     this.#buffering = new Buffering({
       ...{ placement, cells, copies, onFailed: noting('buffer') },
@@ -92,17 +105,24 @@ export class Background {
       buffer: this.#buffering.counts,
       queues: { ...counts, busyGroups, topics },
       indexes: this.#relay.figures,
+      expiry: this.#expiry.figures,
     }
   }
 
   start(): void {
     this.#delivery.start()
     this.#relay.start()
+    this.#expiry.start()
     if (this.#parts.placement.setCount > 1) this.#buffering.start()
   }
 
   /** Begins nothing more; resolves when what is under way has ended. */
   async stop(): Promise<void> {
-    await Promise.all([this.#delivery.stop(), this.#relay.stop(), this.#buffering.stop()])
+    await Promise.all([
+      this.#delivery.stop(),
+      this.#relay.stop(),
+      this.#expiry.stop(),
+      this.#buffering.stop(),
+    ])
   }
 }

@@ -314,6 +314,7 @@ export class Daemon {
       queues: this.#node?.status().queues,
       buffer: this.#node?.status().buffer,
       indexes: this.#node?.status().indexes,
+      expiry: this.#node?.status().expiry,
       troubles: this.#links?.troubles,
     }
   }

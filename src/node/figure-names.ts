@@ -3,7 +3,7 @@
 /** Those that count since the process began: they never fall, and their names say so. */
 const counted: ReadonlySet<string> = new Set([
   ...['logDamages', 'scrubLogDamages', 'lostFlushes', 'falseClaims'],
-  ...['scrubPasses', 'logScrubPasses', 'relayed', 'failures'],
+  ...['scrubPasses', 'logScrubPasses', 'relayed', 'failures', 'removed', 'heldBack'],
 ])
 
 /** `field` under `prefix`, in the spelling of Prometheus. */

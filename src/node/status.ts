@@ -4,6 +4,7 @@
  */
 import type { NodeId } from '../base/ids.ts'
 import type { ReplicaStatus } from '../replica/replica-status.ts'
+import type { ExpiryFigures } from '../tables/expiry-worker.ts'
 import type { RelayFigures } from '../tables/index-relay.ts'
 import type { QueuesStatus } from './background.ts'
 import type { BufferCounts } from './buffering.ts'
@@ -39,6 +40,7 @@ export interface StatusParts {
   readonly queues?: QueuesStatus | undefined
   readonly buffer?: BufferCounts | undefined
   readonly indexes: RelayFigures | undefined
+  readonly expiry?: ExpiryFigures | undefined
   /** Why peers have no link, by their ids, where that is known. */
   readonly troubles?: ReadonlyMap<string, string> | undefined
 }
@@ -64,6 +66,8 @@ export interface StatusReport {
   readonly queues: QueuesStatus | undefined
   /** Of global indexes: what this node has relayed, and with which lag. */
   readonly indexes: RelayFigures | undefined
+  /** Of rows that expire: those that this node has removed, and how long after they had expired. */
+  readonly expiry: ExpiryFigures | undefined
   /** The faults and their remedies, in words; empty when all is well. */
   readonly messages: readonly string[]
 }
@@ -95,6 +99,7 @@ export function statusReport(parts: StatusParts): StatusReport {
     disk: parts.disk,
     queues: parts.queues,
     indexes: parts.indexes,
+    expiry: parts.expiry,
     messages: listMessages(parts, nodes, canLose),
   }
 }
@@ -274,6 +279,11 @@ export function statusFigures(parts: StatusParts): readonly Figure[] {
   for (const [field, value] of Object.entries(indexes)) {
     const name = figureName('trilithon_index', field)
     figures.push({ name, help: `The index relay's ${field}, as in /status.`, value })
+  }
+  const expiry: Readonly<Record<string, number>> = { ...parts.expiry }
+  for (const [field, value] of Object.entries(expiry)) {
+    const name = figureName('trilithon_expiry', field)
+    figures.push({ name, help: `The removal of expired rows: its ${field}, as in /status.`, value })
   }
   return [...figures, ...queueFigures(parts.queues), ...bufferFigures(parts.buffer)]
 }

@@ -12,10 +12,12 @@ import {
   type Schema,
   type Table,
 } from '../../schema/model.ts'
-import type { SchemaVersion } from '../../schema/version.ts'
+import { deleteRule, type SchemaVersion } from '../../schema/version.ts'
 import { compileGlobal, compileIndex } from './compile-index.ts'
 import { compileKey, listNumbered, listQueryNames, findSequence } from './compile-key.ts'
 import type {
+  CompiledChild,
+  CompiledExpiry,
   CompiledGlobal,
   CompiledProperty,
   CompiledSchema,
@@ -46,12 +48,14 @@ export interface CompileOptions {
 }
 
 export function compileSchema(
-  { schema, numbers, version }: SchemaVersion,
-  { newest, declared = schema }: CompileOptions = {},
+  compiling: SchemaVersion,
+  { newest, declared = compiling.schema }: CompileOptions = {},
 ): CompiledSchema {
+  const { schema, numbers, version } = compiling
   assert(version <= (newest?.version ?? version), 'TAB-6: a later version has a higher number')
   const asked = new Map<string, CompiledGlobal>()
   const tables = new Map<string, CompiledTable>()
+  const childrenOf = new Map<string, CompiledChild[]>()
   const compile = (table: Table): CompiledTable => {
     const done = tables.get(table.name)
     if (done !== undefined) return done
@@ -60,8 +64,14 @@ export function compileSchema(
     const root = table.kind === 'root' ? undefined : compile(findRoot(schema, table))
     const later = newest?.tables.get(table.name)
     const known = findTable(declared, table.name)?.properties
-    const around = { schema, numbers, root, above, later, known }
+    const children: CompiledChild[] = []
+    const around = { schema, numbers, root, above, later, known, children }
     const compiled = compileTable(table, around)
+    childrenOf.set(table.name, children)
+    if (table.kind === 'child') {
+      const onDelete = deleteRule(compiling, table)
+      childrenOf.get(table.inTable ?? table.root)?.push({ table: compiled, onDelete })
+    }
     for (const index of compiled.globals) asked.set(index.name, index)
     tables.set(table.name, compiled)
     return compiled
@@ -72,6 +82,7 @@ export function compileSchema(
     name: schema.name,
     version,
     tables,
+    hasExpiry: schema.tables.some(({ expiry }) => expiry !== undefined),
     tableByNumber: new Map([...tables.values()].map((table) => [table.number, table])),
     indexes: new Map(indexes.map((index) => [index.name, index])),
     indexByNumber: new Map(indexes.map((index) => [index.number, index])),
@@ -87,11 +98,13 @@ interface Surroundings extends Pick<SchemaVersion, 'schema' | 'numbers'> {
   readonly later: CompiledTable | undefined
   /** The table's properties as the program declares them. */
   readonly known: readonly Property[] | undefined
+  /** Filled when the tables below are compiled. */
+  readonly children: readonly CompiledChild[]
 }
 
 function compileTable(
   table: Table,
-  { schema, numbers, root, above, later, known }: Surroundings,
+  { schema, numbers, root, above, later, known, children }: Surroundings,
 ): CompiledTable {
   const properties = table.properties.map((property) =>
     compileProperty(property, `${table.name}.`, numbers.properties, known),
@@ -124,6 +137,8 @@ function compileTable(
     indexes,
     globals,
     newest: later,
+    children,
+    expiry: compileExpiry(table, properties, key),
     keepsUnknown: later !== undefined || hasUnknown(properties),
     isUnique: indexes.some((index) => index.isUnique),
     names: collectNames(properties),
@@ -133,6 +148,18 @@ function compileTable(
     keyNames: new Set(key.map(({ name }) => name)),
     groupPrefix: encodeTuple(['tables', schema.name, number]),
   }
+}
+
+function compileExpiry(
+  { expiry }: Table,
+  properties: readonly CompiledProperty[],
+  key: readonly KeyPart[],
+): CompiledExpiry | undefined {
+  if (expiry === undefined) return undefined
+  if (expiry.kind === 'after') return { kind: 'after', micros: expiry.seconds * 1e6 }
+  const named = properties.find(({ name }) => name === expiry.property)
+  const property = present(named, 'SCH-16: rows expire at a moment of theirs')
+  return { kind: 'at', property, keyPlace: placeIn(key, property.name) }
 }
 
 function storedNumber({ stored }: SchemaVersion['numbers'], name: string): number {

@@ -2,7 +2,7 @@
  * A schema version as it is made into data for storing: numbers instead of names, the steps by which a key
  * becomes bytes, what each property is stored as. All of it is data; `compile.ts` makes it.
  */
-import type { Direction, Presence, PropertyKind } from '../../schema/model.ts'
+import type { Direction, OnDelete, Presence, PropertyKind } from '../../schema/model.ts'
 
 export interface CompiledProperty {
   readonly name: string
@@ -78,6 +78,20 @@ export interface CompiledTable {
    * row keeps the indexes of that one, which knows the properties that they are over.
    */
   readonly newest: CompiledTable | undefined
+  /** Absent: rows stay until they are deleted. */
+  readonly expiry: CompiledExpiry | undefined
+  /** The tables whose rows belong to a row of this one, and what becomes of them when it is deleted. */
+  readonly children: readonly CompiledChild[]
+}
+
+export type CompiledExpiry =
+  | { readonly kind: 'after'; readonly micros: number }
+  /** `keyPlace`: of the property in the key, -1 where it is not in it. */
+  | { readonly kind: 'at'; readonly property: CompiledProperty; readonly keyPlace: number }
+
+export interface CompiledChild {
+  readonly table: CompiledTable
+  readonly onDelete: OnDelete
 }
 
 export interface IndexedPart extends KeyPart {
@@ -126,6 +140,8 @@ export interface CompiledSchema {
   readonly name: string
   readonly version: number
   readonly tables: ReadonlyMap<string, CompiledTable>
+  /** Whether rows of one of them expire. */
+  readonly hasExpiry: boolean
   readonly tableByNumber: ReadonlyMap<number, CompiledTable>
   readonly indexes: ReadonlyMap<string, CompiledIndex>
   readonly indexByNumber: ReadonlyMap<number, CompiledIndex>

@@ -8,7 +8,7 @@ import { present } from '../base/assert.ts'
 import { compareBytes, latin1 } from '../base/bytes.ts'
 import { mapConcurrently } from '../base/concurrency.ts'
 import { StoreError } from '../base/errors.ts'
-import type { GroupId } from '../base/ids.ts'
+import type { GroupId, Timestamp } from '../base/ids.ts'
 import { wordsFor } from '../base/words.ts'
 import { type KeyRange } from '../group/outcome.ts'
 import { keyAfter } from '../txn/key-range.ts'
@@ -19,6 +19,7 @@ import { cursorAt, keyAt, type Scanned } from './cursor.ts'
 import { decodeEntry, entryWriter } from './entries.ts'
 import { EntryBook, readDistinct } from './entry-book.ts'
 import { decodeGlobalKey, groupsOfValue, indexGroups } from './global-entries.ts'
+import { isGone } from './expiry.ts'
 import { groupContext, type GroupContext } from './group-context.ts'
 import { stampBytes, stampedEntry } from './index-batcher.ts'
 import { checkIndexed, readMembers } from './key-check.ts'
@@ -29,6 +30,12 @@ import type { DecodedEntryKey } from './row-key.ts'
 import type { Values } from './row-check.ts'
 import { RowStamp } from './row-stamp.ts'
 
+/** Rows in the order of their keys, and the timestamp of the view. */
+export interface RowsAt {
+  readonly rows: readonly (StoredRow | undefined)[]
+  readonly asOf: Timestamp | undefined
+}
+
 /** Rows of any group, at the level that the read asks for. */
 export interface GroupReads {
   scan(
@@ -37,7 +44,7 @@ export interface GroupReads {
     reverse: boolean,
     limit: number,
   ): Promise<readonly StoredRow[]>
-  getMany(group: GroupId, keys: readonly Uint8Array[]): Promise<readonly (StoredRow | undefined)[]>
+  getAt(group: GroupId, keys: readonly Uint8Array[]): Promise<RowsAt>
   /** The same for another call, with as much time again. */
   anew(): GroupReads
 }
@@ -84,7 +91,8 @@ export class GlobalIndexReads {
 
   async page(query: unknown, options: GlobalOptions): Promise<GlobalEntryPage> {
     const { found, cursor } = await this.#found(query, options)
-    if (options.verify !== true) {
+    // TTL-1: the row says when its entry expires.
+    if (options.verify !== true && this.#table.expiry === undefined) {
       return {
         items: found.map(({ stored, decoded }) => this.#entry(decoded, stored)),
         cursor,
@@ -165,25 +173,37 @@ export class GlobalIndexReads {
     const fitting = new Map<FoundEntry, Fitting>()
     await inTurns([...byGroup], async ([group, entries]) => {
       const keys = entries.map(({ decoded }) => decoded.rowKey)
-      const rows = await readDistinct(keys, (distinct) => reads.getMany(group, distinct))
+      let asOf: Timestamp | undefined
+      const rows = await readDistinct(keys, async (distinct) => {
+        const read = await reads.getAt(group, distinct)
+        asOf = read.asOf
+        return read.rows
+      })
       const book = new EntryBook(this.#table, this.#index)
       for (const [place, one] of entries.entries()) {
-        const fits = this.#fit(one, rows[place], book)
+        const fits = this.#fit(one, rows[place], asOf, book)
         if (fits !== undefined) fitting.set(one, fits)
       }
     })
     return found.flatMap((one) => fitting.get(one) ?? [])
   }
 
-  #fit(found: FoundEntry, there: StoredRow | undefined, book: EntryBook): Fitting | undefined {
+  #fit(
+    found: FoundEntry,
+    there: StoredRow | undefined,
+    asOf: Timestamp | undefined,
+    book: EntryBook,
+  ): Fitting | undefined {
     if (there === undefined) return undefined
+    const row = { table: this.#table, values: found.decoded.values, stored: there }
+    if (isGone(row, asOf)) return undefined
     const { timestamp = 0 } = there
-    const { row, entries } = book.of(there, found.decoded.values)
+    const { row: values, entries } = book.of(there, found.decoded.values)
     const entry = entries.get(latin1(found.stored.key))
     if (entry === undefined) return undefined
     const fresh = { value: stampedEntry(timestamp, entry.value), timestamp }
-    if (!RowStamp.isOn(row)) RowStamp.put(row, timestamp)
-    return { found, fresh, row }
+    if (!RowStamp.isOn(values)) RowStamp.put(values, timestamp)
+    return { found, fresh, row: values }
   }
 }
 

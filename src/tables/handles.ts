@@ -60,6 +60,11 @@ export class Reader<Tables extends readonly Table[]> implements GroupReader<Tabl
     return this.rows.timestampOf(given)
   }
 
+  asOf(): Promise<Timestamp | undefined> {
+    const { rows } = this
+    return this.turn.read(() => rows.asOf())
+  }
+
   get<Of extends Table>(table: Of, key: Key<Of>): Promise<Row<Of> | undefined> {
     const { rows } = this
     return this.#read(() => rows.get(tableIn(rows, 'get', table), key))

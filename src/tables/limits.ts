@@ -8,6 +8,26 @@ export const scanRowsMax = 20_000
 /** Entries that appear in one row as a virtual property. */
 export const inlineEntriesMax = 10_000
 
+/** Rows below another one that are deleted with it, in one transaction. */
+export const cascadeRowsMax = 5_000
+/** Where they are more, they are counted up to this. */
+export const countedBelowMax = 100_000
+/** Keys of each table that a refusal names. */
+export const namedBelowMax = 3
+
+/** Of the removal of expired rows. */
+export const expiryBounds = {
+  /** Rows of a group that are looked at together; those of them that have expired are one transaction. */
+  rowsAtOnce: 200,
+  /** Between two looks through a group. */
+  sweepMs: 5_000,
+  /** No timer is set for longer. */
+  sleepMsMax: 86_400_000,
+  /** Groups of which is remembered when they are to be looked through next. */
+  groupsKnownMax: 100_000,
+  callMs: 5_000,
+} as const
+
 /** Of the relay of global indexes. */
 export const relayBounds = {
   /** Rows of one group's worklist looked at together. */

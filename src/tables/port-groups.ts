@@ -7,7 +7,7 @@ import type { KeyRange } from '../group/outcome.ts'
 import { runRead, type ReadOptions } from '../txn/run-read.ts'
 import type { StoredRow } from '../txn/reads.ts'
 import { remainingOrTimeout } from '../time/moments.ts'
-import type { GroupReads } from './global-read.ts'
+import type { GroupReads, RowsAt } from './global-read.ts'
 
 export interface PortGroupsOptions {
   readonly clock: Clock
@@ -53,6 +53,14 @@ export class PortGroups implements GroupReads {
     const read = await runRead(this.#port, group, this.#from, this.#options(), (reads) =>
       reads.getMany(keys),
     )
+    return read.value
+  }
+
+  async getAt(group: GroupId, keys: readonly Uint8Array[]): Promise<RowsAt> {
+    const read = await runRead(this.#port, group, this.#from, this.#options(), async (reads) => {
+      const rows = await reads.getMany(keys)
+      return { rows, asOf: (await reads.view()).asOf }
+    })
     return read.value
   }
 

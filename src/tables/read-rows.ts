@@ -20,6 +20,7 @@ import { decodeEntry, entryWriter } from './entries.ts'
 import { EntryBook, readDistinct } from './entry-book.ts'
 import { checkRoot, type GroupContext } from './group-context.ts'
 import type { IndexGate } from './index-gate.ts'
+import { isGone } from './expiry.ts'
 import { rangeOfQuery } from './key-query.ts'
 import {
   decodeEntryKey,
@@ -52,6 +53,12 @@ interface FoundEntry {
   readonly decoded: DecodedEntryKey
 }
 
+/** Of a page, and the key behind which the next one begins. */
+interface Placed<Item> {
+  readonly item: Item
+  readonly key: Uint8Array
+}
+
 export interface EntryPage extends Page<Values> {
   /** The row of each entry that is still one of that row; of entries from one place to before another. */
   rows(from?: number, to?: number): Promise<readonly Values[]>
@@ -78,6 +85,7 @@ export class RowReads {
   }
 
   get(table: CompiledTable, key: unknown): Promise<Values | undefined> {
+    if (table.expiry !== undefined) return this.getMany(table, [key]).then(([row]) => row)
     const { bytes, values } = encodeRowKey(this.context, table, key)
     return this.#reads.getMany([bytes]).then(([row]) => row && this.#decodeRow(table, values, row))
   }
@@ -88,9 +96,11 @@ export class RowReads {
   ): Promise<readonly (Values | undefined)[]> {
     const encoded = keys.map((key, place) => this.#encoded(table, key, place))
     const rows = await this.#reads.getMany(encoded.map(({ bytes }) => bytes))
-    return rows.map((row, index) => {
+    const asOf = await this.#moment(table.expiry !== undefined)
+    return rows.map((stored, index) => {
       const values = encoded[index]?.values ?? []
-      return row === undefined ? undefined : this.#decodeRow(table, values, row)
+      if (stored === undefined || isGone({ table, values, stored }, asOf)) return undefined
+      return this.#decodeRow(table, values, stored)
     })
   }
 
@@ -113,6 +123,11 @@ export class RowReads {
     throw new StoreError('invalid', 'timestampOf is asked for a row that no handle has read')
   }
 
+  /** Of the view, which this opens. */
+  async asOf(): Promise<Timestamp | undefined> {
+    return (await this.#reads.view()).asOf
+  }
+
   #decodeRow(table: CompiledTable, key: readonly unknown[], stored: StoredRow): Values {
     return RowStamp.put(decodeRow(table, key, stored.value), stored.timestamp)
   }
@@ -124,9 +139,10 @@ export class RowReads {
     // Below a row stand those of other tables.
     const exact = isExact ? { gte: range.gte, lt: keyAfter(range.gte) } : range
     const { number } = table
-    return this.#pages({ what: 'rows', number, range: exact }, options, (stored) => {
+    const scanned = { what: 'rows', number, range: exact } as const
+    return this.#pages(scanned, options, table.expiry !== undefined, (stored, asOf) => {
       const found = decodeRowKey(this.context, stored.key)
-      if (found?.table !== table) return undefined
+      if (found?.table !== table || isGone({ ...found, stored }, asOf)) return undefined
       return this.#decodeRow(table, found.values, stored)
     })
   }
@@ -135,9 +151,11 @@ export class RowReads {
   scanTree(table: CompiledTable, key: unknown, options: ScanOptions): Promise<Page<TableRow>> {
     const { bytes } = encodeRowKey(this.context, table, key)
     const { number } = table
-    return this.#pages({ what: 'tree', number, range: prefixRange(bytes) }, options, (stored) => {
+    const scanned = { what: 'tree', number, range: prefixRange(bytes) } as const
+    const { hasExpiry } = this.context.schema
+    return this.#pages(scanned, options, hasExpiry, (stored, asOf) => {
       const found = decodeRowKey(this.context, stored.key)
-      if (found === undefined) return undefined
+      if (found === undefined || isGone({ ...found, stored }, asOf)) return undefined
       return { table: found.table.name, row: this.#decodeRow(found.table, found.values, stored) }
     })
   }
@@ -218,10 +236,30 @@ export class RowReads {
     const place = { writer: entryWriter(index), where: `index ${index.name}` }
     const { range } = rangeOfQuery(this.context, table, index, query, place)
     const { number } = index
-    return this.#pages({ what: 'index', number, range }, options, (stored) => {
+    const decode = (stored: StoredRow): FoundEntry => {
       const decoded = decodeEntryKey(this.context, stored.key)
       if (decoded === undefined) throw notAnEntry(index)
       return { stored, decoded }
+    }
+    const scanned = { what: 'index', number, range } as const
+    if (table.expiry === undefined) return this.#pages(scanned, options, false, decode)
+    return this.#lookedAt(scanned, options, async (rows) => {
+      const living = await this.#living(table, rows.map(decode))
+      return living.map((item) => ({ item, key: item.stored.key }))
+    })
+  }
+
+  /** TTL-1: an entry is there for as long as its row, and that says when it expires. */
+  async #living(
+    table: CompiledTable,
+    entries: readonly FoundEntry[],
+  ): Promise<readonly FoundEntry[]> {
+    const keys = entries.map(({ decoded }) => decoded.rowKey)
+    const rows = await readDistinct(keys, (distinct) => this.#reads.getMany(distinct))
+    const asOf = await this.#moment(true)
+    return entries.filter(({ decoded: { values } }, place) => {
+      const stored = rows[place]
+      return stored === undefined || !isGone({ table, values, stored }, asOf)
     })
   }
 
@@ -244,6 +282,7 @@ export class RowReads {
       const one = there[place]
       if (one === undefined) without.push(stored.key)
       if (one === undefined) continue
+      if (isGone({ table, values: decoded.values, stored: one }, asOf)) continue
       const { row, entries } = book.of(one, decoded.values)
       if (!RowStamp.isOn(row)) RowStamp.put(row, one.timestamp)
       const isOfView = asOf !== undefined && one.timestamp !== undefined
@@ -259,11 +298,31 @@ export class RowReads {
     if (left.some((entry) => entry !== undefined)) throw leftOver(index)
   }
 
+  /** The timestamp of the view, where rows expire. */
+  async #moment(expires: boolean): Promise<Timestamp | undefined> {
+    return expires ? (await this.#reads.view()).asOf : undefined
+  }
+
   /** One page of what `decode` makes of rows; where it gives nothing, a row is passed over. */
-  async #pages<Item>(
+  #pages<Item>(
+    scanned: Pick<Scanned, 'what' | 'number' | 'range'>,
+    options: ScanOptions,
+    expires: boolean,
+    decode: (row: StoredRow, asOf: Timestamp | undefined) => Item | undefined,
+  ): Promise<Page<Item>> {
+    return this.#lookedAt(scanned, options, async (rows) => {
+      const asOf = await this.#moment(expires)
+      return rows.flatMap((row) => {
+        const item = decode(row, asOf)
+        return item === undefined ? [] : [{ item, key: row.key }]
+      })
+    })
+  }
+
+  async #lookedAt<Item>(
     { what, number, range }: Pick<Scanned, 'what' | 'number' | 'range'>,
     options: ScanOptions,
-    decode: (row: StoredRow) => Item | undefined,
+    look: (rows: readonly StoredRow[]) => Promise<readonly Placed<Item>[]>,
   ): Promise<Page<Item>> {
     const { reverse = false, limit = scanRowsDefault, cursor } = options
     checkPageLimit(limit)
@@ -273,10 +332,9 @@ export class RowReads {
     for (let asked = limit; ; asked = Math.min(asked * 2, scanRowsMax)) {
       const { gte, lt } = rest
       const page = await this.#reads.scan({ gte, lt, reverse, limit: asked })
-      for (const row of page.rows) {
-        const item = decode(row)
-        if (item !== undefined) items.push(item)
-        if (items.length === limit) return { items, cursor: cursorAt(scanned, row.key) }
+      for (const { item, key } of await look(page.rows)) {
+        items.push(item)
+        if (items.length === limit) return { items, cursor: cursorAt(scanned, key) }
       }
       if (page.isWhole) return { items, cursor: undefined }
       rest = afterKey(rest, present(page.rows.at(-1), 'TAB-4: a page has rows').key, reverse)

@@ -16,7 +16,7 @@ import { changeText } from '../../schema/change.ts'
 import { decodeSchema } from '../../schema/decode.ts'
 import { diffSchemas } from '../../schema/diff.ts'
 import { fingerprintOf } from '../../schema/fingerprint.ts'
-import { findIndex, findTable, type Index, type Schema } from '../../schema/model.ts'
+import { findIndex, findTable, type Schema } from '../../schema/model.ts'
 import { problemText, type SchemaProblem } from '../../schema/problem.ts'
 import {
   firstVersion,
@@ -41,6 +41,7 @@ import {
   versionKey,
   requireVersion,
 } from './registry-rows.ts'
+import { unkeptIndex } from './unkept-index.ts'
 
 /** A schema as the cluster has it now. */
 export interface SchemaView {
@@ -121,17 +122,6 @@ function notASchema([first, ...more]: readonly SchemaProblem[]): StoreError {
   const rest = more.length === 0 ? '' : `; and ${more.length} more`
   const what = first === undefined ? 'it is none' : problemText(first)
   return new StoreError('invalid', `this schema cannot be applied: ${what}${rest}`)
-}
-
-/** The reason why no cluster takes this sound schema; undefined where one may. */
-export function unkeptIndex(schema: Schema): StoreError | undefined {
-  const unique = schema.indexes.find((index) => index.kind === 'global' && index.unique)
-  return unique && notKept(unique)
-}
-
-function notKept({ name, table }: Index): StoreError {
-  const message = `index ${name} on ${table} is unique and global, which needs transactions over several groups; they are not there yet: make it LOCAL, or leave UNIQUE out`
-  return new StoreError('invalid', message)
 }
 
 async function step(

@@ -30,6 +30,16 @@ export function filledKey({ number }: CompiledIndex): Uint8Array {
   return writerIn(markSpace).mark(number).bytes
 }
 
+/** The bytes that begin the keys of a table's rows that belong to the row of this key. */
+export function keysBelow({ number, parent }: CompiledTable, key: Uint8Array): Uint8Array {
+  // Outside the hierarchy all rows of the group belong to its root.
+  if (parent === undefined) return writerIn(rowSpace).mark(number).bytes
+  const marked = Buffer.alloc(key.length + markBytes)
+  marked.set(key)
+  marked.writeUInt16BE(number, key.length)
+  return marked
+}
+
 /** The bytes of a key whose parts are checked, in the table's order. */
 export function writeRowKey(table: CompiledTable, values: readonly unknown[]): KeyWriter {
   const writer = writerIn(rowSpace)

@@ -56,6 +56,11 @@ export interface GroupReader<Tables extends readonly Table[] = readonly Table[]>
    * what this transaction writes itself. Throws `invalid` for what was not read.
    */
   timestampOf(given: object): Timestamp | undefined
+  /**
+   * The timestamp of the moment that is read, by which rows with a TTL are there or not; undefined for an
+   * inconsistent read. Opens the view, as a read does.
+   */
+  asOf(): Promise<Timestamp | undefined>
   get<Of extends Table>(table: Of, key: Key<Of>): Promise<Row<Of> | undefined>
   /** In the order of `keys`. */
   getMany<Of extends Table>(
@@ -102,7 +107,10 @@ export interface GroupTransaction<
   put<Of extends Table>(table: Of, row: Put<Of>): Promise<void>
   /** Changes what the patch names. Throws `not-found` when there is no row of that key. */
   update<Of extends Table>(table: Of, key: Key<Of>, patch: Patch<Of>): Promise<void>
-  /** Leaves no row of that key; rows below it stay. */
+  /**
+   * Leaves no row of that key. Rows that belong to it go with it, stay, or have it refused with `invalid`,
+   * as their tables say (ON DELETE). Throws `too-large` when more go than `cascadeRowsMax`.
+   */
   delete<Of extends Table>(table: Of, key: Key<Of>): Promise<void>
   /**
    * Sends a message to the group of the root of this key, of the same schema: it is there iff this

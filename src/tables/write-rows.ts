@@ -2,19 +2,22 @@
  * Changing rows of one group. Each change of a row changes its entries in the same transaction, by the
  * row before and the row after (IDX-1), so a change of an indexed table reads what it replaces.
  */
-import { assert } from '../base/assert.ts'
+import { assert, present } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import { keyBytesMax } from '../base/limits.ts'
 import type { SequenceSlot } from '../group/transaction.ts'
 import { prefixRange } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
+import type { StoredRow } from '../txn/reads.ts'
 import type { CompiledIndex, CompiledTable } from './compiled.ts'
+import { findBelow, tooManyBelow, type RowBelow } from './delete-rows.ts'
 import { buildEntries, isSameEntry, noEntries, notUnique, tooLong, type Entry } from './entries.ts'
+import { expiryNote, isGone } from './expiry.ts'
 import { fitsIndex, buildGlobalChanges, keptBy, rowFor, type WholeRow } from './global-writes.ts'
 import type { WorklistRow } from './index-worklist.ts'
 import { checkOfGroup, checkRoot, type GroupContext } from './group-context.ts'
 import type { ComingNumber } from './key-writer.ts'
-import { encodeRowKey, keyInWords, writeRowKey } from './row-key.ts'
+import { decodeEntryKey, encodeRowKey, keyInWords, writeRowKey } from './row-key.ts'
 import { checkPatch, checkRow, withUnknown, type Values } from './row-check.ts'
 import {
   decodeRow,
@@ -42,20 +45,21 @@ export class RowWrites {
     const given = checkRow(table, input, { withSequence: false, withUnknown: true })
     this.#checkGroup(table, given)
     let key: WrittenKey | undefined
+    let before: FoundRow | undefined
     if (sequence?.isInKey !== true) {
       key = encodeKey(table, given)
-      const before = await this.#transaction.get(key.bytes)
-      if (before !== undefined) throw this.#exists(key.bytes)
+      before = await this.#find(table, key)
+      if (before !== undefined && !before.isExpired) throw this.#exists(key.bytes)
     }
     if (sequence === undefined) {
-      await this.#change(table, undefined, wholeRow(table, given), key)
+      await this.#change(table, before, wholeRow(table, given), key)
       return undefined
     }
     // Drawn with the first write only: a refused insert takes no number.
     const allocation = this.#transaction.allocationCount
     const number: ComingNumber = { kind: 'coming-number', allocation }
     given[sequence.name] = number
-    await this.#change(table, undefined, wholeRow(table, given), key)
+    await this.#change(table, before, wholeRow(table, given), key)
     return allocation
   }
 
@@ -78,8 +82,8 @@ export class RowWrites {
   /** `named`: the row without what the program neither declares nor names. */
   async #replace(table: CompiledTable, row: Values, named: Values): Promise<void> {
     const { sequence } = table
-    const before = await this.#before(table, row)
-    if (before !== undefined) {
+    const before = await this.#find(table, encodeKey(table, row))
+    if (before !== undefined && !before.isExpired) {
       const { bytes } = before
       if (table.keepsUnknown || holdsUnknown(table, bytes))
         return this.#change(table, before, replacing(table, before, named))
@@ -87,7 +91,7 @@ export class RowWrites {
       const number = before.row[sequence.name]
       return this.#change(table, before, wholeRow(table, { ...row, [sequence.name]: number }))
     }
-    if (sequence === undefined) return this.#change(table, undefined, wholeRow(table, row))
+    if (sequence === undefined) return this.#change(table, before, wholeRow(table, row))
     const message = `table ${table.name}: there is no ${keyInWords(this.#context, encodeKey(table, row).bytes)} to be replaced, and a new row gets its ${sequence.name} by insert`
     throw new StoreError('not-found', message)
   }
@@ -96,7 +100,7 @@ export class RowWrites {
     const { bytes, values } = encodeRowKey(this.#context, table, key)
     const changes = checkPatch(table, patch)
     const stored = await this.#transaction.get(bytes)
-    if (stored === undefined) {
+    if (stored === undefined || (await this.#isExpired(table, values, stored))) {
       const message = `there is no ${keyInWords(this.#context, bytes)} to be updated`
       throw new StoreError('not-found', message)
     }
@@ -104,11 +108,41 @@ export class RowWrites {
     const after = { row: decodeRow(table, values, value.bytes), bytes: value.bytes }
     await this.#changeEntries(table, rowAt(table, values, stored.value), after)
     this.#transaction.put(bytes, value.bytes, value.slots)
+    this.#noteExpiry(table)
   }
 
-  /** No row of the key is left; whether there was one is not said. Rows below it stay. */
+  /** No row of the key is left; whether there was one is not said. Rows below it go as their tables say. */
   async delete(table: CompiledTable, key: unknown): Promise<void> {
     const { bytes, values } = encodeRowKey(this.#context, table, key)
+    await this.deleteAt(table, bytes, values)
+  }
+
+  /** The same by the key's bytes, which are those of its parts. */
+  async deleteAt(
+    table: CompiledTable,
+    bytes: Uint8Array,
+    values: readonly unknown[],
+  ): Promise<void> {
+    const below = await findBelow(this.#transaction, this.#context, keptBy(table), bytes)
+    await this.#deleteOne(table, bytes, values)
+    try {
+      for (const one of below) await this.#deleteBelow(one)
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.code !== 'too-large') throw error
+      throw tooManyBelow(keyInWords(this.#context, bytes), below.length, error.message)
+    }
+  }
+
+  async #deleteBelow({ table, values, stored }: RowBelow): Promise<void> {
+    await this.#changeEntries(table, rowAt(table, values, stored.value), undefined)
+    this.#transaction.delete(stored.key)
+  }
+
+  async #deleteOne(
+    table: CompiledTable,
+    bytes: Uint8Array,
+    values: readonly unknown[],
+  ): Promise<void> {
     if (isIndexed(table)) {
       const stored = await this.#transaction.get(bytes)
       if (stored === undefined) return
@@ -117,10 +151,27 @@ export class RowWrites {
     this.#transaction.delete(bytes)
   }
 
-  async #before(table: CompiledTable, row: Values): Promise<WholeRow | undefined> {
-    const { bytes, values } = encodeKey(table, row)
+  async #find(table: CompiledTable, { bytes, values }: WrittenKey): Promise<FoundRow | undefined> {
     const stored = await this.#transaction.get(bytes)
-    return stored === undefined ? undefined : rowAt(table, values, stored.value)
+    if (stored === undefined) return undefined
+    const isExpired = await this.#isExpired(table, values, stored)
+    return { ...rowAt(table, values, stored.value), isExpired }
+  }
+
+  /** Then no read sees the row; its entries are there until it is written anew, or removed. */
+  async #isExpired(
+    table: CompiledTable,
+    values: readonly unknown[],
+    stored: StoredRow,
+  ): Promise<boolean> {
+    if (table.expiry === undefined) return false
+    const { asOf } = await this.#transaction.view()
+    return isGone({ table, values, stored }, asOf)
+  }
+
+  /** The worker that removes expired rows finds the group by this note. */
+  #noteExpiry(table: CompiledTable): void {
+    if (table.expiry !== undefined) this.#transaction.put(expiryNote, Uint8Array.of(1))
   }
 
   async #change(
@@ -139,6 +190,7 @@ export class RowWrites {
     if (slots.length > 0) this.#transaction.allocate(table.number)
     this.#writeEntries(changes, globals)
     this.#transaction.put(key.bytes, value.bytes, slots)
+    this.#noteExpiry(table)
   }
 
   /** All is checked before anything is written: a refused change leaves nothing of itself. */
@@ -188,9 +240,26 @@ export class RowWrites {
       if (old.has(key) || entry.isNumbered || entry.values.includes(undefined)) continue
       const prefix = entry.key.subarray(0, entry.uniqueBytes)
       if (this.#transaction.hasUnplacedUnder(prefix)) throw notUnique(index, table)
-      const { rows } = await this.#transaction.scan({ ...prefixRange(prefix), limit: 1 })
-      if (rows.length > 0) throw notUnique(index, table)
+      if (await this.#hasOther(table, prefix)) throw notUnique(index, table)
     }
+  }
+
+  /** Is there an entry that begins so, of a row that has not expired? */
+  async #hasOther(table: CompiledTable, prefix: Uint8Array): Promise<boolean> {
+    const range = prefixRange(prefix)
+    if (table.expiry === undefined) {
+      return (await this.#transaction.scan({ ...range, limit: 1 })).rows.length > 0
+    }
+    for (const { key } of (await this.#transaction.scan(range)).rows) {
+      const schema = { ...this.#context.schema, indexByNumber: numbered(table.indexes) }
+      const entry = present(
+        decodeEntryKey({ ...this.#context, schema }, key),
+        'IDX-1: an entry names its row',
+      )
+      const stored = await this.#transaction.get(entry.rowKey)
+      if (stored === undefined || !(await this.#isExpired(table, entry.values, stored))) return true
+    }
+    return false
   }
 
   #checkGroup(table: CompiledTable, row: Values): void {
@@ -203,6 +272,14 @@ export class RowWrites {
     const message = `${keyInWords(this.#context, key)} exists already; put replaces it, update changes it`
     return new StoreError('already-exists', message)
   }
+}
+
+interface FoundRow extends WholeRow {
+  readonly isExpired: boolean
+}
+
+function numbered(indexes: readonly CompiledIndex[]): ReadonlyMap<number, CompiledIndex> {
+  return new Map(indexes.map((index) => [index.number, index]))
 }
 
 /** A row that is to be written, and as it is stored. */

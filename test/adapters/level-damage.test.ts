@@ -199,7 +199,7 @@ test('a flipped bit in any file is refused, or every row of an earlier moment is
   expect(refused.length).toBeGreaterThan(chosen.length / 2)
   // Only the last record of the log may be taken for one that a crash cut short.
   expect(earlier.every((flip) => flip?.name.endsWith('.log'))).toBe(true)
-}, 60_000)
+})
 
 /** The key of a row, and the byte by which LevelDB marks it as put. */
 const putEntry = new RegExp(`row [0-9]+${String.fromCharCode(1)}`, 'g')

@@ -212,7 +212,7 @@ test('HELLO-1, HELLO-2: a false listener learns nothing of a store and is never 
   const words = ['hello', 'proof', 'refuse', 'hello', 'proof']
   expect(heard.map(({ kind }) => kind).slice(0, 5)).toEqual(words)
   expect(told).toEqual([])
-}, 30_000)
+})
 
 test('HELLO-2: a listener never speaks first, and tells an unproven dialer its names alone', async () => {
   const { url } = await startListener()

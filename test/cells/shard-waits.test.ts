@@ -117,4 +117,4 @@ test('COST-5: ten polls of all shards that wait take little memory', async () =>
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(40 * 1024 * 1024)
   store.stop()
   await settled(world, Promise.all(polls))
-}, 60_000)
+})

@@ -119,7 +119,7 @@ test('IDX-11: a damaged index is not asked, built or checked, and others of its 
   await expect(run(indexes.check('bad'))).rejects.toMatchObject(refused)
   expect(await found('good', 'Oslo')).toEqual([])
   expect((await run(indexes.check('good'))).faults).toEqual([])
-}, 60_000)
+})
 
 test('an index of another datastore is not applied through a handle of this one', async () => {
   const { run, indexes, client } = bench()
@@ -153,4 +153,4 @@ test('a build of some shards leaves an index unready, and one of all shards make
   expect(await isBuilding()).toBe(true)
   await build(allShards)
   expect(await isBuilding()).toBe(false)
-}, 60_000)
+})

@@ -151,7 +151,6 @@ test.each(Object.entries(holders))(
       expect(await faultsOf(cluster, make(cluster), method), method).toEqual([])
     }
   },
-  60_000,
 )
 
 const modules: Readonly<Record<string, object>> = {

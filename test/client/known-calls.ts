@@ -210,7 +210,7 @@ export const knownCalls: readonly KnownCall[] = [
   on('cells.purgeShard', cells, [1, { before: 1 }], [(one) => isWhole(one, 0, 4_095)], {
     ...{ ...purge, after: isNotNegative, limit: isPage },
   }),
-  on('cells.purge', cells, [{ before: 1 }], [], { ...purge, shards: isShards }),
+  on('cells.purge', cells, [{ before: 1, shards: [1, 2] }], [], { ...purge, shards: isShards }),
   on(
     'index.query',
     ({ client }) => client.cells('trips').index('ix'),

@@ -17,7 +17,7 @@ function audit(...flags: readonly string[]): {
   readonly stdout: string
   readonly stderr: string
 } {
-  const options = { encoding: 'utf8', timeout: 170_000 } as const
+  const options = { encoding: 'utf8', timeout: 590_000 } as const
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
     [simPath, 'audit', ...flags],
@@ -37,7 +37,7 @@ function tripsFile(): string {
 
 test(
   'the audit accounts for every cell, entry and effect after random kills',
-  { timeout: 180_000 },
+  { timeout: 600_000 },
   () =>
     withFolder(async (folder) => {
       const file = join(folder, 'trips.csv')

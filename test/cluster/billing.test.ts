@@ -13,6 +13,7 @@ import { triggerAdmin } from '../../src/triggers/run.ts'
 import { freePorts } from '../../sim/processes/free-ports.ts'
 import {
   eventually,
+  patienceMs,
   programPath,
   runProgram,
   startCluster,
@@ -71,21 +72,21 @@ test('billing: no trip is unbilled and none is billed twice, though workers and 
 
       const billed = async (count: number): Promise<true | undefined> =>
         (await chargesIn(ledger)).length >= count ? true : undefined
-      await eventually('some trips are billed', () => billed(tripCount / 10), 20_000)
+      await eventually('some trips are billed', () => billed(tripCount / 10))
       const [first = 0] = workersOf(program, 1)
       process.kill(first, 'SIGKILL')
-      await eventually('more are billed', () => billed(tripCount / 4), 20_000)
+      await eventually('more are billed', () => billed(tripCount / 4))
       await cluster.node('b').stop('SIGKILL')
       const [second = 0] = workersOf(program, 2)
       process.kill(second, 'SIGKILL')
 
-      await eventually('all are billed', () => billed(tripCount), 40_000)
+      await eventually('all are billed', () => billed(tripCount))
       const rows = written.split('\n').filter((line) => line !== '')
       expect(rows).toHaveLength(tripCount)
       expect([...(await chargesIn(ledger))].sort()).toEqual([...rows].sort())
       expect(workersOf(program, 1).length).toBeGreaterThan(1)
 
-      const client = await connect({ endpoints: cluster.urls })
+      const client = await connect({ endpoints: cluster.urls, timeoutMs: patienceMs })
       const cells = client.cells('trips')
       const statuses = await eventually('all have a status', async () => {
         const items = rows.map((rowKey) => ({ rowKey, column: 'STATUS', refKey: 0 }))
@@ -116,4 +117,4 @@ test('billing: no trip is unbilled and none is billed twice, though workers and 
     for (const child of children) child.kill('SIGKILL')
     await cluster.close()
   }
-}, 90_000)
+})

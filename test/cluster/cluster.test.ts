@@ -6,7 +6,7 @@ import { eventually, runProgram, startCluster, type TestCluster } from './harnes
 let cluster: TestCluster
 beforeAll(async () => {
   cluster = await startCluster()
-}, 60_000)
+})
 afterAll(() => cluster?.close())
 
 const place = '/v1/datastores/trips'
@@ -109,7 +109,7 @@ test('without a majority a put says unavailable or unknown, in time, and status 
     return again.ok ? again : undefined
   })
   await expectEverywhere([rowKey])
-}, 60_000)
+})
 
 test('health, metrics and status have their documented forms', async () => {
   const { url } = cluster.node('a')

@@ -19,7 +19,7 @@ let folder = ''
 beforeAll(async () => {
   cluster = await startCluster({ ids: ['a'] })
   folder = await mkdtemp(join(tmpdir(), 'trilithon-commands-'))
-}, 60_000)
+})
 afterAll(async () => {
   await cluster?.close()
   await rm(folder, { recursive: true, force: true })

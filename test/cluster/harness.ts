@@ -21,8 +21,11 @@ export const programPath: string =
 /** Nodes keep the peers' secret of their user there; those of a cluster in the cluster's own folder. */
 const stateHome = join(tmpdir(), 'trilithon-test-state')
 
-const readyTimeoutMs = 20_000
-const exitTimeoutMs = 20_000
+/**
+ * For how long a test waits for what takes a moment: it ends a test that hangs, and no other. Where all cores are
+ * taken a process needs ten times as long as alone. Clients of tests have it as their `timeoutMs`.
+ */
+export const patienceMs = 60_000
 const pollMs = 25
 
 /** How a process ended. */
@@ -52,7 +55,7 @@ export async function runProgram(
 ): Promise<ProgramResult> {
   const program = startProgram(arguments_, options)
   program.child.stdin?.end(options.input ?? '')
-  const exit = await program.exited(options.timeoutMs ?? exitTimeoutMs)
+  const exit = await program.exited(options.timeoutMs ?? patienceMs)
   return { ...exit, stdout: program.stdout(), stderr: program.stderr() }
 }
 
@@ -91,7 +94,7 @@ export function startProgram(arguments_: readonly string[], options: RunOptions 
     child,
     stdout,
     stderr,
-    exited: async (timeoutMs = exitTimeoutMs) => {
+    exited: async (timeoutMs = patienceMs) => {
       const exit = await within(ended, timeoutMs)
       if (exit !== undefined) return exit
       child.kill('SIGKILL')
@@ -124,7 +127,7 @@ async function within<T>(promise: Promise<T>, timeoutMs: number): Promise<T | un
 export async function eventually<T>(
   what: string,
   probe: () => Promise<T | undefined>,
-  timeoutMs: number = readyTimeoutMs,
+  timeoutMs: number = patienceMs,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs
   for (;;) {

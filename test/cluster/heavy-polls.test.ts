@@ -1,9 +1,9 @@
 /** One client asks for much at once, at real nodes: they go on answering others, and give all of it back. */
 import { readFile } from 'node:fs/promises'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect } from '../../src/index.ts'
 import type { LogPlace } from '../../src/cells/operation.ts'
-import { startCluster } from './harness.ts'
+import { patienceMs, startCluster, type TestCluster } from './harness.ts'
 
 const megabyte = 1024 * 1024
 
@@ -45,48 +45,46 @@ function placesOf(count: number): LogPlace[] {
   return Array.from({ length: count }, (_, shard) => ({ kind: 'after', shard, addedId: 0 }))
 }
 
+let cluster: TestCluster
+beforeAll(async () => {
+  cluster = await startCluster()
+})
+afterAll(() => cluster?.close())
+
 test('polls of many shards leave a node time for others, and little in its memory', async () => {
-  const cluster = await startCluster()
-  try {
-    const { url, pid } = cluster.node('a')
-    const client = await connect({ endpoints: [url], timeoutMs: 30_000 })
-    const cells = client.cells('x')
-    // Once, so that what is kept of shards is there.
-    await cells.shardLogs(placesOf(64), { limit: 10 })
-    const before = await residentBytes(pid)
-    const life = new LifeWatch(url)
-    const polls = Array.from({ length: 150 }, () =>
-      cells.shardLogs(placesOf(64), { waitMs: 2_000, limit: 10 }),
-    )
-    const answers = await Promise.all(polls)
-    for (const pages of answers) expect(pages).toHaveLength(64)
-    const longestMs = await life.stop()
-    expect(longestMs).toBeLessThan(1_000)
-    expect((await residentBytes(pid)) - before).toBeLessThan(150 * megabyte)
-    await client.close()
-  } finally {
-    await cluster.close()
-  }
-}, 60_000)
+  const { url, pid } = cluster.node('a')
+  const client = await connect({ endpoints: [url], timeoutMs: patienceMs })
+  const cells = client.cells('x')
+  // Once, so that what is kept of shards is there.
+  await cells.shardLogs(placesOf(64), { limit: 10 })
+  const before = await residentBytes(pid)
+  const life = new LifeWatch(url)
+  const polls = Array.from({ length: 150 }, () =>
+    cells.shardLogs(placesOf(64), { waitMs: 2_000, limit: 10 }),
+  )
+  const answers = await Promise.all(polls)
+  for (const pages of answers) expect(pages).toHaveLength(64)
+  const longestMs = await life.stop()
+  expect(longestMs).toBeLessThan(1_000)
+  expect((await residentBytes(pid)) - before).toBeLessThan(150 * megabyte)
+  await client.close()
+})
 
 test('COST-4: a client that goes away leaves nothing at work', async () => {
-  const cluster = await startCluster()
-  try {
-    const { url } = cluster.node('a')
-    const client = await connect({ endpoints: [url], timeoutMs: 30_000 })
-    const cells = client.cells('x')
-    const polls = Array.from({ length: 50 }, () =>
-      cells.shardLogs(placesOf(64), { waitMs: 20_000, limit: 10 }).catch(() => undefined),
-    )
-    const atWork = async (): Promise<number> => {
-      const text = await (await fetch(`${url}/metrics`)).text()
-      return Number(/^trilithon_client_requests\S* (\d+)/m.exec(text)?.[1] ?? -1)
-    }
-    await expect.poll(atWork, { timeout: 10_000 }).toBe(50)
-    await client.close()
-    await Promise.all(polls)
-    await expect.poll(atWork, { timeout: 5_000 }).toBe(0)
-  } finally {
-    await cluster.close()
+  // Far longer than it takes to notice that a client is gone.
+  const waitMs = 40_000
+  const { url } = cluster.node('a')
+  const client = await connect({ endpoints: [url], timeoutMs: patienceMs })
+  const cells = client.cells('x')
+  const polls = Array.from({ length: 50 }, () =>
+    cells.shardLogs(placesOf(64), { waitMs, limit: 10 }).catch(() => undefined),
+  )
+  const atWork = async (): Promise<number> => {
+    const text = await (await fetch(`${url}/metrics`)).text()
+    return Number(/^trilithon_client_requests\S* (\d+)/m.exec(text)?.[1] ?? -1)
   }
-}, 60_000)
+  await expect.poll(atWork, { timeout: patienceMs }).toBe(50)
+  await client.close()
+  await Promise.all(polls)
+  await expect.poll(atWork, { timeout: waitMs / 2 }).toBe(0)
+})

@@ -6,7 +6,8 @@ import { randomUUID } from 'node:crypto'
 import { StoreError } from '../../src/base/errors.ts'
 import { toStoreError } from '../../src/base/problem.ts'
 import { connect } from '../../src/client/connect.ts'
-import { allShards } from '../../src/cells/shard.ts'
+import { allShards, shardOf } from '../../src/cells/shard.ts'
+import { patienceMs } from './harness.ts'
 
 export const datastore = 'ledger'
 
@@ -68,18 +69,33 @@ export interface Contents {
   readonly logs: Map<number, readonly string[]>
 }
 
+export interface ContentsOptions {
+  /** The datastore; absent: the ledger's. */
+  readonly name?: string
+  /** Of the shards of these rows alone, which takes far less time; absent: of all shards. */
+  readonly rows?: readonly { readonly rowKey: string }[]
+}
+
+function shardsOf(rows: readonly { readonly rowKey: string }[]): readonly number[] {
+  return [...new Set(rows.map(({ rowKey }) => shardOf(rowKey)))]
+}
+
 /** Shards whose logs one request asks for. */
 const shardsAtOnce = 128
 /** How long the reader asks again for those that a busy node has not come to. */
-const readMsMax = 60_000
+const readMsMax = patienceMs
 
-export async function contentsAt(url: string, name: string = datastore): Promise<Contents> {
-  const client = await connect({ endpoints: [url], timeoutMs: 30_000 })
+export async function contentsAt(
+  url: string,
+  { name = datastore, rows }: ContentsOptions = {},
+): Promise<Contents> {
+  const client = await connect({ endpoints: [url], timeoutMs: patienceMs })
   const cells = client.cells(name)
   const contents: Contents = { bodies: new Map(), logs: new Map() }
   const untilMs = performance.now() + readMsMax
   try {
-    let places = allShards.map((shard) => ({ shard, addedId: 0 }))
+    const shards = rows === undefined ? allShards : shardsOf(rows)
+    let places = shards.map((shard) => ({ shard, addedId: 0 }))
     while (places.length > 0) {
       const next: typeof places = []
       for (let from = 0; from < places.length; from += shardsAtOnce) {

@@ -38,7 +38,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'customers.jsonl'), '{"id":1,"name":"Mary"}\n')
   const applied = await command('schema', 'apply', 'shop.ddl')
   if (applied.code !== 0) throw new Error(applied.stderr)
-}, 60_000)
+})
 afterAll(async () => {
   await cluster?.close()
   await rm(folder, { recursive: true, force: true })

@@ -46,50 +46,42 @@ async function replaceFolder(to: string, from?: string): Promise<void> {
   if (from !== undefined) await cp(from, to, { recursive: true })
 }
 
-test(
-  'LOG-10: after a reset of its data a node still refuses an emptied store, even alone',
-  { timeout: 60_000 },
-  async () => {
-    await withCluster(async (cluster) => {
-      const [b, c] = [cluster.node('b'), cluster.node('c')]
-      await putSome(b.url, 3)
-      await stopAll(cluster)
-      await hurtData(b)
-      await replaceFolder(join(c.dataFolder, 'log'))
-      await replaceFolder(join(c.dataFolder, 'data'))
-      b.spawn()
-      c.spawn()
-      await c.exited()
-      expect(c.log()).toContain('unknown-store')
-      expect(b.log()).toContain('rebuilt from the log')
-      expect((await fetch(`${b.url}/readyz`)).status).not.toBe(200)
-    })
-  },
-)
+test('LOG-10: after a reset of its data a node still refuses an emptied store, even alone', async () => {
+  await withCluster(async (cluster) => {
+    const [b, c] = [cluster.node('b'), cluster.node('c')]
+    await putSome(b.url, 3)
+    await stopAll(cluster)
+    await hurtData(b)
+    await replaceFolder(join(c.dataFolder, 'log'))
+    await replaceFolder(join(c.dataFolder, 'data'))
+    b.spawn()
+    c.spawn()
+    await c.exited()
+    expect(c.log()).toContain('unknown-store')
+    expect(b.log()).toContain('rebuilt from the log')
+    expect((await fetch(`${b.url}/readyz`)).status).not.toBe(200)
+  })
+})
 
-test(
-  'LOG-10: nodes killed while idle know how far each other’s logs were: an old folder is refused by the one that is left',
-  { timeout: 60_000 },
-  async () => {
-    await withCluster(async (cluster) => {
-      const [a, b, c] = [cluster.node('a'), cluster.node('b'), cluster.node('c')]
-      await putSome(a.url, 3)
-      await c.stop('SIGKILL')
-      const old = join(cluster.folder, 'old')
-      await cp(c.dataFolder, old, { recursive: true })
-      await c.start()
-      await putSome(a.url, 5)
-      // Nothing is written from here on: the last claims are kept within a heartbeat all the same.
-      await new Promise((resolve) => setTimeout(resolve, 2_000))
-      await stopAll(cluster)
-      await replaceFolder(c.dataFolder, old)
-      b.spawn()
-      c.spawn()
-      await c.exited()
-      expect(c.log()).toContain('stale-disk')
-      await a.start()
-      await b.ready()
-      await eventually('two write on', async () => (await put(b.url, 'after')) === 201 || undefined)
-    })
-  },
-)
+test('LOG-10: nodes killed while idle know how far each other’s logs were: an old folder is refused by the one that is left', async () => {
+  await withCluster(async (cluster) => {
+    const [a, b, c] = [cluster.node('a'), cluster.node('b'), cluster.node('c')]
+    await putSome(a.url, 3)
+    await c.stop('SIGKILL')
+    const old = join(cluster.folder, 'old')
+    await cp(c.dataFolder, old, { recursive: true })
+    await c.start()
+    await putSome(a.url, 5)
+    // Nothing is written from here on: the last claims are kept within a heartbeat all the same.
+    await new Promise((resolve) => setTimeout(resolve, 2_000))
+    await stopAll(cluster)
+    await replaceFolder(c.dataFolder, old)
+    b.spawn()
+    c.spawn()
+    await c.exited()
+    expect(c.log()).toContain('stale-disk')
+    await a.start()
+    await b.ready()
+    await eventually('two write on', async () => (await put(b.url, 'after')) === 201 || undefined)
+  })
+})

@@ -53,7 +53,7 @@ test('HELLO-4: a node whose list of nodes is in another order has no links, and 
   } finally {
     await cluster.close()
   }
-}, 60_000)
+})
 
 test('a node says why it has no link to a peer that it dials', async () => {
   const cluster = await createCluster({ ids: ['a', 'b'] })
@@ -76,7 +76,7 @@ test('a node says why it has no link to a peer that it dials', async () => {
   } finally {
     await cluster.close()
   }
-}, 60_000)
+})
 
 test('a gateway says why it has no link to a node, and shows its clients no address', async () => {
   const [nobody = 0, port = 0] = await freePorts(2)
@@ -101,4 +101,4 @@ test('a gateway says why it has no link to a node, and shows its clients no addr
     program.child.kill('SIGTERM')
     await program.exited()
   }
-}, 60_000)
+})

@@ -22,7 +22,7 @@ let gateway: TestGateway
 beforeAll(async () => {
   cluster = await startCluster()
   gateway = await startGateway(cluster.urls)
-}, 60_000)
+})
 
 afterAll(async () => {
   await gateway.stop('SIGKILL')
@@ -100,7 +100,7 @@ test('every figure has its help and a type, counters are named as such, and neve
   const counters = [...(page?.types ?? [])].filter(([, type]) => type === 'counter')
   expect(counters.map(([name]) => name)).toContain('trilithon_link_frames_sent_total')
   expect(counters.length).toBeGreaterThan(20)
-}, 60_000)
+})
 
 function complaintsOf(page: Page, before: Page | undefined): readonly string[] {
   const named = [...page.types].flatMap(([family, type]) => [

@@ -31,7 +31,7 @@ let cluster: TestCluster
 beforeAll(async () => {
   cluster = await startCluster()
   await (await clientOf(['a'])).applySchema(counters.model)
-}, 60_000)
+})
 afterAll(() => cluster?.close())
 
 const clients: Client[] = []
@@ -109,53 +109,49 @@ test('CELL-5: a client of another node sees in a snapshot what a writer saw at t
   }
 })
 
-test(
-  'CELL-5: snapshots of one client never go back while the nodes that it asks are killed',
-  { timeout: 90_000 },
-  async () => {
-    const client = await clientOf(['a', 'b', 'c'])
-    const db = await client.tables(counters)
-    const others = await (await clientOf(['c', 'b', 'a'])).tables(counters)
-    await begin(db, 2)
-    const state = { isOver: false }
-    const counted: string[] = []
-    const counting = (async () => {
-      while (!state.isOver) {
-        const name = randomUUID()
-        // The one nearer to the leader may win time and again; that is no matter here.
-        await count(others, 2, name, { rerunsMax: 1_000 })
-        counted.push(name)
-        await pause(restMs)
-      }
-    })()
-    let [seen, reads, mine] = [0, 0, 0]
-    const reading = (async () => {
-      while (!state.isOver) {
-        const found = await stateAt(db, 2, 'snapshot')
-        expect(found.value).toBeGreaterThanOrEqual(seen)
-        expect(found.names).toHaveLength(found.value)
-        seen = found.value
-        reads += 1
-        await pause(restMs)
-        if (reads % 10 > 0) continue
-        seen = (await count(db, 2, randomUUID())).value
-        mine += 1
-      }
-    })()
-    try {
-      for (const node of [...cluster.nodes, ...cluster.nodes]) {
-        await node.stop('SIGKILL')
-        await progress(() => reads)
-        await node.start()
-        await progress(() => counted.length)
-      }
-    } finally {
-      state.isOver = true
+test('CELL-5: snapshots of one client never go back while the nodes that it asks are killed', async () => {
+  const client = await clientOf(['a', 'b', 'c'])
+  const db = await client.tables(counters)
+  const others = await (await clientOf(['c', 'b', 'a'])).tables(counters)
+  await begin(db, 2)
+  const state = { isOver: false }
+  const counted: string[] = []
+  const counting = (async () => {
+    while (!state.isOver) {
+      const name = randomUUID()
+      // The one nearer to the leader may win time and again; that is no matter here.
+      await count(others, 2, name, { rerunsMax: 1_000 })
+      counted.push(name)
+      await pause(restMs)
     }
-    await Promise.all([counting, reading])
-    expect((await stateAt(db, 2, 'current')).value).toBe(counted.length + mine)
-  },
-)
+  })()
+  let [seen, reads, mine] = [0, 0, 0]
+  const reading = (async () => {
+    while (!state.isOver) {
+      const found = await stateAt(db, 2, 'snapshot')
+      expect(found.value).toBeGreaterThanOrEqual(seen)
+      expect(found.names).toHaveLength(found.value)
+      seen = found.value
+      reads += 1
+      await pause(restMs)
+      if (reads % 10 > 0) continue
+      seen = (await count(db, 2, randomUUID())).value
+      mine += 1
+    }
+  })()
+  try {
+    for (const node of [...cluster.nodes, ...cluster.nodes]) {
+      await node.stop('SIGKILL')
+      await progress(() => reads)
+      await node.start()
+      await progress(() => counted.length)
+    }
+  } finally {
+    state.isOver = true
+  }
+  await Promise.all([counting, reading])
+  expect((await stateAt(db, 2, 'current')).value).toBe(counted.length + mine)
+})
 
 /** Between two steps of a session: it is at work all the time, and not all that the machine does. */
 const restMs = 5
@@ -214,51 +210,47 @@ async function writeUntil(
   }
 }
 
-test(
-  'TXN-5: when the node is killed amid transactions, each counts at most once, as outcome says',
-  { timeout: 120_000 },
-  async () => {
-    const observer = await clientOf(['c'])
-    const db = await observer.tables(counters)
-    await begin(db, 3)
-    const told: Told = { acknowledged: [], unknown: new Map(), refused: [] }
-    for (let round = 0; round < roundsMax && told.unknown.size < unknownMin; round++) {
-      let isOver = false
-      // They know no other node than the one that is killed.
-      const writer = await (await clientOf(['a'])).tables(counters)
-      const writing = Array.from({ length: 12 }, (_, place) =>
-        writeUntil(writer, place < 2 ? 'count' : 'step', told, () => isOver),
-      )
-      await progress(() => told.acknowledged.length)
-      // Not at the same stage of the transactions each time: they go on in step with one another.
-      await new Promise((resolve) => setTimeout(resolve, (round * 13) % 50))
-      await cluster.node('a').stop('SIGKILL')
-      isOver = true
-      await Promise.all(writing)
-      await cluster.node('a').start()
-    }
-    // Transactions on their way when a node was killed are decided before this one.
-    await count(db, 3, 'count last')
-    told.acknowledged.push('count last')
-    const group = db.group(keyOf(3))
-    const committed: string[] = []
-    for (const [name, intent] of told.unknown) {
-      const { kind } = await observer.groups.outcome(group, intent, 10_000)
-      expect(['committed', 'none']).toContain(kind)
-      if (kind === 'committed') committed.push(name)
-    }
-    const expected = [...told.acknowledged, ...committed].toSorted()
-    const counted = expected.filter((name) => name.startsWith('count'))
-    for (const id of ['a', 'b', 'c']) {
-      const alone = await (await clientOf([id])).tables(counters)
-      const { value, names } = await stateAt(alone, 3, 'current')
-      expect(value, `replica ${id}`).toBe(counted.length)
-      expect(names, `replica ${id}`).toEqual(expected)
-    }
-    expect(told.unknown.size).toBeGreaterThanOrEqual(unknownMin)
-    const { acknowledged, unknown, refused } = told
-    process.stdout.write(
-      `sessions: ${acknowledged.length} acknowledged, ${unknown.size} unknown (${committed.length} of them committed), ${refused.length} refused\n`,
+test('TXN-5: when the node is killed amid transactions, each counts at most once, as outcome says', async () => {
+  const observer = await clientOf(['c'])
+  const db = await observer.tables(counters)
+  await begin(db, 3)
+  const told: Told = { acknowledged: [], unknown: new Map(), refused: [] }
+  for (let round = 0; round < roundsMax && told.unknown.size < unknownMin; round++) {
+    let isOver = false
+    // They know no other node than the one that is killed.
+    const writer = await (await clientOf(['a'])).tables(counters)
+    const writing = Array.from({ length: 12 }, (_, place) =>
+      writeUntil(writer, place < 2 ? 'count' : 'step', told, () => isOver),
     )
-  },
-)
+    await progress(() => told.acknowledged.length)
+    // Not at the same stage of the transactions each time: they go on in step with one another.
+    await new Promise((resolve) => setTimeout(resolve, (round * 13) % 50))
+    await cluster.node('a').stop('SIGKILL')
+    isOver = true
+    await Promise.all(writing)
+    await cluster.node('a').start()
+  }
+  // Transactions on their way when a node was killed are decided before this one.
+  await count(db, 3, 'count last')
+  told.acknowledged.push('count last')
+  const group = db.group(keyOf(3))
+  const committed: string[] = []
+  for (const [name, intent] of told.unknown) {
+    const { kind } = await observer.groups.outcome(group, intent, 10_000)
+    expect(['committed', 'none']).toContain(kind)
+    if (kind === 'committed') committed.push(name)
+  }
+  const expected = [...told.acknowledged, ...committed].toSorted()
+  const counted = expected.filter((name) => name.startsWith('count'))
+  for (const id of ['a', 'b', 'c']) {
+    const alone = await (await clientOf([id])).tables(counters)
+    const { value, names } = await stateAt(alone, 3, 'current')
+    expect(value, `replica ${id}`).toBe(counted.length)
+    expect(names, `replica ${id}`).toEqual(expected)
+  }
+  expect(told.unknown.size).toBeGreaterThanOrEqual(unknownMin)
+  const { acknowledged, unknown, refused } = told
+  process.stdout.write(
+    `sessions: ${acknowledged.length} acknowledged, ${unknown.size} unknown (${committed.length} of them committed), ${refused.length} refused\n`,
+  )
+})

@@ -120,7 +120,7 @@ test('a foreign page and a holder of the clients’ secret stay out, and no node
       await cluster.close()
     }
   })
-}, 60_000)
+})
 
 test('hundreds of idle connections to a node that may open few files end nothing, and peers get in', async () => {
   const cluster = await createCluster()
@@ -154,7 +154,7 @@ test('hundreds of idle connections to a node that may open few files end nothing
     for (const socket of idle) socket.destroy()
     await cluster.close()
   }
-}, 60_000)
+})
 
 test('a node that may open too few files is refused at its start, with what to do', async () => {
   const cluster = await createCluster()
@@ -168,4 +168,4 @@ test('a node that may open too few files is refused at its start, with what to d
   } finally {
     await cluster.close()
   }
-}, 60_000)
+})

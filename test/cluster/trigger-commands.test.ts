@@ -26,7 +26,7 @@ beforeAll(async () => {
   const program = /```js\n([^]*?)```/.exec(page)?.[1] ?? ''
   await writeFile(join(folder, 'package.json'), '{"type":"module"}')
   await writeFile(join(folder, 'billing.js'), program)
-}, 60_000)
+})
 afterAll(async () => {
   await cluster?.close()
   await rm(folder, { recursive: true, force: true })
@@ -126,7 +126,7 @@ test('the documented program bills riders, and the commands show it and mend fai
   } finally {
     running.child.kill('SIGKILL')
   }
-}, 90_000)
+})
 
 test('workers end with the command that started them, though it is killed while they start', async () => {
   const running = startProgram(['trigger', 'run', 'billing.js', '--workers', '3'], {
@@ -144,7 +144,7 @@ test('workers end with the command that started them, though it is killed while 
   } finally {
     for (const pid of left()) process.kill(pid, 'SIGKILL')
   }
-}, 60_000)
+})
 
 function isRunning(pid: number): boolean {
   try {

@@ -16,7 +16,7 @@ import {
 let cluster: TestCluster
 beforeAll(async () => {
   cluster = await startCluster({ ids: ['a'] })
-}, 60_000)
+})
 afterAll(() => cluster?.close())
 
 function environment(): Record<string, string> {

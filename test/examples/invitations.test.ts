@@ -9,7 +9,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Uuid } from '../../schema/index.ts'
 import { Calendar, Event } from '../../schema/examples/calendar.ts'
 import { connect, rootKey, type Client } from '../../src/index.ts'
-import { eventually, runProgram, startCluster, type TestCluster } from '../cluster/harness.ts'
+import {
+  eventually,
+  patienceMs,
+  runProgram,
+  startCluster,
+  type TestCluster,
+} from '../cluster/harness.ts'
 import { countAccepted, handleAll, invite, openCalendars } from './invitations.ts'
 
 /** More than a node looks for receivers at once. */
@@ -23,8 +29,8 @@ let client: Client
 const children: ChildProcess[] = []
 beforeAll(async () => {
   cluster = await startCluster()
-  client = await connect({ endpoints: [...cluster.urls] })
-}, 60_000)
+  client = await connect({ endpoints: [...cluster.urls], timeoutMs: patienceMs })
+})
 afterAll(async () => {
   for (const child of children) child.kill('SIGKILL')
   await client?.close()
@@ -151,4 +157,4 @@ test('the command line lists queues, shows messages and brings back dead letters
     return (await countAccepted(db, organiser, event)) === 1 ? true : undefined
   })
   for (const handling of handlings) await handling.stop()
-}, 120_000)
+})

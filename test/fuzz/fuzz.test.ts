@@ -5,10 +5,11 @@
  * `FUZZ_REQUESTS=100000 npm run test:long -- fuzz` takes a few minutes.
  */
 import { randomUUID } from 'node:crypto'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { Agent } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { buildOverFew } from '../../sim/workloads/build-index.ts'
 import { SeededRandom } from '../../sim/world/random.ts'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
@@ -17,7 +18,7 @@ import { isStoreErrorCode, StoreError } from '../../src/base/errors.ts'
 import { connect } from '../../src/client/connect.ts'
 import {
   eventually,
-  runProgram,
+  patienceMs,
   startCluster,
   startGateway,
   type TestCluster,
@@ -33,33 +34,30 @@ import { drawRequest } from './requests.ts'
 const requests = Number(process.env['FUZZ_REQUESTS'] ?? 20_000)
 const seed = process.env['FUZZ_SEED'] ?? '1'
 const timeoutMs = 600_000
-const yaml = `table: ix
-datastore: fuzz
-column_defs:
-  - column_key: B
-    fields:
-      - { field: k, type: string }
-      - { field: d, type: datetime }
-      - { field: n, type: integer }
-      - { field: t, type: string }
-`
+const fields = [
+  { field: 'k', type: 'string' },
+  { field: 'd', type: 'datetime' },
+  { field: 'n', type: 'integer' },
+  { field: 't', type: 'string' },
+]
+const index = { table: 'ix', datastore: 'fuzz', column_defs: [{ column_key: 'B', fields }] }
 
 let cluster: TestCluster
 let gateway: TestGateway
 beforeAll(async () => {
   cluster = await startCluster()
   gateway = await startGateway(cluster.urls)
-  const path = join(cluster.folder, 'ix.yaml')
-  await writeFile(path, yaml)
-  const flags = ['--url', cluster.urls.join(',')]
-  for (const words of [
-    ['apply', ...flags, path],
-    ['build', ...flags, '-d', 'fuzz', '--grace', '1', 'ix'],
-  ]) {
-    const { code, stderr } = await runProgram(['index', ...words])
-    if (code !== 0) throw new Error(stderr)
+  const client = await connect({ endpoints: cluster.urls, timeoutMs: patienceMs })
+  try {
+    await client.cells(index.datastore).indexes.apply(index)
+    const ports = { clock: systemClock, random: systemRandom }
+    const place = { datastore: index.datastore, name: index.table }
+    // No shard has cells yet: one stands for all.
+    await buildOverFew(client, ports, place, { graceMs: 1_000, shards: [0] })
+  } finally {
+    await client.close()
   }
-}, 120_000)
+})
 afterAll(async () => {
   await gateway.stop('SIGKILL')
   await cluster.close()

@@ -32,7 +32,7 @@ beforeAll(async () => {
     )
   })
   node = await openStoppedNode(folder, () => undefined)
-}, 60_000)
+})
 afterAll(async () => {
   await node.close()
   await remove(folder)

@@ -42,7 +42,7 @@ const shard: GroupId = shardGroup('trips', shardOf(rowKey))
 beforeAll(async () => {
   folder = await makeFolderOfRuns()
   made.push(folder)
-}, 60_000)
+})
 afterAll(() => Promise.all(made.map(remove)))
 
 async function copied(): Promise<string> {

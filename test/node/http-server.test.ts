@@ -424,7 +424,7 @@ test('the server begins each request of a connection after answering the one bef
   let text = ''
   socket.setEncoding('latin1').on('data', (piece: string) => (text += piece))
   socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`).join(''))
-  await expect.poll(() => text.split('HTTP/1.1 200').length - 1, { timeout: 5_000 }).toBe(20)
+  await expect.poll(() => text.split('HTTP/1.1 200').length - 1).toBe(20)
   expect(begun).toEqual(paths)
   expect(most).toBe(1)
 })

@@ -150,7 +150,7 @@ test('a body that does not come is answered with 408 and a problem', async () =>
     ),
   })
   await vi.waitFor(() => expect(bound.connections.count('stranger')).toBe(0))
-}, 15_000)
+})
 
 test('a WebSocket at a path that takes none is answered with 404 and a problem', async () => {
   const bound = await start()

@@ -35,7 +35,7 @@ beforeAll(() => {
   if (only === undefined) throw new Error('npm pack has told of no package')
   packed = only
   paths = new Set(packed.files.map(({ path }) => path))
-}, 90_000)
+})
 
 /** Files that these import, and those import, and so on; of declarations the declarations. */
 function reached(starts: readonly string[]): ReadonlySet<string> {

@@ -95,4 +95,4 @@ test('TXN-1: a thousand writers of a group, through all nodes, commit at their f
     for (const { server } of listening) server.close()
     for (const disk of made) await disk.remove()
   }
-}, 60_000)
+})

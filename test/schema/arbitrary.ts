@@ -8,8 +8,10 @@ import { hasOptionalPart } from '../../schema/check-indexes.ts'
 import { toLiteral } from '../../schema/default.ts'
 import type { IndexDraft, SchemaDraft, TableDraft } from '../../schema/draft.ts'
 import {
+  deleteRules,
   scalarKinds,
   type Direction,
+  type Expiry,
   type IndexPart,
   type KeyPart,
   type Property,
@@ -60,7 +62,13 @@ class Draw {
     const scatter = this.#chance(3)
     const parts = key.map((property) => this.#part(property, scatter ? 1 : 3))
     const properties = this.#shuffled([...key, ...this.#properties(this.#upTo(5), 'snapshot')])
-    const place = { isRoot: true, group: undefined, inTable: undefined }
+    const place = {
+      isRoot: true,
+      group: undefined,
+      inTable: undefined,
+      onDelete: undefined,
+      expiry: undefined,
+    }
     return { name: this.#name(), properties, key: { parts, scatter }, ...place }
   }
 
@@ -95,7 +103,19 @@ class Draw {
       isRoot: false,
       group: { root, key: parts.slice(0, groupSize).map(({ property }) => property) },
       inTable: isIn ? parent.name : undefined,
+      onDelete: this.#chance(2) ? this.#oneOf(deleteRules) : undefined,
+      expiry: this.#expiry([...named, ...own, ...others]),
     }
+  }
+
+  #expiry(properties: readonly Property[]): Expiry | undefined {
+    if (!this.#chance(4)) return undefined
+    const moments = properties.filter(
+      ({ presence, type }) => type.kind === 'timestamp' && presence !== 'repeated',
+    )
+    const moment = moments.length > 0 && this.#chance(2) ? this.#oneOf(moments) : undefined
+    if (moment !== undefined) return { kind: 'at', property: moment.name }
+    return { kind: 'after', seconds: 86_400 * (this.#upTo(400) + 1) + this.#upTo(1) * 60 }
   }
 
   #index(tables: readonly TableDraft[], table: TableDraft): IndexDraft {

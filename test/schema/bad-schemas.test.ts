@@ -53,6 +53,10 @@ test.each(Object.entries(bad.sequences))('SCH-6: %s is one clear error', (_, sch
   checkOne(schema, ['SCH-5', 'SCH-6'])
 })
 
+test.each(Object.entries(bad.expiries))('SCH-16: %s is one clear error', (_, schema) => {
+  checkOne(schema, ['SCH-16'])
+})
+
 test.each(Object.entries(bad.groups))('SCH-7, SCH-8: %s is one clear error', (_, schema) => {
   checkOne(schema, ['SCH-2', 'SCH-5', 'SCH-7', 'SCH-8'])
 })

@@ -301,6 +301,11 @@ export const groups: Readonly<Record<string, BadSchema>> = {
     problem:
       'table A: is neither an ENTITY GROUP ROOT nor has an ENTITY GROUP KEY; add ENTITY GROUP ROOT or ENTITY GROUP KEY(id) REFERENCES User',
   },
+  'a root that says what becomes of it below': {
+    text: a('required int64 id;', `PRIMARY KEY(id), ${root}, ON DELETE CASCADE`),
+    problem:
+      'table A: is an ENTITY GROUP ROOT and has ON DELETE CASCADE; it says what becomes of rows below another row; say it of the tables below this one',
+  },
   'a root and a child at once': {
     text: a('required int64 id;', `PRIMARY KEY(id), ${root}, ENTITY GROUP KEY(id) REFERENCES User`),
     problem: 'table A: is an ENTITY GROUP ROOT and has an ENTITY GROUP KEY; leave one of them out',
@@ -393,5 +398,35 @@ export const groups: Readonly<Record<string, BadSchema>> = {
       'PRIMARY KEY(id), IN TABLE A, ENTITY GROUP KEY(id) REFERENCES User',
     ),
     problem: 'table A: lies in itself: A in A',
+  },
+}
+
+export const expiries: Readonly<Record<string, BadSchema>> = {
+  'a table that expires by a property that it has not': {
+    text: a(
+      'required int64 id; optional timestamp ends;',
+      `PRIMARY KEY(id), ${root}, EXPIRES AT end`,
+    ),
+    tables: () => [
+      table('A', { id: t.int64(), ends: t.timestamp().optional() })
+        .key('id')
+        // @ts-expect-error -- no property of this name
+        .root({ expiresAt: 'end' }),
+    ],
+    problem: 'table A: EXPIRES AT end, which is not one of its properties; did you mean ends?',
+  },
+  'a table that expires by a property of another type': {
+    text: a('required int64 id;', `PRIMARY KEY(id), ${root}, EXPIRES AT id`),
+    tables: () => [
+      // @ts-expect-error -- no timestamp
+      table('A', { id: t.int64() }).key('id').root({ expiresAt: 'id' }),
+    ],
+    problem:
+      'table A: EXPIRES AT id, which is of type int64; a row expires at one moment: name a timestamp, required or optional',
+  },
+  'a table that expires at once': {
+    text: a('required int64 id;', `PRIMARY KEY(id), ${root}, TTL 0 DAYS`),
+    tables: () => [table('A', { id: t.int64() }).key('id').root({ ttl: '0 days' })],
+    problem: 'table A: its TTL is 0 seconds; expected 1 second to 36500 days',
   },
 }

@@ -8,7 +8,12 @@ import { calendars } from '../../schema/examples/calendar.ts'
 import { photoApp } from '../../schema/examples/photos.ts'
 import { fingerprintOf } from '../../schema/fingerprint.ts'
 import type { Property, Schema, Table } from '../../schema/model.ts'
-import { firstVersion, nextVersion, type SchemaVersion } from '../../schema/version.ts'
+import {
+  firstVersion,
+  nextVersion,
+  withoutIndex,
+  type SchemaVersion,
+} from '../../schema/version.ts'
 import { schemas } from './arbitrary.ts'
 
 const base = `CREATE SCHEMA S;
@@ -88,6 +93,12 @@ test.each([
     'required string mail;',
     'required string mail; optional message m { required string s; }',
     ['property User.m is new'],
+  ],
+  [
+    'ON DELETE',
+    'REFERENCES User;',
+    'REFERENCES User, ON DELETE KEEP;',
+    ['table Photo gets ON DELETE KEEP'],
   ],
   [
     'a first default',
@@ -373,4 +384,62 @@ test('SCH-13: which rows an index has is a part of what it is, and is refused to
   expect(diffSchemas(first, leftOut).map(changeText)).toEqual([
     `${message}; leave WHERE PRESENT out`,
   ])
+})
+
+/** The base, where Photo says this. */
+function deleting(rule: string): Schema {
+  return parsed(base.replace('REFERENCES User;', `REFERENCES User${rule};`))
+}
+
+test.each([
+  ['', ' ON DELETE KEEP', undefined],
+  ['', ' ON DELETE CASCADE', undefined],
+  [' ON DELETE KEEP', ' ON DELETE RESTRICT', undefined],
+  [' ON DELETE RESTRICT', ' ON DELETE CASCADE', undefined],
+  [
+    ' ON DELETE CASCADE',
+    '',
+    'table Photo would change from ON DELETE CASCADE to no ON DELETE, but programs that know it so go on, and it goes from KEEP to RESTRICT to CASCADE only; write ON DELETE CASCADE',
+  ],
+  [
+    ' ON DELETE CASCADE',
+    ' ON DELETE RESTRICT',
+    'table Photo would change from ON DELETE CASCADE to ON DELETE RESTRICT, but programs that know it so go on, and it goes from KEEP to RESTRICT to CASCADE only; write ON DELETE CASCADE',
+  ],
+])('SCH-14: from "%s" a table goes to "%s" and not back', (before, after, refused) => {
+  const clause = (rule: string): string => (rule === '' ? '' : `,${rule}`)
+  const step = nextVersion(firstVersion(deleting(clause(before))), deleting(clause(after)))
+  if (refused === undefined) expect(step.kind).toBe('next')
+  else expect(step.kind === 'refused' ? step.changes.map(changeText) : step).toEqual([refused])
+})
+
+test('SCH-14: a table restricts that came since no ON DELETE means so, and stays as it is', () => {
+  const { restricting: _, ...old } = firstVersion(parsed(base))
+  const more = `${base}CREATE TABLE Tag { required int64 id; required int32 n; }
+    PRIMARY KEY(id, n), IN TABLE User, ENTITY GROUP KEY(id) REFERENCES User;`
+  const second = nextVersion(old, parsed(more))
+  expect(second).toMatchObject({ kind: 'next', version: { restricting: ['Tag'] } })
+  if (second.kind !== 'next') throw new Error('a table may come')
+  const third = nextVersion(
+    second.version,
+    parsed(more.replace('optional string nick;', 'optional string nick; optional string x;')),
+  )
+  expect(third).toMatchObject({ kind: 'next', version: { version: 3, restricting: ['Tag'] } })
+  expect(withoutIndex(second.version, 'BySize').restricting).toEqual(['Tag'])
+  expect(firstVersion(parsed(base)).restricting).toEqual(['Photo'])
+})
+
+test.each([
+  ['', ', TTL 30 DAYS', 'no TTL to TTL 30 DAYS'],
+  [', TTL 30 DAYS', '', 'TTL 30 DAYS to no TTL'],
+  [', TTL 1 HOUR', ', TTL 61 MINUTES', 'TTL 1 HOURS to TTL 61 MINUTES'],
+])('SCH-16: a table has its TTL from "%s" on, not "%s" later', (before, after, words) => {
+  const [earlier, later] = [before, after].map(deleting)
+  if (earlier === undefined || later === undefined) throw new Error('two schemas')
+  const step = nextVersion(firstVersion(earlier), later)
+  expect(step.kind === 'refused' ? step.changes.map(changeText) : step).toEqual([
+    `table Photo would change from ${words}, but programs would not agree on which rows are there while they learn of it; make a new table and copy them`,
+  ])
+  const hours = [', TTL 2 HOURS', ', TTL 120 MINUTES'].map((one) => fingerprintOf(deleting(one)))
+  expect(new Set(hours).size).toBe(1)
 })

@@ -23,6 +23,7 @@ test('SCH-12: decoding refuses a malformed version and one that its fingerprint 
     { ...version, schema: { ...version?.schema, tables: [] } },
     { ...version, numbers: { stored: { User: 'one' }, properties: {} } },
     { ...version, numbers: undefined },
+    { ...version, restricting: 'Photo' },
     [],
     null,
   ]) {

@@ -38,7 +38,6 @@ test.each(['one-shot', 'crash', 'forward', 'retry', 'second', 'phantom'])(
     expect(report.isComplete).toBe(true)
     expect(report.states).toBeGreaterThan(500)
   },
-  120_000,
 )
 
 test('LEASE-3: a read elsewhere sees what was acknowledged, in every order of events', () => {
@@ -46,7 +45,7 @@ test('LEASE-3: a read elsewhere sees what was acknowledged, in every order of ev
   expect(report.breach).toBeUndefined()
   expect(report.isComplete).toBe(true)
   expect(report.states).toBeGreaterThan(500)
-}, 120_000)
+})
 
 test.each(['lease', 'lease-cold', 'lease-revoked', 'lease-retried', 'lease-grantors'])(
   'LEASE-1, LEASE-2: no order of events within the scope %s lets a node serve what is not current',
@@ -56,7 +55,6 @@ test.each(['lease', 'lease-cold', 'lease-revoked', 'lease-retried', 'lease-grant
     expect(report.isComplete).toBe(true)
     expect(report.states).toBeGreaterThan(1000)
   },
-  120_000,
 )
 
 test('LEASE-1: two positions under leases, and a crash, as far as there is time', () => {
@@ -65,7 +63,7 @@ test('LEASE-1: two positions under leases, and a crash, as far as there is time'
     expect(report.breach).toBeUndefined()
     expect(report.states).toBeGreaterThan(16_000)
   }
-}, 120_000)
+})
 
 test("LEASE-2: a grantor's clock follows its holder's, or the holder's death", () => {
   const setting = buildSetting(scope('lease-ticks'))

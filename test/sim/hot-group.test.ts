@@ -88,7 +88,7 @@ test('TXN-1: a thousand writers of a group, each of a row of its own, commit at 
   // They shared entries, and there were more of these than a window without regard to age holds.
   expect(position).toBeGreaterThan(64)
   expect(position).toBeLessThan(3_000)
-}, 120_000)
+})
 
 test('LOG-3: a client of any node learns the outcome of an intent', async () => {
   const cluster = await startedCluster()

@@ -100,7 +100,7 @@ test('META-1: a seed by priority takes the same course twice, and another one wi
   const even = await runSeed(seed, { endsAtHealing: true }, { without: ['priorities'] })
   expect(even.hash).not.toBe(first.hash)
   expect(even.coverage['priorities']).toBeUndefined()
-}, 60_000)
+})
 
 test('priorities are one knob, which shrinking can drop, and their changes close up like all else', () => {
   const { plan } = scenario('by priority').at(2_000).put('c1').build()

@@ -78,7 +78,7 @@ test('TXN-1, LEASE-3: answers of real nodes are strictly serialisable under ever
   expect(result.history.length).toBe(result.operations)
   expect(seen.length).toBeGreaterThan(3)
   expect(await readdir(folder)).toEqual([])
-}, 60_000)
+})
 
 test('META-3: a run that is ended by Ctrl-C says so in one line and leaves no process and no folder', async () => {
   const child = spawn(process.execPath, [simPath, 'processes', '--seed', '3', '--seconds', '60'], {
@@ -101,7 +101,7 @@ test('META-3: a run that is ended by Ctrl-C says so in one line and leaves no pr
   } finally {
     child.kill('SIGKILL')
   }
-}, 60_000)
+})
 
 interface Said {
   text(): string
@@ -204,4 +204,4 @@ test('LOAD-10: puts that come at a fixed rate are counted and judged on real nod
   expect(result.acknowledged).toBeGreaterThan(0)
   expect(result.acknowledged + result.refused).toBeGreaterThan(0.9 * result.asked)
   expect(result.afterwards.acknowledged).toBe(result.afterwards.asked)
-}, 60_000)
+})

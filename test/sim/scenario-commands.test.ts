@@ -55,7 +55,7 @@ test('a failing scenario is shrunk to a file, which replays step for step and is
   expect(explained.code).toBe(13)
   expect(explained.stdout).toMatch(/^META-3: /)
   expect(explained.stdout).toContain('How it came about')
-}, 60_000)
+})
 
 test('a clean scenario replays with 0, and there is nothing to shrink', async () => {
   const file = join(folder, 'calm.json')
@@ -70,7 +70,7 @@ test('a clean scenario replays with 0, and there is nothing to shrink', async ()
   expect(printed).toMatchObject({ outcome: 'clean', isAsExpected: true })
   expect(shrink).toMatchObject({ code: 2, stdout: '' })
   expect(shrink.stderr).toContain('does not fail: there is nothing to shrink')
-}, 60_000)
+})
 
 test('a command used wrongly ends with 2 and one line that says what is wrong', async () => {
   const missing = join(folder, 'missing.json')
@@ -85,7 +85,7 @@ test('a command used wrongly ends with 2 and one line that says what is wrong', 
   expect(ended).toEqual(
     wrong.map(([, words]) => ({ code: 2, stdout: '', stderr: `error: ${words}\n` })),
   )
-}, 60_000)
+})
 
 test('unreadable scenarios and unwritable outputs are reported before any work', async () => {
   const broken = join(folder, 'broken.json')

@@ -12,7 +12,7 @@ import { drawPlan, runPlan } from '../../sim/run.ts'
 import { findContradiction } from '../../sim/scenarios/scenario-check.ts'
 import { calmOptions } from '../../sim/scenarios/scenario-calm.ts'
 import { drawSwarm, type WorkloadOptions } from '../../sim/swarm.ts'
-import { shopSchemas, type ShopVersion } from '../../sim/workloads/table-schema.ts'
+import { offerSeconds, shopSchemas, type ShopVersion } from '../../sim/workloads/table-schema.ts'
 import type { TableRead, TableStep } from '../../sim/workloads/table-step.ts'
 
 const store = 'north'
@@ -115,6 +115,42 @@ test('TXN-2: a key that was read as absent, and was there, is found', () => {
   ).toEqual(['TXN-2'])
 })
 
+const offer = { store, offer: 'offer-a', who: 'left' }
+const offers: TableRead = { kind: 'scan', table: 'Offer', query: {}, ...page }
+/** The moment at which an offer of the first position expires. */
+const gone = 10 + offerSeconds * 1e6
+
+function offered(): Court {
+  return new Court()
+    .run('t.1', [{ kind: 'insert', table: 'Offer', row: offer }], ['done'])
+    .chosen('t.1')
+}
+
+test('TTL-1: a row that is shown when it has expired, and one that is left out before, are found', () => {
+  const at = (asOf: number, shown: readonly unknown[]): readonly string[] =>
+    offered().read(offers, shown, { asOf, atMost: asOf }).rules
+  expect(at(gone - 1, [offer])).toEqual([])
+  expect(at(gone, [])).toEqual([])
+  expect(at(gone - 1, [])).toEqual(['TTL-1'])
+  expect(at(gone, [offer])).toEqual(['TTL-1'])
+})
+
+test('TTL-2: a row that is removed before it has expired is found', () => {
+  const removed = (timestamp: number): readonly string[] => {
+    const court = offered()
+    court.checker.onEffect({
+      ...{ group, position: 2, timestamp },
+      transaction: {
+        ...{ session: 's', sequence: 9, floor: 1, attempt: 1, expiresAt: 1, allocations: [] },
+        mutations: [{ key: Buffer.from('\u0001 offer-a') }],
+      },
+    })
+    return court.rules
+  }
+  expect(removed(gone)).toEqual([])
+  expect(removed(gone - 1)).toEqual(['TTL-2'])
+})
+
 test('TXN-1: a lost update, and an insert over a row, are found', () => {
   const count: TableStep = { kind: 'count', key: { store } }
   const lost = new Court().run('t.1', [count], [0]).chosen('t.1').run('t.2', [count], [0])
@@ -168,16 +204,16 @@ test('the model answers queries in the order of keys and of entries, DESC turned
   }
   const query = { price: { gte: 2, lt: 6 } }
   const index = { kind: 'index', table: 'Item', index: 'ItemsByPrice', isWithRows: false } as const
-  const byPrice = modelRead(state, { ...index, query, ...page }, 1)
+  const byPrice = modelRead(state, { ...index, query, ...page }, 1, 0)
   expect(byPrice).toMatchObject({ items: [{ item: 'a' }, { item: 'b' }, { item: 'c' }] })
-  const last = modelRead(state, { ...scan, reverse: true, limit: 1, isPaged: false }, 1)
+  const last = modelRead(state, { ...scan, reverse: true, limit: 1, isPaged: false }, 1, 0)
   expect(last).toMatchObject([{ item: 'c' }])
 })
 
 test('SCH-14: the second version follows the first', () => {
   expect(nextVersion(firstVersion(shopSchemas[1]), shopSchemas[2])).toMatchObject({ kind: 'next' })
   const versions: readonly ShopVersion[] = [1, 2]
-  expect(versions.map((version) => shopSchemas[version].tables.length)).toEqual([5, 6])
+  expect(versions.map((version) => shopSchemas[version].tables.length)).toEqual([6, 7])
 })
 
 const busy: Partial<WorkloadOptions> = {

@@ -197,4 +197,4 @@ test('META-1: in a world of long turns, slow reads and late copies a plan takes 
   expect([first.outcome, first.hash]).toEqual(['clean', second.hash])
   const marks = ['waited for a turn', 'waited for a read', 'slow-read', 'stall-in-read', 'echo']
   for (const mark of marks) expect(first.coverage[mark] ?? 0, mark).toBeGreaterThan(0)
-}, 60_000)
+})

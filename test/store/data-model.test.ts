@@ -11,7 +11,7 @@ import { DataStore } from '../../src/store/data-store.ts'
 import { isAtEnd, type PageRange, type Row } from '../../src/group/replica-port.ts'
 import { groupPrefix, joined, rowsPrefix, stateKey } from '../../src/store/row-format.ts'
 import { group } from '../log/log-fixture.ts'
-import { disks, onDisk } from './stores.ts'
+import { disks, onDisk, runsOn } from './stores.ts'
 import { pageOf, written } from './rows.ts'
 
 const groups = ['a', 'a\0', 'a\0\xff', 'b'].map(group)
@@ -73,7 +73,7 @@ function plain(rows: readonly Row[]): unknown[] {
   return rows.map(({ key, value, timestamp }) => [latin1(key), latin1(value), timestamp])
 }
 
-test.each(disks)('gets and scans agree with a plain map, on %s', async (_, disk) => {
+test.each(disks)('gets and scans agree with a plain map, on %s', async (name, disk) => {
   const property = fc.asyncProperty(fc.array(anyStep, { maxLength: 60, size: 'max' }), (steps) =>
     onDisk(disk, async (on) => {
       let data = await openData(await on.open())
@@ -92,7 +92,7 @@ test.each(disks)('gets and scans agree with a plain map, on %s', async (_, disk)
       }
     }),
   )
-  await fc.assert(property, { numRuns: 100, seed: 4 })
+  await fc.assert(property, { numRuns: runsOn(name, 100), seed: 4 })
 })
 
 async function take(

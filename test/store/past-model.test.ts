@@ -19,7 +19,7 @@ import {
 } from '../../src/store/row-format.ts'
 import { group } from '../log/log-fixture.ts'
 import { HandClock } from '../ports/hand-clock.ts'
-import { disks, onDisk } from './stores.ts'
+import { disks, onDisk, runsOn } from './stores.ts'
 import { pageOf, written } from './rows.ts'
 
 const where = group('a\0')
@@ -243,11 +243,6 @@ function agree(seen: unknown, expected: unknown): void {
   expect(seen).toEqual(expected)
 }
 
-/** A real disk syncs each batch. */
-function runsOn(disk: string, runs: number): number {
-  return disk === 'LevelDB' ? runs / 5 : runs
-}
-
 function plain(rows: readonly Row[]): unknown[] {
   return rows.map(({ key, value, timestamp }) => [latin1(key), latin1(value), timestamp])
 }
@@ -268,7 +263,6 @@ test.each(disks)(
     )
     await fc.assert(property, { numRuns: runsOn(name, 150), seed: 7 })
   },
-  60_000,
 )
 
 test.each(disks)(
@@ -305,7 +299,6 @@ test.each(disks)(
     )
     await fc.assert(property, { numRuns: runsOn(name, 60), seed: 8 })
   },
-  60_000,
 )
 
 test.each(disks)(

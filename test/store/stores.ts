@@ -48,6 +48,11 @@ export const disks: readonly (readonly [string, () => Promise<Disk>])[] = [
   ['LevelDB', levelDisk],
 ]
 
+/** Runs of a property on this disk: a real one syncs each batch. */
+export function runsOn(disk: string, runs: number): number {
+  return disk === 'LevelDB' ? runs / 5 : runs
+}
+
 /** Runs `work` on a disk of its own. */
 export async function onDisk(
   make: () => Promise<Disk>,

@@ -198,18 +198,15 @@ function say(what: string, report: Report): void {
   process.stdout.write(`catalogue: ${what}: ${rows} rows in ${seconds.toFixed(1)} s (${rate}/s)\n`)
 }
 
-test.runIf(isPresent)(
-  'each replica alone gives every artist with all works in one pass',
-  { timeout: 120_000 },
-  () =>
-    atEach(async (db, at) => {
-      await forAll(groups, async ([id, { artist, works }]) => {
-        expectSame(await readTree(db, id, 'current'), { artist, works }, `${at}, artist ${id}`)
-      })
-    }),
+test.runIf(isPresent)('each replica alone gives every artist with all works in one pass', () =>
+  atEach(async (db, at) => {
+    await forAll(groups, async ([id, { artist, works }]) => {
+      expectSame(await readTree(db, id, 'current'), { artist, works }, `${at}, artist ${id}`)
+    })
+  }),
 )
 
-test.runIf(isPresent)('12,000 works come in pages of one moment', { timeout: 120_000 }, () =>
+test.runIf(isPresent)('12,000 works come in pages of one moment', () =>
   atEach(async (db, at) => {
     const { value } = await db.read(keyOf(turner), 'snapshot', (rows) => treeOf(rows, turner, 2000))
     expect(value, at).toMatchObject({ pages: 7 })
@@ -220,7 +217,6 @@ test.runIf(isPresent)('12,000 works come in pages of one moment', { timeout: 120
 
 test.runIf(isPresent)(
   'each replica alone gives the works of an artist by a range of years, both ways, page by page',
-  { timeout: 120_000 },
   () =>
     atEach(async (db, at) => {
       await forAll(busiest(800, 0), async (id) => {
@@ -275,7 +271,6 @@ async function entriesIn(
 
 test.runIf(isPresent)(
   'each replica alone gives the works of an artist by subject, with what the index stores',
-  { timeout: 120_000 },
   () =>
     atEach(async (db, at) => {
       await forAll(busiest(400, 0), async (id) => {
@@ -300,7 +295,7 @@ async function bySubject(rows: Rows, artist_id: number, name: string): Promise<r
   return items
 }
 
-test.runIf(isPresent)('entries lead to their rows, and keys to theirs', { timeout: 120_000 }, () =>
+test.runIf(isPresent)('entries lead to their rows, and keys to theirs', () =>
   atEach(async (db, at) => {
     const { works } = groupOf(turner)
     const castles = works.filter(({ subjects }) => subjects.some(({ name }) => name === 'castle'))
@@ -322,7 +317,7 @@ test.runIf(isPresent)('entries lead to their rows, and keys to theirs', { timeou
   }),
 )
 
-test.runIf(isPresent)('indexes have what the rows say, at each replica', { timeout: 120_000 }, () =>
+test.runIf(isPresent)('indexes have what the rows say, at each replica', () =>
   atEach(async (db, at) => {
     for (const id of busiest(12, 20)) {
       const { works } = groupOf(id)
@@ -351,7 +346,6 @@ async function revise(
 
 test.runIf(isPresent)(
   'a moment of the past stays as it was at every replica while works are changed',
-  { timeout: 120_000 },
   async () => {
     const [id = 0] = busiest(1, 3)
     const before = groupOf(id)

@@ -21,4 +21,4 @@ test('TAB-1, TAB-2, IDX-1, IDX-2: rows, scans, trees and indexes are what plain 
     }),
     { numRuns: 40, endOnFailure: true },
   )
-}, 60_000)
+})

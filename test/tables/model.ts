@@ -4,7 +4,7 @@
  */
 import { latin1 } from '../../src/base/bytes.ts'
 import { followPath, repeatedOn } from '../../schema/path.ts'
-import type { Direction, Index, Schema, Table } from '../../schema/model.ts'
+import type { ChildTable, Direction, Index, OnDelete, Schema, Table } from '../../schema/model.ts'
 import { readField } from '../../src/tables/row-value.ts'
 import { compareValues } from './values.ts'
 
@@ -48,12 +48,45 @@ export class ModelGroup {
   }
 
   set(table: Table, row: ModelRow): void {
+    // No read sees it any more: the log's time is later than that.
+    if (hasExpired(table, row)) return this.delete(table, row)
     const rows = this.#rows.get(table.name) ?? new Map<string, ModelRow>()
     this.#rows.set(table.name, rows.set(textOf(this.keyOf(table, row)), row))
   }
 
   delete(table: Table, row: ModelRow): void {
     this.#rows.get(table.name)?.delete(textOf(this.keyOf(table, row)))
+  }
+
+  /** Is there a row that restricts, below this one or below one that would go with it? */
+  isHeld(table: Table, row: ModelRow): boolean {
+    return this.#children(table, row).some(
+      ({ rule, child, row: below }) =>
+        rule === 'restrict' || (rule === 'cascade' && this.isHeld(child, below)),
+    )
+  }
+
+  /** The row, and those below it that go with it. */
+  deleteTree(table: Table, row: ModelRow): void {
+    for (const { rule, child, row: below } of this.#children(table, row)) {
+      if (rule === 'cascade') this.deleteTree(child, below)
+    }
+    this.delete(table, row)
+  }
+
+  /** Rows that belong to the row, there or not. A table that says nothing restricts. */
+  #children(
+    table: Table,
+    row: ModelRow,
+  ): readonly { readonly rule: OnDelete; readonly child: ChildTable; readonly row: ModelRow }[] {
+    const key = textOf(this.keyOf(table, row))
+    return this.schema.tables.flatMap((child) => {
+      if (child.kind !== 'child' || (child.inTable ?? child.root) !== table.name) return []
+      const rule = child.onDelete ?? 'restrict'
+      return this.rows(child)
+        .filter((one) => textOf(this.keyOf(child, one).slice(0, table.key.parts.length)) === key)
+        .map((one) => ({ rule, child, row: one }))
+    })
   }
 
   /** In the order of the key. */
@@ -142,6 +175,14 @@ export class ModelGroup {
     const own = this.rows(table).map((row) => ({ table, row }))
     return [...own, ...children.flatMap((child) => this.#allBelow(child))]
   }
+}
+
+/** Of the log that these groups have, which begins a second after 1970, and is over long before a day has passed. */
+const logMicros = 1_000_000
+
+function hasExpired({ expiry }: Table, row: ModelRow): boolean {
+  const moment = expiry?.kind === 'at' ? row[expiry.property] : undefined
+  return typeof moment === 'number' && moment <= logMicros
 }
 
 function listOf(table: Table, path: string): string | undefined {

@@ -53,7 +53,7 @@ export class Replay {
     })
     expectSame(code, this.#expected(table, kind, before, after))
     if (code !== undefined) return
-    if (kind === 'delete') this.#model.delete(table, key)
+    if (kind === 'delete') this.#model.deleteTree(table, key)
     else this.#model.set(table, after)
     if (kind === 'insert') this.#counts.set(table.name, this.#next(table))
   }
@@ -87,7 +87,7 @@ export class Replay {
     before: ModelRow | undefined,
     after: ModelRow,
   ): string | undefined {
-    if (kind === 'delete') return undefined
+    if (kind === 'delete') return this.#model.isHeld(table, after) ? 'invalid' : undefined
     if (kind === 'insert' && this.#model.get(table, after) !== undefined) return 'already-exists'
     const hasSequence = this.#drawn.compiled(table).sequence !== undefined
     const needsRow = kind === 'update' || (kind === 'put' && hasSequence)
