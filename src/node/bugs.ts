@@ -11,7 +11,15 @@ import type { Random } from '../ports/random.ts'
 import type { Figure } from './metrics.ts'
 
 /** Where it was met. */
-export const bugPlaces = ['request', 'http', 'message', 'delivery', 'relay', 'expiry', 'buffer'] as const
+export const bugPlaces = [
+  'request',
+  'http',
+  'message',
+  'delivery',
+  'relay',
+  'expiry',
+  'buffer',
+] as const
 export type BugPlace = (typeof bugPlaces)[number]
 
 export interface Bug {
