@@ -11,7 +11,7 @@ import type { DataLooks } from './data-looks.ts'
 import { decodeDataRow, type DataRow, type RowKind, type Unreadable } from './data-row.ts'
 import type { Findings, NameGroup } from './finding.ts'
 
-/** The last flush of the log, and the one through which rows hold all of them. */
+/** The last flush of the log, and the one after which a start folds. */
 export interface LogEnds {
   readonly last: number
   readonly mark: number

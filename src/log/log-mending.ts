@@ -21,7 +21,7 @@ import { openFields, sealRecord } from './sealed-record.ts'
 export interface LogDamage {
   /** Which files, where and how. */
   readonly what: string
-  /** Flushes that cannot be read any more; their records stand in the rows, or the log is not used. */
+  /** Flushes that cannot be read any more; their positions are settled, or the log is not used. */
   readonly lostFlushes: readonly number[]
   /** Other nodes have to say which peer votes with which store. */
   readonly isMemoryLost: boolean
