@@ -31,14 +31,13 @@ import { describeAsked, isCellOperation, type Operation } from './scenarios/scen
 import { describeSwarm, type SwarmOptions } from './swarm.ts'
 import type { Switches } from './faults/swarm-faults.ts'
 import type { Ending } from './world/world.ts'
+import { boundOfFinish, listWaiting } from './cluster/finish.ts'
 
 export { drawPlan, type RunHooks, type RunPlan } from './run-setup.ts'
 
 const second = 1_000_000
-/** In the healed world: to go on working, to finish, and for the replicas to agree. */
-const workMicros = 40 * second
-const finishMicros = 120 * second
-const compareMicros = 30 * second
+/** In the healed world: to go on working, and for the replicas to agree. */
+const [workMicros, compareMicros] = [40 * second, 30 * second]
 /** The messages that commits in a healed world may cost; the first ones pay for what the faults left. */
 const messagesPerCommitMax = 150
 const messagesFree = 10_000
@@ -335,9 +334,10 @@ class Run {
     await world.run(isDone, world.nowMicros + workMicros)
     this.#workload.end()
     for (const session of this.#sessions) session.end()
-    const rest = await world.run(isDone, world.nowMicros + finishMicros)
+    const rest = await world.run(isDone, world.nowMicros + boundOfFinish(this.#options.link))
     this.#expectNoStorm(rest)
-    this.#expect(rest === 'done', 'LIVE-1', 'A call did not end in the healed world.')
+    const told = listWaiting(this.#sessions)
+    this.#expect(rest === 'done', 'LIVE-1', 'A call did not end in the healed world.', told)
     if (this.#isBroken()) return
     const names = this.#cluster.inService.map((host) => host.name)
     this.#workload.finish(names)
@@ -345,7 +345,7 @@ class Run {
     this.#tables.finish(names)
     this.#cellIndex.finish(names)
     this.#gateways.finish()
-    const last = await world.run(isDone, world.nowMicros + finishMicros)
+    const last = await world.run(isDone, world.nowMicros + boundOfFinish(this.#options.link))
     this.#expectNoStorm(last)
     this.#expect(last === 'done', 'LIVE-1', 'Clients could not finish in the healed world.')
     await this.#drainTriggers(isDone)
@@ -365,7 +365,7 @@ class Run {
     const { world } = this.#cluster
     if (this.#isBroken()) return
     this.#triggers.finish()
-    const ending = await world.run(isDone, world.nowMicros + finishMicros)
+    const ending = await world.run(isDone, world.nowMicros + boundOfFinish(this.#options.link))
     this.#expectNoStorm(ending)
     this.#expect(ending === 'done', 'LIVE-1', 'Triggers could not finish in the healed world.')
   }
