@@ -47,7 +47,7 @@ export const logMutants: readonly Mutant[] = [
   },
   {
     id: 'N05',
-    title: 'log: a copy of an open position leaves out what was accepted there',
+    title: 'log: a copy of an open position leaves out its acceptance',
     edits: [
       {
         file: 'src/log/copies.ts',

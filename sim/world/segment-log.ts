@@ -289,7 +289,7 @@ function flip({ bytes }: Content, bit: number): void {
   bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7))
 }
 
-/** The frame there, if all of it is what was written in this use of the file. */
+/** The frame there, if its writer wrote all of it in this use of the file. */
 function frameAt(content: Content, offset: number): Frame | undefined {
   const { bytes } = content
   const frame = decodeFrame(bytes.subarray(offset), offset)

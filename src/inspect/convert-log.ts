@@ -167,7 +167,7 @@ function refuse(what: string): never {
 }
 
 function differ(what: string): never {
-  const message = `the new log is not what was written (${what}), and was removed; the log is as it was: check this disk`
+  const message = `the disk gave back another log than the command wrote (${what}); the command removed that one, and the old log is unchanged: check this disk`
   throw new StoreError('corrupt', message, { store: 'log' })
 }
 

@@ -4,8 +4,8 @@
  * and left out; the journal itself would refuse it.
  */
 import { readdir } from 'node:fs/promises'
-import { setImmediate as turn } from 'node:timers/promises'
 import { openToRead } from '../adapters/segment-file.ts'
+import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
@@ -116,7 +116,7 @@ class SegmentView implements LogView {
         const bytes = this.#read(next)
         isSound = bytes !== undefined
         if (bytes !== undefined) yield [{ number: next, bytes }]
-        await turn()
+        await new Promise<void>((resolve) => systemClock.defer(resolve))
       }
     }
     return undefined

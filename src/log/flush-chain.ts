@@ -1,8 +1,8 @@
 /**
- * Finds the value chosen at a position that is settled: from a flush that names the group, each flush leads
- * to the one before that names it, until two sound records say what was chosen and where the value stands.
+ * Finds the value chosen at a settled position. The search begins at a flush that names the group. Each such
+ * flush leads to the one before it. The search ends when sound records give the decision and its value.
  *
- * LOG-15  Every flush that names a group is reached so from the last one.
+ * LOG-15  From the last flush that names a group, a search reaches every flush that names it.
  */
 import { equalBallots, type Ballot } from '../paxos/ballot.ts'
 import type { GroupId, Position } from '../base/ids.ts'
