@@ -4,7 +4,7 @@
  *
  * LOG-15  Of each group a flush names the last one before it that names the group.
  */
-import { assert, present } from '../base/assert.ts'
+import { assert } from '../base/assert.ts'
 import type { LogRecord } from '../replication/effect.ts'
 import { readValue, type FlushRecord, type NamedGroup } from './flush.ts'
 import type { FlushLedger } from './flush-ledger.ts'
@@ -127,10 +127,18 @@ export class FlushQueue {
   /** The groups that a flush names which is here. */
   groupsOf(number: number): readonly NamedGroup[] | undefined {
     const flush = this.#at(number)
-    return flush?.previous.map((previous, slot) => {
-      const group = flush.records[flush.groupNumbers.indexOf(slot)]?.group
-      return { group: present(group, 'LOG-15: a flush names a group without a record'), previous }
-    })
+    if (flush === undefined) return undefined
+    const groups: NamedGroup[] = []
+    for (const [index, { group }] of flush.records.entries()) {
+      // Groups are numbered in the order of their first records.
+      if (flush.groupNumbers[index] !== groups.length) continue
+      groups.push({ group, previous: flush.previous[groups.length] ?? 0 })
+    }
+    assert(
+      groups.length === flush.previous.length,
+      'LOG-15: a flush names a group without a record',
+    )
+    return groups
   }
 
   #at(number: number): PendingFlush | undefined {
