@@ -104,6 +104,7 @@ export class Model {
       read: 0,
       renewals,
       lapses,
+      snapshots: scope.snapshots ?? 0,
     }
     this.initial = this.#warm(this.#afterPrologue([first, second, third, book, packBudget(budget)]))
   }
@@ -182,7 +183,17 @@ export class Model {
     if (isOfKind(code, 'timer')) return budget.timeouts > 0
     if (isOfKind(code, 'renew')) return budget.renewals > 0
     if (isOfKind(code, 'lapse')) return budget.lapses > 0
+    if (isOfKind(code, 'snapshot')) return budget.snapshots > 0 && this.#isBehind(vector, code, at)
     return !isOfKind(code, 'expire') || this.#isExpiryDue(vector, code, at)
+  }
+
+  /** Whether the snapshot goes to another node, which has not applied as much. */
+  #isBehind(vector: readonly number[], code: ActionCode, at: number): boolean {
+    const { argument } = unpackAction(code)
+    const peer = argument % 4
+    const { states } = this.node(vector[at] ?? 0)
+    const { position } = present(states[Math.floor(argument / 4)], 'explore: no such state')
+    return peer !== at && this.#readPosition(vector[peer] ?? 0) < position
   }
 
   #isExpiryDue(vector: readonly number[], code: ActionCode, at: number): boolean {
@@ -263,6 +274,7 @@ export class Model {
       read: before.read | (kind === 'read' ? 1 << argument : 0),
       renewals: before.renewals - (kind === 'renew' ? 1 : 0),
       lapses: before.lapses - (kind === 'lapse' ? 1 : 0),
+      snapshots: before.snapshots - (kind === 'snapshot' ? 1 : 0),
     }
   }
 
@@ -391,6 +403,12 @@ export class Model {
       case 'query':
         if (this.#mayAskAnew(vector, flight.from)) return false
         return this.#isForgotten(vector[flight.from] ?? 0, to, message.read)
+      case 'snapshot': {
+        // A crash may take the node back to the first of these.
+        const { states, log } = this.node(node)
+        const { position } = (crashes > 0 ? states[0] : undefined) ?? log.state
+        return position >= message.position
+      }
       case 'prepare':
       case 'accept': {
         const applied = this.#readPosition(vector[flight.from] ?? 0)
@@ -490,6 +508,10 @@ export function nodeAction(model: Model, code: ActionCode): NodeAction {
       return { kind, submission: argument }
     case 'read':
       return { kind, read: argument }
+    case 'snapshot': {
+      const peer = present(model.setting.names[argument % 4], 'explore: no such node')
+      return { kind, peer, state: Math.floor(argument / 4) }
+    }
     case 'renew':
     case 'lapse':
     case 'expire':

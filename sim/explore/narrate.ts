@@ -46,6 +46,8 @@ function describeAction(model: Model, action: NodeAction): string {
       return `a client submits ${describeSubmission(model.setting.scope, action.submission)}`
     case 'read':
       return `a client begins read ${action.read}`
+    case 'snapshot':
+      return `sends ${action.peer} a snapshot of state record ${action.state}, and forgets its log up to there`
     case 'renew':
       return `it is time to renew the lease of ${action.peer}`
     case 'lapse':

@@ -56,10 +56,19 @@ export type NodeAction =
   | { readonly kind: 'read'; readonly read: number }
   /** It is time to renew the lease with this grantor. */
   | { readonly kind: 'renew'; readonly peer: NodeId }
+  /** Sends a snapshot of this state record to the peer, and forgets the log up to there. */
+  | { readonly kind: 'snapshot'; readonly peer: NodeId; readonly state: number }
   /** A tick passes for the lease that this peer has granted here, or that this node has granted to it. */
   | { readonly kind: 'lapse' | 'expire'; readonly peer: NodeId }
 
-export type SentMessage = GroupMessage | LeaseMessage
+/** A snapshot, all of it: state and rows are one thing here. */
+export interface SnapshotSent {
+  readonly kind: 'snapshot'
+  readonly position: Position
+  readonly bytes: Uint8Array
+}
+
+export type SentMessage = GroupMessage | LeaseMessage | SnapshotSent
 
 export interface Sent {
   readonly to: NodeId
@@ -174,6 +183,8 @@ class NodeStep {
       case 'read':
         this.#observations.push({ kind: 'read', read: action.read })
         return this.#step({ kind: 'read', read: action.read })
+      case 'snapshot':
+        return this.#sendSnapshot(action.peer, action.state)
       case 'renew':
         return this.#tell(this.#leases.ask(action.peer))
       case 'lapse':
@@ -188,7 +199,27 @@ class NodeStep {
       const drop = (): void => this.#step({ kind: 'revoked', peer: from })
       return this.#tell(this.#leases.take(from, message, drop))
     }
+    if (message.kind === 'snapshot') return this.#install(message)
     this.#step({ kind: 'message', from, message })
+  }
+
+  /** Only what is durable is sent (SNAP-2): the store has written that record, so an earlier one is gone. */
+  #sendSnapshot(to: NodeId, state: number): void {
+    const { position, bytes } = present(this.#states[state], 'explore: no such state record')
+    assert(bytes !== undefined, 'explore: a snapshot of nothing')
+    this.#states = this.#states.slice(state)
+    this.#disk = new Map([...this.#disk].filter(([at]) => at > position))
+    this.#sent.push({ to, message: { kind: 'snapshot', position, bytes } })
+  }
+
+  /** As the driver: what is not further is passed over; else the store has it first, and then the core. */
+  #install({ position, bytes }: SnapshotSent): void {
+    if (position <= this.#log.state.position) return
+    const state = present(decodeState(bytes), 'LOG-6: a state record is of no known format')
+    this.#windowFrom = position
+    this.#windowSets = []
+    this.#states = [{ position, bytes }]
+    this.#step({ kind: 'install', state })
   }
 
   #tell(told: readonly LeaseTold[]): void {
@@ -421,7 +452,10 @@ class NodeStep {
       this.#check(isDurable, 'PAX-4', 'A promise left before it was durable.')
     }
     if (message.kind === 'accepted') {
-      const isDurable = isAtLeast(acceptor.accepted?.ballot, message.ballot)
+      // Where it is known what was chosen, a restart sees that, and not what was accepted again since.
+      const { accepted } = this.#disk.get(message.position) ?? {}
+      const isDurable =
+        isAtLeast(accepted, message.ballot) || isAtLeast(acceptor.accepted?.ballot, message.ballot)
       this.#check(isDurable, 'PAX-4', 'An acceptance left before it was durable.')
     }
     if (message.kind === 'refused') {

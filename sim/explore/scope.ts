@@ -59,6 +59,11 @@ export interface Scope {
   readonly prologue: number
   /** Each node takes the others for gone and proposes itself; else it forwards to the leader. */
   readonly isEachForItself: boolean
+  /**
+   * Snapshots of what a node has durably applied, each sent to another node that is behind. The sender forgets its
+   * log up to there: it has told it to another one, and needs it no more. Absent: none.
+   */
+  readonly snapshots?: number
   /** Absent: no node grants any. */
   readonly leases?: ScopeLeases
 }
@@ -356,6 +361,24 @@ export const scopes: readonly Scope[] = [
     submissions: [submission(0, 'a'), submission(0, 'c'), submission(1, 'b')],
     timeouts: 1,
     timers: ofProposals,
+  },
+  {
+    ...nothing,
+    name: 'snapshot',
+    title: 'a replica that is behind takes in a snapshot while others propose, and may crash',
+    submissions: [submission(0, 'a')],
+    timeouts: 1,
+    timers: ofProposals,
+    crashes: 1,
+    snapshots: 1,
+  },
+  {
+    ...nothing,
+    name: 'snapshot-above',
+    title: 'a snapshot below what its taker has accepted',
+    submissions: [submission(0, 'a'), submission(0, 'c', { after: 0 }), submission(1, 'b')],
+    positions: 2,
+    snapshots: 1,
   },
   {
     ...nothing,

@@ -9,7 +9,7 @@ export type ActionCode = number
 
 // prettier-ignore
 const actionKinds = [
-  'deliver', 'repeat', 'flush', 'timer', 'crash', 'submit', 'read', 'renew', 'lapse', 'expire',
+  'deliver', 'repeat', 'flush', 'timer', 'crash', 'submit', 'read', 'renew', 'lapse', 'expire', 'snapshot',
 ] as const
 export type ActionKind = (typeof actionKinds)[number]
 
@@ -57,11 +57,16 @@ export interface Budget {
   /** Renewals of leases, and times that a holder counts a lease as over. */
   readonly renewals: number
   readonly lapses: number
+  /** Snapshots that are sent. */
+  readonly snapshots: number
 }
+
+/** Beyond the bits that bitwise operators know. */
+const snapshotUnit = 2 ** 31
 
 export function packBudget(budget: Budget): number {
   const { timeouts, crashes, duplicates, submitted, answered, read, renewals, lapses } = budget
-  return (
+  const bits =
     timeouts |
     (crashes << 4) |
     (duplicates << 7) |
@@ -70,7 +75,7 @@ export function packBudget(budget: Budget): number {
     (read << 20) |
     (renewals << 25) |
     (lapses << 28)
-  )
+  return bits + budget.snapshots * snapshotUnit
 }
 
 export function unpackBudget(packed: number): Budget {
@@ -83,5 +88,6 @@ export function unpackBudget(packed: number): Budget {
     read: (packed >> 20) & 31,
     renewals: (packed >> 25) & 7,
     lapses: (packed >> 28) & 7,
+    snapshots: Math.floor(packed / snapshotUnit),
   }
 }

@@ -196,6 +196,9 @@ function rowLine(row: DataRow | Unreadable, stored: Uint8Array, readable: Readab
         ...{ kind, ...named, ...stateMembers(row.state) },
         ...(row.flush !== undefined && { lastFlush: row.flush }),
       }
+    case 'staged':
+    case 'staging':
+      return { kind, ...named }
     case 'position': {
       if ('searchFrom' in row.row) return { kind, ...named, position: row.position, ...row.row }
       const { promised, accepted, chosen, place, lastFlush } = row.row

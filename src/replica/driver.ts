@@ -5,15 +5,15 @@
  */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
-import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
+import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import { Holdings } from '../placement/holdings.ts'
 import type { LinkInfo } from '../ports/transport.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { Message, PeerFrame } from '../replication/message.ts'
-import { encodeTransaction, formatIntent } from '../group/transaction.ts'
 import { LocalWorklist } from '../store/worklist.ts'
-import { SubmitBatcher } from './submit-batcher.ts'
+import { Submissions } from './submissions.ts'
 import { EffectRunner } from './effect-runner.ts'
+import { Installs, snapshotPorts } from './installs.ts'
 import { toError } from '../store/damage.ts'
 import { DataStore } from '../store/data-store.ts'
 import type { DriverOptions, DriverPorts } from './driver-ports.ts'
@@ -26,9 +26,6 @@ import type {
   IntentOutcome,
   LocalReplica,
   Outcome,
-  PageRange,
-  ReadPoint,
-  Row,
   Submission,
 } from '../group/replica-port.ts'
 import { LeaseKeeper } from '../peers/lease-keeper.ts'
@@ -48,7 +45,6 @@ import { Rounds } from '../time/rounds.ts'
 import { SettledRows } from '../log/settled.ts'
 import { checkCarried, checkVotes } from '../log/start-check.ts'
 import { Steps } from './steps.ts'
-import { findExcess, toTransaction } from './submission-size.ts'
 import { replayLog } from './log-replay.ts'
 
 export class Driver implements LocalReplica {
@@ -81,9 +77,8 @@ export class Driver implements LocalReplica {
     onFailed: (error) => this.#fail(toError(error)),
     onDone: () => this.#effects.tellApplied(),
   })
-  readonly #submitBatcher: SubmitBatcher = new SubmitBatcher((group, arrived) =>
-    this.#guarded(() => this.#step(group, { kind: 'submit', arrived })),
-  )
+  readonly #submissions: Submissions
+  readonly #installs: Installs
   readonly #backpressure: Backpressure
   readonly #effects: EffectRunner
   readonly #refusals: Refusals
@@ -130,7 +125,7 @@ export class Driver implements LocalReplica {
     const { leases } = this.#keeper
     this.#work = this.#peerWork()
     const { fetches, slices, replies } = this.#work
-    const fetchPatienceMs = fetches.patienceMs.bind(fetches)
+    const fetchPatienceMs = this.#work.patienceMs.bind(this.#work)
     const held = { source, leases, fetchPatienceMs }
     this.#replica = new Replica({ incarnation, trace, ...held, ...options })
     this.#wakes = new Deadlines(clock, (group, nowMs) => this.#onDue(group, nowMs))
@@ -138,8 +133,22 @@ export class Driver implements LocalReplica {
     this.#requests = new Requests(clock, (group, read) =>
       this.#step(group, { kind: 'cancel-read', read }),
     )
+    this.#requests.onSettled = (ms) => this.#work.supply.pace.onCommit(ms)
+    const step = this.#step.bind(this)
+    const guarded = this.#guarded.bind(this)
+    this.#submissions = new Submissions(this.#requests, limits, { step, guarded })
+    const onInstalled = this.#requests.applied.bind(this.#requests)
+    this.#installs = new Installs({
+      trace,
+      limits,
+      data,
+      replica: this.#replica,
+      step,
+      onInstalled,
+    })
     this.#reads = new Reads({
       replica: this.#replica,
+      whenBack: (group) => this.#installs.whenBack(group),
       ...{ clock, trace, limits, data, requests: this.#requests },
       isOver: () => this.#isOver,
       wake: (group) => this.#step(group, { kind: 'wake' }),
@@ -189,6 +198,11 @@ export class Driver implements LocalReplica {
       stores: this.#ports,
       onLogDamaged: (what) =>
         this.#guarded(() => void this.#log.renew(what, () => this.#data.wantBatch())),
+      snapshots: snapshotPorts(
+        this.#data,
+        () => this.#replica,
+        () => this.#installs,
+      ),
       applied: (group) => this.#replica.appliedInMemory(group)?.position,
       isAwaited: (group) => this.#replica.isAwaited(group),
       areOthersEnough: () => this.#peers.areOthersEnough,
@@ -219,7 +233,7 @@ export class Driver implements LocalReplica {
       this.#peers.save()
       log.onBatch(groups)
     }
-    data.lastFlushOf = (group) => log.lastFlushOf(group)
+    data.placeOf = (group) => log.placeOf(group)
     data.beforeWrite = async (groups) => {
       await log.sync()
       log.checkLogged(groups)
@@ -229,6 +243,7 @@ export class Driver implements LocalReplica {
 
   /** Takes up what the log holds beyond the data store, then joins the others. */
   async start(): Promise<void> {
+    await this.#installs.resume()
     await replayLog({
       ...{ limits: this.#options.limits, clock: this.#ports.clock },
       ...{ log: this.#log, data: this.#data, source: this.#source, replica: this.#replica },
@@ -254,7 +269,7 @@ export class Driver implements LocalReplica {
     this.#rounds.every(heartbeatMs, () =>
       this.#guarded(() => {
         this.#peers.beat()
-        this.#work.fetches.go()
+        this.#work.go()
       }),
     )
     this.#rounds.every(digestMs, () => this.#guarded(() => this.#peers.askDigests()))
@@ -276,25 +291,10 @@ export class Driver implements LocalReplica {
   }
 
   submit(submission: Submission, timeoutMs: number): Promise<Outcome> {
-    const { group, readPosition, reads, ranges } = submission
     if (this.#isOver) return Promise.resolve({ kind: 'unknown' })
     this.#work.noteForeground()
-    if (this.#requests.count >= this.#options.limits.nodeQueueMax) {
-      return Promise.resolve({ kind: 'overloaded', isOfNode: true })
-    }
-    assert(this.holds(group), 'MOVE-4: a group is asked of a node that does not hold it')
-    const transaction = toTransaction(submission)
-    const bytes = encodeTransaction(transaction)
-    const excess = findExcess(submission, bytes, this.#options.limits)
-    if (excess !== undefined) return Promise.reject(excess)
-    assert(bytes.length > 0, 'LOG-3: a transaction without bytes')
-    const submitted = { transaction, bytes, readPosition, reads, ranges }
-    return this.#requests.submission(
-      timeoutMs,
-      (request) => this.#submitBatcher.add(group, { request, submitted }),
-      (request) =>
-        this.#step(group, { kind: 'cancel-submit', intent: formatIntent(transaction), request }),
-    )
+    assert(this.holds(submission.group), 'MOVE-4: a group is asked of a node that does not hold it')
+    return this.#submissions.submit(submission, timeoutMs)
   }
 
   read(...asked: Parameters<LocalReplica['read']>): ReturnType<LocalReplica['read']> {
@@ -306,8 +306,8 @@ export class Driver implements LocalReplica {
     return this.#reads.rowsNow(...asked)
   }
 
-  readAt(group: GroupId, at: Timestamp, timeoutMs: number): Promise<ReadPoint> {
-    return this.#reads.readAt(group, at, timeoutMs)
+  readAt(...asked: Parameters<LocalReplica['readAt']>): ReturnType<LocalReplica['readAt']> {
+    return this.#reads.readAt(...asked)
   }
 
   async outcome(group: GroupId, intent: IntentName, timeoutMs: number): Promise<IntentOutcome> {
@@ -335,16 +335,16 @@ export class Driver implements LocalReplica {
     return leader === this.#options.node ? undefined : leader
   }
 
-  get(group: GroupId, key: Uint8Array): Row | undefined {
-    return this.#reads.get(group, key)
+  get(...asked: Parameters<LocalReplica['get']>): ReturnType<LocalReplica['get']> {
+    return this.#reads.get(...asked)
   }
 
   getAt(...asked: Parameters<LocalReplica['getAt']>): ReturnType<LocalReplica['getAt']> {
     return this.#reads.getAt(...asked)
   }
 
-  scan(group: GroupId, range: PageRange, at?: Timestamp): Promise<readonly Row[]> {
-    return this.#reads.scan(group, range, at)
+  scan(...asked: Parameters<LocalReplica['scan']>): ReturnType<LocalReplica['scan']> {
+    return this.#reads.scan(...asked)
   }
 
   positionHere(group: GroupId): Position | undefined {
@@ -373,13 +373,13 @@ export class Driver implements LocalReplica {
     if (this.#isStopped) return
     this.#isStopped = true
     this.#rounds.stop()
-    this.#work.scrubber.stop()
+    this.#work.stop()
+    this.#installs.stop()
     this.#wakes.stop()
     this.#requests.stop()
     assert(this.#requests.count === 0, 'LIVE-1: a request waits at a node that has stopped')
     this.#discovery.stop()
     this.#keeper.stop()
-    this.#work.slices.stop()
     this.#peers.flush()
     await this.#log.stop()
     await this.#data.stop()
@@ -434,6 +434,11 @@ export class Driver implements LocalReplica {
       case 'entries':
         if (!this.#isHeld(message.group)) return
         return this.#apart(() => this.#work.onEntries(from, message))
+      case 'snapshot-request':
+      case 'snapshot-part':
+      case 'snapshot-refused':
+        if (!this.#isHeld(message.group)) return
+        return this.#apart(() => this.#work.onSnapshot(from, message))
       case 'fetch':
         if (!this.#isHeld(message.group)) return
         return this.#step(message.group, { kind: 'message', from, message })
@@ -457,7 +462,7 @@ export class Driver implements LocalReplica {
   }
 
   #onSuspicion(peer: NodeId, isSuspected: boolean): void {
-    if (isSuspected) this.#work.fetches.forget(peer)
+    if (isSuspected) this.#work.forget(peer)
     for (const group of this.#replica.suspect(peer, isSuspected)) {
       this.#step(group, { kind: 'suspect', peer })
     }
@@ -472,6 +477,7 @@ export class Driver implements LocalReplica {
   #step(group: GroupId, event: GroupEvent): void {
     if (this.#isOver) return
     assert(this.holds(group), 'MOVE-4: a group is asked of a node that does not hold it')
+    if (this.#installs.keep(group, event)) return
     this.#steps.take(group, event)
   }
 
@@ -494,6 +500,7 @@ export class Driver implements LocalReplica {
   #fail(reason: Error): void {
     if (this.#failure !== undefined || this.#isStopped) return
     this.#failure = reason
+    this.#installs.stop()
     this.onFailure(reason)
   }
 }

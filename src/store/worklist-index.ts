@@ -70,6 +70,17 @@ export class WorklistIndex {
     }
   }
 
+  /** A snapshot that is taken in next brings rows under these topics, which are the prefixes of their keys. */
+  install(group: GroupId, position: Position, topics: Iterable<string>): void {
+    for (const topic of topics) {
+      this.#putRows += 1
+      this.#bare.delete(topic)
+      set(this.#pending, topic, group, position)
+      this.#empty.get(topic)?.delete(group)
+      this.onListed(topic, group, position)
+    }
+  }
+
   #count(topic: string, isPut: boolean, isNew: boolean): void {
     const counts = this.#counts.get(topic) ?? { put: 0, gone: 0 }
     if (isPut && isNew) counts.put += 1

@@ -53,6 +53,7 @@ function readsAt(
     isOver: () => false,
     wake: () => undefined,
     begin: () => undefined,
+    whenBack: () => undefined,
   })
 }
 

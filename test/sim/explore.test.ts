@@ -303,7 +303,7 @@ test('actions and budgets come out of their numbers as they went in', () => {
   expect(unpackAction(packAction('crash', 2, 77))).toEqual(action)
   const budget = {
     ...{ timeouts: 9, crashes: 2, duplicates: 1, submitted: 5, answered: 4, read: 3 },
-    ...{ renewals: 7, lapses: 7 },
+    ...{ renewals: 7, lapses: 7, snapshots: 2 },
   }
   expect(unpackBudget(packBudget(budget))).toEqual(budget)
 })
