@@ -379,7 +379,7 @@ export const scopes: readonly Scope[] = [
     submissions: [
       submission(0, 'a'),
       submission(0, 'c', { after: 0 }),
-      submission(1, 'b', { after: 0 }),
+      submission(1, 'b', { after: 1 }),
     ],
     positions: 2,
     snapshots: 1,
