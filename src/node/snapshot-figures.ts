@@ -44,7 +44,7 @@ export function snapshotFigures(snapshots: SnapshotFigures | undefined): readonl
   ]
 }
 
-/** What is under way, in words; empty when nothing is. */
+/** The snapshots under way, in words; empty when there are none. */
 export function describeSnapshots({
   sending,
   pace,

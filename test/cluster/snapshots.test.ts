@@ -83,7 +83,7 @@ async function write(nodes: readonly TestNode[], from: number, to: number): Prom
   }
 }
 
-/** What this node has of these cells by itself. */
+/** The bodies of these cells at this node alone; undefined where it has none. */
 async function rowsAt(node: TestNode, asked: readonly Cell[]): Promise<unknown[]> {
   const client = await connect({ endpoints: [node.url], timeoutMs: patienceMs })
   const cells = client.cells(datastore)

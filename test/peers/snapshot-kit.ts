@@ -1,4 +1,4 @@
-/** What the tests of snapshots between peers share: rows, and ends of promises. */
+/** Shared by the tests of snapshots between peers: groups, nodes, rows, and a turn of the loop. */
 import { nodeId, type GroupId, type NodeId } from '../../src/base/ids.ts'
 import type { SnapshotRow } from '../../src/replication/message.ts'
 import { group } from '../log/log-fixture.ts'

@@ -4,7 +4,7 @@ import { SnapshotPace } from '../../src/peers/snapshot-pace.ts'
 
 const limits = { snapshotBytesPerSecond: 1_000, snapshotGroupsPerSecond: 10 }
 
-/** So many commits since the last look, and whether a snapshot was sent. */
+/** A look after `count` commits that took `ms` each; gives the pace. */
 function looks(pace: SnapshotPace, ms: number, hasSent: boolean, count = 100): number {
   if (hasSent) pace.take(0, 0, 0)
   for (let i = 0; i < count; i++) pace.onCommit(ms)
@@ -21,7 +21,7 @@ test('parts wait until those before are paid for, by their bytes and their group
   expect(pace.take(750, 0, 0)).toBe(200)
 })
 
-test('what was not sent earlier is not sent at once later', () => {
+test('a pause saves nothing up: later parts wait as ever', () => {
   const pace = new SnapshotPace(limits)
   expect(pace.take(0, 100, 0)).toBe(0)
   expect(pace.take(60_000, 1_000, 0)).toBe(0)
@@ -61,7 +61,7 @@ test('the pace goes back up by a quarter a look once commits take as long as eve
   expect(pace.part).toBe(1)
 })
 
-test('the pace doubles where nothing is sent, or hardly anybody commits', () => {
+test('the pace doubles where the node sends nothing, or too few clients commit', () => {
   const pace = new SnapshotPace(limits)
   looks(pace, 10, false)
   for (let i = 0; i < 4; i++) looks(pace, 100, true)
@@ -83,7 +83,7 @@ test('a slow commit in two hundred is of no matter, and two are', () => {
   expect([withSlow(1), withSlow(2)]).toEqual([1, 1 / 2])
 })
 
-test('what commits take without snapshots follows what they took lately', () => {
+test('the usual time of commits follows the times of the last looks', () => {
   const pace = new SnapshotPace(limits)
   looks(pace, 10, false)
   // The machine is slower now, whatever is sent: after some looks 20 ms are usual.

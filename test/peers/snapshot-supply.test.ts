@@ -75,7 +75,7 @@ class Bench {
     this.clock.pass(0)
   }
 
-  /** What was sent since the last call: `group part`, `refused`. */
+  /** The messages since the last call: `transfer/part to peer`, `transfer refused to peer`. */
   words(): readonly string[] {
     return this.sent.splice(0).map((message) => {
       if (message.kind === 'snapshot-refused') return `${message.transfer} refused to ${message.to}`
@@ -123,7 +123,7 @@ test('a part that was lost on the way is sent again as it was, and not read agai
   expect(bench.opened[0]?.reads).toBe(2)
 })
 
-test('a part that is asked for again while it is read or waits for its time is sent once', async () => {
+test('a peer that asks again while a part is read or waits for its time gets it once', async () => {
   const bench = new Bench({ snapshotBytesPerSecond: 100 })
   await bench.ask(0)
   expect(bench.words()).toEqual(['7/0 to peer'])
@@ -138,7 +138,7 @@ test('a part that is asked for again while it is read or waits for its time is s
   expect(bench.opened[0]?.reads).toBe(2)
 })
 
-test('groups beyond so many a second wait', async () => {
+test('groups beyond the limit of a second wait', async () => {
   const bench = new Bench({ snapshotGroupsPerSecond: 10 })
   for (let transfer = 1; transfer <= 3; transfer++) await bench.ask(0, { transfer })
   expect(bench.words()).toEqual(['1/0 to peer'])
@@ -178,7 +178,7 @@ test('a peer is refused where there is no snapshot, and where there is none beyo
   expect(bench.words()).toEqual(['7/0 to peer'])
 })
 
-test('a peer gets so many at once, and another peer as many', async () => {
+test('each peer gets as many snapshots at once as the limit says', async () => {
   const bench = new Bench({ snapshotsMax: 2 })
   for (let transfer = 1; transfer <= 3; transfer++) await bench.ask(0, { transfer, group: b })
   await bench.ask(0, { transfer: 1 }, other)

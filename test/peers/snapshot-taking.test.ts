@@ -7,7 +7,7 @@ import { HandClock } from '../ports/hand-clock.ts'
 import { group } from '../log/log-fixture.ts'
 import { a, b, c, other, peer, row, settled } from './snapshot-kit.ts'
 
-/** A part is asked for again after ten times this. */
+/** A node asks again for a part after ten times this. */
 const phaseTimeoutMs = 100
 
 class FakeSink implements SnapshotSink {
@@ -100,7 +100,7 @@ class Bench {
     await settled()
   }
 
-  /** What was asked for since the last call: transfer/part. */
+  /** The requests since the last call: `transfer/part of peer`. */
   asked(): readonly string[] {
     return this.sent.splice(0).map((message) => {
       if (message.kind !== 'snapshot-request') return message.kind
@@ -109,7 +109,7 @@ class Bench {
   }
 }
 
-test('a snapshot is asked for part by part, and finished with the position and the checksum that were told', async () => {
+test('a node asks for a snapshot part by part, and ends it with the position and the checksum of the parts', async () => {
   const bench = new Bench()
   bench.applied.set(a, 3)
   bench.offer()
@@ -127,7 +127,7 @@ test('a snapshot is asked for part by part, and finished with the position and t
   expect(bench.taking.figures).toEqual({ groups: 1, open: 0, waiting: 0 })
 })
 
-test('a part that does not come is asked for four times, then the snapshot is given up', async () => {
+test('a node asks four times for a part that does not come, then gives the snapshot up', async () => {
   const bench = new Bench()
   bench.offer()
   bench.asked()
@@ -183,7 +183,7 @@ test('a part that comes while the one before is put down is passed over', async 
   await bench.part(0)
   await bench.part(0)
   bench.asked()
-  // Nor is anything asked for meanwhile, however long it takes.
+  // Nor does the node ask for anything meanwhile, however long it takes.
   await bench.pass(60_000)
   expect([bench.asked(), sink?.calls]).toEqual([[], ['add 1']])
   await sink?.release()
@@ -231,7 +231,7 @@ test('what a peer that is gone was to send is given up, and its offers are forgo
   expect(bench.taking.figures).toEqual({ groups: 0, open: 1, waiting: 0 })
 })
 
-test('what is being put down of a peer that is gone ends by itself', async () => {
+test('a part that is being put down ends by itself when its peer is gone', async () => {
   const bench = new Bench()
   bench.offer()
   const [sink] = bench.sinks
@@ -243,7 +243,7 @@ test('what is being put down of a peer that is gone ends by itself', async () =>
   expect(bench.taking.figures.groups).toBe(1)
 })
 
-test('so many come at once, and the next begins when one has ended', async () => {
+test('snapshots beyond the limit wait, and the next begins when one has ended', async () => {
   const bench = new Bench(1)
   bench.offer(a)
   bench.offer(b)
@@ -292,7 +292,7 @@ test('there is room for sixteen offers for each snapshot that may come at once',
   expect([room.at(-2), room.at(-1)]).toEqual([true, false])
 })
 
-test('a store that fails is told of, and a node that stops takes nothing up any more', async () => {
+test('the node hears of a store that fails, and takes nothing up once it stops', async () => {
   const bench = new Bench()
   bench.offer()
   const [sink] = bench.sinks

@@ -1,4 +1,4 @@
-/** Snapshots of peers take the place of groups: what comes meanwhile waits, and what does not fit is passed over. */
+/** Snapshots of peers take the place of groups: events and reads wait meanwhile, and one that does not fit is passed over. */
 import { expect, test } from 'vitest'
 import { AssertionError } from '../../src/base/assert.ts'
 import { crc32 } from '../../src/base/bytes.ts'
@@ -34,7 +34,7 @@ function committed(position: Position): GroupEvent {
   return { kind: 'message', from: peer, message }
 }
 
-/** Words for what a group was told: the positions of messages, and `install 9`. */
+/** Words for an event of a group, such as `committed 3` and `install 9`. */
 function describe(event: GroupEvent): string {
   if (event.kind === 'install') return `install ${event.state.position}`
   if (event.kind !== 'message' || !('position' in event.message)) return event.kind
@@ -153,7 +153,7 @@ test('SNAP-4: events of a group wait while a snapshot takes its place, then foll
     expect(bench.data.openSnapshot(a)?.position).toBe(9)
   }))
 
-test('SNAP-4: so many messages wait, the rest are as if lost; what clients ask for is not', () =>
+test('SNAP-4: a thousand messages wait, the rest are as if lost; requests of clients are not', () =>
   onBench(async (bench) => {
     const before = bench.store.begun.length
     bench.store.hold()
@@ -190,7 +190,7 @@ test('SNAP-4: reads of a group wait until the core has taken the snapshot up', (
     expect(bench.installs.whenBack(a)).toBeUndefined()
   }))
 
-test('SNAP-4: what is applied and not durable goes to the disk before a snapshot takes its place', () =>
+test('SNAP-4: entries that are applied and not durable go to the disk before a snapshot takes their place', () =>
   onBench(async (bench) => {
     const before = bench.store.begun.length
     commit(bench.data, a, 3, put('x', 'three'), gone('deleted'))
@@ -227,7 +227,7 @@ test.each<readonly [what: string, changed: { position?: number; crc?: number }, 
   }, 10),
 )
 
-test('SNAP-1: a snapshot that entries have overtaken while it came is passed over, and is told as late', () =>
+test('SNAP-1: a snapshot that entries have overtaken while it came is passed over, and counts as late', () =>
   onBench(async (bench) => {
     const sink = bench.installs.begin(a)
     bench.applied = { ...here, position: 9, timestamp: 90 }
@@ -266,7 +266,7 @@ test('the state record is what came, though the memory of its parts is used agai
     expect(bench.data.state(a)).toEqual(Buffer.from(state))
   }))
 
-test('SNAP-4: whoever waits for a group hears of a node that stops meanwhile', () =>
+test('SNAP-4: reads that wait for a group hear of a node that stops meanwhile', () =>
   onBench(async (bench) => {
     const before = bench.store.begun.length
     bench.store.hold()
@@ -283,7 +283,7 @@ test('SNAP-4: whoever waits for a group hears of a node that stops meanwhile', (
     expect(bench.data.applied(a).position).toBe(9)
   }))
 
-test('SNAP-3: a large snapshot whose switch the node did not end is ended by its next start, and told', () =>
+test('SNAP-3: a large snapshot whose switch the node did not end is ended by its next start, which says so', () =>
   onDisk(simulatedDisk, async (disk) => {
     const store = new GatedStore(await disk.open())
     const first = await openData(store)

@@ -1,4 +1,4 @@
-/** A replica that takes up a snapshot of a peer: what is above its position stays, what waits is answered. */
+/** A replica that takes up a snapshot of a peer: records above its position stay, and transactions that wait get their answers. */
 import { expect, test } from 'vitest'
 import { AssertionError } from '../../src/base/assert.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
@@ -11,7 +11,7 @@ import {
 import { ValidationWindow } from '../../src/replication/window.ts'
 import { CoreCluster, type CoreNode, type InFlight } from './core-cluster.ts'
 
-/** What a snapshot of this node says of the group. */
+/** The group's state in a snapshot of this node. */
 function stateOf(node: CoreNode): GroupState {
   const state = node.stateBytes && decodeState(node.stateBytes)
   if (state === undefined) throw new Error('nothing is applied there')
@@ -89,7 +89,7 @@ test('MVCC-2, MVCC-1: neither the time nor the horizon of a group goes back by a
   expect(() => other.at(2).step({ kind: 'install', state: behind })).toThrow(/MVCC-1/)
 })
 
-test('SNAP-1: what is promised and accepted above the position of the snapshot stays, and what is below goes', () => {
+test('SNAP-1: promises and acceptances above the position of the snapshot stay, and those below go', () => {
   const cluster = new CoreCluster()
   writeWithout(cluster, ['a', 'b'])
   const snapshot = { bytes: cluster.at(0).stateBytes, state: stateOf(cluster.at(0)) }
@@ -192,7 +192,7 @@ test('SNAP-1: a proposal at or below the position of the snapshot ends, and its 
   expect(keys).toEqual([0, 1, 2].map(() => ['mine', 'theirs']))
 })
 
-test('TXN-1: what was read before the snapshot cannot be validated here, what is read from it can', () => {
+test('TXN-1: reads of before the snapshot cannot be validated here, later ones can', () => {
   const window = new ValidationWindow(0, defaultLimits)
   const by = { session: 's', sequence: 1 }
   for (const position of [1, 2, 3]) {

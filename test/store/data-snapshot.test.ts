@@ -74,7 +74,7 @@ describe.each(disks)('on %s', (_, disk) => {
       expect(seen.size).toBeGreaterThan(2)
     }))
 
-  test('SNAP-2: what is committed and not durable is in no snapshot, nor is a group of which nothing is', () =>
+  test('SNAP-2: an entry that is not durable is in no snapshot, and a group without one has none', () =>
     onDisk(disk, async (on) => {
       const data = await openData(await on.open())
       commitAll(data, 1)

@@ -19,7 +19,7 @@ function row(key: string, bytes = 20, stamp = 1): SnapshotRow {
   return { subspace: rowSubspace, key: Buffer.from(key), stamp, payload: Buffer.alloc(bytes, key) }
 }
 
-/** The chunks of a scan; notes when nobody reads on. */
+/** The chunks of a scan; notes when its reader ends it. */
 function scanOf(...chunks: readonly (readonly SnapshotRow[])[]) {
   const scan = {
     isClosed: false,

@@ -53,7 +53,7 @@ test('LOG-15: a state record says the last flush and the last snapshot; those of
   expect(decodeStored(key, oldest)).toEqual({ stamp: 7, payload })
 })
 
-test('a state record of a later format is told as one, and one that is cut as damaged', () => {
+test('a state record of a later format is known as one, and one that is cut as damaged', () => {
   const key = stateKey(groupPrefix(groupOfBytes(Buffer.from('a'))))
   expect(decodeStored(key, inFormat(key, 5, [wide(1n), wide(1n)]))).toBe('unknown format')
   expect(decodeStored(key, inFormat(key, 4, [wide(1n)]))).toBe('damaged')

@@ -26,14 +26,14 @@ const small = 1024 * 1024
 /** Less than the rows of any snapshot of these tests. */
 const large = 100
 
-/** What the group has at a node that was away: rows that the others have changed, and deleted. */
+/** The entries at a node that was away: rows that the others have changed, and deleted. */
 function fillBehind(data: DataStore): void {
   commit(data, a, 1, put('changed', 'old'), put('deleted', 'old'), put('kept', 'same'))
   commit(data, a, 2, put('changed', 'older'), listedRow('before', '1'))
   commit(data, b, 1, put('of another group', 'stays'))
 }
 
-/** What the others have. */
+/** The entries at the others. */
 function fillAhead(data: DataStore): void {
   commit(data, a, 1, put('changed', 'old'), put('deleted', 'old'), put('kept', 'same'))
   commit(data, a, 2, put('changed', 'older'), listedRow('before', '1'))
@@ -47,7 +47,7 @@ function ahead(): Promise<Whole> {
   return snapshotOf(a, fillAhead)
 }
 
-/** What a store has of all groups that has applied the entries themselves, but for what nodes note of themselves. */
+/** The content of a store that has applied the entries themselves. */
 async function contentAhead(): Promise<Readonly<Record<string, unknown>>> {
   const disk = await simulatedDisk()
   const data = await openData(await disk.open())
@@ -155,7 +155,7 @@ async function countWrites(whole: Whole): Promise<number> {
   }
 }
 
-/** Runs `work` on a data store whose process ends after so many writes. */
+/** Runs `work` on a data store whose process ends after `writesMax` writes; false: it did not come to its end. */
 async function endAfter(
   store: OrderedStore,
   writesMax: number,

@@ -1,4 +1,4 @@
-/** Data stores that give and take snapshots of groups, and what a store has of a group when looked at from outside. */
+/** Data stores that give and take snapshots of groups, and the content of a store as it is on the disk. */
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import type { GroupId, Position } from '../../src/base/ids.ts'
 import { defaultLimits, type Limits } from '../../src/base/limits.ts'
@@ -58,7 +58,7 @@ export interface Whole {
   readonly parts: readonly (readonly [rows: number, state: number])[]
 }
 
-/** All parts of it, of so many bytes each; it is closed then. */
+/** All parts of it, of about `bytesMax` each; closes it. */
 export async function readWhole(snapshot: GroupSnapshot, bytesMax = 1_000): Promise<Whole> {
   const rows: SnapshotRow[] = []
   const pieces: Uint8Array[] = []
@@ -137,14 +137,14 @@ export async function stored(store: OrderedStore, tag: string): Promise<readonly
   return found
 }
 
-/** Rows, history and state records, and what is put down of snapshots. */
+/** Rows, history and state records, and parts of snapshots that were put down. */
 export async function contentOf(store: OrderedStore): Promise<Readonly<Record<string, unknown>>> {
   const [rows, states] = [await stored(store, 'g'), await stored(store, 's')]
   const [staged, staging] = [await stored(store, 'i'), await stored(store, 'j')]
   return { rows, states, staged, staging }
 }
 
-/** A store that takes so many writes, and refuses all later ones: its process ends there. */
+/** A store that takes `writesMax` writes, and refuses all later ones: its process ends there. */
 export class EndingStore implements OrderedStore {
   writes = 0
   readonly #store: OrderedStore
