@@ -46,16 +46,16 @@ describe.each(disks)('on %s', (_, disk) => {
       const data = await openData(await on.open(), { applierDelayMs: 0 })
       const last = 60
       const seen = new Set<number>()
-      let isOver = false
+      const progress = { isOver: false }
       const writing = (async () => {
         for (let position = 1; position <= last; position++) {
           commitAll(data, position)
           await (position % 2 === 0 ? data.drain() : settled())
         }
         await data.drain()
-        isOver = true
+        progress.isOver = true
       })()
-      while (!isOver) {
+      while (!progress.isOver) {
         const snapshot = data.openSnapshot(a)
         if (snapshot !== undefined) {
           // Batches become durable between its parts.
@@ -201,9 +201,9 @@ test('SNAP-3: a store that stops, or fails, ends what waits for a snapshot to be
     const whole = await ahead()
     const failed = new Promise<Error>((resolve) => (data.onFailure = resolve))
     store.mode = 'refuse'
-    await expect(takeIn(data, a, whole, 1024 * 1024)).rejects.toThrow()
+    await expect(takeIn(data, a, whole, 1024 * 1024)).rejects.toThrow('the disk is gone')
     expect(await failed).toBeInstanceOf(Error)
-    await expect(data.writeAlong([])).rejects.toThrow()
+    await expect(data.writeAlong([])).rejects.toThrow('the disk is gone')
     await data.stop()
     const other = await openData(await disk.open())
     await other.stop()
