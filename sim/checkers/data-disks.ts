@@ -44,7 +44,7 @@ const historySubspace = 2
 
 export class DataDisks {
   readonly #groups = new Map<string, Map<string, GroupOnDisk>>()
-  /** By node: groups whose rows are being replaced by those of a snapshot, which nobody reads meanwhile. */
+  /** By node: groups whose rows a snapshot is replacing. The node reads none of them meanwhile. */
   readonly #replaced = new Map<string, Set<string>>()
   readonly #findHorizon: (group: string, position: number) => number
 

@@ -14,6 +14,7 @@
  *   it commutes with whatever else can happen, at its node and elsewhere.
  */
 import { present } from '../../src/base/assert.ts'
+import type { Position } from '../../src/base/ids.ts'
 import { equalBallots } from '../../src/paxos/ballot.ts'
 import type { Accepted } from '../../src/replication/message.ts'
 import { isExpiryDue } from './lease-pairs.ts'
@@ -28,14 +29,8 @@ import {
 } from './node-state.ts'
 import { emptyBook, writeDown, type Book } from './book.ts'
 import { canonicalText, Interner } from './canonical.ts'
-import {
-  stepNode,
-  viewLeases,
-  type NodeAction,
-  type NodeOutcome,
-  type Sent,
-  type SentMessage,
-} from './node-step.ts'
+import { nodeAction, type NodeAction, type Sent, type SentMessage } from './node-action.ts'
+import { stepNode, viewLeases, type NodeOutcome } from './node-step.ts'
 import type { Breach, Observation } from './observation.ts'
 import {
   actionAt,
@@ -52,7 +47,7 @@ import {
   type ActionKind,
   type Budget,
 } from './state-vector.ts'
-import { timerNames, type Scope } from './scope.ts'
+import type { Scope } from './scope.ts'
 import { buildSetting, type Setting } from './setting.ts'
 
 export interface Flight {
@@ -403,12 +398,8 @@ export class Model {
       case 'query':
         if (this.#mayAskAnew(vector, flight.from)) return false
         return this.#isForgotten(vector[flight.from] ?? 0, to, message.read)
-      case 'snapshot': {
-        // A crash may take the node back to the first of these.
-        const { states, log } = this.node(node)
-        const { position } = (crashes > 0 ? states[0] : undefined) ?? log.state
-        return position >= message.position
-      }
+      case 'snapshot':
+        return this.#isPassed(node, message.position, crashes)
       case 'prepare':
       case 'accept': {
         const applied = this.#readPosition(vector[flight.from] ?? 0)
@@ -418,6 +409,14 @@ export class Model {
       default:
         return false
     }
+  }
+
+  /** Whether the node is as far, and stays so. */
+  #isPassed(node: number, position: Position, crashes: number): boolean {
+    const { states, log } = this.node(node)
+    // A crash may take the node back to the first of these.
+    const least = (crashes > 0 ? states[0] : undefined) ?? log.state
+    return least.position >= position
   }
 
   /**
@@ -487,34 +486,3 @@ const answers: ReadonlySet<SentMessage['kind']> = new Set([
 ])
 
 const settling: ReadonlySet<ActionKind> = new Set(['deliver', 'flush'])
-
-/** The action as its node takes it. */
-export function nodeAction(model: Model, code: ActionCode): NodeAction {
-  const { kind, argument } = unpackAction(code)
-  switch (kind) {
-    case 'deliver':
-    case 'repeat': {
-      const { from, message } = model.flight(argument)
-      const name = present(model.setting.names[from], 'explore: no such node')
-      return { kind: 'deliver', from: name, message }
-    }
-    case 'flush':
-      return { kind }
-    case 'timer':
-      return { kind, timer: present(timerNames[argument], 'explore: no such timer') }
-    case 'crash':
-      return { kind, writes: argument % 32, state: Math.floor(argument / 32) }
-    case 'submit':
-      return { kind, submission: argument }
-    case 'read':
-      return { kind, read: argument }
-    case 'snapshot': {
-      const peer = present(model.setting.names[argument % 4], 'explore: no such node')
-      return { kind, peer, state: Math.floor(argument / 4) }
-    }
-    case 'renew':
-    case 'lapse':
-    case 'expire':
-      return { kind, peer: present(model.setting.names[argument], 'explore: no such node') }
-  }
-}

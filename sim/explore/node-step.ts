@@ -42,38 +42,8 @@ import {
   type PendingWrite,
 } from './node-state.ts'
 import { isAtLeast, observedIn, compare, type Breach, type Observation } from './observation.ts'
-import type { TimerName } from './scope.ts'
+import type { NodeAction, Sent, SentMessage, SnapshotSent } from './node-action.ts'
 import type { Setting } from './setting.ts'
-
-export type NodeAction =
-  | { readonly kind: 'deliver'; readonly from: NodeId; readonly message: SentMessage }
-  /** The oldest forced write becomes durable, with the notes before it. */
-  | { readonly kind: 'flush' }
-  | { readonly kind: 'timer'; readonly timer: TimerName }
-  /** Power loss and restart. This many pending writes survive, and this one state record. */
-  | { readonly kind: 'crash'; readonly writes: number; readonly state: number }
-  | { readonly kind: 'submit'; readonly submission: number }
-  | { readonly kind: 'read'; readonly read: number }
-  /** It is time to renew the lease with this grantor. */
-  | { readonly kind: 'renew'; readonly peer: NodeId }
-  /** Sends a snapshot of this state record to the peer, and forgets the log up to there. */
-  | { readonly kind: 'snapshot'; readonly peer: NodeId; readonly state: number }
-  /** A tick passes for the lease that this peer has granted here, or that this node has granted to it. */
-  | { readonly kind: 'lapse' | 'expire'; readonly peer: NodeId }
-
-/** A snapshot, all of it: state and rows are one thing here. */
-export interface SnapshotSent {
-  readonly kind: 'snapshot'
-  readonly position: Position
-  readonly bytes: Uint8Array
-}
-
-export type SentMessage = GroupMessage | LeaseMessage | SnapshotSent
-
-export interface Sent {
-  readonly to: NodeId
-  readonly message: SentMessage
-}
 
 export interface NodeOutcome {
   readonly next: NodeState
@@ -212,7 +182,7 @@ class NodeStep {
     this.#sent.push({ to, message: { kind: 'snapshot', position, bytes } })
   }
 
-  /** As the driver: what is not further is passed over; else the store has it first, and then the core. */
+  /** As the driver: it passes over a snapshot that is not further; else the store has it first, and then the core. */
   #install({ position, bytes }: SnapshotSent): void {
     if (position <= this.#log.state.position) return
     const state = present(decodeState(bytes), 'LOG-6: a state record is of no known format')

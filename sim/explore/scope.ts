@@ -376,7 +376,11 @@ export const scopes: readonly Scope[] = [
     ...nothing,
     name: 'snapshot-above',
     title: 'a snapshot below what its taker has accepted',
-    submissions: [submission(0, 'a'), submission(0, 'c', { after: 0 }), submission(1, 'b')],
+    submissions: [
+      submission(0, 'a'),
+      submission(0, 'c', { after: 0 }),
+      submission(1, 'b', { after: 0 }),
+    ],
     positions: 2,
     snapshots: 1,
   },

@@ -89,7 +89,7 @@ export interface Limits {
   readonly snapshotsMax: number
   /** One part of a snapshot. */
   readonly snapshotPartBytesMax: number
-  /** What is held of a snapshot in memory and written in one batch: a larger one is put down beside the group first. */
+  /** The bytes of a snapshot that a node holds in memory and writes in one batch. It puts a larger one down beside the group first. */
   readonly snapshotBatchBytesMax: number
   /** How long the sender of a snapshot keeps it: its store gives back nothing that was superseded meanwhile. */
   readonly snapshotPinMs: number

@@ -85,8 +85,6 @@ export class LogIndex {
   readonly #rows: SettledPositions
   /** A start folds what was written before: some of it is settled, and which flush is the last is not known yet. */
   #isFolding = true
-  /** Decisions that were folded without their values so far. */
-  #unplaced = 0
 
   constructor(rows: SettledPositions = nothingSettled) {
     this.#rows = rows
@@ -94,10 +92,12 @@ export class LogIndex {
 
   /** All flushes that were there are folded. */
   onFolded(): void {
-    assert(this.#unplaced === 0, 'PAX-1: decided without a value that was accepted or copied here')
     this.#isFolding = false
-    // Taken up from its row: no flush that was folded names it.
-    for (const found of this.#groups.values()) found.lastFlush ||= found.settledFlush
+    for (const found of this.#groups.values()) {
+      checkPlaced(found)
+      // Taken up from its row: no flush that was folded names it.
+      found.lastFlush ||= found.settledFlush
+    }
   }
 
   /**
@@ -125,7 +125,6 @@ export class LogIndex {
     cells[row + acceptedAt] = ballot
     const isDecided = cells[row + chosenAt] !== none
     const isUnplaced = isDecided && cells[row + indexAt] === none
-    if (isUnplaced && cells[row + chosenAt] === ballot) this.#unplaced -= 1
     // A decided value stays, whatever is accepted beside it later.
     if (!isDecided || isUnplaced) setPlace(cells, row, place ?? 'faulty')
     return found
@@ -140,7 +139,6 @@ export class LogIndex {
     )
     cells[row + chosenAt] = ballot
     if (place !== undefined) setPlace(cells, row, place)
-    else if (!isAccepted) this.#unplaced += 1
   }
 
   /** False: a higher ballot is promised. */
@@ -367,6 +365,14 @@ export class LogIndex {
 export function noPositions(group: GroupId, settled: Position): GroupPositions {
   const flushes = { snapshot: 0, settledFlush: 0, lastFlush: 0, lastSlot: 0, copiedIn: 0 }
   return { group, cells: [], firstRow: 0, settled, ...flushes }
+}
+
+/** A start may fold a decision before its value: once all is folded, that is there (LOG-7). */
+function checkPlaced({ cells, firstRow }: GroupPositions): void {
+  for (let row = firstRow; row < cells.length; row += cellsPerPosition) {
+    const isPlaced = cells[row + chosenAt] === none || cells[row + indexAt] !== none
+    assert(isPlaced, 'PAX-1: decided without a value that was accepted or copied here')
+  }
 }
 
 function insert(cells: number[], row: number, fresh: readonly number[]): void {

@@ -419,7 +419,7 @@ export class LogStore {
     return synced
   }
 
-  /** What the state record that a batch writes says of this node alone. */
+  /** The part of a group's state record that is of this node alone, for a batch that writes it. */
   placeOf(group: GroupId): OwnPlace {
     return { flush: this.#index.lastFlush(group), snapshot: this.#index.snapshot(group) }
   }

@@ -30,7 +30,7 @@ export interface PeerWorkParts {
   readonly backpressure: Pick<Backpressure, 'mayFetch' | 'admits'>
   send(to: NodeId, message: Message): void
   hasRoomFor(to: NodeId): boolean
-  /** Snapshots of groups: what is durable here, and where those of peers go. */
+  /** Snapshots of groups: those that this node can send, and the place for those of peers. */
   readonly snapshots: SnapshotSource & {
     open(group: GroupId): ReadSnapshot | undefined
     begin(group: GroupId): SnapshotSink
@@ -95,7 +95,7 @@ export class PeerWork {
     return Math.max(this.fetches.patienceMs(group), this.taking.patienceMs(group))
   }
 
-  /** The peer is gone: what it was to send comes from another one. */
+  /** The peer is gone: another one has to send its part. */
   forget(peer: NodeId): void {
     this.fetches.forget(peer)
     this.supply.forget(peer)

@@ -22,7 +22,7 @@ export interface ReadableLog {
   since(after: number, limit: number): Generator<number, WrittenSince>
 }
 
-/** What is durable here of a group, and may be sent in the place of entries. */
+/** Groups as the data store durably has them: a snapshot may go in the place of entries. */
 export interface SnapshotSource {
   /** The position of the group; 0: there is nothing to send. */
   durable(group: GroupId): Position
@@ -138,7 +138,7 @@ export class CatchUpReplies {
 
   /**
    * Committed entries, contiguous from the first one asked for, as many as the bounds allow. Where the log does not
-   * give the first one, or very many are asked for, what is durable here is offered instead.
+   * give the first one, or the peer lacks very many, it offers a snapshot instead.
    */
   *#entriesFor(question: Question): Generator<number, Entries> {
     const { log, limits, snapshots } = this.#parts

@@ -1,6 +1,6 @@
 /**
- * How fast a node sends snapshots: so many bytes and so many groups a second, and less while its commits take longer
- * than they do without it.
+ * The pace at which a node sends snapshots. The limits bound the bytes and the groups of a second; while commits take
+ * longer than usual, the pace is lower.
  */
 import type { Limits } from '../base/limits.ts'
 
@@ -19,11 +19,11 @@ export class SnapshotPace {
   readonly #limits: Pick<Limits, 'snapshotBytesPerSecond' | 'snapshotGroupsPerSecond'>
   /** Of the limits, from `paceMin` to 1. */
   #part = 1
-  /** What was sent so far is paid for by then. */
+  /** The time by which the limits allow all that is sent so far. */
   #paidMs = 0
   #hasSent = false
   #commits: number[] = []
-  /** The slowest hundredth of commits took so long while no snapshot was sent. */
+  /** The time of the slowest hundredth of commits, of times without a snapshot. */
   #usualMs: number | undefined
 
   constructor(limits: Pick<Limits, 'snapshotBytesPerSecond' | 'snapshotGroupsPerSecond'>) {
@@ -35,7 +35,7 @@ export class SnapshotPace {
     return this.#part
   }
 
-  /** How long what is sent next has to wait, milliseconds. */
+  /** How long the next part has to wait, milliseconds. */
   take(nowMs: number, bytes: number, groups: number): number {
     this.#hasSent = true
     const { snapshotBytesPerSecond, snapshotGroupsPerSecond } = this.#limits
@@ -45,7 +45,7 @@ export class SnapshotPace {
     return fromMs - nowMs
   }
 
-  /** A client's transaction was settled, so long after it came. */
+  /** A client's transaction has its verdict, `ms` after it came. */
   onCommit(ms: number): void {
     if (this.#commits.length < commitsMax) this.#commits.push(ms)
   }

@@ -1,6 +1,6 @@
 /**
  * Takes snapshots of groups from peers, where the entries that this node lacks are not to be had, or are many: some groups at
- * once, part by part. What comes is put where `begin` says, beside the group, which goes on until all of it is here.
+ * once, part by part. Each part goes into a sink beside the group, and the group goes on until all parts are here.
  */
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
@@ -42,7 +42,7 @@ interface Taking extends Offer {
   readonly group: GroupId
   readonly transfer: number
   readonly sink: SnapshotSink
-  /** The part that was asked for last. */
+  /** The part that this node has asked for last. */
   part: number
   /** Of the snapshot, once its first part is here. */
   told: Position | undefined
@@ -52,7 +52,7 @@ interface Taking extends Offer {
   isBusy: boolean
 }
 
-/** A part is asked for again after this many times `phaseTimeoutMs`: a peer sends many at once, at its own pace. */
+/** This node asks for a part again after this many times `phaseTimeoutMs`: a peer sends many at once, at its own pace. */
 const patience = 10
 /** Then the snapshot is given up; the group asks anew. */
 const asksMax = 4
@@ -180,7 +180,7 @@ export class SnapshotTaking {
     taking.sink.abandon().catch((error: unknown) => this.#parts.onFailed(error))
   }
 
-  /** The peer is gone. What is being put down of it ends by itself. */
+  /** The peer is gone. A part that is being put down ends by itself. */
   forget(peer: NodeId): void {
     for (const [group, { from }] of this.#offers) if (from === peer) this.#offers.delete(group)
     for (const taking of this.#taking.values()) {

@@ -4,16 +4,16 @@
  * differ.
  */
 import { assert } from '../base/assert.ts'
-import { StoreError } from '../base/errors.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import { Holdings } from '../placement/holdings.ts'
 import type { LinkInfo } from '../ports/transport.ts'
 import type { GroupEvent } from '../replication/group.ts'
-import type { Message, PeerFrame } from '../replication/message.ts'
+import type { PeerFrame } from '../replication/message.ts'
 import { LocalWorklist } from '../store/worklist.ts'
-import { Submissions } from './submissions.ts'
 import { EffectRunner } from './effect-runner.ts'
-import { Installs, snapshotPorts } from './installs.ts'
+import { snapshotPorts } from './installs.ts'
+import { Edge } from './edge.ts'
+import { Inbound } from './inbound.ts'
 import { toError } from '../store/damage.ts'
 import { DataStore } from '../store/data-store.ts'
 import type { DriverOptions, DriverPorts } from './driver-ports.ts'
@@ -35,11 +35,9 @@ import type { PeerClocks } from '../peers/peer-clocks.ts'
 import { PeerWork } from '../peers/peer-work.ts'
 import { Peers } from '../peers/peers.ts'
 import { StoredRecords } from './record-source.ts'
-import { Reads } from './reads.ts'
 import { Refusals, describeSelf } from '../peers/refusal.ts'
 import { Replica, type ObservedLeases, type Reading } from './replica.ts'
 import { buildStatus, type ReplicaStatus } from './replica-status.ts'
-import { Requests } from './requests.ts'
 import { GroupDiscovery } from '../peers/group-discovery.ts'
 import { Rounds } from '../time/rounds.ts'
 import { SettledRows } from '../log/settled.ts'
@@ -65,8 +63,8 @@ export class Driver implements LocalReplica {
   readonly #work: PeerWork
   readonly #discovery: GroupDiscovery
   readonly #keeper: LeaseKeeper
-  readonly #requests: Requests
-  readonly #reads: Reads
+  readonly #edge: Edge
+  readonly #inbound: Inbound
   readonly #wakes: Deadlines<GroupId>
   readonly #rounds: Rounds
   readonly #steps: Steps = new Steps({
@@ -77,8 +75,6 @@ export class Driver implements LocalReplica {
     onFailed: (error) => this.#fail(toError(error)),
     onDone: () => this.#effects.tellApplied(),
   })
-  readonly #submissions: Submissions
-  readonly #installs: Installs
   readonly #backpressure: Backpressure
   readonly #effects: EffectRunner
   readonly #refusals: Refusals
@@ -130,30 +126,7 @@ export class Driver implements LocalReplica {
     this.#replica = new Replica({ incarnation, trace, ...held, ...options })
     this.#wakes = new Deadlines(clock, (group, nowMs) => this.#onDue(group, nowMs))
     this.#rounds = new Rounds(clock)
-    this.#requests = new Requests(clock, (group, read) =>
-      this.#step(group, { kind: 'cancel-read', read }),
-    )
-    this.#requests.onSettled = (ms) => this.#work.supply.pace.onCommit(ms)
-    const step = this.#step.bind(this)
-    const guarded = this.#guarded.bind(this)
-    this.#submissions = new Submissions(this.#requests, limits, { step, guarded })
-    const onInstalled = this.#requests.applied.bind(this.#requests)
-    this.#installs = new Installs({
-      trace,
-      limits,
-      data,
-      replica: this.#replica,
-      step,
-      onInstalled,
-    })
-    this.#reads = new Reads({
-      replica: this.#replica,
-      whenBack: (group) => this.#installs.whenBack(group),
-      ...{ clock, trace, limits, data, requests: this.#requests },
-      isOver: () => this.#isOver,
-      wake: (group) => this.#step(group, { kind: 'wake' }),
-      begin: (group, read) => this.#step(group, { kind: 'read', read }),
-    })
+    this.#edge = this.#makeEdge()
     this.#peers = new Peers({
       ...{ node, incarnation, nodes, limits, storeId },
       ...{ clock, trace, transport: ports.peers, meta: data, log },
@@ -165,9 +138,11 @@ export class Driver implements LocalReplica {
       later: slices.add.bind(slices),
       onDigested: (peer, digested) => this.#discovery.onDigest(peer, digested),
     })
+    this.#inbound = this.#makeInbound()
     this.#effects = new EffectRunner({
       ...{ node, clock, trace, log, data, replica: this.#replica, fetches, replies },
-      ...{ peers: this.#peers, keeper: this.#keeper, requests: this.#requests, wakes: this.#wakes },
+      ...{ peers: this.#peers, keeper: this.#keeper, wakes: this.#wakes },
+      requests: this.#edge.requests,
       deliver: (message) => this.#step(message.group, { kind: 'message', from: node, message }),
     })
     const others = nodes.filter((one) => one !== node)
@@ -188,6 +163,28 @@ export class Driver implements LocalReplica {
     )
   }
 
+  #makeEdge(): Edge {
+    const { clock, trace } = this.#ports
+    const { limits } = this.#options
+    return new Edge({
+      ...{ clock, trace, limits, data: this.#data, replica: this.#replica },
+      step: (group, event) => this.#step(group, event),
+      guarded: (work) => this.#guarded(work),
+      isOver: () => this.#isOver,
+      onSettled: (ms) => this.#work.supply.pace.onCommit(ms),
+    })
+  }
+
+  #makeInbound(): Inbound {
+    return new Inbound({
+      ...{ work: this.#work, peers: this.#peers, keeper: this.#keeper },
+      ...{ backpressure: this.#backpressure, trace: this.#ports.trace },
+      isHeld: (group) => this.#isHeld(group),
+      step: (group, event) => this.#step(group, event),
+      onBug: (error) => this.onBug(error),
+    })
+  }
+
   #peerWork(): PeerWork {
     const { clock, trace } = this.#ports
     const { limits } = this.#options
@@ -201,7 +198,7 @@ export class Driver implements LocalReplica {
       snapshots: snapshotPorts(
         this.#data,
         () => this.#replica,
-        () => this.#installs,
+        () => this.#edge.installs,
       ),
       applied: (group) => this.#replica.appliedInMemory(group)?.position,
       isAwaited: (group) => this.#replica.isAwaited(group),
@@ -243,7 +240,7 @@ export class Driver implements LocalReplica {
 
   /** Takes up what the log holds beyond the data store, then joins the others. */
   async start(): Promise<void> {
-    await this.#installs.resume()
+    await this.#edge.installs.resume()
     await replayLog({
       ...{ limits: this.#options.limits, clock: this.#ports.clock },
       ...{ log: this.#log, data: this.#data, source: this.#source, replica: this.#replica },
@@ -294,20 +291,20 @@ export class Driver implements LocalReplica {
     if (this.#isOver) return Promise.resolve({ kind: 'unknown' })
     this.#work.noteForeground()
     assert(this.holds(submission.group), 'MOVE-4: a group is asked of a node that does not hold it')
-    return this.#submissions.submit(submission, timeoutMs)
+    return this.#edge.submissions.submit(submission, timeoutMs)
   }
 
   read(...asked: Parameters<LocalReplica['read']>): ReturnType<LocalReplica['read']> {
     this.#work.noteForeground()
-    return this.#reads.read(...asked)
+    return this.#edge.reads.read(...asked)
   }
 
   rowsNow(...asked: Parameters<LocalReplica['rowsNow']>): ReturnType<LocalReplica['rowsNow']> {
-    return this.#reads.rowsNow(...asked)
+    return this.#edge.reads.rowsNow(...asked)
   }
 
   readAt(...asked: Parameters<LocalReplica['readAt']>): ReturnType<LocalReplica['readAt']> {
-    return this.#reads.readAt(...asked)
+    return this.#edge.reads.readAt(...asked)
   }
 
   async outcome(group: GroupId, intent: IntentName, timeoutMs: number): Promise<IntentOutcome> {
@@ -336,15 +333,15 @@ export class Driver implements LocalReplica {
   }
 
   get(...asked: Parameters<LocalReplica['get']>): ReturnType<LocalReplica['get']> {
-    return this.#reads.get(...asked)
+    return this.#edge.reads.get(...asked)
   }
 
   getAt(...asked: Parameters<LocalReplica['getAt']>): ReturnType<LocalReplica['getAt']> {
-    return this.#reads.getAt(...asked)
+    return this.#edge.reads.getAt(...asked)
   }
 
   scan(...asked: Parameters<LocalReplica['scan']>): ReturnType<LocalReplica['scan']> {
-    return this.#reads.scan(...asked)
+    return this.#edge.reads.scan(...asked)
   }
 
   positionHere(group: GroupId): Position | undefined {
@@ -352,12 +349,17 @@ export class Driver implements LocalReplica {
   }
 
   watch(group: GroupId, position: Position, wake: () => void): () => void {
-    return this.#requests.watch(group, position, wake)
+    return this.#edge.requests.watch(group, position, wake)
   }
 
   status(): ReplicaStatus {
     return buildStatus({
-      ...{ log: this.#log, data: this.#data, replica: this.#replica, requests: this.#requests },
+      ...{
+        log: this.#log,
+        data: this.#data,
+        replica: this.#replica,
+        requests: this.#edge.requests,
+      },
       ...{ work: this.#work, leases: this.#keeper.leases, peers: this.#peers },
       ...{ refusals: this.#refusals, failure: this.#failure, clock: this.#ports.clock },
     })
@@ -374,10 +376,10 @@ export class Driver implements LocalReplica {
     this.#isStopped = true
     this.#rounds.stop()
     this.#work.stop()
-    this.#installs.stop()
+    this.#edge.installs.stop()
     this.#wakes.stop()
-    this.#requests.stop()
-    assert(this.#requests.count === 0, 'LIVE-1: a request waits at a node that has stopped')
+    this.#edge.requests.stop()
+    assert(this.#edge.requests.count === 0, 'LIVE-1: a request waits at a node that has stopped')
     this.#discovery.stop()
     this.#keeper.stop()
     this.#peers.flush()
@@ -394,7 +396,7 @@ export class Driver implements LocalReplica {
     const { trace } = this.#ports
     trace.begin?.('messages of peers')
     this.#guarded(() => {
-      for (const message of frame.messages) this.#onMessage(peer, message)
+      for (const message of frame.messages) this.#inbound.take(peer, message)
     })
     trace.end?.()
   }
@@ -405,49 +407,6 @@ export class Driver implements LocalReplica {
       work()
     } catch (error) {
       this.#fail(toError(error))
-    }
-  }
-
-  /** Of messages that are no steps: a bug ends what met it alone. A store that cannot be read ends the node. */
-  #apart(work: () => void): void {
-    try {
-      work()
-    } catch (error) {
-      if (error instanceof StoreError) throw error
-      this.onBug(error)
-    }
-  }
-
-  #onMessage(from: NodeId, message: Message): void {
-    switch (message.kind) {
-      case 'digest-request':
-        return this.#apart(() => this.#work.replies.askDigest(from, message))
-      case 'digest':
-        return this.#apart(() => this.#peers.onDigest(from, message))
-      case 'clock':
-        return this.#apart(() => this.#peers.onClock(from, message))
-      case 'renew':
-      case 'renewed':
-      case 'hand-back':
-      case 'slow':
-        return this.#keeper.onMessage(from, message)
-      case 'entries':
-        if (!this.#isHeld(message.group)) return
-        return this.#apart(() => this.#work.onEntries(from, message))
-      case 'snapshot-request':
-      case 'snapshot-part':
-      case 'snapshot-refused':
-        if (!this.#isHeld(message.group)) return
-        return this.#apart(() => this.#work.onSnapshot(from, message))
-      case 'fetch':
-        if (!this.#isHeld(message.group)) return
-        return this.#step(message.group, { kind: 'message', from, message })
-      default:
-        if (!this.#isHeld(message.group)) return
-        this.#work.noteForeground()
-        if (!this.#backpressure.admits(message))
-          return this.#ports.trace.mark('no_room_to_take_more')
-        return this.#step(message.group, { kind: 'message', from, message })
     }
   }
 
@@ -477,7 +436,7 @@ export class Driver implements LocalReplica {
   #step(group: GroupId, event: GroupEvent): void {
     if (this.#isOver) return
     assert(this.holds(group), 'MOVE-4: a group is asked of a node that does not hold it')
-    if (this.#installs.keep(group, event)) return
+    if (this.#edge.installs.keep(group, event)) return
     this.#steps.take(group, event)
   }
 
@@ -500,7 +459,7 @@ export class Driver implements LocalReplica {
   #fail(reason: Error): void {
     if (this.#failure !== undefined || this.#isStopped) return
     this.#failure = reason
-    this.#installs.stop()
+    this.#edge.installs.stop()
     this.onFailure(reason)
   }
 }

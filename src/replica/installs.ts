@@ -1,7 +1,6 @@
 /**
  * Puts snapshots of groups in the place of what this node has of them. While a snapshot comes, its group goes on as before. For
- * the switch itself the group is put aside: it takes no step, and no read looks at its rows. What it is asked for
- * meanwhile waits.
+ * the switch itself the group is put aside: it takes no step, and no read looks at its rows. Its events and reads wait.
  *
  * SNAP-1  Only a higher position takes the place of a lower one.
  * SNAP-4  No step and no read sees rows of one position beside the state of another.
@@ -35,7 +34,7 @@ export interface InstallsParts {
   onInstalled(group: GroupId, position: Position): void
 }
 
-/** What peers' work needs of the store and the core for snapshots. These two are made later. */
+/** The parts of the store and the core that the work with peers needs for snapshots. These two are made later. */
 export function snapshotPorts(
   data: DataStore,
   replica: () => Replica,
@@ -87,6 +86,7 @@ export class Installs {
   /** Ends what the last run did not end; before the log is replayed. */
   async resume(): Promise<void> {
     const { data, trace } = this.#parts
+    assert(this.#aside.size === 0, 'SNAP-4: a group is aside before the node has started')
     for (const group of await resumeSwitches(data)) {
       trace.mark('snapshot_switch_resumed')
       trace.emit({
@@ -135,6 +135,7 @@ export class Installs {
       this.#parts.trace.mark('snapshot_does_not_fit')
       return undefined
     }
+    assert(horizon <= timestamp, 'MVCC-1: the newest state is behind the horizon')
     return { position, state: bytes, horizonBefore: here.horizon, horizon }
   }
 
@@ -144,10 +145,11 @@ export class Installs {
     assert(!this.#aside.has(group), 'SNAP-4: a group is put aside twice')
     const aside = newAside()
     this.#aside.set(group, aside)
-    // What was applied here goes to the disk first: then no batch has rows of the group beside the snapshot's.
+    // Entries that are applied here become durable first: then no batch has rows of the group beside the snapshot's.
     if (data.hasPending(group)) await data.drain()
     assert(replica.applied(group).position < position, 'SNAP-1: a group went on while it was aside')
     await data.replace(group, put)
+    assert(!data.hasPending(group), 'SNAP-4: a group comes back before its snapshot is durable')
     this.#aside.delete(group)
     trace.mark('snapshot_installed')
     trace.emit({ kind: 'installed', group, position })
@@ -158,7 +160,7 @@ export class Installs {
     for (const event of aside.events) step(group, event)
   }
 
-  /** The node ends: nobody waits for a group any more. */
+  /** The node ends: reads that wait for a group hear of it. */
   stop(): void {
     const closed = new StoreError('closed', 'this node is stopping; ask another one')
     for (const { fail } of this.#aside.values()) fail(closed)
@@ -166,12 +168,17 @@ export class Installs {
 }
 
 function newAside(): Aside {
-  let [end, fail] = [(): void => undefined, (_: Error): void => undefined]
+  let end = noEnd
+  let fail: (error: Error) => void = noEnd
   const back = new Promise<void>((resolve, reject) => {
     end = resolve
     fail = reject
   })
-  // Nobody may wait.
-  back.catch(() => undefined)
+  // There may be no read that waits.
+  back.catch(noEnd)
   return { events: [], back, end, fail }
+}
+
+function noEnd(): void {
+  // Replaced, or of no matter.
 }

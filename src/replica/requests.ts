@@ -73,6 +73,7 @@ export class Requests {
     const submission = this.#submissions.get(request)
     this.#submissions.delete(request)
     if (submission === undefined) return
+    assert(!this.#reads.has(request), 'TXN-5: a read is settled as a submission')
     this.onSettled(this.#clock.monotonicMs() - submission.sinceMs)
     submission.resolve(outcome)
   }

@@ -41,6 +41,7 @@ export class Submissions {
     const excess = findExcess(submission, bytes, this.#limits)
     if (excess !== undefined) return Promise.reject(excess)
     assert(bytes.length > 0, 'LOG-3: a transaction without bytes')
+    assert(readPosition >= 0, 'TXN-1: a transaction was read before the first position')
     const submitted = { transaction, bytes, readPosition, reads, ranges }
     return this.#requests.submission(
       timeoutMs,

@@ -2,7 +2,7 @@
  * Taking up a snapshot of the group: the data store has put the rows and the state of a position, which a peer has
  * durably applied, in the place of its own, and this replica goes on from there.
  *
- * SNAP-1  Only a higher position takes the place of a lower one. What is promised, accepted and decided above it stays.
+ * SNAP-1  Only a higher position takes the place of a lower one. Promises, acceptances and decisions above it stay.
  *
  * It is what applying the entries up to there would have made of the replica. Not known are these entries
  * themselves: nothing that was read before can be validated (TXN-1), and no peer gets them from here.

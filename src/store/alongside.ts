@@ -6,7 +6,7 @@ import { assert } from '../base/assert.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { Put } from '../ports/storage.ts'
 
-/** What the last batch of a snapshot makes of a group. */
+/** A group as the last batch of a snapshot makes it. */
 export interface Installed {
   readonly group: GroupId
   readonly position: Position
@@ -41,7 +41,7 @@ export class AlongsideQueue {
     return this.#installing.has(group)
   }
 
-  /** Resolves when `puts` are durable, and with them what `installed` says. */
+  /** Resolves when `puts` are durable, and the group that `installed` names is at its position. */
   add(puts: readonly Put[], installed?: Installed): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
     if (installed !== undefined) this.#installing.add(installed.group)

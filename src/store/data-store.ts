@@ -71,7 +71,7 @@ interface Batch {
 export class DataStore {
   /** Called as a batch is put together, with its groups: entries that the call sets by name go along. */
   onBatch: (groups: readonly TakenGroup[]) => void = () => undefined
-  /** Asked as a batch is put together: what the group's state record says of this node alone. */
+  /** Gives the part of the group's state record that is of this node alone, as a batch is put together. */
   placeOf: (group: GroupId) => OwnPlace = () => ({ flush: 0, snapshot: 0 })
   /** Awaited between the two: the batch is written when this resolves. */
   beforeWrite: (groups: readonly TakenGroup[]) => Promise<void> = () => Promise.resolve()
@@ -95,7 +95,7 @@ export class DataStore {
   /** Of the batch that is being put together. */
   #rowPuts: Put[] = []
   readonly #alongside = new AlongsideQueue()
-  /** Groups whose rows are being replaced by a snapshot's: what is stored of them is of no position. */
+  /** Groups whose rows a snapshot is replacing: their stored rows are of no position. */
   readonly #replaced = new Set<GroupId>()
   #lastBatch: number
   readonly #applier: Applier<Batch>

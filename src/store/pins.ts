@@ -78,7 +78,7 @@ export class Pins {
     return pins.oldest
   }
 
-  /** The group's past is another one now: what is behind its horizon is gone. */
+  /** The group's past is another one now: its history ends at its horizon. */
   forgetAll(group: GroupId): void {
     const pins = this.#groups.get(group)
     if (pins === undefined) return

@@ -297,7 +297,7 @@ export function encodeStored(key: Uint8Array, stamp: number, payload: Uint8Array
   return bytes
 }
 
-/** What a state record says of its own node alone. */
+/** The part of a state record that is of its own node alone. */
 export interface OwnPlace {
   /** The last flush of the node's log that names the group. */
   readonly flush: number

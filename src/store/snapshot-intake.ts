@@ -7,7 +7,7 @@
  * A small one is held in memory, and one batch takes the group over. A large one is put down beside the group's own rows first,
  * under keys of its own. Once all of it is durable, a record says so; then the old rows go, the new ones come in
  * their place, and the last batch writes the state record. A start that finds such a record does that again, from the
- * beginning, before anybody reads the group (`resumeSwitches`): so the rows that were put down stay until the end.
+ * beginning, before any read of the group (`resumeSwitches`): so the rows that were put down stay until the end.
  */
 import { latin1 } from '../base/bytes.ts'
 import { groupOfBytes, type GroupId, type Position } from '../base/ids.ts'
@@ -41,7 +41,7 @@ export interface IntakeStore {
   ): AsyncIterable<readonly { readonly key: Uint8Array; readonly stored: Stored }[]>
 }
 
-/** What the snapshot makes of the group, beside its rows. */
+/** The group as the snapshot makes it, beside its rows. */
 export type Taken = Omit<Installed, 'group' | 'topics'>
 
 /** `coming`: not all of it is here. `switching`: all of it is. `done`: the group is as it says. */
@@ -69,7 +69,7 @@ export class SnapshotIntake {
   #heldBytes = 0
   #isStaged = false
 
-  /** `batchBytesMax`: what is held of it in memory, and written at once, about. */
+  /** `batchBytesMax`: the bytes that it holds in memory and writes at once, about. */
   constructor(store: IntakeStore, group: GroupId, batchBytesMax: number) {
     this.#store = store
     this.#group = group
@@ -106,13 +106,13 @@ export class SnapshotIntake {
     await this.#store.writeAlong(held.map((row) => toPut(stagedKey(row.key), row)))
   }
 
-  /** It will not be used: what was put down of it goes. */
+  /** It is of no use: the rows that were put down go. */
   async abandon(): Promise<void> {
     this.#held = []
     if (this.#isStaged) await clearStaged(this.#store, this.#group)
   }
 
-  /** All of it is here: the group becomes what it says. Nobody reads the group, nor writes to it, until that is over. */
+  /** All of it is here: the group becomes what it says. The caller keeps readers and writers from the group until that is over. */
   async switchTo(taken: Taken): Promise<void> {
     const installed = { ...taken, group: this.#group, topics: this.#topics }
     // More may have to go than one batch takes.
@@ -137,15 +137,15 @@ export class SnapshotIntake {
     return deletes
   }
 
-  /** After the switch: gives the room of what was put down back. */
+  /** After the switch: deletes the rows that were put down. */
   async clean(): Promise<void> {
     if (this.#isStaged) await clearStaged(this.#store, this.#group)
   }
 }
 
 /**
- * Before the log is replayed and anybody reads: ends the switches that the last run did not end, and clears what it had put
- * down of other snapshots. Gives the groups that it took to a snapshot.
+ * Before the log is replayed and before the first read: ends the switches that the last run did not end, and clears the rows
+ * that it had put down of other snapshots. Gives the groups that it took to a snapshot.
  */
 export async function resumeSwitches(store: IntakeStore): Promise<readonly GroupId[]> {
   const resumed: GroupId[] = []
