@@ -211,6 +211,24 @@ test('TXN-1: reads of before the snapshot cannot be validated here, later ones c
   expect(() => window.restart(4)).toThrow(/TXN-1/)
 })
 
+test('TXN-1: a transaction that read before the snapshot is not committed by a replica that took it up', () => {
+  const cluster = new CoreCluster()
+  cluster.submit(0, { key: 'first' })
+  cluster.deliver()
+  writeWithout(cluster, ['a', 'b', 'c'])
+  const away = cluster.at(2)
+  cluster.inFlight = []
+  installFrom(cluster.at(0), away)
+  // The first leader is gone: this node proposes for itself. It has not seen who wrote `a`.
+  const isOfLeader = toAndFrom(cluster.at(0))
+  const early = cluster.submit(2, { key: 'x', readPosition: 1, reads: ['a'] })
+  const late = cluster.submit(2, { key: 'y', readPosition: 4, reads: ['a'] })
+  cluster.settle((one) => !isOfLeader(one))
+  expect(away.verdicts.get(late)).toMatchObject({ kind: 'committed' })
+  expect(away.verdicts.get(early)?.kind).not.toBe('committed')
+  expect([away.rows.has('x'), away.rows.has('y')]).toEqual([false, true])
+})
+
 test('LIVE-6: a group that caught up to the position of the snapshot asks for no entries any more', () => {
   const cluster = new CoreCluster()
   writeWithout(cluster, ['a', 'b', 'c'])

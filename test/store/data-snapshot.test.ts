@@ -1,6 +1,7 @@
 /** The data store beside snapshots: those that it gives are of one position, those that it takes are all that counts. */
 import { describe, expect, test } from 'vitest'
 import { AssertionError } from '../../src/base/assert.ts'
+import { groupPrefix, stateKey } from '../../src/store/row-format.ts'
 import type { DataStore } from '../../src/store/data-store.ts'
 import {
   a,
@@ -115,6 +116,33 @@ async function ahead(): Promise<Whole> {
     for (let position = 1; position <= 9; position++) commitAll(from, position)
   })
 }
+
+test('SNAP-2: a snapshot that a batch meets as it is opened is not given', () =>
+  onDisk(simulatedDisk, async (disk) => {
+    const store = await disk.open()
+    const key = stateKey(groupPrefix(a))
+    let stale: Uint8Array | undefined
+    const data = await openData({
+      // The batch becomes durable between the look at the state record and the scan.
+      getSync: (asked) => (stale !== undefined && key.equals(asked) ? stale : store.getSync(asked)),
+      scan: (range) => {
+        stale = undefined
+        return store.scan(range)
+      },
+      write: (puts) => store.write(puts),
+      close: () => store.close(),
+    })
+    commitAll(data, 1)
+    await data.drain()
+    const before = store.getSync(key)
+    commitAll(data, 2)
+    await data.drain()
+    stale = before
+    expect(data.openSnapshot(a)).toBeUndefined()
+    const snapshot = data.openSnapshot(a)
+    expect(snapshot?.position).toBe(2)
+    await snapshot?.close()
+  }))
 
 test('SNAP-3: a group has something pending until its snapshot is durable, and no longer', () =>
   onDisk(simulatedDisk, async (disk) => {
