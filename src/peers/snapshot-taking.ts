@@ -12,8 +12,8 @@ import type { Message, SnapshotPart, SnapshotRefused, SnapshotRow } from '../rep
 export interface SnapshotSink {
   /** The next part. False: it is of no form that a store has. */
   add(rows: readonly SnapshotRow[], state: Uint8Array): Promise<boolean>
-  /** All of it is here: the group becomes what it says, or stays, where the checksum is another one or the group is further. */
-  finish(position: Position, crc: number): Promise<void>
+  /** All of it is here: the group becomes what it says. False: the group stays, since the checksum is another one, or the group is further. */
+  finish(position: Position, crc: number): Promise<boolean>
   /** No more of it comes. */
   abandon(): Promise<void>
 }
@@ -157,8 +157,7 @@ export class SnapshotTaking {
       taking.asks = 0
       return this.#ask(taking)
     }
-    await taking.sink.finish(taking.told ?? 0, crc)
-    this.#taken += 1
+    if (await taking.sink.finish(taking.told ?? 0, crc)) this.#taken += 1
     this.#taking.delete(taking.group)
     this.go()
   }

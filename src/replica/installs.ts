@@ -115,9 +115,13 @@ export class Installs {
         const bytes = Buffer.concat(pieces)
         const state = crc32(bytes, crc) === told ? decodeState(bytes) : undefined
         const taken = state?.position === position ? this.#fits(group, state, bytes) : undefined
-        if (state === undefined || taken === undefined) return intake.abandon()
+        if (state === undefined || taken === undefined) {
+          await intake.abandon()
+          return false
+        }
         await this.#switch(group, state, () => intake.switchTo(taken))
         await intake.clean()
+        return true
       },
       abandon: () => intake.abandon(),
     }

@@ -65,7 +65,8 @@ export class GroupSnapshot {
 
   /** False: there is no more. */
   async #read(): Promise<boolean> {
-    if (this.#isOver) return false
+    // Given up while a part of it was read: the store's iterator is gone.
+    if (this.#isOver || this.#isClosed) return false
     const next = await this.#rows.next()
     if (next.done === true) this.#isOver = true
     else this.#rest = [...next.value]
