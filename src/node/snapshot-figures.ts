@@ -28,7 +28,7 @@ export function snapshotFigures(snapshots: SnapshotFigures | undefined): readonl
     },
     {
       name: 'trilithon_snapshots_taken_total',
-      help: 'Snapshots of groups that this node has taken to their end from others.',
+      help: 'Snapshots of groups from others that took a group on at this node.',
       value: taken,
     },
     {

@@ -17,6 +17,8 @@ class FakeSink implements SnapshotSink {
   failure: Error | undefined
   /** Set: `add` and `finish` wait for `release`. */
   isHeld = false
+  /** Cleared: the group is further than what came. */
+  isTaken = true
   #waiting: (() => void)[] = []
 
   async add(rows: readonly SnapshotRow[], state: Uint8Array): Promise<boolean> {
@@ -26,9 +28,10 @@ class FakeSink implements SnapshotSink {
     return this.isWell
   }
 
-  async finish(position: Position, crc: number): Promise<void> {
+  async finish(position: Position, crc: number): Promise<boolean> {
     this.calls.push(`finish ${position} ${crc}`)
     await this.#turn()
+    return this.isTaken
   }
 
   async abandon(): Promise<void> {
@@ -125,6 +128,17 @@ test('a node asks for a snapshot part by part, and ends it with the position and
   expect(bench.sinks[0]?.calls).toEqual(['add 1', 'add 0 sta', 'add 0 te', 'finish 52 99'])
   expect([bench.asked(), bench.failures]).toEqual([[], []])
   expect(bench.taking.figures).toEqual({ groups: 1, open: 0, waiting: 0 })
+})
+
+test('a snapshot that entries have overtaken is not counted, and ends all the same', async () => {
+  const bench = new Bench()
+  bench.offer()
+  const [sink] = bench.sinks
+  if (sink === undefined) throw new Error('a snapshot has begun')
+  sink.isTaken = false
+  await bench.part(0, { position: 52, crc: 99 })
+  expect(sink.calls).toEqual(['add 1', 'finish 52 99'])
+  expect(bench.taking.figures).toEqual({ groups: 0, open: 0, waiting: 0 })
 })
 
 test('a node asks four times for a part that does not come, then gives the snapshot up', async () => {
