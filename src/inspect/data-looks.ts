@@ -36,6 +36,8 @@ export class DataLooks {
       row: read,
       setMeta: () => undefined,
       setRow: () => undefined,
+      dropRow: () => undefined,
+      rows: () => Promise.resolve([]),
     })
   }
 

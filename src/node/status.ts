@@ -77,6 +77,10 @@ export interface SeenNode {
   readonly url: string
   readonly isSelf: boolean
   readonly isUp: boolean
+  /** The last flush of this node's log that the peer is known to need no more. Absent: unknown, or this node. */
+  readonly durableMark?: number
+  /** This node's log does not wait for it any more, or has given up what it lacks. Absent: no. */
+  readonly isBehindLog?: true
 }
 
 export function statusReport(parts: StatusParts): StatusReport {
@@ -145,7 +149,9 @@ function seenNodes({ node, nodes, replica }: StatusParts): readonly SeenNode[] {
     const isSelf = id === node
     const peer = replica?.peers.find((one) => one.node === id)
     const isUp = isSelf ? replica !== undefined : peer?.isUp === true && !peer.isSuspected
-    return { id, url, isSelf, isUp }
+    const { mark, isBehind } = peer ?? {}
+    const told = mark === undefined ? {} : { durableMark: mark }
+    return { id, url, isSelf, isUp, ...told, ...(isBehind === true && { isBehindLog: true }) }
   })
 }
 
@@ -175,6 +181,12 @@ function listMessages(
   if (replica.isCatchingUp) {
     messages.push(
       `this node was away and catches up: it fetches what about ${replica.lackingGroups} groups have committed meanwhile`,
+    )
+  }
+  const behind = nodes.filter(({ isBehindLog }) => isBehindLog === true)
+  for (const { id } of behind) {
+    messages.push(
+      `node ${id} lacks what the log here has given up, or holds up too much of it: see "The length of log/" in operating.md`,
     )
   }
   if (replica.isClockAhead) {

@@ -15,10 +15,13 @@ import { LocalWorklist } from '../store/worklist.ts'
 import { SubmitBatcher } from './submit-batcher.ts'
 import { EffectRunner } from './effect-runner.ts'
 import { toError } from '../store/damage.ts'
-import { DataStore } from '../store/data-store.ts'
+import type { DataStore } from '../store/data-store.ts'
 import type { DriverOptions, DriverPorts } from './driver-ports.ts'
+import { openStores } from './open-stores.ts'
 import { Deadlines } from '../time/deadlines.ts'
+import { appliedOf } from './applied-log.ts'
 import { listGroups } from './group-list.ts'
+import { isOfLogs, LogEnding } from '../peers/log-ending.ts'
 import { Backpressure } from '../peers/backpressure.ts'
 import type {
   LocalWorklists,
@@ -32,8 +35,7 @@ import type {
   Submission,
 } from '../group/replica-port.ts'
 import { LeaseKeeper } from '../peers/lease-keeper.ts'
-import { openMeta } from '../log/log-recovery.ts'
-import { LogStore } from '../log/log-store.ts'
+import type { LogStore } from '../log/log-store.ts'
 import type { PeerClocks } from '../peers/peer-clocks.ts'
 import { PeerWork } from '../peers/peer-work.ts'
 import { Peers } from '../peers/peers.ts'
@@ -45,8 +47,6 @@ import { buildStatus, type ReplicaStatus } from './replica-status.ts'
 import { Requests } from './requests.ts'
 import { GroupDiscovery } from '../peers/group-discovery.ts'
 import { Rounds } from '../time/rounds.ts'
-import { SettledRows } from '../log/settled.ts'
-import { checkCarried, checkVotes } from '../log/start-check.ts'
 import { Steps } from './steps.ts'
 import { findExcess, toTransaction } from './submission-size.ts'
 import { replayLog } from './log-replay.ts'
@@ -67,6 +67,7 @@ export class Driver implements LocalReplica {
   readonly #replica: Replica
   readonly #peers: Peers
   readonly #work: PeerWork
+  readonly #ending: LogEnding
   readonly #discovery: GroupDiscovery
   readonly #keeper: LeaseKeeper
   readonly #requests: Requests
@@ -92,19 +93,7 @@ export class Driver implements LocalReplica {
 
   /** Opens the stores. Rejects with `corrupt` or `invalid` when they must not be used. */
   static async open(ports: DriverPorts, options: DriverOptions): Promise<Driver> {
-    const { clock, random, trace } = ports
-    const { node, cluster, limits } = options
-    const { flushBytesMax, carryAfterFlushes, leaseMs } = limits
-    const own = { node, cluster, clock, random, trace, flushBytesMax, carryAfterFlushes, leaseMs }
-    // The owner of the folder comes first: nothing in another node's folder is believed, nor put aside.
-    const meta = await openMeta(ports.log, own, random, trace)
-    await checkVotes(ports.data)
-    const data = await DataStore.open(ports.data, { clock, trace, limits })
-    const settled = new SettledRows(data)
-    await checkCarried(ports.data, settled.carried())
-    const log = await LogStore.open(ports.log, own, settled, meta)
-    assert(log.identity.incarnation >= 1, 'PAX-6: a node without an incarnation')
-    assert(options.placement.nodes.includes(node), 'MOVE-4: a node that holds nothing')
+    const { log, data } = await openStores(ports, options)
     return new Driver(ports, options, log, data)
   }
 
@@ -116,8 +105,7 @@ export class Driver implements LocalReplica {
     const { clock, trace } = ports
     const { node, limits } = options
     this.#holdings = new Holdings(options.placement, node)
-    const { nodes } = this.#holdings
-    const { incarnation, storeId } = log.identity
+    const [{ nodes }, { incarnation, storeId }] = [this.#holdings, log.identity]
     const source = new StoredRecords(log, data)
     this.#source = source
     this.#keeper = new LeaseKeeper({
@@ -127,11 +115,9 @@ export class Driver implements LocalReplica {
       ...{ limits, clock, longestLeaseMs: log.longestLeaseMs },
     })
     this.#backpressure = new Backpressure({ limits, log, data, held: () => this.#replica })
-    const { leases } = this.#keeper
     this.#work = this.#peerWork()
-    const { fetches, slices, replies } = this.#work
-    const fetchPatienceMs = fetches.patienceMs.bind(fetches)
-    const held = { source, leases, fetchPatienceMs }
+    const [{ fetches, slices, replies }, { leases }] = [this.#work, this.#keeper]
+    const held = { source, leases, fetchPatienceMs: fetches.patienceMs.bind(fetches) }
     this.#replica = new Replica({ incarnation, trace, ...held, ...options })
     this.#wakes = new Deadlines(clock, (group, nowMs) => this.#onDue(group, nowMs))
     this.#rounds = new Rounds(clock)
@@ -147,7 +133,7 @@ export class Driver implements LocalReplica {
     })
     this.#peers = new Peers({
       ...{ node, incarnation, nodes, limits, storeId },
-      ...{ clock, trace, transport: ports.peers, meta: data, log },
+      ...{ clock, trace, transport: ports.peers, meta: data, log, applied: appliedOf(log, data) },
       ...{ memory: log.memory, remember: () => log.remember() },
       onJoined: (...joined) => this.#onJoined(...joined),
       onSuspicion: (peer, isSuspected) => this.#onSuspicion(peer, isSuspected),
@@ -155,6 +141,10 @@ export class Driver implements LocalReplica {
       onNamed: fetches.name.bind(fetches),
       later: slices.add.bind(slices),
       onDigested: (peer, digested) => this.#discovery.onDigest(peer, digested),
+    })
+    this.#ending = new LogEnding({
+      ...{ log, data, clock, trace, limits, replies, slices, peers: this.#peers },
+      onFailed: (error) => this.#fail(toError(error)),
     })
     this.#effects = new EffectRunner({
       ...{ node, clock, trace, log, data, replica: this.#replica, fetches, replies },
@@ -164,13 +154,12 @@ export class Driver implements LocalReplica {
     const others = nodes.filter((one) => one !== node)
     // A transaction passed on to a node before there is a link is lost, and its caller would wait for it.
     for (const other of others) this.#replica.suspect(other, true)
-    const discovery = new GroupDiscovery({
+    this.#discovery = new GroupDiscovery({
       ask: (peer) => this.#peers.requestDigest(peer),
       ...{ clock, againMs: limits.heartbeatMs, others },
     })
-    this.#discovery = discovery
     const known = (): GroupId[] => [...this.#replica.known(), ...fetches.named()]
-    const listing = { discovery, data, known, isOver: () => this.#isOver }
+    const listing = { discovery: this.#discovery, data, known, isOver: () => this.#isOver }
     this.groups = (...asked) => listGroups(listing, ...asked)
     this.#refusals = new Refusals(log, trace, (error) => this.#fail(error))
     this.#watchStores()
@@ -257,7 +246,10 @@ export class Driver implements LocalReplica {
         this.#work.fetches.go()
       }),
     )
-    this.#rounds.every(digestMs, () => this.#guarded(() => this.#peers.askDigests()))
+    this.#rounds.every(digestMs, () => {
+      this.#guarded(() => this.#peers.askDigests())
+      this.#ending.look()
+    })
   }
 
   #onLink(from: string, state: 'up' | 'down', info: LinkInfo): void {
@@ -360,6 +352,7 @@ export class Driver implements LocalReplica {
       ...{ log: this.#log, data: this.#data, replica: this.#replica, requests: this.#requests },
       ...{ work: this.#work, leases: this.#keeper.leases, peers: this.#peers },
       ...{ refusals: this.#refusals, failure: this.#failure, clock: this.#ports.clock },
+      ending: this.#ending,
     })
   }
 
@@ -419,11 +412,8 @@ export class Driver implements LocalReplica {
   }
 
   #onMessage(from: NodeId, message: Message): void {
+    if (isOfLogs(message)) return this.#apart(() => this.#ending.onMessage(from, message))
     switch (message.kind) {
-      case 'digest-request':
-        return this.#apart(() => this.#work.replies.askDigest(from, message))
-      case 'digest':
-        return this.#apart(() => this.#peers.onDigest(from, message))
       case 'clock':
         return this.#apart(() => this.#peers.onClock(from, message))
       case 'renew':

@@ -12,6 +12,7 @@ import {
   readGroupLease,
   readLeaseMessage,
 } from './lease-codec.ts'
+import { packLogEnd, readLogEnd } from './log-end-codec.ts'
 import { bulkKinds } from './paxos-codec.ts'
 import * as field from '../fields.ts'
 import * as part from './peer-fields.ts'
@@ -45,6 +46,9 @@ const kinds = {
   'hand-back': 23,
   slow: 24,
   clock: 26,
+  'durable-mark': 27,
+  'directory-request': 28,
+  directory: 29,
 } as const satisfies Record<PackedMessage['kind'], number>
 
 /** Fields of a message of each kind, its kind and envelope among them; absent ones are sent as nil. */
@@ -71,6 +75,9 @@ const fieldCounts: Readonly<Record<PackedMessage['kind'], number>> = {
   'hand-back': 2,
   slow: 2,
   clock: 4,
+  'durable-mark': 2,
+  'directory-request': 4,
+  directory: 6,
 }
 
 /** Messages about one ballot at one position. */
@@ -90,6 +97,10 @@ export function packMessage(message: PackedMessage): Packable {
   switch (message.kind) {
     case 'digest-request':
       return [kinds[message.kind], message.after, message.asked]
+    case 'durable-mark':
+    case 'directory-request':
+    case 'directory':
+      return [kinds[message.kind], ...packLogEnd(message)]
     case 'clock':
       return [kinds[message.kind], message.wall, message.asked, message.answers]
     case 'renew':
@@ -174,6 +185,10 @@ export function readMessage(value: unknown): PackedMessage {
         after: field.count(fields[1], 'after'),
         asked: field.count(fields[2], 'asked'),
       }
+    case 'durable-mark':
+    case 'directory-request':
+    case 'directory':
+      return readLogEnd(kind, fields.slice(1))
     case 'clock':
       return {
         kind,
