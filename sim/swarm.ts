@@ -17,6 +17,7 @@ import { brokenKinds, type Broken } from './faults/nemesis.ts'
 import { drawFaultRates, isOn, type FaultRates, type Switches } from './faults/swarm-faults.ts'
 import { drawPurges } from './workloads/purge-draw.ts'
 import { drawDisk, drawLogStore, type DiskConditions } from './disk-draw.ts'
+import { drawLogEnd } from './log-end-draw.ts'
 import { drawTimes } from './times-draw.ts'
 import type { TimeOptions } from './world/turn-costs.ts'
 import type { LinkConditions } from './world/weather.ts'
@@ -176,7 +177,10 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
     healing: { ...drawHealing(random.fork('healing'), nodeCount), ...pickCore(skews) },
     relay: drawRelay(random.fork('relay')),
     skews,
-    limits: { ...limits, ...leases, ...drawBatches(random) },
+    limits: {
+      ...{ ...limits, ...leases, ...drawBatches(random) },
+      ...drawLogEnd(random.fork('log end'), faultRates),
+    },
   }
 }
 

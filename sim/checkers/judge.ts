@@ -3,6 +3,7 @@
  * messages, trace and disks; the code under test does not know of it.
  */
 import { unreachable } from '../../src/base/assert.ts'
+import { nodeId } from '../../src/base/ids.ts'
 import type { Placement } from '../../src/placement/placement.ts'
 import type { Put } from '../../src/ports/storage.ts'
 import type { TraceEvent } from '../../src/ports/trace.ts'
@@ -19,6 +20,7 @@ import { DigestChecker } from './digest-checker.ts'
 import { decodeRecordsLeft, decodeRecords } from './flush-records.ts'
 import { IndexChecker } from './index-checker.ts'
 import { LogChecker } from './log-checker.ts'
+import { LogEndChecker } from './log-end-checker.ts'
 import { LogFirstChecker } from './log-first-checker.ts'
 import { LogModel } from './log-model.ts'
 import { PaceChecker, type PaceLimits } from './pace-checker.ts'
@@ -56,6 +58,7 @@ export class Judge {
   readonly #proposals: ProposalChecker
   readonly #acceptors: AcceptorChecker
   readonly #digests: DigestChecker
+  readonly #logEnds: LogEndChecker
   readonly #pace: PaceChecker
   readonly #narrator: Narrator | undefined
   readonly #referee: Referee
@@ -78,6 +81,10 @@ export class Judge {
     this.log = new LogChecker({ book, referee, model, durablePosition })
     const isForgotten = (node: string): boolean => this.#forgotten.has(node)
     this.#digests = new DigestChecker({ referee, findPosition: durablePosition, isForgotten })
+    const others = (node: string): readonly string[] =>
+      placement.nodesOf(placement.setOfNode(nodeId(node))).filter((one) => one !== node)
+    const about = { referee, findPosition: durablePosition, isForgotten, others }
+    this.#logEnds = new LogEndChecker(about)
     this.logFirst = new LogFirstChecker(referee)
     this.#pace = new PaceChecker(limits, referee)
     this.cells = new CellChecker(referee)
@@ -103,6 +110,7 @@ export class Judge {
     this.disks.replace(node, puts)
     this.worklists.replace(node, puts)
     this.#digests.onReplaced(node)
+    this.#logEnds.onReplaced(node)
   }
 
   onStart(node: string): void {
@@ -136,6 +144,7 @@ export class Judge {
     for (const message of frame.messages) {
       this.#acceptors.onSent(from, message)
       this.#proposals.onSent(from, message)
+      this.#logEnds.onSent(from, to, message)
     }
   }
 
@@ -150,6 +159,7 @@ export class Judge {
     for (const put of puts) {
       const records = isWhole ? decodeRecords(put) : decodeRecordsLeft(put)
       this.#digests.onLogDurable(node, put, records, isWhole)
+      this.#logEnds.onLogDurable(node, put, records)
       for (const record of records) {
         this.#narrator?.durable(node, record)
         this.#acceptors.onDurable(node, record)

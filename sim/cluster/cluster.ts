@@ -4,6 +4,7 @@
  */
 import { fromLatin1 } from '../../src/base/bytes.ts'
 import { clusterId, nodeId, type ClusterId, type GroupId, type NodeId } from '../../src/base/ids.ts'
+import { defaultLimits } from '../../src/base/limits.ts'
 import { placementOver, type Placement } from '../../src/placement/placement.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Random } from '../../src/ports/random.ts'
@@ -115,6 +116,7 @@ const clusterName = clusterId('sim')
 /** Messages of no group, whose number does not depend on the load. */
 const betweenNodes: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
   ...(['digest-request', 'digest', 'clock', 'renew', 'renewed', 'slow'] as const),
+  ...(['durable-mark', 'directory-request', 'directory'] as const),
 ])
 
 function countGroupMessages({ messages }: PeerFrame): number {
@@ -211,6 +213,7 @@ export class Cluster<P extends Program, ClientFrame> {
         this.hosts.map(({ name, disks }) => [name, { log: disks.log.disk, data: disks.data.disk }]),
       ),
       buildSets(options.nodeCount, options.setCount),
+      limits.truncateBytesMin >= defaultLimits.truncateBytesMin,
     )
     this.nemesis = new Nemesis({
       ...{ ...common, faults, victims: this.hosts, atlas: this.atlas, load: this.load },

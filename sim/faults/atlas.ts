@@ -7,7 +7,8 @@
  *   of such nodes.
  * - A log that went back in time, or is empty, is refused by peers that remember how far it was. So
  *   all others must remember it durably, and from then on nothing that forgets it is dealt to them.
- * - A damaged data disk is made anew from the log of its node (as the daemon does): any number.
+ * - A damaged data disk is made anew from the log of its node (as the daemon does): any number, where
+ *   logs keep all flushes, and none where they give up some.
  * - Two nodes with each other's disks refuse to start, and write nothing: nothing is hurt.
  *
  * A node that rightly refuses its log stays down for the rest of the run.
@@ -45,14 +46,17 @@ export class Atlas {
   readonly #forgetful = new Set<string>()
   readonly #refusing = new Set<string>()
   readonly #swapped = new Set<string>()
+  readonly #areLogsWhole: boolean
 
-  /** `sets`: the nodes of each replica set; absent: all are in one. */
+  /** `sets`: the nodes of each replica set; absent: all are in one. `areLogsWhole`: no log gives up flushes. */
   constructor(
     disks: ReadonlyMap<string, NodeDisks>,
     sets: readonly (readonly string[])[] = [[...disks.keys()]],
+    areLogsWhole = true,
   ) {
     this.#disks = disks
     this.#sets = sets
+    this.#areLogsWhole = areLogsWhole
   }
 
   /** The nodes that hold what the node holds, itself included. */
@@ -103,16 +107,20 @@ export class Atlas {
     )
     if (!isRemembered || !this.hurtLog(node)) return false
     this.#forgetful.add(node)
-    this.hurtData(node)
+    this.#noteHurtData(node)
     return true
   }
 
   /** The same for a data disk: what its node knows of its peers' logs is not lost with it. */
   hurtData(node: string): boolean {
-    if (this.#swapped.size > 0) return false
+    if (this.#swapped.size > 0 || !this.#areLogsWhole) return false
+    this.#noteHurtData(node)
+    return true
+  }
+
+  #noteHurtData(node: string): void {
     this.#hurtData.add(node)
     this.#onceHurtData.add(node)
-    return true
   }
 
   /** The data disk was made anew. */

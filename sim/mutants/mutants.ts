@@ -16,6 +16,7 @@ import { indexMutants } from './indexes.ts'
 import { leaseMutants } from './leases.ts'
 import { loadMutants } from './load.ts'
 import { logMutants } from './log.ts'
+import { logEndMutants } from './log-end.ts'
 import { mvccMutants } from './mvcc.ts'
 import { journalMutants } from './journal.ts'
 import { memoryMutants } from './memory.ts'
@@ -207,6 +208,7 @@ export const mutants: readonly Mutant[] = [
   ...loadMutants,
   ...logMutants,
   ...snapshotMutants,
+  ...logEndMutants,
   ...tableMutants,
   ...triggerMutants,
   ...cellMutants,

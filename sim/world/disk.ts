@@ -412,6 +412,12 @@ class OpenDisk implements OrderedStore {
     return names
   }
 
+  async sizeOf(span: KeySpan): Promise<number> {
+    if (this.#gone !== undefined) throw this.#gone
+    const names = this.#disk.durableKeysIn(textRange(span))
+    return names.reduce((sum, name) => sum + (this.#disk.durableValue(name)?.length ?? 0), 0)
+  }
+
   /** Like a reader of the files: what became damaged behind it, the next check finds. */
   async check(spans: readonly KeySpan[] | 'all', pace?: CheckPace): Promise<void> {
     await (pace === undefined ? this.#disk.waitToRead() : this.#disk.waitToScrub())

@@ -4,7 +4,7 @@
  */
 import { assert, present } from '../../src/base/assert.ts'
 import { crc32, fromLatin1, latin1 } from '../../src/base/bytes.ts'
-import { flushKey, recordKey } from '../../src/journal/ordered-journal.ts'
+import { flushKey, numberOfKey, recordKey } from '../../src/journal/ordered-journal.ts'
 import {
   aligned,
   decodeFrame,
@@ -123,9 +123,14 @@ export class SegmentLog implements LogDisk {
 
   /** The file is no segment any more. */
   #forget(content: Content): void {
+    const gone: Put[] = []
     for (const [name, place] of [...this.#rows.entries()]) {
-      if (place.content === content) this.#rows.delete(name)
+      if (place.content !== content) continue
+      this.#rows.delete(name)
+      const key = fromLatin1(name)
+      if (numberOfKey(key) !== undefined) gone.push({ key })
     }
+    if (gone.length > 0) this.#options.onDurable(gone, true)
   }
 
   /** A write came to the disk, or a part of it. */

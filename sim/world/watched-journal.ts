@@ -68,6 +68,10 @@ export class WatchedJournal implements Journal {
     return this.#journal.drop(first)
   }
 
+  sizeOf(first: number, last: number): Promise<number> {
+    return this.#journal.sizeOf(first, last)
+  }
+
   check(pace?: CheckPace): Promise<void> {
     const { onDamage } = pace ?? {}
     if (pace === undefined || onDamage === undefined) return this.#journal.check(pace)

@@ -223,6 +223,14 @@ class LevelStore implements OrderedStore {
     if (spans !== this.#checkedSpans) await checkSpans(this.#path, spans, pace)
   }
 
+  async sizeOf({ gte, lt }: KeySpan): Promise<number> {
+    try {
+      return await this.#level.approximateSize(gte, lt)
+    } catch (error) {
+      throw this.#readError(error)
+    }
+  }
+
   #readError(error: unknown): StoreError {
     return this.#isClosed ? closedError(this.#path) : readError(this.#path, error)
   }

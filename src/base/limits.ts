@@ -78,6 +78,13 @@ export interface Limits {
   readonly flushBytesMax: number
   /** Flushes after which an undecided position holds up no longer what a start has to read. */
   readonly carryAfterFlushes: number
+  /**
+   * The log does not wait for a peer that holds up more bytes of it, or an older flush.
+   */
+  readonly logRetainBytes: number
+  readonly logRetainMs: number
+  /** The log gives up old flushes where they take this many bytes of the disk together. */
+  readonly truncateBytesMin: number
   /** Entries sent in one catch-up answer. */
   readonly catchUpEntriesMax: number
   readonly catchUpBytesMax: number
@@ -178,6 +185,9 @@ export const defaultLimits: Limits = {
   snapshotHoldMs: 60_000,
   flushBytesMax: 16 * 1024 * 1024,
   carryAfterFlushes: 1_000,
+  logRetainBytes: 1024 * 1024 * 1024,
+  logRetainMs: 3_600_000,
+  truncateBytesMin: 32 * 1024 * 1024,
   catchUpEntriesMax: 256,
   catchUpBytesMax: 4 * 1024 * 1024,
   snapshotAfterEntries: 10_000,

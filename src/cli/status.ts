@@ -29,6 +29,7 @@ interface NodeReport {
   readonly disk?: { readonly logBytes: number; readonly dataBytes: number }
   /** Absent of a gateway, and while the stores are being opened. */
   readonly replica?: {
+    readonly firstFlush?: number
     readonly scrubbedPart?: number
     readonly scrubPasses?: number
     readonly logScrubbedPart?: number
@@ -82,7 +83,9 @@ function show(cluster: string, asked: readonly Asked[], spare: number): void {
     if (report === undefined) return [id, 'no answer', '', '', '', '', '', url]
     const { state, ready, uptimeSeconds, version, disk, replica } = report
     const upFor = duration(uptimeSeconds * 1000)
-    const bytes = [sizeText(disk?.logBytes), sizeText(disk?.dataBytes)]
+    const { firstFlush = 1 } = replica ?? {}
+    const from = firstFlush > 1 ? ` from flush ${firstFlush}` : ''
+    const bytes = [`${sizeText(disk?.logBytes)}${from}`, sizeText(disk?.dataBytes)]
     return [id, ready ? 'ready' : state, upFor, version, ...bytes, scrubText(replica), url]
   })
   print(table([head, ...rows]))

@@ -38,6 +38,8 @@ export class DataLooks {
       row: read,
       setMeta: () => undefined,
       setRow: () => undefined,
+      dropRow: () => undefined,
+      rows: () => Promise.resolve([]),
     })
   }
 

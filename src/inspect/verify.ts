@@ -63,6 +63,7 @@ export async function verify(
   // Of a log that cannot be read at all nothing more is to be said.
   const last = isReadable.log ? figures.last : Number.MAX_SAFE_INTEGER
   checkMark(node, mark, figures, findings)
+  checkKept(node, mark, meta?.firstFlush, findings)
   if (looks !== undefined && through <= last) chain.compare(looks, through)
   const onBytes = work.contentsOf('data', fileBytes.data)
   const rows = await rowsChecked(data, looks, {
@@ -75,7 +76,7 @@ export async function verify(
     data: { rows, fileBytes: fileBytes.data, ...(mark !== undefined && { mark: mark.number }) },
     damages: findings.count,
     findings: findings.list,
-    notes: listNotes(node, mark, figures.flushes),
+    notes: listNotes(node, mark, figures.flushes, meta?.firstFlush),
   }
 }
 
@@ -102,14 +103,35 @@ function listNotes(
   node: StoppedNode,
   mark: FlushMark | undefined,
   flushes: number,
+  firstFlush = 1,
 ): readonly string[] {
   const { data, isReadable, asides } = node
   const notes = asides.map((name) => `${name}/ holds what an earlier start found damaged`)
-  if (data === undefined) notes.push('there is no data/: the next start makes it out of the log')
+  if (firstFlush > 1) {
+    notes.push(
+      `the log has given up the flushes before ${firstFlush}: what they said stands in data/ alone`,
+    )
+  } else if (data === undefined) {
+    notes.push('there is no data/: the next start makes it out of the log')
+  }
   if (isReadable.data && mark === undefined && flushes > 0) {
     notes.push('data/ does not say which flushes it has taken in: the next start reads all of them')
   }
   return notes
+}
+
+/** LOG-16: what the log has given up is in the data store. */
+function checkKept(
+  { data, isReadable }: StoppedNode,
+  mark: FlushMark | undefined,
+  firstFlush = 1,
+  findings: Findings,
+): void {
+  const isKept = mark !== undefined && mark.number >= firstFlush
+  if (firstFlush === 1 || isKept || (data !== undefined && !isReadable.data)) return
+  const has = data === undefined ? 'there is no data/' : 'data/ does not hold what they said'
+  const text = `the log has given up the flushes before ${firstFlush}, and ${has}: put the data/ of before back`
+  findings.add('data', text)
 }
 
 /** LOG-6: what the data store has taken in is in the log. */

@@ -118,6 +118,16 @@ export class OrderedJournal implements Journal {
     this.#dropFrom = oldest ?? this.#dropTo
   }
 
+  async sizeOf(first: number, last: number): Promise<number> {
+    const span = { gte: flushKey(first), lt: flushKey(last + 1) }
+    if (this.#store.sizeOf !== undefined) return this.#store.sizeOf(span)
+    let bytes = 0
+    for await (const rows of this.#store.scan(span)) {
+      for (const { value } of rows) bytes += value.length
+    }
+    return bytes
+  }
+
   #drops(): readonly Put[] {
     if (this.#dropFrom === 0) return []
     const puts: Put[] = []

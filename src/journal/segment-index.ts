@@ -12,6 +12,7 @@ export interface Place {
 
 /** Numbers of 32 bits a flush: segment, offset (in two), length, CRC. */
 const columns = 5
+const lengthAt = 3
 const sizeMin = 1024
 const twoTo32 = 2 ** 32
 
@@ -36,6 +37,17 @@ export class FlushIndex {
     if (number < this.#base || number >= this.#end) return undefined
     const [segment = 0, high = 0, low = 0, length = 0, crc = 0] = this.#cellsOf(number)
     return segment === 0 ? undefined : { segment, offset: high * twoTo32 + low, length, crc }
+  }
+
+  /** Of the flushes from `first` through `last`. */
+  bytesBetween(first: number, last: number): number {
+    let bytes = 0
+    const end = Math.min(last + 1, this.#end)
+    for (let number = Math.max(first, this.#base); number < end; number++) {
+      const at = (number - this.#base) * columns
+      if (this.#cells[at] !== 0) bytes += this.#cells[at + lengthAt] ?? 0
+    }
+    return bytes
   }
 
   /** The newest place of a flush counts. */

@@ -254,6 +254,11 @@ class SegmentJournal implements Journal {
     await this.#guarded(() => this.#parts.stock.recycle(file))
   }
 
+  async sizeOf(first: number, last: number): Promise<number> {
+    this.checkOpen()
+    return this.index.bytesBetween(first, last)
+  }
+
   check(pace?: CheckPace): Promise<void> {
     const isKept = ({ sequence }: Segment): boolean => this.segments.has(sequence)
     return checkSegments({

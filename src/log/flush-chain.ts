@@ -29,20 +29,22 @@ export type SearchedFlush = Pick<FlushHeader, 'number' | 'groups' | 'records'>
 const damagedMax = 64
 
 /**
- * `from`: a flush that names the group, at or after the one that says what was chosen; 0: there is none. `read`
- * gives a flush's header, or undefined where the disk does not give it any more; it may keep what it reads.
- * The search ends at a flush of an earlier build, which does not name the one before.
+ * `from`: a flush that names the group, at or after the one that says what was chosen; 0: there is none. `first`: the
+ * log has given up the flushes before it, which is no damage. `read` gives a flush's header, or undefined where the
+ * disk does not give it any more; it may keep what it reads. The search ends at a flush of an earlier build, which does
+ * not name the one before.
  */
 export function searchChosen(
   group: GroupId,
   position: Position,
   from: number,
+  first: number,
   read: (flush: number) => SearchedFlush | undefined,
 ): Search {
   const said = new Said(position)
   const damaged: number[] = []
   let isLost = false
-  for (let flush = from; flush > 0 && damaged.length <= damagedMax;) {
+  for (let flush = from; flush >= Math.max(1, first) && damaged.length <= damagedMax;) {
     const header = read(flush)
     if (header === undefined) damaged.push(flush)
     isLost ||= header === undefined

@@ -48,7 +48,7 @@ const readFlushesMax = 64
 const pieceWeight = 256
 
 export class FlushLedger {
-  readonly #firstFlush: number
+  #firstFlush: number
   /** The first flush held, and those from there on. */
   #firstHeld: number
   #flushes: FlushGroups[] = []
@@ -66,6 +66,18 @@ export class FlushLedger {
 
   get settledFlush(): number {
     return this.#settledFlush
+  }
+
+  /** The log has given up the flushes before this one. */
+  get firstFlush(): number {
+    return this.#firstFlush
+  }
+
+  /** The log gives up the flushes before `first`. */
+  giveUp(first: number): void {
+    assert(first > this.#firstFlush, 'LOG-17: the mark of the first flush goes back')
+    assert(first <= this.#settledFlush, 'LOG-16: a flush is given up that is not settled')
+    this.#firstFlush = first
   }
 
   /** Opens flush `number`, the next one. */
@@ -151,7 +163,7 @@ export class FlushLedger {
   /**
    * Groups written in the flushes after `after`, whole flushes as long as there are at most `limit`
    * groups, and `digestBytesMax` in them. The first flush is always given, or no peer could get past it; a flush is bounded too.
-   * `read` gives those of a flush that is not held; one that cannot be read is passed, and told of.
+   * Those that the log has given up are passed, and the answer is not whole then. `read` gives those of a flush that is not held; one that cannot be read is passed, and told of.
    * Yields after each flush that was read, or after some that are held: others may go on meanwhile.
    */
   *since(
@@ -161,12 +173,15 @@ export class FlushLedger {
     read: (number: number) => readonly Written[] | undefined,
   ): Generator<number, WrittenSince> {
     const found = new Map<GroupId, Position>()
-    let through = Math.max(after, this.#firstFlush - 1)
+    let through = after
     let left = readFlushesMax
     let isWhole = true
     let weight = 0
     let bytes = 0
     while (through < durableFlush && bytes < digestBytesMax) {
+      // Others go on between two pieces: the log may give up flushes meanwhile.
+      isWhole &&= through >= this.#firstFlush - 1
+      through = Math.max(through, this.#firstFlush - 1)
       const number = through + 1
       const isHeld = number >= this.#firstHeld
       if (!isHeld && left-- === 0) break

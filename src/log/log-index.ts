@@ -313,6 +313,16 @@ export class LogIndex {
     return position <= known
   }
 
+  /** How far the data store holds the group, durably or with the batch under way. */
+  settled(group: GroupId): Position {
+    return this.#groups.get(group)?.settled ?? this.#whenLeft(group).position
+  }
+
+  /** The groups of which positions are held, or were until the batch under way. */
+  groups(): Iterable<GroupId> {
+    return this.#groups.keys()
+  }
+
   /** Where the value of a position that is held stands. */
   place(group: GroupId, position: Position): Place | 'faulty' | undefined {
     const found = this.#held(group)
@@ -335,11 +345,17 @@ export class LogIndex {
     return { ballot: this.#ballotIn(cells, row + chosenAt), place: placeAt(cells, row) }
   }
 
-  /** The flush from which a search for a settled position may begin; 0: none has it. */
-  searchFrom(group: GroupId, position: Position): number {
+  /**
+   * The flush from which a search for a settled position may begin; 0: no flush names the group, or the log has given
+   * up those that name the position. `isCut`: the log has given up flushes, and rows with them.
+   */
+  searchFrom(group: GroupId, position: Position, isCut: boolean): number {
     if (position <= this.snapshot(group)) return 0
     const end = Math.ceil(position / stretchPositions) * stretchPositions
-    return this.#rows.stretchEnd(group, end) ?? this.lastFlush(group)
+    const flush = this.#rows.stretchEnd(group, end)
+    // Without its row the search would go through all that the log has of the group, in vain.
+    if (flush === undefined && isCut && end <= this.settled(group)) return 0
+    return flush ?? this.lastFlush(group)
   }
 
   /** The position's value turned out to be damaged. Of what is not held here, each read finds that. */

@@ -55,7 +55,10 @@ export async function mendLog(journal: Journal, owner: Owner, trace: Trace): Pro
     throw corruptLog(`${what}; the record of its identity was there`)
   }
   const { flushes, records, isMemoryOld: isMemoryLost } = left
-  const lostFlushes = left.afterGaps.flatMap((number) => missingBefore(journal, flushes, number))
+  const first = Math.max(1, ...metasIn(journal, left).map((meta) => meta.firstFlush))
+  const missing = (number: number): readonly number[] =>
+    missingBefore(journal, flushes, number, first)
+  const lostFlushes = left.afterGaps.flatMap(missing)
   if (isMemoryLost) records.set(memoryName, lostMemory)
   const found = {
     ...{ what, lostFlushes: lostFlushes.slice(0, lostFlushesMax), isMemoryLost },
@@ -146,14 +149,15 @@ function isLostMemory(value: Uint8Array): boolean {
   return asBuffer(value).equals(lostMemory)
 }
 
-/** Flushes right before this one that are neither in the journal nor put back. */
+/** Flushes right before this one, from `first` on, that are neither in the journal nor put back. */
 function missingBefore(
   journal: Journal,
   flushes: ReadonlyMap<number, Uint8Array>,
   number: number,
+  first: number,
 ): readonly number[] {
   const missing: number[] = []
-  for (let before = number - 1; before > 0; before--) {
+  for (let before = number - 1; before >= first; before--) {
     if (flushes.has(before) || readFlush(journal, before) !== undefined) break
     missing.unshift(before)
   }

@@ -16,9 +16,13 @@ import { corruptLog, unknownFormat } from '../store/damage.ts'
 import type { JournalRecord } from '../ports/journal.ts'
 import { openRecord, sealRecord } from './sealed-record.ts'
 
-/** Format 2 had flushes that do not name the ones before: a build that knows no other must not open the log. */
-const logFormat = 3
-const readFormats: readonly number[] = [2, logFormat]
+/**
+ * Format 2 had flushes that do not name the ones before: a build that knows no other must not open the log. A log that
+ * has given up flushes is of format 4: a build of before would make a data store anew from the rest of it.
+ */
+const wholeFormat = 3
+const cutFormat = 4
+const readFormats: readonly number[] = [2, wholeFormat, cutFormat]
 
 export const metaName = 'meta'
 /** The same again, written along: a damaged bit leaves the other one. */
@@ -51,7 +55,13 @@ export interface Owner {
 function encodeMeta(meta: LogMeta): Uint8Array {
   const { storeId, incarnation, cluster, node, firstFlush, previousCrc, longestLeaseMs } = meta
   const place = [firstFlush, previousCrc, longestLeaseMs]
-  return sealRecord(logFormat, [storeId, incarnation, cluster, node, ...place])
+  return sealRecord(firstFlush > 1 ? cutFormat : wholeFormat, [
+    storeId,
+    incarnation,
+    cluster,
+    node,
+    ...place,
+  ])
 }
 
 /** It, and its copy. */

@@ -8,6 +8,7 @@
  * damage there costs the positions that are read. A missing tail cannot be seen here: peers know it by the flush number.
  */
 import { assert } from '../base/assert.ts'
+import { StoreError } from '../base/errors.ts'
 import { storeId } from '../base/ids.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
 import type { Journal, JournalFlush } from '../ports/journal.ts'
@@ -76,13 +77,17 @@ async function refuseOrphans(journal: Journal): Promise<void> {
   }
 }
 
-/** The flush that the fold goes on from. Throws `corrupt` when it is not the one that was settled. */
+/**
+ * The flush that the fold goes on from. Throws `corrupt` when it is not the one that was settled, and where the log has
+ * given up flushes that the data store does not hold.
+ */
 export function settledEnd(
   journal: Journal,
   { firstFlush, previousCrc }: LogMeta,
   mark: FlushMark | undefined,
 ): FlushMark {
-  if (mark === undefined || mark.number < firstFlush) {
+  if (firstFlush > 1 && (mark?.number ?? 0) < firstFlush) throw givenUp(firstFlush, mark)
+  if (mark === undefined) {
     return { number: firstFlush - 1, incarnation: 0, crc: previousCrc }
   }
   const { number, crc } = mark
@@ -96,6 +101,20 @@ export function settledEnd(
     throw corruptLog(`flush ${number} is another one than the data store has taken in`)
   }
   return mark
+}
+
+/** LOG-16: the mark's own flush stays, so a mark before the first flush is of an older data store, or of none. */
+function givenUp(first: number, mark: FlushMark | undefined): StoreError {
+  const has =
+    mark === undefined ? 'holds nothing of them' : `holds them through ${mark.number} alone`
+  return new StoreError(
+    'corrupt',
+    `The log of this node begins with flush ${first}: it gave up the flushes before, and the folder "data" ${has}. ` +
+      'The data store cannot be made anew from this log. Put the folder "data" back that was there last: a start that ' +
+      'found it damaged has moved it to "data.damaged". Or restore the whole data folder from a backup of this very ' +
+      'node. Else leave the node stopped: the others go on as long as they are a majority.',
+    { store: 'log' },
+  )
 }
 
 /** Flushes between two lines of the node's log about a long fold. */

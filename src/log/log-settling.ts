@@ -84,6 +84,11 @@ export class LogSettling {
     return this.#settledFlush
   }
 
+  /** Whether rows of an earlier build alone tell of open positions: their values may stand in any flush. */
+  get hasOldRows(): boolean {
+    return this.#fromRows.size > 0
+  }
+
   /** There was more to pass than one batch takes. */
   get isBehind(): boolean {
     return this.#isBehind

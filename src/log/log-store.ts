@@ -12,69 +12,40 @@
  *
  * DISK-16  Where a scrub finds a file of the log damaged, all that a start would read there is written anew.
  *
- * Left out: giving up old flushes (the format has its place, `firstFlush`).
+ * LOG-17  The mark of the first flush is durable, by a write of its own, before the journal gives up the flushes
+ *         before it. Which flushes may go is the matter of `log-end.ts`.
  */
 import { assert } from '../base/assert.ts'
-import type { ClusterId, GroupId, NodeId, Position } from '../base/ids.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { Random } from '../ports/random.ts'
-import type { Journal, JournalRecord } from '../ports/journal.ts'
-import type { Trace } from '../ports/trace.ts'
+import type { GroupId, Position } from '../base/ids.ts'
+import type { Journal } from '../ports/journal.ts'
 import type { LogRecord } from '../replication/effect.ts'
 import { encodeFlush } from './flush.ts'
-import { FlushLedger, type Written, type WrittenSince } from './flush-ledger.ts'
+import type { FlushLedger, Written, WrittenSince } from './flush-ledger.ts'
 import { FlushReader } from './flush-reader.ts'
 import type { PendingFlush } from './pending-flush.ts'
 import { FlushQueue } from './flush-queue.ts'
 import { copiesOf } from './copies.ts'
-import { LogIndex, type GroupPositions, type PositionHeader } from './log-index.ts'
-import { metaRecords, type Identity, type LogMeta } from './log-meta.ts'
-import { openMeta, readMemory, recoverFlushes, settledEnd } from './log-recovery.ts'
-import {
-  damagesRecord,
-  tellDamage,
-  tellDamages,
-  withDamage,
-  type LogDamage,
-} from './log-mending.ts'
-import { LogSettling, type Settled } from './log-settling.ts'
+import type { GroupPositions, LogIndex, PositionHeader } from './log-index.ts'
+import type { Identity, LogMeta } from './log-meta.ts'
+import { openLog, type LogStoreOptions, type OpenedLog } from './log-opening.ts'
+import { tellDamage, type LogDamage } from './log-mending.ts'
+import { LogRecords, type LoneWrite } from './log-records.ts'
+import type { LogSettling, Settled } from './log-settling.ts'
 import { LogValues } from './log-values.ts'
-import { PeerMemory } from './peer-memory.ts'
+import type { PeerMemory } from './peer-memory.ts'
 import type { OwnPlace } from '../store/row-format.ts'
-import { nothingSettled, type FlushMark, type SettledPositions } from './settled.ts'
+import { StretchSweep } from './stretch-sweep.ts'
+import { nothingSettled, type SettledPositions } from './settled.ts'
 
 export type { PositionHeader } from './log-index.ts'
 export type { Identity } from './log-meta.ts'
-
-export interface LogStoreOptions {
-  readonly node: NodeId
-  readonly cluster: ClusterId
-  readonly random: Random
-  readonly clock: Clock
-  readonly trace: Trace
-  readonly flushBytesMax: number
-  readonly carryAfterFlushes: number
-  /** How long the leases last that this node gives from now on. */
-  readonly leaseMs: number
-}
+export type { LogStoreOptions } from './log-opening.ts'
 
 /** Two runs of one incarnation draw the same number once in this many. */
 const runsMax = 2 ** 48
 
 /** The largest size of the copies of one group, in full flushes: one value may be larger than a flush. */
 const copyFlushesMax = 16
-
-/** The parts that opening a log brings together. */
-interface Opened {
-  readonly meta: LogMeta
-  readonly index: LogIndex
-  readonly rows: SettledPositions
-  readonly ledger: FlushLedger
-  readonly settling: LogSettling
-  readonly end: FlushMark
-  readonly memory: PeerMemory
-  readonly damages: readonly LogDamage[]
-}
 
 export class LogStore {
   /** The store, cluster and node that the log belongs to, and the incarnation. */
@@ -91,11 +62,12 @@ export class LogStore {
   readonly openedFlush: number
   readonly #journal: Journal
   readonly #options: LogStoreOptions
-  readonly #meta: LogMeta
+  readonly #records: LogRecords
   readonly #index: LogIndex
   readonly #ledger: FlushLedger
   readonly #settling: LogSettling
   readonly #values: LogValues
+  readonly #sweep: StretchSweep
   /** Not durable yet, in order; the first one may be in flight. */
   readonly #queue: FlushQueue
   /** Records that were appended or noted since it was opened, counted call by call. */
@@ -103,12 +75,8 @@ export class LogStore {
   #durableFlush: number
   #lastCrc: number
   #isScheduled = false
-  /** The memory of peers is being written, without a flush. */
-  #isRemembering = false
-  #isMemoryDue = false
-  #damages: readonly LogDamage[]
-  /** Goes along with the next write. */
-  #renewal: readonly JournalRecord[] = []
+  /** Records are being written, without a flush. */
+  #isCheckpointing = false
   #isStopping = false
   #failure: Error | undefined
   #stopped: Promise<void> | undefined
@@ -125,27 +93,15 @@ export class LogStore {
     rows: SettledPositions = nothingSettled,
     claimed?: LogMeta,
   ): Promise<LogStore> {
-    const { random, trace, carryAfterFlushes } = options
-    const meta = claimed ?? (await openMeta(journal, options, random, trace))
-    const from = settledEnd(journal, meta, rows.mark())
-    const index = new LogIndex(rows)
-    const ledger = new FlushLedger(meta.firstFlush, from.number)
-    const settling = new LogSettling({ index, ledger, rows, carryAfterFlushes })
-    await settling.loadCarried(options.clock)
-    const end = await recoverFlushes(journal, meta, from, index, ledger, trace)
-    const memory = new PeerMemory(readMemory(journal, end.number))
-    const damages = tellDamages(journal, trace)
-    const read = { index, rows, ledger, settling }
-    return new LogStore(journal, options, { meta, ...read, end, memory, damages })
+    return new LogStore(journal, options, await openLog(journal, options, rows, claimed))
   }
 
-  private constructor(journal: Journal, options: LogStoreOptions, opened: Opened) {
+  private constructor(journal: Journal, options: LogStoreOptions, opened: OpenedLog) {
     const { storeId, incarnation, cluster, node, longestLeaseMs } = opened.meta
     this.identity = { storeId, incarnation, cluster, node }
     this.longestLeaseMs = longestLeaseMs
     this.memory = opened.memory
-    this.#meta = opened.meta
-    this.#damages = opened.damages
+    this.#records = new LogRecords(opened.meta, opened.memory, opened.damages)
     this.run = options.random.int(1, runsMax)
     this.openedFlush = opened.end.number
     this.#journal = journal
@@ -162,10 +118,21 @@ export class LogStore {
       pending: (place) => queue.valueAt(place),
       pendingGroups: (flush) => queue.groupsOf(flush),
       durableFlush: () => this.#durableFlush,
+      firstFlush: () => this.firstFlush,
     })
     opened.settling.copy = (found) => this.#copy(found)
     this.#durableFlush = opened.end.number
     this.#lastCrc = opened.end.crc
+    const onFailed = (error: unknown): void => this.#onFailed(error)
+    this.#sweep = new StretchSweep({ rows: opened.rows, clock: options.clock, onFailed })
+    this.#records.onFirstFlush = (first) => this.#onFirstFlush(first)
+    // A crash may have come between the mark and the end of this.
+    if (this.firstFlush > 1) this.#drop(this.firstFlush)
+  }
+
+  /** The log has given up the flushes before this one; 1: none. */
+  get firstFlush(): number {
+    return this.#ledger.firstFlush
   }
 
   /** The highest flush known to be durable. */
@@ -193,9 +160,22 @@ export class LogStore {
     return this.#settling.settledFlush
   }
 
+  /**
+   * The last flush that no start needs, and no reader beside those of old values. The flush that the mark stands on
+   * stays, and all of them where rows of an earlier build lead into any flush.
+   */
+  get dispensableFlush(): number {
+    return this.#settling.hasOldRows ? 0 : this.#settling.settledFlush - 1
+  }
+
+  /** About how many bytes of the disk the flushes after `after` take, through `through`, or through the last. */
+  sizeAfter(after: number, through: number = this.#durableFlush): Promise<number> {
+    return this.#journal.sizeOf(Math.max(after + 1, this.firstFlush), through)
+  }
+
   /** The losses found in it, at this start or an earlier one, or while it was open. */
   get damages(): readonly LogDamage[] {
-    return this.#damages
+    return this.#records.damages
   }
 
   /** There is more to settle than one batch took along. */
@@ -235,7 +215,7 @@ export class LogStore {
   /** Has the news of peers made durable, along with a flush where one is due. */
   remember(): void {
     if (this.#isStopping || this.#failure !== undefined || !this.memory.isUnsaved) return
-    this.#isMemoryDue = true
+    this.#records.remember()
     this.#schedule()
   }
 
@@ -247,18 +227,47 @@ export class LogStore {
   renew(what: string, after: () => void): boolean {
     if (this.#isStopping || this.#failure !== undefined) return false
     const damage = { what, lostFlushes: [], isMemoryLost: false, isRenewed: true }
-    const damages = withDamage(this.#damages, damage)
-    if (damages === undefined) return false
-    this.#damages = damages
+    if (!this.#records.renew(damage)) return false
     tellDamage(damage, this.#options.trace)
-    this.#renewal = [...metaRecords(this.#meta), damagesRecord(damages)]
-    this.memory.renew()
     this.#settling.hasten(this.#queue.lastFlush)
     const flush = this.#gather([])
     flush.waiters.push(after)
     flush.isForced = true
     this.#schedule()
     return true
+  }
+
+  /**
+   * Gives up the flushes before `first`. False: not now, since the flush that is to be the first one cannot be read, or
+   * the last call has not ended.
+   */
+  giveUp(first: number): boolean {
+    if (this.#isStopping || this.#failure !== undefined || this.#records.isMoving) return false
+    assert(first - 1 <= this.dispensableFlush, 'LOG-16: a flush is given up that a start needs')
+    const previousCrc = this.#values.previousCrc(first)
+    if (previousCrc === undefined) return false
+    this.#records.moveFirst(first, previousCrc)
+    this.#schedule()
+    return true
+  }
+
+  /** The mark is durable. */
+  #onFirstFlush(first: number): void {
+    const { trace } = this.#options
+    trace.mark('log_truncated')
+    trace.emit({ kind: 'given-up', before: this.firstFlush, first })
+    this.#ledger.giveUp(first)
+    this.#sweep.sweep(first)
+    this.#drop(first)
+  }
+
+  /** The flushes before it are deleted some time: the journal sees to it that no commit waits for that. */
+  #drop(first: number): void {
+    const { firstFlush } = this.#records.meta
+    assert(first <= firstFlush, 'LOG-17: flushes are deleted before the mark is durable')
+    this.#journal.drop(first).catch((error: unknown) => {
+      if (!this.#isStopping) this.#onFailed(error)
+    })
   }
 
   #gather(records: readonly LogRecord[]): PendingFlush {
@@ -284,8 +293,8 @@ export class LogStore {
 
   #schedule(): void {
     const { first } = this.#queue
-    if (this.#isScheduled || this.#isRemembering || first?.isClosed === true) return
-    if (!this.#isFlushDue && !this.#isMemoryDue) return
+    if (this.#isScheduled || this.#isCheckpointing || first?.isClosed === true) return
+    if (!this.#isFlushDue && !this.#records.isDue) return
     this.#isScheduled = true
     this.#options.clock.defer(() => this.#write())
   }
@@ -300,8 +309,11 @@ export class LogStore {
   #write(): void {
     this.#isScheduled = false
     if (this.#failure !== undefined) return
+    const move = this.#records.takeMove()
     const flush = this.#queue.first
-    if (!this.#isFlushDue || flush === undefined) return this.#writeMemory()
+    if (move !== undefined || !this.#isFlushDue || flush === undefined) {
+      return this.#checkpoint(move ?? this.#records.takeMemory())
+    }
     assert(!flush.isClosed, 'replica: two flushes in flight')
     assert(flush.number === this.#durableFlush + 1, 'replica: flushes become durable in order')
     flush.isClosed = true
@@ -312,25 +324,21 @@ export class LogStore {
     this.#options.trace.end?.()
     this.#lastCrc = crc
     this.#ledger.close({ number, incarnation: this.identity.incarnation, crc }, bytes.length)
-    const news = this.memory.take()
-    this.#isMemoryDue = false
-    const records = [...this.#renewal, ...(news === undefined ? [] : [news])]
-    this.#renewal = []
+    const records = this.#records.takeAlong()
     void this.#journal.append({ number, bytes }, records).then(
       () => this.#onWritten(flush),
       (error: unknown) => this.#onFailed(error),
     )
   }
 
-  #writeMemory(): void {
-    this.#isMemoryDue = false
-    const news = this.memory.take()
-    if (news === undefined) return
-    this.#isRemembering = true
-    void this.#journal.checkpoint([news]).then(
+  /** Writes records without a flush. */
+  #checkpoint(write: LoneWrite | undefined): void {
+    if (write === undefined) return
+    this.#isCheckpointing = true
+    void this.#journal.checkpoint(write.records).then(
       () => {
-        this.#isRemembering = false
-        this.memory.onWritten()
+        this.#isCheckpointing = false
+        write.onWritten()
         this.#schedule()
         this.#endWhenIdle()
       },
@@ -339,7 +347,7 @@ export class LogStore {
   }
 
   #endWhenIdle(): void {
-    if (this.#queue.length === 0 && !this.#isRemembering) this.#onStopped()
+    if (this.#queue.length === 0 && !this.#isCheckpointing) this.#onStopped()
   }
 
   #onWritten(flush: PendingFlush): void {
@@ -419,6 +427,16 @@ export class LogStore {
     return synced
   }
 
+  /** How far the data store holds the group, durably or with the batch under way. */
+  settled(group: GroupId): Position {
+    return this.#index.settled(group)
+  }
+
+  /** The groups with positions that the data store may not hold durably. */
+  heldGroups(): Iterable<GroupId> {
+    return this.#index.groups()
+  }
+
   /** The part of a group's state record that is of this node alone, for a batch that writes it. */
   placeOf(group: GroupId): OwnPlace {
     return { flush: this.#index.lastFlush(group), snapshot: this.#index.snapshot(group) }
@@ -467,6 +485,8 @@ export class LogStore {
   /** Takes nothing more; resolves when all that was given is durable and answered, or has failed. */
   stop(): Promise<void> {
     this.#isStopping = true
+    this.#records.stop()
+    this.#sweep.stop()
     this.#schedule()
     this.#stopped ??= new Promise((resolve) => {
       this.#onStopped = resolve

@@ -21,6 +21,8 @@ export interface LogValuesParts {
   pending(place: Place): Uint8Array | undefined
   pendingGroups(flush: number): readonly NamedGroup[] | undefined
   durableFlush(): number
+  /** The log has given up the flushes before this one. */
+  firstFlush(): number
 }
 
 export class LogValues {
@@ -39,11 +41,12 @@ export class LogValues {
     group: GroupId,
     position: Position,
   ): { readonly ballot: Ballot; readonly value: Uint8Array } | undefined {
-    const { index, reader, pending } = this.#parts
+    const { index, reader, pending, firstFlush } = this.#parts
     const held = this.#places.find(group, position) ?? index.chosen(group, position)
     const found = held ?? this.#search(group, position)
     const { ballot, place } = found ?? {}
     if (ballot === undefined || place === undefined || place === 'faulty') return undefined
+    if (place.flush < firstFlush()) return undefined
     const value = pending(place) ?? reader.view(place)
     if (value === undefined) {
       this.#noteDamage(group, position)
@@ -76,9 +79,9 @@ export class LogValues {
   ):
     | { readonly ballot: Ballot | undefined; readonly place: Place | 'faulty' | undefined }
     | undefined {
-    const { index, rows, trace } = this.#parts
-    const from = index.searchFrom(group, position)
-    const search = searchChosen(group, position, from, (flush) => this.#read(flush))
+    const { index, rows, trace, firstFlush } = this.#parts
+    const from = index.searchFrom(group, position, firstFlush() > 1)
+    const search = searchChosen(group, position, from, firstFlush(), (flush) => this.#read(flush))
     for (const flush of search.damaged) {
       trace.mark('damaged_flush_found_by_search')
       trace.emit({ kind: 'unreadable', flush })
@@ -104,6 +107,11 @@ export class LogValues {
     index.damage(group, position)
     trace.mark('damaged_value_found_by_read')
     trace.emit({ kind: 'faulty', group, position })
+  }
+
+  /** The checksum of the flush before a durable one, as that one names it; undefined where the disk lost that. */
+  previousCrc(flush: number): number | undefined {
+    return this.#parts.reader.header(flush)?.previousCrc
   }
 
   /** The records that a durable flush wrote; undefined where the disk no longer gives them. */

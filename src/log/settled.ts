@@ -14,7 +14,8 @@ import { groupOfBytes, isNodeId, type GroupId, type Position } from '../base/ids
 import { pack, unpack } from '../base/pack.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 import { corruptData, unknownFormat } from '../store/damage.ts'
-import { positionKey } from '../store/row-format.ts'
+import type { Range } from '../ports/storage.ts'
+import { allPositions, positionKey } from '../store/row-format.ts'
 
 /** Where a value stands: in record `index` (from 0) of a flush. */
 export interface Place {
@@ -56,6 +57,12 @@ export interface FlushMark {
 /** An open position whose promise earlier builds kept in its row alone. */
 export type Carried = readonly [GroupId, Position]
 
+/** A row that names a flush for searches. Flush Infinity: an earlier build wrote it, for a position alone. */
+export interface StretchEnd {
+  readonly key: Uint8Array
+  readonly flush: number
+}
+
 export interface SettledPositions {
   /** The last flush that a start need not fold; undefined: it has to fold all. */
   mark(): FlushMark | undefined
@@ -66,6 +73,10 @@ export interface SettledPositions {
   /** The flush from which a search for the value at this multiple of `stretchPositions`, or before it, may begin. */
   stretchEnd(group: GroupId, position: Position): number | undefined
   keepStretchEnd(group: GroupId, position: Position, flush: number): void
+  /** The next such rows behind a key, in order of their keys: as many as `limit`, or all that are left. */
+  stretchEnds(after: Uint8Array | undefined, limit: number): Promise<readonly StretchEnd[]>
+  /** Durable with the next batch. `key`: of `stretchEnds`. */
+  dropStretchEnd(key: Uint8Array): void
   /** The row of one position that an earlier build wrote. */
   row(group: GroupId, position: Position): PositionRow | undefined
   carried(): readonly Carried[]
@@ -80,6 +91,8 @@ export const nothingSettled: SettledPositions = {
   applied: () => nothingApplied,
   stretchEnd: () => undefined,
   keepStretchEnd: () => undefined,
+  stretchEnds: () => Promise.resolve([]),
+  dropStretchEnd: () => undefined,
   row: () => undefined,
   carried: () => [],
   dropCarried: () => undefined,
@@ -94,6 +107,9 @@ export interface RowStore {
   row(key: Uint8Array): Uint8Array | undefined
   /** Goes along with the batch that is being put together. */
   setRow(key: Uint8Array, payload: Uint8Array): void
+  dropRow(key: Uint8Array): void
+  /** Stored rows of a range, as far as batches have been written. */
+  rows(range: Range): Promise<readonly { readonly key: Uint8Array; readonly payload: Uint8Array }[]>
 }
 
 const listFormat = 1
@@ -150,6 +166,19 @@ export class SettledRows implements SettledPositions {
     bytes.writeUInt8(stretchFormat, 0)
     writeCount(bytes, flush, 1)
     this.#data.setRow(positionKey(group, position), bytes)
+  }
+
+  async stretchEnds(after: Uint8Array | undefined, limit: number): Promise<readonly StretchEnd[]> {
+    const { gte, lt } = allPositions
+    const from = after === undefined ? { gte } : { gt: after }
+    const rows = await this.#data.rows({ ...from, lt, limit })
+    return rows.map(({ key, payload }) => {
+      return { key, flush: isStretchEnd(payload) ? decodeStretchEnd(payload) : Infinity }
+    })
+  }
+
+  dropStretchEnd(key: Uint8Array): void {
+    this.#data.dropRow(key)
   }
 
   row(group: GroupId, position: Position): PositionRow | undefined {

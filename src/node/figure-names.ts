@@ -2,7 +2,7 @@
 
 /** Those that count since the process began: they never fall, and their names say so. */
 const counted: ReadonlySet<string> = new Set([
-  ...['logDamages', 'scrubLogDamages', 'lostFlushes', 'falseClaims'],
+  ...['logDamages', 'scrubLogDamages', 'lostFlushes', 'falseClaims', 'droppedFlushes'],
   ...['scrubPasses', 'logScrubPasses', 'relayed', 'failures', 'removed', 'heldBack'],
 ])
 

@@ -78,6 +78,10 @@ export interface SeenNode {
   readonly url: string
   readonly isSelf: boolean
   readonly isUp: boolean
+  /** The last flush of this node's log that the peer is known to need no more. Absent: unknown, or this node. */
+  readonly durableMark?: number
+  /** This node's log does not wait for it any more, or has given up what it lacks. Absent: no. */
+  readonly isBehindLog?: true
 }
 
 export function statusReport(parts: StatusParts): StatusReport {
@@ -146,7 +150,9 @@ function seenNodes({ node, nodes, replica }: StatusParts): readonly SeenNode[] {
     const isSelf = id === node
     const peer = replica?.peers.find((one) => one.node === id)
     const isUp = isSelf ? replica !== undefined : peer?.isUp === true && !peer.isSuspected
-    return { id, url, isSelf, isUp }
+    const { mark, isBehind } = peer ?? {}
+    const told = mark === undefined ? {} : { durableMark: mark }
+    return { id, url, isSelf, isUp, ...told, ...(isBehind === true && { isBehindLog: true }) }
   })
 }
 
@@ -179,6 +185,12 @@ function listMessages(
     )
   }
   messages.push(...describeSnapshots(replica.snapshots))
+  const behind = nodes.filter(({ isBehindLog }) => isBehindLog === true)
+  for (const { id } of behind) {
+    messages.push(
+      `node ${id} lacks what the log here has given up, or holds up too much of it: see "The length of log/" in operating.md`,
+    )
+  }
   if (replica.isClockAhead) {
     const lead = `${(replica.clockLeadMs / 1000).toFixed(1)} s ahead of most others'`
     messages.push(`this node's wall clock is ${lead}: set it; commits go by the others' meanwhile`)

@@ -1,6 +1,7 @@
 /**
  * How far a peer's flushes are known at this node for good: after a start it asks for digests from there
- * on, and not for all that was ever written.
+ * on, and not for all that was ever written. A second one goes by the data store instead of the log, and by its
+ * batches instead of flushes (`peer-marks.ts`).
  *
  * LOG-9  What a peer is not asked for again is in this node's own log, durably, or applied here.
  *
@@ -67,7 +68,8 @@ export class PeerDigestCursor {
   take(through: number, groups: Iterable<readonly [GroupId, Position]>, isAll: boolean): void {
     const { lacking } = this.#newer
     this.#isHalted ||= !isAll
-    if (!this.#isHalted) this.#newer.through = through
+    // A digest of before where this one began names some of it again.
+    if (!this.#isHalted) this.#newer.through = Math.max(this.#newer.through, through)
     for (const [group, position] of groups) {
       lacking.set(group, Math.max(position, lacking.get(group) ?? 0))
     }

@@ -7,7 +7,6 @@ import { compareText } from '../base/bytes.ts'
 import { numbersFrom } from '../base/drawn-numbers.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
-import { pack, unpack } from '../base/pack.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo, Transport } from '../ports/transport.ts'
@@ -15,11 +14,14 @@ import type {
   ClockTold,
   Digest,
   DigestRequest,
+  Directory,
+  DirectoryRequest,
   Message,
   PeerFrame,
 } from '../replication/message.ts'
 import { Admission, areCredible, type MetaStore } from './admission.ts'
-import { PeerDigestCursor, type OwnLog } from './peer-digest-cursor.ts'
+import type { OwnLog } from './peer-digest-cursor.ts'
+import { PeerMarks } from './peer-marks.ts'
 import { PeerClocks, clockAnswerMsMax, clockTellMs } from './peer-clocks.ts'
 import type { PeerMemory } from '../log/peer-memory.ts'
 import { PeerOutbox } from './peer-outbox.ts'
@@ -38,6 +40,8 @@ export interface PeersOptions {
   /** This node's log, and the id of its store. */
   readonly log: OwnLog
   readonly storeId: string
+  /** Its data store, looked at in the same way: batches for flushes. */
+  readonly applied: OwnLog
   /** Which store of each peer may vote, as the log remembers it. */
   readonly memory: PeerMemory
   /** Has the news in `memory` made durable. */
@@ -64,11 +68,13 @@ interface Peer {
   /** Questions that are not answered: when they left, by their numbers, which rise. */
   readonly clockAsks: Map<number, number>
   isSuspected: boolean
-  /** All groups of the peer's flushes through here were named to this node, of those that it can read. */
-  digestedThrough: number
-  /** The same of all of its flushes through here: none of them was damaged when the peer answered. */
-  knownThrough: number
-  readonly mark: PeerDigestCursor
+  readonly marks: PeerMarks
+  /** The build that it runs knows the messages about where a log ends. */
+  knowsLogEnds: boolean
+  /** The mark of LOG-18 as this node last told it over this link; undefined: it has not. */
+  toldMark: number | undefined
+  /** The peer's mark of LOG-18, and the store that told it. */
+  heardMark: { readonly storeId: string; readonly through: number } | undefined
   /** A digest is to be asked for when enough of what the last ones named has come. */
   isThrottled: boolean
   /** It has let this node's store in since the start, and remembers it. */
@@ -80,8 +86,6 @@ interface Peer {
   /** Its store stands in this node's log, durably: the link is used. */
   isJoined: boolean
   readonly held: PeerFrame[]
-  /** How far its digests need not be asked for is news, and not with the data store yet. */
-  isUnsaved: boolean
 }
 
 /** Frames of a link that is not used yet: those beyond that number are as if lost on the way. */
@@ -112,11 +116,12 @@ export class Peers {
   }
 
   #remember(node: NodeId, now: number): Peer {
-    const { meta, log, trace, memory, storeId: ownStore } = this.#options
-    const known = unpack(meta.meta(`digest/${node}`) ?? new Uint8Array())
-    const mark: readonly unknown[] = Array.isArray(known) ? known : []
-    const digestedThrough = readMark(mark, log, ownStore)
-    if (digestedThrough > 0) trace.mark('digests_resumed')
+    const { meta, log, applied, trace, memory, storeId, isHeld, onNamed } = this.#options
+    const marks = new PeerMarks({
+      ...{ node, log, applied, storeId, meta, isHeld },
+      onNamed: (group, position) => onNamed(group, position, node),
+    })
+    if (marks.digestedThrough > 0) trace.mark('digests_resumed')
     return {
       node,
       outbox: new PeerOutbox(),
@@ -126,11 +131,8 @@ export class Peers {
       clockAsks: new Map(),
       isSuspected: false,
       hasAdmitted: false,
-      digestedThrough,
-      knownThrough: digestedThrough,
-      // One that is refused goes with the next batch: the log may come to be as long as it was.
-      isUnsaved: mark.length > 0 && digestedThrough === 0,
-      mark: new PeerDigestCursor(log, digestedThrough),
+      marks,
+      ...{ knowsLogEnds: false, toldMark: undefined, heardMark: undefined },
       isThrottled: false,
       durableFlush: memory.of(node)?.durableFlush ?? 0,
       ...{ link: 0, isJoined: false, held: [] },
@@ -234,6 +236,8 @@ export class Peers {
       return peer.node
     }
     this.#admission.learn(peer.node, info)
+    peer.knowsLogEnds = info.knowsLogEnds === true
+    peer.toldMark = undefined
     peer.durableFlush = Math.max(peer.durableFlush, info.durableFlush ?? 0)
     this.#options.memory.whenKept(() => {
       if (peer.link === link) this.#join(peer, info)
@@ -261,13 +265,7 @@ export class Peers {
 
   /** Has what was learnt since the last time go along with the data store's next batch. */
   save(): void {
-    const { meta, storeId: ownStore } = this.#options
-    for (const peer of this.#peers.values()) {
-      const { node, mark } = peer
-      if (!peer.isUnsaved) continue
-      peer.isUnsaved = false
-      meta.setMeta(`digest/${node}`, pack([ownStore, mark.coveredByFlush, mark.through]))
-    }
+    for (const { marks } of this.#peers.values()) marks.save()
   }
 
   /**
@@ -316,6 +314,7 @@ export class Peers {
       else if (now - peer.lastSentMs >= limits.heartbeatMs) this.#sendFrame(peer, [])
       if (now - peer.lastHeardMs >= limits.suspectMs) this.#setSuspected(peer, true)
       if (peer.isThrottled) this.#request(peer)
+      this.#tellMark(peer)
     }
   }
 
@@ -362,15 +361,16 @@ export class Peers {
   /** Called every `digestMs`. */
   askDigests(): void {
     for (const peer of this.#peers.values()) {
-      if (peer.mark.advance()) peer.isUnsaved = true
+      peer.marks.advance()
       this.askDigest(peer.node)
     }
   }
 
   askDigest(node: NodeId): void {
     const peer = this.#peers.get(node)
-    if (peer === undefined || peer.digestedThrough >= peer.durableFlush) return
-    this.#request(peer)
+    if (peer === undefined) return
+    const isBehind = peer.marks.digestedThrough < peer.durableFlush
+    if (isBehind || nextPage(peer) !== undefined) this.#request(peer)
   }
 
   /**
@@ -388,12 +388,16 @@ export class Peers {
   #request(peer: Peer): number {
     const { limits, trace } = this.#options
     const asked = (this.#asked += 1)
-    peer.isThrottled = peer.mark.isFull(limits.digestGroupsMax)
+    peer.isThrottled = peer.marks.isFull(limits.digestGroupsMax)
     if (peer.isThrottled) {
       trace.mark('digest_throttled')
       return asked
     }
-    const message: DigestRequest = { kind: 'digest-request', after: peer.digestedThrough, asked }
+    const page = nextPage(peer)
+    const message: DigestRequest | DirectoryRequest =
+      page === undefined
+        ? { kind: 'digest-request', after: peer.marks.digestedThrough, asked }
+        : { kind: 'directory-request', asked, ...page }
     this.send(peer.node, message)
     return asked
   }
@@ -405,40 +409,72 @@ export class Peers {
   }
 
   *#takeIn(peer: Peer, digest: Digest): Generator<number, void> {
-    if (digest.after === peer.digestedThrough) yield* this.#takeUp(peer, digest)
-    const { node, knownThrough: through, durableFlush: durable } = peer
-    this.#options.onDigested(node, { asked: digest.asked, through, durable })
+    if (digest.after === peer.marks.digestedThrough) yield* this.#takeUp(peer, digest)
+    this.#tellDigested(peer, digest.asked)
   }
 
-  *#takeUp(peer: Peer, { after, through, isWhole, groups }: Digest): Generator<number, void> {
-    const { log, isHeld, onNamed, trace } = this.#options
-    const coming: (readonly [GroupId, Position])[] = []
-    let isAll = isWhole
-    for (const named of groups) {
-      const [group, position] = named
-      // A look at a group that is not in memory reads its record.
-      yield 0
-      if (log.highest(group) >= position) continue
-      if (isHeld(group)) coming.push(named)
-      else isAll = false
+  *#takeUp(peer: Peer, digest: Digest): Generator<number, void> {
+    yield* peer.marks.takeDigest(digest)
+    if (!digest.isWhole) this.#options.trace.mark('digest_incomplete')
+    if (digest.through > digest.after) this.askDigest(peer.node)
+  }
+
+  #tellDigested({ node, marks, durableFlush: durable }: Peer, asked: number): void {
+    this.#options.onDigested(node, { asked, through: marks.knownThrough, durable })
+  }
+
+  onDirectory(from: NodeId, page: Directory): void {
+    const peer = this.#peers.get(from)
+    if (peer === undefined) return
+    this.#options.later(`digest of ${from}`, { name: 'digest', pieces: this.#takePage(peer, page) })
+  }
+
+  *#takePage(peer: Peer, page: Directory): Generator<number, void> {
+    if (!peer.marks.isNextPage(page)) return
+    if (page.after === undefined) this.#options.trace.mark('directory_begun')
+    yield* peer.marks.takePage(page, this.#asked)
+    if (page.next === undefined) {
+      this.#options.trace.mark('directory_taken')
+      this.#tellDigested(peer, page.asked)
     }
-    peer.mark.take(through, coming, isAll)
-    for (const [group, position] of coming) onNamed(group, position, peer.node)
-    peer.digestedThrough = through
-    // Perhaps no other peer knows the groups that the digest left out: from there on this peer counts for
-    // no list of groups.
-    if (!isWhole) trace.mark('digest_incomplete')
-    else if (peer.knownThrough === after) peer.knownThrough = through
-    if (through > after) this.askDigest(peer.node)
+    this.askDigest(peer.node)
+  }
+
+  /** Tells how much of its log this node has durably applied, where that is news. */
+  #tellMark(peer: Peer): void {
+    const { appliedThrough: through } = peer.marks
+    if (!peer.isJoined || !peer.knowsLogEnds || peer.toldMark === through) return
+    peer.toldMark = through
+    this.send(peer.node, { kind: 'durable-mark', through })
+  }
+
+  /** Whether the peer's build knows of directories. */
+  knowsLogEnds(node: NodeId): boolean {
+    return this.#peers.get(node)?.knowsLogEnds === true
+  }
+
+  /** A peer tells how much of this node's log it has durably applied. */
+  onDurableMark(from: NodeId, through: number): void {
+    const { log, memory, trace } = this.#options
+    const peer = this.#peers.get(from)
+    const storeId = memory.of(from)?.storeId
+    if (peer === undefined || storeId === undefined) return
+    // It can have heard of no flush that is not durable here.
+    if (through > log.durableFlush) return trace.mark('durable_mark_beyond_the_log')
+    peer.heardMark = { storeId, through }
+  }
+
+  /** The marks of LOG-18 that the peers' present stores have told. */
+  heardMarks(): readonly (readonly [NodeId, number | undefined])[] {
+    const { memory } = this.#options
+    return [...this.#peers.values()].map(({ node, heardMark }) => {
+      const isPresent = heardMark !== undefined && heardMark.storeId === memory.of(node)?.storeId
+      return [node, isPresent ? heardMark.through : undefined]
+    })
   }
 }
 
-/** How far digests need not be asked for: what another log knew, or a longer one, this one does not. */
-function readMark(
-  [inStore, coveredByFlush, through]: readonly unknown[],
-  log: OwnLog,
-  ownStore: string,
-): number {
-  const isOfThisLog = inStore === ownStore && Number(coveredByFlush) <= log.durableFlush
-  return isOfThisLog && typeof through === 'number' ? through : 0
+/** The page of the peer's directory to ask for; undefined: digests do, or it knows of no directory. */
+function nextPage({ marks, knowsLogEnds }: Peer): PeerMarks['nextPage'] {
+  return knowsLogEnds ? marks.nextPage : undefined
 }

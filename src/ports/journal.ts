@@ -72,6 +72,11 @@ export interface Journal {
    */
   drop(first: number): Promise<void>
   /**
+   * About how many bytes of the disk the flushes from `first` through `last` take. It is counted there at each call.
+   * Flushes that were written lately may be left out.
+   */
+  sizeOf(first: number, last: number): Promise<number>
+  /**
    * Resolves when all that is kept was read and is what was written; rejects with `corrupt` when it is not, or
    * tells `pace.onDamage` and goes on. A journal that can tell no such damage resolves at once.
    */

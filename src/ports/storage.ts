@@ -79,6 +79,11 @@ export interface OrderedStore {
    * everything. Absent: the store can tell no such damage.
    */
   check?(spans: readonly KeySpan[] | 'all', pace?: CheckPace): Promise<void>
+  /**
+   * About how many bytes of the disk the rows of the span take; rows that were written lately may be left out.
+   * Absent: only a scan can tell.
+   */
+  sizeOf?(span: KeySpan): Promise<number>
   /** Gives the store back; later calls reject. Idempotent. */
   close(): Promise<void>
 }

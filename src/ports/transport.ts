@@ -25,6 +25,8 @@ export interface LinkInfo {
   readonly known?: readonly RememberedStore[]
   /** A digest of the sender's list of nodes: their ids and sets, in their order. */
   readonly nodes?: string
+  /** Whether it knows the messages about where a log ends: an earlier build would refuse frames with them. */
+  readonly knowsLogEnds?: boolean
 }
 
 /** Why an address that is dialled has no link, as of the latest try. */

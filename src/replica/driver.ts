@@ -15,10 +15,13 @@ import { snapshotPorts } from './installs.ts'
 import { Edge } from './edge.ts'
 import { Inbound } from './inbound.ts'
 import { toError } from '../store/damage.ts'
-import { DataStore } from '../store/data-store.ts'
+import type { DataStore } from '../store/data-store.ts'
 import type { DriverOptions, DriverPorts } from './driver-ports.ts'
+import { openStores } from './open-stores.ts'
 import { Deadlines } from '../time/deadlines.ts'
+import { appliedOf } from './applied-log.ts'
 import { listGroups } from './group-list.ts'
+import { LogEnding } from '../peers/log-ending.ts'
 import { Backpressure } from '../peers/backpressure.ts'
 import type {
   LocalWorklists,
@@ -29,8 +32,7 @@ import type {
   Submission,
 } from '../group/replica-port.ts'
 import { LeaseKeeper } from '../peers/lease-keeper.ts'
-import { openMeta } from '../log/log-recovery.ts'
-import { LogStore } from '../log/log-store.ts'
+import type { LogStore } from '../log/log-store.ts'
 import type { PeerClocks } from '../peers/peer-clocks.ts'
 import { PeerWork } from '../peers/peer-work.ts'
 import { Peers } from '../peers/peers.ts'
@@ -40,8 +42,6 @@ import { Replica, type ObservedLeases, type Reading } from './replica.ts'
 import { buildStatus, type ReplicaStatus } from './replica-status.ts'
 import { GroupDiscovery } from '../peers/group-discovery.ts'
 import { Rounds } from '../time/rounds.ts'
-import { SettledRows } from '../log/settled.ts'
-import { checkCarried, checkVotes } from '../log/start-check.ts'
 import { Steps } from './steps.ts'
 import { replayLog } from './log-replay.ts'
 
@@ -61,6 +61,7 @@ export class Driver implements LocalReplica {
   readonly #replica: Replica
   readonly #peers: Peers
   readonly #work: PeerWork
+  readonly #ending: LogEnding
   readonly #discovery: GroupDiscovery
   readonly #keeper: LeaseKeeper
   readonly #edge: Edge
@@ -83,19 +84,7 @@ export class Driver implements LocalReplica {
 
   /** Opens the stores. Rejects with `corrupt` or `invalid` when they must not be used. */
   static async open(ports: DriverPorts, options: DriverOptions): Promise<Driver> {
-    const { clock, random, trace } = ports
-    const { node, cluster, limits } = options
-    const { flushBytesMax, carryAfterFlushes, leaseMs } = limits
-    const own = { node, cluster, clock, random, trace, flushBytesMax, carryAfterFlushes, leaseMs }
-    // The owner of the folder comes first: nothing in another node's folder is believed, nor put aside.
-    const meta = await openMeta(ports.log, own, random, trace)
-    await checkVotes(ports.data)
-    const data = await DataStore.open(ports.data, { clock, trace, limits })
-    const settled = new SettledRows(data)
-    await checkCarried(ports.data, settled.carried())
-    const log = await LogStore.open(ports.log, own, settled, meta)
-    assert(log.identity.incarnation >= 1, 'PAX-6: a node without an incarnation')
-    assert(options.placement.nodes.includes(node), 'MOVE-4: a node that holds nothing')
+    const { log, data } = await openStores(ports, options)
     return new Driver(ports, options, log, data)
   }
 
@@ -107,8 +96,7 @@ export class Driver implements LocalReplica {
     const { clock, trace } = ports
     const { node, limits } = options
     this.#holdings = new Holdings(options.placement, node)
-    const { nodes } = this.#holdings
-    const { incarnation, storeId } = log.identity
+    const [{ nodes }, { incarnation, storeId }] = [this.#holdings, log.identity]
     const source = new StoredRecords(log, data)
     this.#source = source
     this.#keeper = new LeaseKeeper({
@@ -118,9 +106,8 @@ export class Driver implements LocalReplica {
       ...{ limits, clock, longestLeaseMs: log.longestLeaseMs },
     })
     this.#backpressure = new Backpressure({ limits, log, data, held: () => this.#replica })
-    const { leases } = this.#keeper
     this.#work = this.#peerWork()
-    const { fetches, slices, replies } = this.#work
+    const [{ fetches, slices, replies }, { leases }] = [this.#work, this.#keeper]
     const fetchPatienceMs = this.#work.patienceMs.bind(this.#work)
     const held = { source, leases, fetchPatienceMs }
     this.#replica = new Replica({ incarnation, trace, ...held, ...options })
@@ -129,7 +116,7 @@ export class Driver implements LocalReplica {
     this.#edge = this.#makeEdge()
     this.#peers = new Peers({
       ...{ node, incarnation, nodes, limits, storeId },
-      ...{ clock, trace, transport: ports.peers, meta: data, log },
+      ...{ clock, trace, transport: ports.peers, meta: data, log, applied: appliedOf(log, data) },
       ...{ memory: log.memory, remember: () => log.remember() },
       onJoined: (...joined) => this.#onJoined(...joined),
       onSuspicion: (peer, isSuspected) => this.#onSuspicion(peer, isSuspected),
@@ -137,6 +124,10 @@ export class Driver implements LocalReplica {
       onNamed: fetches.name.bind(fetches),
       later: slices.add.bind(slices),
       onDigested: (peer, digested) => this.#discovery.onDigest(peer, digested),
+    })
+    this.#ending = new LogEnding({
+      ...{ log, data, clock, trace, limits, replies, slices, peers: this.#peers },
+      onFailed: (error) => this.#fail(toError(error)),
     })
     this.#inbound = this.#makeInbound()
     this.#effects = new EffectRunner({
@@ -148,13 +139,12 @@ export class Driver implements LocalReplica {
     const others = nodes.filter((one) => one !== node)
     // A transaction passed on to a node before there is a link is lost, and its caller would wait for it.
     for (const other of others) this.#replica.suspect(other, true)
-    const discovery = new GroupDiscovery({
+    this.#discovery = new GroupDiscovery({
       ask: (peer) => this.#peers.requestDigest(peer),
       ...{ clock, againMs: limits.heartbeatMs, others },
     })
-    this.#discovery = discovery
     const known = (): GroupId[] => [...this.#replica.known(), ...fetches.named()]
-    const listing = { discovery, data, known, isOver: () => this.#isOver }
+    const listing = { discovery: this.#discovery, data, known, isOver: () => this.#isOver }
     this.groups = (...asked) => listGroups(listing, ...asked)
     this.#refusals = new Refusals(log, trace, (error) => this.#fail(error))
     this.#watchStores()
@@ -178,7 +168,7 @@ export class Driver implements LocalReplica {
   #makeInbound(): Inbound {
     return new Inbound({
       ...{ work: this.#work, peers: this.#peers, keeper: this.#keeper },
-      ...{ backpressure: this.#backpressure, trace: this.#ports.trace },
+      ...{ backpressure: this.#backpressure, trace: this.#ports.trace, ending: this.#ending },
       isHeld: (group) => this.#isHeld(group),
       step: (group, event) => this.#step(group, event),
       onBug: (error) => this.onBug(error),
@@ -269,7 +259,10 @@ export class Driver implements LocalReplica {
         this.#work.go()
       }),
     )
-    this.#rounds.every(digestMs, () => this.#guarded(() => this.#peers.askDigests()))
+    this.#rounds.every(digestMs, () => {
+      this.#guarded(() => this.#peers.askDigests())
+      this.#ending.look()
+    })
   }
 
   #onLink(from: string, state: 'up' | 'down', info: LinkInfo): void {
@@ -362,6 +355,7 @@ export class Driver implements LocalReplica {
       },
       ...{ work: this.#work, leases: this.#keeper.leases, peers: this.#peers },
       ...{ refusals: this.#refusals, failure: this.#failure, clock: this.#ports.clock },
+      ending: this.#ending,
     })
   }
 

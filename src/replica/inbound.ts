@@ -4,6 +4,7 @@ import { StoreError } from '../base/errors.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
 import type { Backpressure } from '../peers/backpressure.ts'
 import type { LeaseKeeper } from '../peers/lease-keeper.ts'
+import { isOfLogs, type LogEnding } from '../peers/log-ending.ts'
 import type { PeerWork } from '../peers/peer-work.ts'
 import type { Peers } from '../peers/peers.ts'
 import type { Trace } from '../ports/trace.ts'
@@ -12,6 +13,7 @@ import type { GroupMessage, Message, SnapshotMessage } from '../replication/mess
 
 export interface InboundParts {
   readonly work: PeerWork
+  readonly ending: LogEnding
   readonly peers: Peers
   readonly keeper: LeaseKeeper
   readonly backpressure: Backpressure
@@ -31,12 +33,9 @@ export class Inbound {
   }
 
   take(from: NodeId, message: Message): void {
-    const { work, peers, keeper } = this.#parts
+    const { ending, peers, keeper } = this.#parts
+    if (isOfLogs(message)) return this.#apart(() => ending.onMessage(from, message))
     switch (message.kind) {
-      case 'digest-request':
-        return this.#apart(() => work.replies.askDigest(from, message))
-      case 'digest':
-        return this.#apart(() => peers.onDigest(from, message))
       case 'clock':
         return this.#apart(() => peers.onClock(from, message))
       case 'renew':

@@ -1,5 +1,6 @@
 import type { Leases } from '../lease/leases.ts'
 import { countDamages } from '../log/log-mending.ts'
+import type { LogEndFigures, PeerMark } from '../log/log-end.ts'
 import type { LogStore } from '../log/log-store.ts'
 import type { ScrubFigures } from '../log/scrubber.ts'
 import type { PeerWork } from '../peers/peer-work.ts'
@@ -7,6 +8,7 @@ import type { Peers } from '../peers/peers.ts'
 import type { Refusals } from '../peers/refusal.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DataStore } from '../store/data-store.ts'
+import type { LogEnding } from '../peers/log-ending.ts'
 import type { Replica } from './replica.ts'
 import type { Requests } from './requests.ts'
 
@@ -27,7 +29,7 @@ export interface SnapshotFigures {
 }
 
 /** The state of a replica as an operator sees it. Counts and bytes as of the call. */
-export interface ReplicaStatus extends ScrubFigures {
+export interface ReplicaStatus extends ScrubFigures, LogEndFigures {
   readonly storeId: string
   readonly incarnation: number
   readonly durableFlush: number
@@ -66,8 +68,10 @@ export interface ReplicaStatus extends ScrubFigures {
   /** Refusals of peers that this node's own log refutes. */
   readonly falseClaims: number
   readonly failure: string | undefined
-  readonly peers: ReturnType<Peers['list']>
+  readonly peers: readonly PeerStatus[]
 }
+
+export type PeerStatus = ReturnType<Peers['list']>[number] & PeerMark
 
 export interface StatusParts {
   readonly log: LogStore
@@ -80,14 +84,17 @@ export interface StatusParts {
   readonly refusals: Refusals
   readonly failure: Error | undefined
   readonly clock: Clock
+  readonly ending: LogEnding
 }
 
 export function buildStatus(parts: StatusParts): ReplicaStatus {
   const { log, data, replica, requests, work, leases, peers, refusals, failure, clock } = parts
+  const { ending } = parts
+  const marks = ending.peers()
   const { storeId, incarnation } = log.identity
   const { durableFlush, settledFlush } = log
   return {
-    ...{ storeId, incarnation, durableFlush, settledFlush },
+    ...{ storeId, incarnation, durableFlush, settledFlush, ...ending.figures },
     groupsInMemory: replica.groupsInMemory,
     requests: requests.count,
     overlayBytes: data.overlayBytes,
@@ -103,7 +110,9 @@ export function buildStatus(parts: StatusParts): ReplicaStatus {
     falseClaims: refusals.falseClaims,
     ...work.scrubber.figures,
     failure: failure?.message,
-    peers: peers.list(),
+    peers: peers
+      .list()
+      .map((peer) => ({ ...peer, ...(marks.get(peer.node) ?? { isBehind: false }) })),
   }
 }
 

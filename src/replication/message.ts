@@ -261,13 +261,48 @@ export interface Digest {
   readonly groups: readonly (readonly [GroupId, Position])[]
 }
 
+/**
+ * Everything that the receiver's flushes through `through` name is durably applied at the sender (LOG-18). It may be
+ * lower than one that the sender told before: its data store is made anew.
+ */
+export interface DurableMark {
+  readonly kind: 'durable-mark'
+  readonly through: number
+}
+
+/** Asks for the next page of the peer's directory of groups. */
+export interface DirectoryRequest {
+  readonly kind: 'directory-request'
+  /** Rises with each question of a node, those for digests among them; the answer repeats it. */
+  readonly asked: number
+  /** As the first page told it; 0: this asks for the first page. */
+  readonly through: number
+  /** The last group of the page before. */
+  readonly after?: GroupId
+}
+
+/**
+ * A page of the sender's groups, in their order, each with its highest position with a value. Together with the pages
+ * before and after it names all that the sender's flushes through `through` name.
+ */
+export interface Directory {
+  readonly kind: 'directory'
+  readonly asked: number
+  readonly through: number
+  readonly after?: GroupId
+  /** The next page begins behind this group; absent: this one is the last. */
+  readonly next?: GroupId
+  readonly groups: readonly (readonly [GroupId, Position])[]
+}
+
 /** About snapshots of a group. No step takes them: what they bring is put into the data store first. */
 export type SnapshotMessage = SnapshotRequest | SnapshotPart | SnapshotRefused
 
 export type Message = GroupMessage | NodeMessage | SnapshotMessage
 
 /** Between two nodes, of no group. */
-export type NodeMessage = DigestRequest | Digest | ClockTold | LeaseMessage
+export type NodeMessage =
+  DigestRequest | Digest | DurableMark | DirectoryRequest | Directory | ClockTold | LeaseMessage
 
 /** A frame from one node to another: the messages of one turn of the loop. Empty: a heartbeat. */
 export interface PeerFrame {

@@ -98,6 +98,7 @@ export class DataStore {
   /** Groups whose rows a snapshot is replacing: their stored rows are of no position. */
   readonly #replaced = new Set<GroupId>()
   #lastBatch: number
+  #durableBatch: number
   readonly #applier: Applier<Batch>
   #failure: Error | undefined
 
@@ -110,6 +111,7 @@ export class DataStore {
     this.#store = store
     this.#options = options
     this.#lastBatch = batch
+    this.#durableBatch = batch
     const { clock, limits } = options
     const { historyMs, snapshotHoldMs, rowCacheBytesMax } = limits
     this.#applier = new Applier({
@@ -150,6 +152,15 @@ export class DataStore {
       scan: (range, read) => this.#scan(range, read),
       checked: (key, value) => this.#checked(key, value),
     })
+  }
+
+  /** The number of the last batch that was put together, and of the last one that is durable. */
+  get lastBatch(): number {
+    return this.#lastBatch
+  }
+
+  get durableBatch(): number {
+    return this.#durableBatch
   }
 
   /** Bytes committed and not durable here yet, about. */
@@ -356,6 +367,21 @@ export class DataStore {
     this.#rowPuts.push({ key, value: encodeStored(key, 0, payload) })
   }
 
+  dropRow(key: Uint8Array): void {
+    this.#rowPuts.push({ key })
+  }
+
+  async rows(
+    range: Range,
+  ): Promise<readonly { readonly key: Uint8Array; readonly payload: Uint8Array }[]> {
+    const found: { readonly key: Uint8Array; readonly payload: Uint8Array }[] = []
+    for await (const rows of this.#scan(range, (some) => some)) {
+      for (const { key, value } of rows)
+        found.push({ key, payload: this.#checked(key, value).payload })
+    }
+    return found
+  }
+
   /** Has a batch written in a while, though nothing is committed meanwhile. */
   wantBatch(): void {
     this.#applier.wantBatch()
@@ -431,6 +457,7 @@ export class DataStore {
   }
 
   #onWritten(batch: Batch): void {
+    this.#durableBatch = this.#lastBatch
     this.#overlay.release(batch.taken)
     this.#takenNames = new Map()
     const { groups, puts, superseded } = batch

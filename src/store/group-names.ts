@@ -3,7 +3,7 @@ import { compareBytes, compareText } from '../base/bytes.ts'
 import { groupOfBytes, type GroupId } from '../base/ids.ts'
 import { afterPrefix } from '../base/tuple.ts'
 import type { KeyValue, Range } from '../ports/storage.ts'
-import { groupPrefix, stateKey } from './row-format.ts'
+import { allStates, groupPrefix, stateKey } from './row-format.ts'
 
 /** The bytes that close a group's name in a key: 00 01. */
 const endBytes = 2
@@ -24,8 +24,7 @@ export async function groupNames(
   const isAsked = (name: GroupId): boolean =>
     name.startsWith(prefix) && (after === undefined || compareText(name, after) > 0)
   const names = new Set([...pending()].filter(isAsked))
-  const opening = stateKey(groupPrefix(groupOfBytes(Buffer.from(prefix, 'latin1'))))
-  const start = opening.subarray(0, opening.length - endBytes)
+  const start = startOf(prefix)
   const lt = afterPrefix(start)
   const behind = after === undefined ? start : afterPrefix(stateKey(groupPrefix(after)))
   // The first name behind `after` may still come before all that begin so.
@@ -37,6 +36,13 @@ export async function groupNames(
     gte = afterPrefix(stateKey(groupPrefix(name)))
   }
   return [...names].sort(compareText).slice(0, limit)
+}
+
+/** The first key of a group whose name begins so; of none, of any group. */
+function startOf(prefix: string): Uint8Array {
+  if (prefix === '') return allStates.gte
+  const opening = stateKey(groupPrefix(groupOfBytes(Buffer.from(prefix, 'latin1'))))
+  return opening.subarray(0, opening.length - endBytes)
 }
 
 async function firstName(scan: NamePorts['scan'], range: Range): Promise<GroupId | undefined> {

@@ -83,8 +83,10 @@ export function encodeHandshake(message: HandshakeMessage): Uint8Array {
 }
 
 function encodeFields(info: LinkInfo): Packable[] {
-  const { storeId, incarnation, durableFlush, run, known, nodes } = info
-  return [storeId, incarnation, durableFlush, run, known?.map(encodeRemembered), nodes]
+  const { storeId, incarnation, durableFlush, run, known, nodes, knowsLogEnds } = info
+  const told = [storeId, incarnation, durableFlush, run, known?.map(encodeRemembered), nodes]
+  // Earlier builds pass over it.
+  return knowsLogEnds === true ? [...told, true] : told
 }
 
 /** The message, or undefined for anything else. */
@@ -123,14 +125,15 @@ function isRole(value: unknown): value is Role {
 }
 
 function decodeInfo(of: readonly unknown[]): LinkInfo | undefined {
-  const [storeId, incarnation, durableFlush, run, known, nodes] = of
+  const [storeId, incarnation, durableFlush, run, known, nodes, knowsLogEnds] = of
   if (of.every((one) => one === null || one === undefined)) return {}
   if (typeof storeId !== 'string' || !isCount(incarnation)) return undefined
   if (!isCount(durableFlush)) return undefined
   const ownRun = isCount(run) ? { run } : {}
   const remembered = Array.isArray(known) ? decodeRemembered(known) : undefined
   const memory = remembered === undefined ? {} : { known: remembered }
-  const told = { storeId, incarnation, durableFlush, ...ownRun, ...memory }
+  const ends = knowsLogEnds === true ? { knowsLogEnds } : {}
+  const told = { storeId, incarnation, durableFlush, ...ownRun, ...memory, ...ends }
   if (nodes === null || nodes === undefined) return told
   // Dropped, it would make a side with a wrong list one that tells of none.
   const isDigest = typeof nodes === 'string' && nodes.length <= nodesCharsMax

@@ -2,6 +2,7 @@
  * The promises of every journal (`src/ports/journal.ts`), as a suite over a way to open one. LevelDB, segment files and
  * both simulated disks are held to the same claims.
  */
+import { randomBytes } from 'node:crypto'
 import * as fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { AssertionError } from '../../src/base/assert.ts'
@@ -248,6 +249,18 @@ export function journalContract(name: string, makePlace: () => Promise<JournalPl
         expect(textOf(again.record('meta'))).toBe('kept')
         expect(await again.last()).toBe(420)
       })
+    })
+
+    test('the size of flushes is that of the disk', async () => {
+      const opened = await openJournal()
+      const bytes = randomBytes(100_000)
+      for (let number = 1; number <= 10; number++) await opened.journal.append({ number, bytes })
+      const journal = await opened.reopen()
+      const all = await journal.sizeOf(1, 10)
+      expect(all).toBeGreaterThan(900_000)
+      expect(all).toBeLessThan(1_200_000)
+      expect(await journal.sizeOf(6, 10)).toBeLessThan(0.7 * all)
+      expect(await journal.sizeOf(11, 20)).toBeLessThan(0.1 * all)
     })
 
     test('a closed journal answers nothing, says so, and may be closed once more', async () => {

@@ -59,6 +59,12 @@ function messageOf(random: SeededRandom): Message {
       ...{ kind: 'digest', after: count(), asked: count(), through: count() },
       ...{ isWhole: random.chance(500_000), groups: [[name(), count()]] },
     }),
+    () => ({ kind: 'durable-mark', through: count() }),
+    () => ({ kind: 'directory-request', asked: count(), through: count(), after: name() }),
+    () => ({
+      ...{ kind: 'directory', asked: count(), through: count(), after: name(), next: name() },
+      groups: [[name(), count()]],
+    }),
     () => ({ kind: 'clock', wall: count(), asked: count(), answers: count() }),
     () => ({ kind: 'renew', asked, grantor: count(), serial: count(), term }),
     () => ({ kind: 'renewed', asked, leaseMs: count(), term, serial: count(), revoked: [name()] }),

@@ -4,7 +4,8 @@ import { groupOfBytes, nodeId, clusterId, type GroupId, type Position } from '..
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
-import type { OrderedStore } from '../../src/ports/storage.ts'
+import { compareText } from '../../src/base/bytes.ts'
+import type { OrderedStore, Range } from '../../src/ports/storage.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
 import { LogStore, type LogStoreOptions } from '../../src/log/log-store.ts'
@@ -65,6 +66,26 @@ export class FakeData implements RowStore {
 
   setRow(key: Uint8Array, payload: Uint8Array): void {
     this.#names.set(Buffer.from(key).toString('latin1'), payload)
+  }
+
+  dropRow(key: Uint8Array): void {
+    this.#names.delete(Buffer.from(key).toString('latin1'))
+  }
+
+  /** Those behind `gt`, or all. */
+  rows({ gte, gt, limit = Infinity }: Range): ReturnType<RowStore['rows']> {
+    const [from, behind] = [gte, gt].map((key) => key && Buffer.from(key).toString('latin1'))
+    const found = [...this.#names]
+      .sort(([a], [b]) => compareText(a, b))
+      .filter(([name]) => {
+        return (
+          name.startsWith('mat/') && name >= (from ?? '') && (behind === undefined || name > behind)
+        )
+      })
+    const rows = found.slice(0, limit).map(([name, payload]) => {
+      return { key: Buffer.from(name, 'latin1'), payload }
+    })
+    return Promise.resolve(rows)
   }
 
   /** How many rows there are, the mark and what is carried over included. */

@@ -81,7 +81,7 @@ test('the index holds no settled position, and knows from which flush a search f
     expect(index.place(hot, settled + 1)).toEqual({ flush: settled + 1, index: 0 })
     expect([index.highest(hot), index.hasOpen(found)]).toEqual([100, true])
   }
-  expect([1, 64, 65, 70].map((position) => index.searchFrom(hot, position))).toEqual([
+  expect([1, 64, 65, 70].map((position) => index.searchFrom(hot, position, false))).toEqual([
     ...[64, 64, 100, 100],
   ])
   const late = { kind: 'promise', group: hot, position: 20, ballot: ballot(3) } as const

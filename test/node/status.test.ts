@@ -28,6 +28,7 @@ function partsWith(clock: Partial<ReplicaStatus>): StatusParts {
       ...{ logScrubbedBytes: 0, logScrubbedPart: 0, logScrubPasses: 0 },
       ...{ clockLeadMs: 0, clockLagMs: 0, isClockAhead: false, isClockBehind: false },
       ...{ areClocksAwaited: false, ...clock },
+      ...{ firstFlush: 1, retainedBytes: 0, retainedMs: 0, droppedFlushes: 0, peersBehind: 0 },
       ...{ failure: undefined, peers: [] },
     },
   }

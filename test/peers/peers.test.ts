@@ -43,6 +43,7 @@ function start(
     ...{ node, incarnation: 1, nodes: [node, peer], limits, storeId },
     ...{ clock: systemClock, trace: silentTrace, transport },
     log: { durableFlush, lastFlush: durableFlush, highest: (group) => (has.has(group) ? 1 : 0) },
+    applied: { durableFlush: 1, lastFlush: 1, highest: (group) => (has.has(group) ? 1 : 0) },
     meta: {
       meta: (name) => stored.get(name),
       setMeta: (name, value) => void stored.set(name, value),

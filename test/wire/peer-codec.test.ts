@@ -161,6 +161,24 @@ const messageByKind: {
     isWhole: fc.boolean(),
     groups: fc.array(fc.tuple(group, positive), { maxLength: 4 }),
   }),
+  'durable-mark': fc.record({ kind: fc.constant('durable-mark'), through: count }),
+  'directory-request': fc.record(
+    { kind: fc.constant('directory-request'), asked: count, through: count, after: group },
+    { requiredKeys: ['kind', 'asked', 'through'] },
+  ),
+  directory: fc.record(
+    {
+      ...{
+        kind: fc.constant('directory'),
+        asked: count,
+        through: count,
+        after: group,
+        next: group,
+      },
+      groups: fc.array(fc.tuple(group, positive), { maxLength: 4 }),
+    },
+    { requiredKeys: ['kind', 'asked', 'through', 'groups'] },
+  ),
   renew: fc.record(
     {
       ...{ kind: fc.constant('renew'), asked },

@@ -12,6 +12,7 @@ import {
   readGroupLease,
   readLeaseMessage,
 } from './lease-codec.ts'
+import { packLogEnd, readLogEnd } from './log-end-codec.ts'
 import { bulkKinds } from './paxos-codec.ts'
 import { packSnapshot, readSnapshot } from './snapshot-codec.ts'
 import * as field from '../fields.ts'
@@ -49,6 +50,9 @@ const kinds = {
   'snapshot-request': 27,
   'snapshot-part': 28,
   'snapshot-refused': 29,
+  'durable-mark': 30,
+  'directory-request': 31,
+  directory: 32,
 } as const satisfies Record<PackedMessage['kind'], number>
 
 /** Fields of a message of each kind, its kind and envelope among them; absent ones are sent as nil. */
@@ -78,6 +82,9 @@ const fieldCounts: Readonly<Record<PackedMessage['kind'], number>> = {
   'snapshot-request': 6,
   'snapshot-part': 9,
   'snapshot-refused': 4,
+  'durable-mark': 2,
+  'directory-request': 4,
+  directory: 6,
 }
 
 /** Messages about one ballot at one position. */
@@ -97,6 +104,10 @@ export function packMessage(message: PackedMessage): Packable {
   switch (message.kind) {
     case 'digest-request':
       return [kinds[message.kind], message.after, message.asked]
+    case 'durable-mark':
+    case 'directory-request':
+    case 'directory':
+      return [kinds[message.kind], ...packLogEnd(message)]
     case 'clock':
       return [kinds[message.kind], message.wall, message.asked, message.answers]
     case 'renew':
@@ -185,6 +196,10 @@ export function readMessage(value: unknown): PackedMessage {
         after: field.count(fields[1], 'after'),
         asked: field.count(fields[2], 'asked'),
       }
+    case 'durable-mark':
+    case 'directory-request':
+    case 'directory':
+      return readLogEnd(kind, fields.slice(1))
     case 'clock':
       return {
         kind,

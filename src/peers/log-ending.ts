@@ -1,0 +1,105 @@
+/** The messages between nodes about their logs, and the end of this node's log (LOG-16). */
+import { assert } from '../base/assert.ts'
+import type { GroupId, NodeId } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+import { LogEnd, type LogEndFigures, type PeerMark } from '../log/log-end.ts'
+import type { LogStore } from '../log/log-store.ts'
+import { DirectoryPages } from './directory-pages.ts'
+import type { Peers } from './peers.ts'
+import type { CatchUpReplies } from './replies.ts'
+import type { Slices } from './slices.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Trace } from '../ports/trace.ts'
+import type { DigestRequest, Message } from '../replication/message.ts'
+
+const kinds = [
+  'digest-request',
+  'digest',
+  'durable-mark',
+  'directory-request',
+  'directory',
+] as const
+
+/** A message about what stands in the log of one of two nodes. */
+export type OfLogs = Message & { readonly kind: (typeof kinds)[number] }
+
+export function isOfLogs(message: Message): message is OfLogs {
+  return kinds.some((kind) => kind === message.kind)
+}
+
+export interface LogEndingParts {
+  readonly log: LogStore
+  readonly data: {
+    /** The first groups behind `after` whose names begin so, `known` among them. */
+    groups(
+      prefix: string,
+      after: GroupId | undefined,
+      limit: number,
+      known: readonly GroupId[],
+    ): Promise<readonly GroupId[]>
+  }
+  readonly clock: Clock
+  readonly trace: Trace
+  readonly limits: Limits
+  readonly peers: Peers
+  readonly replies: CatchUpReplies
+  readonly slices: Slices
+  onFailed(error: unknown): void
+}
+
+export class LogEnding {
+  readonly #parts: LogEndingParts
+  readonly #end: LogEnd
+  readonly #pages: DirectoryPages
+
+  constructor(parts: LogEndingParts) {
+    this.#parts = parts
+    const { log, data, clock, trace, limits, peers, slices, onFailed } = parts
+    this.#end = new LogEnd({ log, clock, trace, limits, marks: () => peers.heardMarks() })
+    this.#pages = new DirectoryPages({
+      ...{ limits, log, onFailed, later: slices.add.bind(slices) },
+      groups: (...asked) => data.groups('', ...asked),
+      send: (to, message) => peers.send(to, message),
+    })
+  }
+
+  get figures(): LogEndFigures {
+    return this.#end.figures
+  }
+
+  /** By peer. */
+  peers(): ReadonlyMap<NodeId, PeerMark> {
+    return this.#end.peers()
+  }
+
+  /** Gives up what may go. Called every `digestMs`. */
+  look(): void {
+    this.#end.look().catch((error: unknown) => this.#parts.onFailed(error))
+  }
+
+  onMessage(from: NodeId, message: OfLogs): void {
+    const { peers } = this.#parts
+    switch (message.kind) {
+      case 'durable-mark':
+        return peers.onDurableMark(from, message.through)
+      case 'directory-request':
+        return this.#pages.ask(from, message)
+      case 'digest-request':
+        return this.#answerDigest(from, message)
+      case 'digest':
+        return peers.onDigest(from, message)
+      case 'directory':
+        return peers.onDirectory(from, message)
+    }
+  }
+
+  /** Of flushes that the log has given up no digest tells: the directory does. */
+  #answerDigest(from: NodeId, request: DigestRequest): void {
+    const { log, peers, replies } = this.#parts
+    const { asked, after } = request
+    assert(log.firstFlush <= log.durableFlush + 1, 'LOG-16: the log has given up its last flush')
+    const isGone = after < log.firstFlush - 1
+    if (!isGone || !peers.knowsLogEnds(from)) replies.askDigest(from, request)
+    else this.#pages.ask(from, { kind: 'directory-request', asked, through: 0 })
+  }
+}

@@ -1,0 +1,125 @@
+/** How far a node knows a peer's flushes, and how far it has durably applied them. */
+import { expect, test } from 'vitest'
+import { nodeId, type GroupId, type Position } from '../../src/base/ids.ts'
+import type { OwnLog } from '../../src/peers/peer-digest-cursor.ts'
+import { PeerMarks } from '../../src/peers/peer-marks.ts'
+import type { Digest, Directory } from '../../src/replication/message.ts'
+import { group } from '../log/log-fixture.ts'
+import { whole } from '../log/whole.ts'
+
+const [a, b, c] = [group('a'), group('b'), group('c')]
+
+class Store implements OwnLog {
+  lastFlush = 1
+  durableFlush = 1
+  readonly positions = new Map<GroupId, Position>()
+
+  highest(of: GroupId): Position {
+    return this.positions.get(of) ?? 0
+  }
+}
+
+class Node {
+  readonly log = new Store()
+  readonly applied = new Store()
+  readonly kept = new Map<string, Uint8Array>()
+  readonly named: GroupId[] = []
+  marks = this.start()
+
+  start(): PeerMarks {
+    this.marks = new PeerMarks({
+      ...{ node: nodeId('n2'), log: this.log, applied: this.applied, storeId: 'own' },
+      meta: {
+        meta: (name) => this.kept.get(name),
+        setMeta: (name, value) => void this.kept.set(name, value),
+      },
+      isHeld: () => true,
+      onNamed: (name) => this.named.push(name),
+    })
+    return this.marks
+  }
+
+  digest(after: number, through: number, groups: Digest['groups'], isWhole = true): void {
+    const asked = 1
+    whole(this.marks.takeDigest({ kind: 'digest', asked, after, through, isWhole, groups }))
+  }
+
+  /** The next page, if it is taken; whether it was. */
+  page(page: Omit<Directory, 'kind'>): boolean {
+    const message = { kind: 'directory', ...page } as const
+    const isNext = this.marks.isNextPage(message)
+    if (isNext) whole(this.marks.takePage(message, page.asked))
+    return isNext
+  }
+
+  /** How far the marks are after two looks, which two lots take. */
+  through(): number {
+    for (let looks = 0; looks < 3; looks++) this.marks.advance()
+    return this.marks.appliedThrough
+  }
+}
+
+test('LOG-18: a position in the log alone does not count as durably applied', () => {
+  const node = new Node()
+  node.log.positions.set(a, 2)
+  node.digest(0, 10, [[a, 2]])
+  expect(node.named).toEqual([])
+  expect(node.through()).toBe(0)
+  // The batch that applies it is under way.
+  node.applied.positions.set(a, 2)
+  node.applied.lastFlush = 2
+  expect(node.through()).toBe(0)
+  node.applied.durableFlush = 2
+  expect(node.through()).toBe(10)
+})
+
+test('LOG-18: a start asks for digests from the lower of both marks', () => {
+  const node = new Node()
+  node.log.positions.set(a, 1)
+  node.applied.positions.set(b, 1)
+  node.digest(0, 5, [[b, 1]])
+  expect(node.through()).toBe(5)
+  node.digest(5, 9, [[a, 1]])
+  expect(node.through()).toBe(5)
+  node.marks.save()
+  expect(node.start().digestedThrough).toBe(5)
+  node.digest(5, 9, [[a, 1]])
+  node.applied.positions.set(a, 1)
+  expect(node.through()).toBe(9)
+})
+
+test('LOG-18: a mark of another store counts for nothing', () => {
+  const node = new Node()
+  node.digest(0, 5, [])
+  expect(node.through()).toBe(5)
+  node.marks.save()
+  node.kept.delete('applied/n2')
+  expect(node.start().digestedThrough).toBe(0)
+})
+
+test('LOG-18: no mark passes what a digest could not name, and the directory names it', () => {
+  const node = new Node()
+  node.digest(0, 5, [], false)
+  node.digest(5, 7, [])
+  expect(node.through()).toBe(0)
+  expect(node.marks.nextPage).toEqual({ through: 0 })
+  expect(node.page({ asked: 3, through: 20, next: b, groups: [[a, 2]] })).toBe(true)
+  expect(node.marks.nextPage).toEqual({ through: 20, after: b })
+  expect(node.through(), 'of the first page alone').toBe(0)
+  // Pages that are late, of another directory, or come again.
+  expect(node.page({ asked: 3, through: 20, next: b, groups: [] })).toBe(false)
+  expect(node.page({ asked: 4, through: 19, after: b, groups: [] })).toBe(false)
+  expect(node.page({ asked: 4, through: 20, after: a, groups: [] })).toBe(false)
+  expect(node.page({ asked: 4, through: 20, after: b, groups: [[c, 1]] })).toBe(true)
+  expect(node.marks.nextPage).toBeUndefined()
+  expect([node.marks.digestedThrough, node.marks.knownThrough]).toEqual([20, 20])
+  expect(node.named).toEqual([a, c])
+  expect(node.through()).toBe(0)
+  for (const one of [node.log, node.applied]) {
+    one.positions.set(a, 2)
+    one.positions.set(c, 1)
+  }
+  expect(node.through()).toBe(20)
+  // The answer to a question of before.
+  expect(node.page({ asked: 4, through: 30, groups: [] })).toBe(false)
+})
