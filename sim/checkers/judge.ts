@@ -178,7 +178,7 @@ export class Judge {
       this.log.onDurableRows(node, changed)
       if (stateHash === undefined) continue
       this.log.onDurableState(node, group, position, stateHash)
-      // Of what a snapshot brought, the log of its sender holds what was chosen.
+      // The entries before a snapshot stand in the log of its sender.
       const isOfLog = !isSnapshot && !this.#forgotten.has(node)
       if (isOfLog) this.logFirst.onDataDurable(node, group, position)
     }

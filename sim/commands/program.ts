@@ -1,6 +1,6 @@
 /**
  * The simulator's command line, one file a command beside this one. Results go to stdout, talk and
- * progress to stderr; the exit code says what was found.
+ * progress to stderr; the exit code says whether a rule was broken.
  */
 import { Command, CommanderError } from 'commander'
 import { CliError } from '../../src/cli/exit.ts'

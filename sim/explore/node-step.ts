@@ -173,7 +173,7 @@ class NodeStep {
     this.#step({ kind: 'message', from, message })
   }
 
-  /** Only what is durable is sent (SNAP-2): the store has written that record, so an earlier one is gone. */
+  /** A node sends only durable states (SNAP-2): its store has written that record, so an earlier one is gone. */
   #sendSnapshot(to: NodeId, state: number): void {
     const { position, bytes } = present(this.#states[state], 'explore: no such state record')
     assert(bytes !== undefined, 'explore: a snapshot of nothing')
@@ -422,7 +422,7 @@ class NodeStep {
       this.#check(isDurable, 'PAX-4', 'A promise left before it was durable.')
     }
     if (message.kind === 'accepted') {
-      // Where it is known what was chosen, a restart sees that, and not what was accepted again since.
+      // A restart sees the chosen value where the node knows it, and not a later acceptance of the same value.
       const { accepted } = this.#disk.get(message.position) ?? {}
       const isDurable =
         isAtLeast(accepted, message.ballot) || isAtLeast(acceptor.accepted?.ballot, message.ballot)

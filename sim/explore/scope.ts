@@ -60,10 +60,10 @@ export interface Scope {
   /** Each node takes the others for gone and proposes itself; else it forwards to the leader. */
   readonly isEachForItself: boolean
   /**
-   * Snapshots of what a node has durably applied, each sent to another node that is behind. The sender forgets its
-   * log up to there: it has told it to another one, and needs it no more. Absent: none.
+   * A snapshot of what a node has durably applied is sent to another node that is behind. The sender forgets its log up
+   * to there: no vote rests on it any more. Absent: there is none.
    */
-  readonly snapshots?: number
+  readonly snapshots?: 1 | undefined
   /** Absent: no node grants any. */
   readonly leases?: ScopeLeases
 }

@@ -57,16 +57,13 @@ export interface Budget {
   /** Renewals of leases, and times that a holder counts a lease as over. */
   readonly renewals: number
   readonly lapses: number
-  /** Snapshots that are sent. */
+  /** Snapshots that are sent: one at most, since a vector has 32 bits for all of this. */
   readonly snapshots: number
 }
 
-/** Beyond the bits that bitwise operators know. */
-const snapshotUnit = 2 ** 31
-
 export function packBudget(budget: Budget): number {
   const { timeouts, crashes, duplicates, submitted, answered, read, renewals, lapses } = budget
-  const bits =
+  return (
     timeouts |
     (crashes << 4) |
     (duplicates << 7) |
@@ -74,8 +71,9 @@ export function packBudget(budget: Budget): number {
     (answered << 15) |
     (read << 20) |
     (renewals << 25) |
-    (lapses << 28)
-  return bits + budget.snapshots * snapshotUnit
+    (lapses << 28) |
+    (budget.snapshots << 31)
+  )
 }
 
 export function unpackBudget(packed: number): Budget {
@@ -88,6 +86,6 @@ export function unpackBudget(packed: number): Budget {
     read: (packed >> 20) & 31,
     renewals: (packed >> 25) & 7,
     lapses: (packed >> 28) & 7,
-    snapshots: Math.floor(packed / snapshotUnit),
+    snapshots: packed >>> 31,
   }
 }

@@ -4,7 +4,7 @@ import type { Mutant } from './mutant.ts'
 export const snapshotMutants: readonly Mutant[] = [
   {
     id: 'SN01',
-    title: 'snapshots: a snapshot takes away what was accepted above it',
+    title: 'snapshots: a snapshot takes away the acceptances above it',
     edits: [
       {
         file: 'src/replication/install.ts',

@@ -92,7 +92,7 @@ export interface Limits {
    * Entries of a group above which a replica that lacks them is offered a snapshot of the group in their place.
    */
   readonly snapshotAfterEntries: number
-  /** Groups of which a node takes snapshots in at once. */
+  /** Groups of which a node takes snapshots in at once, and as many more that clients wait for. */
   readonly snapshotsMax: number
   /** One part of a snapshot. */
   readonly snapshotPartBytesMax: number

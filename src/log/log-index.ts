@@ -217,7 +217,8 @@ export class LogIndex {
   }
 
   /**
-   * A batch of the data store takes the group to this position, by a snapshot perhaps. Gives what is held of it.
+   * A batch of the data store takes the group to this position, by entries or by a snapshot. Gives the group's held
+   * positions.
    */
   settle(group: GroupId, position: Position, isSnapshot = false): GroupPositions {
     const found = this.#ensureGroup(group)

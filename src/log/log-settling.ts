@@ -21,7 +21,7 @@ import type { SettledPositions } from './settled.ts'
 export interface Settled {
   readonly group: GroupId
   readonly position: Position
-  /** By a snapshot of a peer: the log need not hold what was chosen there. */
+  /** A snapshot of a peer takes the group there: the log need not hold the chosen values up to there. */
   readonly isSnapshot?: boolean
 }
 

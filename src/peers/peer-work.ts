@@ -78,7 +78,7 @@ export class PeerWork {
     this.replies = new CatchUpReplies({ log, snapshots, limits, trace, slices, send, hasRoomFor })
     const common = { clock, trace, limits, send, onFailed }
     this.supply = new SnapshotSupply({ ...common, open: (group) => snapshots.open(group) })
-    this.taking = new SnapshotTaking({ ...common, ...snapshots })
+    this.taking = new SnapshotTaking({ ...common, ...snapshots, isAwaited })
     this.scrubber = new Scrubber({
       ...{ store: stores.data, log: stores.log, clock, trace, limits, foreground },
       ...{ onLogDamaged, onFailed },

@@ -88,7 +88,7 @@ export class SnapshotSupply {
 
   #begin(name: string, to: NodeId, request: SnapshotRequest): Transfer | undefined {
     const { limits, clock, open } = this.#parts
-    if (request.part !== 0 || this.#countOf(to) >= limits.snapshotsMax) return undefined
+    if (request.part !== 0 || this.#countOf(to) >= 2 * limits.snapshotsMax) return undefined
     const snapshot = open(request.group)
     if (snapshot === undefined) return undefined
     if (snapshot.position <= request.above) {

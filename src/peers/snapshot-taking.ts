@@ -26,6 +26,8 @@ export interface SnapshotTakingParts {
   send(to: NodeId, message: Message): void
   /** How far the group is applied here. */
   applied(group: GroupId): Position
+  /** Whether a client waits for what the group lacks. */
+  isAwaited(group: GroupId): boolean
   begin(group: GroupId): SnapshotSink
   onFailed(error: unknown): void
 }
@@ -42,6 +44,8 @@ interface Taking extends Offer {
   readonly group: GroupId
   readonly transfer: number
   readonly sink: SnapshotSink
+  /** A client waited for it when it began. */
+  readonly isAwaited: boolean
   /** The part that this node has asked for last. */
   part: number
   /** Of the snapshot, once its first part is here. */
@@ -93,7 +97,10 @@ export class SnapshotTaking {
     return isAwaited ? this.#parts.limits.phaseTimeoutMs : 0
   }
 
-  /** Begins as many as there is room for, and asks again for what did not come. Called now and then. */
+  /**
+   * Begins as many as there is room for, and asks again for what did not come. Called now and then. Groups that clients
+   * wait for have room of their own: they do not wait behind large groups that no client waits for.
+   */
   go(): void {
     if (this.#isStopped) return
     const { clock, limits, applied } = this.#parts
@@ -105,17 +112,24 @@ export class SnapshotTaking {
       else this.#ask(taking)
     }
     for (const [group, offer] of this.#offers) {
-      if (this.#taking.size >= limits.snapshotsMax) return
+      const isAwaited = this.#parts.isAwaited(group)
+      if (this.#countOf(isAwaited) >= limits.snapshotsMax) continue
       this.#offers.delete(group)
-      if (offer.position > applied(group)) this.#begin(group, offer)
+      if (offer.position > applied(group)) this.#begin(group, offer, isAwaited)
     }
   }
 
-  #begin(group: GroupId, offer: Offer): void {
+  #countOf(isAwaited: boolean): number {
+    let count = 0
+    for (const taking of this.#taking.values()) if (taking.isAwaited === isAwaited) count += 1
+    return count
+  }
+
+  #begin(group: GroupId, offer: Offer, isAwaited: boolean): void {
     const { begin, drawNumber } = this.#parts
     const [transfer, sink] = [drawNumber(), begin(group)]
     const begun = { part: 0, told: undefined, askedMs: 0, asks: 0, isBusy: false }
-    const taking = { ...offer, group, transfer, sink, ...begun }
+    const taking = { ...offer, group, transfer, sink, isAwaited, ...begun }
     this.#taking.set(group, taking)
     this.#ask(taking)
   }

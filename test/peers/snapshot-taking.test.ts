@@ -59,6 +59,7 @@ class Bench {
   readonly failures: unknown[] = []
   readonly marks: string[] = []
   readonly applied = new Map<GroupId, Position>()
+  readonly awaited = new Set<GroupId>()
   readonly taking: SnapshotTaking
   #drawn = 0
 
@@ -70,6 +71,7 @@ class Bench {
       drawNumber: () => (this.#drawn += 1),
       send: (to, message) => this.sent.push({ ...message, to }),
       applied: (of) => this.applied.get(of) ?? 0,
+      isAwaited: (of) => this.awaited.has(of),
       begin: (of) => {
         const sink = new FakeSink()
         this.sinks.push(sink)
@@ -128,6 +130,17 @@ test('a node asks for a snapshot part by part, and ends it with the position and
   expect(bench.sinks[0]?.calls).toEqual(['add 1', 'add 0 sta', 'add 0 te', 'finish 52 99'])
   expect([bench.asked(), bench.failures]).toEqual([[], []])
   expect(bench.taking.figures).toEqual({ groups: 1, open: 0, waiting: 0 })
+})
+
+test('LIVE-6: a group that a client waits for does not wait behind snapshots of others', () => {
+  const bench = new Bench(1)
+  bench.offer(a)
+  bench.offer(b)
+  expect(bench.groups).toEqual([a])
+  bench.awaited.add(c)
+  bench.offer(c)
+  expect(bench.groups).toEqual([a, c])
+  expect(bench.taking.figures).toEqual({ groups: 0, open: 2, waiting: 1 })
 })
 
 test('a snapshot that entries have overtaken is not counted, and ends all the same', async () => {
