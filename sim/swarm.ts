@@ -179,7 +179,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
     skews,
     limits: {
       ...{ ...limits, ...leases, ...drawBatches(random) },
-      ...drawLogEnd(random.fork('log end'), faultRates),
+      ...drawLogEnd(random.fork('log end')),
     },
   }
 }

@@ -248,7 +248,7 @@ class NodeStep {
     return {
       ...{ node: this.#name, incarnation: this.#incarnation, limits: this.#setting.limits },
       ...{ trace: silentTrace, wall: 1 + this.#proposed, stamp: 1 + this.#proposed, now: nowMs },
-      ...{ mayPropose: true, isAdmitted: true, leases: this.#leases },
+      ...{ mayPropose: true, isAdmitted: true, isRestored: true, leases: this.#leases },
       isSuspected: () => this.#setting.scope.isEachForItself,
       fetchPatienceMs: () => 0,
       drawNumber: () => numbersFrom(this.#incarnation) + (this.#drawn += 1),

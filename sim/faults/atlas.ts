@@ -8,7 +8,8 @@
  * - A log that went back in time, or is empty, is refused by peers that remember how far it was. So
  *   all others must remember it durably, and from then on nothing that forgets it is dealt to them.
  * - A damaged data disk is made anew from the log of its node (as the daemon does): any number, where
- *   logs keep all flushes, and none where they give up some.
+ *   logs keep all flushes. Where they give up some, the peers restore it (LOG-19): then such nodes count like those with
+ *   damaged logs, for a majority of the others has to be whole.
  * - Two nodes with each other's disks refuse to start, and write nothing: nothing is hurt.
  *
  * A node that rightly refuses its log stays down for the rest of the run.
@@ -64,9 +65,9 @@ export class Atlas {
     return this.#sets.find((set) => set.includes(node)) ?? []
   }
 
-  /** Whether the node's log is as it wrote it: such nodes alone can be relied on. */
+  /** Whether the node knows all of its votes: such nodes alone can be relied on. */
   isSound(node: string): boolean {
-    return !this.#hurtLogs.has(node)
+    return !this.#hurtLogs.has(node) && (this.#areLogsWhole || !this.#onceHurtData.has(node))
   }
 
   /** Its log went back in time, or is another: it must not vote again. */
@@ -89,13 +90,16 @@ export class Atlas {
 
   /** Takes the damage of a node's log into account; false: it must not be dealt. */
   hurtLog(node: string): boolean {
-    if (this.#swapped.size > 0) return false
-    const set = this.#findSet(node)
-    const hurtMax = Math.floor((set.length - 1) / 2)
-    const hurt = set.filter((one) => this.#hurtLogs.has(one)).length
-    if (!this.#hurtLogs.has(node) && hurt >= hurtMax) return false
+    if (this.#swapped.size > 0 || !this.#mayHurt(node)) return false
     this.#hurtLogs.add(node)
     return true
+  }
+
+  #mayHurt(node: string): boolean {
+    const set = this.#findSet(node)
+    const hurtMax = Math.floor((set.length - 1) / 2)
+    const hurt = set.filter((one) => !this.isSound(one)).length
+    return !this.isSound(node) || hurt < hurtMax
   }
 
   /** The same for a log that forgets: `image` is what will be there, nothing when it is empty. */
@@ -113,7 +117,7 @@ export class Atlas {
 
   /** The same for a data disk: what its node knows of its peers' logs is not lost with it. */
   hurtData(node: string): boolean {
-    if (this.#swapped.size > 0 || !this.#areLogsWhole) return false
+    if (this.#swapped.size > 0 || (!this.#areLogsWhole && !this.#mayHurt(node))) return false
     this.#noteHurtData(node)
     return true
   }
@@ -121,6 +125,11 @@ export class Atlas {
   #noteHurtData(node: string): void {
     this.#hurtData.add(node)
     this.#onceHurtData.add(node)
+  }
+
+  /** It has a data disk of another time, which it can use where its log is whole. */
+  exchangeData(node: string): void {
+    if (this.#areLogsWhole) this.mendData(node)
   }
 
   /** The data disk was made anew. */

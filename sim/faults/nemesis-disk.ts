@@ -246,7 +246,7 @@ function exchange(
   if (victim.isUp()) victim.crash()
   victim.disks.data.disk.restore(images.data)
   context.onDataReplaced(node)
-  if (disk === 'data') atlas.mendData(node)
+  if (disk === 'data') atlas.exchangeData(node)
   else {
     victim.disks.log.disk.restore(images.log)
     context.onForgotten(node)

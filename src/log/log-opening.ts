@@ -46,7 +46,10 @@ export async function openLog(
 ): Promise<OpenedLog> {
   const { random, trace, carryAfterFlushes } = options
   const meta = claimed ?? (await openMeta(journal, options, random, trace))
-  const from = settledEnd(journal, meta, rows.mark())
+  const mark = rows.mark()
+  const from = settledEnd(journal, meta, mark)
+  // LOG-19: before any mark is kept. A start that finds a mark finds this, too.
+  if (mark === undefined && meta.firstFlush > 1) rows.keepRestored(false)
   const index = new LogIndex(rows)
   const ledger = new FlushLedger(meta.firstFlush, from.number)
   const settling = new LogSettling({ index, ledger, rows, carryAfterFlushes })

@@ -78,15 +78,17 @@ async function refuseOrphans(journal: Journal): Promise<void> {
 }
 
 /**
- * The flush that the fold goes on from. Throws `corrupt` when it is not the one that was settled, and where the log has
- * given up flushes that the data store does not hold.
+ * The flush that the fold goes on from. Throws `corrupt` when it is not the one that was settled, and where the data store
+ * is older than the flushes that the log has given up. One that holds nothing is restored by the peers (LOG-19).
  */
 export function settledEnd(
   journal: Journal,
   { firstFlush, previousCrc }: LogMeta,
   mark: FlushMark | undefined,
 ): FlushMark {
-  if (firstFlush > 1 && (mark?.number ?? 0) < firstFlush) throw givenUp(firstFlush, mark)
+  if (mark !== undefined && firstFlush > 1 && mark.number < firstFlush) {
+    throw givenUp(firstFlush, mark)
+  }
   if (mark === undefined) {
     return { number: firstFlush - 1, incarnation: 0, crc: previousCrc }
   }
@@ -103,17 +105,14 @@ export function settledEnd(
   return mark
 }
 
-/** LOG-16: the mark's own flush stays, so a mark before the first flush is of an older data store, or of none. */
-function givenUp(first: number, mark: FlushMark | undefined): StoreError {
-  const has =
-    mark === undefined ? 'holds nothing of them' : `holds them through ${mark.number} alone`
+/** LOG-16: the mark's own flush stays, so a mark before the first flush is of an older data store. */
+function givenUp(first: number, { number }: FlushMark): StoreError {
   return new StoreError(
     'corrupt',
-    `The log of this node begins with flush ${first}: it gave up the flushes before, and the folder "data" ${has}. ` +
-      'The data store cannot be made anew from this log. Put the folder "data" back that was there last: a start that ' +
-      'found it damaged has moved it to "data.damaged". Or restore the whole data folder from a backup of this very ' +
-      'node. Else leave the node stopped: the others go on as long as they are a majority.',
-    { store: 'log' },
+    `The log of this node begins with flush ${first}: it gave up the flushes before. The folder "data" is older: it ` +
+      `holds them through ${number} alone. Put the folder "data" back that was there last. Or move this one away: ` +
+      'the node then starts with an empty one, and its peers restore it.',
+    { store: 'data' },
   )
 }
 

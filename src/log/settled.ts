@@ -68,6 +68,10 @@ export interface SettledPositions {
   mark(): FlushMark | undefined
   /** Durable with the next batch, as everything else that is kept. */
   keepMark(mark: FlushMark): void
+  /** False: the data store was made anew from a log that had given up flushes, and may lack some of them (LOG-19). */
+  isRestored(): boolean
+  /** Durable before, or with, the first mark that is kept after it. */
+  keepRestored(isRestored: boolean): void
   /** How far the data store durably holds the group. */
   applied(group: GroupId): Applied
   /** The flush from which a search for the value at this multiple of `stretchPositions`, or before it, may begin. */
@@ -88,6 +92,8 @@ export interface SettledPositions {
 export const nothingSettled: SettledPositions = {
   mark: () => undefined,
   keepMark: () => undefined,
+  isRestored: () => true,
+  keepRestored: () => undefined,
   applied: () => nothingApplied,
   stretchEnd: () => undefined,
   keepStretchEnd: () => undefined,
@@ -115,6 +121,7 @@ export interface RowStore {
 const listFormat = 1
 const markName = 'log/mark'
 const carriedName = 'log/carried'
+const restoredName = 'log/restored'
 
 /** Of the row at the end of a stretch: format 1, flush 8. */
 const stretchFormat = 3
@@ -150,6 +157,18 @@ export class SettledRows implements SettledPositions {
 
   keepMark({ number, incarnation, crc }: FlushMark): void {
     this.#data.setMeta(markName, pack([listFormat, number, incarnation, crc]))
+  }
+
+  isRestored(): boolean {
+    const bytes = this.#data.meta(restoredName)
+    if (bytes === undefined) return true
+    const [isRestored] = unpackFields(bytes)
+    if (typeof isRestored !== 'boolean') throw notWhole()
+    return isRestored
+  }
+
+  keepRestored(isRestored: boolean): void {
+    this.#data.setMeta(restoredName, pack([listFormat, isRestored]))
   }
 
   applied(group: GroupId): Applied {

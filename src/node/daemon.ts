@@ -293,7 +293,7 @@ export class Daemon {
 
   #noteDataReset(): void {
     this.#dataResets += 1
-    const text = 'data/ was damaged: it is put aside as data.damaged, and rebuilt from the log'
+    const text = 'data/ was damaged: it is put aside as data.damaged, and rebuilt from the log and the peers'
     this.#options.logger.warn({ data: this.#options.config.data }, text)
   }
 
@@ -399,7 +399,7 @@ export class Daemon {
     if (this.#isDataDamaged) {
       await resetData(this.#options.config.data)
       this.#options.logger.warn(
-        'data/ is put aside as data.damaged; a start rebuilds it from the log',
+        'data/ is put aside as data.damaged; a start rebuilds it from the log and the peers',
       )
     }
   }
@@ -443,6 +443,6 @@ function pickFields(event: TraceEvent): object {
 
 function damagedData(cause: Error): StoreError {
   const text =
-    'data/ is damaged, and is put aside as data.damaged; start the node again: it is rebuilt from the log'
+    'data/ is damaged, and is put aside as data.damaged; start the node again: it is rebuilt from the log and the peers'
   return new StoreError('corrupt', text, { store: 'data' }, { cause })
 }

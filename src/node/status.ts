@@ -184,7 +184,7 @@ function listMessages(
       `this node was away and catches up: it fetches what about ${replica.lackingGroups} groups have committed meanwhile`,
     )
   }
-  messages.push(...describeSnapshots(replica.snapshots))
+  messages.push(...describeSnapshots(replica.snapshots), ...describeRestoring(replica))
   const behind = nodes.filter(({ isBehindLog }) => isBehindLog === true)
   for (const { id } of behind) {
     messages.push(
@@ -210,6 +210,14 @@ function listMessages(
     )
   }
   return [...messages, ...describeDamages(replica, dataResets)]
+}
+
+function describeRestoring({ restoringFrom }: ReplicaStatus): readonly string[] {
+  if (restoringFrom.length === 0) return []
+  const peers = restoringFrom.join(', ')
+  return [
+    `data/ was lost, and the log had given up a part of it: this node has no vote before it has everything from a majority of the others (still lacks some of ${peers}); start those that are down`,
+  ]
 }
 
 function describeAway(
@@ -243,7 +251,7 @@ function describeDamages(
   }
   if (dataResets > 0) {
     messages.push(
-      'data/ was damaged and has been rebuilt from the log; the old one is data.damaged',
+      'data/ was damaged and has been rebuilt from the log and the peers; the old one is data.damaged',
     )
   }
   return messages
@@ -274,7 +282,7 @@ export function statusFigures(parts: StatusParts): readonly Figure[] {
     },
     {
       name: 'trilithon_data_resets_total',
-      help: 'Times a damaged data/ was rebuilt from the log since this process began.',
+      help: 'Times a damaged data/ was rebuilt since this process began.',
       value: parts.dataResets,
     },
   ]

@@ -20,6 +20,8 @@ export interface GroupDiscoveryPorts {
   readonly others: readonly NodeId[]
   /** A peer that has not answered gets the question again after this time. */
   readonly againMs: number
+  /** Whether this node knows all that it was ever given (LOG-19). */
+  isRestored(): boolean
   /** Asks for a digest, and gives the number of the question: a higher one than all before. */
   ask(node: NodeId): number
 }
@@ -86,6 +88,7 @@ export class GroupDiscovery {
 
   /** A digest of this peer was taken up. */
   onDigest(from: NodeId, { asked, through, durable }: Digested): void {
+    const { others, isRestored } = this.#ports
     for (const call of [...this.#calls]) {
       // A digest that answers an older question may lack what was acknowledged since.
       if (asked < (call.firstAsked.get(from) ?? Infinity)) continue
@@ -94,7 +97,8 @@ export class GroupDiscovery {
       if (through < target) continue
       call.known.add(from)
       // This node knows what it has itself.
-      if (2 * (call.known.size + 1) > this.#ports.others.length + 1) call.end(true)
+      const known = call.known.size + (isRestored() ? 1 : 0)
+      if (2 * known > others.length + 1) call.end(true)
     }
   }
 

@@ -3,14 +3,16 @@ import { assert } from '../base/assert.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import { LogEnd, type LogEndFigures, type PeerMark } from '../log/log-end.ts'
+import type { SettledPositions } from '../log/settled.ts'
 import type { LogStore } from '../log/log-store.ts'
 import { DirectoryPages } from './directory-pages.ts'
+import { Restoring } from './restoring.ts'
 import type { Peers } from './peers.ts'
 import type { CatchUpReplies } from './replies.ts'
 import type { Slices } from './slices.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
-import type { DigestRequest, Message } from '../replication/message.ts'
+import type { DigestRequest, DirectoryRequest, Message } from '../replication/message.ts'
 
 const kinds = [
   'digest-request',
@@ -38,12 +40,16 @@ export interface LogEndingParts {
       known: readonly GroupId[],
     ): Promise<readonly GroupId[]>
   }
+  /** Where the data store says whether it is restored. */
+  readonly settled: Pick<SettledPositions, 'isRestored' | 'keepRestored'>
   readonly clock: Clock
   readonly trace: Trace
   readonly limits: Limits
   readonly peers: Peers
   readonly replies: CatchUpReplies
   readonly slices: Slices
+  /** All nodes of the replica set but this one. */
+  readonly others: readonly NodeId[]
   onFailed(error: unknown): void
 }
 
@@ -51,11 +57,19 @@ export class LogEnding {
   readonly #parts: LogEndingParts
   readonly #end: LogEnd
   readonly #pages: DirectoryPages
+  /** Whether the data store holds what the log has given up. */
+  readonly restoring: Restoring
 
   constructor(parts: LogEndingParts) {
     this.#parts = parts
-    const { log, data, clock, trace, limits, peers, slices, onFailed } = parts
+    const { log, settled, data, clock, trace, limits, peers, slices, onFailed } = parts
     this.#end = new LogEnd({ log, clock, trace, limits, marks: () => peers.heardMarks() })
+    this.restoring = new Restoring({
+      ...{ trace, others: parts.others, isRestored: settled.isRestored() },
+      ask: (peer) => peers.requestDigest(peer),
+      appliedThrough: (peer) => peers.appliedThrough(peer),
+      onRestored: () => settled.keepRestored(true),
+    })
     this.#pages = new DirectoryPages({
       ...{ limits, log, onFailed, later: slices.add.bind(slices) },
       groups: (...asked) => data.groups('', ...asked),
@@ -74,6 +88,7 @@ export class LogEnding {
 
   /** Gives up what may go. Called every `digestMs`. */
   look(): void {
+    this.restoring.look()
     this.#end.look().catch((error: unknown) => this.#parts.onFailed(error))
   }
 
@@ -83,7 +98,7 @@ export class LogEnding {
       case 'durable-mark':
         return peers.onDurableMark(from, message.through)
       case 'directory-request':
-        return this.#pages.ask(from, message)
+        return this.#name(from, message)
       case 'digest-request':
         return this.#answerDigest(from, message)
       case 'digest':
@@ -100,6 +115,12 @@ export class LogEnding {
     assert(log.firstFlush <= log.durableFlush + 1, 'LOG-16: the log has given up its last flush')
     const isGone = after < log.firstFlush - 1
     if (!isGone || !peers.knowsLogEnds(from)) replies.askDigest(from, request)
-    else this.#pages.ask(from, { kind: 'directory-request', asked, through: 0 })
+    else this.#name(from, { kind: 'directory-request', asked, through: 0 })
+  }
+
+  /** A directory that lacks groups would count as knowledge of them (LOG-8, LOG-19). */
+  #name(to: NodeId, request: DirectoryRequest): void {
+    if (this.restoring.isOver) this.#pages.ask(to, request)
+    else this.#parts.trace.mark('directory_asked_of_unrestored_node')
   }
 }

@@ -448,6 +448,11 @@ export class Peers {
     this.send(peer.node, { kind: 'durable-mark', through })
   }
 
+  /** Everything that the peer's flushes through here name is durably applied here (LOG-18). */
+  appliedThrough(node: NodeId): number {
+    return this.#peers.get(node)?.marks.appliedThrough ?? 0
+  }
+
   /** Whether the peer's build knows of directories. */
   knowsLogEnds(node: NodeId): boolean {
     return this.#peers.get(node)?.knowsLogEnds === true

@@ -17,7 +17,7 @@ import { Inbound } from './inbound.ts'
 import { toError } from '../store/damage.ts'
 import type { DataStore } from '../store/data-store.ts'
 import type { DriverOptions, DriverPorts } from './driver-ports.ts'
-import { openStores } from './open-stores.ts'
+import { openStores, type OpenStores } from './open-stores.ts'
 import { Deadlines } from '../time/deadlines.ts'
 import { appliedOf } from './applied-log.ts'
 import { listGroups } from './group-list.ts'
@@ -84,11 +84,11 @@ export class Driver implements LocalReplica {
 
   /** Opens the stores. Rejects with `corrupt` or `invalid` when they must not be used. */
   static async open(ports: DriverPorts, options: DriverOptions): Promise<Driver> {
-    const { log, data } = await openStores(ports, options)
-    return new Driver(ports, options, log, data)
+    return new Driver(ports, options, await openStores(ports, options))
   }
 
-  private constructor(ports: DriverPorts, options: DriverOptions, log: LogStore, data: DataStore) {
+  private constructor(ports: DriverPorts, options: DriverOptions, stores: OpenStores) {
+    const { log, data, settled } = stores
     this.#ports = ports
     this.#options = options
     this.#log = log
@@ -123,10 +123,14 @@ export class Driver implements LocalReplica {
       isHeld: (group) => this.#isHeld(group),
       onNamed: fetches.name.bind(fetches),
       later: slices.add.bind(slices),
-      onDigested: (peer, digested) => this.#discovery.onDigest(peer, digested),
+      onDigested: (peer, digested) => {
+        this.#ending.restoring.onDigested(peer, digested.durable)
+        this.#discovery.onDigest(peer, digested)
+      },
     })
+    const others = nodes.filter((one) => one !== node)
     this.#ending = new LogEnding({
-      ...{ log, data, clock, trace, limits, replies, slices, peers: this.#peers },
+      ...{ others, settled, log, data, clock, trace, limits, replies, slices, peers: this.#peers },
       onFailed: (error) => this.#fail(toError(error)),
     })
     this.#inbound = this.#makeInbound()
@@ -136,12 +140,12 @@ export class Driver implements LocalReplica {
       requests: this.#edge.requests,
       deliver: (message) => this.#step(message.group, { kind: 'message', from: node, message }),
     })
-    const others = nodes.filter((one) => one !== node)
     // A transaction passed on to a node before there is a link is lost, and its caller would wait for it.
     for (const other of others) this.#replica.suspect(other, true)
     this.#discovery = new GroupDiscovery({
       ask: (peer) => this.#peers.requestDigest(peer),
       ...{ clock, againMs: limits.heartbeatMs, others },
+      isRestored: () => this.#ending.restoring.isOver,
     })
     const known = (): GroupId[] => [...this.#replica.known(), ...fetches.named()]
     const listing = { discovery: this.#discovery, data, known, isOver: () => this.#isOver }
@@ -161,6 +165,7 @@ export class Driver implements LocalReplica {
       step: (group, event) => this.#step(group, event),
       guarded: (work) => this.#guarded(work),
       isOver: () => this.#isOver,
+      isRestored: () => this.#ending.restoring.isOver,
       onSettled: (ms) => this.#work.supply.pace.onCommit(ms),
     })
   }
@@ -307,7 +312,8 @@ export class Driver implements LocalReplica {
 
   /** Whether clients had better ask another node: this one lacks much (LIVE-8). */
   get isReturning(): boolean {
-    return this.#work.returning.isUnderWay
+    if (this.#work.returning.isUnderWay) return true
+    return !this.#ending.restoring.isOver && this.#peers.areOthersEnough
   }
 
   /** This node's knowledge of the others' clocks, for observers and for `heldClock`. */
@@ -441,7 +447,8 @@ export class Driver implements LocalReplica {
     const wall = clock.wallMicros()
     const now = clock.monotonicMs()
     assert(wall > 0, 'CLOCK-1: the wall clock shows no time')
-    return { wall, now, stamp: clocks.held({ wall, now }), mayPropose, isAdmitted }
+    const isRestored = this.#ending.restoring.isOver
+    return { wall, now, stamp: clocks.held({ wall, now }), mayPropose, isAdmitted, isRestored }
   }
 
   #onApplied(): void {

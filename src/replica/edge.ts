@@ -25,6 +25,8 @@ export interface EdgeParts {
   guarded(work: () => void): void
   /** Stopped, or failed. */
   isOver(): boolean
+  /** Whether the data store holds what the log has given up (LOG-19). */
+  isRestored(): boolean
   /** A submission was settled after this time, milliseconds. */
   onSettled(ms: number): void
 }
@@ -36,7 +38,7 @@ export class Edge {
   readonly reads: Reads
 
   constructor(parts: EdgeParts) {
-    const { clock, trace, limits, data, replica, step, guarded, isOver } = parts
+    const { clock, trace, limits, data, replica, step, guarded, isOver, isRestored } = parts
     const requests = new Requests(clock, (group, read) =>
       step(group, { kind: 'cancel-read', read }),
     )
@@ -49,7 +51,7 @@ export class Edge {
     })
     this.installs = installs
     this.reads = new Reads({
-      ...{ clock, trace, limits, data, replica, requests, isOver },
+      ...{ clock, trace, limits, data, replica, requests, isOver, isRestored },
       whenBack: (group) => installs.whenBack(group),
       wake: (group) => step(group, { kind: 'wake' }),
       begin: (group, read) => step(group, { kind: 'read', read }),

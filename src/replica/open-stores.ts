@@ -1,4 +1,5 @@
 import { assert } from '../base/assert.ts'
+import { StoreError } from '../base/errors.ts'
 import { openMeta } from '../log/log-recovery.ts'
 import { LogStore } from '../log/log-store.ts'
 import { SettledRows } from '../log/settled.ts'
@@ -6,11 +7,17 @@ import { checkCarried, checkVotes } from '../log/start-check.ts'
 import { DataStore } from '../store/data-store.ts'
 import type { DriverOptions, DriverPorts } from './driver-ports.ts'
 
+export interface OpenStores {
+  readonly log: LogStore
+  readonly data: DataStore
+  readonly settled: SettledRows
+}
+
 /** Opens the stores of a node. Rejects with `corrupt` or `invalid` when they must not be used. */
 export async function openStores(
   ports: DriverPorts,
   options: DriverOptions,
-): Promise<{ readonly log: LogStore; readonly data: DataStore }> {
+): Promise<OpenStores> {
   const { clock, random, trace } = ports
   const { node, cluster, limits } = options
   const { flushBytesMax, carryAfterFlushes, leaseMs } = limits
@@ -22,7 +29,20 @@ export async function openStores(
   const settled = new SettledRows(data)
   await checkCarried(ports.data, settled.carried())
   const log = await LogStore.open(ports.log, own, settled, meta)
+  const { placement } = options
+  const set = placement.nodesOf(placement.setOfNode(node))
+  if (!settled.isRestored() && set.length === 1) throw lostAlone()
   assert(log.identity.incarnation >= 1, 'PAX-6: a node without an incarnation')
   assert(options.placement.nodes.includes(node), 'MOVE-4: a node that holds nothing')
-  return { log, data }
+  return { log, data, settled }
+}
+
+function lostAlone(): StoreError {
+  return new StoreError(
+    'corrupt',
+    'The folder "data" is lost, and the log has given up a part of what was in it. No other node holds it: this one is ' +
+      'alone in its replica set. Put the folder "data" back that was there last: a start that found it damaged has moved ' +
+      'it to "data.damaged". Or restore the whole data folder from a backup.',
+    { store: 'log' },
+  )
 }

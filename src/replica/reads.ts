@@ -37,6 +37,8 @@ export interface ReadsParts {
   readonly requests: Pick<Requests, 'count' | 'read'>
   /** Stopped, or failed. */
   isOver(): boolean
+  /** Whether the data store holds what the log has given up (LOG-19). */
+  isRestored(): boolean
   /** Resolves when the group's rows are of one position again; undefined: they are (SNAP-4). */
   whenBack(group: GroupId): Promise<void> | undefined
   /** Makes the group take up what it can by itself. */
@@ -60,7 +62,8 @@ export class Reads {
   ): Promise<ReadPoint> {
     this.#admit()
     if (this.#parts.whenBack(group) !== undefined) await this.#parts.whenBack(group)
-    if (level === 'snapshot') {
+    // A replica that is not restored would show less than it has shown before (LOG-19).
+    if (level === 'snapshot' && this.#parts.isRestored()) {
       const { position, timestamp } = this.#here(group)
       if (position >= atLeast) return this.#served(group, 'snapshot', { position, timestamp })
     }
@@ -126,6 +129,7 @@ export class Reads {
   #pointNow(group: GroupId, from: ReplicaReadLevel | Timestamp): ReadPoint | undefined {
     if (from === 'current') return this.#underLease(group)
     const here = this.#parts.replica.appliedInMemory(group)
+    if (from === 'snapshot' && !this.#parts.isRestored()) return undefined
     if (here === undefined || (from !== 'snapshot' && from !== here.timestamp)) return undefined
     const { position, timestamp } = here
     return this.#served(group, from === 'snapshot' ? 'snapshot' : 'at', { position, timestamp })

@@ -1,3 +1,4 @@
+import type { NodeId } from '../base/ids.ts'
 import type { Leases } from '../lease/leases.ts'
 import { countDamages } from '../log/log-mending.ts'
 import type { LogEndFigures, PeerMark } from '../log/log-end.ts'
@@ -41,6 +42,11 @@ export interface ReplicaStatus extends ScrubFigures, LogEndFigures {
   readonly lackingGroups: number
   /** These are many: it was away, and serves fewer clients than it could until it has them. */
   readonly isCatchingUp: boolean
+  /**
+   * The data store was lost, and the peers restore it: these have more that it needs. Until a majority of them is done with, the
+   * node has no vote (LOG-19). Empty: it is restored.
+   */
+  readonly restoringFrom: readonly NodeId[]
   /** Snapshots that delay collection here. */
   readonly openSnapshots: number
   /** Snapshots of groups between this node and its peers. */
@@ -100,6 +106,7 @@ export function buildStatus(parts: StatusParts): ReplicaStatus {
     overlayBytes: data.overlayBytes,
     lackingGroups: work.fetches.lacking,
     isCatchingUp: work.returning.isCatchingUp,
+    restoringFrom: ending.restoring.lacking,
     snapshots: countSnapshots(work),
     openSnapshots: data.pins.count(clock.monotonicMs()),
     leasedGroups: leases.heldGroups,

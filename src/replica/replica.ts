@@ -43,6 +43,7 @@ export interface Reading {
   readonly stamp: Timestamp
   readonly mayPropose: boolean
   readonly isAdmitted: boolean
+  readonly isRestored: boolean
 }
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
@@ -107,6 +108,7 @@ export class Replica {
       stamp: 0,
       mayPropose: false,
       isAdmitted: false,
+      isRestored: false,
       isSuspected: (peer) => this.#suspected.has(peer),
       fetchPatienceMs: (group) => options.fetchPatienceMs(group),
       drawNumber: () => this.drawNumber(),
@@ -137,6 +139,7 @@ export class Replica {
     context.stamp = reading.stamp
     context.mayPropose = reading.mayPropose
     context.isAdmitted = reading.isAdmitted
+    context.isRestored = reading.isRestored
     // Before, not after: only now have the effects of the last step reached the data store.
     this.#evict()
     const log = this.#open(group, context)

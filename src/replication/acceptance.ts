@@ -4,6 +4,7 @@
  *
  * PAX-8  At a position that it has applied a replica gives no vote, refuses nothing, and never says that nothing
  *        was accepted: it tells what was chosen, and how far it has applied.
+ * LOG-19 A replica that is not restored gives no vote at all.
  */
 import { assert } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
@@ -146,9 +147,11 @@ function votingRecord(
     return undefined
   }
   const record = log.records.get(position)
-  if (record?.kind === 'faulty') {
-    // A damaged record counts neither as a vote nor as "nothing accepted".
-    context.trace.mark('vote_asked_of_faulty_record')
+  if (record?.kind === 'faulty' || !context.isRestored) {
+    // A record that is damaged, or that may be lost, counts neither as a vote nor as "nothing accepted".
+    context.trace.mark(
+      context.isRestored ? 'vote_asked_of_faulty_record' : 'vote_asked_of_unrestored_replica',
+    )
     const { group, set } = log
     context.emit(
       reply(context, from, { kind: 'faulty', group, epoch: set.epoch, position, ballot }),

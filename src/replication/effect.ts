@@ -132,6 +132,11 @@ export interface Context {
    * Before that it has no vote in what it proposes itself: no peer has vouched for its log.
    */
   readonly isAdmitted: boolean
+  /**
+   * Whether this node's data store holds what its log has given up (LOG-19). Before that the node does not know at which
+   * positions it has voted: it gives no vote, answers no read round, and counts itself in none.
+   */
+  readonly isRestored: boolean
   /** This node's leases, as far as a group may ask of them. */
   readonly leases: GroupLeases
   isSuspected(node: NodeId): boolean

@@ -88,6 +88,8 @@ export interface ReadRound {
   reads: readonly number[]
   /** Whether sessions that claim positions beyond those known here wait for it, too. */
   readonly isOfClaims: boolean
+  /** Whether what is known here counts as an answer; false: this replica was not restored when it began (LOG-19). */
+  readonly countsOwn: boolean
   readonly answers: Map<NodeId, Position>
   deadline: number
 }

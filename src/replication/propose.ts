@@ -3,7 +3,7 @@
  * is the position's leader, prepare and adoption everywhere else, back-off for losers.
  *
  * PAX-6  Ballot zero is used by the leader that the chosen entry before names, in the incarnation
- *        named, for one value, and only where this node has no record of the position.
+ *        named, for one value, and only where this node has no record of the position, nor has lost one (LOG-19).
  */
 import { assert } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
@@ -28,7 +28,7 @@ export function findLeader(log: GroupLog): Leader | { readonly node: NodeId } {
 
 function mayUseBallotZero(log: GroupLog, context: Context): boolean {
   const leader = findLeader(log)
-  if (leader.node !== context.node || !context.isAdmitted) return false
+  if (leader.node !== context.node || !context.isAdmitted || !context.isRestored) return false
   if ('incarnation' in leader && leader.incarnation !== context.incarnation) return false
   return !log.records.has(log.state.position + 1)
 }

@@ -3,6 +3,9 @@
  * catch up to the maximum, serve. An accepted position that is undecided is never skipped: it is
  * waited for, or finished, before anything is shown.
  *
+ * LOG-19  A replica that is not restored answers no round, and counts itself in none: it may have voted for what it
+ *         knows nothing of. It registers nobody, and no attempt of its own begins.
+ *
  * One round per group is on its way at a time; reads that begin meanwhile share the next one,
  * since a round's answers count only for reads that began before it was sent.
  */
@@ -47,12 +50,13 @@ export function startReadRound(log: GroupLog, context: Context): void {
   assert(round > (log.lease?.attempt ?? 0), 'LEASE-2: attempts of a group fall')
   const deadline = context.now + jitter(context, context.limits.phaseTimeoutMs, round % 1024, 0)
   const { readsWaiting: reads, mustAskMajority: isOfClaims } = log
-  log.readRound = { round, reads, isOfClaims, answers: new Map(), deadline }
+  const countsOwn = context.isRestored
+  log.readRound = { round, reads, isOfClaims, countsOwn, answers: new Map(), deadline }
   log.readsWaiting = []
   log.mustAskMajority = false
-  if (reads.length > 0) beginAttempt(log, context, round)
+  if (reads.length > 0 && context.isRestored) beginAttempt(log, context, round)
   sendQueries(log, context, log.readRound)
-  countAnswer(log, context, log.readRound, context.node, highestKnown(log))
+  if (countsOwn) countAnswer(log, context, log.readRound, context.node, highestKnown(log))
 }
 
 function sendQueries(log: GroupLog, context: Context, current: ReadRound): void {
@@ -77,6 +81,7 @@ export function onReadDeadline(log: GroupLog, context: Context, current: ReadRou
 }
 
 export function onQuery(log: GroupLog, context: Context, from: NodeId, message: Query): void {
+  if (!context.isRestored) return context.trace.mark('round_asked_of_unrestored_replica')
   const { group, set } = log
   const { read, mayRegister } = message
   const position = highestKnown(log)
@@ -108,7 +113,8 @@ function countAnswer(
   current.answers.set(from, position)
   if (current.answers.size < computeMajority(log.set.voters)) return
   const target = Math.max(...current.answers.values())
-  assert(current.answers.has(context.node), 'LEASE-3: a round does not count what is known here')
+  const isOwnCounted = current.answers.has(context.node)
+  assert(isOwnCounted === current.countsOwn, 'LEASE-3: a round does not count what is known here')
   log.readRound = undefined
   for (const read of current.reads) log.readsTargeted.push({ read, position: target })
   const informer = [...current.answers].find(([, highest]) => highest === target)?.[0]

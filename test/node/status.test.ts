@@ -21,6 +21,7 @@ function partsWith(clock: Partial<ReplicaStatus>): StatusParts {
     replica: {
       ...{ storeId: 's', incarnation: 1, durableFlush: 0, settledFlush: 0, groupsInMemory: 0 },
       ...{ requests: 0, overlayBytes: 0, lackingGroups: 0, isCatchingUp: false, openSnapshots: 0 },
+      restoringFrom: [],
       snapshots: noSnapshots,
       ...{ leasedGroups: 0, grantedGroups: 0, remembersPeers: true, falseClaims: 0 },
       ...{ logDamages: 0, scrubLogDamages: 0, lostFlushes: 0, logDamage: [] },

@@ -44,7 +44,10 @@ function bench(others: readonly NodeId[]) {
     asked.push(node)
     return (drawn += 1)
   }
-  const discovery = new GroupDiscovery({ clock: hand.clock, others, againMs: 100, ask })
+  const discovery = new GroupDiscovery({
+    ...{ clock: hand.clock, others, againMs: 100, ask },
+    isRestored: () => true,
+  })
   const take = (): { readonly ends: Promise<boolean>; isOver: boolean } => {
     const taken = { ends: discovery.refresh(1_000), isOver: false }
     void taken.ends.then(() => (taken.isOver = true))

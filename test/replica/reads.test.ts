@@ -32,6 +32,7 @@ function readsAt(
   const covers = ({ now: at }: ClockReading): boolean => at < endsMs
   return new Reads({
     clock,
+    isRestored: () => true,
     trace: silentTrace,
     limits,
     replica: {

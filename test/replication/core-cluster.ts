@@ -137,7 +137,7 @@ export class CoreNode implements RecordSource {
   #reading(): Reading {
     const { now, wallStepMs } = this.#cluster
     const wall = 1_000_000 + Math.floor((now + wallStepMs) * 1000)
-    return { wall, stamp: wall, now, mayPropose: this.hasRoom, isAdmitted: true }
+    return { wall, stamp: wall, now, mayPropose: this.hasRoom, isAdmitted: true, isRestored: true }
   }
 
   take(from: NodeId, message: CoreMessage): void {
