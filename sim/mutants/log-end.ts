@@ -1,4 +1,4 @@
-/** Planted bugs in what a log gives up, and in what it goes by (LOG-16 to LOG-18). */
+/** Planted bugs in what a log gives up, and in what it goes by (LOG-16 to LOG-19). */
 import type { Mutant } from './mutant.ts'
 
 const store = 'src/log/log-store.ts'
@@ -69,6 +69,61 @@ export const logEndMutants: readonly Mutant[] = [
         file: 'src/log/log-values.ts',
         find: 'header(flush)?.previousCrc',
         replace: 'header(flush)?.crc',
+      },
+    ],
+  },
+  {
+    id: 'END7',
+    title: 'log: a replica that is not restored votes',
+    edits: [
+      {
+        file: 'src/replication/acceptance.ts',
+        find: "record?.kind === 'faulty' || !context.isRestored",
+        replace: "record?.kind === 'faulty'",
+      },
+    ],
+  },
+  {
+    id: 'END8',
+    title: 'log: a replica that is not restored answers read rounds',
+    edits: [
+      {
+        file: 'src/replication/read.ts',
+        find: "if (!context.isRestored) return context.trace.mark('round_asked_of_unrestored_replica')",
+        replace: "if (!context.isRestored) context.trace.mark('round_asked_of_unrestored_replica')",
+      },
+    ],
+  },
+  {
+    id: 'END9',
+    title: 'log: a replica that is not restored counts itself in its own read rounds',
+    edits: [
+      {
+        file: 'src/replication/read.ts',
+        find: 'const countsOwn = context.isRestored',
+        replace: 'const countsOwn = true',
+      },
+    ],
+  },
+  {
+    id: 'END10',
+    title: 'log: a node is restored by half of the others',
+    edits: [
+      {
+        file: 'src/peers/restoring.ts',
+        find: 'if (taken < computeMajority({ length: others.length + 1 })) return',
+        replace: 'if (taken + 1 < computeMajority({ length: others.length + 1 })) return',
+      },
+    ],
+  },
+  {
+    id: 'END11',
+    title: 'log: a node that starts anew while it is being restored takes itself for restored',
+    edits: [
+      {
+        file: 'src/log/log-opening.ts',
+        find: 'if (mark === undefined && meta.firstFlush > 1) rows.keepRestored(false)',
+        replace: 'if (mark === undefined && meta.firstFlush > 1) rows.keepRestored(true)',
       },
     ],
   },

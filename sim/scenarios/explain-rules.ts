@@ -31,6 +31,8 @@ const rules: Readonly<Record<string, string>> = {
   'LOG-16': 'A flush goes only when its node, and each other one that counts, needs it no more.',
   'LOG-17': 'The mark of the first flush is durable before the flushes before it are deleted.',
   'LOG-18': 'What a node tells a peer that it durably applied, its data store holds.',
+  'LOG-19':
+    'A node that lost its data store has no vote before a majority of the others has restored it.',
   'SNAP-1': 'A snapshot takes a group on, and never back.',
   'SNAP-2': 'A snapshot is of one position: state record, newest rows and history.',
   'SNAP-3': 'A snapshot is taken in whole or not at all, whenever the node ends.',

@@ -293,7 +293,8 @@ export class Daemon {
 
   #noteDataReset(): void {
     this.#dataResets += 1
-    const text = 'data/ was damaged: it is put aside as data.damaged, and rebuilt from the log and the peers'
+    const text =
+      'data/ was damaged: it is put aside as data.damaged, and rebuilt from the log and the peers'
     this.#options.logger.warn({ data: this.#options.config.data }, text)
   }
 

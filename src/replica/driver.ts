@@ -323,7 +323,7 @@ export class Driver implements LocalReplica {
 
   /** Leases that this node counts on or has granted, for observers; absent once it stops. */
   get observedLeases(): ObservedLeases | undefined {
-    return this.#isOver ? undefined : this.#replica
+    return this.#isOver ? undefined : this.#edge.installs.observe(this.#replica)
   }
 
   leaderElsewhere(group: GroupId): NodeId | undefined {

@@ -19,7 +19,7 @@ import { decodeState, type GroupState } from '../replication/state.ts'
 import type { DataStore } from '../store/data-store.ts'
 import { crcOfRows, isWellFormed } from '../store/group-snapshot.ts'
 import { resumeSwitches, SnapshotIntake, type Taken } from '../store/snapshot-intake.ts'
-import type { Replica } from './replica.ts'
+import type { ObservedLeases, Replica } from './replica.ts'
 
 export interface InstallsParts {
   readonly trace: Trace
@@ -81,6 +81,20 @@ export class Installs {
     if (isLost) this.#parts.trace.mark('message_lost_beside_snapshot')
     else aside.events.push(event)
     return true
+  }
+
+  /** No read is served of a group that is aside: what the node hears of its leases meanwhile waits as other events do. */
+  observe(replica: ObservedLeases): ObservedLeases {
+    const isAside = (group: GroupId): boolean => this.#aside.has(group)
+    return {
+      leasedThrough: (group, reading) =>
+        isAside(group) ? undefined : replica.leasedThrough(group, reading),
+      eachCounted: (reading, grantor, visit) =>
+        replica.eachCounted(reading, grantor, (group, position) => {
+          if (!isAside(group)) visit(group, position)
+        }),
+      lists: replica.lists.bind(replica),
+    }
   }
 
   /** Ends what the last run did not end; before the log is replayed. */

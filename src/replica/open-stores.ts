@@ -14,10 +14,7 @@ export interface OpenStores {
 }
 
 /** Opens the stores of a node. Rejects with `corrupt` or `invalid` when they must not be used. */
-export async function openStores(
-  ports: DriverPorts,
-  options: DriverOptions,
-): Promise<OpenStores> {
+export async function openStores(ports: DriverPorts, options: DriverOptions): Promise<OpenStores> {
   const { clock, random, trace } = ports
   const { node, cluster, limits } = options
   const { flushBytesMax, carryAfterFlushes, leaseMs } = limits

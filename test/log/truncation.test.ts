@@ -89,7 +89,7 @@ describe.each(disks)('on %s', (_, disk) => {
       await givenUp(log, 20)
     }))
 
-  test('a data store that lacks what is given up is refused, and the words say what to do', () =>
+  test('a data store that is older than what is given up is refused, and the words say what to do', () =>
     onDisk(disk, async (on) => {
       const data = new FakeData()
       const log = await openLog(await on.open(), {}, data)
@@ -102,10 +102,25 @@ describe.each(disks)('on %s', (_, disk) => {
         code: 'corrupt',
         message: expect.stringContaining('Put the folder "data" back'),
       }
-      await expect(openLog(await on.open(), {}, new FakeData())).rejects.toMatchObject(refused)
       await expect(openLog(await on.open(), {}, older)).rejects.toMatchObject(refused)
       const again = await openLog(await on.open(), {}, data)
       expect(again.durableFlush).toBe(30)
+    }))
+
+  test('LOG-19: a data store made anew says that it is not restored, before it keeps a mark', () =>
+    onDisk(disk, async (on) => {
+      const data = new FakeData()
+      const log = await openLog(await on.open(), {}, data)
+      await fill(log, data, 1, 30)
+      await givenUp(log, 20)
+      await log.stop()
+      expect(new SettledRows(data).isRestored()).toBe(true)
+      const empty = new FakeData()
+      const again = await openLog(await on.open(), {}, empty)
+      const anew = new SettledRows(empty)
+      expect([again.durableFlush, anew.isRestored(), anew.mark()]).toEqual([30, false, undefined])
+      anew.keepRestored(true)
+      expect(anew.isRestored()).toBe(true)
     }))
 
   test('values of flushes that are gone are not there, and count as no damage', () =>

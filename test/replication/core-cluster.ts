@@ -61,6 +61,7 @@ export class CoreNode implements RecordSource {
   replica: Replica
   isHeld = false
   hasRoom = true
+  isRestored = true
   #leases: Leases
   readonly #cluster: CoreCluster
   readonly #inbox: GroupEvent[] = []
@@ -137,7 +138,8 @@ export class CoreNode implements RecordSource {
   #reading(): Reading {
     const { now, wallStepMs } = this.#cluster
     const wall = 1_000_000 + Math.floor((now + wallStepMs) * 1000)
-    return { wall, stamp: wall, now, mayPropose: this.hasRoom, isAdmitted: true, isRestored: true }
+    const { hasRoom: mayPropose, isRestored } = this
+    return { wall, stamp: wall, now, mayPropose, isAdmitted: true, isRestored }
   }
 
   take(from: NodeId, message: CoreMessage): void {
@@ -267,6 +269,15 @@ export class CoreNode implements RecordSource {
     this.wakes.length = 0
     this.#leases = this.#freshLeases()
     this.replica = this.#fresh()
+  }
+
+  /** All of it is lost but the numbers that were drawn; it starts again, and is to be restored (LOG-19). */
+  loseAll(): void {
+    this.durable.clear()
+    this.rows.clear()
+    this.stateBytes = undefined
+    this.isRestored = false
+    this.crash()
   }
 
   wake(): void {
