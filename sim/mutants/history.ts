@@ -63,8 +63,8 @@ export const historyMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replica/reads.ts',
-        find: "    if (level === 'snapshot') {\n",
-        replace: "    if (level === 'snapshot' || group.length > 0) {\n",
+        find: "    if (level === 'snapshot' && this.#parts.isRestored()) {\n",
+        replace: '    if (group.length > 0) {\n',
       },
     ],
   },

@@ -106,9 +106,9 @@ export const nodeMutants: readonly Mutant[] = [
     title: 'digest: a group that is known at all is taken to be known in full',
     edits: [
       {
-        file: 'src/peers/peers.ts',
-        find: 'log.highest(group) >= position) continue',
-        replace: 'log.highest(group) >= Math.min(position, 1)) continue',
+        file: 'src/peers/peer-marks.ts',
+        find: 'log.highest(group) >= position) pending',
+        replace: 'log.highest(group) >= Math.min(position, 1)) pending',
       },
     ],
   },
@@ -190,8 +190,8 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/acceptance.ts',
-        find: "  if (record?.kind === 'faulty') {\n",
-        replace: "  if (record?.kind === 'faulty' && position < 0) {\n",
+        find: "  if (record?.kind === 'faulty' || !context.isRestored) {\n",
+        replace: '  if (!context.isRestored) {\n',
       },
     ],
   },
