@@ -43,6 +43,8 @@ const metaText = latin1(recordKey(metaName))
 export class LogEndChecker {
   readonly #parts: LogEndCheckerParts
   readonly #logs = new Map<string, LogOnDisk>()
+  /** Nodes whose data disk was replaced at some time. */
+  readonly #replaced = new Set<string>()
   /** By node that told a mark and the peer whose log that is of: through which flush it was looked at. */
   readonly #checked = new Map<string, Map<string, number>>()
 
@@ -68,9 +70,13 @@ export class LogEndChecker {
     log.flushes.set(number, { all, named, crc: decodeFlush(value)?.crc ?? -1 })
   }
 
-  /** The node's data disk is replaced. Marks of before say nothing of this one. */
+  /**
+   * The node's data disk is replaced. Marks of before say nothing of this one. A peer that goes by such a mark gives up
+   * what this disk lacks: the node gets it from there as a snapshot.
+   */
   onReplaced(node: string): void {
     this.#checked.delete(node)
+    this.#replaced.add(node)
   }
 
   onSent(from: string, to: string, message: Message): void {
@@ -138,7 +144,7 @@ export class LogEndChecker {
       () => ({ node, flush, ...own }),
     )
     for (const other of others(node)) {
-      if (isForgotten(other)) continue
+      if (isForgotten(other) || this.#replaced.has(other)) continue
       const lacking = this.#lacking(other, gone?.named)
       referee.check(
         lacking === undefined,
