@@ -38,6 +38,9 @@ export interface JudgeParts {
   readonly times: TimeOptions
 }
 
+/** How far a node is with a snapshot of a group. */
+export type TakingStage = 'asked' | 'aside' | 'back'
+
 export class Judge {
   readonly book: PositionBook
   readonly model: LogModel
@@ -51,6 +54,8 @@ export class Judge {
   readonly turns: TurnChecker
   /** Called after an entry was applied and checked. */
   onApplied: (node: string, group: string) => void = () => undefined
+  /** Called as a node asks for a snapshot of a group, puts the group aside for it, and has it back. */
+  onTaking: (stage: TakingStage, node: string, group: string) => void = () => undefined
   /** Called as an entry becomes visible somewhere: who might still serve the group without it? */
   onVisible: (node: string, group: string, position: number) => void = () => undefined
   readonly #proposals: ProposalChecker
@@ -136,6 +141,8 @@ export class Judge {
     for (const message of frame.messages) {
       this.#acceptors.onSent(from, message)
       this.#proposals.onSent(from, message)
+      const isFirst = message.kind === 'snapshot-request' && message.part === 0
+      if (isFirst) this.onTaking('asked', from, message.group)
     }
   }
 
@@ -196,10 +203,16 @@ export class Judge {
         this.onVisible(node, group, position)
         return this.onApplied(node, group)
       }
+      case 'aside': {
+        const { group } = readPlace(event)
+        this.log.onAside(node, group)
+        return this.onTaking('aside', node, group)
+      }
       case 'installed': {
         const { group, position } = readPlace(event)
         this.log.onInstalled(node, group, position)
         this.onVisible(node, group, position)
+        this.onTaking('back', node, group)
         return this.onApplied(node, group)
       }
       case 'serve': {
@@ -234,6 +247,7 @@ type KnownKind =
   | 'promise'
   | 'accept'
   | 'apply'
+  | 'aside'
   | 'installed'
   | 'serve'
   | 'settled'
@@ -246,6 +260,7 @@ function classifyEvent({ kind }: TraceEvent): KnownKind {
     case 'promise':
     case 'accept':
     case 'apply':
+    case 'aside':
     case 'installed':
     case 'serve':
     case 'settled':
