@@ -7,7 +7,7 @@ import { isOn, type Switches } from './faults/swarm-faults.ts'
 /** The names counted when a fault strikes, by the name that switches the fault. */
 const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   crash: ['crash'],
-  'crash-in-write': ['crash-in-write'],
+  'crash-in-write': ['crash-in-write', 'crash in switch'],
   'crash-loop': ['crash-loop'],
   'crash-in-recovery': ['crash-in-recovery'],
   'set-down': ['set-down'],

@@ -12,6 +12,7 @@ import type { Referee } from './checkers/referee.ts'
 import { computeMajority } from '../src/placement/placement.ts'
 import { buildSets } from './cluster/endpoints.ts'
 import { Comparison, type SimCluster } from './cluster/comparison.ts'
+import { inspectNowAndThen } from './cluster/inspections.ts'
 import type { History } from './history/operation.ts'
 import { GatewayQueries } from './workloads/gateway-queries.ts'
 import { HeavyWorkload } from './workloads/heavy-workload.ts'
@@ -294,7 +295,7 @@ class Run {
     nemesis.start()
     this.#workload.start()
     for (const session of this.#sessions) session.start()
-    this.#inspectNowAndThen()
+    inspectNowAndThen(this.#cluster, this.#comparison, this.#options)
     const ending = await world.run(() => this.#isBroken(), this.#options.faultRates.lengthMicros)
     this.#expectNoStorm(ending)
     this.#judgeHistory()
@@ -470,19 +471,6 @@ class Run {
     const { isAtRest, ...detail } = await watchRest(this.#cluster, limits, () => this.#isBroken())
     const sentence = 'Nobody asks for anything, and the nodes do not come to rest.'
     this.#expect(isAtRest, 'LIVE-5', sentence, detail)
-  }
-
-  #inspectNowAndThen(): void {
-    const { judge, world } = this.#cluster
-    const { inspections } = this.#options
-    if (inspections === 0) return
-    const random = world.random.fork('inspections')
-    judge.onApplied = (node, group) => {
-      if (!random.chance(inspections)) return
-      world.schedule(0, 'inspect', () => {
-        this.#comparison.inspect(node, group)
-      })
-    }
   }
 
   #expect(

@@ -68,7 +68,8 @@ export class DataDisks {
   onDurable(node: string, puts: readonly Put[]): readonly ChangedGroup[] {
     const stateHashes = new Map<string, string | undefined>()
     for (const put of puts) {
-      this.#noteStaging(node, put)
+      const back = this.#noteStaging(node, put)
+      if (back !== undefined && !stateHashes.has(back)) stateHashes.set(back, undefined)
       const parsed = parseGroupKey(put.key)
       if (parsed === undefined) continue
       const { group, subspace, rest } = parsed
@@ -96,16 +97,20 @@ export class DataDisks {
     })
   }
 
-  /** The record of a snapshot that is taken in: from its second phase on the group's rows are of no position. */
-  #noteStaging(node: string, { key, value }: Put): void {
-    if (key[0] !== stagingByte) return
+  /**
+   * The record of a snapshot that is taken in: from its second phase on the group's rows are of no position.
+   * Returns the group whose rows are of a position again.
+   */
+  #noteStaging(node: string, { key, value }: Put): string | undefined {
+    if (key[0] !== stagingByte) return undefined
     const replaced = this.#replaced.get(node) ?? new Set<string>()
     this.#replaced.set(node, replaced)
     const group = groupIn(key, key.length - 2)
     const fields = value === undefined ? [] : unpack(decodePut({ key, value }).payload)
     const isSwitching = Array.isArray(fields) && fields[1] === switchingPhase
-    if (isSwitching) replaced.add(group)
-    else replaced.delete(group)
+    if (!isSwitching) return replaced.delete(group) ? group : undefined
+    replaced.add(group)
+    return undefined
   }
 
   #of(node: string, group: string): GroupOnDisk {

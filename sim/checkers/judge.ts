@@ -40,6 +40,9 @@ export interface JudgeParts {
   readonly times: TimeOptions
 }
 
+/** How far a node is with a snapshot of a group. */
+export type TakingStage = 'asked' | 'aside' | 'back'
+
 export class Judge {
   readonly book: PositionBook
   readonly model: LogModel
@@ -53,6 +56,8 @@ export class Judge {
   readonly turns: TurnChecker
   /** Called after an entry was applied and checked. */
   onApplied: (node: string, group: string) => void = () => undefined
+  /** Called as a node asks for a snapshot of a group, puts the group aside for it, and has it back. */
+  onTaking: (stage: TakingStage, node: string, group: string) => void = () => undefined
   /** Called as an entry becomes visible somewhere: who might still serve the group without it? */
   onVisible: (node: string, group: string, position: number) => void = () => undefined
   readonly #proposals: ProposalChecker
@@ -145,6 +150,8 @@ export class Judge {
       this.#acceptors.onSent(from, message)
       this.#proposals.onSent(from, message)
       this.#logEnds.onSent(from, to, message)
+      const isFirst = message.kind === 'snapshot-request' && message.part === 0
+      if (isFirst) this.onTaking('asked', from, message.group)
     }
   }
 
@@ -206,10 +213,16 @@ export class Judge {
         this.onVisible(node, group, position)
         return this.onApplied(node, group)
       }
+      case 'aside': {
+        const { group } = readPlace(event)
+        this.log.onAside(node, group)
+        return this.onTaking('aside', node, group)
+      }
       case 'installed': {
         const { group, position } = readPlace(event)
         this.log.onInstalled(node, group, position)
         this.onVisible(node, group, position)
+        this.onTaking('back', node, group)
         return this.onApplied(node, group)
       }
       case 'serve': {
@@ -244,6 +257,7 @@ type KnownKind =
   | 'promise'
   | 'accept'
   | 'apply'
+  | 'aside'
   | 'installed'
   | 'serve'
   | 'settled'
@@ -256,6 +270,7 @@ function classifyEvent({ kind }: TraceEvent): KnownKind {
     case 'promise':
     case 'accept':
     case 'apply':
+    case 'aside':
     case 'installed':
     case 'serve':
     case 'settled':

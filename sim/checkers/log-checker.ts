@@ -8,7 +8,7 @@
  * LOG-6  On the data disk, the applied position and the rows are of one batch, always.
  * MVCC-1 The readable past is on the data disk, and reads show it as it was.
  * SNAP-1 A snapshot takes a replica on, and never back.
- * SNAP-4 A replica goes on from a snapshot once all of that is on its disk.
+ * SNAP-4 A replica goes on from a snapshot once all of that is on its disk, and takes no step of the group before.
  * MVCC-2 No snapshot is served beyond what is applied: a later commit would be in it.
  */
 import { crc32, equalBytes, latin1 } from '../../src/base/bytes.ts'
@@ -31,6 +31,8 @@ export class LogChecker {
   readonly #parts: LogCheckerParts
   /** Applied positions in memory, by node and group. */
   readonly #applied = new Map<string, Map<string, number>>()
+  /** Groups that a snapshot is taking over, by node: they take no step. */
+  readonly #aside = new Map<string, Set<string>>()
   readonly #stateHash = new Map<string, string>()
   /** The highest position that any node has applied since the run began, by group. */
   readonly #visible = new Map<string, number>()
@@ -42,6 +44,7 @@ export class LogChecker {
   /** The node's memory is gone: it goes on from its data disk. */
   onStart(node: string): void {
     this.#applied.set(node, new Map())
+    this.#aside.delete(node)
   }
 
   /** The node is open: it took up what its log holds beyond its data disk. */
@@ -74,12 +77,30 @@ export class LogChecker {
       'A node votes at a position that it has applied.',
       () => ({ ...describePlace(book.of(group, position), node), applied }),
     )
+    this.#onStep(node, group, position)
+  }
+
+  /** The group is put aside at the node: a snapshot takes its place. */
+  onAside(node: string, group: string): void {
+    const aside = this.#aside.get(node) ?? new Set<string>()
+    this.#aside.set(node, aside.add(group))
+  }
+
+  #onStep(node: string, group: string, position: number): void {
+    const { book, referee } = this.#parts
+    referee.check(
+      this.#aside.get(node)?.has(group) !== true,
+      'SNAP-4',
+      'A group takes a step while a snapshot takes its place.',
+      () => describePlace(book.of(group, position), node),
+    )
   }
 
   onApplied(node: string, group: string, position: number, value: Uint8Array): void {
     const { book, referee } = this.#parts
     const view = book.of(group, position)
     const before = this.appliedPosition(node, group)
+    this.#onStep(node, group, position)
     referee.check(position === before + 1, 'LOG-1', 'Applied out of order, past a hole.', () => ({
       ...describePlace(view, node),
       appliedBefore: before,
@@ -100,6 +121,7 @@ export class LogChecker {
     const { book, referee, durablePosition } = this.#parts
     const view = book.of(group, position)
     const before = this.#applied.get(node)?.get(group) ?? 0
+    this.#aside.get(node)?.delete(group)
     referee.check(position > before, 'SNAP-1', 'A snapshot took a replica back.', () => ({
       ...describePlace(view, node),
       appliedBefore: before,

@@ -15,6 +15,8 @@ import type { World } from '../world/world.ts'
 
 /** Parts per million of pending writes that a crash finds done after all. */
 const keptRate = 400_000
+/** Parts per million of reads that see a pending write which none before them has seen. */
+const shownRate = 300_000
 /** How long one look of a scrub at a whole disk takes. */
 const scrubMeanMicros = 3_000_000
 
@@ -34,6 +36,7 @@ export function createHostDisk(
   const reads = random.fork('reads')
   const readLabel = `read ${name}`
   const scrubs = random.fork('scrubs')
+  const shows = random.fork('shows')
   let owner: SimProcess | undefined
   let extraMicros = 0
   let extraReadMicros = 0
@@ -55,6 +58,8 @@ export function createHostDisk(
       const delayMicros = reads.exponential(conditions.readMeanMicros) + extra
       return new Promise((resolve) => void process.schedule(delayMicros, readLabel, resolve))
     },
+    // A log keeps in memory what it writes.
+    showsPending: () => keepsJournal || shows.chance(shownRate),
     waitToScrub: () => scrubTime(owner, name, scrubs),
     nowMicros: () => world.nowMicros,
     onWork: (work, count, bytes) => owner?.work(work, count, bytes),

@@ -102,6 +102,7 @@ export class NodeHost<P extends Program> {
   #starts = 0
   #strike: ((disk: DiskName) => void) | undefined
   #readStrike: (() => void) | undefined
+  #switchStrike: (() => void) | undefined
   /** Why it must not start: for a while, or for good. */
   #held: 'held' | 'retired' | undefined
 
@@ -227,6 +228,17 @@ export class NodeHost<P extends Program> {
     this.#readStrike = strike
   }
 
+  /** Calls `strike` when it puts a group aside for a snapshot next, in whatever life of it. */
+  onNextSwitch(strike: () => void): void {
+    this.#switchStrike = strike
+  }
+
+  #onSwitch(): void {
+    const strike = this.#switchStrike
+    this.#switchStrike = undefined
+    strike?.()
+  }
+
   #onRead(): boolean {
     const strike = this.#readStrike
     this.#readStrike = undefined
@@ -299,12 +311,13 @@ export class NodeHost<P extends Program> {
   #makeTrace(process: SimProcess): Trace {
     const { world, coverage, name, onTrace } = this.#parts
     return {
-      emit(event) {
+      emit: (event) => {
         assert(process.isAlive, 'node-host: a dead process leaves a trace')
         world.hash.text(name)
         world.hash.value(event)
         if (isStep(event)) process.work('step', 1)
         onTrace(event)
+        if (event.kind === 'aside') this.#onSwitch()
       },
       mark(mark) {
         coverage.count(mark)

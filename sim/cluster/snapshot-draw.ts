@@ -8,10 +8,10 @@ export function drawSnapshots(random: SeededRandom): Partial<Limits> {
   // A snapshot of many parts takes as many round trips: a sender that gives it up sooner never sends one whole.
   const isLong = snapshotPartBytesMax < 4_000
   return {
-    snapshotAfterEntries: random.pick([1, 2, 5, 20, usual.snapshotAfterEntries]),
+    snapshotAfterEntries: random.pick([0, 1, 2, 5, usual.snapshotAfterEntries]),
     snapshotsMax: random.pick([1, 2, usual.snapshotsMax]),
     snapshotPartBytesMax,
-    snapshotBatchBytesMax: random.pick([1, 500, usual.snapshotBatchBytesMax]),
+    snapshotBatchBytesMax: random.pick([1, 500, 1_600, usual.snapshotBatchBytesMax]),
     snapshotPinMs: isLong ? usual.snapshotPinMs : random.pick([3_000, usual.snapshotPinMs]),
     snapshotBytesPerSecond: random.pick([50_000, usual.snapshotBytesPerSecond]),
     snapshotGroupsPerSecond: random.pick([20, usual.snapshotGroupsPerSecond]),

@@ -101,7 +101,10 @@ function drawCrashInWrite(atMicros: number, draw: Draw): Fault[] {
   const { random, nodes } = draw
   // Two writes are often begun in one moment: a little later both are under way.
   const inWriteMicros = random.chance(half) ? 0 : random.int(1, 200)
-  return [{ ...drawCrash(random.pick(nodes), atMicros, draw), inWriteMicros }]
+  const inWrite = { ...drawCrash(random.pick(nodes), atMicros, draw), inWriteMicros }
+  const inSwitch = random.int(0, 4)
+  const later = { ...drawCrash(random.pick(nodes), atMicros, draw), inSwitch }
+  return [inWrite, { ...later, name: 'crash in switch' }]
 }
 
 /**

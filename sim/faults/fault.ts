@@ -36,6 +36,11 @@ export type ProcessFault =
       readonly kind: 'crash'
       /** Absent: at once. Otherwise this long after the next write of the victim's disks begins. */
       readonly inWriteMicros?: number
+      /**
+       * Absent: at once. Otherwise when the victim next puts a group aside for a snapshot, as a write of its
+       * data disk begins, after this many others.
+       */
+      readonly inSwitch?: number
     })
   /**
    * The data disk hangs for this long, while the log goes on; then the node crashes. It crashes

@@ -22,6 +22,8 @@ export interface Victim {
   stop(onEnded: () => void): void
   /** Calls `strike` when a write of its disks, or of this one, begins next; once a process. */
   onNextWrite(strike: () => void, disk?: DiskName): void
+  /** Calls `strike` when it puts a group aside for a snapshot next, in whatever life of it. */
+  onNextSwitch(strike: () => void): void
   /** Calls `strike` at the next read of its disks; once a process. */
   onNextRead(strike: () => void): void
   /** Starts it, unless it is up, held or retired. */

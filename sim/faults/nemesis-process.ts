@@ -35,18 +35,24 @@ export function strikeProcess(fault: ProcessFault, context: Context): void {
 }
 
 function crash(fault: FaultOf<'crash'>, context: Context): void {
-  const { node, downMicros, inWriteMicros } = fault
+  const { node, downMicros, inWriteMicros, inSwitch } = fault
   const victim = context.standing(node)
   if (victim === undefined) return
   const strikeDown = (): void => {
     context.count(fault)
     context.strikeDown(victim, downMicros)
   }
+  const strikeIfUp = (): void => {
+    if (victim.isUp()) strikeDown()
+  }
+  if (inSwitch !== undefined) {
+    return victim.onNextSwitch(() =>
+      onDataWrite(victim, inSwitch, () => context.after(0, 'crash in switch', strikeIfUp)),
+    )
+  }
   if (inWriteMicros === undefined) return strikeDown()
   victim.onNextWrite(() => {
-    context.after(inWriteMicros, 'crash in write', () => {
-      if (victim.isUp()) strikeDown()
-    })
+    context.after(inWriteMicros, 'crash in write', strikeIfUp)
   })
 }
 

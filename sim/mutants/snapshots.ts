@@ -23,6 +23,12 @@ export const snapshotMutants: readonly Mutant[] = [
         find: '    if (position <= here.position) {\n',
         replace: '    if (position < 1) {\n',
       },
+      {
+        // Timestamps rise with positions: it alone would say so.
+        file: 'src/replica/installs.ts',
+        find: '    if (timestamp <= here.timestamp || horizon < here.horizon) {\n',
+        replace: '    if (timestamp < 1 || horizon < 0) {\n',
+      },
     ],
   },
   {

@@ -12,7 +12,7 @@ const onDisk = { node: '', disk: '' }
 
 /** A sample of each kind, for `findMisfit`. */
 export const faultShapes: Readonly<Record<FaultKind, unknown>> = {
-  crash: { ...downing, inWriteMicros: optional(0) },
+  crash: { ...downing, inWriteMicros: optional(0), inSwitch: optional(0) },
   stop: downing,
   'crash-in-recovery': { ...downing, ...lasting, writesBefore: [0] },
   pause: { ...lasting, node: '' },
@@ -73,7 +73,8 @@ export function simplerFaults(fault: Fault): readonly Fault[] {
 }
 
 function simplerKinds(fault: Fault): readonly Fault[] {
-  if (fault.kind === 'crash' && fault.inWriteMicros !== undefined) {
+  const isTimed = 'inWriteMicros' in fault || 'inSwitch' in fault
+  if (fault.kind === 'crash' && isTimed) {
     const { kind, atMicros, node, downMicros } = fault
     return [{ kind, atMicros, node, downMicros }]
   }

@@ -1,7 +1,7 @@
 /**
  * The simulated disk: an ordered store with a *durable image* and a pending write, held to the same
- * contract as LevelDB. A process sees its pending write at once; a crash decides whether the disk
- * does. The owner of the disk orders its faults; nothing here draws a number.
+ * contract as LevelDB. A process sees its pending write at once, or from some read on; a crash decides
+ * whether the disk does. The owner of the disk orders its faults; nothing here draws a number.
  */
 import { assert } from '../../src/base/assert.ts'
 import { compareText, fromLatin1, latin1 } from '../../src/base/bytes.ts'
@@ -47,6 +47,10 @@ export interface DiskOptions {
    * Runs `complete` when the disk has done its write: at once or much later, as the owner likes.
    */
   readonly schedule: (complete: () => void) => void
+  /**
+   * Whether a read sees the pending write that no read has seen yet; from then on all do. Absent: it does.
+   */
+  readonly showsPending?: () => boolean
   /** Resolves when the next rows of a scan are at hand; undefined: they are. Absent: always. */
   readonly waitToRead?: () => Promise<void> | undefined
   /** Resolves when a check at leisure has read all that it is to read. Absent: at once. */
@@ -256,6 +260,10 @@ export class SimDisk {
     return ranges.reduce((sum, one) => sum + this.durableKeysIn(one).length, 0)
   }
 
+  showsPending(): boolean {
+    return this.#options.showsPending?.() ?? true
+  }
+
   /** Resolves when the next rows of a scan are at hand; undefined: they are. */
   waitToRead(): Promise<void> | undefined {
     return this.#options.waitToRead?.()
@@ -328,6 +336,8 @@ class OpenDisk implements OrderedStore {
   readonly #disk: SimDisk
   /** The pending write by key; undefined stands for deleted. */
   #overlay = new Map<string, Uint8Array | undefined>()
+  /** A read has seen the pending write. */
+  #isShown = false
   /** No write is taken any more. */
   #fence: StoreError | undefined
   /** Nothing is answered any more. */
@@ -341,14 +351,23 @@ class OpenDisk implements OrderedStore {
 
   getSync(key: Uint8Array): Uint8Array | undefined {
     if (this.#gone !== undefined) throw this.#gone
+    this.#look()
     const value = this.#readValue(latin1(key))
     this.#disk.onWork('get', 1, value?.length ?? 0)
     return value
   }
 
+  #look(): void {
+    if (this.pending !== undefined && !this.#isShown) this.#isShown = this.#disk.showsPending()
+  }
+
+  get #isSeen(): boolean {
+    return this.pending !== undefined && this.#isShown
+  }
+
   /** In memory of its own, as LevelDB gives it: what a reader does to it stays with the reader. */
   #readValue(name: string): Uint8Array | undefined {
-    const isPending = this.pending !== undefined && this.#overlay.has(name)
+    const isPending = this.#isSeen && this.#overlay.has(name)
     const value = isPending ? this.#overlay.get(name) : this.#disk.durableValue(name)
     return value && Buffer.from(value)
   }
@@ -359,6 +378,7 @@ class OpenDisk implements OrderedStore {
     const kept = puts.map(keptPut)
     this.#disk.onWork('put', puts.length, sizeInBytes(puts))
     this.#overlay = new Map()
+    this.#isShown = false
     for (const { name, value } of kept) this.#overlay.set(name, value)
     const written = new Promise<void>((resolve, reject) => {
       this.pending = { puts: kept, resolve, reject }
@@ -386,13 +406,14 @@ class OpenDisk implements OrderedStore {
   }
 
   #snapshot(range: Range): KeyValue[] {
+    this.#look()
     return this.#namesIn(textRange(range)).map((name) => {
       return { key: fromLatin1(name), value: this.#readValue(name) ?? new Uint8Array() }
     })
   }
 
   #namesIn(range: KeyRange): string[] {
-    const unwritten = this.pending === undefined ? [] : this.#overlayIn(range)
+    const unwritten = this.#isSeen ? this.#overlayIn(range) : []
     if (unwritten.length === 0) return this.#disk.durableKeysIn(range)
     const { limit = Infinity } = range
     // Of those on the disk, no more go than are unwritten.

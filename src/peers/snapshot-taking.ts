@@ -14,7 +14,7 @@ export interface SnapshotSink {
   add(rows: readonly SnapshotRow[], state: Uint8Array): Promise<boolean>
   /** All of it is here: the group becomes what it says. False: the group stays, since the checksum is another one, or the group is further. */
   finish(position: Position, crc: number): Promise<boolean>
-  /** No more of it comes. */
+  /** No more of it comes. Resolves when nothing of it is left: then another one of the group may begin. */
   abandon(): Promise<void>
 }
 
@@ -52,7 +52,7 @@ interface Taking extends Offer {
   told: Position | undefined
   askedMs: number
   asks: number
-  /** A part is being put down. */
+  /** A part is being put down, or all of them go. */
   isBusy: boolean
 }
 
@@ -186,11 +186,20 @@ export class SnapshotTaking {
     return taking?.from === from && taking.transfer === transfer ? taking : undefined
   }
 
-  /** The group asks for what it lacks again, from whichever peer. */
+  /**
+   * The group asks for what it lacks again, from whichever peer. The next snapshot of the group begins once the
+   * sink is clear: the parts of both lie under the same keys.
+   */
   #giveUp(taking: Taking): void {
     this.#parts.trace.mark('snapshot_not_taken')
-    this.#taking.delete(taking.group)
-    taking.sink.abandon().catch((error: unknown) => this.#parts.onFailed(error))
+    taking.isBusy = true
+    taking.sink.abandon().then(
+      () => {
+        this.#taking.delete(taking.group)
+        this.go()
+      },
+      (error: unknown) => this.#parts.onFailed(error),
+    )
   }
 
   /** The peer is gone. A part that is being put down ends by itself. */

@@ -163,6 +163,7 @@ export class Installs {
     assert(!this.#aside.has(group), 'SNAP-4: a group is put aside twice')
     const aside = newAside()
     this.#aside.set(group, aside)
+    trace.emit({ kind: 'aside', group, position })
     // Entries that are applied here become durable first: then no batch has rows of the group beside the snapshot's.
     if (data.hasPending(group)) await data.drain()
     assert(replica.applied(group).position < position, 'SNAP-1: a group went on while it was aside')

@@ -31,6 +31,7 @@ function checkWaits(log: GroupLog): void {
   const { state, readRound, catchUp, window } = log
   assert(state.horizon <= state.timestamp, 'MVCC-1: the newest state is behind the horizon')
   assert(window.from <= state.position, 'TXN-1: the window begins beyond what is applied')
+  assert(window.through === state.position, 'TXN-1: the window lacks writes that are applied')
   assert(log.waitingBytes >= 0, 'queue: more room is given back than was taken')
   assert(log.forwarded.size <= log.forwardIds.size, 'TXN-5: a forwarded transaction has no number')
   assert(log.unannounced === undefined, 'LOG-4: a commit of this node is told to nobody')

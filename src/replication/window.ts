@@ -56,14 +56,21 @@ export class ValidationWindow {
   #keyCount = 0
   /** Reads at or above this position can be validated; older ones conflict. */
   #from: Position
+  #through: Position
 
   constructor(from: Position, limits: WindowLimits) {
     this.#from = from
+    this.#through = from
     this.#limits = limits
   }
 
   get from(): Position {
     return this.#from
+  }
+
+  /** The position that the window ends with: a read there or later needs no validation. */
+  get through(): Position {
+    return this.#through
   }
 
   /** All that is remembered, the oldest first. */
@@ -74,6 +81,7 @@ export class ValidationWindow {
 
   add(entry: EntryWriteSets): void {
     assert(entry.position > this.#from, 'TXN-1: an entry comes to the window twice')
+    this.#through = entry.position
     let keyCount = 0
     for (const { keys } of entry.sets) keyCount += keys.length
     this.#packed.push(entry, keyCount)
@@ -92,6 +100,7 @@ export class ValidationWindow {
     this.#count = 0
     this.#keyCount = 0
     this.#from = from
+    this.#through = from
   }
 
   #index(): void {

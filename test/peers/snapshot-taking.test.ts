@@ -284,7 +284,7 @@ test('snapshots beyond the limit wait, and the next begins when one has ended', 
   expect(bench.taking.figures).toEqual({ groups: 1, open: 1, waiting: 0 })
 })
 
-test('an offer of a group that is being taken changes nothing, and one that waits is replaced', () => {
+test('an offer of a group that is being taken changes nothing, and one that waits is replaced', async () => {
   const bench = new Bench(1)
   bench.offer(a, peer)
   bench.offer(a, other)
@@ -292,9 +292,27 @@ test('an offer of a group that is being taken changes nothing, and one that wait
   bench.offer(b, other)
   expect(bench.taking.figures).toEqual({ groups: 0, open: 1, waiting: 1 })
   bench.taking.forget(peer)
-  bench.taking.go()
+  await settled()
   expect(bench.asked()).toEqual(['1/0 of peer', '2/0 of other'])
   expect(bench.groups).toEqual([a, b])
+})
+
+test('SNAP-3: a group begins with its next snapshot once nothing is left of the one that it gave up', async () => {
+  const bench = new Bench()
+  bench.offer(a)
+  const [sink] = bench.sinks
+  if (sink === undefined) expect.fail('a snapshot has begun')
+  sink.isHeld = true
+  bench.taking.forget(peer)
+  bench.taking.forget(peer)
+  // Parts of both would lie under the same keys, and those of the old one are going.
+  bench.offer(a)
+  bench.taking.go()
+  await settled()
+  expect([sink.calls, bench.asked()]).toEqual([['abandon'], ['1/0 of peer']])
+  await sink.release()
+  bench.offer(a)
+  expect(bench.asked()).toEqual(['2/0 of peer'])
 })
 
 test('a group waits for the snapshot that is on its way, or waits for its turn, and for no other', async () => {

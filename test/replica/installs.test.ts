@@ -120,7 +120,12 @@ test.each([
     expect(bench.data.state(a)).toEqual(Buffer.from(stateAt(9)))
     expect([bench.steps, bench.installed]).toEqual([['install 9'], [[a, 9]]])
     expect(bench.marks).toEqual(['snapshot_installed'])
-    expect(bench.events).toEqual([{ kind: 'installed', group: a, position: 9 }])
+    const [aside, installed] = ['aside', 'installed'].map((kind) => ({
+      kind,
+      group: a,
+      position: 9,
+    }))
+    expect(bench.events).toEqual([aside, installed])
     expect(await stored(bench.store, 'i')).toEqual([])
     expect(await stored(bench.store, 'j')).toEqual([])
   }, bytes),

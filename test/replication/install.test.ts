@@ -200,8 +200,9 @@ test('TXN-1: reads of before the snapshot cannot be validated here, later ones c
   }
   // Indexes what was added.
   expect(window.conflict(1, ['key 2'], [], 3)).toMatchObject({ position: 2, by })
+  expect(window.through).toBe(3)
   window.restart(5)
-  expect([window.from, [...window.entries()]]).toEqual([5, []])
+  expect([window.from, window.through, [...window.entries()]]).toEqual([5, 5, []])
   expect(window.conflict(4, ['key 1'], [], 5)).toEqual({ position: 5 })
   expect(window.conflict(4, ['never written'], [], 5)).toEqual({ position: 5 })
   expect(window.conflict(5, ['key 2', 'key 3'], [], 5)).toBeUndefined()

@@ -45,6 +45,26 @@ test('a crash loses a write that is under way, and nothing of before', async () 
   await expect(Promise.race([writing, Promise.resolve('never told')])).resolves.toBe('never told')
 })
 
+test('a write under way is seen from the read on that its disk says, by key and in scans', async () => {
+  let isShown = false
+  const slow = new SlowDisk({ showsPending: () => isShown })
+  const store = slow.disk.open()
+  await slow.written(store, [putOf('a', 'old')])
+  const writing = store.write([putOf('a', 'new'), putOf('b')])
+  expect([textOf(store, 'a'), await keysOf(store)]).toEqual(['old', 'a'])
+  isShown = true
+  expect([textOf(store, 'a'), await keysOf(store)]).toEqual(['new', 'a b'])
+  isShown = false
+  expect(textOf(store, 'a'), 'it never goes back').toBe('new')
+  slow.work()
+  await writing
+  const next = store.write([putOf('a', 'newest')])
+  expect(textOf(store, 'a')).toBe('new')
+  slow.work()
+  await next
+  expect(textOf(store, 'a'), 'what is durable is seen').toBe('newest')
+})
+
 test('a crash may keep the write under way, whole, though no caller heard of it', async () => {
   const slow = new SlowDisk()
   const store = slow.disk.open()

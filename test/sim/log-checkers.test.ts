@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId } from '../../src/base/ids.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
+import { pack } from '../../src/base/pack.ts'
 import { staticPlacement } from '../../src/placement/placement.ts'
 import type { Put } from '../../src/ports/storage.ts'
 import { encodeEntry } from '../../src/replication/entry.ts'
@@ -10,6 +11,7 @@ import {
   groupPrefix,
   joined,
   rowsPrefix,
+  stagingKey,
   historyPrefix,
   stateKey,
   versionKey,
@@ -244,6 +246,47 @@ test('PAX-8: a vote at a position that its node has applied is found', () => {
     court.judge.onTrace('n1', { kind, group, position: 1 })
     expect(court.rules).toEqual(['PAX-8'])
   }
+})
+
+test('SNAP-4: a step of a group that a snapshot is taking over is found', () => {
+  for (const kind of ['promise', 'accept', 'apply']) {
+    const court = new Court()
+    court.choose(1, one)
+    court.choose(2, two)
+    court.judge.onTrace('n1', { kind: 'aside', group, position: 1 })
+    court.judge.onTrace('n2', { kind, group, position: 1, value: one })
+    expect(court.rules).toEqual([])
+    court.judge.onTrace('n1', { kind, group, position: 1, value: one })
+    expect(court.rules).toEqual(['SNAP-4'])
+  }
+})
+
+test('SNAP-4: a group takes steps again that a snapshot has taken over, or whose node has started anew', () => {
+  const court = new Court()
+  court.choose(1, one)
+  court.choose(2, two)
+  for (const node of ['n1', 'n2']) {
+    court.judge.onTrace(node, { kind: 'aside', group, position: 1 })
+  }
+  court.batch('n1', 1, [row('a', 1, numbered(1, 'x'))])
+  court.judge.onTrace('n1', { kind: 'installed', group, position: 1 })
+  court.apply('n1', 2, two)
+  court.judge.onStart('n2')
+  court.apply('n2', 1, one)
+  expect(court.rules).toEqual([])
+})
+
+test('LOG-6: rows that a snapshot was replacing are looked at again once its record is gone', () => {
+  const court = new Court()
+  court.choose(1, one)
+  court.batch('n1', 1, [row('a', 1, numbered(1, 'x'))])
+  const key = stagingKey(groupPrefix(group))
+  const phase = (number: number): Buffer => pack([1, number, group])
+  court.batchAlone('n1', undefined, [{ key, value: encodeStored(key, 0, phase(1)) }])
+  court.batchAlone('n1', undefined, [row('a', 2, numbered(2, 'y'))])
+  expect(court.rules).toEqual([])
+  court.batchAlone('n1', undefined, [{ key }])
+  expect(court.rules).toEqual(['LOG-6'])
 })
 
 test('MVCC-1: a superseded version that is missing, or ends at another time, is found', () => {

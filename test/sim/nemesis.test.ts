@@ -63,6 +63,22 @@ test('the nemesis skips faults that do not apply: a crash of a node that is down
   expect(coverage['pause']).toBeUndefined()
 })
 
+test('SNAP-3: a node crashes in the writes in which a snapshot takes over a group, and ends that when it starts', async () => {
+  const { limits } = planOf([]).options
+  // A node that was away lacks entries, and puts each snapshot down before it takes the group over.
+  const snapshots = { snapshotAfterEntries: 0, snapshotBatchBytesMax: 1 }
+  const { coverage } = await cleanRun(
+    planOf(
+      [
+        { kind: 'crash', atMicros: second, node, downMicros: second },
+        { kind: 'crash', atMicros: 0, node, downMicros: 0, inSwitch: 3, name: 'in switch' },
+      ],
+      { limits: { ...limits, ...snapshots } },
+    ),
+  )
+  expect(coverage).toMatchObject({ crash: 1, 'in switch': 1, snapshot_switch_resumed: 1 })
+})
+
 test('a node whose disk refuses stops, and comes back with what was durable', async () => {
   const { coverage } = await cleanRun(
     planOf([
