@@ -89,7 +89,7 @@ export const snapshotMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/snapshot-intake.ts',
-        find: "    await this.#store.writeAlong([stagingRecord(this.#group, 'switching', taken)])\n",
+        find: "    await this.#store.writeAlong([stagingRecord(this.#group, 'switching', hashed)])\n",
         replace: '',
       },
     ],
@@ -168,9 +168,9 @@ export const snapshotMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/snapshot-intake.ts',
-        find: "    await this.#putDown()\n    await this.#store.writeAlong([stagingRecord(this.#group, 'switching', taken)])",
+        find: "    await this.#putDown()\n    await this.#store.writeAlong([stagingRecord(this.#group, 'switching', hashed)])",
         replace:
-          "    await this.#store.writeAlong([stagingRecord(this.#group, 'switching', taken)])",
+          "    await this.#store.writeAlong([stagingRecord(this.#group, 'switching', hashed)])",
       },
     ],
   },

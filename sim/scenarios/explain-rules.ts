@@ -28,6 +28,7 @@ const rules: Readonly<Record<string, string>> = {
   'LOG-12': 'A node retires for a claim about its log only where the log does not refute it.',
   'LOG-13': 'A log whose journal was damaged is used only where it shows what is missing.',
   'LOG-15': 'From the last flush that names a group, each leads to the one before that names it.',
+  'HASH-1': 'The hash of a group counts exactly its newest rows, and is the same at each replica.',
   'SNAP-1': 'A snapshot takes a group on, and never back.',
   'SNAP-2': 'A snapshot is of one position: state record, newest rows and history.',
   'SNAP-3': 'A snapshot is taken in whole or not at all, whenever the node ends.',
