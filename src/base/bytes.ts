@@ -129,7 +129,7 @@ export function sha256(bytes: Uint8Array | string): Buffer {
   return Buffer.from(hash('sha256', bytes, 'binary'), 'binary')
 }
 
-/** The first 128 bits of the SHA-1 of `bytes`, as latin1 text: against damage, not against a forger. */
-export function hash128(bytes: Uint8Array): string {
-  return hash('sha1', bytes, 'binary').slice(0, 16)
+/** SHA-1 of `bytes`, 20 characters of latin1 text: against damage, not against a forger. */
+export function sha1Text(bytes: Uint8Array): string {
+  return hash('sha1', bytes, 'binary')
 }

@@ -9,7 +9,7 @@
  * (LOG-2). History does not count, and neither do its own collection, flushes, listings: these are other ones at each node. It tells
  * damage and faults, and does not withstand someone who makes up rows.
  */
-import { hash128, writeCount } from '../base/bytes.ts'
+import { sha1Text, writeCount } from '../base/bytes.ts'
 import type { Timestamp } from '../base/ids.ts'
 
 /** 16 bytes as latin1 text. */
@@ -56,7 +56,8 @@ export class RowsSum {
     this.#move(other, 1)
   }
 
-  #move(hash: GroupHash, sign: 1 | -1): void {
+  /** By the first 16 characters. */
+  #move(hash: string, sign: 1 | -1): void {
     let carry = 0
     for (let limb = limbCount - 1; limb >= 0; limb--) {
       const moved = (this.#limbs[limb] ?? 0) + sign * limbOf(hash, limb) + carry
@@ -66,19 +67,19 @@ export class RowsSum {
   }
 }
 
-function limbOf(hash: GroupHash, limb: number): number {
+function limbOf(hash: string, limb: number): number {
   const at = 4 * limb
   const high = hash.charCodeAt(at) * 256 + hash.charCodeAt(at + 1)
   return high * 65_536 + hash.charCodeAt(at + 2) * 256 + hash.charCodeAt(at + 3)
 }
 
 /** Length of the key 4 · timestamp 8 · key · value: no two rows have the same bytes. */
-function hashOfRow(key: Uint8Array, timestamp: Timestamp, value: Uint8Array): GroupHash {
+function hashOfRow(key: Uint8Array, timestamp: Timestamp, value: Uint8Array): string {
   const length = headBytes + key.length + value.length
   const bytes = length <= scratch.length ? scratch : Buffer.allocUnsafe(length)
   bytes.writeUInt32BE(key.length, 0)
   writeCount(bytes, timestamp, 4)
   bytes.set(key, headBytes)
   bytes.set(value, headBytes + key.length)
-  return hash128(bytes.subarray(0, length))
+  return sha1Text(bytes.subarray(0, length))
 }

@@ -78,7 +78,7 @@ export class GroupHashes {
   /** The batch has taken the group's rows. */
   onPut(group: GroupId, { sum, isHashed }: Counted): void {
     if (isHashed && sum !== undefined) this.set(group, sum.hash)
-    else if (this.#waiting.size < countsMax) this.#waiting.add(group)
+    else if (sum === undefined && this.#waiting.size < countsMax) this.#waiting.add(group)
   }
 
   /** The group's rows as a batch leaves them. */
