@@ -6,12 +6,14 @@ import type { OrderedStore } from '../../src/ports/storage.ts'
 import type { RowWritten } from '../../src/replication/apply.ts'
 import type { DataStore } from '../../src/store/data-store.ts'
 import { hashOfNothing, RowsSum } from '../../src/store/group-hash.ts'
+import { resumeSwitches } from '../../src/store/snapshot-intake.ts'
 import { forgetHash, recordOf, recounted, rowHash, textOf, told } from './hash-kit.ts'
 import { written } from './rows.ts'
 import {
   a,
   b,
   commit,
+  EndingStore,
   gone,
   openData,
   put,
@@ -254,6 +256,38 @@ test('HASH-1: two nodes with other batches, other history and another way there 
   })
   expect(hashes).toHaveLength(4)
   expect(new Set(hashes).size).toBe(1)
+})
+
+test('HASH-1: wherever the process ends in a large snapshot, the hash is that of the rows which the next start finds', async () => {
+  const whole = await snapshotOf(a, (data) => {
+    for (let position = 1; position <= 30; position++) {
+      commit(data, a, position, put(`row ${position % 9}`, `${position}`))
+    }
+  })
+  const seen = new Set<string>()
+  for (let writesMax = 0; writesMax < 40; writesMax++) {
+    await onDisk(simulatedDisk, async (disk) => {
+      const first = await openData(await disk.open())
+      commit(first, a, 1, put('row 1', '1'), put('before', '1'))
+      await first.drain()
+      await first.stop()
+      const cut = await openData(new EndingStore(await disk.open(), writesMax))
+      await takeIn(cut, a, whole, 100).catch(() => undefined)
+      await cut.stop()
+      const store = await disk.open()
+      const again = await openData(store)
+      await resumeSwitches(again)
+      expect([writesMax, told(store, a)]).toEqual([writesMax, await recounted(store, a)])
+      seen.add(told(store, a))
+      const next = again.applied(a).position + 1
+      commit(again, a, next, put('row 2', 'next'), gone('row 1'))
+      await again.drain()
+      expect([writesMax, told(store, a)]).toEqual([writesMax, await recounted(store, a)])
+      await again.stop()
+    })
+  }
+  // The group as it was, and as the snapshot has it.
+  expect(seen.size).toBe(2)
 })
 
 test('HASH-1: a group of an earlier build is counted once it is written, with what is written meanwhile, and only then has a hash', () =>
