@@ -237,7 +237,7 @@ export class LogChecker {
       'The versions on a data disk that may still be read are not those of its applied position.',
       () => ({ ...describePlace(book.of(group, position), node), horizon: horizons[position] }),
     )
-    this.#checkHash(node, changed)
+    if (changed.stateHash !== undefined) this.#checkHash(node, changed)
   }
 
   #checkHash(node: string, { group, position, toldHash, countedHash }: ChangedGroup): void {
