@@ -1,11 +1,12 @@
 /**
  * The durable content of each node's data disk, kept up to date write by write: per group the applied
- * position, digests of the rows and of the versions before them, a hash of the state record.
+ * position, digests of the rows and of the versions before them, a hash of the state record, and the hash of the rows that stands in it.
  */
 import { assert } from '../../src/base/assert.ts'
 import { crc32, latin1 } from '../../src/base/bytes.ts'
 import { unpack } from '../../src/base/pack.ts'
 import type { Put } from '../../src/ports/storage.ts'
+import { RowsSum, type GroupHash } from '../../src/store/group-hash.ts'
 import { decodeStored, decodeVersionKey, type Stored } from '../../src/store/row-format.ts'
 import type { ModelRow } from './log-model.ts'
 import { PastSum, versionName } from './past-sum.ts'
@@ -19,6 +20,9 @@ export interface ChangedGroup {
   readonly pastDigest: string
   /** Of the state record, when the batch wrote it. */
   readonly stateHash: string | undefined
+  /** Of all rows on the disk, as the state record has it, and as a count gives it. */
+  readonly toldHash: GroupHash | undefined
+  readonly countedHash: GroupHash
   /** A snapshot of a peer took it to this position. */
   readonly isSnapshot: boolean
 }
@@ -29,6 +33,8 @@ interface GroupOnDisk {
   snapshot: number
   readonly rows: Map<string, ModelRow>
   readonly sum: RowSum
+  readonly counted: RowsSum
+  told: GroupHash | undefined
   readonly past: PastSum
 }
 
@@ -76,7 +82,8 @@ export class DataDisks {
       const onDisk = this.#of(node, group)
       if (!stateHashes.has(group)) stateHashes.set(group, undefined)
       if (subspace === stateSubspace) {
-        const { stamp, payload, snapshot = 0 } = decodePut(put)
+        const { stamp, payload, snapshot = 0, hash } = decodePut(put)
+        onDisk.told = hash
         onDisk.position = stamp
         onDisk.snapshot = snapshot
         stateHashes.set(group, `${crc32(payload)}.${payload.length}`)
@@ -89,11 +96,12 @@ export class DataDisks {
     const isWhole = ([group]: readonly [string, unknown]): boolean =>
       this.#replaced.get(node)?.has(group) !== true
     return [...stateHashes].filter(isWhole).map(([group, stateHash]) => {
-      const { position, sum, past, snapshot } = this.#of(node, group)
+      const { position, sum, past, snapshot, told: toldHash, counted } = this.#of(node, group)
       past.raise(this.#findHorizon(group, position))
       const digests = { rowsDigest: sum.digest(), pastDigest: past.digest() }
       const isSnapshot = stateHash !== undefined && snapshot === position
-      return { group, position, ...digests, stateHash, isSnapshot }
+      const hashes = { toldHash, countedHash: counted.hash }
+      return { group, position, ...digests, ...hashes, stateHash, isSnapshot }
     })
   }
 
@@ -123,6 +131,8 @@ export class DataDisks {
       snapshot: 0,
       rows: new Map<string, ModelRow>(),
       sum: new RowSum(),
+      counted: new RowsSum(),
+      told: undefined,
       past: new PastSum(),
     }
     groups.set(group, made)
@@ -130,14 +140,18 @@ export class DataDisks {
   }
 }
 
-function write({ rows, sum }: GroupOnDisk, key: Uint8Array, put: Put): void {
+function write({ rows, sum, counted }: GroupOnDisk, key: Uint8Array, put: Put): void {
   const name = latin1(key)
   const before = rows.get(name)
-  if (before !== undefined) sum.toggle(key, before.value, before.timestamp, false)
+  if (before !== undefined) {
+    sum.toggle(key, before.value, before.timestamp, false)
+    counted.subtract(key, before.timestamp, before.value)
+  }
   rows.delete(name)
   if (put.value === undefined) return
   const { stamp: timestamp, payload: value } = decodePut(put)
   sum.toggle(key, value, timestamp, true)
+  counted.add(key, timestamp, value)
   rows.set(name, { value, timestamp })
 }
 

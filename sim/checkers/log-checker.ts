@@ -6,6 +6,7 @@
  * LOG-4  A commit answered as committed is chosen, at that position.
  * LIVE-3 A started node has applied all that its own log says is chosen, without a hole.
  * LOG-6  On the data disk, the applied position and the rows are of one batch, always.
+ * HASH-1 The hash in a state record is that of the rows beside it, and the same at each replica of that position.
  * MVCC-1 The readable past is on the data disk, and reads show it as it was.
  * SNAP-1 A snapshot takes a replica on, and never back.
  * SNAP-4 A replica goes on from a snapshot once all of that is on its disk, and takes no step of the group before.
@@ -34,6 +35,7 @@ export class LogChecker {
   /** Groups that a snapshot is taking over, by node: they take no step. */
   readonly #aside = new Map<string, Set<string>>()
   readonly #stateHash = new Map<string, string>()
+  readonly #rowsHash = new Map<string, string>()
   /** The highest position that any node has applied since the run began, by group. */
   readonly #visible = new Map<string, number>()
 
@@ -257,6 +259,24 @@ export class LogChecker {
       'The versions on a data disk that may still be read are not those of its applied position.',
       () => ({ ...describePlace(book.of(group, position), node), horizon: horizons[position] }),
     )
+    if (changed.stateHash !== undefined) this.#checkHash(node, changed)
+  }
+
+  #checkHash(node: string, { group, position, toldHash, countedHash }: ChangedGroup): void {
+    const { book, referee } = this.#parts
+    const key = `${group}@${position}`
+    const known = this.#rowsHash.get(key) ?? toldHash ?? ''
+    this.#rowsHash.set(key, known)
+    referee.check(
+      toldHash === countedHash && toldHash === known,
+      'HASH-1',
+      'The hash in a state record is not that of the rows beside it, or another one than at another replica.',
+      () => ({
+        ...describePlace(book.of(group, position), node),
+        told: toldHash && toHex(toldHash),
+        ...{ counted: toHex(countedHash), known: toHex(known) },
+      }),
+    )
   }
 
   /** The state record beside the rows: equal bytes at equal positions on all replicas. */
@@ -272,6 +292,10 @@ export class LogChecker {
       () => describePlace(book.of(group, position), node),
     )
   }
+}
+
+function toHex(hash: string): string {
+  return Buffer.from(hash, 'latin1').toString('hex')
 }
 
 function describeRow(row: PastRow | undefined): string {

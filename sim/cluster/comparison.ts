@@ -23,7 +23,7 @@ import type { Node } from '../../src/node/compose.ts'
 import { toSeen, encodeBody } from '../workloads/cell-reads.ts'
 import { datastore } from '../workloads/cell-workload.ts'
 import { RowSum } from '../checkers/row-sum.ts'
-import { checkChain } from './chain-look.ts'
+import { checkChain, checkHashes } from './chain-look.ts'
 import type { Cluster } from './cluster.ts'
 import type { NodeHost } from './node-host.ts'
 
@@ -68,7 +68,7 @@ export class Comparison {
         this.#cluster.world.fail(new AssertionError(text))
       }
       this.#checkTold(host)
-      this.#checkChain(host)
+      this.#checkDisks(host)
       // Inspects all groups in one turn, which no real caller would do.
       host.overlookTurn()
       for (const group of judge.book.groups) {
@@ -99,10 +99,11 @@ export class Comparison {
   }
 
   /** Damage of either disk may hide the way; other checks tell of damage. */
-  #checkChain({ name, disks }: NodeHost<Node>): void {
+  #checkDisks({ name, disks }: NodeHost<Node>): void {
     const { atlas, referee } = this.#cluster
     if (!atlas.isSound(name) || atlas.hadHurtData(name)) return
     checkChain({ node: name, log: disks.log.disk, data: disks.data.disk }, referee)
+    checkHashes({ node: name, data: disks.data.disk }, referee)
   }
 
   /** Whether everything was read, but through nodes that ended meanwhile. */

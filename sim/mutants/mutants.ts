@@ -11,6 +11,7 @@ import { clockMutants } from './clocks.ts'
 import { cellMutants } from './cells.ts'
 import { costMutants } from './cost.ts'
 import { gatewayMutants } from './gateway.ts'
+import { hashMutants } from './hashes.ts'
 import { historyMutants } from './history.ts'
 import { indexMutants } from './indexes.ts'
 import { leaseMutants } from './leases.ts'
@@ -209,6 +210,7 @@ export const mutants: readonly Mutant[] = [
   ...logMutants,
   ...snapshotMutants,
   ...logEndMutants,
+  ...hashMutants,
   ...tableMutants,
   ...triggerMutants,
   ...cellMutants,

@@ -22,8 +22,8 @@ export const mvccMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/group-batch.ts',
-        find: '    if (stored !== undefined) supersede(',
-        replace: '    if (stored !== undefined && stored.stamp > oldest) supersede(',
+        find: '      if (isRead) supersede(',
+        replace: '      if (isRead && stored.stamp > oldest) supersede(',
       },
     ],
   },

@@ -95,7 +95,7 @@ export const snapshotMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/snapshot-intake.ts',
-        find: "    await this.#store.writeAlong([stagingRecord(this.#group, 'switching', taken)])\n",
+        find: "    await this.#store.writeAlong([stagingRecord(this.#group, 'switching', hashed)])\n",
         replace: '',
       },
     ],
@@ -174,9 +174,9 @@ export const snapshotMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/snapshot-intake.ts',
-        find: "    await this.#putDown()\n    await this.#store.writeAlong([stagingRecord(this.#group, 'switching', taken)])",
+        find: "    await this.#putDown()\n    await this.#store.writeAlong([stagingRecord(this.#group, 'switching', hashed)])",
         replace:
-          "    await this.#store.writeAlong([stagingRecord(this.#group, 'switching', taken)])",
+          "    await this.#store.writeAlong([stagingRecord(this.#group, 'switching', hashed)])",
       },
     ],
   },

@@ -33,6 +33,7 @@ const rules: Readonly<Record<string, string>> = {
   'LOG-18': 'What a node tells a peer that it durably applied, its data store holds.',
   'LOG-19':
     'A node that lost its data store has no vote before a majority of the others has restored it.',
+  'HASH-1': 'The hash of a group counts exactly its newest rows, and is the same at each replica.',
   'SNAP-1': 'A snapshot takes a group on, and never back.',
   'SNAP-2': 'A snapshot is of one position: state record, newest rows and history.',
   'SNAP-3': 'A snapshot is taken in whole or not at all, whenever the node ends.',

@@ -4,6 +4,7 @@ import type { GroupId, Position } from '../base/ids.ts'
 import { SettledRows, type Carried, type FlushMark, type PositionRow } from '../log/settled.ts'
 import type { OrderedStore } from '../ports/storage.ts'
 import type { GroupState } from '../replication/state.ts'
+import type { GroupHash } from '../store/group-hash.ts'
 import {
   decodeStored,
   groupPrefix,
@@ -13,6 +14,7 @@ import {
   rowStoreKey,
   stateKey,
   stagingKey,
+  type Stored,
 } from '../store/row-format.ts'
 import { decodeDataRow } from './data-row.ts'
 
@@ -71,18 +73,25 @@ export class DataLooks {
    * it; undefined: there is none that can be read.
    */
   lastFlush(group: GroupId): number | 'untold' | undefined {
-    const key = stateKey(groupPrefix(group))
-    const value = this.#store.getSync(key)
-    const stored = value && decodeStored(key, value)
-    return typeof stored === 'object' ? (stored.flush ?? 'untold') : undefined
+    const stored = this.#record(group)
+    return stored && (stored.flush ?? 'untold')
   }
 
   /** The position of the last snapshot of the group that was taken in; 0: there was none. */
   snapshot(group: GroupId): Position {
+    return this.#record(group)?.snapshot ?? 0
+  }
+
+  /** Of the group's rows, as its state record says; undefined: it does not, or cannot be read. */
+  hash(group: GroupId): GroupHash | undefined {
+    return this.#record(group)?.hash
+  }
+
+  #record(group: GroupId): Stored | undefined {
     const key = stateKey(groupPrefix(group))
     const value = this.#store.getSync(key)
     const stored = value && decodeStored(key, value)
-    return typeof stored === 'object' ? (stored.snapshot ?? 0) : 0
+    return typeof stored === 'object' ? stored : undefined
   }
 
   /** Whether the node ended while it took in a snapshot of the group. */

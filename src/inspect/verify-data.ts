@@ -10,6 +10,7 @@ import { batchMarkersMax } from '../store/batch-marker.ts'
 import type { DataLooks } from './data-looks.ts'
 import { decodeDataRow, type DataRow, type RowKind, type Unreadable } from './data-row.ts'
 import type { Findings, NameGroup } from './finding.ts'
+import { HashCheck } from './verify-hashes.ts'
 
 /** The last flush of the log, and the one after which a start folds. */
 export interface LogEnds {
@@ -61,12 +62,14 @@ type Of<Kind extends RowKind> = Extract<DataRow, { readonly kind: Kind }>
 class RowCheck {
   readonly #parts: DataCheckParts
   readonly #batches: number[] = []
+  readonly #hashes: HashCheck
   readonly #carried: ReadonlySet<string>
   /** The worklist topic and group that were looked up last: rows under a topic lie together. */
   #listed = ''
 
   constructor(parts: DataCheckParts) {
     this.#parts = parts
+    this.#hashes = new HashCheck(parts.findings, parts.nameGroup, parts.looks)
     const carried = parts.looks.carried()
     if (carried === 'damaged') {
       parts.findings.add('data', 'the list of open positions in data/ cannot be understood')
@@ -101,7 +104,7 @@ class RowCheck {
       case 'marker':
         return this.#checkMarker(row)
       case 'state':
-        return this.#checkFlush(row)
+        return this.#checkState(row)
       case 'staged':
       case 'staging':
       case 'worklist':
@@ -111,6 +114,7 @@ class RowCheck {
   }
 
   #tellUnreadable({ kind, group, problem }: Unreadable): void {
+    if (kind === 'row' && group !== undefined) this.#hashes.passOver(group)
     const of = group === undefined ? '' : ` of ${this.#parts.nameGroup(group)}`
     this.#add(
       `${namesOfKinds[kind]}${of} in data/ ${problem}`,
@@ -118,7 +122,8 @@ class RowCheck {
     )
   }
 
-  #checkRow({ group, key, stamp }: Of<'row'>): void {
+  #checkRow({ group, key, stamp, value }: Of<'row'>): void {
+    this.#hashes.take(group, key, stamp, value)
     this.#checkTime(group, stamp, 'a row')
     const topic = findTopicText(latin1(key))
     const listed = topic === undefined ? this.#listed : `${topic}/${group}`
@@ -180,7 +185,9 @@ class RowCheck {
     this.#add(text, { group, position })
   }
 
-  #checkFlush({ group, flush = 0 }: Of<'state'>): void {
+  #checkState({ group, flush = 0 }: Of<'state'>): void {
+    this.#hashes.endRows()
+    this.#hashes.takeState(group)
     const { last } = this.#parts.log
     if (flush <= last) return
     const text = `the state record of ${this.#parts.nameGroup(group)} names flush ${flush}, and the log ends at flush ${last}`
@@ -195,6 +202,7 @@ class RowCheck {
 
   /** As a start sees it: a batch that is not there leaves an older number in its slot, or none. */
   end(): void {
+    this.#hashes.endRows()
     const known = new Set(this.#batches)
     const last = this.#batches.reduce((highest, batch) => Math.max(highest, batch), 0)
     for (let batch = last; batch > Math.max(0, last - batchMarkersMax); batch--) {

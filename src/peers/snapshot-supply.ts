@@ -18,6 +18,8 @@ export interface ReadSnapshot {
     readonly rows: readonly SnapshotRow[]
     readonly state: Uint8Array
     readonly crc: number | undefined
+    /** The rows are not those that the group's state record counts (HASH-1). */
+    readonly isDamaged?: boolean
   }>
   close(): Promise<void>
 }
@@ -118,8 +120,9 @@ export class SnapshotSupply {
     const { clock, limits } = this.#parts
     transfer.isUnderWay = true
     transfer.snapshot.next(limits.snapshotPartBytesMax).then(
-      ({ rows, state, crc }) => {
+      ({ rows, state, crc, isDamaged }) => {
         if (this.#transfers.get(name) !== transfer) return
+        if (isDamaged === true) return this.#tellDamage(name, transfer)
         let bytes = state.length
         for (const { key, payload } of rows) bytes += key.length + payload.length
         const { group, epoch, transfer: number } = transfer.request
@@ -136,6 +139,13 @@ export class SnapshotSupply {
         this.#parts.onFailed(error)
       },
     )
+  }
+
+  /** The peer asks another node. */
+  #tellDamage(name: string, transfer: Transfer): void {
+    this.#parts.trace.mark('snapshot_differs_from_hash')
+    this.#end(name, transfer)
+    this.#refuse(transfer.to, transfer.request)
   }
 
   #send(name: string, transfer: Transfer, message: SnapshotPart): void {

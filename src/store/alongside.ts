@@ -5,6 +5,7 @@
 import { assert } from '../base/assert.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { Put } from '../ports/storage.ts'
+import type { GroupHash } from './group-hash.ts'
 
 /** A group as the last batch of a snapshot makes it. */
 export interface Installed {
@@ -12,6 +13,8 @@ export interface Installed {
   readonly position: Position
   /** The group's state record at `position`. */
   readonly state: Uint8Array
+  /** Of its rows; undefined: an earlier build has put down the snapshot. */
+  readonly hash: GroupHash | undefined
   /** The group's horizon before, and from there on. */
   readonly horizonBefore: Timestamp
   readonly horizon: Timestamp

@@ -6,6 +6,7 @@
  *
  * LOG-6   A group's rows and the state record of their position reach the disk in one batch.
  * MVCC-1  A read at a timestamp sees exactly what was committed up to it.
+ * HASH-1  The hash in a state record counts exactly the newest rows of its position.
  *
  * Left out: whether a timestamp may still be read at; `../replica/reads.ts` knows.
  */
@@ -25,6 +26,7 @@ import { lastBatch, encodeMarker } from './batch-marker.ts'
 import { corruptData, dataFailure, unknownFormat } from './damage.ts'
 import { putGroup } from './group-batch.ts'
 import { GroupSnapshot } from './group-snapshot.ts'
+import { GroupHashes } from './group-hashes.ts'
 import { groupNames } from './group-names.ts'
 import { HistorySweep } from './history-sweep.ts'
 import { WorklistIndex } from './worklist-index.ts'
@@ -86,6 +88,7 @@ export class DataStore {
   /** Snapshots that are open at this node. */
   readonly pins: Pins
   readonly #sweep: HistorySweep
+  readonly #hashes: GroupHashes
   readonly #snapshots: SnapshotReads
   /** Groups with something on their worklist. */
   readonly listing: WorklistIndex
@@ -140,6 +143,12 @@ export class DataStore {
       findEnd: ({ key, value }) => this.#checked(key, value).stamp,
       onFailed: (error) => this.#failed(dataFailure(error)),
     })
+    this.#hashes = new GroupHashes({
+      read: (key) => this.#read(key),
+      scan: (range) => this.scanStored(range),
+      isReplaced: (group) => this.#replaced.has(group),
+      onFailed: (error) => this.#failed(dataFailure(error)),
+    })
     this.listing = new WorklistIndex({
       read: (key) => this.#read(key),
       scan: (range) => this.#scan(range, (rows) => rows),
@@ -175,7 +184,10 @@ export class DataStore {
 
   /** The group's state record, without what the overlay holds: its position may be behind. */
   state(group: GroupId): Uint8Array | undefined {
-    return this.#read(stateKey(groupPrefix(group)))?.payload
+    const stored = this.#read(stateKey(groupPrefix(group)))
+    // Else a batch that is not durable has taken the group further.
+    if (!this.hasPending(group)) this.#hashes.learn(group, stored)
+    return stored?.payload
   }
 
   /**
@@ -209,7 +221,7 @@ export class DataStore {
       }),
     )
     // A batch may become durable between the two: then the rows may be of either position.
-    if (read()?.stamp === before.stamp) return new GroupSnapshot(before.stamp, before.payload, rows)
+    if (read()?.stamp === before.stamp) return new GroupSnapshot(before, rows)
     void rows[Symbol.asyncIterator]().return?.()
     return undefined
   }
@@ -397,6 +409,7 @@ export class DataStore {
     await this.#applier.stop()
     this.#alongside.fail(new StoreError('closed', 'this node is stopping'))
     await this.#sweep.stop()
+    await this.#hashes.stop()
   }
 
   /** No read of the group is at an earlier timestamp once its horizon is this. */
@@ -412,16 +425,15 @@ export class DataStore {
     const groupPuts: Put[] = []
     let superseded = 0
     let isCut = false
-    const read = (key: Uint8Array): Stored | undefined => this.#read(key)
     const taken = this.#overlay.take(limits.applierBatchBytesMax, (group) => {
-      const oldest = this.#oldest(group.group, group.horizon)
-      superseded += putGroup(groupPuts, group, oldest, this.placeOf(group.group), read)
+      superseded += this.#putGroup(groupPuts, group)
       isCut = clock.monotonicMs() >= untilMs
       return !isCut
     })
     isCut &&= this.#overlay.hasMore
     if (isCut) trace.mark('applier_batch_cut')
     const groups = [...taken, ...this.#putAlongs(groupPuts, alongs)]
+    this.#hashes.putFound(groupPuts)
     this.onBatch(groups)
     this.#takenNames = this.#names
     this.#names = new Map()
@@ -439,17 +451,28 @@ export class DataStore {
     return { taken, groups, puts, superseded, isCut }
   }
 
+  /** Returns how many versions it moves to history. */
+  #putGroup(puts: Put[], taken: TakenGroup): number {
+    const { group, horizon } = taken
+    const counted = this.#hashes.begin(group)
+    const place = { oldest: this.#oldest(group, horizon), own: this.placeOf(group), ...counted }
+    const superseded = putGroup(puts, taken, place, (key) => this.#read(key))
+    this.#hashes.onPut(group, counted)
+    return superseded
+  }
+
   /** Gives the groups that snapshots take on. */
   #putAlongs(puts: Put[], alongs: readonly Alongside[]): readonly TakenGroup[] {
     const groups: TakenGroup[] = []
     for (const along of alongs) {
       for (const put of along.puts) puts.push(put)
       if (along.installed === undefined) continue
-      const { group, position, state, topics } = along.installed
+      const { group, position, state, hash, topics } = along.installed
       assert(!this.#overlay.has(group), 'SNAP-3: a snapshot is taken in beside entries')
       const key = stateKey(groupPrefix(group))
       const own = { flush: this.placeOf(group).flush, snapshot: position }
-      puts.push({ key, value: encodeState(key, position, own, state) })
+      puts.push({ key, value: encodeState(key, position, own, state, hash) })
+      this.#hashes.onInstalled(group, hash)
       this.listing.install(group, position, topics)
       groups.push({ ...along.installed, rows: [], isSnapshot: true })
     }
@@ -465,6 +488,7 @@ export class DataStore {
     this.#options.trace.emit({ kind: 'applied-batch', groups: groups.length, puts: puts.length })
     this.listing.onWritten(groups)
     this.#sweep.onWritten(groups, superseded)
+    this.#hashes.onWritten()
     this.onApplied(groups.map(({ group, position }) => [group, position]))
     this.#alongside.onWritten()
     if (!this.#alongside.isEmpty) this.#applier.hasten()

@@ -3,12 +3,14 @@
  * superseded, and the state record of the position that all of it is of.
  *
  * LOG-6   Rows, history and state of one position, in one batch.
+ * HASH-1  The hash in the state record counts what the batch writes, and no longer what that supersedes.
  * MVCC-1  A version that is superseded moves to history with its end, unless no reader may see it.
  */
 import { assert } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'
 import { mayGo } from './collection.ts'
 import type { Put } from '../ports/storage.ts'
+import type { RowsSum } from './group-hash.ts'
 import type { OverlayRow, TakenGroup } from './overlay.ts'
 import {
   encodeState,
@@ -23,17 +25,26 @@ import {
   type Stored,
 } from './row-format.ts'
 
+/** The facts about a group that its part of a batch needs beside its writes. */
+export interface GroupPlace {
+  /** No read of the group is at an earlier timestamp. */
+  readonly oldest: Timestamp
+  /** The part of the state record that is of this node alone. */
+  readonly own: OwnPlace
+  /** Counts the group's rows, or how they change; undefined: their hash is not known. */
+  readonly sum: RowsSum | undefined
+  /** Whether `sum` counts all of the group's rows. */
+  readonly isHashed: boolean
+}
+
 /**
- * `oldest`: no read of the group is at an earlier timestamp. `own`: what the state record says of this
- * node alone. `read` gives what is stored under a key
- * now: no other batch is under way, so that it is what the oldest version taken superseded. Returns
- * how many versions it moves to history.
+ * `read` gives what is stored under a key now: no other batch is under way, so that it is what the oldest version taken
+ * superseded. Returns how many versions it moves to history.
  */
 export function putGroup(
   puts: Put[],
   { group, position, state, rows }: TakenGroup,
-  oldest: Timestamp,
-  own: OwnPlace,
+  { oldest, own, sum, isHashed }: GroupPlace,
   read: (key: Uint8Array) => Stored | undefined,
 ): number {
   const prefix = groupPrefix(group)
@@ -55,18 +66,24 @@ export function putGroup(
     assert(row.position <= position, 'LOG-6: a row is newer than the state beside it')
     const key = joined(rowPrefix, row.key)
     const { timestamp: end, isNew } = supersedeChain(row, oldest, supersede)
+    const isRead = !mayGo(end, oldest)
     // Even a look that finds nothing costs more than all else that is done for a row here.
-    const stored = isNew || mayGo(end, oldest) ? undefined : read(key)
-    if (stored !== undefined) supersede(row.key, stored.stamp, end, stored.payload)
+    const stored = isNew || (sum === undefined && !isRead) ? undefined : read(key)
+    if (stored !== undefined) {
+      if (isRead) supersede(row.key, stored.stamp, end, stored.payload)
+      sum?.subtract(row.key, stored.stamp, stored.payload)
+    }
     const { value, timestamp } = row
+    if (value !== undefined) sum?.add(row.key, timestamp, value)
     puts.push(value === undefined ? { key } : { key, value: encodeStored(key, timestamp, value) })
   }
   const key = stateKey(prefix)
-  puts.push({ key, value: encodeState(key, position, own, state) })
+  const hash = isHashed ? sum?.hash : undefined
+  puts.push({ key, value: encodeState(key, position, own, state, hash) })
   return superseded
 }
 
-/** All versions of the chain but the newest. Returns the last one before which a reader may still look. */
+/** All versions of the chain but the newest, as far as a reader may look. Returns the oldest one. */
 function supersedeChain(
   newest: OverlayRow,
   oldest: Timestamp,
@@ -75,8 +92,10 @@ function supersedeChain(
   let later = newest
   for (let one = newest.previous; one !== undefined; one = one.previous) {
     // Those before it ended earlier still.
-    if (mayGo(later.timestamp, oldest)) return later
-    if (one.value !== undefined) supersede(one.key, one.timestamp, later.timestamp, one.value)
+    const isRead = !mayGo(later.timestamp, oldest)
+    if (isRead && one.value !== undefined) {
+      supersede(one.key, one.timestamp, later.timestamp, one.value)
+    }
     later = one
   }
   return later

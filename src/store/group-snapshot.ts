@@ -3,13 +3,15 @@
  * place of the entries (`snapshot-intake.ts`). It is read out of one snapshot of the store, part by part, while the group goes on.
  *
  * SNAP-2  State record, newest rows and history are of one position.
+ * HASH-1  Rows that are not those which the state record's hash counts are damaged, and are not given away.
  */
 import { assert } from '../base/assert.ts'
 import { crc32 } from '../base/bytes.ts'
 import type { Position } from '../base/ids.ts'
 import { keyBytesMax } from '../base/limits.ts'
 import type { SnapshotRow } from '../replication/message.ts'
-import { historySubspace, isVersionKey, rowSubspace } from './row-format.ts'
+import { RowsSum, type GroupHash } from './group-hash.ts'
+import { historySubspace, isVersionKey, rowSubspace, type Stored } from './row-format.ts'
 
 /** Of a snapshot that is read: rows, then pieces of the state record. */
 export interface ReadPart {
@@ -17,6 +19,8 @@ export interface ReadPart {
   readonly state: Uint8Array
   /** Of the last part: the checksum over all of it. */
   readonly crc: number | undefined
+  /** Of the last part: the rows are other ones than the hash in the state record says. */
+  readonly isDamaged?: boolean
 }
 
 /** The bytes of a row in a part beside its key and its payload, about. */
@@ -27,16 +31,21 @@ export class GroupSnapshot {
   /** The group's state record there. */
   readonly state: Uint8Array
   readonly #rows: AsyncIterator<readonly SnapshotRow[]>
+  /** That the state record tells; undefined: it tells none. */
+  readonly #told: GroupHash | undefined
+  readonly #sum = new RowsSum()
   #rest: SnapshotRow[] = []
   #crc = 0
   #stateAt = 0
   #isOver = false
   #isClosed = false
 
-  constructor(position: Position, state: Uint8Array, rows: AsyncIterable<readonly SnapshotRow[]>) {
-    assert(position > 0, 'SNAP-2: a snapshot of a group that has nothing')
-    this.position = position
-    this.state = state
+  /** `record`: the group's state record as it is stored. */
+  constructor(record: Stored, rows: AsyncIterable<readonly SnapshotRow[]>) {
+    assert(record.stamp > 0, 'SNAP-2: a snapshot of a group that has nothing')
+    this.position = record.stamp
+    this.state = record.payload
+    this.#told = record.hash
     this.#rows = rows[Symbol.asyncIterator]()
   }
 
@@ -52,6 +61,7 @@ export class GroupSnapshot {
         continue
       }
       rows.push(row)
+      if (row.subspace === rowSubspace) this.#sum.add(row.key, row.stamp, row.payload)
       bytes += sizeInBytes(row)
     }
     this.#crc = crcOfRows(rows, this.#crc)
@@ -60,7 +70,9 @@ export class GroupSnapshot {
     const state = this.state.subarray(this.#stateAt, end)
     this.#stateAt += state.length
     const isLast = isAtState && this.#stateAt === this.state.length
-    return { rows, state, crc: isLast ? crc32(this.state, this.#crc) : undefined }
+    if (!isLast) return { rows, state, crc: undefined }
+    const isDamaged = this.#told !== undefined && this.#told !== this.#sum.hash
+    return { rows, state, crc: crc32(this.state, this.#crc), isDamaged }
   }
 
   /** False: there is no more. */

@@ -19,9 +19,10 @@
  * another's, everything of a group is contiguous, and groups lie in the order of their root keys.
  *
  * Values: CRC 4 (over key and all that follows) · format 2 · key id 2, zero: for encryption ·
- * stamp 8 · payload. Format 4, of state records, has two numbers before the payload, which are others at each
- * node: flush 8, the last one of this node's log that names the group; snapshot 8, the position of the last
- * snapshot that was taken in, or 0. Format 3 has the flush alone. The stamp is a row's timestamp, the end of a version in history, a state
+ * stamp 8 · payload. Format 5, of state records, has before the payload two numbers, which are others at each
+ * node, and a hash: flush 8, the last one of this node's log that names the group; snapshot 8, the position of the last
+ * snapshot that was taken in, or 0; hash 16, of the group's rows (`group-hash.ts`). Format 4 has no hash: it is not
+ * known. Format 3 has the flush alone. The stamp is a row's timestamp, the end of a version in history, a state
  * record's position, the position of a group's newest row under a topic, a marker's number.
  */
 import { assert } from '../base/assert.ts'
@@ -29,6 +30,7 @@ import { asBuffer, crc32, readCount, writeCount } from '../base/bytes.ts'
 import { afterPrefix } from '../base/tuple.ts'
 import { groupOfBytes, type GroupId, type Position, type Timestamp } from '../base/ids.ts'
 import type { KeySpan } from '../ports/storage.ts'
+import { hashBytes, type GroupHash } from './group-hash.ts'
 
 const valueFormat = 2
 /** Of a state record that names a flush of the log. */
@@ -37,6 +39,8 @@ const flushBytes = 8
 /** The same with the position of a snapshot. */
 const stateFormat = 4
 const ownBytes = 16
+/** The same with the hash of the group's rows. */
+const hashedFormat = 5
 const groupTag = 'g'.charCodeAt(0)
 const headBytes = 15
 const stateTag = 's'.charCodeAt(0)
@@ -53,6 +57,8 @@ export interface Stored {
   readonly flush?: number
   /** The position of the last snapshot that was taken in here; 0: there was none. */
   readonly snapshot?: Position
+  /** Of the group's rows; absent: it is not known. */
+  readonly hash?: GroupHash
 }
 
 /** The bytes that open every key of a group, up to its subspace. */
@@ -305,20 +311,24 @@ export interface OwnPlace {
   readonly snapshot: Position
 }
 
-/** A state record: as `encodeStored`, with what is its node's own. */
+/** A state record: as `encodeStored`, with what is its node's own, and the hash of the group's rows where it is known. */
 export function encodeState(
   key: Uint8Array,
   position: Position,
   { flush, snapshot }: OwnPlace,
   state: Uint8Array,
+  hash?: GroupHash,
 ): Buffer {
-  const bytes = Buffer.allocUnsafe(headBytes + ownBytes + state.length)
-  bytes[4] = stateFormat
+  const hashAt = headBytes + ownBytes
+  const payloadAt = hash === undefined ? hashAt : hashAt + hashBytes
+  const bytes = Buffer.allocUnsafe(payloadAt + state.length)
+  bytes[4] = hash === undefined ? stateFormat : hashedFormat
   bytes.writeUInt16BE(0, 5)
   writeCount(bytes, position, 7)
   writeCount(bytes, flush, headBytes)
   writeCount(bytes, snapshot, headBytes + flushBytes)
-  bytes.set(state, headBytes + ownBytes)
+  if (hash !== undefined) bytes.write(hash, hashAt, 'latin1')
+  bytes.set(state, payloadAt)
   bytes.writeUInt32BE(crc32(bytes.subarray(4), crc32(key)))
   return bytes
 }
@@ -334,11 +344,32 @@ export function decodeStored(
   if (bytes.readUInt16BE(5) !== 0) return 'unknown format'
   const stamp = readCount(bytes, 7)
   if (bytes[4] === valueFormat) return { stamp, payload: bytes.subarray(headBytes) }
-  if (bytes[4] !== flushedFormat && bytes[4] !== stateFormat) return 'unknown format'
-  const hasSnapshot = bytes[4] === stateFormat
-  const payloadAt = headBytes + (hasSnapshot ? ownBytes : flushBytes)
+  return decodeState(bytes, stamp)
+}
+
+/** A state record behind its head. */
+function decodeState(bytes: Buffer, stamp: number): Stored | 'damaged' | 'unknown format' {
+  const own = ownBytesOf(bytes[4])
+  if (own === undefined) return 'unknown format'
+  const payloadAt = headBytes + own
   if (bytes.length < payloadAt) return 'damaged'
-  const snapshot = hasSnapshot ? readCount(bytes, headBytes + flushBytes) : 0
-  const payload = bytes.subarray(payloadAt)
-  return { stamp, flush: readCount(bytes, headBytes), snapshot, payload }
+  const snapshot = own === flushBytes ? 0 : readCount(bytes, headBytes + flushBytes)
+  const flush = readCount(bytes, headBytes)
+  const stored = { stamp, flush, snapshot, payload: bytes.subarray(payloadAt) }
+  if (own <= ownBytes) return stored
+  return { ...stored, hash: bytes.toString('latin1', headBytes + ownBytes, payloadAt) }
+}
+
+/** The bytes between the head and the payload of a state record of that format. */
+function ownBytesOf(format: number | undefined): number | undefined {
+  switch (format) {
+    case flushedFormat:
+      return flushBytes
+    case stateFormat:
+      return ownBytes
+    case hashedFormat:
+      return ownBytes + hashBytes
+    default:
+      return undefined
+  }
 }

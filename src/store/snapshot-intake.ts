@@ -3,6 +3,7 @@
  * puts them in their place when all of them are here.
  *
  * SNAP-3  All or nothing: whenever the process ends, the group is as it was before, or as the snapshot has it.
+ * HASH-1  The hash of its rows is counted here as they come, and stands in the record that takes the group over.
  *
  * A small one is held in memory, and one batch takes the group over. A large one is put down beside the group's own rows first,
  * under keys of its own. Once all of it is durable, a record says so; then the old rows go, the new ones come in
@@ -11,12 +12,13 @@
  */
 import { latin1 } from '../base/bytes.ts'
 import { groupOfBytes, type GroupId, type Position } from '../base/ids.ts'
-import { pack, unpack } from '../base/pack.ts'
+import { pack, unpack, type Packable } from '../base/pack.ts'
 import { findTopicText } from '../group/worklist-key.ts'
 import type { KeySpan, Put, Range } from '../ports/storage.ts'
 import type { SnapshotRow } from '../replication/message.ts'
 import type { Installed } from './alongside.ts'
 import { corruptData } from './damage.ts'
+import { hashBytes, RowsSum } from './group-hash.ts'
 import { sizeInBytes } from './group-snapshot.ts'
 import {
   allOf,
@@ -42,12 +44,16 @@ export interface IntakeStore {
 }
 
 /** The group as the snapshot makes it, beside its rows. */
-export type Taken = Omit<Installed, 'group' | 'topics'>
+export type Taken = Omit<Installed, 'group' | 'topics' | 'hash'>
+
+type Hashed = Taken & Pick<Installed, 'hash'>
 
 /** `coming`: not all of it is here. `switching`: all of it is. `done`: the group is as it says. */
 type Phase = 'coming' | 'switching' | 'done'
 const phases: readonly Phase[] = ['coming', 'switching', 'done']
-const stagingFormat = 1
+const stagingFormat = 2
+/** The same without a hash. */
+const unhashedFormat = 1
 /** Keys that one batch deletes: it bounds the turn that puts the batch together. */
 const keysPerBatch = 1_024
 
@@ -64,6 +70,7 @@ export class SnapshotIntake {
   readonly #prefix: Buffer
   readonly #batchBytesMax: number
   readonly #topics = new Set<string>()
+  readonly #sum = new RowsSum()
   /** Not put down. */
   #held: Row[] = []
   #heldBytes = 0
@@ -81,7 +88,7 @@ export class SnapshotIntake {
   async add(rows: readonly SnapshotRow[]): Promise<void> {
     for (const row of rows) {
       const { subspace, key, stamp, payload } = row
-      if (subspace === rowSubspace) this.#noteTopic(key)
+      if (subspace === rowSubspace) this.#noteRow(row)
       const own = joined(joined(this.#prefix, Uint8Array.of(subspace)), key)
       this.#held.push({ key: own, stamp, payload })
       this.#heldBytes += sizeInBytes(row)
@@ -89,7 +96,8 @@ export class SnapshotIntake {
     if (this.#heldBytes > this.#batchBytesMax) await this.#putDown()
   }
 
-  #noteTopic(key: Uint8Array): void {
+  #noteRow({ key, stamp, payload }: SnapshotRow): void {
+    this.#sum.add(key, stamp, payload)
     const topic = findTopicText(latin1(key))
     if (topic !== undefined) this.#topics.add(topic)
   }
@@ -114,7 +122,8 @@ export class SnapshotIntake {
 
   /** All of it is here: the group becomes what it says. The caller keeps readers and writers from the group until that is over. */
   async switchTo(taken: Taken): Promise<void> {
-    const installed = { ...taken, group: this.#group, topics: this.#topics }
+    const hashed = { ...taken, hash: this.#sum.hash }
+    const installed = { ...hashed, group: this.#group, topics: this.#topics }
     // More may have to go than one batch takes.
     const deletes = this.#isStaged ? undefined : await this.#ownKeys()
     if (deletes !== undefined) {
@@ -122,8 +131,8 @@ export class SnapshotIntake {
       return this.#store.install(installed, [...deletes, ...puts])
     }
     await this.#putDown()
-    await this.#store.writeAlong([stagingRecord(this.#group, 'switching', taken)])
-    await switchStaged(this.#store, this.#group, taken)
+    await this.#store.writeAlong([stagingRecord(this.#group, 'switching', hashed)])
+    await switchStaged(this.#store, this.#group, hashed)
   }
 
   /** Deletes of all that the group has and the snapshot has not; undefined: these are too many for one batch. */
@@ -163,7 +172,7 @@ export async function resumeSwitches(store: IntakeStore): Promise<readonly Group
   return resumed
 }
 
-async function switchStaged(store: IntakeStore, group: GroupId, taken: Taken): Promise<void> {
+async function switchStaged(store: IntakeStore, group: GroupId, taken: Hashed): Promise<void> {
   const prefix = groupPrefix(group)
   for await (const rows of store.scanStored(allOf(prefix))) {
     await inBatches(store, rows.map(toDelete))
@@ -227,38 +236,36 @@ function toPut(key: Uint8Array, { stamp, payload }: Pick<Stored, 'stamp' | 'payl
 /** `taken`: of the phase `switching`. */
 interface Staging {
   readonly group: GroupId
-  readonly taken: Taken | undefined
+  readonly taken: Hashed | undefined
 }
 
-/** Format 1 · phase · group · of `switching`: position, horizon before, horizon, state record. */
-function stagingRecord(group: GroupId, phase: Phase, taken?: Taken): Put {
+/** Format 2 · phase · group · of `switching`: position, horizon before, horizon, state record, hash, which format 1 has not. */
+function stagingRecord(group: GroupId, phase: Phase, taken?: Hashed): Put {
   const key = stagingKey(groupPrefix(group))
-  const fields =
-    taken === undefined ? [] : [taken.position, taken.horizonBefore, taken.horizon, taken.state]
-  const payload = pack([stagingFormat, phases.indexOf(phase), group, ...fields])
+  const payload = pack([stagingFormat, phases.indexOf(phase), group, ...(taken ? told(taken) : [])])
   return { key, value: encodeStored(key, 0, payload) }
+}
+
+function told({ position, horizonBefore, horizon, state, hash }: Hashed): readonly Packable[] {
+  return [position, horizonBefore, horizon, state, hash && Buffer.from(hash, 'latin1')]
 }
 
 function decodeStaging({ payload }: Stored): Staging {
   const fields = unpack(payload)
   if (!Array.isArray(fields)) throw notWhole()
-  const [format, number, group, position, horizonBefore, horizon, state]: unknown[] = fields
+  const [format, number, group, ...rest]: unknown[] = fields
   const phase = typeof number === 'number' ? phases[number] : undefined
-  if (format !== stagingFormat || phase === undefined || typeof group !== 'string') throw notWhole()
-  const taken =
-    phase === 'switching' ? readTaken(position, horizonBefore, horizon, state) : undefined
+  const isKnown = format === stagingFormat || format === unhashedFormat
+  if (!isKnown || phase === undefined || typeof group !== 'string') throw notWhole()
+  const taken = phase === 'switching' ? readTaken(rest) : undefined
   return { group: groupOfBytes(Buffer.from(group, 'latin1')), taken }
 }
 
-function readTaken(
-  position: unknown,
-  horizonBefore: unknown,
-  horizon: unknown,
-  state: unknown,
-): Taken {
+function readTaken([position, horizonBefore, horizon, state, bytes]: readonly unknown[]): Hashed {
   if (!isCount(position) || !isCount(horizonBefore) || !isCount(horizon)) throw notWhole()
   if (!(state instanceof Uint8Array)) throw notWhole()
-  return { position, horizonBefore, horizon, state }
+  const hash = bytes instanceof Uint8Array && bytes.length === hashBytes ? latin1(bytes) : undefined
+  return { position, horizonBefore, horizon, state, hash }
 }
 
 function isCount(value: unknown): value is number {

@@ -15,6 +15,7 @@ import { memoryName } from '../../src/log/peer-memory.ts'
 import { stretchPositions } from '../../src/log/settled.ts'
 import type { OrderedStore } from '../../src/ports/storage.ts'
 import {
+  afterRows,
   decodeStored,
   encodeState,
   encodeStored,
@@ -22,8 +23,10 @@ import {
   markerKey,
   nameKey,
   positionKey,
+  rowsPrefix,
   stateKey,
 } from '../../src/store/row-format.ts'
+import { forgetHash } from '../store/hash-kit.ts'
 import { flipBit } from '../store/stores.ts'
 import {
   changed,
@@ -243,6 +246,59 @@ test('LOG-6, DISK-14: a check finds an older state record in the place of the ne
     ]),
   )
   expect(new Set(findings.map(({ group }) => group))).toEqual(new Set([formatGroupHex(shard)]))
+})
+
+const rowsDiffer =
+  'the rows of the shard in data/ are not those that its state record counts: a row is missing, or another one stands in its place'
+
+/** Keys of rows of the shard, in order. */
+async function rowsOf(path: string): Promise<readonly Uint8Array[]> {
+  const keys: Uint8Array[] = []
+  const prefix = groupPrefix(shard)
+  const span = { gte: rowsPrefix(prefix), lt: afterRows(prefix) }
+  await changed(join(path, 'data'), async (store) => {
+    for await (const rows of store.scan(span)) keys.push(...rows.map(({ key }) => key))
+  })
+  return keys
+}
+
+test('HASH-1: a check counts the rows of a group, and finds a row that is missing, and an older one in its place', async () => {
+  const missing = await copied()
+  const keys = await rowsOf(missing)
+  expect(keys.length).toBeGreaterThan(60)
+  const [first = new Uint8Array()] = keys
+  await changed(join(missing, 'data'), (store) => store.write([{ key: first }]))
+  const { findings } = await checked(missing)
+  expect(findings).toEqual([{ store: 'data', text: rowsDiffer, group: formatGroupHex(shard) }])
+
+  // A sound row of an earlier entry, in the place of the last one.
+  const older = await copied()
+  const last = keys.at(-1) ?? new Uint8Array()
+  await changed(join(older, 'data'), async (store) => {
+    const stored = decodeStored(last, store.getSync(last) ?? new Uint8Array())
+    if (typeof stored !== 'object') throw new Error('a row')
+    const value = encodeStored(last, stored.stamp - 1, stored.payload)
+    await store.write([{ key: last, value }])
+  })
+  expect(listTexts(await checked(older))).toEqual([rowsDiffer])
+})
+
+test('HASH-1: a check finds that all rows of a group are missing, and nothing where no hash is known', async () => {
+  const copy = await copied()
+  const keys = await rowsOf(copy)
+  await changed(join(copy, 'data'), (store) => store.write(keys.map((key) => ({ key }))))
+  expect(listTexts(await checked(copy))).toEqual([rowsDiffer])
+  await changed(join(copy, 'data'), (store) => forgetHash(store, shard))
+  expect(listTexts(await checked(copy))).toEqual([])
+})
+
+test('HASH-1: a check tells of a row that it cannot read, and not of the count as well', async () => {
+  const copy = await copied()
+  const [first = new Uint8Array()] = await rowsOf(copy)
+  await changed(join(copy, 'data'), (store) => flipBit(store, first, -1))
+  expect(listTexts(await checked(copy))).toEqual([
+    'a row of the shard in data/ does not match its checksum',
+  ])
 })
 
 test('LOG-7: a check finds a state record that knows less of the log than the mark says', async () => {

@@ -19,6 +19,7 @@ class FakeSnapshot implements ReadSnapshot {
   reads = 0
   closes = 0
   failure: Error | undefined
+  isDamaged = false
 
   async next(): ReturnType<ReadSnapshot['next']> {
     await Promise.resolve()
@@ -26,7 +27,7 @@ class FakeSnapshot implements ReadSnapshot {
     const part = parts[this.reads]
     this.reads += 1
     if (part === undefined) throw new Error('read beyond its end')
-    return part
+    return part.crc === undefined ? part : { ...part, isDamaged: this.isDamaged }
   }
 
   close(): Promise<void> {
@@ -107,6 +108,25 @@ test('a snapshot is sent part by part as the peer asks, and let go when its last
   ])
   expect(bench.supply.figures).toEqual({ groups: 1, bytes: 117, open: 0 })
   expect([bench.opened.length, bench.opened[0]?.closes]).toEqual([1, 1])
+})
+
+test('HASH-1: a snapshot whose rows are not those that the state record counts is refused at its end', async () => {
+  const bench = new Bench()
+  await bench.ask(0)
+  const [snapshot] = bench.opened
+  if (snapshot === undefined) throw new Error('no snapshot was opened')
+  snapshot.isDamaged = true
+  bench.clock.pass(1_000)
+  await bench.ask(1)
+  bench.clock.pass(1_000)
+  await bench.ask(2)
+  bench.clock.pass(1_000)
+  expect(bench.words()).toEqual(['7/0 to peer', '7/1 to peer', '7 refused to peer'])
+  expect(bench.marks).toEqual(['snapshot_begun', 'snapshot_differs_from_hash', 'snapshot_refused'])
+  expect([bench.supply.figures.open, bench.supply.figures.groups, snapshot.closes]).toEqual([
+    0, 0, 1,
+  ])
+  expect(bench.failures).toEqual([])
 })
 
 test('a part that was lost on the way is sent again as it was, and not read again', async () => {

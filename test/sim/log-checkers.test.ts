@@ -6,7 +6,11 @@ import { staticPlacement } from '../../src/placement/placement.ts'
 import type { Put } from '../../src/ports/storage.ts'
 import { encodeEntry } from '../../src/replication/entry.ts'
 import { encodeTransaction } from '../../src/group/transaction.ts'
+import { latin1 } from '../../src/base/bytes.ts'
+import { hashOfNothing, RowsSum, type GroupHash } from '../../src/store/group-hash.ts'
 import {
+  decodeStored,
+  encodeState,
   encodeStored,
   groupPrefix,
   joined,
@@ -16,6 +20,7 @@ import {
   stateKey,
   versionKey,
 } from '../../src/store/row-format.ts'
+import type { ChangedGroup } from '../../sim/checkers/data-disks.ts'
 import { Judge } from '../../sim/checkers/judge.ts'
 import { RowSum } from '../../sim/checkers/row-sum.ts'
 import { noTimes } from '../../sim/world/turn-costs.ts'
@@ -68,6 +73,8 @@ class Court {
     ...{ narrator: undefined, limits: defaultLimits, times: noTimes },
   })
 
+  readonly #rows = new Map<string, Map<string, Put>>()
+
   get rules(): string[] {
     return [...new Set(this.referee.violations.map((violation) => violation.rule))]
   }
@@ -95,12 +102,35 @@ class Court {
     this.judge.logFirst.onLogDurable(node, { kind: 'chosen', group, position, ...chosen })
   }
 
-  batchAlone(node: string, position: number | undefined, rows: readonly Put[]): void {
-    const prefix = groupPrefix(group)
-    const key = stateKey(prefix)
+  /** `hash`: of all newest rows that batches have put on the disk, unless it is given. */
+  batchAlone(
+    node: string,
+    position: number | undefined,
+    rows: readonly Put[],
+    hash = this.#hashWith(node, rows),
+  ): void {
+    const key = stateKey(groupPrefix(group))
     const state = Buffer.from(`state at ${position}`)
-    const puts = position === undefined ? [] : [{ key, value: encodeStored(key, position, state) }]
+    const own = { flush: 0, snapshot: 0 }
+    const puts =
+      position === undefined ? [] : [{ key, value: encodeState(key, position, own, state, hash) }]
     this.judge.onDataDurable(node, [...rows, ...puts])
+  }
+
+  #hashWith(node: string, puts: readonly Put[]): GroupHash {
+    const rows = this.#rows.get(node) ?? new Map<string, Put>()
+    this.#rows.set(node, rows)
+    const prefix = rowsPrefix(groupPrefix(group))
+    for (const put of puts) {
+      if (prefix.equals(put.key.subarray(0, prefix.length))) rows.set(latin1(put.key), put)
+    }
+    const sum = new RowsSum()
+    for (const { key, value } of rows.values()) {
+      const stored = value && decodeStored(key, value)
+      if (typeof stored !== 'object') continue
+      sum.add(key.subarray(prefix.length), stored.stamp, stored.payload)
+    }
+    return sum.hash
   }
 }
 
@@ -198,6 +228,34 @@ test('LOG-6: rows without their applied position, or the other way round, are fo
   behind.batch('n1', 1, [])
   expect(behind.rules).toEqual(['LOG-6'])
 })
+
+test('HASH-1: a hash that is not that of the rows beside it, or not the one of another replica, is found', () => {
+  const rows = [row('a', 1, numbered(1, 'x'))]
+  const court = new Court()
+  court.choose(1, one)
+  court.batch('n1', 1, rows)
+  court.batch('n2', 1, rows)
+  expect([court.rules, (court.referee.judgements()['HASH-1'] ?? 0) > 0]).toEqual([[], true])
+  const wrong = new Court()
+  wrong.choose(1, one)
+  wrong.log('n1', 1)
+  wrong.batchAlone('n1', 1, rows, hashOfNothing)
+  expect(wrong.rules).toEqual(['HASH-1'])
+  // A count by another way than the first replica has told.
+  const other = new Court()
+  other.judge.log.onDurableRows('n1', changedGroup('one'))
+  other.judge.log.onDurableRows('n2', changedGroup('one'))
+  expect(other.rules).not.toContain('HASH-1')
+  other.judge.log.onDurableRows('n3', changedGroup('two'))
+  expect(other.rules).toContain('HASH-1')
+})
+
+/** At position 1, told and counted alike. */
+function changedGroup(hash: string): ChangedGroup {
+  const digests = { rowsDigest: '', pastDigest: '' }
+  const hashes = { toldHash: hash, countedHash: hash, stateHash: '' }
+  return { group, position: 1, ...digests, ...hashes, isSnapshot: false }
+}
 
 test('LEASE-3: a read served beyond what is applied is found', () => {
   const court = new Court()

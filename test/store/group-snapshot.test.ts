@@ -12,6 +12,7 @@ import {
   isVersionKey,
   rowSubspace,
   versionKey,
+  type Stored,
 } from '../../src/store/row-format.ts'
 import { a, crcOf, readWhole, sizeOf } from './snapshot-kit.ts'
 
@@ -39,13 +40,14 @@ function scanOf(...chunks: readonly (readonly SnapshotRow[])[]) {
 }
 
 const state = Buffer.from('the state record of position 7')
+const record: Stored = { stamp: 7, payload: state }
 
 test('SNAP-2: a snapshot is read in parts of about the size asked for, rows first, and ends with a checksum', async () => {
   const rows = ['a', 'b', 'c', 'd', 'e'].map((key) => row(key))
   const scan = scanOf(rows.slice(0, 2), rows.slice(2))
   // 37 bytes a row, with what each takes beside its key and its payload.
   expect(sizeOf(rows)).toBe(5 * 37)
-  const whole = await readWhole(new GroupSnapshot(7, state, scan), 74)
+  const whole = await readWhole(new GroupSnapshot(record, scan), 74)
   expect(whole.position).toBe(7)
   expect(whole.rows).toEqual(rows)
   expect(Buffer.from(whole.state)).toEqual(state)
@@ -61,7 +63,7 @@ test('SNAP-2: a snapshot is read in parts of about the size asked for, rows firs
 test('SNAP-2: a state record that is larger than a part comes in pieces, and a row never does', async () => {
   const rows = [row('a', 5_000), row('b', 3)]
   const large = Buffer.alloc(25, 's')
-  const whole = await readWhole(new GroupSnapshot(7, large, scanOf(rows)), 10)
+  const whole = await readWhole(new GroupSnapshot({ ...record, payload: large }, scanOf(rows)), 10)
   expect(whole.rows).toEqual(rows)
   expect(Buffer.from(whole.state)).toEqual(large)
   expect(whole.parts.filter(([some]) => some > 0)).toEqual([
@@ -81,14 +83,14 @@ test('SNAP-2: the checksum is the same whatever the size of the parts', async ()
   const sizes = [1, 30, 100, 1_000, 100_000]
   const crcs = await Promise.all(
     sizes.map(
-      async (bytes) => (await readWhole(new GroupSnapshot(7, state, scanOf(rows)), bytes)).crc,
+      async (bytes) => (await readWhole(new GroupSnapshot(record, scanOf(rows)), bytes)).crc,
     ),
   )
   expect(crcs).toEqual(sizes.map(() => crc32(state, crcOf(rows))))
 })
 
 test('SNAP-2: a group without a row has a snapshot of its state record alone', async () => {
-  const whole = await readWhole(new GroupSnapshot(7, state, scanOf()), 1_000)
+  const whole = await readWhole(new GroupSnapshot(record, scanOf()), 1_000)
   expect([whole.rows, whole.parts, whole.crc]).toEqual([[], [[0, 30]], crc32(state)])
 })
 
@@ -112,9 +114,9 @@ test('SNAP-2: the checksum tells rows that changed, moved, are missing, or are t
 })
 
 test('SNAP-2: there is no snapshot of position 0, and a closed one is not read on', async () => {
-  expect(() => new GroupSnapshot(0, state, scanOf())).toThrow(AssertionError)
+  expect(() => new GroupSnapshot({ ...record, stamp: 0 }, scanOf())).toThrow(AssertionError)
   const scan = scanOf([row('a')], [row('b')])
-  const snapshot = new GroupSnapshot(7, state, scan)
+  const snapshot = new GroupSnapshot(record, scan)
   await snapshot.next(1)
   expect([scan.read, scan.isClosed]).toEqual([1, false])
   await snapshot.close()

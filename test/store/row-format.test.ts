@@ -53,9 +53,24 @@ test('LOG-15: a state record says the last flush and the last snapshot; those of
   expect(decodeStored(key, oldest)).toEqual({ stamp: 7, payload })
 })
 
+test('HASH-1: a state record has the hash of its rows, or is of the format that says none', () => {
+  const key = stateKey(groupPrefix(groupOfBytes(Buffer.from('a'))))
+  const payload = Buffer.from('state')
+  const hash = Buffer.from('00ff80017f0a0d00e9c3a9fe01020304', 'hex')
+  const own = { flush: 12, snapshot: 5 }
+  const written = encodeState(key, 7, own, payload, hash.toString('latin1'))
+  expect(written).toEqual(inFormat(key, 5, [wide(12n), wide(5n), hash, payload]))
+  expect(decodeStored(key, written)).toEqual({
+    ...{ stamp: 7, ...own, payload },
+    hash: hash.toString('latin1'),
+  })
+  expect(decodeStored(key, encodeState(key, 7, own, payload))).not.toHaveProperty('hash')
+})
+
 test('a state record of a later format is known as one, and one that is cut as damaged', () => {
   const key = stateKey(groupPrefix(groupOfBytes(Buffer.from('a'))))
-  expect(decodeStored(key, inFormat(key, 5, [wide(1n), wide(1n)]))).toBe('unknown format')
+  expect(decodeStored(key, inFormat(key, 6, [wide(1n), wide(1n)]))).toBe('unknown format')
+  expect(decodeStored(key, inFormat(key, 5, [wide(1n), wide(1n), wide(1n)]))).toBe('damaged')
   expect(decodeStored(key, inFormat(key, 4, [wide(1n)]))).toBe('damaged')
   expect(decodeStored(key, inFormat(key, 3, []))).toBe('damaged')
 })
