@@ -195,12 +195,8 @@ export class Judge {
     this.#narrator?.event(node, event)
     const kind = classifyEvent(event)
     switch (kind) {
-      case 'propose': {
-        if (this.#forgotten.has(node)) return undefined
-        const value = readBytes(event, 'value')
-        const { group, position } = readPlace(event)
-        return this.#proposals.onProposed(node, group, position, readBallot(event, 'ballot'), value)
-      }
+      case 'propose':
+        return this.#onProposed(node, event)
       case 'chosen': {
         const value = readBytes(event, 'value')
         const { group, position } = readPlace(event)
@@ -225,13 +221,8 @@ export class Judge {
         this.onTaking('back', node, group)
         return this.onApplied(node, group)
       }
-      case 'serve': {
-        const { group, position } = readPlace(event)
-        const { timestamp } = event
-        const at = typeof timestamp === 'number' ? timestamp : undefined
-        if (event['isLeased'] === true) this.log.onServedAlone(node, group, position)
-        return this.log.onServed(node, group, position, at)
-      }
+      case 'serve':
+        return this.#onServed(node, event)
       case 'promise':
       case 'accept': {
         const { group, position } = readPlace(event)
@@ -248,6 +239,21 @@ export class Judge {
       default:
         return unreachable(kind)
     }
+  }
+
+  #onProposed(node: string, event: TraceEvent): void {
+    if (this.#forgotten.has(node)) return
+    const value = readBytes(event, 'value')
+    const { group, position } = readPlace(event)
+    this.#proposals.onProposed(node, group, position, readBallot(event, 'ballot'), value)
+  }
+
+  #onServed(node: string, event: TraceEvent): void {
+    const { group, position } = readPlace(event)
+    const { timestamp } = event
+    const at = typeof timestamp === 'number' ? timestamp : undefined
+    if (event['isLeased'] === true) this.log.onServedAlone(node, group, position)
+    this.log.onServed(node, group, position, at)
   }
 }
 

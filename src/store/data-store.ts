@@ -22,6 +22,7 @@ import type { KeyValue, OrderedStore, Put, Range } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import { AlongsideQueue, type Alongside, type Installed } from './alongside.ts'
 import { Applier } from './applier.ts'
+import { BatchNotes } from './batch-notes.ts'
 import { lastBatch, encodeMarker } from './batch-marker.ts'
 import { corruptData, dataFailure, unknownFormat } from './damage.ts'
 import { putGroup } from './group-batch.ts'
@@ -32,13 +33,12 @@ import { HistorySweep } from './history-sweep.ts'
 import { WorklistIndex } from './worklist-index.ts'
 import type { PageRange, Row } from '../group/replica-port.ts'
 import { mergeRows, storeRange } from './merge-rows.ts'
-import { Overlay, type Commit, type OverlayRow, type TakenGroup } from './overlay.ts'
+import { Overlay, toRow, type Commit, type TakenGroup } from './overlay.ts'
 import { getChecked, scanAs } from './read-store.ts'
 import {
   allOf,
   decodeStored,
   encodeState,
-  encodeStored,
   groupPrefix,
   nameKey,
   rowStoreKey,
@@ -92,11 +92,7 @@ export class DataStore {
   readonly #snapshots: SnapshotReads
   /** Groups with something on their worklist. */
   readonly listing: WorklistIndex
-  /** Small values that no batch has taken yet, and those of the batch under way. */
-  #names = new Map<string, Uint8Array>()
-  #takenNames: ReadonlyMap<string, Uint8Array> = new Map()
-  /** Of the batch that is being put together. */
-  #rowPuts: Put[] = []
+  readonly #notes = new BatchNotes()
   readonly #alongside = new AlongsideQueue()
   /** Groups whose rows a snapshot is replacing: their stored rows are of no position. */
   readonly #replaced = new Set<GroupId>()
@@ -362,13 +358,12 @@ export class DataStore {
 
   /** A small value by its name. */
   meta(name: string): Uint8Array | undefined {
-    const unwritten = this.#names.get(name) ?? this.#takenNames.get(name)
-    return unwritten ?? this.#read(nameKey(name))?.payload
+    return this.#notes.get(name) ?? this.#read(nameKey(name))?.payload
   }
 
   /** Becomes durable along with the next batch, and forces none. */
   setMeta(name: string, value: Uint8Array): void {
-    this.#names.set(name, value)
+    this.#notes.set(name, value)
   }
 
   row(key: Uint8Array): Uint8Array | undefined {
@@ -376,11 +371,11 @@ export class DataStore {
   }
 
   setRow(key: Uint8Array, payload: Uint8Array): void {
-    this.#rowPuts.push({ key, value: encodeStored(key, 0, payload) })
+    this.#notes.setRow(key, payload)
   }
 
   dropRow(key: Uint8Array): void {
-    this.#rowPuts.push({ key })
+    this.#notes.dropRow(key)
   }
 
   async rows(
@@ -435,17 +430,11 @@ export class DataStore {
     const groups = [...taken, ...this.#putAlongs(groupPuts, alongs)]
     this.#hashes.putFound(groupPuts)
     this.onBatch(groups)
-    this.#takenNames = this.#names
-    this.#names = new Map()
-    const puts = this.#rowPuts
-    this.#rowPuts = []
+    const puts = this.#notes.takeRows()
     for (const put of groupPuts) puts.push(put)
     puts.push(...this.listing.puts(groups))
     for (const key of this.#sweep.take()) puts.push({ key })
-    for (const [name, value] of this.#takenNames) {
-      const key = nameKey(name)
-      puts.push({ key, value: encodeStored(key, 0, value) })
-    }
+    puts.push(...this.#notes.takeNames())
     this.#lastBatch += 1
     puts.push(encodeMarker(this.#lastBatch))
     return { taken, groups, puts, superseded, isCut }
@@ -482,7 +471,7 @@ export class DataStore {
   #onWritten(batch: Batch): void {
     this.#durableBatch = this.#lastBatch
     this.#overlay.release(batch.taken)
-    this.#takenNames = new Map()
+    this.#notes.onWritten()
     const { groups, puts, superseded } = batch
     for (const { group, isSnapshot } of groups) if (isSnapshot === true) this.#onInstalled(group)
     this.#options.trace.emit({ kind: 'applied-batch', groups: groups.length, puts: puts.length })
@@ -509,8 +498,4 @@ export class DataStore {
     this.onFailure(reason)
     return reason
   }
-}
-
-function toRow({ key, value, timestamp }: OverlayRow): Row | undefined {
-  return value === undefined ? undefined : { key, value, timestamp }
 }

@@ -8,6 +8,7 @@ import { assert } from '../base/assert.ts'
 import { compareText, latin1 } from '../base/bytes.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { RowWritten } from '../replication/apply.ts'
+import type { Row } from '../group/replica-port.ts'
 import { KeyOrder, type KeyBounds } from './key-order.ts'
 import {
   sizeInBytes as pageSizeInBytes,
@@ -328,4 +329,9 @@ function ensureOrder(overlay: GroupOverlay): KeyOrder {
 function toBounds({ gte, gt, lt }: RowRange): KeyBounds {
   const toText = (key: Uint8Array | undefined): string | undefined => key && latin1(key)
   return { gte: toText(gte), gt: toText(gt), lt: toText(lt) }
+}
+
+/** Undefined: it is deleted. */
+export function toRow({ key, value, timestamp }: OverlayRow): Row | undefined {
+  return value === undefined ? undefined : { key, value, timestamp }
 }
