@@ -191,6 +191,19 @@ export class Judge {
     }
   }
 
+  /** A snapshot takes a group over, or has taken it over. */
+  #onTaking(node: string, event: TraceEvent): void {
+    const { group, position } = readPlace(event)
+    if (event.kind === 'aside') {
+      this.log.onAside(node, group)
+      return this.onTaking('aside', node, group)
+    }
+    this.log.onInstalled(node, group, position)
+    this.onVisible(node, group, position)
+    this.onTaking('back', node, group)
+    return this.onApplied(node, group)
+  }
+
   onTrace(node: string, event: TraceEvent): void {
     this.#narrator?.event(node, event)
     const kind = classifyEvent(event)
@@ -209,18 +222,8 @@ export class Judge {
         this.onVisible(node, group, position)
         return this.onApplied(node, group)
       }
-      case 'aside': {
-        const { group } = readPlace(event)
-        this.log.onAside(node, group)
-        return this.onTaking('aside', node, group)
-      }
-      case 'installed': {
-        const { group, position } = readPlace(event)
-        this.log.onInstalled(node, group, position)
-        this.onVisible(node, group, position)
-        this.onTaking('back', node, group)
-        return this.onApplied(node, group)
-      }
+      case 'taking':
+        return this.#onTaking(node, event)
       case 'serve':
         return this.#onServed(node, event)
       case 'promise':
@@ -258,16 +261,7 @@ export class Judge {
 }
 
 type KnownKind =
-  | 'propose'
-  | 'chosen'
-  | 'promise'
-  | 'accept'
-  | 'apply'
-  | 'aside'
-  | 'installed'
-  | 'serve'
-  | 'settled'
-  | 'other'
+  'propose' | 'chosen' | 'promise' | 'accept' | 'apply' | 'taking' | 'serve' | 'settled' | 'other'
 
 function classifyEvent({ kind }: TraceEvent): KnownKind {
   switch (kind) {
@@ -276,11 +270,12 @@ function classifyEvent({ kind }: TraceEvent): KnownKind {
     case 'promise':
     case 'accept':
     case 'apply':
-    case 'aside':
-    case 'installed':
     case 'serve':
     case 'settled':
       return kind
+    case 'aside':
+    case 'installed':
+      return 'taking'
     default:
       return 'other'
   }

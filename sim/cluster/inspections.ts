@@ -1,7 +1,7 @@
 /**
  * Looks at replicas in the middle of a run: at rows after an entry is applied, and at a group around a snapshot
- * that takes it over. A replica is asked as it asks a peer for the snapshot, while the group is aside, and
- * once the group is back. It shows the chosen log's state at the moment asked for, or refuses (MVCC-1, SNAP-4).
+ * that takes it over. These look as the replica sends its first request for the snapshot, while the group is
+ * aside, and once the group is back. The replica shows the chosen log's state of the moment, or refuses (MVCC-1, SNAP-4).
  */
 import { StoreError } from '../../src/base/errors.ts'
 import { fromLatin1 } from '../../src/base/bytes.ts'

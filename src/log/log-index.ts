@@ -90,11 +90,11 @@ export class LogIndex {
     this.#rows = rows
   }
 
-  /** All flushes that were there are folded. */
-  onFolded(): void {
+  /** All flushes that were there are folded. `isWhole`: none with a position of these was given up. */
+  onFolded(isWhole: boolean): void {
     this.#isFolding = false
     for (const found of this.#groups.values()) {
-      checkPlaced(found)
+      settlePlaces(found, isWhole)
       // Taken up from its row: no flush that was folded names it.
       found.lastFlush ||= found.settledFlush
     }
@@ -384,11 +384,15 @@ export function noPositions(group: GroupId, settled: Position): GroupPositions {
   return { group, cells: [], firstRow: 0, settled, ...flushes }
 }
 
-/** A start may fold a decision before its value: once all is folded, that is there (LOG-7). */
-function checkPlaced({ cells, firstRow }: GroupPositions): void {
+/**
+ * A start may fold a decision before its value: once all is folded, that is there (LOG-7). It may be gone where the log
+ * has given it up and the data store is made anew: then peers have it, as they have a damaged one (LOG-19).
+ */
+function settlePlaces({ cells, firstRow }: GroupPositions, isWhole: boolean): void {
   for (let row = firstRow; row < cells.length; row += cellsPerPosition) {
     const isPlaced = cells[row + chosenAt] === none || cells[row + indexAt] !== none
-    assert(isPlaced, 'PAX-1: decided without a value that was accepted or copied here')
+    assert(isPlaced || !isWhole, 'PAX-1: decided without a value that was accepted or copied here')
+    if (!isPlaced) cells[row + indexAt] = faulty
   }
 }
 

@@ -57,9 +57,8 @@ export interface DataStoreOptions {
   readonly limits: Limits
 }
 
-/** The contents of one batch of the applier. */
+/** The contents of one batch of the applier. `taken`: out of the overlay. */
 interface Batch {
-  /** Out of the overlay. */
   readonly taken: readonly TakenGroup[]
   /** These, and those that snapshots take on. */
   readonly groups: readonly TakenGroup[]
