@@ -18,7 +18,7 @@ function indexOf(count: number): {
     stretchEnd: (_, position) => ends.get(position),
     keepStretchEnd: (_, position, flush) => ends.set(position, flush),
   })
-  index.onFolded()
+  index.onFolded(true)
   for (let flush = 1; flush <= count; flush++) decide(index, flush, flush)
   return { index, found: decide(index, count, count), ends }
 }
@@ -106,8 +106,15 @@ test('PAX-1: a decision may be folded before its value, more than once, and has 
   // The acceptance stands in a flush before the mark; two runs of the node have noted the decision since.
   index.fold(decision, undefined, 5)
   index.fold(decision, undefined, 6)
-  expect(() => index.onFolded()).toThrow('PAX-1')
+  expect(() => index.onFolded(true)).toThrow('PAX-1')
   index.fold({ ...decision, kind: 'copied' }, { flush: 7, index: 0 }, 7)
-  index.onFolded()
+  index.onFolded(true)
   expect(index.place(hot, 1)).toEqual({ flush: 7, index: 0 })
+})
+
+test('LOG-19: a decision whose value the log has given up counts as damaged, where the data store is made anew', () => {
+  const index = new LogIndex()
+  index.fold({ kind: 'chosen', group: hot, position: 1, ballot: ballot(1) }, undefined, 5)
+  index.onFolded(false)
+  expect(index.place(hot, 1)).toBe('faulty')
 })
