@@ -98,7 +98,7 @@ export interface Limits {
   readonly snapshotPartBytesMax: number
   /** The bytes of a snapshot that a node holds in memory and writes in one batch. It puts a larger one down beside the group first. */
   readonly snapshotBatchBytesMax: number
-  /** How long the sender of a snapshot keeps it: its store gives back nothing that was superseded meanwhile. */
+  /** How long the sender of a snapshot keeps it after a part has left: its store gives back nothing that was superseded meanwhile. */
   readonly snapshotPinMs: number
   /** Snapshots that a node sends in a second, bytes and groups; less while they slow its commits. */
   readonly snapshotBytesPerSecond: number

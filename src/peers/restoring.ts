@@ -1,11 +1,11 @@
 /**
- * A data store that was made anew from a log which had given up flushes. What these said of votes is lost, and the peers
+ * A data store that was made anew from a log which had given up flushes. The votes in these are lost, and the peers
  * have the rows: their digests and directories name the groups, whose entries and snapshots then come as they come to any
  * node that is behind.
  *
  * LOG-19  Such a node is not restored before it durably applied all that the flushes of a majority of the *others* name,
  *         as of a moment after its start. Until then it gives no vote, answers no read round, counts itself in none, holds
- *         no lease, and names its groups to nobody.
+ *         no lease, and names its groups to no peer.
  *
  * A flush is given up when all that it names is applied, so what is lost are votes for chosen values. Such a value was
  * accepted by a majority before, and in any majority of the others one node accepted it. Marks of LOG-18 say when all that

@@ -1,8 +1,9 @@
 /**
  * Sends snapshots of groups to peers that lack what this node's log cannot give them, part by part as they ask for it.
  *
- * A snapshot keeps what the store has superseded since it was opened: it is given up after `snapshotPinMs`, or when the
- * peer asks for something else.
+ * A snapshot keeps what the store has superseded since it was opened. The sender gives it up when no part has left for
+ * `snapshotPinMs`, or when the peer asks for something else. As long as parts leave, it ends: its size is fixed, and the
+ * pace has a floor. A limit on the whole would shut out a group that is larger than the pace allows in that time.
  */
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
@@ -46,7 +47,7 @@ interface Transfer {
   readonly to: NodeId
   readonly request: SnapshotRequest
   readonly snapshot: ReadSnapshot
-  readonly untilMs: number
+  untilMs: number
   /** The next part that is read. */
   part: number
   /** The one before, which may have been lost. */
@@ -153,6 +154,7 @@ export class SnapshotSupply {
     transfer.timer = undefined
     transfer.part += 1
     transfer.last = message
+    transfer.untilMs = this.#parts.clock.monotonicMs() + this.#parts.limits.snapshotPinMs
     this.#parts.send(transfer.to, message)
     if (message.crc === undefined) return
     this.#sentGroups += 1

@@ -28,7 +28,12 @@ export async function openStores(ports: DriverPorts, options: DriverOptions): Pr
   const log = await LogStore.open(ports.log, own, settled, meta)
   const { placement } = options
   const set = placement.nodesOf(placement.setOfNode(node))
-  if (!settled.isRestored() && set.length === 1) throw lostAlone()
+  const isRestored = settled.isRestored()
+  assert(
+    isRestored || log.firstFlush > 1,
+    'LOG-19: the log is whole, and there is something to restore',
+  )
+  if (!isRestored && set.length === 1) throw lostAlone()
   assert(log.identity.incarnation >= 1, 'PAX-6: a node without an incarnation')
   assert(options.placement.nodes.includes(node), 'MOVE-4: a node that holds nothing')
   return { log, data, settled }

@@ -216,6 +216,8 @@ export class Reads {
     const { position, timestamp } = point
     const here = this.#parts.replica.appliedInMemory(group)?.position ?? position
     assert(position <= here, 'MVCC-2: a read is served beyond what is applied')
+    const mayServe = level === 'at' || this.#parts.isRestored()
+    assert(mayServe, 'LOG-19: a replica shows less than it has shown before')
     this.#parts.trace.emit({ kind: 'serve', group, level, position, timestamp })
     return point
   }

@@ -139,6 +139,10 @@ export class Replica {
     context.stamp = reading.stamp
     context.mayPropose = reading.mayPropose
     context.isAdmitted = reading.isAdmitted
+    assert(
+      reading.isRestored || !context.isRestored,
+      'LOG-19: a restored replica forgets that it is',
+    )
     context.isRestored = reading.isRestored
     // Before, not after: only now have the effects of the last step reached the data store.
     this.#evict()

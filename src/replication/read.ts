@@ -4,7 +4,7 @@
  * waited for, or finished, before anything is shown.
  *
  * LOG-19  A replica that is not restored answers no round, and counts itself in none: it may have voted for what it
- *         knows nothing of. It registers nobody, and no attempt of its own begins.
+ *         knows nothing of. It registers no holder, and no attempt of its own begins.
  *
  * One round per group is on its way at a time; reads that begin meanwhile share the next one,
  * since a round's answers count only for reads that began before it was sent.

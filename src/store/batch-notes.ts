@@ -1,4 +1,4 @@
-/** What goes along with the next batch beside rows of groups: small values by name, and rows under keys of their own. */
+/** The next batch takes these along, beside rows of groups: small values by name, and rows under keys of their own. */
 import type { Put } from '../ports/storage.ts'
 import { encodeStored, nameKey } from './row-format.ts'
 

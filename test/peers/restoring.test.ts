@@ -27,7 +27,7 @@ test('LOG-19: a node of three is restored when it has applied the flushes of bot
   restoring.look()
   expect([restoring.isOver, restoring.lacking]).toEqual([false, [n3]])
   restoring.onDigested(n3, 7)
-  // What the peer writes later is no matter of votes that were lost.
+  // Votes that were lost are older than these flushes.
   restoring.onDigested(n3, 900)
   applied.set(n3, 6)
   restoring.look()
@@ -49,7 +49,7 @@ test('LOG-19: of five, three others are needed: two of them and the node itself 
   }
 })
 
-test('a node whose data store is whole asks nobody', () => {
+test('a node whose data store is whole asks no peer', () => {
   const { restoring, asked, times } = restoringAmong(['n2', 'n3'], true)
   restoring.look()
   expect([restoring.isOver, asked, times()]).toEqual([true, [], 0])
