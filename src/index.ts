@@ -57,6 +57,8 @@ export { consumeDefaults, type ConsumeOptions } from './queues/limits.ts'
 
 // Cells.
 export type { Cells } from './client/cells.ts'
+export type { ColumnTtls } from './client/column-ttls.ts'
+export type { ColumnTtl } from './cells/column-ttl.ts'
 export type { Added, Buffered, Cell, CellName, NewCell, Written } from './cells/cell.ts'
 export type { GetItem, LogPlace } from './cells/operation.ts'
 export type { Json } from './cells/body.ts'

@@ -404,6 +404,8 @@ function describeEvent(event: TriggerEvent): string {
       return `marks ${event.shard}/${event.cell.addedId}`
     case 'unmarked':
       return `unmarks ${event.shard}/${event.addedId}`
+    case 'passed-over':
+      return `${event.trigger} passes over ${event.cells} cells of shard ${event.shard}`
     case 'saved':
       return `saves ${event.claim.shard}/${event.after} under ${event.claim.generation}`
     case 'elected':

@@ -24,6 +24,7 @@ import { getCells, removeCells, scanLog, type CellRow } from './cell-table.ts'
 import type { CellName, ShardName, StoredCell } from './cell.ts'
 import { isOverColumn, type NumberedIndex } from './index-definition.ts'
 import { buildIndexRows, putIndexRows } from './index-maintenance.ts'
+import type { ColumnRules } from './index-service.ts'
 import { inWords } from './put.ts'
 import { fill, latestCell, readShard, type ShardView } from './shard-read.ts'
 
@@ -48,7 +49,7 @@ export interface PurgePorts {
   readonly tables: GroupTables
   readonly clock: Clock
   /** The indexes that the cells may have a say in, as they are known now. */
-  indexes(): readonly NumberedIndex[] | Promise<readonly NumberedIndex[]>
+  rules(): ColumnRules | Promise<ColumnRules>
 }
 
 /** A cell to be removed, and the later one of its column, where the purge needs one. */
@@ -68,7 +69,7 @@ export async function purgePage(ports: PurgePorts, task: PurgeTask): Promise<Pur
   const timeoutMs = remainingOrTimeout(ports.clock, deadlineMs)
   const options = { timeoutMs, atLeast: position, from: 'snapshot' } as const
   const removed = await ports.tables
-    .transaction((tx) => remove(tx, task, doomed, ports.indexes), options)
+    .transaction((tx) => remove(tx, task, doomed, ports.rules), options)
     .catch((error: unknown) => {
       throw inWords(error, ports.tables.group)
     })
@@ -103,7 +104,7 @@ async function remove(
   tx: GroupTransaction,
   { of, before, column, keepLatest }: PurgeTask,
   doomed: readonly Doomed[],
-  indexes: PurgePorts['indexes'],
+  rules: PurgePorts['rules'],
 ): Promise<number> {
   const rows = await getCells(
     tx,
@@ -126,12 +127,12 @@ async function remove(
   )
   if (still.length > 0) await removeCells(tx, of, still)
   // The latest cells stay: so do the entries that are made of them.
-  if (!keepLatest) await keepIndexes(tx, of, still, await indexes())
+  if (!keepLatest) await keepIndexes(tx, of, still, (await rules()).indexes)
   return still.length
 }
 
 /** After cells were removed: computes from the remaining cells what their rows have in indexes. */
-async function keepIndexes(
+export async function keepIndexes(
   tx: GroupTransaction,
   of: ShardName,
   removed: readonly StoredCell[],

@@ -9,6 +9,7 @@ import { addLoadCommand } from './cells-load.ts'
 import { addPurgeCommand } from './cells-purge.ts'
 import { addRejectedCommand } from './cells-rejected.ts'
 import { addTailCommand } from './cells-tail.ts'
+import { addTtlCommand } from './cells-ttl.ts'
 import { addCellFlags, parseCount, readDatastore, withClient } from './client.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
 import { readInput } from './input-file.ts'
@@ -29,6 +30,7 @@ export function addCellsCommand(program: Command): void {
   addTailCommand(cells)
   addLoadCommand(cells)
   addPurgeCommand(cells)
+  addTtlCommand(cells)
   addRejectedCommand(cells)
 }
 

@@ -39,6 +39,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { notAnAnswer } from './call.ts'
 import { CellIndex, type CellIndexAdmin } from './cell-indexes.ts'
+import type { ColumnTtls } from './column-ttls.ts'
 import type { SeenPositions } from './seen-positions.ts'
 import type { Page } from '../base/page.ts'
 import type {
@@ -80,6 +81,8 @@ export interface CellsParts {
   readonly checkOpen?: () => void
   /** Makes what looks after the indexes of the datastore. */
   indexes(): CellIndexAdmin
+  /** Makes what says how long cells live. */
+  ttls(): ColumnTtls
 }
 
 export class Cells {
@@ -229,6 +232,11 @@ export class Cells {
   /** The indexes over these cells, to be declared, built, compared and dropped. */
   get indexes(): CellIndexAdmin {
     return this.#parts.indexes()
+  }
+
+  /** How long the cells of columns live, to be set, cleared and listed. */
+  get ttls(): ColumnTtls {
+    return this.#parts.ttls()
   }
 
   /** An index over these cells, to be asked. */

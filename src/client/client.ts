@@ -46,6 +46,7 @@ import { RequestSender, type ClientPorts } from './request-sender.ts'
 import { closed } from './in-flight.ts'
 import { applicationCallsMax, defaultClientLimits, type ClientLimits } from './client-limits.ts'
 import { CellIndexAdmin, checkDatastore } from './cell-indexes.ts'
+import { ColumnTtls } from './column-ttls.ts'
 import { Cells } from './cells.ts'
 import { CommitCall } from './commit-call.ts'
 import { groupOperationProblem } from './group-check.ts'
@@ -120,11 +121,13 @@ export class Client {
     const { clock, random } = this.#ports
     const { timeoutMs, schemaTrustMs: trustMs } = this.#limits
     const own = { service: this.#cells, groups: this.groups, clock, random, timeoutMs }
+    const open = (): Tables => openCellTables(this.groups, { clock, random })
+    const ttls = (): ColumnTtls => new ColumnTtls({ ...own, tables: open() }, datastore)
     const indexes = (): CellIndexAdmin => {
-      const tables = openCellTables(this.groups, { clock, random })
+      const tables = open()
       return new CellIndexAdmin({ ...own, tables, trustMs, intents: this.#sessions }, datastore)
     }
-    const parts = { ...own, seen: this.#seen, checkOpen: this.#checkOpen, indexes }
+    const parts = { ...own, seen: this.#seen, checkOpen: this.#checkOpen, indexes, ttls }
     return new Cells(parts, datastore)
   }
 

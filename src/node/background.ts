@@ -1,9 +1,14 @@
 /**
  * The work that a node does by itself, from the worklists of the groups that it holds: it delivers messages,
- * carries changes to global indexes, removes expired rows, brings buffered cells home.
+ * carries changes to global indexes, removes expired rows and cells, brings buffered cells home.
  */
 import { bufferCopiesDefault } from '../config/node-config.ts'
 import { StoreError } from '../base/errors.ts'
+import {
+  CellExpiryWorker,
+  type CellExpiryFigures,
+  type ExpiringCells,
+} from '../cells/cell-expiry-worker.ts'
 import type { CellService } from '../cells/operation.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -26,7 +31,7 @@ export interface BackgroundOptions {
   readonly delivery?: DeliveryBounds
   /** How groups with changes of indexes are served; as usual when absent. */
   readonly relay?: WorklistBounds
-  /** How groups with rows that expire are served; as usual when absent. */
+  /** How groups with rows, or cells, that expire are served; as usual when absent. */
   readonly expiry?: WorklistBounds
   /** How long the removal of rows goes by a schema that it has read; as usual when absent. */
   readonly schemaTrustMs?: number
@@ -37,6 +42,8 @@ export interface BackgroundParts extends BackgroundOptions {
   readonly placement: Placement
   /** Cells and groups of all sets. */
   readonly cells: CellService
+  /** Those of this node's own set. */
+  readonly expiring: ExpiringCells
   readonly groups: GroupPort
   readonly clock: Clock
   readonly random: Random
@@ -58,6 +65,7 @@ export interface BackgroundStatus {
   readonly queues: QueuesStatus
   readonly indexes: RelayFigures
   readonly expiry: ExpiryFigures
+  readonly cellExpiry: CellExpiryFigures
 }
 
 export class Background {
@@ -65,6 +73,7 @@ export class Background {
   readonly #delivery: Delivery
   readonly #relay: IndexRelay
   readonly #expiry: ExpiryWorker
+  readonly #cellExpiry: CellExpiryWorker
   readonly #buffering: Buffering
 
   constructor(parts: BackgroundParts) {
@@ -86,6 +95,10 @@ export class Background {
       schemaTrustMs: parts.schemaTrustMs,
       ...common,
     })
+    this.#cellExpiry = new CellExpiryWorker({
+      ...{ replica, clock, random, expiring: parts.expiring },
+      ...{ bounds: parts.expiry, onFailed: noting('expiry') },
+    })
     const copies = parts.bufferCopies ?? bufferCopiesDefault
     this.#buffering = new Buffering({
       ...{ placement, cells, copies, onFailed: noting('buffer') },
@@ -106,6 +119,7 @@ export class Background {
       queues: { ...counts, busyGroups, topics },
       indexes: this.#relay.figures,
       expiry: this.#expiry.figures,
+      cellExpiry: this.#cellExpiry.figures,
     }
   }
 
@@ -113,6 +127,7 @@ export class Background {
     this.#delivery.start()
     this.#relay.start()
     this.#expiry.start()
+    this.#cellExpiry.start()
     if (this.#parts.placement.setCount > 1) this.#buffering.start()
   }
 
@@ -122,6 +137,7 @@ export class Background {
       this.#delivery.stop(),
       this.#relay.stop(),
       this.#expiry.stop(),
+      this.#cellExpiry.stop(),
       this.#buffering.stop(),
     ])
   }

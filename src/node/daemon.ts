@@ -315,6 +315,7 @@ export class Daemon {
       buffer: this.#node?.status().buffer,
       indexes: this.#node?.status().indexes,
       expiry: this.#node?.status().expiry,
+      cellExpiry: this.#node?.status().cellExpiry,
       troubles: this.#links?.troubles,
     }
   }
