@@ -41,6 +41,8 @@ export interface CellExpiryParts {
 export interface CellExpiryFigures {
   /** Expired cells that this node has removed since it began. */
   readonly removed: number
+  /** Expired cells that stay at a look, since they are held. */
+  readonly heldBack: number
   /** How long ago the oldest cell expired that was left at the last look at its shard, in milliseconds; 0: none was. */
   readonly oldestDueMs: number
   /** Of the newest ones that went: the time from the moment at which they expired, in milliseconds. */
@@ -58,6 +60,7 @@ export class CellExpiryWorker {
   readonly #times: SweepTimes
   readonly #lag = new IndexLag()
   #failures = 0
+  #heldBack = 0
 
   constructor(parts: CellExpiryParts) {
     this.#parts = parts
@@ -90,7 +93,8 @@ export class CellExpiryWorker {
     const { relayed: removed, ...lag } = this.#lag.figures
     const { busyGroups } = this.#worker
     const oldestDueMs = this.#times.oldestDueMs()
-    return { removed, oldestDueMs, ...lag, busyGroups, failures: this.#failures }
+    const heldBack = this.#heldBack
+    return { removed, heldBack, oldestDueMs, ...lag, busyGroups, failures: this.#failures }
   }
 
   async #serve(group: GroupId): Promise<Served> {
@@ -106,7 +110,8 @@ export class CellExpiryWorker {
     }
     const waitMs = this.#times.waitMs(group, note.timestamp)
     if (waitMs > 0) return { kind: 'later', delayMs: waitMs, position }
-    const { removed, next } = await expiring.sweep(of, now)
+    const { removed, next, held } = await expiring.sweep(of, now)
+    this.#heldBack += held
     const wall = clock.wallMicros()
     for (const moment of removed) this.#lag.add(moment, wall)
     if (next === undefined && (await expiring.takeNoteOff(of, note.timestamp))) {

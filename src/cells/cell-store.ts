@@ -56,6 +56,7 @@ import type {
 import { mapPaced } from './pool.ts'
 import { putCell } from './put.ts'
 import { sweepShard } from './shard-expiry.ts'
+import { purgeCell } from './cell-purge.ts'
 import { purgePage } from './shard-purge.ts'
 import { answerFull, latestCell, readRow, readVersions, type ShardView } from './shard-read.ts'
 import { ShardReader, type Call } from './shard-reader.ts'
@@ -196,12 +197,15 @@ export class CellStore implements CellService {
   }
 
   async #purge(operation: PurgeCells, { deadlineMs, seen }: Call): Promise<Answer> {
-    const { datastore, shard, kind, ...task } = operation
+    const { datastore, shard, kind, cell, ...task } = operation
     const of = { datastore, shard }
     const tables = this.#shards.get(datastore, shard)
-    const rules = () => this.#rulesOf(datastore, task.column, deadlineMs)
+    const rules = () => this.#rulesOf(datastore, cell?.column ?? task.column, deadlineMs)
     const ports = { tables, clock: this.#ports.clock, rules }
-    const { purged, next, position } = await purgePage(ports, { of, deadlineMs, ...task })
+    const { purged, next, position } =
+      cell === undefined
+        ? await purgePage(ports, { of, deadlineMs, ...task })
+        : await purgeCell(ports, { of, deadlineMs, cell })
     seen.see(shard, position)
     seen.seeLeader(shard, this.#ports.replica.leaderElsewhere(tables.group))
     return next === undefined ? { kind, purged } : { kind, purged, next }

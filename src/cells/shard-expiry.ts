@@ -5,6 +5,8 @@
  * TTL-4  A cell is removed for its age by a transaction that has read it, at a view by whose timestamp it had
  *        expired. So no clock decides.
  *
+ * HOLD-1 A cell that is held stays, though no read shows it.
+ *
  * Its column and the shard's log remember it, as they do a purged one (CELL-7, CELL-3), and what its row has in
  * indexes is made anew (IDX-7).
  */
@@ -14,7 +16,8 @@ import type { Timestamp } from '../base/ids.ts'
 import type { GroupTables, TransactionCallOptions } from '../tables/tables.ts'
 import { takePosition } from '../tables/notes.ts'
 import type { GroupTransaction } from '../tables/types.ts'
-import { getCells, nextTtl, removeCells, scanTtl } from './cell-table.ts'
+import { heldRows } from './cell-holds.ts'
+import { getCells, nextTtl, removeCells, scanTtl, type CellRow } from './cell-table.ts'
 import type { CellName, ShardName } from './cell.ts'
 import type { ColumnRules } from './index-service.ts'
 import { cellExpiryBounds } from './limits.ts'
@@ -34,6 +37,14 @@ export interface ShardSwept {
   readonly removed: readonly Timestamp[]
   /** When the next cell expires; of those that are due and were left, the first. Absent: none does. */
   readonly next: Timestamp | undefined
+  /** Cells that are due and stay, since they are held. */
+  readonly held: number
+}
+
+/** Of one batch. */
+interface Removed {
+  readonly gone: readonly Timestamp[]
+  readonly held: number
 }
 
 interface Due extends CellName {
@@ -56,15 +67,19 @@ export async function sweepShard(
   const { due, next } = look.value
   const { cellsAtOnce } = cellExpiryBounds
   const removed: Timestamp[] = []
+  let held = 0
+  let first = next
   for (let from = 0; from < due.length; from += cellsAtOnce) {
     const some = due.slice(from, from + cellsAtOnce)
     let gone = await removeSome(ports, of, some)
     // The log stood still since they expired; by its next entry they have.
     if (gone === 'not-yet') gone = await removeSome(ports, of, some)
-    if (gone === 'not-yet') return { removed, next: some[0]?.moment }
-    removed.push(...gone)
+    if (gone === 'not-yet') return { removed, next: some[0]?.moment, held }
+    removed.push(...gone.gone)
+    held += gone.held
+    if (gone.held > 0) first = Math.min(first ?? now, some[0]?.moment ?? now)
   }
-  return { removed, next }
+  return { removed, next: first, held }
 }
 
 /** Of each TTL the cells that are due, and when the first of the others expires. */
@@ -101,7 +116,7 @@ async function removeSome(
   ports: ExpiryPorts,
   of: ShardName,
   due: readonly Due[],
-): Promise<readonly Timestamp[] | 'not-yet'> {
+): Promise<Removed | 'not-yet'> {
   const options: TransactionCallOptions = {
     timeoutMs: cellExpiryBounds.callMs,
     from: 'snapshot',
@@ -116,7 +131,8 @@ async function removeSome(
     const first = await removeSome(ports, of, due.slice(0, half))
     if (first === 'not-yet') return first
     const second = await removeSome(ports, of, due.slice(half))
-    return second === 'not-yet' ? second : [...first, ...second]
+    if (second === 'not-yet') return second
+    return { gone: [...first.gone, ...second.gone], held: first.held + second.held }
   }
 }
 
@@ -125,21 +141,42 @@ async function removeDue(
   ports: ExpiryPorts,
   of: ShardName,
   due: readonly Due[],
-): Promise<readonly Timestamp[] | 'not-yet'> {
+): Promise<Removed | 'not-yet'> {
   const asOf = present(await tx.asOf(), 'TTL-4: cells are removed at a moment')
   if (due.every(({ moment }) => moment > asOf)) {
     takePosition(tx)
     return 'not-yet'
   }
   const rows = await getCells(tx, of, due)
-  const gone = rows.flatMap((row) => (row !== undefined && isGone(agingOf(row), asOf) ? row : []))
+  const old = rows.flatMap((row) => (row !== undefined && isGone(agingOf(row), asOf) ? row : []))
+  const held = await heldAmong(tx, of, old)
+  const gone = old.filter(({ cell }) => held !== 'all' && !held.has(cell.rowKey))
   for (const row of gone) {
     const moment = expiresAt(agingOf(row))
     assert(moment !== undefined && moment <= asOf, 'TTL-4: a cell is removed before it has expired')
   }
   const cells = gone.map(({ cell }) => cell)
-  if (cells.length === 0) return []
+  if (cells.length === 0) return { gone: [], held: old.length }
   await removeCells(tx, of, cells)
   await keepIndexes(tx, of, cells, (await ports.rules()).indexes)
-  return gone.map((row) => expiresAt(agingOf(row)) ?? asOf)
+  const moments = gone.map((row) => expiresAt(agingOf(row)) ?? asOf)
+  return { gone: moments, held: old.length - gone.length }
+}
+
+/** HOLD-1: the row keys among these that are held, or all of them. */
+async function heldAmong(
+  tx: GroupTransaction,
+  of: ShardName,
+  rows: readonly CellRow[],
+): Promise<ReadonlySet<string> | 'all'> {
+  try {
+    return await heldRows(
+      tx,
+      of,
+      rows.map(({ cell }) => cell.rowKey),
+    )
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.code !== 'invalid') throw error
+    return 'all'
+  }
 }

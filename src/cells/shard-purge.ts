@@ -10,6 +10,7 @@
  *         nor an earlier ref key of its column is written again.
  * Where the latest cells go, what their rows have in indexes is made anew in the same transaction (IDX-7).
  *
+ * HOLD-1  Cells of a row that is held stay; in a shard that is held the purge is refused.
  * CELL-8  A purge removes nothing else: a cell stays that is not older, of another column, or the latest of
  *         its column.
  */
@@ -20,6 +21,7 @@ import type { GroupTables } from '../tables/tables.ts'
 import type { GroupTransaction } from '../tables/types.ts'
 import { remainingOrTimeout } from '../time/moments.ts'
 import { AnswerRoom } from './answer-room.ts'
+import { heldRows } from './cell-holds.ts'
 import { getCells, removeCells, scanLog, type CellRow } from './cell-table.ts'
 import type { CellName, ShardName, StoredCell } from './cell.ts'
 import { isOverColumn, type NumberedIndex } from './index-definition.ts'
@@ -112,9 +114,14 @@ async function remove(
     doomed.map(({ cell }) => cell),
   )
   const later = await findLaters(tx, of, doomed)
+  const held = await heldRows(
+    tx,
+    of,
+    doomed.map(({ cell }) => cell.rowKey),
+  )
   const still = doomed.flatMap(({ cell, later: name }, i) => {
     const row = rows[i]
-    const isKept = name !== undefined && !later.has(formatName(name))
+    const isKept = held.has(cell.rowKey) || (name !== undefined && !later.has(formatName(name)))
     return row === undefined || isKept ? [] : [checked(cell, row)]
   })
   for (const { createdAt, column: own } of still) {

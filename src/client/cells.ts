@@ -15,6 +15,7 @@ import { unpackBody } from '../cells/body.ts'
 import {
   nameProblem,
   type Cell,
+  type CellName,
   type NewCell,
   type StoredCell,
   type Written,
@@ -286,6 +287,24 @@ export class Cells {
       }
       if (purged > 0) yield { shard, purged }
     }
+  }
+
+  /**
+   * Takes one cell out for good, whatever its age; resolves with whether it was there. It is not written again, nor is
+   * an earlier ref key of its column that is not there: a put is `immutable`. Rejects with `invalid` where it is held.
+   */
+  async purgeCell(cell: CellName, options: WriteOptions = {}): Promise<boolean> {
+    checkOptions('cells.purgeCell', options, writeRules)
+    const { rowKey, column, refKey } = readCell(cell, 'optional')
+    if (refKey === undefined) {
+      throw new StoreError('invalid', 'cells.purgeCell: name the refKey of the cell')
+    }
+    const { datastore } = this
+    const shard = shardOf(rowKey)
+    const page = { before: 0, keepLatest: false, after: 0, limit: 1 }
+    const one = { rowKey: rowKey.toLowerCase(), column, refKey }
+    const operation = { kind: 'purge', datastore, shard, ...page, cell: one } as const
+    return expected(await this.#ask(operation, options), 'purge').purged > 0
   }
 
   #readFrom(options: ReadOptions, rows: readonly { readonly rowKey: string }[]): ReadFrom {

@@ -52,6 +52,7 @@ import { CommitCall } from './commit-call.ts'
 import { groupOperationProblem } from './group-check.ts'
 import { checkDefined, checkSchemaName, checkModel } from './given-schema.ts'
 import { Groups } from './groups.ts'
+import { Holds } from './holds.ts'
 import { IndexAdmin } from './indexes.ts'
 import type { WriteOptions } from './options.ts'
 import { checkText, writeRules } from './rules.ts'
@@ -217,6 +218,13 @@ export class Client {
     this.#checkOpen()
     if (schema.name === cellVersion.schema.name) return ownSchema(schema)
     return applySchema(this.groups, schema, { clock, random, intents, timeoutMs, signal })
+  }
+
+  /** Legal holds: of groups, of tables there, of cells. */
+  get holds(): Holds {
+    const { clock, random } = this.#ports
+    const { timeoutMs } = this.#limits
+    return new Holds({ groups: this.groups, clock, random, intents: this.#sessions, timeoutMs })
   }
 
   /** The indexes of a schema, to be looked after. */

@@ -239,6 +239,10 @@ export class Transaction<Tables extends readonly Table[]>
     return this.turn.write(() => this.#writes.delete(tableIn(this.rows, 'delete', table), key))
   }
 
+  purge<Of extends Table>(table: Of, key: Key<Of>): Promise<void> {
+    return this.turn.write(() => this.#writes.purge(tableIn(this.rows, 'purge', table), key))
+  }
+
   send(queue: Queue, to: unknown, body: unknown, options?: SendOptions): Promise<void> {
     return this.turn.write(async () => {
       const { schema } = this.rows.context

@@ -4,7 +4,9 @@
  */
 import { present } from '../base/assert.ts'
 import type { Timestamp } from '../base/ids.ts'
+import { purgeNoteKey } from '../group/purge-note.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
+import type { StoredRow } from '../txn/reads.ts'
 import type { GroupTransaction } from './types.ts'
 
 const raws = new WeakMap<GroupTransaction, RawTransaction>()
@@ -27,6 +29,19 @@ export async function takeNoteOff(
   if (note?.timestamp !== putAt) return false
   rawOf(tx).delete(key)
   return true
+}
+
+/** Notes by their keys, as rows that the transaction has read. */
+export function getNotes(
+  tx: GroupTransaction,
+  keys: readonly Uint8Array[],
+): Promise<readonly (StoredRow | undefined)[]> {
+  return rawOf(tx).getMany(keys)
+}
+
+/** Rows are gone for good with this transaction: no read of a moment before it is answered (PURGE-1). */
+export function notePurge(tx: GroupTransaction, what: string): void {
+  rawOf(tx).put(purgeNoteKey, Buffer.from(`purged ${what}`))
 }
 
 /** The transaction takes an entry, though it writes nothing: later reads are of a later timestamp. */
