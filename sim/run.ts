@@ -128,7 +128,7 @@ class Run {
     this.#workload = new CellWorkload({
       ...{ world, coverage, network: clientNetwork, checker: judge.cells },
       ...{ options: options.workload, nodes, onOperation, tell },
-      ...{ load, gateways: this.#gateways },
+      ...{ load, gateways: this.#gateways, model: judge.model },
       operations: operations?.filter(isCellOperation),
       mayBeCorrupt: () => this.#mayBeCorrupt(),
       nodesByClient: plan.nodesByClient,

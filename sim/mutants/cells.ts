@@ -38,4 +38,63 @@ export const cellMutants: readonly Mutant[] = [
     ],
     rules: ['CELL-7'],
   },
+  {
+    id: 'C04',
+    title: 'the log of a shard shows cells that have expired',
+    edits: [
+      {
+        file: 'src/cells/shard-log.ts',
+        find: 'for (const row of await living(rows, read)) if (row !== undefined) found.push(row)',
+        replace: 'await living(rows, [])\n      for (const row of read) found.push(row)',
+      },
+    ],
+    rules: ['TTL-3'],
+  },
+  {
+    id: 'C05',
+    title: 'the latest cell of a column may have expired',
+    edits: [
+      {
+        file: 'src/cells/living.ts',
+        find: 'const latest = (await living(rows, page.items)).find((row) => row !== undefined)',
+        replace: 'const latest = page.items.find((row) => row !== undefined)',
+      },
+    ],
+    rules: ['TTL-3'],
+  },
+  {
+    id: 'C06',
+    title: 'the clock of a node, which is ahead, decides that a cell has expired and goes',
+    edits: [
+      {
+        file: 'src/cells/shard-expiry.ts',
+        find: "const asOf = present(await tx.asOf(), 'TTL-4: cells are removed at a moment')",
+        replace:
+          "const asOf = present(await tx.asOf(), 'TTL-4: cells are removed at a moment') + 800_000",
+      },
+      {
+        file: 'src/cells/cell-expiry-worker.ts',
+        find: 'const now = Math.max(clock.wallMicros(), timestamp)',
+        replace: 'const now = Math.max(clock.wallMicros(), timestamp) + 800_000',
+      },
+    ],
+    rules: ['TTL-4'],
+  },
+  {
+    id: 'C07',
+    title: 'a read of one cell by its name shows it when it has expired',
+    edits: [
+      {
+        file: 'src/cells/living.ts',
+        find: 'return living(rows, await getCells(rows, of, names))',
+        replace: 'return getCells(rows, of, names)',
+      },
+      {
+        file: 'src/cells/get-now.ts',
+        find: 'return isGone({ createdAt, ttl }, point.timestamp) ? undefined : cell',
+        replace: 'return isGone({ createdAt, ttl }, point.timestamp && 1) ? undefined : cell',
+      },
+    ],
+    rules: ['TTL-3'],
+  },
 ]

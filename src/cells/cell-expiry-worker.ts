@@ -34,6 +34,8 @@ export interface CellExpiryParts {
   readonly clock: Clock
   readonly random: Random
   readonly bounds?: WorklistBounds | undefined
+  /** Between two looks at a shard, in milliseconds; as usual when absent. */
+  readonly sweepMs?: number | undefined
   /** Told of each failure. */
   readonly onFailed?: (error: unknown) => void
 }
@@ -65,7 +67,8 @@ export class CellExpiryWorker {
   constructor(parts: CellExpiryParts) {
     this.#parts = parts
     const { replica, clock, random } = parts
-    this.#times = new SweepTimes(clock, cellExpiryBounds)
+    const { sweepMs = cellExpiryBounds.sweepMs } = parts
+    this.#times = new SweepTimes(clock, { ...cellExpiryBounds, sweepMs })
     this.#worker = new WorklistWorker({
       topic: cellExpiryTopic,
       worklist: replica.worklist,

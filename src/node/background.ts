@@ -33,6 +33,8 @@ export interface BackgroundOptions {
   readonly relay?: WorklistBounds
   /** How groups with rows, or cells, that expire are served; as usual when absent. */
   readonly expiry?: WorklistBounds
+  /** Between two looks through one of these groups, in milliseconds; as usual when absent. */
+  readonly expirySweepMs?: number
   /** How long the removal of rows goes by a schema that it has read; as usual when absent. */
   readonly schemaTrustMs?: number
 }
@@ -91,13 +93,14 @@ export class Background {
     this.#relay = new IndexRelay({ trace, bounds: parts.relay, onFailed, ...common })
     this.#expiry = new ExpiryWorker({
       bounds: parts.expiry,
+      sweepMs: parts.expirySweepMs,
       onFailed: noting('expiry'),
       schemaTrustMs: parts.schemaTrustMs,
       ...common,
     })
     this.#cellExpiry = new CellExpiryWorker({
       ...{ replica, clock, random, expiring: parts.expiring },
-      ...{ bounds: parts.expiry, onFailed: noting('expiry') },
+      ...{ bounds: parts.expiry, sweepMs: parts.expirySweepMs, onFailed: noting('expiry') },
     })
     const copies = parts.bufferCopies ?? bufferCopiesDefault
     this.#buffering = new Buffering({

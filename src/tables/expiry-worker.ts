@@ -51,6 +51,8 @@ export interface ExpiryWorkerParts {
   /** How long the worker goes by a schema that it has read; as usual when absent. */
   readonly schemaTrustMs?: number | undefined
   readonly bounds?: WorklistBounds | undefined
+  /** Between two looks through a group, in milliseconds; as usual when absent. */
+  readonly sweepMs?: number | undefined
   /** Told of each failure. */
   readonly onFailed?: (error: unknown) => void
 }
@@ -91,7 +93,8 @@ export class ExpiryWorker {
     this.#parts = parts
     const { replica, clock, random } = parts
     this.#groups = parts.groups ?? new LocalGroups(replica)
-    this.#times = new SweepTimes(clock, expiryBounds)
+    const { sweepMs = expiryBounds.sweepMs } = parts
+    this.#times = new SweepTimes(clock, { ...expiryBounds, sweepMs })
     this.#worker = new WorklistWorker({
       topic: expiryTopic,
       worklist: replica.worklist,

@@ -1,0 +1,87 @@
+/**
+ * The cells that expire, as the log of their shards has them: when each is to be gone, how far the log's time has
+ * come, and which cells were removed. Purges of these shards are not known here: a run has one or the other.
+ */
+import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
+import { groupOfBytes } from '../../src/base/ids.ts'
+import { cellOfRow, cellRowKey, shardOfGroup } from '../../src/cells/cell-table.ts'
+import { shardGroup } from '../../src/cells/shard.ts'
+import { datastore } from '../workloads/datastore.ts'
+import type { ModelEffect, RowWrite } from './log-model.ts'
+
+interface NamedCell {
+  readonly shard: number
+  readonly row: string
+  readonly column: string
+  readonly refKey: number
+}
+
+/** The keys of all cells have in common what those of these rows have. */
+const rowKeys = [
+  '00000000-0000-4000-8000-000000000000',
+  'ffffffff-ffff-4fff-bfff-ffffffffffff',
+] as const
+const microsPerSecond = 1_000_000
+
+export class ExpiryBook {
+  /** By shard and key: when the cell expires. */
+  readonly #moments = new Map<string, number>()
+  readonly #nowByGroup = new Map<string, number>()
+  /** Whether a group is a shard of the clients' cells. */
+  readonly #ours = new Map<string, boolean>()
+  readonly #cellTable: string
+
+  constructor() {
+    const keyOf = (rowKey: string): string =>
+      latin1(cellRowKey({ datastore, shard: 0 }, { rowKey, column: 'A', refKey: 0 }))
+    const [first, last] = [keyOf(rowKeys[0]), keyOf(rowKeys[1])]
+    const length = [...first].findIndex((letter, place) => letter !== last[place])
+    this.#cellTable = first.slice(0, length)
+  }
+
+  /** Whether the run has had any cell of the shard that expires. */
+  hasAny(shard: number): boolean {
+    return this.#nowByGroup.has(shardGroup(datastore, shard)) && this.#moments.size > 0
+  }
+
+  /** Undefined: the cell stays, as far as the log says. */
+  momentOf({ shard, row, column, refKey }: NamedCell): number | undefined {
+    const key = cellRowKey({ datastore, shard }, { rowKey: row, column, refKey })
+    return this.#moments.get(`${shardGroup(datastore, shard)} ${latin1(key)}`)
+  }
+
+  /** Whether a read of what the log holds now may leave the cell out. */
+  mayBeGone(name: NamedCell): boolean {
+    const moment = this.momentOf(name)
+    return (
+      moment !== undefined &&
+      moment <= (this.#nowByGroup.get(shardGroup(datastore, name.shard)) ?? 0)
+    )
+  }
+
+  onEffect({ group, timestamp }: ModelEffect): void {
+    if (this.#isOurs(group)) this.#nowByGroup.set(group, timestamp)
+  }
+
+  /** False: a cell is removed that had not expired. */
+  onWrite({ group, key, value, timestamp }: RowWrite): boolean {
+    if (!key.startsWith(this.#cellTable) || !this.#isOurs(group)) return true
+    const name = `${group} ${key}`
+    if (value === undefined) {
+      const moment = this.#moments.get(name)
+      return moment !== undefined && moment <= timestamp
+    }
+    const row = { value: fromLatin1(latin1(value)), timestamp }
+    const { ttl } = cellOfRow({ rowKey: '', column: '', refKey: 0 }, row)
+    if (ttl !== undefined) this.#moments.set(name, timestamp + ttl * microsPerSecond)
+    return true
+  }
+
+  #isOurs(group: string): boolean {
+    const known = this.#ours.get(group)
+    if (known !== undefined) return known
+    const isOurs = shardOfGroup(groupOfBytes(fromLatin1(group)))?.datastore === datastore
+    this.#ours.set(group, isOurs)
+    return isOurs
+  }
+}
