@@ -35,7 +35,8 @@ export class ExpiryBook {
     const keyOf = (rowKey: string): string =>
       latin1(cellRowKey({ datastore, shard: 0 }, { rowKey, column: 'A', refKey: 0 }))
     const [first, last] = [keyOf(rowKeys[0]), keyOf(rowKeys[1])]
-    const length = [...first].findIndex((letter, place) => letter !== last[place])
+    let length = 0
+    while (first.charAt(length) === last.charAt(length)) length += 1
     this.#cellTable = first.slice(0, length)
   }
 

@@ -51,18 +51,6 @@ export const cellMutants: readonly Mutant[] = [
     rules: ['TTL-3'],
   },
   {
-    id: 'C05',
-    title: 'the latest cell of a column may have expired',
-    edits: [
-      {
-        file: 'src/cells/living.ts',
-        find: 'const latest = (await living(rows, page.items)).find((row) => row !== undefined)',
-        replace: 'const latest = page.items.find((row) => row !== undefined)',
-      },
-    ],
-    rules: ['TTL-3'],
-  },
-  {
     id: 'C06',
     title: 'the clock of a node, which is ahead, decides that a cell has expired and goes',
     edits: [

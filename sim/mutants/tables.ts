@@ -50,52 +50,6 @@ export const tableMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'T24',
-    title: 'the clock of a node, which is ahead, decides whether a row has expired',
-    edits: [
-      {
-        file: 'src/tables/expiry-worker.ts',
-        find: 'const now = Math.max(clock.wallMicros(), timestamp)',
-        replace: 'const now = Math.max(clock.wallMicros() + 3_000_000, timestamp)',
-      },
-      {
-        file: 'src/tables/expiry-worker.ts',
-        find: 'return context === undefined ? nothing : removeDue(transaction, context, due)',
-        replace:
-          'return context === undefined ? nothing : removeDue(transaction, context, due, this.#parts.clock.wallMicros() + 3_000_000)',
-      },
-      {
-        file: 'src/tables/expiry-worker.ts',
-        find: "  due: readonly Due[],\n): Promise<Removed | 'not-yet'> {\n  const { asOf = 0 } = await transaction.view()\n",
-        replace:
-          "  due: readonly Due[],\n  asOf: number,\n): Promise<Removed | 'not-yet'> {\n  await transaction.view()\n",
-      },
-    ],
-  },
-  {
-    id: 'T25',
-    title: 'the removal of a row that has expired, and that is slow, does not read it again',
-    edits: [
-      {
-        file: 'src/tables/expiry-worker.ts',
-        find: '    let removed = await this.#removeSome(name, group, due)\n',
-        replace:
-          '    await new Promise<void>((wake) => this.#parts.clock.setTimer(1_500, wake))\n' +
-          '    let removed = await this.#removeSome(name, group, due)\n',
-      },
-      {
-        file: 'src/tables/expiry-worker.ts',
-        find: '    if (stored === undefined || !isGone({ ...one, stored }, asOf)) continue\n',
-        replace: '    if (stored === undefined) continue\n',
-      },
-      {
-        file: 'src/tables/expiry-worker.ts',
-        find: '  const rows = await transaction.getMany(due.map(({ stored }) => stored.key))\n',
-        replace: '  const rows = due.map(({ stored }) => stored)\n',
-      },
-    ],
-  },
-  {
     id: 'T26',
     title: 'a scan shows rows that have expired',
     edits: [

@@ -359,6 +359,7 @@ export class CellWorkload {
 }
 
 /** Callers in batches purge nothing, and put no cells that expire. */
-function withoutLosses({ cellTtl: _, ...options }: WorkloadOptions): WorkloadOptions {
-  return { ...options, purges: 0 }
+function withoutLosses(options: WorkloadOptions): WorkloadOptions {
+  const { cellTtl: _, ...others } = options
+  return { ...others, purges: 0 }
 }
