@@ -10,6 +10,7 @@ import { drawPriorities, type PriorityOptions } from './world/priorities.ts'
 import { SeededRandom } from './world/random.ts'
 import { nodeName } from './cluster/endpoints.ts'
 import { drawGateways, type GatewayOptions } from './cluster/gateway-draw.ts'
+import { drawSnapshots } from './cluster/snapshot-draw.ts'
 import { drawHeavy, type MuchOptions } from './workloads/heavy-draw.ts'
 import { withLone, type LoneOptions } from './workloads/lone-draw.ts'
 import { brokenKinds, type Broken } from './faults/nemesis.ts'
@@ -458,6 +459,7 @@ function drawLimits(random: SeededRandom, phaseMs: number, disk: DiskConditions)
     catchUpBytesMax: part(usual.catchUpBytesMax, [1, 1_000]),
     digestGroupsMax: knob(usual.digestGroupsMax, [1, 2]),
     ...drawSlices(random.fork('slices')),
+    ...drawSnapshots(random.fork('snapshots')),
     backoffMs,
     backoffMaxMs: Math.max(backoffMs, 20 * phaseMs, knob(usual.backoffMaxMs, [100, 300])),
     phaseTimeoutMs: Math.max(3 * phaseMs, knob(usual.phaseTimeoutMs, [60, 200, 1_500])),

@@ -4,6 +4,7 @@
  */
 import { assert } from '../../src/base/assert.ts'
 import { crc32, latin1 } from '../../src/base/bytes.ts'
+import { unpack } from '../../src/base/pack.ts'
 import type { Put } from '../../src/ports/storage.ts'
 import { decodeStored, decodeVersionKey, type Stored } from '../../src/store/row-format.ts'
 import type { ModelRow } from './log-model.ts'
@@ -18,10 +19,14 @@ export interface ChangedGroup {
   readonly pastDigest: string
   /** Of the state record, when the batch wrote it. */
   readonly stateHash: string | undefined
+  /** A snapshot of a peer took it to this position. */
+  readonly isSnapshot: boolean
 }
 
 interface GroupOnDisk {
   position: number
+  /** Of the last snapshot that was taken in. */
+  snapshot: number
   readonly rows: Map<string, ModelRow>
   readonly sum: RowSum
   readonly past: PastSum
@@ -29,6 +34,9 @@ interface GroupOnDisk {
 
 const groupByte = 'g'.charCodeAt(0)
 const stateByte = 's'.charCodeAt(0)
+const stagingByte = 'j'.charCodeAt(0)
+/** The number of the phase in which the rows change (`../../src/store/snapshot-intake.ts`). */
+const switchingPhase = 1
 /** Stands for the subspace of state records, whose keys have none. */
 const stateSubspace = 0
 const rowSubspace = 1
@@ -36,6 +44,8 @@ const historySubspace = 2
 
 export class DataDisks {
   readonly #groups = new Map<string, Map<string, GroupOnDisk>>()
+  /** By node: groups whose rows a snapshot is replacing. The node reads none of them meanwhile. */
+  readonly #replaced = new Map<string, Set<string>>()
   readonly #findHorizon: (group: string, position: number) => number
 
   /** `findHorizon`: what the chosen log says of a group at a position. */
@@ -50,6 +60,7 @@ export class DataDisks {
   /** The node's disk is replaced: only the new disk's records count. */
   replace(node: string, puts: readonly Put[]): void {
     this.#groups.delete(node)
+    this.#replaced.delete(node)
     this.onDurable(node, puts)
   }
 
@@ -57,14 +68,16 @@ export class DataDisks {
   onDurable(node: string, puts: readonly Put[]): readonly ChangedGroup[] {
     const stateHashes = new Map<string, string | undefined>()
     for (const put of puts) {
+      this.#noteStaging(node, put)
       const parsed = parseGroupKey(put.key)
       if (parsed === undefined) continue
       const { group, subspace, rest } = parsed
       const onDisk = this.#of(node, group)
       if (!stateHashes.has(group)) stateHashes.set(group, undefined)
       if (subspace === stateSubspace) {
-        const { stamp, payload } = decodePut(put)
+        const { stamp, payload, snapshot = 0 } = decodePut(put)
         onDisk.position = stamp
+        onDisk.snapshot = snapshot
         stateHashes.set(group, `${crc32(payload)}.${payload.length}`)
       } else if (subspace === rowSubspace) {
         write(onDisk, rest, put)
@@ -72,12 +85,27 @@ export class DataDisks {
         writePast(onDisk, rest, put)
       }
     }
-    return [...stateHashes].map(([group, stateHash]) => {
-      const { position, sum, past } = this.#of(node, group)
+    const isWhole = ([group]: readonly [string, unknown]): boolean =>
+      this.#replaced.get(node)?.has(group) !== true
+    return [...stateHashes].filter(isWhole).map(([group, stateHash]) => {
+      const { position, sum, past, snapshot } = this.#of(node, group)
       past.raise(this.#findHorizon(group, position))
       const digests = { rowsDigest: sum.digest(), pastDigest: past.digest() }
-      return { group, position, ...digests, stateHash }
+      const isSnapshot = stateHash !== undefined && snapshot === position
+      return { group, position, ...digests, stateHash, isSnapshot }
     })
+  }
+
+  /** The record of a snapshot that is taken in: from its second phase on the group's rows are of no position. */
+  #noteStaging(node: string, { key, value }: Put): void {
+    if (key[0] !== stagingByte) return
+    const replaced = this.#replaced.get(node) ?? new Set<string>()
+    this.#replaced.set(node, replaced)
+    const group = groupIn(key, key.length - 2)
+    const fields = value === undefined ? [] : unpack(decodePut({ key, value }).payload)
+    const isSwitching = Array.isArray(fields) && fields[1] === switchingPhase
+    if (isSwitching) replaced.add(group)
+    else replaced.delete(group)
   }
 
   #of(node: string, group: string): GroupOnDisk {
@@ -87,6 +115,7 @@ export class DataDisks {
     if (known !== undefined) return known
     const made = {
       position: 0,
+      snapshot: 0,
       rows: new Map<string, ModelRow>(),
       sum: new RowSum(),
       past: new PastSum(),

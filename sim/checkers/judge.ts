@@ -166,12 +166,14 @@ export class Judge {
     this.worklists.onDurable(node, puts)
     this.#digests.onDataDurable(node, puts)
     for (const changed of this.disks.onDurable(node, puts)) {
-      const { group, position, stateHash } = changed
+      const { group, position, stateHash, isSnapshot } = changed
       this.#narrator?.rows(node, group, position)
       this.log.onDurableRows(node, changed)
       if (stateHash === undefined) continue
       this.log.onDurableState(node, group, position, stateHash)
-      if (!this.#forgotten.has(node)) this.logFirst.onDataDurable(node, group, position)
+      // The entries before a snapshot stand in the log of its sender.
+      const isOfLog = !isSnapshot && !this.#forgotten.has(node)
+      if (isOfLog) this.logFirst.onDataDurable(node, group, position)
     }
   }
 
@@ -194,6 +196,12 @@ export class Judge {
       case 'apply': {
         const { group, position } = readPlace(event)
         this.log.onApplied(node, group, position, readBytes(event, 'value'))
+        this.onVisible(node, group, position)
+        return this.onApplied(node, group)
+      }
+      case 'installed': {
+        const { group, position } = readPlace(event)
+        this.log.onInstalled(node, group, position)
         this.onVisible(node, group, position)
         return this.onApplied(node, group)
       }
@@ -224,7 +232,15 @@ export class Judge {
 }
 
 type KnownKind =
-  'propose' | 'chosen' | 'promise' | 'accept' | 'apply' | 'serve' | 'settled' | 'other'
+  | 'propose'
+  | 'chosen'
+  | 'promise'
+  | 'accept'
+  | 'apply'
+  | 'installed'
+  | 'serve'
+  | 'settled'
+  | 'other'
 
 function classifyEvent({ kind }: TraceEvent): KnownKind {
   switch (kind) {
@@ -233,6 +249,7 @@ function classifyEvent({ kind }: TraceEvent): KnownKind {
     case 'promise':
     case 'accept':
     case 'apply':
+    case 'installed':
     case 'serve':
     case 'settled':
       return kind

@@ -7,6 +7,8 @@
  * LIVE-3 A started node has applied all that its own log says is chosen, without a hole.
  * LOG-6  On the data disk, the applied position and the rows are of one batch, always.
  * MVCC-1 The readable past is on the data disk, and reads show it as it was.
+ * SNAP-1 A snapshot takes a replica on, and never back.
+ * SNAP-4 A replica goes on from a snapshot once all of that is on its disk.
  * MVCC-2 No snapshot is served beyond what is applied: a later commit would be in it.
  */
 import { crc32, equalBytes, latin1 } from '../../src/base/bytes.ts'
@@ -87,6 +89,27 @@ export class LogChecker {
       'LOG-1',
       'An entry was applied that is not chosen.',
       () => describePlace(view, node, view.chosen?.ballot),
+    )
+    const applied = this.#applied.get(node) ?? new Map<string, number>()
+    this.#applied.set(node, applied.set(group, position))
+    this.#visible.set(group, Math.max(this.#visible.get(group) ?? 0, position))
+  }
+
+  /** The node has put a snapshot of a peer in the place of the group's rows. */
+  onInstalled(node: string, group: string, position: number): void {
+    const { book, referee, durablePosition } = this.#parts
+    const view = book.of(group, position)
+    const before = this.#applied.get(node)?.get(group) ?? 0
+    referee.check(position > before, 'SNAP-1', 'A snapshot took a replica back.', () => ({
+      ...describePlace(view, node),
+      appliedBefore: before,
+    }))
+    const durable = durablePosition(node, group)
+    referee.check(
+      durable === position && view.chosen !== undefined,
+      'SNAP-4',
+      'A replica goes on from a snapshot that is not on its disk, or is of no chosen position.',
+      () => ({ ...describePlace(view, node), durable }),
     )
     const applied = this.#applied.get(node) ?? new Map<string, number>()
     this.#applied.set(node, applied.set(group, position))

@@ -14,6 +14,7 @@
  *   it commutes with whatever else can happen, at its node and elsewhere.
  */
 import { present } from '../../src/base/assert.ts'
+import type { Position } from '../../src/base/ids.ts'
 import { equalBallots } from '../../src/paxos/ballot.ts'
 import type { Accepted } from '../../src/replication/message.ts'
 import { isExpiryDue } from './lease-pairs.ts'
@@ -28,14 +29,8 @@ import {
 } from './node-state.ts'
 import { emptyBook, writeDown, type Book } from './book.ts'
 import { canonicalText, Interner } from './canonical.ts'
-import {
-  stepNode,
-  viewLeases,
-  type NodeAction,
-  type NodeOutcome,
-  type Sent,
-  type SentMessage,
-} from './node-step.ts'
+import { nodeAction, type NodeAction, type Sent, type SentMessage } from './node-action.ts'
+import { stepNode, viewLeases, type NodeOutcome } from './node-step.ts'
 import type { Breach, Observation } from './observation.ts'
 import {
   actionAt,
@@ -52,7 +47,7 @@ import {
   type ActionKind,
   type Budget,
 } from './state-vector.ts'
-import { timerNames, type Scope } from './scope.ts'
+import type { Scope } from './scope.ts'
 import { buildSetting, type Setting } from './setting.ts'
 
 export interface Flight {
@@ -104,6 +99,7 @@ export class Model {
       read: 0,
       renewals,
       lapses,
+      snapshots: scope.snapshots ?? 0,
     }
     this.initial = this.#warm(this.#afterPrologue([first, second, third, book, packBudget(budget)]))
   }
@@ -182,7 +178,17 @@ export class Model {
     if (isOfKind(code, 'timer')) return budget.timeouts > 0
     if (isOfKind(code, 'renew')) return budget.renewals > 0
     if (isOfKind(code, 'lapse')) return budget.lapses > 0
+    if (isOfKind(code, 'snapshot')) return budget.snapshots > 0 && this.#isBehind(vector, code, at)
     return !isOfKind(code, 'expire') || this.#isExpiryDue(vector, code, at)
+  }
+
+  /** Whether the snapshot goes to another node, which has not applied as much. */
+  #isBehind(vector: readonly number[], code: ActionCode, at: number): boolean {
+    const { argument } = unpackAction(code)
+    const peer = argument % 4
+    const { states } = this.node(vector[at] ?? 0)
+    const { position } = present(states[Math.floor(argument / 4)], 'explore: no such state')
+    return peer !== at && this.#readPosition(vector[peer] ?? 0) < position
   }
 
   #isExpiryDue(vector: readonly number[], code: ActionCode, at: number): boolean {
@@ -263,6 +269,7 @@ export class Model {
       read: before.read | (kind === 'read' ? 1 << argument : 0),
       renewals: before.renewals - (kind === 'renew' ? 1 : 0),
       lapses: before.lapses - (kind === 'lapse' ? 1 : 0),
+      snapshots: before.snapshots - (kind === 'snapshot' ? 1 : 0),
     }
   }
 
@@ -391,6 +398,8 @@ export class Model {
       case 'query':
         if (this.#mayAskAnew(vector, flight.from)) return false
         return this.#isForgotten(vector[flight.from] ?? 0, to, message.read)
+      case 'snapshot':
+        return this.#isPassed(node, message.position, crashes)
       case 'prepare':
       case 'accept': {
         const applied = this.#readPosition(vector[flight.from] ?? 0)
@@ -400,6 +409,14 @@ export class Model {
       default:
         return false
     }
+  }
+
+  /** Whether the node is as far, and stays so. */
+  #isPassed(node: number, position: Position, crashes: number): boolean {
+    const { states, log } = this.node(node)
+    // A crash may take the node back to the first of these.
+    const least = (crashes > 0 ? states[0] : undefined) ?? log.state
+    return least.position >= position
   }
 
   /**
@@ -469,30 +486,3 @@ const answers: ReadonlySet<SentMessage['kind']> = new Set([
 ])
 
 const settling: ReadonlySet<ActionKind> = new Set(['deliver', 'flush'])
-
-/** The action as its node takes it. */
-export function nodeAction(model: Model, code: ActionCode): NodeAction {
-  const { kind, argument } = unpackAction(code)
-  switch (kind) {
-    case 'deliver':
-    case 'repeat': {
-      const { from, message } = model.flight(argument)
-      const name = present(model.setting.names[from], 'explore: no such node')
-      return { kind: 'deliver', from: name, message }
-    }
-    case 'flush':
-      return { kind }
-    case 'timer':
-      return { kind, timer: present(timerNames[argument], 'explore: no such timer') }
-    case 'crash':
-      return { kind, writes: argument % 32, state: Math.floor(argument / 32) }
-    case 'submit':
-      return { kind, submission: argument }
-    case 'read':
-      return { kind, read: argument }
-    case 'renew':
-    case 'lapse':
-    case 'expire':
-      return { kind, peer: present(model.setting.names[argument], 'explore: no such node') }
-  }
-}

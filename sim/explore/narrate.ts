@@ -3,9 +3,9 @@ import { latin1 } from '../../src/base/bytes.ts'
 import { describeBallot } from '../../src/paxos/ballot.ts'
 import { decodeEntry } from '../../src/replication/entry.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
-import { nodeAction, type Model } from './model.ts'
+import type { Model } from './model.ts'
+import { nodeAction, type NodeAction, type SentMessage } from './node-action.ts'
 import { unpackAction, type ActionCode } from './state-vector.ts'
-import type { NodeAction, SentMessage } from './node-step.ts'
 import type { Observation } from './observation.ts'
 import { describeSubmission } from './scope.ts'
 
@@ -46,6 +46,8 @@ function describeAction(model: Model, action: NodeAction): string {
       return `a client submits ${describeSubmission(model.setting.scope, action.submission)}`
     case 'read':
       return `a client begins read ${action.read}`
+    case 'snapshot':
+      return `sends ${action.peer} a snapshot of state record ${action.state}, and forgets its log up to there`
     case 'renew':
       return `it is time to renew the lease of ${action.peer}`
     case 'lapse':

@@ -43,6 +43,7 @@ export function buildNodeCell(state: NodeState, setting: Setting): NodeCell {
     actions.push(packAction('timer', 0, timerNames.indexOf(timer)))
   }
   actions.push(...leaseActions(state, setting))
+  if (scope.snapshots !== undefined) actions.push(...snapshotActions(state, setting))
   const crashes: ActionCode[] = []
   for (let writes = 0; writes <= state.pending.length; writes++) {
     for (let at = 0; at < state.states.length; at++) {
@@ -50,6 +51,16 @@ export function buildNodeCell(state: NodeState, setting: Setting): NodeCell {
     }
   }
   return { state, transitions: new Map(), actions, crashes, leases: undefined }
+}
+
+/** A snapshot of each state that the data store may hold, to each node. */
+function snapshotActions({ states }: NodeState, { names }: Setting): ActionCode[] {
+  const actions: ActionCode[] = []
+  for (const [at, { position }] of states.entries()) {
+    if (position === 0) continue
+    for (const peer of names.keys()) actions.push(packAction('snapshot', 0, at * 4 + peer))
+  }
+  return actions
 }
 
 function leaseActions({ pairs, log }: NodeState, { names, scope }: Setting): ActionCode[] {

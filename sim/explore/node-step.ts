@@ -42,29 +42,8 @@ import {
   type PendingWrite,
 } from './node-state.ts'
 import { isAtLeast, observedIn, compare, type Breach, type Observation } from './observation.ts'
-import type { TimerName } from './scope.ts'
+import type { NodeAction, Sent, SentMessage, SnapshotSent } from './node-action.ts'
 import type { Setting } from './setting.ts'
-
-export type NodeAction =
-  | { readonly kind: 'deliver'; readonly from: NodeId; readonly message: SentMessage }
-  /** The oldest forced write becomes durable, with the notes before it. */
-  | { readonly kind: 'flush' }
-  | { readonly kind: 'timer'; readonly timer: TimerName }
-  /** Power loss and restart. This many pending writes survive, and this one state record. */
-  | { readonly kind: 'crash'; readonly writes: number; readonly state: number }
-  | { readonly kind: 'submit'; readonly submission: number }
-  | { readonly kind: 'read'; readonly read: number }
-  /** It is time to renew the lease with this grantor. */
-  | { readonly kind: 'renew'; readonly peer: NodeId }
-  /** A tick passes for the lease that this peer has granted here, or that this node has granted to it. */
-  | { readonly kind: 'lapse' | 'expire'; readonly peer: NodeId }
-
-export type SentMessage = GroupMessage | LeaseMessage
-
-export interface Sent {
-  readonly to: NodeId
-  readonly message: SentMessage
-}
 
 export interface NodeOutcome {
   readonly next: NodeState
@@ -174,6 +153,8 @@ class NodeStep {
       case 'read':
         this.#observations.push({ kind: 'read', read: action.read })
         return this.#step({ kind: 'read', read: action.read })
+      case 'snapshot':
+        return this.#sendSnapshot(action.peer, action.state)
       case 'renew':
         return this.#tell(this.#leases.ask(action.peer))
       case 'lapse':
@@ -188,7 +169,27 @@ class NodeStep {
       const drop = (): void => this.#step({ kind: 'revoked', peer: from })
       return this.#tell(this.#leases.take(from, message, drop))
     }
+    if (message.kind === 'snapshot') return this.#install(message)
     this.#step({ kind: 'message', from, message })
+  }
+
+  /** A node sends only durable states (SNAP-2): its store has written that record, so an earlier one is gone. */
+  #sendSnapshot(to: NodeId, state: number): void {
+    const { position, bytes } = present(this.#states[state], 'explore: no such state record')
+    assert(bytes !== undefined, 'explore: a snapshot of nothing')
+    this.#states = this.#states.slice(state)
+    this.#disk = new Map([...this.#disk].filter(([at]) => at > position))
+    this.#sent.push({ to, message: { kind: 'snapshot', position, bytes } })
+  }
+
+  /** As the driver: it passes over a snapshot that is not further; else the store has it first, and then the core. */
+  #install({ position, bytes }: SnapshotSent): void {
+    if (position <= this.#log.state.position) return
+    const state = present(decodeState(bytes), 'LOG-6: a state record is of no known format')
+    this.#windowFrom = position
+    this.#windowSets = []
+    this.#states = [{ position, bytes }]
+    this.#step({ kind: 'install', state })
   }
 
   #tell(told: readonly LeaseTold[]): void {
@@ -421,7 +422,10 @@ class NodeStep {
       this.#check(isDurable, 'PAX-4', 'A promise left before it was durable.')
     }
     if (message.kind === 'accepted') {
-      const isDurable = isAtLeast(acceptor.accepted?.ballot, message.ballot)
+      // A restart sees the chosen value where the node knows it, and not a later acceptance of the same value.
+      const { accepted } = this.#disk.get(message.position) ?? {}
+      const isDurable =
+        isAtLeast(accepted, message.ballot) || isAtLeast(acceptor.accepted?.ballot, message.ballot)
       this.#check(isDurable, 'PAX-4', 'An acceptance left before it was durable.')
     }
     if (message.kind === 'refused') {

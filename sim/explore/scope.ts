@@ -59,6 +59,11 @@ export interface Scope {
   readonly prologue: number
   /** Each node takes the others for gone and proposes itself; else it forwards to the leader. */
   readonly isEachForItself: boolean
+  /**
+   * A snapshot of what a node has durably applied is sent to another node that is behind. The sender forgets its log up
+   * to there: no vote rests on it any more. Absent: there is none.
+   */
+  readonly snapshots?: 1 | undefined
   /** Absent: no node grants any. */
   readonly leases?: ScopeLeases
 }
@@ -356,6 +361,28 @@ export const scopes: readonly Scope[] = [
     submissions: [submission(0, 'a'), submission(0, 'c'), submission(1, 'b')],
     timeouts: 1,
     timers: ofProposals,
+  },
+  {
+    ...nothing,
+    name: 'snapshot',
+    title: 'a replica that is behind takes in a snapshot while others propose, and may crash',
+    submissions: [submission(0, 'a')],
+    timeouts: 1,
+    timers: ofProposals,
+    crashes: 1,
+    snapshots: 1,
+  },
+  {
+    ...nothing,
+    name: 'snapshot-above',
+    title: 'a snapshot below what its taker has accepted',
+    submissions: [
+      submission(0, 'a'),
+      submission(0, 'c', { after: 0 }),
+      submission(1, 'b', { after: 1 }),
+    ],
+    positions: 2,
+    snapshots: 1,
   },
   {
     ...nothing,

@@ -9,7 +9,7 @@ export type ActionCode = number
 
 // prettier-ignore
 const actionKinds = [
-  'deliver', 'repeat', 'flush', 'timer', 'crash', 'submit', 'read', 'renew', 'lapse', 'expire',
+  'deliver', 'repeat', 'flush', 'timer', 'crash', 'submit', 'read', 'renew', 'lapse', 'expire', 'snapshot',
 ] as const
 export type ActionKind = (typeof actionKinds)[number]
 
@@ -57,6 +57,8 @@ export interface Budget {
   /** Renewals of leases, and times that a holder counts a lease as over. */
   readonly renewals: number
   readonly lapses: number
+  /** Snapshots that are sent: one at most, since a vector has 32 bits for all of this. */
+  readonly snapshots: number
 }
 
 export function packBudget(budget: Budget): number {
@@ -69,7 +71,8 @@ export function packBudget(budget: Budget): number {
     (answered << 15) |
     (read << 20) |
     (renewals << 25) |
-    (lapses << 28)
+    (lapses << 28) |
+    (budget.snapshots << 31)
   )
 }
 
@@ -83,5 +86,6 @@ export function unpackBudget(packed: number): Budget {
     read: (packed >> 20) & 31,
     renewals: (packed >> 25) & 7,
     lapses: (packed >> 28) & 7,
+    snapshots: packed >>> 31,
   }
 }

@@ -75,8 +75,8 @@ export const logMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/log/log-store.ts',
-        find: '    return this.#index.lastFlush(group)\n',
-        replace: '    return Math.max(0, this.#index.lastFlush(group) - 1)\n',
+        find: '    return { flush: this.#index.lastFlush(group), snapshot',
+        replace: '    return { flush: Math.max(0, this.#index.lastFlush(group) - 1), snapshot',
       },
     ],
   },

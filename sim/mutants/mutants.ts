@@ -25,6 +25,7 @@ import { ownMutants } from './own.ts'
 import { paceMutants } from './pace.ts'
 import { queueMutants } from './queues.ts'
 import { sessionMutants } from './sessions.ts'
+import { snapshotMutants } from './snapshots.ts'
 import { tableMutants } from './tables.ts'
 import { copyMutants } from './copies.ts'
 import { timeMutants } from './time.ts'
@@ -205,6 +206,7 @@ export const mutants: readonly Mutant[] = [
   ...gatewayMutants,
   ...loadMutants,
   ...logMutants,
+  ...snapshotMutants,
   ...tableMutants,
   ...triggerMutants,
   ...cellMutants,

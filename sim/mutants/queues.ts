@@ -119,7 +119,7 @@ export const queueMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/worklist-index.ts',
-        find: '      this.#empty.get(topic)?.delete(group)\n',
+        find: '    this.#empty.get(topic)?.delete(group)\n',
         replace: '',
       },
       {
@@ -147,7 +147,7 @@ export const queueMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/worklist-index.ts',
-        find: '      this.#bare.delete(topic)\n',
+        find: '    this.#bare.delete(topic)\n',
         replace: '',
       },
     ],

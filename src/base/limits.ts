@@ -82,6 +82,21 @@ export interface Limits {
   readonly catchUpEntriesMax: number
   readonly catchUpBytesMax: number
   /**
+   * Entries of a group above which a replica that lacks them is offered a snapshot of the group in their place.
+   */
+  readonly snapshotAfterEntries: number
+  /** Groups of which a node takes snapshots in at once, and as many more that clients wait for. */
+  readonly snapshotsMax: number
+  /** One part of a snapshot. */
+  readonly snapshotPartBytesMax: number
+  /** The bytes of a snapshot that a node holds in memory and writes in one batch. It puts a larger one down beside the group first. */
+  readonly snapshotBatchBytesMax: number
+  /** How long the sender of a snapshot keeps it: its store gives back nothing that was superseded meanwhile. */
+  readonly snapshotPinMs: number
+  /** Snapshots that a node sends in a second, bytes and groups; less while they slow its commits. */
+  readonly snapshotBytesPerSecond: number
+  readonly snapshotGroupsPerSecond: number
+  /**
    * Groups named in one digest answer. A node that still lacks this many of a peer's groups asks that peer
    * for no more.
    */
@@ -165,6 +180,13 @@ export const defaultLimits: Limits = {
   carryAfterFlushes: 1_000,
   catchUpEntriesMax: 256,
   catchUpBytesMax: 4 * 1024 * 1024,
+  snapshotAfterEntries: 10_000,
+  snapshotsMax: 64,
+  snapshotPartBytesMax: 256 * 1024,
+  snapshotBatchBytesMax: 1024 * 1024,
+  snapshotPinMs: 300_000,
+  snapshotBytesPerSecond: 32 * 1024 * 1024,
+  snapshotGroupsPerSecond: 5_000,
   digestGroupsMax: 4_096,
   questionsMax: 1_024,
   fetchesMax: 32,

@@ -106,6 +106,8 @@ const labels: Readonly<Record<RowKind, string>> = {
   row: 'rows',
   history: 'superseded rows',
   state: 'state records',
+  staged: 'of snapshots on their way',
+  staging: 'snapshots on their way',
   position: 'places in the log',
   worklist: 'worklist',
   marker: 'markers of batches',

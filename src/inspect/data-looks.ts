@@ -12,6 +12,7 @@ import {
   positionKey,
   rowStoreKey,
   stateKey,
+  stagingKey,
 } from '../store/row-format.ts'
 import { decodeDataRow } from './data-row.ts'
 
@@ -30,7 +31,8 @@ export class DataLooks {
       applied: (group) => {
         const lastFlush = this.lastFlush(group)
         const position = this.state(group)?.position ?? 0
-        return { position, lastFlush: typeof lastFlush === 'number' ? lastFlush : 0 }
+        const snapshot = this.snapshot(group)
+        return { position, lastFlush: typeof lastFlush === 'number' ? lastFlush : 0, snapshot }
       },
       meta: (name) => read(nameKey(name)),
       row: read,
@@ -71,6 +73,19 @@ export class DataLooks {
     const value = this.#store.getSync(key)
     const stored = value && decodeStored(key, value)
     return typeof stored === 'object' ? (stored.flush ?? 'untold') : undefined
+  }
+
+  /** The position of the last snapshot of the group that was taken in; 0: there was none. */
+  snapshot(group: GroupId): Position {
+    const key = stateKey(groupPrefix(group))
+    const value = this.#store.getSync(key)
+    const stored = value && decodeStored(key, value)
+    return typeof stored === 'object' ? (stored.snapshot ?? 0) : 0
+  }
+
+  /** Whether the node ended while it took in a snapshot of the group. */
+  isTakenOver(group: GroupId): boolean {
+    return this.#store.getSync(stagingKey(groupPrefix(group))) !== undefined
   }
 
   /** Whether the worklist lists the group under the topic. */

@@ -16,14 +16,15 @@ import type { KeyValue } from '../ports/storage.ts'
 export type RowKind = StoreKey['kind'] | 'unknown'
 
 export const rowKinds: readonly RowKind[] = [
-  ...(['row', 'history', 'state', 'position', 'worklist', 'marker', 'name', 'unknown'] as const),
+  ...(['row', 'history', 'state', 'staged', 'staging', 'position'] as const),
+  ...(['worklist', 'marker', 'name', 'unknown'] as const),
 ]
 
 type Decoded<Kind extends RowKind> = Extract<StoreKey, { readonly kind: Kind }>
 
 /** `stamp` and `value` are those of `../store/row-format.ts`. */
 export type DataRow =
-  | (Decoded<'row' | 'history' | 'worklist' | 'marker' | 'name'> & Content)
+  | (Decoded<'row' | 'history' | 'staged' | 'staging' | 'worklist' | 'marker' | 'name'> & Content)
   /** `flush`: the last one that names the group, where the build that wrote it says so. */
   | (Decoded<'state'> & Content & { readonly state: GroupState; readonly flush?: number })
   | (Decoded<'position'> & Content & { readonly row: PositionRow | StretchEnd })

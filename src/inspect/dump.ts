@@ -172,6 +172,17 @@ function listRanges(group: GroupId | undefined): readonly Range[] {
   ]
 }
 
+function positionLine(row: DataRow & { readonly kind: 'position' }, named: Line): Line {
+  const { kind, position } = row
+  if ('searchFrom' in row.row) return { kind, ...named, position, ...row.row }
+  const { promised, accepted, chosen, place, lastFlush } = row.row
+  const ballots = Object.entries({ promised, accepted, chosen }).flatMap(([name, ballot]) =>
+    ballot === undefined ? [] : [[name, describeBallot(ballot)]],
+  )
+  const said: Line = Object.fromEntries(ballots)
+  return { kind, ...named, position, ...said, value: place, lastFlush }
+}
+
 function rowLine(row: DataRow | Unreadable, stored: Uint8Array, readable: Readable): Line {
   const group = 'group' in row ? row.group : undefined
   const named = group === undefined ? {} : groupMembers(group, readable)
@@ -196,15 +207,11 @@ function rowLine(row: DataRow | Unreadable, stored: Uint8Array, readable: Readab
         ...{ kind, ...named, ...stateMembers(row.state) },
         ...(row.flush !== undefined && { lastFlush: row.flush }),
       }
-    case 'position': {
-      if ('searchFrom' in row.row) return { kind, ...named, position: row.position, ...row.row }
-      const { promised, accepted, chosen, place, lastFlush } = row.row
-      const ballots = Object.entries({ promised, accepted, chosen }).flatMap(([name, ballot]) =>
-        ballot === undefined ? [] : [[name, describeBallot(ballot)]],
-      )
-      const said: Line = Object.fromEntries(ballots)
-      return { kind, ...named, position: row.position, ...said, value: place, lastFlush }
-    }
+    case 'staged':
+    case 'staging':
+      return { kind, ...named }
+    case 'position':
+      return positionLine(row, named)
     case 'worklist':
       return {
         kind,

@@ -214,8 +214,10 @@ class RowCount {
     const of = (kind: RowKind): KindFigures =>
       this.#kinds.get(kind) ?? { rows: 0, keyBytes: 0, valueBytes: 0 }
     const [row, history, state, position] = [of('row'), of('history'), of('state'), of('position')]
-    const [worklist, marker, name] = [of('worklist'), of('marker'), of('name')]
-    const kinds = { row, history, state, position, worklist, marker, name, unknown: of('unknown') }
+    const [staged, staging, worklist] = [of('staged'), of('staging'), of('worklist')]
+    const [marker, name, unknown] = [of('marker'), of('name'), of('unknown')]
+    const stored = { row, history, state, staged, staging, position }
+    const kinds = { ...stored, worklist, marker, name, unknown }
     return {
       kinds,
       groups: state.rows,

@@ -30,6 +30,8 @@ const namesOfKinds: Readonly<Record<RowKind, string>> = {
   row: 'a row',
   history: 'a superseded row',
   state: 'the state record',
+  staged: 'a row of a snapshot',
+  staging: 'the record of a snapshot that is taken in',
   position: "the log's row of positions",
   worklist: 'an entry of the worklist',
   marker: 'a marker of a batch',
@@ -100,6 +102,8 @@ class RowCheck {
         return this.#checkMarker(row)
       case 'state':
         return this.#checkFlush(row)
+      case 'staged':
+      case 'staging':
       case 'worklist':
       case 'name':
         return undefined
@@ -138,6 +142,8 @@ class RowCheck {
     const { looks, nameGroup } = this.#parts
     const state = looks.state(group)
     if (state !== undefined && time <= state.timestamp) return
+    // The next start puts the snapshot in the place of all that the group has here.
+    if (looks.isTakenOver(group)) return
     const name = nameGroup(group)
     const text =
       state === undefined

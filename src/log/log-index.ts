@@ -51,6 +51,8 @@ export interface GroupPositions {
   firstRow: number
   /** The data store holds everything through here, durably or with the batch under way. */
   settled: Position
+  /** The position of the last snapshot that was taken in; 0: there was none. */
+  snapshot: Position
   /** The last flush with a record of a settled position, or one after it. */
   settledFlush: number
   /** The last flush with a record of this group, and the group's number in it. */
@@ -83,8 +85,6 @@ export class LogIndex {
   readonly #rows: SettledPositions
   /** A start folds what was written before: some of it is settled, and which flush is the last is not known yet. */
   #isFolding = true
-  /** Decisions that were folded without their values so far. */
-  #unplaced = 0
 
   constructor(rows: SettledPositions = nothingSettled) {
     this.#rows = rows
@@ -92,10 +92,12 @@ export class LogIndex {
 
   /** All flushes that were there are folded. */
   onFolded(): void {
-    assert(this.#unplaced === 0, 'PAX-1: decided without a value that was accepted or copied here')
     this.#isFolding = false
-    // Taken up from its row: no flush that was folded names it.
-    for (const found of this.#groups.values()) found.lastFlush ||= found.settledFlush
+    for (const found of this.#groups.values()) {
+      checkPlaced(found)
+      // Taken up from its row: no flush that was folded names it.
+      found.lastFlush ||= found.settledFlush
+    }
   }
 
   /**
@@ -123,7 +125,6 @@ export class LogIndex {
     cells[row + acceptedAt] = ballot
     const isDecided = cells[row + chosenAt] !== none
     const isUnplaced = isDecided && cells[row + indexAt] === none
-    if (isUnplaced && cells[row + chosenAt] === ballot) this.#unplaced -= 1
     // A decided value stays, whatever is accepted beside it later.
     if (!isDecided || isUnplaced) setPlace(cells, row, place ?? 'faulty')
     return found
@@ -138,7 +139,6 @@ export class LogIndex {
     )
     cells[row + chosenAt] = ballot
     if (place !== undefined) setPlace(cells, row, place)
-    else if (!isAccepted) this.#unplaced += 1
   }
 
   /** False: a higher ballot is promised. */
@@ -165,8 +165,9 @@ export class LogIndex {
   #ensureGroup(group: GroupId): GroupPositions {
     let found = this.#groups.get(group)
     if (found === undefined) {
-      const { position, lastFlush } = this.#whenLeft(group)
+      const { position, lastFlush, snapshot } = this.#whenLeft(group)
       found = noPositions(group, position)
+      found.snapshot = snapshot
       found.settledFlush = lastFlush
       // The flushes that a start folds say which of them comes before which.
       if (!this.#isFolding) found.lastFlush = lastFlush
@@ -215,12 +216,17 @@ export class LogIndex {
     return found
   }
 
-  /** A batch of the data store takes the group to this position. Gives what is held of it. */
-  settle(group: GroupId, position: Position): GroupPositions {
+  /**
+   * A batch of the data store takes the group to this position, by entries or by a snapshot. Gives the group's held
+   * positions.
+   */
+  settle(group: GroupId, position: Position, isSnapshot = false): GroupPositions {
     const found = this.#ensureGroup(group)
     const before = found.settled
     assert(position >= before, 'LOG-7: a group is less settled than it was')
+    assert(!isSnapshot || position > before, 'SNAP-1: a snapshot takes a group to where it is')
     found.settled = position
+    if (isSnapshot) found.snapshot = position
     this.#keepStretchEnds(found, before)
     return found
   }
@@ -242,12 +248,12 @@ export class LogIndex {
    * leads to all of its records.
    */
   release(found: GroupPositions): void {
-    const { group, settled, lastFlush } = found
+    const { group, settled, lastFlush, snapshot } = found
     leaveOut(found, lowerBound(found, settled + 1))
     // A group that left before, and has come back since, is another one.
     if (found.firstRow < found.cells.length || this.#groups.get(group) !== found) return
     this.#groups.delete(group)
-    this.#left.set(group, { position: settled, lastFlush })
+    this.#left.set(group, { position: settled, lastFlush, snapshot })
   }
 
   /** Headers of the positions that are held and not settled, ascending. */
@@ -265,6 +271,11 @@ export class LogIndex {
   /** The last flush that names the group; 0: unknown, or there is none. */
   lastFlush(group: GroupId): number {
     return this.#groups.get(group)?.lastFlush ?? this.#whenLeft(group).lastFlush
+  }
+
+  /** The position of the last snapshot of the group that was taken in; 0: there was none. */
+  snapshot(group: GroupId): Position {
+    return this.#groups.get(group)?.snapshot ?? this.#whenLeft(group).snapshot
   }
 
   /**
@@ -325,8 +336,9 @@ export class LogIndex {
     return { ballot: this.#ballotIn(cells, row + chosenAt), place: placeAt(cells, row) }
   }
 
-  /** The flush from which a search for a settled position may begin; 0: no flush names the group. */
+  /** The flush from which a search for a settled position may begin; 0: none has it. */
   searchFrom(group: GroupId, position: Position): number {
+    if (position <= this.snapshot(group)) return 0
     const end = Math.ceil(position / stretchPositions) * stretchPositions
     return this.#rows.stretchEnd(group, end) ?? this.lastFlush(group)
   }
@@ -352,8 +364,16 @@ export class LogIndex {
 }
 
 export function noPositions(group: GroupId, settled: Position): GroupPositions {
-  const flushes = { settledFlush: 0, lastFlush: 0, lastSlot: 0, copiedIn: 0 }
+  const flushes = { snapshot: 0, settledFlush: 0, lastFlush: 0, lastSlot: 0, copiedIn: 0 }
   return { group, cells: [], firstRow: 0, settled, ...flushes }
+}
+
+/** A start may fold a decision before its value: once all is folded, that is there (LOG-7). */
+function checkPlaced({ cells, firstRow }: GroupPositions): void {
+  for (let row = firstRow; row < cells.length; row += cellsPerPosition) {
+    const isPlaced = cells[row + chosenAt] === none || cells[row + indexAt] !== none
+    assert(isPlaced, 'PAX-1: decided without a value that was accepted or copied here')
+  }
 }
 
 function insert(cells: number[], row: number, fresh: readonly number[]): void {

@@ -21,6 +21,8 @@ import type { SettledPositions } from './settled.ts'
 export interface Settled {
   readonly group: GroupId
   readonly position: Position
+  /** A snapshot of a peer takes the group there: the log need not hold the chosen values up to there. */
+  readonly isSnapshot?: boolean
 }
 
 export interface SettlingParts {
@@ -100,8 +102,8 @@ export class LogSettling {
   /** A batch is put together that takes these groups to these positions; the log is synced before it is written. */
   onBatch(groups: readonly Settled[], durableFlush: number): void {
     const { index, ledger, rows } = this.#parts
-    for (const { group, position } of groups) {
-      const found = index.settle(group, position)
+    for (const { group, position, isSnapshot } of groups) {
+      const found = index.settle(group, position, isSnapshot)
       this.#touched.add(found)
       if (!index.hasOpen(found)) this.#carried.delete(found)
     }

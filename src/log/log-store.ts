@@ -40,6 +40,7 @@ import {
 import { LogSettling, type Settled } from './log-settling.ts'
 import { LogValues } from './log-values.ts'
 import { PeerMemory } from './peer-memory.ts'
+import type { OwnPlace } from '../store/row-format.ts'
 import { nothingSettled, type FlushMark, type SettledPositions } from './settled.ts'
 
 export type { PositionHeader } from './log-index.ts'
@@ -418,14 +419,15 @@ export class LogStore {
     return synced
   }
 
-  /** The last flush that names the group, for the state record that a batch writes. */
-  lastFlushOf(group: GroupId): number {
-    return this.#index.lastFlush(group)
+  /** The part of a group's state record that is of this node alone, for a batch that writes it. */
+  placeOf(group: GroupId): OwnPlace {
+    return { flush: this.#index.lastFlush(group), snapshot: this.#index.snapshot(group) }
   }
 
   /** That batch is about to be written: the log is synced since it was put together. */
   checkLogged(groups: readonly Settled[]): void {
-    for (const { group, position } of groups) {
+    for (const { group, position, isSnapshot } of groups) {
+      if (isSnapshot === true) continue
       const isChosen = this.#index.header(group, position)?.chosen !== undefined
       assert(isChosen, 'LOG-14: the data store takes in what the log does not hold as chosen')
     }

@@ -37,9 +37,11 @@ export interface Applied {
   readonly position: Position
   /** The last flush that names the group, as of that position; 0: unknown, or there is none. */
   readonly lastFlush: number
+  /** The position of the last snapshot that was taken in: the log need not have the values up to there. 0: there was none. */
+  readonly snapshot: Position
 }
 
-export const nothingApplied: Applied = { position: 0, lastFlush: 0 }
+export const nothingApplied: Applied = { position: 0, lastFlush: 0, snapshot: 0 }
 
 /** Positions between two rows that say where a search for a value may begin. */
 export const stretchPositions = 64

@@ -13,6 +13,7 @@ import type { DiskUse } from './disk-use.ts'
 import { mainSet, type NodeAddress } from '../config/values.ts'
 import { figureName } from './figure-names.ts'
 import type { Figure } from './metrics.ts'
+import { describeSnapshots, snapshotFigures } from './snapshot-figures.ts'
 
 export type NodeState = 'starting' | 'running' | 'draining' | 'failed'
 
@@ -182,6 +183,7 @@ function listMessages(
       `this node was away and catches up: it fetches what about ${replica.lackingGroups} groups have committed meanwhile`,
     )
   }
+  messages.push(...describeSnapshots(replica.snapshots))
   if (replica.isClockAhead) {
     const lead = `${(replica.clockLeadMs / 1000).toFixed(1)} s ahead of most others'`
     messages.push(`this node's wall clock is ${lead}: set it; commits go by the others' meanwhile`)
@@ -280,6 +282,7 @@ export function statusFigures(parts: StatusParts): readonly Figure[] {
     const name = figureName('trilithon_replica', field)
     figures.push({ name, help: `The replica's ${field}, as in /status.`, value })
   }
+  figures.push(...snapshotFigures(parts.replica?.snapshots))
   const indexes: Readonly<Record<string, number>> = { ...parts.indexes }
   for (const [field, value] of Object.entries(indexes)) {
     const name = figureName('trilithon_index', field)

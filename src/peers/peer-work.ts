@@ -9,13 +9,15 @@ import type { Journal } from '../ports/journal.ts'
 import type { OrderedStore } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { GroupEvent } from '../replication/group.ts'
-import type { Entries, Message } from '../replication/message.ts'
+import type { Entries, Message, SnapshotMessage } from '../replication/message.ts'
 import { Fetches } from './fetches.ts'
 import type { Backpressure } from './backpressure.ts'
 import { Scrubber } from '../log/scrubber.ts'
 import { Returning } from './returning.ts'
 import { Slices } from './slices.ts'
-import { CatchUpReplies, type ReadableLog } from './replies.ts'
+import { CatchUpReplies, type ReadableLog, type SnapshotSource } from './replies.ts'
+import { SnapshotSupply, type ReadSnapshot } from './snapshot-supply.ts'
+import { SnapshotTaking, type SnapshotSink } from './snapshot-taking.ts'
 
 export interface PeerWorkParts {
   readonly limits: Limits
@@ -28,6 +30,14 @@ export interface PeerWorkParts {
   readonly backpressure: Pick<Backpressure, 'mayFetch' | 'admits'>
   send(to: NodeId, message: Message): void
   hasRoomFor(to: NodeId): boolean
+  /** Snapshots of groups: those that this node can send, and the place for those of peers. */
+  readonly snapshots: SnapshotSource & {
+    open(group: GroupId): ReadSnapshot | undefined
+    begin(group: GroupId): SnapshotSink
+    /** How far the group is applied here. */
+    applied(group: GroupId): Position
+    drawNumber(): number
+  }
   /** How far the group is applied, if it is in memory. */
   applied(group: GroupId): Position | undefined
   /** Whether a client waits for what the group lacks. */
@@ -44,6 +54,8 @@ export class PeerWork {
   readonly replies: CatchUpReplies
   readonly scrubber: Scrubber
   readonly returning: Returning
+  readonly supply: SnapshotSupply
+  readonly taking: SnapshotTaking
   readonly #parts: PeerWorkParts
   #foreground = 0
 
@@ -56,14 +68,17 @@ export class PeerWork {
     const { slices } = this
     this.fetches = new Fetches({
       ...{ limits, clock, trace, slices, send, applied, isAwaited },
-      hasRoom: () => backpressure.mayFetch,
+      hasRoom: () => backpressure.mayFetch && this.taking.hasRoom,
       onTurn: (group, position, informer) => step(group, { kind: 'exists', position, informer }),
     })
     const { areOthersEnough } = parts
     const lacking = (): number => this.fetches.lacking
     this.returning = new Returning({ clock, trace, limits, lacking, areOthersEnough })
-    this.replies = new CatchUpReplies({ log, limits, trace, slices, send, hasRoomFor })
-    const { stores, onLogDamaged, onFailed } = parts
+    const { stores, onLogDamaged, onFailed, snapshots } = parts
+    this.replies = new CatchUpReplies({ log, snapshots, limits, trace, slices, send, hasRoomFor })
+    const common = { clock, trace, limits, send, onFailed }
+    this.supply = new SnapshotSupply({ ...common, open: (group) => snapshots.open(group) })
+    this.taking = new SnapshotTaking({ ...common, ...snapshots, isAwaited })
     this.scrubber = new Scrubber({
       ...{ store: stores.data, log: stores.log, clock, trace, limits, foreground },
       ...{ onLogDamaged, onFailed },
@@ -75,6 +90,43 @@ export class PeerWork {
     this.#foreground += 1
   }
 
+  /** How long a peer may still take for what the group lacks; 0: nothing is on its way. */
+  patienceMs(group: GroupId): number {
+    return Math.max(this.fetches.patienceMs(group), this.taking.patienceMs(group))
+  }
+
+  /** The peer is gone: another one has to send its part. */
+  forget(peer: NodeId): void {
+    this.fetches.forget(peer)
+    this.supply.forget(peer)
+    this.taking.forget(peer)
+  }
+
+  /** Now and then: goes on with what waits. */
+  go(): void {
+    this.fetches.go()
+    this.taking.go()
+    this.supply.look()
+  }
+
+  stop(): void {
+    this.scrubber.stop()
+    this.supply.stop()
+    this.taking.stop()
+    this.slices.stop()
+  }
+
+  onSnapshot(from: NodeId, message: SnapshotMessage): void {
+    switch (message.kind) {
+      case 'snapshot-request':
+        return this.supply.ask(from, message)
+      case 'snapshot-part':
+        return this.taking.onPart(from, message)
+      case 'snapshot-refused':
+        return this.taking.onRefused(from, message)
+    }
+  }
+
   /**
    * The entries that this node asked the peer for. It keeps no more than that: the rest it asks for again.
    */
@@ -83,6 +135,8 @@ export class PeerWork {
     if (message.entries.length === 0) {
       // Nothing to take up, and it must not come after the notice that makes the group ask anew.
       this.fetches.answered(from, message.group)
+      const { group, epoch, snapshot: position } = message
+      if (position !== undefined) this.taking.offer(group, { from, epoch, position })
       return step(message.group, { kind: 'message', from, message })
     }
     const lane = `entries of ${from}`

@@ -22,10 +22,18 @@ export interface ReadableLog {
   since(after: number, limit: number): Generator<number, WrittenSince>
 }
 
+/** Groups as the data store durably has them: a snapshot may go in the place of entries. */
+export interface SnapshotSource {
+  /** The position of the group; 0: there is nothing to send. */
+  durable(group: GroupId): Position
+}
+
 export interface CatchUpRepliesParts {
   readonly log: ReadableLog
+  readonly snapshots: SnapshotSource
   readonly limits: Pick<
     Limits,
+    | 'snapshotAfterEntries'
     | 'catchUpEntriesMax'
     | 'catchUpBytesMax'
     | 'digestGroupsMax'
@@ -128,10 +136,18 @@ export class CatchUpReplies {
     else trace.mark('no_room_to_answer_peer')
   }
 
-  /** Committed entries, contiguous from the first one asked for, as many as the bounds allow. */
+  /**
+   * Committed entries, contiguous from the first one asked for, as many as the bounds allow. Where the log does not
+   * give the first one, or the peer lacks very many, it offers a snapshot instead.
+   */
   *#entriesFor(question: Question): Generator<number, Entries> {
-    const { log, limits } = this.#parts
+    const { log, limits, snapshots } = this.#parts
     const { group, epoch, from, through, committed } = question
+    const none = { kind: 'entries', group, epoch, from, entries: [], committed } as const
+    if (through - from >= limits.snapshotAfterEntries) {
+      const snapshot = snapshots.durable(group)
+      if (snapshot - from >= limits.snapshotAfterEntries) return { ...none, snapshot }
+    }
     const share = Math.ceil(limits.slicePiecesMax / answersPerSlice)
     const entriesMax = Math.min(limits.catchUpEntriesMax, share)
     const bytesMax = Math.min(limits.catchUpBytesMax, limits.sliceBytesMax / answersPerSlice)
@@ -145,6 +161,10 @@ export class CatchUpReplies {
       entries.push({ position, ...found })
       bytes += found.value.length
       yield found.value.length
+    }
+    if (entries.length === 0) {
+      const snapshot = snapshots.durable(group)
+      if (snapshot >= from) return { ...none, snapshot }
     }
     return { kind: 'entries', group, epoch, from, entries, committed }
   }

@@ -4,16 +4,16 @@
  * differ.
  */
 import { assert } from '../base/assert.ts'
-import { StoreError } from '../base/errors.ts'
-import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
+import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import { Holdings } from '../placement/holdings.ts'
 import type { LinkInfo } from '../ports/transport.ts'
 import type { GroupEvent } from '../replication/group.ts'
-import type { Message, PeerFrame } from '../replication/message.ts'
-import { encodeTransaction, formatIntent } from '../group/transaction.ts'
+import type { PeerFrame } from '../replication/message.ts'
 import { LocalWorklist } from '../store/worklist.ts'
-import { SubmitBatcher } from './submit-batcher.ts'
 import { EffectRunner } from './effect-runner.ts'
+import { snapshotPorts } from './installs.ts'
+import { Edge } from './edge.ts'
+import { Inbound } from './inbound.ts'
 import { toError } from '../store/damage.ts'
 import { DataStore } from '../store/data-store.ts'
 import type { DriverOptions, DriverPorts } from './driver-ports.ts'
@@ -26,9 +26,6 @@ import type {
   IntentOutcome,
   LocalReplica,
   Outcome,
-  PageRange,
-  ReadPoint,
-  Row,
   Submission,
 } from '../group/replica-port.ts'
 import { LeaseKeeper } from '../peers/lease-keeper.ts'
@@ -38,17 +35,14 @@ import type { PeerClocks } from '../peers/peer-clocks.ts'
 import { PeerWork } from '../peers/peer-work.ts'
 import { Peers } from '../peers/peers.ts'
 import { StoredRecords } from './record-source.ts'
-import { Reads } from './reads.ts'
 import { Refusals, describeSelf } from '../peers/refusal.ts'
 import { Replica, type ObservedLeases, type Reading } from './replica.ts'
 import { buildStatus, type ReplicaStatus } from './replica-status.ts'
-import { Requests } from './requests.ts'
 import { GroupDiscovery } from '../peers/group-discovery.ts'
 import { Rounds } from '../time/rounds.ts'
 import { SettledRows } from '../log/settled.ts'
 import { checkCarried, checkVotes } from '../log/start-check.ts'
 import { Steps } from './steps.ts'
-import { findExcess, toTransaction } from './submission-size.ts'
 import { replayLog } from './log-replay.ts'
 
 export class Driver implements LocalReplica {
@@ -69,8 +63,8 @@ export class Driver implements LocalReplica {
   readonly #work: PeerWork
   readonly #discovery: GroupDiscovery
   readonly #keeper: LeaseKeeper
-  readonly #requests: Requests
-  readonly #reads: Reads
+  readonly #edge: Edge
+  readonly #inbound: Inbound
   readonly #wakes: Deadlines<GroupId>
   readonly #rounds: Rounds
   readonly #steps: Steps = new Steps({
@@ -81,9 +75,6 @@ export class Driver implements LocalReplica {
     onFailed: (error) => this.#fail(toError(error)),
     onDone: () => this.#effects.tellApplied(),
   })
-  readonly #submitBatcher: SubmitBatcher = new SubmitBatcher((group, arrived) =>
-    this.#guarded(() => this.#step(group, { kind: 'submit', arrived })),
-  )
   readonly #backpressure: Backpressure
   readonly #effects: EffectRunner
   readonly #refusals: Refusals
@@ -130,21 +121,12 @@ export class Driver implements LocalReplica {
     const { leases } = this.#keeper
     this.#work = this.#peerWork()
     const { fetches, slices, replies } = this.#work
-    const fetchPatienceMs = fetches.patienceMs.bind(fetches)
+    const fetchPatienceMs = this.#work.patienceMs.bind(this.#work)
     const held = { source, leases, fetchPatienceMs }
     this.#replica = new Replica({ incarnation, trace, ...held, ...options })
     this.#wakes = new Deadlines(clock, (group, nowMs) => this.#onDue(group, nowMs))
     this.#rounds = new Rounds(clock)
-    this.#requests = new Requests(clock, (group, read) =>
-      this.#step(group, { kind: 'cancel-read', read }),
-    )
-    this.#reads = new Reads({
-      replica: this.#replica,
-      ...{ clock, trace, limits, data, requests: this.#requests },
-      isOver: () => this.#isOver,
-      wake: (group) => this.#step(group, { kind: 'wake' }),
-      begin: (group, read) => this.#step(group, { kind: 'read', read }),
-    })
+    this.#edge = this.#makeEdge()
     this.#peers = new Peers({
       ...{ node, incarnation, nodes, limits, storeId },
       ...{ clock, trace, transport: ports.peers, meta: data, log },
@@ -156,9 +138,11 @@ export class Driver implements LocalReplica {
       later: slices.add.bind(slices),
       onDigested: (peer, digested) => this.#discovery.onDigest(peer, digested),
     })
+    this.#inbound = this.#makeInbound()
     this.#effects = new EffectRunner({
       ...{ node, clock, trace, log, data, replica: this.#replica, fetches, replies },
-      ...{ peers: this.#peers, keeper: this.#keeper, requests: this.#requests, wakes: this.#wakes },
+      ...{ peers: this.#peers, keeper: this.#keeper, wakes: this.#wakes },
+      requests: this.#edge.requests,
       deliver: (message) => this.#step(message.group, { kind: 'message', from: node, message }),
     })
     const others = nodes.filter((one) => one !== node)
@@ -179,6 +163,28 @@ export class Driver implements LocalReplica {
     )
   }
 
+  #makeEdge(): Edge {
+    const { clock, trace } = this.#ports
+    const { limits } = this.#options
+    return new Edge({
+      ...{ clock, trace, limits, data: this.#data, replica: this.#replica },
+      step: (group, event) => this.#step(group, event),
+      guarded: (work) => this.#guarded(work),
+      isOver: () => this.#isOver,
+      onSettled: (ms) => this.#work.supply.pace.onCommit(ms),
+    })
+  }
+
+  #makeInbound(): Inbound {
+    return new Inbound({
+      ...{ work: this.#work, peers: this.#peers, keeper: this.#keeper },
+      ...{ backpressure: this.#backpressure, trace: this.#ports.trace },
+      isHeld: (group) => this.#isHeld(group),
+      step: (group, event) => this.#step(group, event),
+      onBug: (error) => this.onBug(error),
+    })
+  }
+
   #peerWork(): PeerWork {
     const { clock, trace } = this.#ports
     const { limits } = this.#options
@@ -189,6 +195,11 @@ export class Driver implements LocalReplica {
       stores: this.#ports,
       onLogDamaged: (what) =>
         this.#guarded(() => void this.#log.renew(what, () => this.#data.wantBatch())),
+      snapshots: snapshotPorts(
+        this.#data,
+        () => this.#replica,
+        () => this.#edge.installs,
+      ),
       applied: (group) => this.#replica.appliedInMemory(group)?.position,
       isAwaited: (group) => this.#replica.isAwaited(group),
       areOthersEnough: () => this.#peers.areOthersEnough,
@@ -219,7 +230,7 @@ export class Driver implements LocalReplica {
       this.#peers.save()
       log.onBatch(groups)
     }
-    data.lastFlushOf = (group) => log.lastFlushOf(group)
+    data.placeOf = (group) => log.placeOf(group)
     data.beforeWrite = async (groups) => {
       await log.sync()
       log.checkLogged(groups)
@@ -229,6 +240,7 @@ export class Driver implements LocalReplica {
 
   /** Takes up what the log holds beyond the data store, then joins the others. */
   async start(): Promise<void> {
+    await this.#edge.installs.resume()
     await replayLog({
       ...{ limits: this.#options.limits, clock: this.#ports.clock },
       ...{ log: this.#log, data: this.#data, source: this.#source, replica: this.#replica },
@@ -254,7 +266,7 @@ export class Driver implements LocalReplica {
     this.#rounds.every(heartbeatMs, () =>
       this.#guarded(() => {
         this.#peers.beat()
-        this.#work.fetches.go()
+        this.#work.go()
       }),
     )
     this.#rounds.every(digestMs, () => this.#guarded(() => this.#peers.askDigests()))
@@ -276,38 +288,23 @@ export class Driver implements LocalReplica {
   }
 
   submit(submission: Submission, timeoutMs: number): Promise<Outcome> {
-    const { group, readPosition, reads, ranges } = submission
     if (this.#isOver) return Promise.resolve({ kind: 'unknown' })
     this.#work.noteForeground()
-    if (this.#requests.count >= this.#options.limits.nodeQueueMax) {
-      return Promise.resolve({ kind: 'overloaded', isOfNode: true })
-    }
-    assert(this.holds(group), 'MOVE-4: a group is asked of a node that does not hold it')
-    const transaction = toTransaction(submission)
-    const bytes = encodeTransaction(transaction)
-    const excess = findExcess(submission, bytes, this.#options.limits)
-    if (excess !== undefined) return Promise.reject(excess)
-    assert(bytes.length > 0, 'LOG-3: a transaction without bytes')
-    const submitted = { transaction, bytes, readPosition, reads, ranges }
-    return this.#requests.submission(
-      timeoutMs,
-      (request) => this.#submitBatcher.add(group, { request, submitted }),
-      (request) =>
-        this.#step(group, { kind: 'cancel-submit', intent: formatIntent(transaction), request }),
-    )
+    assert(this.holds(submission.group), 'MOVE-4: a group is asked of a node that does not hold it')
+    return this.#edge.submissions.submit(submission, timeoutMs)
   }
 
   read(...asked: Parameters<LocalReplica['read']>): ReturnType<LocalReplica['read']> {
     this.#work.noteForeground()
-    return this.#reads.read(...asked)
+    return this.#edge.reads.read(...asked)
   }
 
   rowsNow(...asked: Parameters<LocalReplica['rowsNow']>): ReturnType<LocalReplica['rowsNow']> {
-    return this.#reads.rowsNow(...asked)
+    return this.#edge.reads.rowsNow(...asked)
   }
 
-  readAt(group: GroupId, at: Timestamp, timeoutMs: number): Promise<ReadPoint> {
-    return this.#reads.readAt(group, at, timeoutMs)
+  readAt(...asked: Parameters<LocalReplica['readAt']>): ReturnType<LocalReplica['readAt']> {
+    return this.#edge.reads.readAt(...asked)
   }
 
   async outcome(group: GroupId, intent: IntentName, timeoutMs: number): Promise<IntentOutcome> {
@@ -335,16 +332,16 @@ export class Driver implements LocalReplica {
     return leader === this.#options.node ? undefined : leader
   }
 
-  get(group: GroupId, key: Uint8Array): Row | undefined {
-    return this.#reads.get(group, key)
+  get(...asked: Parameters<LocalReplica['get']>): ReturnType<LocalReplica['get']> {
+    return this.#edge.reads.get(...asked)
   }
 
   getAt(...asked: Parameters<LocalReplica['getAt']>): ReturnType<LocalReplica['getAt']> {
-    return this.#reads.getAt(...asked)
+    return this.#edge.reads.getAt(...asked)
   }
 
-  scan(group: GroupId, range: PageRange, at?: Timestamp): Promise<readonly Row[]> {
-    return this.#reads.scan(group, range, at)
+  scan(...asked: Parameters<LocalReplica['scan']>): ReturnType<LocalReplica['scan']> {
+    return this.#edge.reads.scan(...asked)
   }
 
   positionHere(group: GroupId): Position | undefined {
@@ -352,12 +349,17 @@ export class Driver implements LocalReplica {
   }
 
   watch(group: GroupId, position: Position, wake: () => void): () => void {
-    return this.#requests.watch(group, position, wake)
+    return this.#edge.requests.watch(group, position, wake)
   }
 
   status(): ReplicaStatus {
     return buildStatus({
-      ...{ log: this.#log, data: this.#data, replica: this.#replica, requests: this.#requests },
+      ...{
+        log: this.#log,
+        data: this.#data,
+        replica: this.#replica,
+        requests: this.#edge.requests,
+      },
       ...{ work: this.#work, leases: this.#keeper.leases, peers: this.#peers },
       ...{ refusals: this.#refusals, failure: this.#failure, clock: this.#ports.clock },
     })
@@ -373,13 +375,13 @@ export class Driver implements LocalReplica {
     if (this.#isStopped) return
     this.#isStopped = true
     this.#rounds.stop()
-    this.#work.scrubber.stop()
+    this.#work.stop()
+    this.#edge.installs.stop()
     this.#wakes.stop()
-    this.#requests.stop()
-    assert(this.#requests.count === 0, 'LIVE-1: a request waits at a node that has stopped')
+    this.#edge.requests.stop()
+    assert(this.#edge.requests.count === 0, 'LIVE-1: a request waits at a node that has stopped')
     this.#discovery.stop()
     this.#keeper.stop()
-    this.#work.slices.stop()
     this.#peers.flush()
     await this.#log.stop()
     await this.#data.stop()
@@ -394,7 +396,7 @@ export class Driver implements LocalReplica {
     const { trace } = this.#ports
     trace.begin?.('messages of peers')
     this.#guarded(() => {
-      for (const message of frame.messages) this.#onMessage(peer, message)
+      for (const message of frame.messages) this.#inbound.take(peer, message)
     })
     trace.end?.()
   }
@@ -405,44 +407,6 @@ export class Driver implements LocalReplica {
       work()
     } catch (error) {
       this.#fail(toError(error))
-    }
-  }
-
-  /** Of messages that are no steps: a bug ends what met it alone. A store that cannot be read ends the node. */
-  #apart(work: () => void): void {
-    try {
-      work()
-    } catch (error) {
-      if (error instanceof StoreError) throw error
-      this.onBug(error)
-    }
-  }
-
-  #onMessage(from: NodeId, message: Message): void {
-    switch (message.kind) {
-      case 'digest-request':
-        return this.#apart(() => this.#work.replies.askDigest(from, message))
-      case 'digest':
-        return this.#apart(() => this.#peers.onDigest(from, message))
-      case 'clock':
-        return this.#apart(() => this.#peers.onClock(from, message))
-      case 'renew':
-      case 'renewed':
-      case 'hand-back':
-      case 'slow':
-        return this.#keeper.onMessage(from, message)
-      case 'entries':
-        if (!this.#isHeld(message.group)) return
-        return this.#apart(() => this.#work.onEntries(from, message))
-      case 'fetch':
-        if (!this.#isHeld(message.group)) return
-        return this.#step(message.group, { kind: 'message', from, message })
-      default:
-        if (!this.#isHeld(message.group)) return
-        this.#work.noteForeground()
-        if (!this.#backpressure.admits(message))
-          return this.#ports.trace.mark('no_room_to_take_more')
-        return this.#step(message.group, { kind: 'message', from, message })
     }
   }
 
@@ -457,7 +421,7 @@ export class Driver implements LocalReplica {
   }
 
   #onSuspicion(peer: NodeId, isSuspected: boolean): void {
-    if (isSuspected) this.#work.fetches.forget(peer)
+    if (isSuspected) this.#work.forget(peer)
     for (const group of this.#replica.suspect(peer, isSuspected)) {
       this.#step(group, { kind: 'suspect', peer })
     }
@@ -472,6 +436,7 @@ export class Driver implements LocalReplica {
   #step(group: GroupId, event: GroupEvent): void {
     if (this.#isOver) return
     assert(this.holds(group), 'MOVE-4: a group is asked of a node that does not hold it')
+    if (this.#edge.installs.keep(group, event)) return
     this.#steps.take(group, event)
   }
 
@@ -494,6 +459,7 @@ export class Driver implements LocalReplica {
   #fail(reason: Error): void {
     if (this.#failure !== undefined || this.#isStopped) return
     this.#failure = reason
+    this.#edge.installs.stop()
     this.onFailure(reason)
   }
 }

@@ -37,6 +37,8 @@ export interface ReadsParts {
   readonly requests: Pick<Requests, 'count' | 'read'>
   /** Stopped, or failed. */
   isOver(): boolean
+  /** Resolves when the group's rows are of one position again; undefined: they are (SNAP-4). */
+  whenBack(group: GroupId): Promise<void> | undefined
   /** Makes the group take up what it can by itself. */
   wake(group: GroupId): void
   /** Begins a majority read, which `requests` hears of under this number. */
@@ -57,6 +59,7 @@ export class Reads {
     atLeast: Position = 0,
   ): Promise<ReadPoint> {
     this.#admit()
+    if (this.#parts.whenBack(group) !== undefined) await this.#parts.whenBack(group)
     if (level === 'snapshot') {
       const { position, timestamp } = this.#here(group)
       if (position >= atLeast) return this.#served(group, 'snapshot', { position, timestamp })
@@ -69,6 +72,7 @@ export class Reads {
 
   async readAt(group: GroupId, at: Timestamp, timeoutMs: number): Promise<ReadPoint> {
     this.#admit()
+    if (this.#parts.whenBack(group) !== undefined) await this.#parts.whenBack(group)
     const here = this.#here(group)
     // Timestamps rise with the position (MVCC-2): up to the applied one nothing is missing here.
     const { position, timestamp } =
@@ -80,6 +84,7 @@ export class Reads {
   }
 
   get(group: GroupId, key: Uint8Array): Row | undefined {
+    if (this.#parts.whenBack(group) !== undefined) throw asideError(group)
     return this.#parts.data.get(group, key)
   }
 
@@ -88,7 +93,8 @@ export class Reads {
     keys: readonly Uint8Array[],
     at: Timestamp,
   ): Promise<readonly (Row | undefined)[]> {
-    const { data } = this.#parts
+    const { data, whenBack } = this.#parts
+    if (whenBack(group) !== undefined) await whenBack(group)
     const { isNewest } = this.#open(group, at)
     return isNewest ? data.getAll(group, keys) : data.getAllAt(group, keys, at)
   }
@@ -105,6 +111,7 @@ export class Reads {
   ): RowsAtPoint | undefined {
     const { requests, limits, data, clock } = this.#parts
     if (this.#parts.isOver() || requests.count >= limits.nodeQueueMax) return undefined
+    if (this.#parts.whenBack(group) !== undefined) return undefined
     const point = this.#pointNow(group, from)
     if (point === undefined || point.position < atLeast) return undefined
     const { timestamp } = point
@@ -125,7 +132,8 @@ export class Reads {
   }
 
   async scan(group: GroupId, range: PageRange, at?: Timestamp): Promise<readonly Row[]> {
-    const { data } = this.#parts
+    const { data, whenBack } = this.#parts
+    if (whenBack(group) !== undefined) await whenBack(group)
     // As of this call, whatever that takes.
     if (at === undefined) return data.scan(group, range)
     let { isNewest } = this.#open(group, at)
@@ -232,6 +240,11 @@ export class Reads {
     if (mayBePassed(at, timestamp, limits)) data.pins.pin(group, at, nowMs)
     return { isNewest: at === timestamp }
   }
+}
+
+function asideError(group: GroupId): StoreError {
+  const message = 'this replica takes in a snapshot of the group; try again, or ask another one'
+  return new StoreError('unavailable', message, { group })
 }
 
 function checkSeen(row: Row | undefined, at: Timestamp): void {

@@ -10,6 +10,22 @@ import type { DataStore } from '../store/data-store.ts'
 import type { Replica } from './replica.ts'
 import type { Requests } from './requests.ts'
 
+/** Snapshots of groups, which nodes send each other in the place of entries. Counted since the start, or as of the call. */
+export interface SnapshotFigures {
+  /** Sent whole, and the bytes of all parts that were sent. */
+  readonly sent: number
+  readonly sentBytes: number
+  /** On their way to peers. */
+  readonly sending: number
+  /** The part of what the limits allow that is sent at present, from 1/16 to 1: less while commits take long. */
+  readonly pace: number
+  /** Taken from peers to their end. */
+  readonly taken: number
+  /** On their way here; groups that wait for theirs to begin. */
+  readonly taking: number
+  readonly waiting: number
+}
+
 /** The state of a replica as an operator sees it. Counts and bytes as of the call. */
 export interface ReplicaStatus extends ScrubFigures {
   readonly storeId: string
@@ -25,6 +41,8 @@ export interface ReplicaStatus extends ScrubFigures {
   readonly isCatchingUp: boolean
   /** Snapshots that delay collection here. */
   readonly openSnapshots: number
+  /** Snapshots of groups between this node and its peers. */
+  readonly snapshots: SnapshotFigures
   /** Groups that this node may serve current reads of without asking. */
   readonly leasedGroups: number
   /** Groups that peers may serve so as far as this node knows, each peer's counted. */
@@ -75,6 +93,7 @@ export function buildStatus(parts: StatusParts): ReplicaStatus {
     overlayBytes: data.overlayBytes,
     lackingGroups: work.fetches.lacking,
     isCatchingUp: work.returning.isCatchingUp,
+    snapshots: countSnapshots(work),
     openSnapshots: data.pins.count(clock.monotonicMs()),
     leasedGroups: leases.heldGroups,
     grantedGroups: leases.grantedGroups,
@@ -86,4 +105,10 @@ export function buildStatus(parts: StatusParts): ReplicaStatus {
     failure: failure?.message,
     peers: peers.list(),
   }
+}
+
+function countSnapshots({ supply, taking }: PeerWork): SnapshotFigures {
+  const { groups: sent, bytes: sentBytes, open: sending } = supply.figures
+  const { groups: taken, open, waiting } = taking.figures
+  return { sent, sentBytes, sending, pace: supply.pace.part, taken, taking: open, waiting }
 }

@@ -109,13 +109,13 @@ export class Replica {
       isAdmitted: false,
       isSuspected: (peer) => this.#suspected.has(peer),
       fetchPatienceMs: (group) => options.fetchPatienceMs(group),
-      drawNumber: () => this.#draw(),
+      drawNumber: () => this.drawNumber(),
       emit: (effect) => this.#effects.push(effect),
     }
   }
 
   /** Of this incarnation: no number of an earlier or a later one is drawn again. */
-  #draw(): number {
+  drawNumber(): number {
     this.#drawn += 1
     const end = numbersFrom(this.#options.incarnation + 1)
     assert(this.#drawn < end, 'PAX-5: the numbers of an incarnation are used up')

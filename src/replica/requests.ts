@@ -10,6 +10,7 @@ import { Deadlines } from '../time/deadlines.ts'
 import type { Outcome, ReadPoint } from '../group/replica-port.ts'
 
 interface Submission {
+  readonly sinceMs: number
   readonly resolve: (outcome: Outcome) => void
   readonly cancel: (request: number) => void
 }
@@ -26,6 +27,8 @@ interface Watch {
 }
 
 export class Requests {
+  /** Told how long each submission took, milliseconds. */
+  onSettled: (ms: number) => void = () => undefined
   readonly #clock: Clock
   readonly #submissions = new Map<number, Submission>()
   readonly #reads = new Map<number, Read>()
@@ -53,7 +56,7 @@ export class Requests {
   ): Promise<Outcome> {
     return new Promise((resolve) => {
       const request = this.#draw(timeoutMs)
-      this.#submissions.set(request, { resolve, cancel })
+      this.#submissions.set(request, { resolve, cancel, sinceMs: this.#clock.monotonicMs() })
       start(request)
     })
   }
@@ -69,7 +72,10 @@ export class Requests {
   settle(request: number, outcome: Outcome): void {
     const submission = this.#submissions.get(request)
     this.#submissions.delete(request)
-    submission?.resolve(outcome)
+    if (submission === undefined) return
+    assert(!this.#reads.has(request), 'TXN-5: a read is settled as a submission')
+    this.onSettled(this.#clock.monotonicMs() - submission.sinceMs)
+    submission.resolve(outcome)
   }
 
   serve(request: number, point: ReadPoint): void {

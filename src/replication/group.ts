@@ -10,6 +10,7 @@ import * as catchUp from './catch-up.ts'
 import * as commit from './commit.ts'
 import { readAhead } from './compose.ts'
 import { jitter, type Context } from './effect.ts'
+import { install } from './install.ts'
 import { checkLog } from './invariants.ts'
 import { advance } from './learn.ts'
 import { noDeadline, noStride, type GroupLog } from './log.ts'
@@ -17,6 +18,7 @@ import type { Accept, Committed, Forward, GroupLeaseMessage, GroupMessage } from
 import * as propose from './propose.ts'
 import * as readLease from './read-lease.ts'
 import * as read from './read.ts'
+import type { GroupState } from './state.ts'
 import * as submission from './submit.ts'
 import { decodeTransaction } from '../group/transaction.ts'
 
@@ -38,6 +40,8 @@ export type GroupEvent =
   /** A position exists, as `informer` says. */
   | { readonly kind: 'exists'; readonly position: Position; readonly informer: NodeId }
   | { readonly kind: 'suspect'; readonly peer: NodeId }
+  /** The data store has put a snapshot in the place of the group's rows; `state`: that of its position. */
+  | { readonly kind: 'install'; readonly state: GroupState }
   /** Time has passed, or something the group waits for may have come. */
   | { readonly kind: 'wake' }
 
@@ -75,6 +79,8 @@ function handle(log: GroupLog, context: Context, event: GroupEvent): void {
       return readLease.dropGrant(log, event.peer)
     case 'suspect':
       return submission.takeBackFrom(log, event.peer)
+    case 'install':
+      return install(log, context, event.state)
     case 'wake':
       return onWake(log, context)
     default:

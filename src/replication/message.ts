@@ -8,6 +8,17 @@ import type { LeaseHolder, LeaseMessage, Term } from '../lease/message.ts'
 import type { BallotValue } from '../paxos/acceptor.ts'
 import type { Ballot } from '../paxos/ballot.ts'
 
+/** A version of a row of a snapshot, as a data store has it. */
+export interface SnapshotRow {
+  /** Newest versions, or those that were superseded. */
+  readonly subspace: number
+  /** The key within its subspace of the group. */
+  readonly key: Uint8Array
+  /** The start of a newest version, the end of one that was superseded. */
+  readonly stamp: Timestamp
+  readonly payload: Uint8Array
+}
+
 /** A value known to be chosen at a position. */
 export interface ChosenEntry extends BallotValue {
   readonly position: Position
@@ -101,6 +112,39 @@ export interface Entries extends Envelope {
   readonly entries: readonly ChosenEntry[]
   /** The highest position known to be committed here. */
   readonly committed: Position
+  /**
+   * A position at or above `from` of which the sender has a snapshot to give, in the place of entries that are not in its log, or
+   * are many. Absent: it has none to give.
+   */
+  readonly snapshot?: Position
+}
+
+/** Asks for part `part` of a snapshot of the group, of a position above `above`. Part 0 begins it. */
+export interface SnapshotRequest extends Envelope {
+  readonly kind: 'snapshot-request'
+  /** The asking node's own number of this snapshot: it has never drawn it before. */
+  readonly transfer: number
+  readonly part: number
+  readonly above: Position
+}
+
+/** A part of a snapshot. */
+export interface SnapshotPart extends Envelope {
+  readonly kind: 'snapshot-part'
+  readonly transfer: number
+  readonly part: number
+  readonly position: Position
+  readonly rows: readonly SnapshotRow[]
+  /** The next piece of the group's state record, which follows the rows. */
+  readonly state: Uint8Array
+  /** Of the last part: the checksum over all of it. */
+  readonly crc?: number
+}
+
+/** The snapshot of that number cannot be had here, or not any more. */
+export interface SnapshotRefused extends Envelope {
+  readonly kind: 'snapshot-refused'
+  readonly transfer: number
 }
 
 /** Asks a voter for its highest accepted position (a majority read, 4.6.2), and to be registered there. */
@@ -217,7 +261,10 @@ export interface Digest {
   readonly groups: readonly (readonly [GroupId, Position])[]
 }
 
-export type Message = GroupMessage | NodeMessage
+/** About snapshots of a group. No step takes them: what they bring is put into the data store first. */
+export type SnapshotMessage = SnapshotRequest | SnapshotPart | SnapshotRefused
+
+export type Message = GroupMessage | NodeMessage | SnapshotMessage
 
 /** Between two nodes, of no group. */
 export type NodeMessage = DigestRequest | Digest | ClockTold | LeaseMessage

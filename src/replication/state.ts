@@ -49,6 +49,19 @@ export function emptyState(): GroupState {
   }
 }
 
+/** `state` becomes what `other` is, which its owner gives away. */
+export function becomeState(state: GroupState, other: GroupState): void {
+  const { position, timestamp, horizon, nextLeader, counters, sessions } = other
+  Object.assign(state, { position, timestamp, horizon, nextLeader })
+  replaceAll(state.counters, counters)
+  replaceAll(state.sessions, sessions)
+}
+
+function replaceAll<Key, Value>(map: Map<Key, Value>, other: ReadonlyMap<Key, Value>): void {
+  map.clear()
+  for (const [key, value] of other) map.set(key, value)
+}
+
 const writer = new ByteWriter()
 
 /**

@@ -82,6 +82,18 @@ export class ValidationWindow {
     this.#forgetOld(entry.timestamp)
   }
 
+  /** Nothing is known of the entries through `from`, which were not applied here one by one. */
+  restart(from: Position): void {
+    assert(from >= this.#from, 'TXN-1: the window goes back')
+    this.#lastWrite.clear()
+    this.#packed.clear()
+    this.#oldest = undefined
+    this.#newest = undefined
+    this.#count = 0
+    this.#keyCount = 0
+    this.#from = from
+  }
+
   #index(): void {
     if (this.#packed.size === 0) return
     for (const { position, timestamp, sets, keyCount } of this.#packed.entries()) {

@@ -44,6 +44,7 @@ export class Applier<Batch extends ComposedBatch> {
   #underWay: Promise<void> | undefined
   #isScheduled = false
   #isWanted = false
+  #isUrgent = false
   #wasCut = false
   #timer: Timer | undefined
   #isStopping = false
@@ -62,6 +63,14 @@ export class Applier<Batch extends ComposedBatch> {
   /** Has a batch written in a while, though nothing is committed meanwhile. */
   wantBatch(): void {
     this.#isWanted = true
+    this.#schedule()
+  }
+
+  /** The same without a wait for company. */
+  hasten(): void {
+    this.#isWanted = true
+    this.#isUrgent = true
+    this.#hasten()
     this.#schedule()
   }
 
@@ -105,7 +114,7 @@ export class Applier<Batch extends ComposedBatch> {
     if (overlay.oldestCommit === undefined && !this.#isWanted) return
     this.#isScheduled = true
     // Commits that come meanwhile share the batch: fewer syncs, and one state record for many entries.
-    const isDue = this.#drains.length > 0 || this.#isFull || this.#wasCut
+    const isDue = this.#drains.length > 0 || this.#isFull || this.#wasCut || this.#isUrgent
     if (isDue) clock.defer(() => this.#apply())
     else this.#timer = clock.setTimer(limits.applierDelayMs, () => this.#apply())
   }
@@ -124,6 +133,7 @@ export class Applier<Batch extends ComposedBatch> {
     this.#timer = undefined
     if (this.#isOver) return
     this.#isWanted = false
+    this.#isUrgent = false
     try {
       const batch = this.#ports.compose()
       this.#wasCut = batch.isCut

@@ -9,7 +9,9 @@
  *
  * Left out: whether a timestamp may still be read at; `../replica/reads.ts` knows.
  */
+import { assert } from '../base/assert.ts'
 import { latin1 } from '../base/bytes.ts'
+import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import { oldestReadable } from './collection.ts'
@@ -17,10 +19,12 @@ import { Pins } from './pins.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { KeyValue, OrderedStore, Put, Range } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
+import { AlongsideQueue, type Alongside, type Installed } from './alongside.ts'
 import { Applier } from './applier.ts'
 import { lastBatch, encodeMarker } from './batch-marker.ts'
 import { corruptData, dataFailure, unknownFormat } from './damage.ts'
 import { putGroup } from './group-batch.ts'
+import { GroupSnapshot } from './group-snapshot.ts'
 import { groupNames } from './group-names.ts'
 import { HistorySweep } from './history-sweep.ts'
 import { WorklistIndex } from './worklist-index.ts'
@@ -29,12 +33,15 @@ import { mergeRows, storeRange } from './merge-rows.ts'
 import { Overlay, type Commit, type OverlayRow, type TakenGroup } from './overlay.ts'
 import { getChecked, scanAs } from './read-store.ts'
 import {
+  allOf,
   decodeStored,
+  encodeState,
   encodeStored,
   groupPrefix,
   nameKey,
   rowStoreKey,
   stateKey,
+  type OwnPlace,
   type Stored,
 } from './row-format.ts'
 import { RowCache } from './row-cache.ts'
@@ -50,6 +57,9 @@ export interface DataStoreOptions {
 
 /** The contents of one batch of the applier. */
 interface Batch {
+  /** Out of the overlay. */
+  readonly taken: readonly TakenGroup[]
+  /** These, and those that snapshots take on. */
   readonly groups: readonly TakenGroup[]
   readonly puts: readonly Put[]
   /** Versions that it moves to history. */
@@ -61,8 +71,8 @@ interface Batch {
 export class DataStore {
   /** Called as a batch is put together, with its groups: entries that the call sets by name go along. */
   onBatch: (groups: readonly TakenGroup[]) => void = () => undefined
-  /** Asked as a batch is put together: the last flush of the log that names the group, or 0. */
-  lastFlushOf: (group: GroupId) => number = () => 0
+  /** Gives the part of the group's state record that is of this node alone, as a batch is put together. */
+  placeOf: (group: GroupId) => OwnPlace = () => ({ flush: 0, snapshot: 0 })
   /** Awaited between the two: the batch is written when this resolves. */
   beforeWrite: (groups: readonly TakenGroup[]) => Promise<void> = () => Promise.resolve()
   /** Called after a batch is durable, with each of its groups and the position it holds now. */
@@ -84,6 +94,9 @@ export class DataStore {
   #takenNames: ReadonlyMap<string, Uint8Array> = new Map()
   /** Of the batch that is being put together. */
   #rowPuts: Put[] = []
+  readonly #alongside = new AlongsideQueue()
+  /** Groups whose rows a snapshot is replacing: their stored rows are of no position. */
+  readonly #replaced = new Set<GroupId>()
   #lastBatch: number
   readonly #applier: Applier<Batch>
   #failure: Error | undefined
@@ -146,7 +159,7 @@ export class DataStore {
 
   /** Whether something of the group is not durable here yet. */
   hasPending(group: GroupId): boolean {
-    return this.#overlay.has(group)
+    return this.#overlay.has(group) || this.#alongside.isInstalling(group)
   }
 
   /** The group's state record, without what the overlay holds: its position may be behind. */
@@ -155,12 +168,70 @@ export class DataStore {
   }
 
   /**
-   * The position of the state record and the last flush that named the group then, as the batch that wrote
-   * them knew it. Position 0: there is none. Flush 0: an earlier build wrote it.
+   * The position of the state record, the last flush that named the group then, as the batch that wrote them
+   * knew it, and the position of the last snapshot that was taken in. Position 0: there is none. Flush 0: an
+   * earlier build wrote it.
    */
-  applied(group: GroupId): { readonly position: Position; readonly lastFlush: number } {
-    const { stamp = 0, flush = 0 } = this.#read(stateKey(groupPrefix(group))) ?? {}
-    return { position: stamp, lastFlush: flush }
+  applied(group: GroupId): {
+    readonly position: Position
+    readonly lastFlush: number
+    readonly snapshot: Position
+  } {
+    const { stamp = 0, flush = 0, snapshot = 0 } = this.#read(stateKey(groupPrefix(group))) ?? {}
+    return { position: stamp, lastFlush: flush, snapshot }
+  }
+
+  /**
+   * All that is durable here of the group, for a peer that takes it in. Undefined: nothing is, or it is not of one
+   * position at this moment.
+   */
+  openSnapshot(group: GroupId): GroupSnapshot | undefined {
+    const prefix = groupPrefix(group)
+    const read = (): Stored | undefined => this.#read(stateKey(prefix))
+    const before = read()
+    if (before === undefined || this.#replaced.has(group)) return undefined
+    const rows = this.#scan(allOf(prefix), (some) =>
+      some.map(({ key, value }) => {
+        const { stamp, payload } = this.#checked(key, value)
+        const at = prefix.length
+        return { subspace: key[at] ?? 0, key: key.subarray(at + 1), stamp, payload }
+      }),
+    )
+    // A batch may become durable between the two: then the rows may be of either position.
+    if (read()?.stamp === before.stamp) return new GroupSnapshot(before.stamp, before.payload, rows)
+    void rows[Symbol.asyncIterator]().return?.()
+    return undefined
+  }
+
+  /** Puts that go along with the next batch, which comes soon; resolves when they are durable. */
+  writeAlong(puts: readonly Put[]): Promise<void> {
+    const written = this.#alongside.add(puts)
+    this.#applier.hasten()
+    return written
+  }
+
+  /** The same of the last puts of a snapshot: from then on the group is at its position. */
+  install(installed: Installed, puts: readonly Put[]): Promise<void> {
+    const written = this.#alongside.add(puts, installed)
+    this.#applier.hasten()
+    return written
+  }
+
+  /** A snapshot takes the place of the group's rows from now on, until `switching` ends. */
+  async replace(group: GroupId, switching: () => Promise<void>): Promise<void> {
+    assert(!this.#replaced.has(group), 'SNAP-3: two snapshots take a group over at once')
+    this.#replaced.add(group)
+    await switching()
+    this.#replaced.delete(group)
+  }
+
+  /** Keys and values of a range as of the call. */
+  scanStored(
+    range: Range,
+  ): AsyncIterable<readonly { readonly key: Uint8Array; readonly stored: Stored }[]> {
+    return this.#scan(range, (rows) =>
+      rows.map(({ key, value }) => ({ key, stored: this.#checked(key, value) })),
+    )
   }
 
   get(group: GroupId, key: Uint8Array): Row | undefined {
@@ -298,6 +369,7 @@ export class DataStore {
   /** Starts no further batch; resolves when the one under way has ended. */
   async stop(): Promise<void> {
     await this.#applier.stop()
+    this.#alongside.fail(new StoreError('closed', 'this node is stopping'))
     await this.#sweep.stop()
   }
 
@@ -309,19 +381,21 @@ export class DataStore {
   /** As many groups as its share of the turn has room for; the rest of that is the log's and the store's. */
   #nextBatch(): Batch {
     const { clock, limits, trace } = this.#options
+    const alongs = this.#alongside.take(limits.applierBatchBytesMax)
     const untilMs = clock.monotonicMs() + limits.sliceMs / 2
     const groupPuts: Put[] = []
     let superseded = 0
     let isCut = false
     const read = (key: Uint8Array): Stored | undefined => this.#read(key)
-    const groups = this.#overlay.take(limits.applierBatchBytesMax, (group) => {
+    const taken = this.#overlay.take(limits.applierBatchBytesMax, (group) => {
       const oldest = this.#oldest(group.group, group.horizon)
-      superseded += putGroup(groupPuts, group, oldest, this.lastFlushOf(group.group), read)
+      superseded += putGroup(groupPuts, group, oldest, this.placeOf(group.group), read)
       isCut = clock.monotonicMs() >= untilMs
       return !isCut
     })
     isCut &&= this.#overlay.hasMore
     if (isCut) trace.mark('applier_batch_cut')
+    const groups = [...taken, ...this.#putAlongs(groupPuts, alongs)]
     this.onBatch(groups)
     this.#takenNames = this.#names
     this.#names = new Map()
@@ -336,17 +410,43 @@ export class DataStore {
     }
     this.#lastBatch += 1
     puts.push(encodeMarker(this.#lastBatch))
-    return { groups, puts, superseded, isCut }
+    return { taken, groups, puts, superseded, isCut }
+  }
+
+  /** Gives the groups that snapshots take on. */
+  #putAlongs(puts: Put[], alongs: readonly Alongside[]): readonly TakenGroup[] {
+    const groups: TakenGroup[] = []
+    for (const along of alongs) {
+      for (const put of along.puts) puts.push(put)
+      if (along.installed === undefined) continue
+      const { group, position, state, topics } = along.installed
+      assert(!this.#overlay.has(group), 'SNAP-3: a snapshot is taken in beside entries')
+      const key = stateKey(groupPrefix(group))
+      const own = { flush: this.placeOf(group).flush, snapshot: position }
+      puts.push({ key, value: encodeState(key, position, own, state) })
+      this.listing.install(group, position, topics)
+      groups.push({ ...along.installed, rows: [], isSnapshot: true })
+    }
+    return groups
   }
 
   #onWritten(batch: Batch): void {
-    this.#overlay.release(batch.groups)
+    this.#overlay.release(batch.taken)
     this.#takenNames = new Map()
     const { groups, puts, superseded } = batch
+    for (const { group, isSnapshot } of groups) if (isSnapshot === true) this.#onInstalled(group)
     this.#options.trace.emit({ kind: 'applied-batch', groups: groups.length, puts: puts.length })
     this.listing.onWritten(groups)
     this.#sweep.onWritten(groups, superseded)
     this.onApplied(groups.map(({ group, position }) => [group, position]))
+    this.#alongside.onWritten()
+    if (!this.#alongside.isEmpty) this.#applier.hasten()
+  }
+
+  /** The snapshots of it that are open here are of another past. */
+  #onInstalled(group: GroupId): void {
+    this.#cache.dropGroup(group)
+    this.pins.forgetAll(group)
   }
 
   /** Says so, once; nothing is applied from now on. */
@@ -354,6 +454,7 @@ export class DataStore {
     if (this.#failure !== undefined) return reason
     this.#failure = reason
     this.#applier.fail(reason)
+    this.#alongside.fail(reason)
     this.onFailure(reason)
     return reason
   }

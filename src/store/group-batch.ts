@@ -19,12 +19,13 @@ import {
   rowsPrefix,
   stateKey,
   versionKey,
+  type OwnPlace,
   type Stored,
 } from './row-format.ts'
 
 /**
- * `oldest`: no read of the group is at an earlier timestamp. `lastFlush`: of the node's log, the last one that
- * names the group. `read` gives what is stored under a key
+ * `oldest`: no read of the group is at an earlier timestamp. `own`: what the state record says of this
+ * node alone. `read` gives what is stored under a key
  * now: no other batch is under way, so that it is what the oldest version taken superseded. Returns
  * how many versions it moves to history.
  */
@@ -32,7 +33,7 @@ export function putGroup(
   puts: Put[],
   { group, position, state, rows }: TakenGroup,
   oldest: Timestamp,
-  lastFlush: number,
+  own: OwnPlace,
   read: (key: Uint8Array) => Stored | undefined,
 ): number {
   const prefix = groupPrefix(group)
@@ -61,7 +62,7 @@ export function putGroup(
     puts.push(value === undefined ? { key } : { key, value: encodeStored(key, timestamp, value) })
   }
   const key = stateKey(prefix)
-  puts.push({ key, value: encodeState(key, position, lastFlush, state) })
+  puts.push({ key, value: encodeState(key, position, own, state) })
   return superseded
 }
 

@@ -53,6 +53,8 @@ export interface TakenGroup {
   readonly horizon: Timestamp
   /** The newest version of each row, by their keys; those before it, as far as they are taken, hang on it. */
   readonly rows: readonly OverlayRow[]
+  /** A snapshot of a peer takes it there, and no entry. */
+  readonly isSnapshot?: boolean
 }
 
 interface GroupOverlay {

@@ -78,6 +78,14 @@ export class Pins {
     return pins.oldest
   }
 
+  /** The group's past is another one now: its history ends at its horizon. */
+  forgetAll(group: GroupId): void {
+    const pins = this.#groups.get(group)
+    if (pins === undefined) return
+    for (const pin of pins.byTimestamp.values()) this.#inOrder.delete(pin)
+    this.#groups.delete(group)
+  }
+
   #expire(nowMs: number): void {
     for (const pin of this.#inOrder) {
       if (pin.until > nowMs) return

@@ -52,6 +52,12 @@ export class RowCache {
     this.#youngBytes = 0
   }
 
+  /** All rows of the group are others now. */
+  dropGroup(group: GroupId): void {
+    this.#young.delete(group)
+    this.#old.delete(group)
+  }
+
   /** The row is superseded, or deleted. */
   drop(group: GroupId, key: string): void {
     this.#young.get(group)?.delete(key)

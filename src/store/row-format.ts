@@ -7,6 +7,8 @@
  *   g <group, escaped> 2 …      a version that was superseded: key, escaped, then its start with
  *                               all bits turned over, so that of each row the newest comes first
  *   l <topic's prefix> <group>  the group has something under the topic on its worklist (`worklist-index.ts`)
+ *   i <group, escaped> 1|2 …    rows and history of a snapshot that is on its way here, beside the group's own
+ *   j <group, escaped>          how far such a snapshot has come (`snapshot-intake.ts`)
  *   b <slot>                    batch markers
  *   m <name>                    small values of the node's own
  *   m at/ <group> <position>    where to look for the values of a stretch of positions that ends here
@@ -17,8 +19,9 @@
  * another's, everything of a group is contiguous, and groups lie in the order of their root keys.
  *
  * Values: CRC 4 (over key and all that follows) · format 2 · key id 2, zero: for encryption ·
- * stamp 8 · payload. Format 3, of state records, has a flush 8 before the payload: the last one of this
- * node's log that names the group, which is another at each node. The stamp is a row's timestamp, the end of a version in history, a state
+ * stamp 8 · payload. Format 4, of state records, has two numbers before the payload, which are others at each
+ * node: flush 8, the last one of this node's log that names the group; snapshot 8, the position of the last
+ * snapshot that was taken in, or 0. Format 3 has the flush alone. The stamp is a row's timestamp, the end of a version in history, a state
  * record's position, the position of a group's newest row under a topic, a marker's number.
  */
 import { assert } from '../base/assert.ts'
@@ -31,11 +34,16 @@ const valueFormat = 2
 /** Of a state record that names a flush of the log. */
 const flushedFormat = 3
 const flushBytes = 8
+/** The same with the position of a snapshot. */
+const stateFormat = 4
+const ownBytes = 16
 const groupTag = 'g'.charCodeAt(0)
 const headBytes = 15
 const stateTag = 's'.charCodeAt(0)
-const rowSubspace = 1
-const historySubspace = 2
+const stagedTag = 'i'.charCodeAt(0)
+const stagingTag = 'j'.charCodeAt(0)
+export const rowSubspace = 1
+export const historySubspace = 2
 const startBytes = 8
 
 export interface Stored {
@@ -43,6 +51,8 @@ export interface Stored {
   readonly payload: Uint8Array
   /** Of a state record: the last flush of the node's log that names the group. */
   readonly flush?: number
+  /** The position of the last snapshot that was taken in here; 0: there was none. */
+  readonly snapshot?: Position
 }
 
 /** The bytes that open every key of a group, up to its subspace. */
@@ -123,6 +133,19 @@ export function versionKey(history: Uint8Array, key: Uint8Array, start: Timestam
   return bytes
 }
 
+/** Whether `rest`, behind the group's history prefix, is the key of a version. */
+export function isVersionKey(rest: Uint8Array): boolean {
+  const end = rest.length - startBytes - endOfKey.length
+  if (end < 0 || rest[end] !== 0 || rest[end + 1] !== 1) return false
+  for (let at = 0; at < end; at++) {
+    if (rest[at] !== 0) continue
+    at += 1
+    if (at >= end || rest[at] !== 0xff) return false
+  }
+  // The first byte of a start, turned over: a safe integer has 53 bits.
+  return rest[end + endOfKey.length] === 0xff
+}
+
 /** The row's key and the version's start; `rest` is what follows the group's history prefix. */
 export function decodeVersionKey(rest: Uint8Array): { readonly key: Buffer; start: Timestamp } {
   const end = rest.length - startBytes - endOfKey.length
@@ -145,6 +168,34 @@ export function stateKey(prefix: Uint8Array): Buffer {
   key[0] = stateTag
   return key
 }
+
+/** Where a snapshot of the group is put down: `key` is one of the group's own. */
+export function stagedKey(key: Uint8Array): Buffer {
+  const staged = Buffer.from(key)
+  staged[0] = stagedTag
+  return staged
+}
+
+/** The group's own key for what was put down under `staged`. */
+export function unstagedKey(staged: Uint8Array): Buffer {
+  const key = Buffer.from(staged)
+  key[0] = groupTag
+  return key
+}
+
+/** Of the record that says how far the snapshot has come. */
+export function stagingKey(prefix: Uint8Array): Buffer {
+  const key = Buffer.from(prefix)
+  key[0] = stagingTag
+  return key
+}
+
+/** All that a group has, its rows and its history; or what is put down of a snapshot of it. */
+export function allOf(prefix: Uint8Array): KeySpan {
+  return { gte: subspaceKey(prefix, rowSubspace), lt: subspaceKey(prefix, historySubspace + 1) }
+}
+
+export const allStagings: KeySpan = { gte: Buffer.from('j'), lt: Buffer.from('k') }
 
 /** Keys of state records, or of rows, of all groups. */
 export const allStates: KeySpan = { gte: Buffer.from('s'), lt: Buffer.from('t') }
@@ -233,6 +284,7 @@ export const votingSpans: readonly KeySpan[] = [
   { gte: Buffer.from('m', 'latin1'), lt: allPositions.gte },
   { gte: allPositions.lt, lt: Buffer.from('n', 'latin1') },
   allStates,
+  allStagings,
 ]
 
 export function encodeStored(key: Uint8Array, stamp: number, payload: Uint8Array): Buffer {
@@ -245,19 +297,28 @@ export function encodeStored(key: Uint8Array, stamp: number, payload: Uint8Array
   return bytes
 }
 
-/** A state record: as `encodeStored`, with the last flush of the node's log that names the group. */
+/** The part of a state record that is of its own node alone. */
+export interface OwnPlace {
+  /** The last flush of the node's log that names the group. */
+  readonly flush: number
+  /** The position of the last snapshot that was taken in; 0: there was none. */
+  readonly snapshot: Position
+}
+
+/** A state record: as `encodeStored`, with what is its node's own. */
 export function encodeState(
   key: Uint8Array,
   position: Position,
-  flush: number,
+  { flush, snapshot }: OwnPlace,
   state: Uint8Array,
 ): Buffer {
-  const bytes = Buffer.allocUnsafe(headBytes + flushBytes + state.length)
-  bytes[4] = flushedFormat
+  const bytes = Buffer.allocUnsafe(headBytes + ownBytes + state.length)
+  bytes[4] = stateFormat
   bytes.writeUInt16BE(0, 5)
   writeCount(bytes, position, 7)
   writeCount(bytes, flush, headBytes)
-  bytes.set(state, headBytes + flushBytes)
+  writeCount(bytes, snapshot, headBytes + flushBytes)
+  bytes.set(state, headBytes + ownBytes)
   bytes.writeUInt32BE(crc32(bytes.subarray(4), crc32(key)))
   return bytes
 }
@@ -273,8 +334,11 @@ export function decodeStored(
   if (bytes.readUInt16BE(5) !== 0) return 'unknown format'
   const stamp = readCount(bytes, 7)
   if (bytes[4] === valueFormat) return { stamp, payload: bytes.subarray(headBytes) }
-  if (bytes[4] !== flushedFormat) return 'unknown format'
-  const payloadAt = headBytes + flushBytes
+  if (bytes[4] !== flushedFormat && bytes[4] !== stateFormat) return 'unknown format'
+  const hasSnapshot = bytes[4] === stateFormat
+  const payloadAt = headBytes + (hasSnapshot ? ownBytes : flushBytes)
   if (bytes.length < payloadAt) return 'damaged'
-  return { stamp, flush: readCount(bytes, headBytes), payload: bytes.subarray(payloadAt) }
+  const snapshot = hasSnapshot ? readCount(bytes, headBytes + flushBytes) : 0
+  const payload = bytes.subarray(payloadAt)
+  return { stamp, flush: readCount(bytes, headBytes), snapshot, payload }
 }

@@ -14,6 +14,8 @@ export type StoreKey =
       readonly start: Timestamp
     }
   | { readonly kind: 'state'; readonly group: GroupId }
+  /** A part of a snapshot that is on its way here; how far that has come. */
+  | { readonly kind: 'staged' | 'staging'; readonly group: GroupId }
   /** `topic`: the prefix of its keys, as latin1. */
   | { readonly kind: 'worklist'; readonly topic: string; readonly group: GroupId }
   | { readonly kind: 'marker'; readonly slot: number }
@@ -34,6 +36,10 @@ export function decodeStoreKey(bytes: Uint8Array): StoreKey | undefined {
       return decodeMarker(bytes)
     case 'g':
       return decodeRow(bytes)
+    case 'i':
+      return decodeStaged(bytes)
+    case 'j':
+      return decodeState(bytes, 'staging')
     case 'l':
       return decodeListed(latin1(bytes.subarray(1)))
     case 'm':
@@ -61,9 +67,15 @@ function decodeRow(bytes: Uint8Array): StoreKey | undefined {
   return { kind: 'history', group, ...decodeVersionKey(rest) }
 }
 
-function decodeState(bytes: Uint8Array): StoreKey | undefined {
+function decodeStaged(bytes: Uint8Array): StoreKey | undefined {
+  const row = decodeRow(bytes)
+  if (row?.kind !== 'row' && row?.kind !== 'history') return undefined
+  return { kind: 'staged', group: row.group }
+}
+
+function decodeState(bytes: Uint8Array, kind: 'state' | 'staging' = 'state'): StoreKey | undefined {
   const opening = readGroup(bytes)
-  return opening?.end === bytes.length ? { kind: 'state', group: opening.group } : undefined
+  return opening?.end === bytes.length ? { kind, group: opening.group } : undefined
 }
 
 /** The group behind the first byte, and where what follows it begins. */

@@ -61,13 +61,21 @@ export class WorklistIndex {
       const topic = findTopicText(text)
       if (topic === undefined) continue
       this.#count(topic, value !== undefined, isNew)
-      if (value === undefined) continue
-      this.#putRows += 1
-      this.#bare.delete(topic)
-      set(this.#pending, topic, group, position)
-      this.#empty.get(topic)?.delete(group)
-      this.onListed(topic, group, position)
+      if (value !== undefined) this.#list(topic, group, position)
     }
+  }
+
+  #list(topic: string, group: GroupId, position: Position): void {
+    this.#putRows += 1
+    this.#bare.delete(topic)
+    set(this.#pending, topic, group, position)
+    this.#empty.get(topic)?.delete(group)
+    this.onListed(topic, group, position)
+  }
+
+  /** A snapshot that is taken in next brings rows under these topics, which are the prefixes of their keys. */
+  install(group: GroupId, position: Position, topics: Iterable<string>): void {
+    for (const topic of topics) this.#list(topic, group, position)
   }
 
   #count(topic: string, isPut: boolean, isNew: boolean): void {

@@ -19,9 +19,9 @@ import { pack, unpack, type Packable } from '../base/pack.ts'
 import { decodeRemembered, encodeRemembered } from '../base/remembered.ts'
 import type { LinkInfo } from '../ports/transport.ts'
 
-/** The protocol versions this build speaks. 4: the dialer proves itself first. 5: peers tell of their lists of nodes. */
-export const protocolMin = 5
-export const protocolMax = 5
+/** The protocol versions this build speaks. 4: the dialer proves itself first. 5: peers tell of their lists of nodes. 6: peers send snapshots. */
+export const protocolMin = 6
+export const protocolMax = 6
 
 export const nonceBytes = 16
 /** All that a side says before it has proven itself stays below this, its one word or several. */

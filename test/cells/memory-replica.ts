@@ -115,6 +115,7 @@ export class MemoryReplica implements LocalReplica {
       },
       requests: { count: 0, read: (group, timeoutMs) => this.#askOthers(group, timeoutMs) },
       ...{ isOver: () => this.#isStopped, wake: () => undefined, begin: () => undefined },
+      whenBack: () => undefined,
     })
     log.readers.push({
       onCommitted: (group) => {

@@ -5,7 +5,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { WebSocketServer } from 'ws'
 import { causeOfError, causeOfStatus } from '../../src/adapters/link-causes.ts'
 import { connect, StoreError } from '../../src/index.ts'
@@ -17,6 +17,9 @@ const cell = { rowKey: '0b5c1a52-1f5e-4d0c-8d2b-3c6a0d1e7f00', column: 'BASE', r
 /** Long enough that a call which ends before it has not waited for it. */
 const longMs = 60_000
 
+const closings: (() => unknown)[] = []
+afterAll(() => Promise.all(closings.map((close) => close())))
+
 async function listening(server: Server, host = '127.0.0.1'): Promise<string> {
   const sockets = new Set<Socket>()
   server.on('connection', (socket) => {
@@ -24,7 +27,7 @@ async function listening(server: Server, host = '127.0.0.1'): Promise<string> {
     socket.on('error', () => undefined)
   })
   await new Promise<void>((resolve) => server.listen(0, host, resolve))
-  onTestFinished(async () => {
+  closings.push(async () => {
     for (const socket of sockets) socket.destroy()
     await new Promise((resolve) => server.close(resolve))
   })
@@ -58,7 +61,7 @@ async function websockets(said?: Uint8Array): Promise<string> {
   sockets.on('connection', (socket) => {
     if (said !== undefined) socket.on('message', () => socket.send(said))
   })
-  onTestFinished(() => sockets.close())
+  closings.push(() => sockets.close())
   return listening(server)
 }
 
@@ -111,7 +114,8 @@ test.each<readonly [string, () => Promise<string>, string]>([
   expect(failed).toMatchObject({ code: 'invalid', retry: 'never' })
 })
 
-test.each<readonly [string, () => Promise<string>, string]>([
+// Together: each waits for as long as its call may take.
+test.concurrent.each<readonly [string, () => Promise<string>, string]>([
   [
     'a port where nobody listens',
     async () => {

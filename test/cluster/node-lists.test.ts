@@ -82,7 +82,9 @@ test('a gateway says why it has no link to a node, and shows its clients no addr
   const [nobody = 0, port = 0] = await freePorts(2)
   const listen = `127.0.0.1:${port}`
   const nodes = `http://127.0.0.1:${nobody}`
-  const program = startProgram(['gateway', '--nodes', nodes, '--listen', listen])
+  // A request that no node answers takes all of its time.
+  const flags = ['--timeout-ms', '2000']
+  const program = startProgram(['gateway', '--nodes', nodes, '--listen', listen, ...flags])
   try {
     const told = await eventually('it tells', async () => {
       const report = await statusOf(`http://${listen}`).catch(() => undefined)

@@ -260,7 +260,9 @@ test('LOG-7: a check finds a state record that knows less of the log than the ma
   await changed(join(old, 'data'), async (store) => {
     const stored = decodeStored(key, store.getSync(key) ?? new Uint8Array())
     if (typeof stored !== 'object') throw new Error('a state record')
-    await store.write([{ key, value: encodeState(key, stored.stamp, 1, stored.payload) }])
+    await store.write([
+      { key, value: encodeState(key, stored.stamp, { flush: 1, snapshot: 0 }, stored.payload) },
+    ])
   })
   expect(listTexts(await checked(old))).toEqual([
     expect.stringMatching(

@@ -36,7 +36,7 @@ async function writtenBefore(store: OrderedStore): Promise<FakeData> {
     crc = flush.crc
   }
   const data = new FakeData()
-  data.setApplied(group('a'), { position: 2, lastFlush: 0 })
+  data.setApplied(group('a'), { position: 2, lastFlush: 0, snapshot: 0 })
   const row = { promised: ballot(0), accepted: ballot(0), chosen: ballot(0) }
   keepOldRow(data, group('a'), 1, { ...row, place: { flush: 1, index: 0 }, lastFlush: 2 })
   keepOldRow(data, group('a'), 2, { ...row, place: { flush: 2, index: 1 }, lastFlush: 3 })

@@ -75,7 +75,8 @@ export class FakeData implements RowStore {
   /** A batch that takes these groups to these positions; durable when it resolves. */
   async batch(log: LogStore, ...groups: readonly (readonly [string, Position])[]): Promise<void> {
     const settled = groups.map(([name, position]) => {
-      const applied = { position, lastFlush: log.lastFlushOf(group(name)) }
+      const { flush, snapshot } = log.placeOf(group(name))
+      const applied = { position, lastFlush: flush, snapshot }
       return { group: group(name), position, applied }
     })
     log.onBatch(settled)

@@ -99,3 +99,15 @@ test('a group of which nothing is open leaves, and comes back with what was know
   expect(again).not.toBe(found)
   expect([again.settled, again.settledFlush, index.highest(hot)]).toEqual([100, 100, 101])
 })
+
+test('PAX-1: a decision may be folded before its value, more than once, and has it once all is folded', () => {
+  const index = new LogIndex()
+  const decision = { kind: 'chosen', group: hot, position: 1, ballot: ballot(1) } as const
+  // The acceptance stands in a flush before the mark; two runs of the node have noted the decision since.
+  index.fold(decision, undefined, 5)
+  index.fold(decision, undefined, 6)
+  expect(() => index.onFolded()).toThrow('PAX-1')
+  index.fold({ ...decision, kind: 'copied' }, { flush: 7, index: 0 }, 7)
+  index.onFolded()
+  expect(index.place(hot, 1)).toEqual({ flush: 7, index: 0 })
+})

@@ -10,6 +10,7 @@ import {
 } from '../../src/node/status.ts'
 
 const node = nodeId('n1')
+const noSnapshots = { sent: 0, sentBytes: 0, sending: 0, pace: 1, taken: 0, taking: 0, waiting: 0 }
 
 /** A node of one, that is well but for its clock. */
 function partsWith(clock: Partial<ReplicaStatus>): StatusParts {
@@ -20,6 +21,7 @@ function partsWith(clock: Partial<ReplicaStatus>): StatusParts {
     replica: {
       ...{ storeId: 's', incarnation: 1, durableFlush: 0, settledFlush: 0, groupsInMemory: 0 },
       ...{ requests: 0, overlayBytes: 0, lackingGroups: 0, isCatchingUp: false, openSnapshots: 0 },
+      snapshots: noSnapshots,
       ...{ leasedGroups: 0, grantedGroups: 0, remembersPeers: true, falseClaims: 0 },
       ...{ logDamages: 0, scrubLogDamages: 0, lostFlushes: 0, logDamage: [] },
       ...{ scrubbedBytes: 0, scrubbedPart: 0, scrubPasses: 0 },
@@ -74,6 +76,33 @@ test('LIVE-8: a status says that the node catches up, and how much it lacks', ()
   const parts = partsWith({ lackingGroups: 3_882, isCatchingUp: true })
   expect(statusReport(parts).messages).toEqual([
     'this node was away and catches up: it fetches what about 3882 groups have committed meanwhile',
+  ])
+})
+
+test('a status says which snapshots of groups come and go, and how much the node slows them down', () => {
+  const snapshots = { sent: 7, sentBytes: 4_096, sending: 2, pace: 0.25, taken: 5 }
+  const parts = partsWith({ snapshots: { ...snapshots, taking: 3, waiting: 40 } })
+  const report = statusReport(parts)
+  expect(report.messages).toEqual([
+    'this node takes 3 snapshots of groups from others, and 40 more groups wait for one',
+    'this node sends 2 snapshots of groups, at 25 % of the pace while commits take long',
+  ])
+  expect(report.replica?.snapshots).toEqual({ ...snapshots, taking: 3, waiting: 40 })
+  const figures = statusFigures(parts)
+    .filter(({ name }) => name.includes('snapshots_') && !name.includes('replica'))
+    .map(({ name, value }) => [name.replace('trilithon_snapshots_', ''), value])
+  expect(Object.fromEntries(figures)).toEqual({
+    ...{ sent_total: 7, sent_bytes_total: 4_096, sending: 2, pace: 0.25 },
+    ...{ taken_total: 5, taking: 3, waiting: 40 },
+  })
+})
+
+test('a status says nothing of snapshots while none is under way', () => {
+  const snapshots = { ...noSnapshots, sent: 7, taken: 5, sentBytes: 10 }
+  expect(statusReport(partsWith({ snapshots })).messages).toEqual([])
+  const sending = { ...noSnapshots, sending: 1 }
+  expect(statusReport(partsWith({ snapshots: sending })).messages).toEqual([
+    'this node sends 1 snapshot of a group',
   ])
 })
 

@@ -178,6 +178,7 @@ test('LIVE-6: a peer is supplied first with what a client waits for there, also 
   const value = new Uint8Array(1)
   const supply = new CatchUpReplies({
     ...{ limits: defaultLimits, trace: silentTrace, slices },
+    snapshots: { durable: () => 0 },
     log: {
       chosen: () => ({ ballot: { round: 0, node: peer, incarnation: 1 }, value }),
       *since() {

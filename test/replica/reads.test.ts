@@ -27,6 +27,7 @@ function readsAt(
   endsMs: number,
   data: Partial<ReadsParts['data']> = {},
   appliedNow: () => typeof applied = () => applied,
+  whenBack: ReadsParts['whenBack'] = () => undefined,
 ): Reads {
   const covers = ({ now: at }: ClockReading): boolean => at < endsMs
   return new Reads({
@@ -35,7 +36,7 @@ function readsAt(
     limits,
     replica: {
       applied: () => appliedNow(),
-      appliedInMemory: () => applied,
+      appliedInMemory: () => appliedNow(),
       leased: (_, reading) => (covers(reading) ? applied : undefined),
       isStillLeased: (_, reading) => covers(reading),
     },
@@ -53,6 +54,7 @@ function readsAt(
     isOver: () => false,
     wake: () => undefined,
     begin: () => undefined,
+    whenBack,
   })
 }
 
@@ -121,4 +123,66 @@ test('MVCC-1: a snapshot whose end comes while its scan waits for a turn is refu
   }))
   const scan = reads.scan(group('g'), {}, applied.timestamp)
   await expect(scan).rejects.toMatchObject({ code: 'snapshot-too-old' })
+})
+
+test('SNAP-4: reads of a group wait while a snapshot takes its place, and see what it has then', async () => {
+  const [g, other] = [group('g'), group('other')]
+  const key = Buffer.from('k')
+  let isAside = true
+  let end: () => void = () => undefined
+  const back = new Promise<void>((resolve) => (end = resolve))
+  const row = (): { key: Uint8Array; value: Uint8Array; timestamp: number } => ({
+    ...{ key, value: Buffer.from(isAside ? 'half' : 'whole'), timestamp: 30 },
+  })
+  const reads = readsAt(
+    systemClock,
+    0,
+    {
+      get: () => row(),
+      getAll: (_, keys) => keys.map(row),
+      scan: () => Promise.resolve([row()]),
+      scanAt: () => Promise.resolve([row()]),
+    },
+    () => ({ ...applied, position: isAside ? 3 : 9 }),
+    (asked) => (asked === g && isAside ? back : undefined),
+  )
+  const results: string[] = []
+  const note = (what: string, rows: readonly ({ value: Uint8Array } | undefined)[]): void => {
+    results.push(`${what} ${rows.map((one) => Buffer.from(one?.value ?? []).toString()).join()}`)
+  }
+  const waiting = [
+    reads.read(g, 'snapshot', 1_000).then(({ position }) => results.push(`read ${position}`)),
+    reads.readAt(g, 30, 1_000).then(({ position }) => results.push(`read at ${position}`)),
+    reads.getAt(g, [key], 30).then((rows) => note('get at', rows)),
+    reads.scan(g, {}).then((rows) => note('scan', rows)),
+    reads.scan(g, {}, 30).then((rows) => note('scan at', rows)),
+  ]
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(results).toEqual([])
+  // Calls that give rows at once do not wait.
+  expect(reads.rowsNow(g, 'snapshot', 0, [key])).toBeUndefined()
+  expect(() => reads.get(g, key)).toThrow(/takes in a snapshot of the group; try again/)
+  // Other groups are read as ever.
+  expect((await reads.read(other, 'snapshot', 1_000)).position).toBe(3)
+  expect(reads.get(other, key)?.timestamp).toBe(30)
+  isAside = false
+  end()
+  await Promise.all(waiting)
+  expect([...results].sort()).toEqual([
+    ...['get at whole', 'read 9', 'read at 9', 'scan at whole', 'scan whole'],
+  ])
+})
+
+test('SNAP-4: a read ends with the word that the node is stopping, where it stops meanwhile', async () => {
+  const stopping = Promise.reject(new Error('this node is stopping'))
+  stopping.catch(() => undefined)
+  const reads = readsAt(
+    systemClock,
+    0,
+    {},
+    () => applied,
+    () => stopping,
+  )
+  await expect(reads.read(group('g'), 'snapshot', 1_000)).rejects.toThrow('stopping')
+  await expect(reads.scan(group('g'), {})).rejects.toThrow('stopping')
 })

@@ -5,10 +5,13 @@ import { expect, test } from 'vitest'
 import { unjudged } from '../../sim/judged-rules.ts'
 import { compareRuns, type RunResult } from '../../sim/result.ts'
 import { runSeed } from '../../sim/run.ts'
-import { sim, simInterrupted } from './command.ts'
+import { sim, simHere, simInterrupted } from './command.ts'
 
 /** This seed is short: two seconds. */
 const short = 702_558
+
+/** And so are three seeds from here on: those that are under way when a campaign is interrupted run to their end. */
+const threeShort = 856_710
 
 /** The result that the command line's result is compared with. */
 let shortAlone: RunResult | undefined
@@ -19,7 +22,7 @@ async function runShort(): Promise<RunResult> {
 }
 
 test('wrong usage ends with 2 and says what was expected', async () => {
-  for (const args of [['run'], ['run', '--seeds', '5..1'], ['run', '--seed', 'x'], ['unknown']]) {
+  for (const args of [['run'], ['unknown']]) {
     const { code, stdout, stderr } = await sim(...args)
     expect(code, args.join(' ')).toBe(2)
     expect(stdout).toBe('')
@@ -45,6 +48,8 @@ const refused: readonly (readonly [line: string, said: RegExp])[] = [
   ['run --seed 1 --rules', /argument missing/],
   ['run --seed 1 --faults crahs', /unknown fault "crahs"; did you mean "crash"\?/],
   ['run --seed 1 --without crash,', /unknown fault ""/],
+  ['run --seed x', /expected a whole number/],
+  ['run --seeds 5..1', /expected a range/],
   ['run --seeds 1..', /expected a range/],
   ['run --seeds 0x1..0x2', /expected a range/],
   ['run --seeds abc', /expected a range/],
@@ -77,15 +82,11 @@ const refused: readonly (readonly [line: string, said: RegExp])[] = [
 ]
 
 test('sim refuses an argument that a command cannot use with 2, and names the likely one', async () => {
-  const waiting = refused.values()
-  const work = async (): Promise<void> => {
-    for (const [line, said] of waiting) {
-      const { code, stdout, stderr } = await sim(...line.split(' '))
-      expect({ line, code, stdout }).toEqual({ line, code: 2, stdout: '' })
-      expect(stderr, line).toMatch(said)
-    }
+  for (const [line, said] of refused) {
+    const { code, stdout, stderr } = await simHere(...line.split(' '))
+    expect({ line, code, stdout }).toEqual({ line, code: 2, stdout: '' })
+    expect(stderr, line).toMatch(said)
   }
-  await Promise.all([work(), work()])
 })
 
 test('META-2: a seed whose events a rule has nothing to do with is no proof of that rule', async () => {
@@ -136,19 +137,23 @@ test('META-1: seeds spread over processes take the same course as one after anot
 })
 
 test('a campaign that is interrupted lets its seeds end, sums up, and says where to go on', async () => {
-  const many = ['run', '--seeds', `${short}..800000`, '--jobs', '2', '--json', '--json-lines']
+  const many = ['run', '--seeds', `${threeShort}..900000`, '--jobs', '2', '--json', '--json-lines']
   for (const [signal, asExitCode] of [['SIGINT', 130] as const, ['SIGHUP', 129] as const]) {
     const { code, stdout } = await simInterrupted([signal], ...many)
     const lines = stdout.trim().split('\n')
     const { seeds, left, failed }: Record<string, unknown> = JSON.parse(lines.at(-1) ?? '')
-    expect([code, left, failed]).toEqual([asExitCode, `${short + lines.length - 1}..800000`, []])
+    expect([code, left, failed]).toEqual([
+      asExitCode,
+      `${threeShort + lines.length - 1}..900000`,
+      [],
+    ])
     // The line of each seed, those under way included, and the sum.
     expect(seeds).toBe(lines.length - 1)
   }
 })
 
 test('a campaign that is interrupted twice ends at once, and none of its processes is left', async () => {
-  const many = ['run', '--seeds', '1..100000', '--jobs', '2', '--json', '--json-lines']
+  const many = ['run', '--seeds', `${short}..800000`, '--jobs', '2', '--json', '--json-lines']
   const { code, stdout } = await simInterrupted(['SIGINT', 'SIGTERM'], ...many)
   // Whichever came first. This is known only when all that write to its output have ended.
   expect([130, 143]).toContain(code)
@@ -167,10 +172,10 @@ test('nightly goes on with the seed after the last one, and refuses a note it di
   const folder = await mkdtemp(join(tmpdir(), 'trilithon-nightly-'))
   try {
     const night = ['nightly', '--time', '1s', '--keep', folder]
-    const first = await sim(...night, '--from', String(short))
+    const first = await sim(...night, '--from', String(threeShort))
     expect(first).toMatchObject({ code: 0 })
-    const told = new RegExp(`^(\\d+) seeds from ${short}, 0 failed`, 'm').exec(first.stdout)
-    const next = Number(told?.[1]) + short
+    const told = new RegExp(`^(\\d+) seeds from ${threeShort}, 0 failed`, 'm').exec(first.stdout)
+    const next = Number(told?.[1]) + threeShort
     expect(await readFile(join(folder, 'next.json'), 'utf8')).toBe(`{"seed":${next}}\n`)
     expect((await sim(...night)).stdout).toContain(`seeds from ${next}, `)
     await writeFile(join(folder, 'next.json'), 'tomorrow')

@@ -1,7 +1,8 @@
 /** Runs the simulator's command line as a user does. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
-import { expect } from 'vitest'
+import { expect, vi } from 'vitest'
+import { runCommand } from '../../sim/commands/program.ts'
 import { packageRoot } from '../../sim/mutants/mutant-copy.ts'
 
 export interface Ended {
@@ -14,7 +15,24 @@ export function sim(...args: readonly string[]): Promise<Ended> {
   return ended(args)
 }
 
-/** The same, with signals to its group, as a terminal sends them, once it has said something. */
+/**
+ * The same without a process of its own, whose start takes a second: for lines that the command refuses before
+ * it runs anything.
+ */
+export async function simHere(...args: readonly string[]): Promise<Ended> {
+  const stdout = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
+  const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+  const said = ({ mock }: typeof stdout): string => mock.calls.map(([text]) => text).join('')
+  try {
+    const code = await runCommand(args)
+    return { code, stdout: said(stdout), stderr: said(stderr) }
+  } finally {
+    stdout.mockRestore()
+    stderr.mockRestore()
+  }
+}
+
+/** In a process, with signals to its group, as a terminal sends them, once it has said something. */
 export function simInterrupted(
   signals: readonly NodeJS.Signals[],
   ...args: readonly string[]

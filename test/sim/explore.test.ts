@@ -40,6 +40,15 @@ test.each(['one-shot', 'crash', 'forward', 'retry', 'second', 'phantom'])(
   },
 )
 
+test('SNAP-1: a replica that is behind takes in a snapshot beside proposals and a crash, in every order', () => {
+  const report = explore({ scope: scope('snapshot') })
+  expect(report.breach).toBeUndefined()
+  expect(report.isComplete).toBe(true)
+  const without = explore({ scope: { ...scope('snapshot'), snapshots: undefined } })
+  // A search in which no snapshot is ever sent would be clean as well.
+  expect(report.states).toBeGreaterThan(5 * without.states)
+})
+
 test('LEASE-3: a read elsewhere sees what was acknowledged, in every order of events', () => {
   const report = explore({ scope: { ...scope('read'), timeouts: 2 } })
   expect(report.breach).toBeUndefined()
@@ -303,7 +312,7 @@ test('actions and budgets come out of their numbers as they went in', () => {
   expect(unpackAction(packAction('crash', 2, 77))).toEqual(action)
   const budget = {
     ...{ timeouts: 9, crashes: 2, duplicates: 1, submitted: 5, answered: 4, read: 3 },
-    ...{ renewals: 7, lapses: 7 },
+    ...{ renewals: 7, lapses: 7, snapshots: 1 },
   }
   expect(unpackBudget(packBudget(budget))).toEqual(budget)
 })

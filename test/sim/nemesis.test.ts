@@ -10,8 +10,8 @@ const second = 1_000_000
 const healing: HealingOptions = { isCoreFirst: false, coreOrder: ['n1', 'n2', 'n3'], rest: 'down' }
 
 /**
- * A calm world of three nodes, with these faults in its first six seconds. Tables and their indexes are for
- * the faults that data disks have: with them a run takes twice as long.
+ * A calm world of three nodes, with these faults in its first six seconds. Tables with their indexes, and queues,
+ * are for the faults that data disks have: with them a run takes three times as long.
  */
 function planOf(
   faults: readonly Fault[],
@@ -19,6 +19,7 @@ function planOf(
   tableSessionCount = 0,
 ): RunPlan {
   const options = drawSwarm(1, { only: [] })
+  const { queues } = options.workload
   return {
     options: {
       ...{ ...options, nodeCount: 3, endsWithRestart: true, healing, inspections: 50_000 },
@@ -30,6 +31,7 @@ function planOf(
       workload: {
         ...{ ...options.workload, thinkMeanMicros: 30_000, operationsPerClient: 40 },
         tableSessionCount,
+        queues: { ...queues, sessionCount: tableSessionCount },
       },
       ...more,
     },

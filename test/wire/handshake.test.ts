@@ -198,7 +198,7 @@ test('a hello of version 3, which told of its store, is read, and refused for it
   if (decoded?.kind !== 'hello') return
   const own = { ...n2, protocolMin, protocolMax: protocolMin }
   expect(helloProblem(own, decoded.hello, peerOfC)).toBe(
-    'protocol: this side speaks versions 5 to 5, the other 3 to 3',
+    'protocol: this side speaks versions 6 to 6, the other 3 to 3',
   )
 })
 

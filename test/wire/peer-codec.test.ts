@@ -86,9 +86,37 @@ const messageByKind: {
     ...{ kind: fc.constant('fetch'), ...envelope },
     ...{ from: positive, through: count, isAwaited: fc.boolean() },
   }),
-  entries: fc.record({
-    ...{ kind: fc.constant('entries'), ...envelope },
-    ...{ from: positive, entries: fc.array(chosen, { maxLength: 3 }), committed: count },
+  entries: fc.record(
+    {
+      ...{ kind: fc.constant('entries'), ...envelope },
+      ...{ from: positive, entries: fc.array(chosen, { maxLength: 3 }), committed: count },
+      snapshot: positive,
+    },
+    { requiredKeys: ['kind', 'group', 'epoch', 'from', 'entries', 'committed'] },
+  ),
+  'snapshot-request': fc.record({
+    ...{ kind: fc.constant('snapshot-request'), ...envelope },
+    ...{ transfer: count, part: count, above: count },
+  }),
+  'snapshot-part': fc.record(
+    {
+      ...{ kind: fc.constant('snapshot-part'), ...envelope },
+      ...{ transfer: count, part: count, position: positive, state: bytes, crc: count },
+      rows: fc.array(
+        fc.record({
+          subspace: fc.integer({ min: 1, max: 2 }),
+          key: bytes,
+          stamp: count,
+          payload: bytes,
+        }),
+        { maxLength: 3 },
+      ),
+    },
+    { requiredKeys: ['kind', 'group', 'epoch', 'transfer', 'part', 'position', 'rows', 'state'] },
+  ),
+  'snapshot-refused': fc.record({
+    ...{ kind: fc.constant('snapshot-refused'), ...envelope },
+    transfer: count,
   }),
   query: fc.record({
     ...{ kind: fc.constant('query'), ...envelope },

@@ -13,6 +13,7 @@ import {
   readLeaseMessage,
 } from './lease-codec.ts'
 import { bulkKinds } from './paxos-codec.ts'
+import { packSnapshot, readSnapshot } from './snapshot-codec.ts'
 import * as field from '../fields.ts'
 import * as part from './peer-fields.ts'
 import { packVerdict, readVerdict } from '../verdict.ts'
@@ -45,6 +46,9 @@ const kinds = {
   'hand-back': 23,
   slow: 24,
   clock: 26,
+  'snapshot-request': 27,
+  'snapshot-part': 28,
+  'snapshot-refused': 29,
 } as const satisfies Record<PackedMessage['kind'], number>
 
 /** Fields of a message of each kind, its kind and envelope among them; absent ones are sent as nil. */
@@ -55,7 +59,7 @@ const fieldCounts: Readonly<Record<PackedMessage['kind'], number>> = {
   refused: 6,
   faulty: 5,
   fetch: 6,
-  entries: 6,
+  entries: 7,
   query: 5,
   highest: 6,
   forward: 10,
@@ -71,6 +75,9 @@ const fieldCounts: Readonly<Record<PackedMessage['kind'], number>> = {
   'hand-back': 2,
   slow: 2,
   clock: 4,
+  'snapshot-request': 6,
+  'snapshot-part': 9,
+  'snapshot-refused': 4,
 }
 
 /** Messages about one ballot at one position. */
@@ -97,6 +104,10 @@ export function packMessage(message: PackedMessage): Packable {
     case 'hand-back':
     case 'slow':
       return [kinds[message.kind], ...packLeaseMessage(message)]
+    case 'snapshot-request':
+    case 'snapshot-part':
+    case 'snapshot-refused':
+      return [kinds[message.kind], message.group, message.epoch, ...packSnapshot(message)]
     default:
       return packGroupMessage(message)
   }
@@ -110,7 +121,7 @@ function packGroupMessage(message: PackedGroupMessage): Packable[] {
       return [kind, group, epoch, message.from, message.through, message.isAwaited]
     case 'entries': {
       const entries = message.entries.map(packEntry)
-      return [kind, group, epoch, message.from, entries, message.committed]
+      return [kind, group, epoch, message.from, entries, message.committed, message.snapshot]
     }
     case 'query':
       return [kind, group, epoch, message.read, message.mayRegister]
@@ -186,6 +197,10 @@ export function readMessage(value: unknown): PackedMessage {
     case 'hand-back':
     case 'slow':
       return readLeaseMessage(kind, fields.slice(1))
+    case 'snapshot-request':
+    case 'snapshot-part':
+    case 'snapshot-refused':
+      return readSnapshot(kind, fields)
     default:
       return readGroupMessage(kind, fields)
   }
@@ -206,7 +221,10 @@ function readGroupMessage(
     case 'entries': {
       const from = field.position(fields[3])
       const entries = field.list(fields[4], 'entries').map(readEntry)
-      return { kind, group, epoch, from, entries, committed: field.count(fields[5], 'committed') }
+      const committed = field.count(fields[5], 'committed')
+      const common = { kind, group, epoch, from, entries, committed }
+      if (field.isAbsent(fields[6])) return common
+      return { ...common, snapshot: field.position(fields[6]) }
     }
     case 'query': {
       const read = field.count(fields[3], 'read')

@@ -1,0 +1,74 @@
+/** The events of one node, and the messages between nodes. */
+import { present } from '../../src/base/assert.ts'
+import type { NodeId, Position } from '../../src/base/ids.ts'
+import type { LeaseMessage } from '../../src/lease/message.ts'
+import type { GroupMessage } from '../../src/replication/message.ts'
+import { timerNames, type TimerName } from './scope.ts'
+import { unpackAction, type ActionCode } from './state-vector.ts'
+
+export type NodeAction =
+  | { readonly kind: 'deliver'; readonly from: NodeId; readonly message: SentMessage }
+  /** The oldest forced write becomes durable, with the notes before it. */
+  | { readonly kind: 'flush' }
+  | { readonly kind: 'timer'; readonly timer: TimerName }
+  /** Power loss and restart. This many pending writes survive, and this one state record. */
+  | { readonly kind: 'crash'; readonly writes: number; readonly state: number }
+  | { readonly kind: 'submit'; readonly submission: number }
+  | { readonly kind: 'read'; readonly read: number }
+  /** It is time to renew the lease with this grantor. */
+  | { readonly kind: 'renew'; readonly peer: NodeId }
+  /** Sends a snapshot of this state record to the peer, and forgets the log up to there. */
+  | { readonly kind: 'snapshot'; readonly peer: NodeId; readonly state: number }
+  /** A tick passes for the lease that this peer has granted here, or that this node has granted to it. */
+  | { readonly kind: 'lapse' | 'expire'; readonly peer: NodeId }
+
+/** A snapshot, all of it: state and rows are one thing here. */
+export interface SnapshotSent {
+  readonly kind: 'snapshot'
+  readonly position: Position
+  readonly bytes: Uint8Array
+}
+
+export type SentMessage = GroupMessage | LeaseMessage | SnapshotSent
+
+export interface Sent {
+  readonly to: NodeId
+  readonly message: SentMessage
+}
+
+/** The model, as far as the numbers of an action stand for something in it. */
+export interface ActionSource {
+  readonly setting: { readonly names: readonly NodeId[] }
+  flight(number: number): { readonly from: number; readonly message: SentMessage }
+}
+
+/** The action as its node takes it. */
+export function nodeAction(model: ActionSource, code: ActionCode): NodeAction {
+  const { kind, argument } = unpackAction(code)
+  switch (kind) {
+    case 'deliver':
+    case 'repeat': {
+      const { from, message } = model.flight(argument)
+      const name = present(model.setting.names[from], 'explore: no such node')
+      return { kind: 'deliver', from: name, message }
+    }
+    case 'flush':
+      return { kind }
+    case 'timer':
+      return { kind, timer: present(timerNames[argument], 'explore: no such timer') }
+    case 'crash':
+      return { kind, writes: argument % 32, state: Math.floor(argument / 32) }
+    case 'submit':
+      return { kind, submission: argument }
+    case 'read':
+      return { kind, read: argument }
+    case 'snapshot': {
+      const peer = present(model.setting.names[argument % 4], 'explore: no such node')
+      return { kind, peer, state: Math.floor(argument / 4) }
+    }
+    case 'renew':
+    case 'lapse':
+    case 'expire':
+      return { kind, peer: present(model.setting.names[argument], 'explore: no such node') }
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * The requests of this node's edge to its replica: submissions, reads, and waits for positions; and the snapshots that
+ * make a group wait. The driver steps the groups.
+ */
+import type { GroupId } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Trace } from '../ports/trace.ts'
+import type { GroupEvent } from '../replication/group.ts'
+import type { DataStore } from '../store/data-store.ts'
+import { Installs } from './installs.ts'
+import { Reads } from './reads.ts'
+import type { Replica } from './replica.ts'
+import { Requests } from './requests.ts'
+import { Submissions } from './submissions.ts'
+
+export interface EdgeParts {
+  readonly clock: Clock
+  readonly trace: Trace
+  readonly limits: Limits
+  readonly data: DataStore
+  readonly replica: Replica
+  step(group: GroupId, event: GroupEvent): void
+  /** Runs work whose failure ends the node. */
+  guarded(work: () => void): void
+  /** Stopped, or failed. */
+  isOver(): boolean
+  /** A submission was settled after this time, milliseconds. */
+  onSettled(ms: number): void
+}
+
+export class Edge {
+  readonly requests: Requests
+  readonly submissions: Submissions
+  readonly installs: Installs
+  readonly reads: Reads
+
+  constructor(parts: EdgeParts) {
+    const { clock, trace, limits, data, replica, step, guarded, isOver } = parts
+    const requests = new Requests(clock, (group, read) =>
+      step(group, { kind: 'cancel-read', read }),
+    )
+    this.requests = requests
+    requests.onSettled = parts.onSettled
+    this.submissions = new Submissions(requests, limits, { step, guarded })
+    const installs = new Installs({
+      ...{ trace, limits, data, replica, step },
+      onInstalled: (group, position) => requests.applied(group, position),
+    })
+    this.installs = installs
+    this.reads = new Reads({
+      ...{ clock, trace, limits, data, replica, requests, isOver },
+      whenBack: (group) => installs.whenBack(group),
+      wake: (group) => step(group, { kind: 'wake' }),
+      begin: (group, read) => step(group, { kind: 'read', read }),
+    })
+  }
+}

@@ -1,0 +1,81 @@
+/** The messages of peers, each to where it belongs: a group's step, or what this node does with its peers beside the groups. */
+import { assert } from '../base/assert.ts'
+import { StoreError } from '../base/errors.ts'
+import type { GroupId, NodeId } from '../base/ids.ts'
+import type { Backpressure } from '../peers/backpressure.ts'
+import type { LeaseKeeper } from '../peers/lease-keeper.ts'
+import type { PeerWork } from '../peers/peer-work.ts'
+import type { Peers } from '../peers/peers.ts'
+import type { Trace } from '../ports/trace.ts'
+import type { GroupEvent } from '../replication/group.ts'
+import type { GroupMessage, Message, SnapshotMessage } from '../replication/message.ts'
+
+export interface InboundParts {
+  readonly work: PeerWork
+  readonly peers: Peers
+  readonly keeper: LeaseKeeper
+  readonly backpressure: Backpressure
+  readonly trace: Trace
+  /** Whether this node holds the group. */
+  isHeld(group: GroupId): boolean
+  step(group: GroupId, event: GroupEvent): void
+  /** A message met a bug, and nothing came of it. */
+  onBug(error: unknown): void
+}
+
+export class Inbound {
+  readonly #parts: InboundParts
+
+  constructor(parts: InboundParts) {
+    this.#parts = parts
+  }
+
+  take(from: NodeId, message: Message): void {
+    const { work, peers, keeper } = this.#parts
+    switch (message.kind) {
+      case 'digest-request':
+        return this.#apart(() => work.replies.askDigest(from, message))
+      case 'digest':
+        return this.#apart(() => peers.onDigest(from, message))
+      case 'clock':
+        return this.#apart(() => peers.onClock(from, message))
+      case 'renew':
+      case 'renewed':
+      case 'hand-back':
+      case 'slow':
+        return keeper.onMessage(from, message)
+      default:
+        // A peer with another configuration: this node neither votes on nor fetches a group that it does not hold.
+        if (this.#parts.isHeld(message.group)) this.#takeOfGroup(from, message)
+    }
+  }
+
+  #takeOfGroup(from: NodeId, message: GroupMessage | SnapshotMessage): void {
+    const { work, backpressure, trace, step } = this.#parts
+    switch (message.kind) {
+      case 'entries':
+        return this.#apart(() => work.onEntries(from, message))
+      case 'snapshot-request':
+      case 'snapshot-part':
+      case 'snapshot-refused':
+        assert(message.transfer >= 0, 'SNAP-3: a snapshot without a number')
+        return this.#apart(() => work.onSnapshot(from, message))
+      case 'fetch':
+        return step(message.group, { kind: 'message', from, message })
+      default:
+        work.noteForeground()
+        if (!backpressure.admits(message)) return trace.mark('no_room_to_take_more')
+        return step(message.group, { kind: 'message', from, message })
+    }
+  }
+
+  /** Of messages that are no steps: a bug ends what met it alone. A store that cannot be read ends the node. */
+  #apart(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      if (error instanceof StoreError) throw error
+      this.#parts.onBug(error)
+    }
+  }
+}

@@ -1,0 +1,188 @@
+/**
+ * Puts snapshots of groups in the place of what this node has of them. While a snapshot comes, its group goes on as before. For
+ * the switch itself the group is put aside: it takes no step, and no read looks at its rows. Its events and reads wait.
+ *
+ * SNAP-1  Only a higher position takes the place of a lower one.
+ * SNAP-4  No step and no read sees rows of one position beside the state of another.
+ */
+import { assert } from '../base/assert.ts'
+import { crc32 } from '../base/bytes.ts'
+import { StoreError } from '../base/errors.ts'
+import type { GroupId, Position } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+import type { PeerWorkParts } from '../peers/peer-work.ts'
+import type { SnapshotSink } from '../peers/snapshot-taking.ts'
+import type { Trace } from '../ports/trace.ts'
+import type { GroupEvent } from '../replication/group.ts'
+import type { SnapshotRow } from '../replication/message.ts'
+import { decodeState, type GroupState } from '../replication/state.ts'
+import type { DataStore } from '../store/data-store.ts'
+import { crcOfRows, isWellFormed } from '../store/group-snapshot.ts'
+import { resumeSwitches, SnapshotIntake, type Taken } from '../store/snapshot-intake.ts'
+import type { Replica } from './replica.ts'
+
+export interface InstallsParts {
+  readonly trace: Trace
+  readonly limits: Pick<Limits, 'snapshotBatchBytesMax'>
+  readonly data: Pick<
+    DataStore,
+    'writeAlong' | 'install' | 'scanStored' | 'replace' | 'hasPending' | 'drain'
+  >
+  readonly replica: Pick<Replica, 'applied' | 'appliedInMemory'>
+  step(group: GroupId, event: GroupEvent): void
+  /** The group is at this position now. */
+  onInstalled(group: GroupId, position: Position): void
+}
+
+/** The parts of the store and the core that the work with peers needs for snapshots. These two are made later. */
+export function snapshotPorts(
+  data: DataStore,
+  replica: () => Replica,
+  installs: () => Installs,
+): PeerWorkParts['snapshots'] {
+  return {
+    durable: (group) => data.applied(group).position,
+    open: (group) => data.openSnapshot(group),
+    begin: (group) => installs().begin(group),
+    applied: (group) => replica().applied(group).position,
+    drawNumber: () => replica().drawNumber(),
+  }
+}
+
+/** A group that takes no step. */
+interface Aside {
+  readonly events: GroupEvent[]
+  readonly back: Promise<void>
+  readonly end: () => void
+  readonly fail: (error: Error) => void
+}
+
+/** Messages of peers that wait for a group; those beyond are as if lost on the way. */
+const messagesMax = 1_000
+
+export class Installs {
+  readonly #parts: InstallsParts
+  readonly #aside = new Map<GroupId, Aside>()
+
+  constructor(parts: InstallsParts) {
+    this.#parts = parts
+  }
+
+  /** Resolves when the group may be read again; undefined: it may. Rejects when the node ends before. */
+  whenBack(group: GroupId): Promise<void> | undefined {
+    return this.#aside.get(group)?.back
+  }
+
+  /** Whether the event waits for the group. */
+  keep(group: GroupId, event: GroupEvent): boolean {
+    const aside = this.#aside.get(group)
+    if (aside === undefined) return false
+    const isLost = event.kind === 'message' && aside.events.length >= messagesMax
+    if (isLost) this.#parts.trace.mark('message_lost_beside_snapshot')
+    else aside.events.push(event)
+    return true
+  }
+
+  /** Ends what the last run did not end; before the log is replayed. */
+  async resume(): Promise<void> {
+    const { data, trace } = this.#parts
+    assert(this.#aside.size === 0, 'SNAP-4: a group is aside before the node has started')
+    for (const group of await resumeSwitches(data)) {
+      trace.mark('snapshot_switch_resumed')
+      trace.emit({
+        kind: 'installed',
+        group,
+        position: this.#parts.replica.applied(group).position,
+      })
+    }
+  }
+
+  /** For a snapshot of the group. */
+  begin(group: GroupId): SnapshotSink {
+    const { data, limits } = this.#parts
+    const intake = new SnapshotIntake(data, group, limits.snapshotBatchBytesMax)
+    let crc = 0
+    const pieces: Uint8Array[] = []
+    return {
+      add: async (rows: readonly SnapshotRow[], state: Uint8Array): Promise<boolean> => {
+        if (!rows.every(isWellFormed) || (pieces.length > 0 && rows.length > 0)) return false
+        crc = crcOfRows(rows, crc)
+        if (state.length > 0) pieces.push(Uint8Array.prototype.slice.call(state))
+        await intake.add(rows)
+        return true
+      },
+      finish: async (position, told) => {
+        const bytes = Buffer.concat(pieces)
+        const state = crc32(bytes, crc) === told ? decodeState(bytes) : undefined
+        const taken = state?.position === position ? this.#fits(group, state, bytes) : undefined
+        if (state === undefined || taken === undefined) {
+          await intake.abandon()
+          return false
+        }
+        await this.#switch(group, state, () => intake.switchTo(taken))
+        await intake.clean()
+        return true
+      },
+      abandon: () => intake.abandon(),
+    }
+  }
+
+  /** Undefined: the group is as far, or what the snapshot says does not go with what the group has. */
+  #fits(group: GroupId, state: GroupState, bytes: Uint8Array): Taken | undefined {
+    const { position, timestamp, horizon } = state
+    const here = this.#parts.replica.applied(group)
+    if (position <= here.position) {
+      this.#parts.trace.mark('snapshot_came_late')
+      return undefined
+    }
+    if (timestamp <= here.timestamp || horizon < here.horizon) {
+      this.#parts.trace.mark('snapshot_does_not_fit')
+      return undefined
+    }
+    assert(horizon <= timestamp, 'MVCC-1: the newest state is behind the horizon')
+    return { position, state: bytes, horizonBefore: here.horizon, horizon }
+  }
+
+  async #switch(group: GroupId, state: GroupState, put: () => Promise<void>): Promise<void> {
+    const { data, replica, trace, step, onInstalled } = this.#parts
+    const { position } = state
+    assert(!this.#aside.has(group), 'SNAP-4: a group is put aside twice')
+    const aside = newAside()
+    this.#aside.set(group, aside)
+    // Entries that are applied here become durable first: then no batch has rows of the group beside the snapshot's.
+    if (data.hasPending(group)) await data.drain()
+    assert(replica.applied(group).position < position, 'SNAP-1: a group went on while it was aside')
+    await data.replace(group, put)
+    assert(!data.hasPending(group), 'SNAP-4: a group comes back before its snapshot is durable')
+    this.#aside.delete(group)
+    trace.mark('snapshot_installed')
+    trace.emit({ kind: 'installed', group, position })
+    // A group that is not in memory is read from the store as it is now.
+    if (replica.appliedInMemory(group) !== undefined) step(group, { kind: 'install', state })
+    onInstalled(group, position)
+    aside.end()
+    for (const event of aside.events) step(group, event)
+  }
+
+  /** The node ends: reads that wait for a group hear of it. */
+  stop(): void {
+    const closed = new StoreError('closed', 'this node is stopping; ask another one')
+    for (const { fail } of this.#aside.values()) fail(closed)
+  }
+}
+
+function newAside(): Aside {
+  let end = noEnd
+  let fail: (error: Error) => void = noEnd
+  const back = new Promise<void>((resolve, reject) => {
+    end = resolve
+    fail = reject
+  })
+  // There may be no read that waits.
+  back.catch(noEnd)
+  return { events: [], back, end, fail }
+}
+
+function noEnd(): void {
+  // Replaced, or of no matter.
+}
