@@ -239,7 +239,8 @@ export class NodeHost<P extends Program> {
   }
 
   suspend(lengthMicros: number): void {
-    this.machine.suspend(this.#parts.world.nowMicros, lengthMicros)
+    const nowMicros = this.#process?.nowMicros ?? this.#parts.world.nowMicros
+    this.machine.suspend(nowMicros, lengthMicros)
     this.pause(lengthMicros)
   }
 

@@ -60,7 +60,10 @@ export class MachineClock {
     return this.#monotonicMicros
   }
 
-  /** The monotonic clock stands still for this length; the wall clock goes on. */
+  /**
+   * The monotonic clock stands still for this length; the wall clock goes on. `nowMicros` is the time of
+   * the process, which may have worked ahead of the world: it may have read its clock there.
+   */
   suspend(nowMicros: number, lengthMicros: number): void {
     const untilMicros = nowMicros + lengthMicros
     if (this.#suspension !== undefined && nowMicros < this.#suspension.untilMicros) {
@@ -81,7 +84,7 @@ export class MachineClock {
   suspendedMicros(nowMicros: number): number {
     if (this.#suspension === undefined) return this.#suspendedMicros
     const { fromMicros, untilMicros } = this.#suspension
-    return this.#suspendedMicros + Math.min(nowMicros, untilMicros) - fromMicros
+    return this.#suspendedMicros + Math.max(0, Math.min(nowMicros, untilMicros) - fromMicros)
   }
 }
 

@@ -10,7 +10,7 @@ import {
   type HostPorts,
   type Program,
 } from '../../sim/cluster/node-host.ts'
-import { noTimes } from '../../sim/world/turn-costs.ts'
+import { noTimes, type TimeOptions } from '../../sim/world/turn-costs.ts'
 import { World } from '../../sim/world/world.ts'
 
 const ignore = (): void => undefined
@@ -25,10 +25,11 @@ function idleDisk(): DiskHost<SimDisk> {
 }
 
 /** A host whose program does nothing; the clock of its present process. */
-function hosted(): {
+function hosted(times: TimeOptions = noTimes): {
   readonly world: World
   readonly host: NodeHost<Program>
   readonly clock: () => HostPorts['clock']
+  readonly process: () => HostPorts['process']
 } {
   const world = new World(1, 100_000_000)
   let ports: HostPorts | undefined
@@ -36,7 +37,7 @@ function hosted(): {
     ...{ world, coverage: new Coverage(), name: 'n1' },
     skew: { offsetMicros: 0, driftPpm: 0, timerLatenessMicros: 0 },
     disks: { log: idleDisk(), data: idleDisk() },
-    ...{ times: noTimes, onTurn: ignore },
+    ...{ times, onTurn: ignore },
     open: (given) => {
       ports = given
       return Promise.resolve({ stop: () => Promise.resolve() })
@@ -44,11 +45,11 @@ function hosted(): {
     ...{ onDown: ignore, onStart: ignore, onOpen: ignore, onTrace: ignore, onFailed: ignore },
   })
   host.restart()
-  const clock = (): HostPorts['clock'] => {
+  const started = (): HostPorts => {
     if (ports === undefined) throw new Error('not started')
-    return ports.clock
+    return ports
   }
-  return { world, host, clock }
+  return { world, host, clock: () => started().clock, process: () => started().process }
 }
 
 test.each(['crash', 'resume'] as const)(
@@ -68,3 +69,20 @@ test.each(['crash', 'resume'] as const)(
     expect(host.reading).toEqual({ now: 2.001, wall: epochMicros + 6_001 })
   },
 )
+
+test('a suspension that strikes a process ahead of the world never sets its clock back', async () => {
+  const { world, host, clock, process } = hosted({ ...noTimes, costFactor: 1 })
+  const seen: number[] = []
+  const read = (): unknown => seen.push(clock().monotonicMs())
+  const noted = (): void => {
+    process().work('message', 4)
+    read()
+  }
+  world.schedule(1_000, 'work', noted)
+  // 16 microseconds of work were begun: the process has read its clock at 1,016.
+  world.schedule(1_005, 'suspend', () => host.suspend(2_000))
+  world.schedule(1_006, 'read', read)
+  world.schedule(3_100, 'read', read)
+  await world.run(() => seen.length === 3, 20_000)
+  expect(seen).toEqual([1.016, 1.016, 1.1])
+})
