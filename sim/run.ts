@@ -161,7 +161,8 @@ class Run {
     }
     const isInService = this.#isInService.bind(this)
     const { historyMs } = options.limits
-    this.#tables = new TableWorkload({ ...onNetwork, historyMs, isInService })
+    const isOneSet = (options.setCount ?? 1) === 1
+    this.#tables = new TableWorkload({ ...onNetwork, historyMs, isInService, isOneSet })
     this.#triggers = new TriggerWorkload({ ...onNetwork, load })
     this.#queues = new QueueWorkload(onNetwork)
     this.#cellIndex = new CellIndexWorkload({ ...onNetwork, load, isInService })

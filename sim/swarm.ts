@@ -65,6 +65,8 @@ export interface WorkloadOptions extends MuchOptions {
   readonly purges?: number
   /** Seconds that cells of one column live, in the last shard; absent: there is no such column. */
   readonly cellTtl?: number
+  /** Rows and cells are purged, and holds forbid that for a while. */
+  readonly erases?: true
   /** Sessions that write without reading, and their writes. */
   readonly blindSessionCount: number
   readonly blindWrites: number
@@ -252,6 +254,7 @@ function drawWorkload(random: SeededRandom): WorkloadOptions {
     ...(random.fork('read back').chance(600_000) && { readBack: 500_000 }),
     ...drawPurges(random.fork('purges')),
     ...drawCellTtl(random.fork('cell ttl'), drawPurges(random.fork('purges'))),
+    ...(random.fork('erases').chance(500_000) && { erases: true }),
     ...drawPast(random.fork('past')),
     ...drawTables(random.fork('tables')),
     ...drawTriggers(random.fork('triggers')),

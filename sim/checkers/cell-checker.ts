@@ -13,9 +13,11 @@
  * CELL-8  A purge removes what it names and nothing else.
  * TTL-3   A cell that expires is shown until then, and no longer.
  * TTL-4   It is removed when it has expired, and never before.
+ * HOLD-1  No cell of a row goes that is held at that place of the log.
  * LEASE-3 A current read sees all that was acknowledged, or shown to any read, before it began.
  */
 import { ExpiryBook } from './expiry-book.ts'
+import { HoldBook } from './hold-book.ts'
 import type { LogModel, RowWrite } from './log-model.ts'
 import { PurgeBook, type Purge, type PurgeAsked } from './purge-book.ts'
 import type { Referee } from './referee.ts'
@@ -69,6 +71,9 @@ export class CellChecker {
   readonly #shards = new Map<number, ShardFacts>()
   readonly #buffered: { readonly name: CellName; readonly body: string }[] = []
   readonly #purges = new PurgeBook()
+  readonly #holds = new HoldBook()
+  /** When purges of cells, by their names, were acknowledged. */
+  readonly #erased = new Map<string, number>()
   #expiry: ExpiryBook | undefined
   #tick = 0
 
@@ -76,7 +81,7 @@ export class CellChecker {
     this.#referee = referee
   }
 
-  /** Cells of the run expire, and none is purged. Called behind all who hear of effects. */
+  /** Cells of the run expire, and no shard is purged. Called behind all who hear of effects. */
   expectExpiry(model: Pick<LogModel, 'onEffect'>): void {
     const expiry = new ExpiryBook()
     const { onEffect } = model
@@ -88,8 +93,18 @@ export class CellChecker {
   }
 
   onWrite(write: RowWrite): void {
-    const isRight = this.#expiry?.onWrite(write) ?? true
+    if (this.#expiry === undefined) return
+    const isRight = this.#expiry.onWrite(write)
     this.#check(isRight, 'TTL-4', 'A cell was removed that had not expired.', { write })
+    const mayGo = this.#holds.onWrite(write)
+    this.#check(mayGo, 'HOLD-1', 'A cell was removed whose row is held.', { write })
+  }
+
+  /** A purge of one cell begins. */
+  onEraseAsked = (name: CellName): void => this.#expiry?.ask(name)
+  /** It has removed the cell. */
+  onErased(name: CellName): void {
+    this.#erased.set(formatName(name), this.begin())
   }
 
   /** The moment an operation begins. */
@@ -358,6 +373,9 @@ export class CellChecker {
       'A current read shows a cell that had expired by an answer of before it began.',
       { client: info.client, cell },
     )
+    const isErased = (this.#erased.get(formatName(cell)) ?? Infinity) < info.startTick
+    const shown = 'A current read shows a cell that was purged before it began.'
+    this.#check(!(info.isCurrent && isErased), 'CELL-7', shown, { client: info.client, cell })
     if (!info.isCurrent || seen === undefined || !this.#purges.hasAny(cell.shard)) return
     const column = [...this.#ensureColumn(name).values()].flatMap((one) => one.seen ?? [])
     this.#check(

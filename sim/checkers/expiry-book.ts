@@ -1,6 +1,7 @@
 /**
  * The cells that expire, as the log of their shards has them: when each is to be gone, how far the log's time has
- * come, and which cells were removed. Purges of these shards are not known here: a run has one or the other.
+ * come, and which cells were removed. And the cells that a caller purges one by one. Purges of whole shards are not
+ * known here: a run has these or the others.
  */
 import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { groupOfBytes } from '../../src/base/ids.ts'
@@ -26,34 +27,42 @@ const microsPerSecond = 1_000_000
 export class ExpiryBook {
   /** By shard and key: when the cell expires. */
   readonly #moments = new Map<string, number>()
+  /** By shard and key: those of which a purge was asked for. */
+  readonly #asked = new Set<string>()
   readonly #nowByGroup = new Map<string, number>()
   /** Whether a group is a shard of the clients' cells. */
   readonly #ours = new Map<string, boolean>()
   readonly #cellTable: string
 
   constructor() {
-    const keyOf = (rowKey: string): string =>
+    const keyIn = (rowKey: string): string =>
       latin1(cellRowKey({ datastore, shard: 0 }, { rowKey, column: 'A', refKey: 0 }))
-    const [first, last] = [keyOf(rowKeys[0]), keyOf(rowKeys[1])]
+    const [first, last] = [keyIn(rowKeys[0]), keyIn(rowKeys[1])]
     let length = 0
     while (first.charAt(length) === last.charAt(length)) length += 1
     this.#cellTable = first.slice(0, length)
   }
 
-  /** Whether the run has had any cell of the shard that expires. */
+  /** Whether the shard may have lost a cell. */
   hasAny(shard: number): boolean {
-    return this.#nowByGroup.has(shardGroup(datastore, shard)) && this.#moments.size > 0
+    const mayHave = this.#moments.size + this.#asked.size > 0
+    return this.#nowByGroup.has(shardGroup(datastore, shard)) && mayHave
+  }
+
+  /** From now on the cell may go at any time. */
+  ask(name: NamedCell): void {
+    this.#asked.add(keyOf(name))
   }
 
   /** Undefined: the cell stays, as far as the log says. */
-  momentOf({ shard, row, column, refKey }: NamedCell): number | undefined {
-    const key = cellRowKey({ datastore, shard }, { rowKey: row, column, refKey })
-    return this.#moments.get(`${shardGroup(datastore, shard)} ${latin1(key)}`)
+  momentOf(name: NamedCell): number | undefined {
+    return this.#moments.get(keyOf(name))
   }
 
   /** Whether a read of what the log holds now may leave the cell out. */
   mayBeGone(name: NamedCell): boolean {
     const moment = this.momentOf(name)
+    if (this.#asked.has(keyOf(name))) return true
     return (
       moment !== undefined &&
       moment <= (this.#nowByGroup.get(shardGroup(datastore, name.shard)) ?? 0)
@@ -64,12 +73,12 @@ export class ExpiryBook {
     if (this.#isOurs(group)) this.#nowByGroup.set(group, timestamp)
   }
 
-  /** False: a cell is removed that had not expired. */
+  /** False: a cell is removed that had not expired, and of which nobody asked for a purge. */
   onWrite({ group, key, value, timestamp }: RowWrite): boolean {
     if (!key.startsWith(this.#cellTable) || !this.#isOurs(group)) return true
     const name = `${group} ${key}`
     if (value === undefined) {
-      const moment = this.#moments.get(name)
+      const moment = this.#asked.has(name) ? 0 : this.#moments.get(name)
       return moment !== undefined && moment <= timestamp
     }
     const row = { value: fromLatin1(latin1(value)), timestamp }
@@ -85,4 +94,9 @@ export class ExpiryBook {
     this.#ours.set(group, isOurs)
     return isOurs
   }
+}
+
+function keyOf({ shard, row, column, refKey }: NamedCell): string {
+  const key = cellRowKey({ datastore, shard }, { rowKey: row, column, refKey })
+  return `${shardGroup(datastore, shard)} ${latin1(key)}`
 }

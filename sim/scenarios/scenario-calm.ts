@@ -109,6 +109,7 @@ const uncounted: readonly string[] = [
   ...['workload.thinkMeanMicros', 'workload.shardCount', 'workload.rowsPerShard'],
   ...['workload.writes', 'workload.contended', 'workload.anyReads', 'workload.lookedFor'],
   ...['workload.purges', 'workload.readBack', 'workload.cellTtl'],
+  ...['workload.erases'],
   ...['workload.blindSessionCount', 'workload.blindWrites'],
   ...['workload.listSessionCount', 'workload.listOperations'],
 ]

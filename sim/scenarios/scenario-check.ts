@@ -102,6 +102,7 @@ function optionsShape(): unknown {
       ...calm.workload,
       purges: optional(0),
       cellTtl: optional(1),
+      erases: optional(true),
       readBack: optional(0),
       gateways: optional(gatewayShape),
       heavy: optional(heavyShape),

@@ -5,6 +5,7 @@ import type { ClientFrame } from '../../src/wire/client/client-message.ts'
 import { Client } from '../../src/client/client.ts'
 import { BatchingCells } from './batching-cells.ts'
 import { StoreError } from '../../src/base/errors.ts'
+import { eraseCells } from './cell-eraser.ts'
 import { briefColumn, CellClient, Frontier, type CellClientParts } from './cell-client.ts'
 import { encodeBody } from './cell-reads.ts'
 import type { CellChecker } from '../checkers/cell-checker.ts'
@@ -17,6 +18,7 @@ import { HistoryLog } from '../history/history-log.ts'
 import type { History } from '../history/operation.ts'
 import { recordCells, type CellCalls, type Sink } from '../history/record-client.ts'
 import type { Gateways } from '../cluster/gateways.ts'
+import { shardOf } from '../../src/cells/shard.ts'
 import { datastore } from './datastore.ts'
 import { hotRows, findHotShard, hotShards } from './hot-rows.ts'
 import { HttpCells } from './http-cells.ts'
@@ -84,6 +86,7 @@ export class CellWorkload {
   /** Shards that may lose cells. */
   readonly #purged: ReadonlySet<number>
   #isEnding = false
+  #isErasing = false
 
   constructor(parts: CellWorkloadParts) {
     this.#parts = parts
@@ -105,6 +108,7 @@ export class CellWorkload {
 
   /** Whether every client has ended its operations, but those that know none of `nodes`. */
   isDone(nodes: readonly string[]): boolean {
+    if (this.#isErasing) return false
     for (const { busy, known } of this.#living.values()) {
       if (busy > 0 && known.some((node) => nodes.includes(node))) return false
     }
@@ -127,18 +131,35 @@ export class CellWorkload {
     const { cellTtl } = options
     if (cellTtl === undefined) return
     this.#parts.checker.expectExpiry(this.#parts.model)
-    this.#declareTtl(cellTtl).catch((error: unknown) => this.#parts.onFailed(error))
+    const work = this.#loseCells(cellTtl, options.erases === true)
+    work.catch((error: unknown) => this.#parts.onFailed(error))
   }
 
-  /** Until it is known: cells that are put before have no TTL, and stay. */
-  async #declareTtl(seconds: number): Promise<void> {
-    const { world, nodes, network, options, coverage } = this.#parts
+  async #loseCells(ttlSeconds: number, erases: boolean): Promise<void> {
+    const { world, nodes, network, options } = this.#parts
     const process = new SimProcess(world, 'ttl')
     const random = world.random.fork('ttl')
     const clock = this.#makeClock(process, random)
-    const { tryTimeoutMs } = options
+    const { tryTimeoutMs, timeoutMs } = options
     const ports = { transport: network.attach(process, nodes), clock, random }
-    const client = new Client(ports, { tryTimeoutMs, avoidMs: tryTimeoutMs })
+    const client = new Client(ports, { tryTimeoutMs, timeoutMs, avoidMs: tryTimeoutMs })
+    await this.#declareTtl(client, ttlSeconds)
+    if (!erases) return
+    this.#isErasing = true
+    const rows = this.#rows.filter((row) => this.#purged.has(shardOf(row)))
+    const { coverage, checker, mayBeCorrupt } = this.#parts
+    await eraseCells({
+      ...{ world, client, checker, coverage, timeoutMs, rows, mayBeCorrupt },
+      ...{ frontier: this.#frontier, random: world.random.fork('erase') },
+      ...{ operations: options.operationsPerClient, thinkMeanMicros: options.thinkMeanMicros },
+      isEnding: () => this.#isEnding,
+    })
+    this.#isErasing = false
+  }
+
+  /** Until it is known: cells that are put before have no TTL, and stay. */
+  async #declareTtl(client: Client, seconds: number): Promise<void> {
+    const { world, coverage } = this.#parts
     const { ttls } = client.cells(datastore)
     for (let tries = 0; tries < ttlTriesMax && !this.#isEnding; tries++) {
       try {

@@ -98,3 +98,11 @@ function parsed(text: string): Schema {
   assert(result.ok, 'table-schema: the text is a schema')
   return result.schema
 }
+
+/** The group of a store. */
+export function buildRoot(store: string): {
+  readonly table: string
+  readonly key: { readonly store: string }
+} {
+  return { table: 'Store', key: { store } }
+}

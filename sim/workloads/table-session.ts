@@ -4,7 +4,7 @@
  * checker.
  */
 import type { Schema } from '../../schema/model.ts'
-import { StoreError, type StoreErrorCode } from '../../src/base/errors.ts'
+import type { StoreErrorCode } from '../../src/base/errors.ts'
 import type { Timestamp } from '../../src/base/ids.ts'
 import type { Client } from '../../src/client/client.ts'
 import type { Tables } from '../../src/tables/tables.ts'
@@ -23,8 +23,9 @@ import {
   drawTransaction,
   markStep,
 } from './table-draw.ts'
+import { drawHold, withPurges } from './table-erase.ts'
 import type { TableGlobals } from './table-globals.ts'
-import type { ShopVersion } from './table-schema.ts'
+import { buildRoot, type ShopVersion } from './table-schema.ts'
 import {
   performRead,
   performStep,
@@ -34,7 +35,7 @@ import {
   type TableStep,
 } from './table-step.ts'
 import type { World } from '../world/world.ts'
-import { toldBy } from './told.ts'
+import { applied, toldBy } from './told.ts'
 
 export interface TableSessionParts {
   readonly name: string
@@ -63,6 +64,10 @@ export interface TableSessionParts {
   readonly schemaTrustMs: number
   readonly lone: LoneOptions | undefined
   readonly maker: GroupMaker
+  /** Whether its requests for one group are all answered by one node, when it has a link to one only. */
+  readonly isAtOneNode: boolean
+  /** Some rows are purged instead of deleted, and holds forbid both for a while. */
+  readonly erases: boolean
   /** A write by the first version has an unknown outcome. */
   onUnknown(): void
   /** Whether a node may have a damaged data disk now, and say so. */
@@ -120,6 +125,7 @@ export class TableSession {
 
   async run(): Promise<void> {
     const { operations, changesSchema, world, random, thinkMeanMicros } = this.#parts
+    const { erases, writtenStores, client, timeoutMs } = this.#parts
     let opened = await this.#open(1)
     const changeAt = Math.ceil(operations / 3)
     let build = Promise.resolve()
@@ -140,6 +146,12 @@ export class TableSession {
       }
       if (random.chance(650_000)) await this.#transact(opened, i)
       else await this.#look(opened, this.#pickStore(), random.pick(levels))
+      if (erases) {
+        const own = random.fork(`hold ${i}`)
+        const group = { db: opened.db, key: buildRoot(own.pick(writtenStores)) }
+        const call = drawHold(own, client, group, timeoutMs)
+        if (call !== undefined) await this.#told<unknown>(call, 'hold')
+      }
       await this.#lookGlobally(opened)
       await this.#told(() => this.#parts.maker.act(), 'list of groups')
     }
@@ -238,6 +250,7 @@ export class TableSession {
       while (!isOver()) {
         const atLeast = checker.toldAt(store)
         const isRead = await this.#read(opened, { ...own, atLeast, steps: allReads(store) })
+        if (isRead) await this.#lookBeforePurge(opened, store)
         if (isRead && store !== checkedStore) break
         if (isRead && (await this.#checkIndexes(opened, store))) break
         await world.sleep(10_000 + random.exponential(100_000))
@@ -245,6 +258,22 @@ export class TableSession {
     }
     await this.#finishGlobals(opened, isOver)
     this.#parts.tell(`has read all tables as ${name}`)
+  }
+
+  /** PURGE-1: this node has just answered a current read. */
+  async #lookBeforePurge(opened: Opened, store: string): Promise<void> {
+    const { checker, name, isAtOneNode } = this.#parts
+    const at = checker.purgedAt(store) - 1
+    if (at < 0 || !isAtOneNode) return
+    const moment = {
+      store,
+      level: 'at',
+      at,
+      atLeast: Math.min(at, this.#readFloor(store)),
+    } as const
+    const own = { pauseMeanMicros: 0, isPatient: true, what: 'read of before a purge' }
+    const steps: readonly TableRead[] = [{ kind: 'get', table: 'Store', keys: [{ store }] }]
+    checker.onPastAsked(name, store, await this.#read(opened, { ...moment, ...own, steps }))
   }
 
   async #finishGlobals(opened: Opened, isOver: () => boolean): Promise<void> {
@@ -314,10 +343,11 @@ export class TableSession {
     number: number,
     draw: typeof drawTransaction = drawTransaction,
   ): Promise<void> {
-    const { name, checker, random, timeoutMs, coverage } = this.#parts
+    const { name, checker, random, timeoutMs, coverage, erases } = this.#parts
     const store = this.#pickStore()
     const operation = `${name}.${number}`
-    const steps = [...draw({ random, store, version }, name), ...this.#drawLater(version)]
+    const drawn = [...draw({ random, store, version }, name), ...this.#drawLater(version)]
+    const steps = erases ? withPurges(random.fork(`purges ${number}`), drawn) : drawn
     const atLeast = this.#readFloor(store)
     let runs = 0
     const work = async (
@@ -467,22 +497,4 @@ export class TableSession {
       },
     })
   }
-}
-
-/**
- * Another session may have applied the next version meanwhile; then this session opens that one.
- */
-async function applied(client: Client, schema: Schema): Promise<void> {
-  try {
-    await client.applySchema(schema)
-  } catch (error) {
-    if (!(error instanceof StoreError) || error.code !== 'schema-mismatch') throw error
-  }
-}
-
-function buildRoot(store: string): {
-  readonly table: string
-  readonly key: { readonly store: string }
-} {
-  return { table: 'Store', key: { store } }
 }

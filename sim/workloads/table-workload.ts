@@ -34,6 +34,8 @@ export interface TableWorkloadParts {
   readonly options: WorkloadOptions
   readonly historyMs: number
   readonly nodes: readonly string[]
+  /** There is one replica set. */
+  readonly isOneSet: boolean
   /** Whether a node may have a damaged data disk now, and say so. */
   mayBeCorrupt(): boolean
   /** Whether the node may answer again some time. */
@@ -171,6 +173,8 @@ export class TableWorkload {
       stores: this.#stores,
       writtenStores: this.#writtenStores,
       lone: options.lone,
+      erases: options.erases === true,
+      isAtOneNode: known.length === 1 && this.#parts.isOneSet,
       mayBeCorrupt: () => this.#parts.mayBeCorrupt(),
       tell: (what) => {
         this.#parts.tell(name, what)

@@ -8,15 +8,14 @@ import { holdKey, refuseHeld } from '../tables/holds.ts'
 import type { GroupTransaction } from '../tables/types.ts'
 import type { ShardName } from './cell.ts'
 
-/** Throws `invalid` where the shard is held, or one of these row keys. */
-export async function checkHeldCells(
+/** Throws `invalid` where the shard is held, or the row key. `what`: that which is to go. */
+export async function checkHeldCell(
   tx: GroupTransaction,
   of: ShardName,
-  rowKeys: readonly string[],
+  rowKey: string,
+  what: string,
 ): Promise<void> {
-  const [ofShard, ...ofRows] = await readNotes(tx, rowKeys)
-  refuseHeld(`datastore ${of.datastore}`, [ofShard])
-  for (const [place, note] of ofRows.entries()) refuseHeld(`row ${rowKeys[place]}`, [note])
+  refuse(what, of, await readHolds(tx, [rowKey]))
 }
 
 /** Throws `invalid` where the shard is held; gives the row keys among these that are. */
@@ -26,12 +25,22 @@ export async function heldRows(
   rowKeys: readonly string[],
 ): Promise<ReadonlySet<string>> {
   const distinct = [...new Set(rowKeys)]
-  const [ofShard, ...ofRows] = await readNotes(tx, distinct)
-  refuseHeld(`datastore ${of.datastore}`, [ofShard])
+  const [ofShard, ...ofRows] = await readHolds(tx, distinct)
+  refuse(`shard ${of.shard} of datastore ${of.datastore}`, of, [ofShard])
   return new Set(distinct.filter((_, place) => ofRows[place] !== undefined))
 }
 
-function readNotes(tx: GroupTransaction, rowKeys: readonly string[]): ReturnType<typeof getNotes> {
+function refuse(
+  what: string,
+  { datastore }: ShardName,
+  holds: Awaited<ReturnType<typeof readHolds>>,
+): void {
+  refuseHeld(what, holds, ([, rowKey]) =>
+    rowKey === undefined ? `datastore ${datastore}` : `row ${rowKey} of datastore ${datastore}`,
+  )
+}
+
+function readHolds(tx: GroupTransaction, rowKeys: readonly string[]): ReturnType<typeof getNotes> {
   const ofRows = rowKeys.map((rowKey) => holdKey(['cells', rowKey.toLowerCase()]))
   return getNotes(tx, [holdKey(['cells']), ...ofRows])
 }

@@ -11,7 +11,7 @@ import { notePurge } from '../tables/notes.ts'
 import type { GroupTables } from '../tables/tables.ts'
 import type { GroupTransaction } from '../tables/types.ts'
 import { remainingOrTimeout } from '../time/moments.ts'
-import { checkHeldCells } from './cell-holds.ts'
+import { checkHeldCell } from './cell-holds.ts'
 import { getCells, purgedRefKey, removeCells } from './cell-table.ts'
 import type { CellName, ShardName } from './cell.ts'
 import type { ColumnRules } from './index-service.ts'
@@ -30,7 +30,7 @@ export interface CellPurgeTask {
   readonly deadlineMs: number
 }
 
-/** Sent again, it purges nothing more. */
+/** Sent again, it purges nothing more. Of a cell that is gone already its past goes. */
 export async function purgeCell(ports: CellPurgePorts, task: CellPurgeTask): Promise<PurgedPage> {
   const { tables, clock } = ports
   const timeoutMs = remainingOrTimeout(clock, task.deadlineMs)
@@ -48,14 +48,19 @@ async function remove(
   { of, cell: name }: CellPurgeTask,
 ): Promise<number> {
   const { rowKey, column, refKey } = name
-  await checkHeldCells(tx, of, [rowKey])
+  const said = `cell ${rowKey} ${column} ${refKey} of datastore ${of.datastore}`
+  await checkHeldCell(tx, of, rowKey, said)
   const [row] = await getCells(tx, of, [name])
-  if (row === undefined) return 0
+  if (row === undefined) {
+    // It may have been here, and moments at which it was may still be read.
+    if (((await purgedRefKey(tx, of, name)) ?? -1) >= refKey) notePurge(tx, said)
+    return 0
+  }
   const { cell } = row
   await removeCells(tx, of, [cell])
   const mark = await purgedRefKey(tx, of, cell)
   assert(mark !== undefined && mark >= refKey, 'CELL-7: a column does not know what it lost')
   await keepIndexes(tx, of, [cell], (await ports.rules()).indexes)
-  notePurge(tx, `cell ${rowKey} ${column} ${refKey} of datastore ${of.datastore}`)
+  notePurge(tx, said)
   return 1
 }

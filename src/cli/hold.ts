@@ -29,10 +29,19 @@ export function addHoldCommand(program: Command): void {
 function addTargetFlags(command: Command): Command {
   return addClusterFlags(command, 60)
     .addOption(new Option('--schema <NAME>', 'the schema of the group').conflicts('datastore'))
-    .option('--key <JSON>', 'with --schema: the key of the group: \'{"artist_id":558}\'')
-    .option('--table <NAME>', 'with --schema: this table of the group only')
+    .addOption(ofGroup('--key <JSON>', 'the key of the group: \'{"artist_id":558}\''))
+    .addOption(ofGroup('--table <NAME>', 'this table of the group only'))
     .option('-d, --datastore <NAME>', 'all cells of the datastore')
-    .option('--row <ROW>', 'with --datastore: the cells of this row key only')
+    .addOption(
+      new Option('--row <ROW>', 'with --datastore: the cells of this row key only').conflicts([
+        'schema',
+        'key',
+      ]),
+    )
+}
+
+function ofGroup(flags: string, what: string): Option {
+  return new Option(flags, `with --schema: ${what}`).conflicts('datastore')
 }
 
 async function setHold(options: Options): Promise<void> {
@@ -47,10 +56,13 @@ async function setHold(options: Options): Promise<void> {
 
 async function clearHold(options: Options): Promise<void> {
   const words = describeTarget(options)
-  const wasHeld = await withClient(options, async (client) =>
-    client.holds.clear(await readTarget(client, options)),
-  )
-  if (!wasHeld) throw new CliError(`${words} is not held`, exitFailure)
+  await withClient(options, async (client) => {
+    const target = await readTarget(client, options)
+    if (await client.holds.clear(target)) return
+    const others = (await client.holds.list(target)).map(({ scope }) => describeScope(scope))
+    const held = others.length === 0 ? 'nothing is' : `these are: ${others.join(', ')}`
+    throw new CliError(`${words} is not held; ${held}`, exitFailure)
+  })
   if (options['json'] === true) return printJson({ cleared: words })
   print(`${words} is not held any more`)
 }

@@ -21,11 +21,26 @@ import { writeRules } from './rules.ts'
 /** All rows of a group, or those of one of its tables; all cells of a datastore, or those of a row key. */
 export type HoldTarget =
   | {
-      readonly db: { group(key: RootKey): GroupId }
+      readonly db: HeldTables
       readonly key: RootKey
       readonly table?: { readonly name: string }
     }
   | { readonly datastore: string; readonly rowKey?: string }
+
+/** The tables of a schema (`client.tables`). */
+export interface HeldTables {
+  group(key: RootKey): GroupId
+  read(
+    key: RootKey,
+    level: 'snapshot',
+    run: (rows: PlainRows) => Promise<unknown>,
+    options?: WriteOptions,
+  ): Promise<unknown>
+}
+
+interface PlainRows {
+  scan(table: { readonly name: string }, query: object, options: object): Promise<unknown>
+}
 
 export interface HoldsParts {
   readonly groups: GroupPort
@@ -49,6 +64,7 @@ export class Holds {
   async set(target: HoldTarget, reason: string, options: WriteOptions = {}): Promise<void> {
     checkOptions('client.holds.set', options, writeRules)
     const { groups, scope } = place(target)
+    if ('db' in target && target.table !== undefined) await checkTable(target.db, target, options)
     await this.#each(groups, options, (group) =>
       setHold(this.#parts.groups, group, { scope, reason }, this.#options(options)),
     )
@@ -92,6 +108,16 @@ export class Holds {
     const { clock, random, intents } = this.#parts
     return { clock, random, intents, timeoutMs }
   }
+}
+
+/** A hold of a table that is not there would hold nothing: the schema is asked. */
+async function checkTable(
+  db: HeldTables,
+  { key, table }: { readonly key: RootKey; readonly table?: { readonly name: string } },
+  options: WriteOptions,
+): Promise<void> {
+  if (table === undefined) return
+  await db.read(key, 'snapshot', (rows) => rows.scan(table, {}, { limit: 1 }), options)
 }
 
 function place(target: HoldTarget): {

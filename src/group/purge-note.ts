@@ -5,11 +5,9 @@
  */
 import { encodeTuple } from '../base/tuple.ts'
 
-export const noteSpace = 4
+const noteByte = 4
 
-/** A key among the notes of a group. */
-export function noteKey(parts: readonly string[]): Uint8Array {
-  return Buffer.concat([Uint8Array.of(noteSpace), encodeTuple(parts)])
-}
-
-export const purgeNoteKey: Uint8Array = noteKey(['purged'])
+export const purgeNoteKey: Uint8Array = Buffer.concat([
+  Uint8Array.of(noteByte),
+  encodeTuple(['purged']),
+])

@@ -17,6 +17,7 @@ import type { Trace } from '../ports/trace.ts'
 import { deliveryBounds, type DeliveryBounds } from '../queues/limits.ts'
 import { Delivery, type DeliveryCounts } from '../queues/delivery.ts'
 import type { LocalReplica, TopicCounts } from '../group/replica-port.ts'
+import { HoldCount } from '../tables/hold-count.ts'
 import { ExpiryWorker, type ExpiryFigures } from '../tables/expiry-worker.ts'
 import { IndexRelay, type RelayFigures } from '../tables/index-relay.ts'
 import type { WorklistBounds } from '../worklist/worklist-worker.ts'
@@ -68,6 +69,8 @@ export interface BackgroundStatus {
   readonly indexes: RelayFigures
   readonly expiry: ExpiryFigures
   readonly cellExpiry: CellExpiryFigures
+  /** Legal holds that this node has, those of each shard by themselves; undefined until they are counted. */
+  readonly holds: number | undefined
 }
 
 export class Background {
@@ -76,6 +79,7 @@ export class Background {
   readonly #relay: IndexRelay
   readonly #expiry: ExpiryWorker
   readonly #cellExpiry: CellExpiryWorker
+  readonly #holds: HoldCount
   readonly #buffering: Buffering
 
   constructor(parts: BackgroundParts) {
@@ -102,6 +106,7 @@ export class Background {
       ...{ replica, clock, random, expiring: parts.expiring },
       ...{ bounds: parts.expiry, sweepMs: parts.expirySweepMs, onFailed: noting('expiry') },
     })
+    this.#holds = new HoldCount({ replica, clock, onFailed: noting('holds') })
     const copies = parts.bufferCopies ?? bufferCopiesDefault
     this.#buffering = new Buffering({
       ...{ placement, cells, copies, onFailed: noting('buffer') },
@@ -123,6 +128,7 @@ export class Background {
       indexes: this.#relay.figures,
       expiry: this.#expiry.figures,
       cellExpiry: this.#cellExpiry.figures,
+      holds: this.#holds.held,
     }
   }
 
@@ -131,6 +137,7 @@ export class Background {
     this.#relay.start()
     this.#expiry.start()
     this.#cellExpiry.start()
+    this.#holds.refresh()
     if (this.#parts.placement.setCount > 1) this.#buffering.start()
   }
 

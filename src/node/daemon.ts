@@ -316,6 +316,7 @@ export class Daemon {
       indexes: this.#node?.status().indexes,
       expiry: this.#node?.status().expiry,
       cellExpiry: this.#node?.status().cellExpiry,
+      holds: this.#node?.status().holds,
       troubles: this.#links?.troubles,
     }
   }

@@ -44,6 +44,7 @@ export interface StatusParts {
   readonly indexes: RelayFigures | undefined
   readonly expiry?: ExpiryFigures | undefined
   readonly cellExpiry?: CellExpiryFigures | undefined
+  readonly holds?: number | undefined
   /** Why peers have no link, by their ids, where that is known. */
   readonly troubles?: ReadonlyMap<string, string> | undefined
 }
@@ -73,6 +74,8 @@ export interface StatusReport {
   readonly expiry: ExpiryFigures | undefined
   /** The same of cells. */
   readonly cellExpiry: CellExpiryFigures | undefined
+  /** Legal holds that this node has; of a datastore one for each shard. Undefined until they are counted. */
+  readonly holds: number | undefined
   /** The faults and their remedies, in words; empty when all is well. */
   readonly messages: readonly string[]
 }
@@ -106,6 +109,7 @@ export function statusReport(parts: StatusParts): StatusReport {
     indexes: parts.indexes,
     expiry: parts.expiry,
     cellExpiry: parts.cellExpiry,
+    holds: parts.holds,
     messages: listMessages(parts, nodes, canLose),
   }
 }
@@ -297,6 +301,10 @@ export function statusFigures(parts: StatusParts): readonly Figure[] {
   for (const [field, value] of Object.entries(cellExpiry)) {
     const help = `The removal of expired cells: its ${field}, as in /status.`
     figures.push({ name: figureName('trilithon_cell_expiry', field), help, value })
+  }
+  if (parts.holds !== undefined) {
+    const help = 'Legal holds that this node has; of a datastore one for each of its shards.'
+    figures.push({ name: 'trilithon_holds', help, value: parts.holds })
   }
   return [...figures, ...queueFigures(parts.queues), ...bufferFigures(parts.buffer)]
 }

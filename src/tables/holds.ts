@@ -1,19 +1,21 @@
 /**
- * Legal holds: notes in a group's own rows, so that a hold and what it forbids are put in order by the group's log.
- * A transaction that takes a row away reads the notes that concern the row.
+ * Legal holds: rows of the group that they are about, so that a hold and what it forbids are put in order by the
+ * group's log. A transaction that takes a row away reads the holds that concern the row. They are on the group's
+ * worklist, so that each node lists the groups that have some (`hold-count.ts`).
  *
- *   04 ('hold', 'group')            all rows of tables
- *   04 ('hold', 'table', NAME)      those of a table
- *   04 ('hold', 'cells')            all cells of a shard
- *   04 ('hold', 'cells', ROW KEY)   those of a row key
+ *   ff 'hold' ('group')            all rows of tables
+ *   ff 'hold' ('table', NAME)      those of a table
+ *   ff 'hold' ('cells')            all cells of a shard
+ *   ff 'hold' ('cells', ROW KEY)   those of a row key
  *
  * HOLD-1  Nothing that is held is deleted, purged, or removed for its age.
  */
-import { decodeTuple } from '../base/tuple.ts'
 import { StoreError } from '../base/errors.ts'
+import { decodeTuple, encodeTuple } from '../base/tuple.ts'
 import type { GroupId, Timestamp } from '../base/ids.ts'
 import type { GroupPort } from '../group/group-port.ts'
-import { noteKey } from '../group/purge-note.ts'
+import { worklistPrefix } from '../group/worklist-key.ts'
+import type { KeyRange } from '../group/outcome.ts'
 import { prefixRange } from '../txn/key-range.ts'
 import type { StoredRow } from '../txn/reads.ts'
 import { runRead, type ReadOptions } from '../txn/run-read.ts'
@@ -32,16 +34,29 @@ export interface Hold {
 
 export const holdReasonCharsMax = 500
 
+export const holdTopic = 'hold'
+const holdPrefix = worklistPrefix(holdTopic)
+/** The holds of a group. */
+export const holdRange: KeyRange = prefixRange(holdPrefix)
+
 export function holdKey(scope: HoldScope): Uint8Array {
-  return noteKey(['hold', ...scope])
+  return Buffer.concat([holdPrefix, encodeTuple([...scope])])
 }
 
-/** Throws `invalid`, with the hold in words, where one of these notes is there. `what`: that which is to go. */
-export function refuseHeld(what: string, notes: readonly (StoredRow | undefined)[]): void {
-  const held = notes.find((note) => note !== undefined)
-  if (held === undefined) return
-  const reason = textOf(held)
-  const message = `${what} is held (${reason}), and nothing of it is deleted, purged or removed for its age; trilithon hold list shows the hold, trilithon hold clear lifts it`
+/**
+ * Throws `invalid`, with the hold in words, where one of these rows is there. `what`: that which is to go;
+ * `nameHeld`: what that hold is of.
+ */
+export function refuseHeld(
+  what: string,
+  holds: readonly (StoredRow | undefined)[],
+  nameHeld: (scope: HoldScope) => string,
+): void {
+  const row = holds.find((one) => one !== undefined)
+  const hold = row && readHold(row)
+  if (hold === undefined) return
+  const held = nameHeld(hold.scope)
+  const message = `${what} stays: ${held} is held (${hold.reason}), and nothing of it is deleted, purged or removed for its age; trilithon hold list shows the hold, trilithon hold clear lifts it`
   throw new StoreError('invalid', message)
 }
 
@@ -83,21 +98,16 @@ export async function listHolds(
   group: GroupId,
   options: ReadOptions,
 ): Promise<readonly Hold[]> {
-  const range = prefixRange(noteKey(['hold']))
   const { value } = await runRead(port, group, { kind: 'current' }, options, (reads) =>
-    reads.scan(range),
+    reads.scan(holdRange),
   )
   return value.rows.flatMap((row) => readHold(row) ?? [])
 }
 
 function readHold({ key, value, timestamp = 0 }: StoredRow): Hold | undefined {
-  const [, kind, name] = decodeTuple(key.subarray(1)) ?? []
+  const [kind, name] = decodeTuple(key.subarray(holdPrefix.length)) ?? []
   const scope = readScope(kind, name)
-  return scope && { scope, reason: textOf({ value }), since: timestamp }
-}
-
-function textOf({ value }: Pick<StoredRow, 'value'>): string {
-  return Buffer.from(value).toString()
+  return scope && { scope, reason: Buffer.from(value).toString(), since: timestamp }
 }
 
 function readScope(kind: unknown, name: unknown): HoldScope | undefined {

@@ -158,8 +158,10 @@ export class RowWrites {
       ['group'],
       ...[...names].map((name) => ['table', name] as const),
     ]
-    const notes = await this.#transaction.getMany(scopes.map(holdKey))
-    refuseHeld(keyInWords(this.#context, bytes), notes)
+    const holds = await this.#transaction.getMany(scopes.map(holdKey))
+    refuseHeld(keyInWords(this.#context, bytes), holds, ([kind, name]) =>
+      kind === 'table' ? `table ${name} of its group` : 'its group',
+    )
     for (const name of names) this.#free.add(name)
   }
 

@@ -5,6 +5,7 @@ import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
 import { purgeNoteKey } from '../../src/group/purge-note.ts'
 import { ExpiryWorker } from '../../src/tables/expiry-worker.ts'
+import { HoldCount } from '../../src/tables/hold-count.ts'
 import { clearHold, listHolds, setHold, type HoldScope } from '../../src/tables/holds.ts'
 import { applySchema } from '../../src/tables/registry.ts'
 import { rootKey } from '../../src/tables/tables.ts'
@@ -142,4 +143,27 @@ test.each(['', '  ', 'x'.repeat(501)])('a hold is refused whose reason is "%s"',
   const { run, setGroup } = await begin()
   const message = expect.stringContaining('1 to 500 characters')
   await expect(run(setGroup(reason))).rejects.toMatchObject({ code: 'invalid', message })
+})
+
+test('a node counts the holds that it has, and not more often than every half minute', async () => {
+  const { hold, clear, replica, clock, sleep } = await begin()
+  const failures: unknown[] = []
+  const count = new HoldCount({ replica, clock, onFailed: (error) => failures.push(error) })
+  const look = async (): Promise<number | undefined> => {
+    count.refresh()
+    await sleep(1)
+    return count.held
+  }
+  expect(count.held).toBeUndefined()
+  expect(await look()).toBe(0)
+  await hold(['group'])
+  await hold(['table', 'Letter'])
+  expect(await look()).toBe(0)
+  await sleep(30)
+  expect(await look()).toBe(2)
+  await clear(['group'])
+  await clear(['table', 'Letter'])
+  await sleep(30)
+  expect(await look()).toBe(0)
+  expect(failures).toEqual([])
 })
