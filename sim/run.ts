@@ -161,8 +161,8 @@ class Run {
     }
     const isInService = this.#isInService.bind(this)
     const { historyMs } = options.limits
-    const isOneSet = (options.setCount ?? 1) === 1
-    this.#tables = new TableWorkload({ ...onNetwork, historyMs, isInService, isOneSet })
+    const own = { historyMs, isInService, isOneSet: (options.setCount ?? 1) === 1 }
+    this.#tables = new TableWorkload({ ...onNetwork, ...own })
     this.#triggers = new TriggerWorkload({ ...onNetwork, load })
     this.#queues = new QueueWorkload(onNetwork)
     this.#cellIndex = new CellIndexWorkload({ ...onNetwork, load, isInService })

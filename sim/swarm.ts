@@ -254,7 +254,7 @@ function drawWorkload(random: SeededRandom): WorkloadOptions {
     ...(random.fork('read back').chance(600_000) && { readBack: 500_000 }),
     ...drawPurges(random.fork('purges')),
     ...drawCellTtl(random.fork('cell ttl'), drawPurges(random.fork('purges'))),
-    ...(random.fork('erases').chance(500_000) && { erases: true }),
+    ...(random.fork('erases').chance(700_000) && { erases: true }),
     ...drawPast(random.fork('past')),
     ...drawTables(random.fork('tables')),
     ...drawTriggers(random.fork('triggers')),

@@ -298,10 +298,10 @@ export class CellChecker {
     }
   }
 
-  /** A shard's cells after an added id. */
+  /** A shard's cells after an added id; `next`: up to where the page has looked. */
   onShardRead(
     shard: number,
-    range: { readonly after: number; readonly limit: number },
+    range: { readonly after: number; readonly limit: number; readonly next?: number },
     found: readonly SeenCell[],
     info: ReadInfo,
   ): void {
@@ -309,16 +309,15 @@ export class CellChecker {
     const known = [...names].filter(([, name]) => this.#facts.get(name)?.seen !== undefined)
     for (const cell of found) this.#read(cell, info)
     const ids = found.map((cell) => cell.addedId)
-    this.#check(
-      ids.every((id, i) => id > (ids[i - 1] ?? range.after)),
-      'CELL-3',
-      'A shard log is out of order.',
-      { shard, after: range.after, ids },
-    )
+    const isInOrder = ids.every((id, i) => id > (ids[i - 1] ?? range.after))
+    const { after } = range
+    this.#check(isInOrder, 'CELL-3', 'A shard log is out of order.', { shard, after, ids })
     this.#checkGaps(shard, range.after, ids)
     if (!info.isCurrent || found.length >= range.limit) return
+    // What is passed over counts as looked at.
+    const upTo = this.#expiry?.hasAny(shard) === true ? (range.next ?? Infinity) : Infinity
     for (const [addedId, name] of known) {
-      const isBehind = addedId > (ids.at(-1) ?? range.after)
+      const isBehind = addedId > (ids.at(-1) ?? range.after) && addedId <= upTo
       if (isBehind) this.#mustKnow(this.#facts.get(name)?.seen, info)
     }
   }
@@ -332,12 +331,8 @@ export class CellChecker {
       for (; expected < id; expected++) {
         const fact = this.#facts.get(names.get(expected) ?? '')
         const mayBeGone = isPurged && (fact === undefined || this.#mayBeGone(fact))
-        this.#check(mayBeGone, 'CELL-3', 'A shard log is not dense from where it was read.', {
-          shard,
-          after,
-          ids,
-          missing: expected,
-        })
+        const sentence = 'A shard log is not dense from where it was read.'
+        this.#check(mayBeGone, 'CELL-3', sentence, { shard, after, ids, missing: expected })
       }
       expected = id + 1
     }

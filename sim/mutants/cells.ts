@@ -85,4 +85,53 @@ export const cellMutants: readonly Mutant[] = [
     ],
     rules: ['TTL-3'],
   },
+  {
+    id: 'C08',
+    title: 'the purge of a cell does not look for holds',
+    edits: [
+      {
+        file: 'src/cells/cell-purge.ts',
+        find: '  await checkHeldCell(tx, of, rowKey, said)\n',
+        replace: '  if (refKey < 0) await checkHeldCell(tx, of, rowKey, said)\n',
+      },
+    ],
+    rules: ['HOLD-1'],
+  },
+  {
+    id: 'C09',
+    title: 'expired cells are removed whether or not they are held',
+    edits: [
+      {
+        file: 'src/cells/shard-expiry.ts',
+        find: "held !== 'all' && !held.has(cell.rowKey)",
+        replace: "held !== 'all' && (!held.has(cell.rowKey) || cell.refKey >= 0)",
+      },
+    ],
+    rules: ['HOLD-1'],
+  },
+  {
+    id: 'C10',
+    title: 'the purge of a cell takes the one before it',
+    edits: [
+      {
+        file: 'src/cells/cell-purge.ts',
+        find: 'const [row] = await getCells(tx, of, [name])\n',
+        replace:
+          'const earlier = { ...name, refKey: Math.max(0, refKey - 1) }\n' +
+          '  const [row] = await getCells(tx, of, [earlier])\n',
+      },
+    ],
+  },
+  {
+    id: 'C11',
+    title: 'the latest cell of a column may be one that has expired',
+    edits: [
+      {
+        file: 'src/cells/living.ts',
+        find: 'const latest = (await living(rows, page.items)).find((row) => row !== undefined)',
+        replace: 'const latest = page.items.find((row) => row.cell.refKey >= 0)',
+      },
+    ],
+    rules: ['TTL-3'],
+  },
 ]

@@ -33,6 +33,7 @@ const half = 500_000
 
 export async function eraseCells(parts: CellEraserParts): Promise<void> {
   const { world, random, operations, thinkMeanMicros } = parts
+  if (parts.rows.length === 0) return
   for (let left = operations; left > 0; left--) {
     await world.sleep(1 + random.exponential(thinkMeanMicros))
     if (parts.isEnding()) return

@@ -1,13 +1,15 @@
 /** What sessions of tables do against deletions: some rows are purged, and holds forbid both for a while. */
-import type { RootKey } from '../../src/tables/tables.ts'
 import type { HeldTables } from '../../src/client/holds.ts'
 import type { Client } from '../../src/client/client.ts'
 import type { SeededRandom } from '../world/random.ts'
+import { offers, type Drawing } from './table-draw.ts'
+import { buildRoot, offerSeconds } from './table-schema.ts'
 import type { TableStep } from './table-step.ts'
 
 /** Parts per million. */
 const half = 500_000
 const holds = 300_000
+const clearings = 500_000
 
 /** Some of what is deleted is purged. */
 export function withPurges(
@@ -19,15 +21,45 @@ export function withPurges(
   )
 }
 
-/** Now and then sets a hold, of the group or of a table there, or lifts one, which others may have set. */
+/** Among the steps now and then a shelf that goes with its items, or an item that comes to one. */
+export function withClearings(
+  random: SeededRandom,
+  store: string,
+  steps: readonly TableStep[],
+): readonly TableStep[] {
+  const key = { store, shelf: random.pick([1, 2]) }
+  const item = { ...key, item: random.pick(['a', 'b', 'c']), price: random.int(0, 6) }
+  const more: readonly TableStep[] = random.chance(half)
+    ? [{ kind: 'delete', table: 'Shelf', key }]
+    : [{ kind: 'put', table: 'Item', row: item }]
+  return random.chance(clearings) ? [...more, ...steps] : steps
+}
+
+/** Offers are made anew at about the moment at which they expire and are removed. */
+export const renewEarliestMicros: number = offerSeconds * 1_000_000 - 50_000
+export const renewMeanMicros = 150_000
+
+export function drawRenewal({ random, store }: Drawing, who: string): readonly TableStep[] {
+  const kind = random.chance(half) ? 'put' : 'insert'
+  return offers.map((offer) => ({ kind, table: 'Offer', row: { store, offer, who } }))
+}
+
+export interface HoldingParts {
+  readonly client: Pick<Client, 'holds'>
+  readonly writtenStores: readonly string[]
+  readonly timeoutMs: number
+  readonly erases: boolean
+}
+
+/** Now and then sets a hold, of a group or of a table there, or lifts one, which others may have set. */
 export function drawHold(
   random: SeededRandom,
-  client: Pick<Client, 'holds'>,
-  group: { readonly db: HeldTables; readonly key: RootKey },
-  timeoutMs: number,
-): (() => Promise<unknown>) | undefined {
-  if (!random.chance(holds)) return undefined
+  db: HeldTables,
+  { client, writtenStores, timeoutMs, erases }: HoldingParts,
+): () => Promise<unknown> {
+  if (!erases || !random.chance(holds)) return () => Promise.resolve()
   const name = random.pick([undefined, 'Item', 'Offer', 'Shelf'])
+  const group = { db, key: buildRoot(random.pick(writtenStores)) }
   const target = { ...group, ...(name !== undefined && { table: { name } }) }
   return random.chance(half)
     ? () => client.holds.set(target, 'case 1', { timeoutMs })

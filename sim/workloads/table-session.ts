@@ -23,9 +23,9 @@ import {
   drawTransaction,
   markStep,
 } from './table-draw.ts'
-import { drawHold, withPurges } from './table-erase.ts'
+import { drawHold, drawRenewal, withClearings, withPurges } from './table-erase.ts'
 import type { TableGlobals } from './table-globals.ts'
-import { buildRoot, type ShopVersion } from './table-schema.ts'
+import { buildRoot, type Opened, type ShopVersion } from './table-schema.ts'
 import {
   performRead,
   performStep,
@@ -75,13 +75,6 @@ export interface TableSessionParts {
   tell(what: string): void
 }
 
-/** The tables as this session has opened them. */
-interface Opened {
-  readonly db: Tables
-  readonly version: ShopVersion
-  readonly declared: ShopVersion
-}
-
 type Reading = Pick<TableReading, 'store' | 'level' | 'atLeast'> & {
   readonly steps: readonly TableRead[]
   readonly at: Timestamp
@@ -113,6 +106,7 @@ export class TableSession {
   readonly #parts: TableSessionParts
   /** The newest timestamp of each store in this session's answers. */
   readonly #seenAt = new Map<string, Timestamp>()
+  #renewing: Opened | undefined
   #isEnding = false
 
   constructor(parts: TableSessionParts) {
@@ -125,7 +119,6 @@ export class TableSession {
 
   async run(): Promise<void> {
     const { operations, changesSchema, world, random, thinkMeanMicros } = this.#parts
-    const { erases, writtenStores, client, timeoutMs } = this.#parts
     let opened = await this.#open(1)
     const changeAt = Math.ceil(operations / 3)
     let build = Promise.resolve()
@@ -146,16 +139,17 @@ export class TableSession {
       }
       if (random.chance(650_000)) await this.#transact(opened, i)
       else await this.#look(opened, this.#pickStore(), random.pick(levels))
-      if (erases) {
-        const own = random.fork(`hold ${i}`)
-        const group = { db: opened.db, key: buildRoot(own.pick(writtenStores)) }
-        const call = drawHold(own, client, group, timeoutMs)
-        if (call !== undefined) await this.#told<unknown>(call, 'hold')
-      }
+      await this.#told<unknown>(drawHold(random.fork(`hold ${i}`), opened.db, this.#parts), 'hold')
       await this.#lookGlobally(opened)
       await this.#told(() => this.#parts.maker.act(), 'list of groups')
     }
     await build
+  }
+
+  /** A transaction beside those of `run`. */
+  async renewOffers(number: number): Promise<void> {
+    this.#renewing ??= await this.#open(1)
+    if (this.#renewing !== undefined) await this.#transact(this.#renewing, number, drawRenewal)
   }
 
   /** Until a node that is cut off has what it alone accepts. */
@@ -347,7 +341,8 @@ export class TableSession {
     const store = this.#pickStore()
     const operation = `${name}.${number}`
     const drawn = [...draw({ random, store, version }, name), ...this.#drawLater(version)]
-    const steps = erases ? withPurges(random.fork(`purges ${number}`), drawn) : drawn
+    const own = random.fork(`purges ${number}`)
+    const steps = erases ? withPurges(own, withClearings(own, store, drawn)) : drawn
     const atLeast = this.#readFloor(store)
     let runs = 0
     const work = async (
