@@ -160,9 +160,8 @@ class Run {
       ...{ mayBeCorrupt: () => this.#mayBeCorrupt(), ...onReplicas },
     }
     const isInService = this.#isInService.bind(this)
-    const { historyMs } = options.limits
-    const own = { historyMs, isInService, isOneSet: (options.setCount ?? 1) === 1 }
-    this.#tables = new TableWorkload({ ...onNetwork, ...own })
+    const own = { historyMs: options.limits.historyMs, isOneSet: (options.setCount ?? 1) === 1 }
+    this.#tables = new TableWorkload({ ...onNetwork, ...own, isInService })
     this.#triggers = new TriggerWorkload({ ...onNetwork, load })
     this.#queues = new QueueWorkload(onNetwork)
     this.#cellIndex = new CellIndexWorkload({ ...onNetwork, load, isInService })
