@@ -26,6 +26,7 @@ import type { Referee } from './referee.ts'
 import {
   isHeld,
   laterLocal,
+  listHolds,
   modelHold,
   modelRead,
   modelRemoval,
@@ -112,6 +113,11 @@ export class TableChecker {
   /** The newest acknowledged or shown timestamp of the store. */
   toldAt(store: string): Timestamp {
     return this.#store(store).toldAt
+  }
+
+  /** The tables of the store that are held now, and `group` for all of it. */
+  listHeld(store: string): readonly string[] {
+    return listHolds(this.stateAt(store, Number.MAX_SAFE_INTEGER))
   }
 
   /** When rows of the store were purged last, as far as that was told; 0: never. */

@@ -271,6 +271,12 @@ export function isHeld(state: TableState, table: string): boolean {
   return state.has(`${holdTable} group`) || state.has(`${holdTable} ${table}`)
 }
 
+/** The tables that are held, and `group` where all are. */
+export function listHolds(state: TableState): readonly string[] {
+  const names = [...state].filter(([, { table }]) => table === holdTable).map(([name]) => name)
+  return names.map((name) => name.slice(holdTable.length + 1))
+}
+
 /** A hold of a table, or of the group, is set or lifted. */
 export function modelHold(before: TableState, of: string, isSet: boolean): TableState {
   const state = new Map(before)

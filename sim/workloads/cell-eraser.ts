@@ -30,16 +30,30 @@ export interface CellEraserParts {
 const columns = [briefColumn, briefColumn, 'BASE', 'STATUS'] as const
 /** Parts per million. */
 const half = 500_000
+const liftTriesMax = 100
+const restMicros = 100_000
 
 export async function eraseCells(parts: CellEraserParts): Promise<void> {
   const { world, random, operations, thinkMeanMicros } = parts
   if (parts.rows.length === 0) return
-  for (let left = operations; left > 0; left--) {
+  for (let left = operations; left > 0 && !parts.isEnding(); left--) {
     await world.sleep(1 + random.exponential(thinkMeanMicros))
-    if (parts.isEnding()) return
     const rowKey = random.pick(parts.rows)
     if (random.chance(half)) await holdRow(parts, rowKey)
     else await purge(parts, rowKey)
+  }
+  await liftAll(parts)
+}
+
+/** What is held and has expired would be looked at again and again. */
+async function liftAll(parts: CellEraserParts): Promise<void> {
+  const { client, world, timeoutMs } = parts
+  for (const rowKey of parts.rows) {
+    const lift = (): Promise<boolean> => client.holds.clear({ datastore, rowKey }, { timeoutMs })
+    for (let left = liftTriesMax; left > 0; left--) {
+      if ((await told(parts, lift, 'last lift')) !== undefined) break
+      await world.sleep(restMicros)
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 /** What sessions of tables do against deletions: some rows are purged, and holds forbid both for a while. */
-import type { HeldTables } from '../../src/client/holds.ts'
+import type { HeldTables, HoldTarget } from '../../src/client/holds.ts'
 import type { Client } from '../../src/client/client.ts'
 import type { SeededRandom } from '../world/random.ts'
 import { offers, type Drawing } from './table-draw.ts'
@@ -10,6 +10,8 @@ import type { TableStep } from './table-step.ts'
 const half = 500_000
 const holds = 300_000
 const clearings = 500_000
+/** In the place of a table. */
+const wholeGroup = 'group'
 
 /** Some of what is deleted is purged. */
 export function withPurges(
@@ -58,10 +60,26 @@ export function drawHold(
   { client, writtenStores, timeoutMs, erases }: HoldingParts,
 ): () => Promise<unknown> {
   if (!erases || !random.chance(holds)) return () => Promise.resolve()
-  const name = random.pick([undefined, 'Item', 'Offer', 'Shelf'])
-  const group = { db, key: buildRoot(random.pick(writtenStores)) }
-  const target = { ...group, ...(name !== undefined && { table: { name } }) }
+  const of = random.pick([wholeGroup, 'Item', 'Offer', 'Shelf'])
+  const target = targetOf(db, random.pick(writtenStores), of)
   return random.chance(half)
     ? () => client.holds.set(target, 'case 1', { timeoutMs })
     : () => client.holds.clear(target, { timeoutMs })
+}
+
+/** At the end: what is held and has expired would be looked at again and again. */
+export function liftAll(
+  db: HeldTables,
+  store: string,
+  held: readonly string[],
+  { client, timeoutMs }: HoldingParts,
+): () => Promise<void> {
+  return async () => {
+    for (const of of held) await client.holds.clear(targetOf(db, store, of), { timeoutMs })
+  }
+}
+
+function targetOf(db: HeldTables, store: string, of: string): HoldTarget {
+  const group = { db, key: buildRoot(store) }
+  return of === wholeGroup ? group : { ...group, table: { name: of } }
 }

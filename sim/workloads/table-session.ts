@@ -23,7 +23,7 @@ import {
   drawTransaction,
   markStep,
 } from './table-draw.ts'
-import { drawHold, drawRenewal, withClearings, withPurges } from './table-erase.ts'
+import { drawHold, drawRenewal, liftAll, withClearings, withPurges } from './table-erase.ts'
 import type { TableGlobals } from './table-globals.ts'
 import { buildRoot, type Opened, type ShopVersion } from './table-schema.ts'
 import {
@@ -242,6 +242,8 @@ export class TableSession {
     for (const store of stores) {
       const own = { store, ...atOnce, isPatient: true }
       while (!isOver()) {
+        const held = checker.listHeld(store)
+        await this.#told(liftAll(opened.db, store, held, this.#parts), 'lift')
         const atLeast = checker.toldAt(store)
         const isRead = await this.#read(opened, { ...own, atLeast, steps: allReads(store) })
         if (isRead) await this.#lookBeforePurge(opened, store)
