@@ -40,6 +40,8 @@ export function withClearings(
 /** Offers are made anew at about the moment at which they expire and are removed. */
 export const renewEarliestMicros: number = offerSeconds * 1_000_000 - 50_000
 export const renewMeanMicros = 150_000
+/** A node that lacks much catches up when the others rest. */
+export const renewalsMax = 8
 
 export function drawRenewal({ random, store }: Drawing, who: string): readonly TableStep[] {
   const kind = random.chance(half) ? 'put' : 'insert'

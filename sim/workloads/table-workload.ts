@@ -21,7 +21,7 @@ import { LaterIndexes } from './later-indexes.ts'
 import { notAlone } from './lone-draw.ts'
 import { loneStore, LoneTables } from './lone-tables.ts'
 import { TableGlobals, type Standing, type TableGlobalsParts } from './table-globals.ts'
-import { renewEarliestMicros, renewMeanMicros } from './table-erase.ts'
+import { renewalsMax, renewEarliestMicros, renewMeanMicros } from './table-erase.ts'
 import { globalShopSchemas, shopSchemas } from './table-schema.ts'
 import { TableSession } from './table-session.ts'
 import type { World } from '../world/world.ts'
@@ -100,7 +100,7 @@ export class TableWorkload {
     const session = this.#open('table-renewer', nodes, false)
     this.#sessions.push(session)
     const random = world.random.fork('renewals')
-    for (let i = 1; !this.#isEnding; i++) {
+    for (let i = 1; i <= renewalsMax && !this.#isEnding; i++) {
       this.#busy += 1
       await session.renewOffers(i)
       this.#busy -= 1
