@@ -314,7 +314,7 @@ export class CellChecker {
     this.#check(isInOrder, 'CELL-3', 'A shard log is out of order.', { shard, after, ids })
     this.#checkGaps(shard, range.after, ids)
     if (!info.isCurrent || found.length >= range.limit) return
-    // What is passed over counts as looked at.
+    // A page passes over expired cells, and has looked at their places.
     const upTo = this.#expiry?.hasAny(shard) === true ? (range.next ?? Infinity) : Infinity
     for (const [addedId, name] of known) {
       const isBehind = addedId > (ids.at(-1) ?? range.after) && addedId <= upTo

@@ -27,7 +27,7 @@ const microsPerSecond = 1_000_000
 export class ExpiryBook {
   /** By shard and key: when the cell expires. */
   readonly #moments = new Map<string, number>()
-  /** By shard and key: those of which a purge was asked for. */
+  /** By shard and key: those that a caller purges. */
   readonly #asked = new Set<string>()
   readonly #nowByGroup = new Map<string, number>()
   /** Whether a group is a shard of the clients' cells. */
@@ -73,7 +73,7 @@ export class ExpiryBook {
     if (this.#isOurs(group)) this.#nowByGroup.set(group, timestamp)
   }
 
-  /** False: a cell is removed that had not expired, and of which nobody asked for a purge. */
+  /** False: a cell is removed that had not expired, and that no caller purges. */
   onWrite({ group, key, value, timestamp }: RowWrite): boolean {
     if (!key.startsWith(this.#cellTable) || !this.#isOurs(group)) return true
     const name = `${group} ${key}`

@@ -28,7 +28,7 @@ export class HoldBook {
   }
 }
 
-/** What the keys of all cells of a row have in common. */
+/** The part that the keys of all cells of a row have in common. */
 function cellsOf(rowKey: string): string {
   const [one, other] = ['A', 'B'].map((column) =>
     latin1(cellRowKey({ datastore, shard: 0 }, { rowKey, column, refKey: 0 })),

@@ -120,13 +120,13 @@ export class TableChecker {
     return listHolds(this.stateAt(store, Number.MAX_SAFE_INTEGER))
   }
 
-  /** When rows of the store were purged last, as far as that was told; 0: never. */
+  /** When rows of the store were purged last, if a session knows of it; 0: never. */
   purgedAt(store: string): Timestamp {
     const { purgedAt, toldAt } = this.#store(store)
     return purgedAt <= toldAt ? purgedAt : 0
   }
 
-  /** A node that has applied the purge was asked for a moment before; `isShown`: it has answered. */
+  /** A session asks a node that has applied the purge for a moment before; `isShown`: the node has answered. */
   onPastAsked(client: string, store: string, isShown: boolean): void {
     this.#coverage.count('tables: asked for a moment before a purge')
     const sentence = 'A read of a moment before a purge was answered.'

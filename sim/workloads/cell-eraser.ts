@@ -45,7 +45,7 @@ export async function eraseCells(parts: CellEraserParts): Promise<void> {
   await liftAll(parts)
 }
 
-/** What is held and has expired would be looked at again and again. */
+/** The workers would look again and again at cells that are held and have expired. */
 async function liftAll(parts: CellEraserParts): Promise<void> {
   const { client, world, timeoutMs } = parts
   for (const rowKey of parts.rows) {

@@ -1,4 +1,4 @@
-/** What sessions of tables do against deletions: some rows are purged, and holds forbid both for a while. */
+/** Sessions of tables purge some rows instead of deleting them, and set and lift holds that forbid both. */
 import type { HeldTables, HoldTarget } from '../../src/client/holds.ts'
 import type { Client } from '../../src/client/client.ts'
 import type { SeededRandom } from '../world/random.ts'
@@ -69,7 +69,7 @@ export function drawHold(
     : () => client.holds.clear(target, { timeoutMs })
 }
 
-/** At the end: what is held and has expired would be looked at again and again. */
+/** At the end: the workers would look again and again at rows that are held and have expired. */
 export function liftAll(
   db: HeldTables,
   store: string,

@@ -110,7 +110,7 @@ export class Holds {
   }
 }
 
-/** A hold of a table that is not there would hold nothing: the schema is asked. */
+/** A hold of a table that the schema does not have would hold nothing. */
 async function checkTable(
   db: HeldTables,
   { key, table }: { readonly key: RootKey; readonly table?: { readonly name: string } },

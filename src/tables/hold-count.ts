@@ -1,6 +1,6 @@
 /**
- * How many holds this node has, for its figures. Counted when somebody asks, and not more often than every half
- * minute: the answer is that of the count before.
+ * How many holds this node has, for its figures. A look at the figures begins a count, if the last one is half a
+ * minute old, and has the number of the count before.
  */
 import type { GroupId } from '../base/ids.ts'
 import { listedGroupsMax } from '../base/limits.ts'

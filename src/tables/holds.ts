@@ -44,8 +44,8 @@ export function holdKey(scope: HoldScope): Uint8Array {
 }
 
 /**
- * Throws `invalid`, with the hold in words, where one of these rows is there. `what`: that which is to go;
- * `nameHeld`: what that hold is of.
+ * Throws `invalid`, with the hold in words, where one of these rows is there. `what` names the thing that is to go,
+ * `nameHeld` the thing that a hold is of.
  */
 export function refuseHeld(
   what: string,
