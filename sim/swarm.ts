@@ -63,9 +63,12 @@ export interface WorkloadOptions extends MuchOptions {
   readonly readBack?: number
   /** Parts per million of operations that purge cells, of the last shard; absent: none. */
   readonly purges?: number
-  /** Seconds that cells of one column live, in the last shard; absent: there is no such column. */
+  /**
+   * Seconds that cells of one column live, in the last shard, where cells are purged one by one and held as well;
+   * absent: there is none of all that.
+   */
   readonly cellTtl?: number
-  /** Rows and cells are purged, and holds forbid that for a while. */
+  /** Sessions of tables purge rows, and holds forbid that for a while. */
   readonly erases?: true
   /** Sessions that write without reading, and their writes. */
   readonly blindSessionCount: number

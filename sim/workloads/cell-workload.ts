@@ -131,11 +131,11 @@ export class CellWorkload {
     const { cellTtl } = options
     if (cellTtl === undefined) return
     this.#parts.checker.expectExpiry(this.#parts.model)
-    const work = this.#loseCells(cellTtl, options.erases === true)
+    const work = this.#loseCells(cellTtl)
     work.catch((error: unknown) => this.#parts.onFailed(error))
   }
 
-  async #loseCells(ttlSeconds: number, erases: boolean): Promise<void> {
+  async #loseCells(ttlSeconds: number): Promise<void> {
     const { world, nodes, network, options } = this.#parts
     const process = new SimProcess(world, 'ttl')
     const random = world.random.fork('ttl')
@@ -144,7 +144,6 @@ export class CellWorkload {
     const ports = { transport: network.attach(process, nodes), clock, random }
     const client = new Client(ports, { tryTimeoutMs, timeoutMs, avoidMs: tryTimeoutMs })
     await this.#declareTtl(client, ttlSeconds)
-    if (!erases) return
     this.#isErasing = true
     const rows = this.#rows.filter((row) => this.#purged.has(shardOf(row)))
     const { coverage, checker, mayBeCorrupt } = this.#parts
