@@ -63,10 +63,7 @@ export interface WorkloadOptions extends MuchOptions {
   readonly readBack?: number
   /** Parts per million of operations that purge cells, of the last shard; absent: none. */
   readonly purges?: number
-  /**
-   * Seconds that cells of one column live, in the last shard, where cells are purged one by one and held as well;
-   * absent: there is none of all that.
-   */
+  /** Seconds that cells of one column live, in the last shard, where cells are also purged and held; or none. */
   readonly cellTtl?: number
   /** Sessions of tables purge rows, and holds forbid that for a while. */
   readonly erases?: true

@@ -62,53 +62,6 @@ export const tableMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'T22',
-    title: 'rows that go with the one above them are not among what the transaction has read',
-    edits: [
-      {
-        file: 'src/tables/delete-rows.ts',
-        find: 'const page = await (this.#isTooMany',
-        replace: 'const page = await (this.#bytes >= 0',
-      },
-    ],
-  },
-  {
-    id: 'T24',
-    title: 'the clock of a node decides whether a row has expired',
-    edits: [
-      {
-        file: 'src/tables/expiry-worker.ts',
-        find: 'return context === undefined ? nothing : removeDue(transaction, context, due)',
-        replace:
-          'return context === undefined ? nothing : removeDue(transaction, context, due, this.#parts.clock.wallMicros())',
-      },
-      {
-        file: 'src/tables/expiry-worker.ts',
-        find: "  due: readonly Due[],\n): Promise<Removed | 'not-yet'> {\n  const { asOf = 0 } = await transaction.view()\n",
-        replace:
-          "  due: readonly Due[],\n  asOf: number,\n): Promise<Removed | 'not-yet'> {\n  await transaction.view()\n",
-      },
-    ],
-    rules: ['TTL-2'],
-  },
-  {
-    id: 'T25',
-    title: 'the removal of a row that has expired does not read it again',
-    edits: [
-      {
-        file: 'src/tables/expiry-worker.ts',
-        find: '    if (stored === undefined || !isGone({ ...one, stored }, asOf)) continue\n',
-        replace: '    if (stored === undefined) continue\n',
-      },
-      {
-        file: 'src/tables/expiry-worker.ts',
-        find: '  const rows = await transaction.getMany(due.map(({ stored }) => stored.key))\n',
-        replace: '  const rows = due.map(({ stored }) => stored)\n',
-      },
-    ],
-    rules: ['TTL-2'],
-  },
-  {
     id: 'T27',
     title: 'a deletion does not look for holds',
     edits: [
@@ -116,21 +69,6 @@ export const tableMutants: readonly Mutant[] = [
         file: 'src/tables/write-rows.ts',
         find: 'refuseHeld(keyInWords(this.#context, bytes), holds, (',
         replace: 'refuseHeld(keyInWords(this.#context, bytes), holds.slice(0, 0), (',
-      },
-    ],
-    rules: ['HOLD-1'],
-  },
-  {
-    id: 'T28',
-    title: 'the holds that a deletion looks at are not among what its transaction has read',
-    edits: [
-      {
-        file: 'src/tables/write-rows.ts',
-        find: 'const holds = await this.#transaction.getMany(scopes.map(holdKey))\n',
-        replace:
-          'const ranges = scopes.map((scope) => prefixRange(holdKey(scope)))\n' +
-          '    const pages = await Promise.all(ranges.map((range) => this.#transaction.peek(range)))\n' +
-          '    const holds = pages.flatMap(({ rows }) => rows)\n',
       },
     ],
     rules: ['HOLD-1'],
