@@ -15,7 +15,7 @@ export const judgedRules: readonly string[] = [
   ...['CELL-1', 'CELL-2', 'CELL-3', 'CELL-4', 'CELL-5', 'CELL-7', 'CELL-8', 'BUF-1', 'BUF-3'],
   ...['TRIG-1', 'TRIG-2', 'TRIG-3', 'TRIG-4', 'TRIG-5', 'TRIG-6', 'TRIG-7', 'TRIG-8'],
   ...['LIVE-1', 'LIVE-2', 'LIVE-3', 'LIVE-4', 'LIVE-5', 'LIVE-6', 'LOAD-10'],
-  ...['TTL-1', 'TTL-2'],
+  ...['TTL-1', 'TTL-2', 'TTL-3', 'TTL-4', 'HOLD-1', 'PURGE-1'],
 ]
 
 /** Those of `rules`, or of all, by which nothing was judged. */

@@ -60,6 +60,9 @@ export function drawPlan(seed: number, switches: Switches = {}): RunPlan {
   return { options, faults: drawFaults(options) }
 }
 
+/** Rows and cells of a run live for seconds: the workers look as often. */
+const expirySweepMs = 400
+
 /** For clusters without clients and gateways: nothing befalls them. */
 export const nobody: Pick<Surroundings, 'killClient' | 'pauseClient'> = {
   killClient: () => undefined,
@@ -74,7 +77,8 @@ export function makeCluster(
   const { pageRows, receiversAtOnce, receivedMax, deliveryTimeoutMs } = options.workload.queues
   const timeoutMs = deliveryTimeoutMs
   const { times = noTimes } = options
-  const hasCellIndexes = options.workload.indexClientCount > 0
+  const { indexClientCount, cellTtl } = options.workload
+  const hasCellIndexes = indexClientCount > 0 || cellTtl !== undefined
   const cellIndexTrustMs = options.workload.schemaTrustMs
   const delivery = { ...deliveryBounds, pageRows, receiversAtOnce, receivedMax, timeoutMs }
   return new Cluster<Node, ClientFrame>({
@@ -114,7 +118,8 @@ export function makeCluster(
       const slices = heavy === undefined ? {} : { slices: heavy.slices }
       const onBug = (bug: Bug): void => fail(ownError(bug))
       const schemaTrustMs = cellIndexTrustMs
-      const known = { delivery, relay, hasCellIndexes, cellIndexTrustMs, schemaTrustMs }
+      const expiry = { expirySweepMs }
+      const known = { delivery, relay, hasCellIndexes, cellIndexTrustMs, schemaTrustMs, ...expiry }
       const told = { onBug, onDamagedIndex: fail }
       const own = { ...known, ...told, ...slices, ...nodeOptions }
       return Node.open(ports, own, fail)

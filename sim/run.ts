@@ -129,7 +129,7 @@ class Run {
     this.#workload = new CellWorkload({
       ...{ world, coverage, network: clientNetwork, checker: judge.cells },
       ...{ options: options.workload, nodes, onOperation, tell },
-      ...{ load, gateways: this.#gateways },
+      ...{ load, gateways: this.#gateways, model: judge.model },
       operations: operations?.filter(isCellOperation),
       mayBeCorrupt: () => this.#mayBeCorrupt(),
       nodesByClient: plan.nodesByClient,
@@ -161,8 +161,8 @@ class Run {
       ...{ mayBeCorrupt: () => this.#mayBeCorrupt(), ...onReplicas },
     }
     const isInService = this.#isInService.bind(this)
-    const { historyMs } = options.limits
-    this.#tables = new TableWorkload({ ...onNetwork, historyMs, isInService })
+    const own = { historyMs: options.limits.historyMs, isOneSet: (options.setCount ?? 1) === 1 }
+    this.#tables = new TableWorkload({ ...onNetwork, ...own, isInService })
     this.#triggers = new TriggerWorkload({ ...onNetwork, load })
     this.#queues = new QueueWorkload(onNetwork)
     this.#cellIndex = new CellIndexWorkload({ ...onNetwork, load, isInService })

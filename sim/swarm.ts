@@ -15,7 +15,7 @@ import { drawHeavy, type MuchOptions } from './workloads/heavy-draw.ts'
 import { withLone, type LoneOptions } from './workloads/lone-draw.ts'
 import { brokenKinds, type Broken } from './faults/nemesis.ts'
 import { drawFaultRates, isOn, type FaultRates, type Switches } from './faults/swarm-faults.ts'
-import { drawPurges } from './workloads/purge-draw.ts'
+import { drawCellTtl, drawPurges } from './workloads/purge-draw.ts'
 import { drawDisk, drawLogStore, type DiskConditions } from './disk-draw.ts'
 import { drawLogEnd } from './log-end-draw.ts'
 import { drawTimes } from './times-draw.ts'
@@ -64,6 +64,10 @@ export interface WorkloadOptions extends MuchOptions {
   readonly readBack?: number
   /** Parts per million of operations that purge cells, of the last shard; absent: none. */
   readonly purges?: number
+  /** Seconds that cells of one column live, in the last shard, where cells are also purged and held; or none. */
+  readonly cellTtl?: number
+  /** Sessions of tables purge rows, and holds forbid that for a while. */
+  readonly erases?: true
   /** Sessions that write without reading, and their writes. */
   readonly blindSessionCount: number
   readonly blindWrites: number
@@ -253,6 +257,8 @@ function drawWorkload(random: SeededRandom): WorkloadOptions {
     listOperations: random.int(15, 40),
     ...(random.fork('read back').chance(600_000) && { readBack: 500_000 }),
     ...drawPurges(random.fork('purges')),
+    ...drawCellTtl(random.fork('cell ttl'), drawPurges(random.fork('purges'))),
+    ...(random.fork('erases').chance(700_000) && { erases: true }),
     ...drawPast(random.fork('past')),
     ...drawTables(random.fork('tables')),
     ...drawTriggers(random.fork('triggers')),

@@ -45,6 +45,10 @@ export type { BuiltIndexReport } from './tables/index-compare.ts'
 export type { IndexReport, Progress } from './indexes/report.ts'
 export type { BuildOptions } from './client/options.ts'
 
+// Legal holds.
+export type { Holds, HoldTarget } from './client/holds.ts'
+export type { Hold } from './tables/holds.ts'
+
 // Queues: messages from group to group.
 export { queue, type Message, type Queue, type QueueCallOptions } from './tables/queue-types.ts'
 export type { Queues } from './client/queues.ts'
@@ -57,6 +61,8 @@ export { consumeDefaults, type ConsumeOptions } from './queues/limits.ts'
 
 // Cells.
 export type { Cells } from './client/cells.ts'
+export type { ColumnTtls } from './client/column-ttls.ts'
+export type { ColumnTtl } from './cells/column-ttl.ts'
 export type { Added, Buffered, Cell, CellName, NewCell, Written } from './cells/cell.ts'
 export type { GetItem, LogPlace } from './cells/operation.ts'
 export type { Json } from './cells/body.ts'

@@ -11,8 +11,14 @@
  * CELL-5  A session that names a position is shown no earlier one.
  * CELL-7  A purged cell is gone for good.
  * CELL-8  A purge removes what it names and nothing else.
+ * TTL-3   A cell that expires is shown until then, and no longer.
+ * TTL-4   It is removed when it has expired, and never before.
+ * HOLD-1  No cell of a row goes that is held at that place of the log.
  * LEASE-3 A current read sees all that was acknowledged, or shown to any read, before it began.
  */
+import { ExpiryBook } from './expiry-book.ts'
+import { HoldBook } from './hold-book.ts'
+import type { LogModel, RowWrite } from './log-model.ts'
 import { PurgeBook, type Purge, type PurgeAsked } from './purge-book.ts'
 import type { Referee } from './referee.ts'
 
@@ -54,6 +60,8 @@ interface ShardFacts {
   readonly names: Map<number, string>
   /** The highest added id acknowledged as created up to each tick, rising in both. */
   readonly acknowledged: { readonly tick: number; readonly highest: number }[]
+  /** The latest time of a cell in any answer up to each tick, rising in both. */
+  readonly times: { readonly tick: number; readonly createdAt: number }[]
 }
 
 export class CellChecker {
@@ -63,10 +71,40 @@ export class CellChecker {
   readonly #shards = new Map<number, ShardFacts>()
   readonly #buffered: { readonly name: CellName; readonly body: string }[] = []
   readonly #purges = new PurgeBook()
+  readonly #holds = new HoldBook()
+  /** When purges of cells, by their names, were acknowledged. */
+  readonly #erased = new Map<string, number>()
+  #expiry: ExpiryBook | undefined
   #tick = 0
 
   constructor(referee: Referee) {
     this.#referee = referee
+  }
+
+  /** Cells of the run expire, and no shard is purged. Called behind all who hear of effects. */
+  expectExpiry(model: Pick<LogModel, 'onEffect'>): void {
+    const expiry = new ExpiryBook()
+    const { onEffect } = model
+    model.onEffect = (effect) => {
+      onEffect(effect)
+      expiry.onEffect(effect)
+    }
+    this.#expiry = expiry
+  }
+
+  onWrite(write: RowWrite): void {
+    if (this.#expiry === undefined) return
+    const isRight = this.#expiry.onWrite(write)
+    this.#check(isRight, 'TTL-4', 'A cell was removed that had not expired.', { write })
+    const mayGo = this.#holds.onWrite(write)
+    this.#check(mayGo, 'HOLD-1', 'A cell was removed whose row is held.', { write })
+  }
+
+  /** A purge of one cell begins. */
+  onEraseAsked = (name: CellName): void => this.#expiry?.ask(name)
+  /** It has removed the cell. */
+  onErased(name: CellName): void {
+    this.#erased.set(formatName(name), this.begin())
   }
 
   /** The moment an operation begins. */
@@ -134,7 +172,7 @@ export class CellChecker {
   onDrained(isRejected: (name: CellName, body: string) => boolean): void {
     for (const { name, body } of this.#buffered) {
       // It may have come, and been removed for good.
-      if (this.#purges.hasAny(name.shard, name.column)) continue
+      if (this.#purges.hasAny(name.shard, name.column) || this.#mayExpire(name)) continue
       const { seen } = this.#ensureFact(name)
       const there = seen?.cell.body
       this.#check(
@@ -163,7 +201,7 @@ export class CellChecker {
    * The triple was refused because another body stands there, or it, or a later one, was purged.
    */
   onPutRefused(name: CellName, body: string): void {
-    if (this.#purges.hasAny(name.shard, name.column)) return
+    if (this.#purges.hasAny(name.shard, name.column) || this.#mayExpire(name)) return
     const fact = this.#ensureFact(name)
     const { seen } = fact
     const isOther = seen === undefined ? fact.sent.size > 1 : seen.cell.body !== body
@@ -260,10 +298,10 @@ export class CellChecker {
     }
   }
 
-  /** A shard's cells after an added id. */
+  /** A shard's cells after an added id; `next`: up to where the page has looked. */
   onShardRead(
     shard: number,
-    range: { readonly after: number; readonly limit: number },
+    range: { readonly after: number; readonly limit: number; readonly next?: number },
     found: readonly SeenCell[],
     info: ReadInfo,
   ): void {
@@ -271,16 +309,15 @@ export class CellChecker {
     const known = [...names].filter(([, name]) => this.#facts.get(name)?.seen !== undefined)
     for (const cell of found) this.#read(cell, info)
     const ids = found.map((cell) => cell.addedId)
-    this.#check(
-      ids.every((id, i) => id > (ids[i - 1] ?? range.after)),
-      'CELL-3',
-      'A shard log is out of order.',
-      { shard, after: range.after, ids },
-    )
+    const isInOrder = ids.every((id, i) => id > (ids[i - 1] ?? range.after))
+    const { after } = range
+    this.#check(isInOrder, 'CELL-3', 'A shard log is out of order.', { shard, after, ids })
     this.#checkGaps(shard, range.after, ids)
     if (!info.isCurrent || found.length >= range.limit) return
+    // A page passes over expired cells, and has looked at their places.
+    const upTo = this.#expiry?.hasAny(shard) === true ? (range.next ?? Infinity) : Infinity
     for (const [addedId, name] of known) {
-      const isBehind = addedId > (ids.at(-1) ?? range.after)
+      const isBehind = addedId > (ids.at(-1) ?? range.after) && addedId <= upTo
       if (isBehind) this.#mustKnow(this.#facts.get(name)?.seen, info)
     }
   }
@@ -288,31 +325,52 @@ export class CellChecker {
   /** A missing added id was purged: no answer ever showed it, or a purge named it. */
   #checkGaps(shard: number, after: number, ids: readonly number[]): void {
     const { names } = this.#ensureShard(shard)
-    const isPurged = this.#purges.hasAny(shard)
+    const isPurged = this.#purges.hasAny(shard) || this.#expiry?.hasAny(shard) === true
     let expected = after + 1
     for (const id of ids) {
       for (; expected < id; expected++) {
         const fact = this.#facts.get(names.get(expected) ?? '')
         const mayBeGone = isPurged && (fact === undefined || this.#mayBeGone(fact))
-        this.#check(mayBeGone, 'CELL-3', 'A shard log is not dense from where it was read.', {
-          shard,
-          after,
-          ids,
-          missing: expected,
-        })
+        const sentence = 'A shard log is not dense from where it was read.'
+        this.#check(mayBeGone, 'CELL-3', sentence, { shard, after, ids, missing: expected })
       }
       expected = id + 1
     }
   }
 
   #mayBeGone({ name, seen }: Fact): boolean {
-    if (seen === undefined) return true
+    if (seen === undefined || this.#expiry?.mayBeGone(name) === true) return true
     return this.#purges.mayBeGone(seen, this.#ensureColumn(name).keys())
+  }
+
+  /** Whether a cell of the column has expired, or may have. */
+  #mayExpire(name: CellName): boolean {
+    const expiry = this.#expiry
+    if (expiry === undefined) return false
+    return [...this.#ensureColumn(name).values()].some((fact) => expiry.mayBeGone(fact.name))
+  }
+
+  /** A cell of that time or later was in an answer before the read began. */
+  #mustHaveExpired(name: CellName, { startTick, isCurrent }: ReadInfo): boolean {
+    const moment = isCurrent ? this.#expiry?.momentOf(name) : undefined
+    if (moment === undefined) return false
+    const { times } = this.#ensureShard(name.shard)
+    const told = times.findLast(({ tick }) => tick < startTick)
+    return told !== undefined && told.createdAt >= moment
   }
 
   /** A cell that a read shows: not one that was purged before the read began. */
   #read(cell: SeenCell, info: ReadInfo): void {
     const { name, seen } = this.#see(cell)
+    this.#check(
+      !this.#mustHaveExpired(cell, info),
+      'TTL-3',
+      'A current read shows a cell that had expired by an answer of before it began.',
+      { client: info.client, cell },
+    )
+    const isErased = (this.#erased.get(formatName(cell)) ?? Infinity) < info.startTick
+    const shown = 'A current read shows a cell that was purged before it began.'
+    this.#check(!(info.isCurrent && isErased), 'CELL-7', shown, { client: info.client, cell })
     if (!info.isCurrent || seen === undefined || !this.#purges.hasAny(cell.shard)) return
     const column = [...this.#ensureColumn(name).values()].flatMap((one) => one.seen ?? [])
     this.#check(
@@ -327,6 +385,7 @@ export class CellChecker {
   #mustKnow(seen: Fact['seen'], info: ReadInfo): void {
     if (seen === undefined) return
     const { cell } = seen
+    if (this.#expiry?.mayBeGone(cell) === true) return
     const isPurged = this.#purges.hasAny(cell.shard)
     if (isPurged && this.#purges.mayBeGone(seen, this.#ensureColumn(cell).keys())) return
     this.#check(
@@ -351,7 +410,9 @@ export class CellChecker {
       this.#check(isSame, 'CELL-1', 'A cell has changed.', { before: known.cell, now: cell })
     }
     const shard = this.#ensureShard(cell.shard)
-    const { names } = shard
+    const { names, times } = shard
+    const createdAt = Number(cell.createdAt)
+    if (createdAt > (times.at(-1)?.createdAt ?? 0)) times.push({ tick: this.begin(), createdAt })
     shard.highest = Math.max(shard.highest, cell.addedId)
     const name = formatName(cell)
     const other = names.get(cell.addedId)
@@ -409,7 +470,7 @@ export class CellChecker {
   #ensureShard(shard: number): ShardFacts {
     let facts = this.#shards.get(shard)
     if (facts === undefined) {
-      facts = { highest: 0, names: new Map(), acknowledged: [] }
+      facts = { highest: 0, names: new Map(), acknowledged: [], times: [] }
       this.#shards.set(shard, facts)
     }
     return facts

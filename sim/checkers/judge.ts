@@ -97,7 +97,10 @@ export class Judge {
     this.indexes = new IndexChecker(referee, coverage)
     this.clocks = new ClockChecker(book, referee, coverage)
     this.turns = new TurnChecker(referee, times)
-    model.onWrite = (write) => this.indexes.onWrite(write)
+    model.onWrite = (write) => {
+      this.indexes.onWrite(write)
+      this.cells.onWrite(write)
+    }
   }
 
   /**

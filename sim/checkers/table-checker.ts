@@ -11,6 +11,8 @@
  * MVCC-1, IDX-1 Reads show the state at one moment, and indexes what the rows say.
  * TTL-1         They show a row that expires iff it had not at their own timestamp.
  * TTL-2         Such a row is removed when it had expired, and never before.
+ * HOLD-1        No row goes that is held at that place of the log, and a hold alone refuses that.
+ * PURGE-1       A node that has applied a purge answers no read of a moment before.
  * IDX-14        An index that came when there were rows does so too, or is not asked.
  */
 import { latin1 } from '../../src/base/bytes.ts'
@@ -18,11 +20,14 @@ import type { GroupId, Timestamp } from '../../src/base/ids.ts'
 import { rowSpace } from '../../src/tables/row-key.ts'
 import type { TransactionResult } from '../../src/tables/tables.ts'
 import type { Coverage } from '../coverage.ts'
-import { isRead, type TableRun, type TableStep } from '../workloads/table-step.ts'
+import { heldResult, isRead, type TableRun, type TableStep } from '../workloads/table-step.ts'
 import type { ModelEffect } from './log-model.ts'
 import type { Referee } from './referee.ts'
 import {
+  isHeld,
   laterLocal,
+  listHolds,
+  modelHold,
   modelRead,
   modelRemoval,
   modelStep,
@@ -53,6 +58,8 @@ interface Store {
   readonly moments: Moment[]
   /** The newest acknowledged or shown timestamp: current reads that begin later show it. */
   toldAt: Timestamp
+  /** When rows were purged last; 0: never. */
+  purgedAt: Timestamp
 }
 
 /** A read as it was made. */
@@ -81,6 +88,9 @@ export function formatMark(operation: string, run: number): string {
   return `<<${operation}#${run}>>`
 }
 
+/** The key of a hold: texts of a tuple end with 00 01, and each begins with its kind. */
+// eslint-disable-next-line no-control-regex
+const holdText = /^\u00ff.hold\u0000\u0001.(?:table\u0000\u0001.)?([A-Za-z]+)\u0000\u0001$/
 const mark = /<<([a-z0-9.-]+)#(\d+)>>/
 
 export class TableChecker {
@@ -103,6 +113,24 @@ export class TableChecker {
   /** The newest acknowledged or shown timestamp of the store. */
   toldAt(store: string): Timestamp {
     return this.#store(store).toldAt
+  }
+
+  /** The tables of the store that are held now, and `group` for all of it. */
+  listHeld(store: string): readonly string[] {
+    return listHolds(this.stateAt(store, Number.MAX_SAFE_INTEGER))
+  }
+
+  /** When rows of the store were purged last, if a session knows of it; 0: never. */
+  purgedAt(store: string): Timestamp {
+    const { purgedAt, toldAt } = this.#store(store)
+    return purgedAt <= toldAt ? purgedAt : 0
+  }
+
+  /** A session asks a node that has applied the purge for a moment before; `isShown`: the node has answered. */
+  onPastAsked(client: string, store: string, isShown: boolean): void {
+    this.#coverage.count('tables: asked for a moment before a purge')
+    const sentence = 'A read of a moment before a purge was answered.'
+    this.#check(!isShown, 'PURGE-1', sentence, { client, store })
   }
 
   /** When each transaction of the store took effect. */
@@ -132,7 +160,12 @@ export class TableChecker {
 
   onEffect({ group, position, timestamp, transaction }: ModelEffect): void {
     const store = this.#storeByGroup.get(group)
-    if (store === undefined || transaction.mutations.every(isOfIndex)) return
+    if (store === undefined) return
+    for (const { key, value } of transaction.mutations) {
+      const of = heldBy(key)
+      if (of !== undefined) this.#onHold(store, timestamp, of, value !== undefined)
+    }
+    if (transaction.mutations.every(isOfIndex)) return
     const texts = transaction.mutations.map(({ value }) =>
       mark.exec(latin1(value ?? new Uint8Array())),
     )
@@ -149,6 +182,9 @@ export class TableChecker {
     this.#check(effect === undefined, 'TXN-5', 'A transaction of tables took effect twice.', where)
     this.#check(!isRefused, 'TXN-5', 'A refused transaction of tables took effect.', where)
     const { state, numbers } = this.#replay(store, run, timestamp, where)
+    if (run.steps.some((step, i) => step.kind === 'purge' && run.results[i] === 'done')) {
+      this.#store(store).purgedAt = timestamp
+    }
     operation.effect = { position, timestamp, run: Number(number), numbers }
     this.#store(store).moments.push({ timestamp, state })
   }
@@ -219,11 +255,19 @@ export class TableChecker {
     }
   }
 
+  #onHold(store: string, timestamp: Timestamp, of: string, isSet: boolean): void {
+    const before = this.#store(store).moments.at(-1)?.state ?? nothing
+    this.#coverage.count(isSet ? 'tables: hold set' : 'tables: hold lifted')
+    this.#store(store).moments.push({ timestamp, state: modelHold(before, of, isSet) })
+  }
+
   #onRemoval(store: string, timestamp: Timestamp, offers: readonly string[]): void {
     const before = this.#store(store).moments.at(-1)?.state ?? nothing
     const { state, hadExpired } = modelRemoval(before, offers, timestamp)
     const sentence = 'A row was removed that had not expired.'
     this.#check(hadExpired, 'TTL-2', sentence, { store, timestamp, offers })
+    const held = 'A row was removed for its age that is held.'
+    this.#check(!isHeld(before, 'Offer'), 'HOLD-1', held, { store, timestamp, offers })
     this.#coverage.count('tables: expired rows removed')
     this.#store(store).moments.push({ timestamp, state })
   }
@@ -236,7 +280,7 @@ export class TableChecker {
 
   #compare(step: TableStep, expected: unknown, told: unknown, rule: string, where: object): void {
     const [right, seen] = [resultText(step, expected), resultText(step, told)]
-    this.#coverage.count(`tables: ${step.kind}`)
+    this.#coverage.count(`tables: ${step.kind}${expected === heldResult ? ' of what is held' : ''}`)
     const sentence = `A ${step.kind} of rows was told something else than the log says.`
     this.#check(right === seen, rule, sentence, { ...where, step, expected: right, told: seen })
   }
@@ -247,7 +291,7 @@ export class TableChecker {
   }
 
   #store(name: string): Store {
-    const known = this.#stores.get(name) ?? { moments: [], toldAt: 0 }
+    const known = this.#stores.get(name) ?? { moments: [], toldAt: 0, purgedAt: 0 }
     this.#stores.set(name, known)
     return known
   }
@@ -265,6 +309,11 @@ function isOfIndex({ key }: { readonly key: Uint8Array }): boolean {
   return key[0] !== rowSpace
 }
 
+/** The table, or the group, that a hold is of, by its key. */
+function heldBy(key: Uint8Array): string | undefined {
+  return holdText.exec(latin1(key))?.[1]
+}
+
 /** Rows that expire and that are taken away, by the names in their keys. */
 function removedOffers({ mutations }: ModelEffect['transaction']): readonly string[] {
   const rows = mutations.filter(({ key, value }) => key[0] === rowSpace && value === undefined)
@@ -280,6 +329,7 @@ function indexRule(step: TableStep): string | undefined {
 
 /** Keys that were there are TXN-1, ranges and absent ones TXN-2. */
 function ruleOfStep(step: TableStep, { results }: TableRun, index: number): string {
+  if (step.kind === 'delete' || step.kind === 'purge') return 'HOLD-1'
   if ('table' in step && step.table === 'Offer') return 'TTL-1'
   if (step.kind === 'index' && step.index === laterLocal) return 'IDX-14'
   if (step.kind === 'scan' || step.kind === 'tree' || step.kind === 'index') return 'TXN-2'

@@ -4,6 +4,7 @@
  */
 import { offerSeconds, type ShopVersion } from '../workloads/table-schema.ts'
 import {
+  heldResult,
   isRead,
   type Bounds,
   type Named,
@@ -67,6 +68,9 @@ export const laterLocal = 'ItemsByNote'
 /** Tables and properties that programs of the first version do not know. */
 const secondTables: readonly string[] = ['Review']
 const secondProperties: readonly string[] = ['origin']
+
+/** Holds are beside the rows, and no read shows them. */
+const holdTable = 'hold'
 
 /** A step on a copy of the rows: the expected answer, and the numbers that it drew. */
 export interface ModelStep {
@@ -145,6 +149,7 @@ function stepOn(
     case 'put':
     case 'update':
     case 'delete':
+    case 'purge':
     case 'count':
       return { ...write(state, step, declared), numbers: [] }
   }
@@ -167,7 +172,7 @@ export function modelRead(
     }
     case 'tree':
       return [...state.values()]
-        .filter(({ table }) => version === 2 || !secondTables.includes(table))
+        .filter(({ table }) => isKnown(table, version))
         .map(({ table, row }) => ({ table, row: shown(row, version) }))
     case 'index': {
       const entries = listEntries(state, step.index).filter(({ entry }) => fits(entry, step.query))
@@ -184,7 +189,11 @@ export function modelRead(
 /** Rows that a program of this version is shown. */
 export function knownCount(state: TableState, version: ShopVersion): number {
   const rows = [...state.values()]
-  return rows.filter(({ table }) => version === 2 || !secondTables.includes(table)).length
+  return rows.filter(({ table }) => isKnown(table, version)).length
+}
+
+function isKnown(table: string, version: ShopVersion): boolean {
+  return table !== holdTable && (version === 2 || !secondTables.includes(table))
 }
 
 function insert(state: TableState, step: TableWrite & { readonly kind: 'insert' }): ModelStep {
@@ -221,13 +230,13 @@ function write(
       if (isTaken(state, step.table, row)) return { result: 'already-exists', state }
       return { result: 'done', state: stored(state, step.table, row) }
     }
-    case 'delete': {
+    case 'delete':
+    case 'purge': {
+      if (isHeldFrom(state, step)) return { result: heldResult, state }
       const next = new Map(state)
       next.delete(formatName(step.table, step.key))
       // A shelf takes its items along.
-      const below = step.table === 'Shelf' ? listRows(state, 'Item') : []
-      const shelf = step.key['shelf']
-      for (const row of below) if (row['shelf'] === shelf) next.delete(formatName('Item', row))
+      for (const row of listBelow(state, step)) next.delete(formatName('Item', row))
       return { result: 'done', state: next }
     }
     case 'count': {
@@ -238,6 +247,43 @@ function write(
       }
     }
   }
+}
+
+/** The items of a shelf. */
+function listBelow(
+  state: TableState,
+  { table, key }: { readonly table: string; readonly key: Named },
+): readonly Named[] {
+  if (table !== 'Shelf') return []
+  return listRows(state, 'Item').filter((row) => row['shelf'] === key['shelf'])
+}
+
+/** HOLD-1: of the row's table, or of one of which rows would go with it. */
+function isHeldFrom(
+  state: TableState,
+  step: { readonly table: string; readonly key: Named },
+): boolean {
+  const tables = listBelow(state, step).length > 0 ? [step.table, 'Item'] : [step.table]
+  return tables.some((table) => isHeld(state, table))
+}
+
+export function isHeld(state: TableState, table: string): boolean {
+  return state.has(`${holdTable} group`) || state.has(`${holdTable} ${table}`)
+}
+
+/** The tables that are held, and `group` where all are. */
+export function listHolds(state: TableState): readonly string[] {
+  const names = [...state].filter(([, { table }]) => table === holdTable).map(([name]) => name)
+  return names.map((name) => name.slice(holdTable.length + 1))
+}
+
+/** A hold of a table, or of the group, is set or lifted. */
+export function modelHold(before: TableState, of: string, isSet: boolean): TableState {
+  const state = new Map(before)
+  const name = `${holdTable} ${of}`
+  if (isSet) state.set(name, { table: holdTable, row: {} })
+  else state.delete(name)
+  return state
 }
 
 function stored(state: TableState, table: string, row: Named): TableState {

@@ -62,6 +62,30 @@ export const tableMutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'T27',
+    title: 'a deletion does not look for holds',
+    edits: [
+      {
+        file: 'src/tables/write-rows.ts',
+        find: 'refuseHeld(keyInWords(this.#context, bytes), holds, (',
+        replace: 'refuseHeld(keyInWords(this.#context, bytes), holds.slice(0, 0), (',
+      },
+    ],
+    rules: ['HOLD-1'],
+  },
+  {
+    id: 'T29',
+    title: 'a purge leaves moments before it to be read',
+    edits: [
+      {
+        file: 'src/txn/local-groups.ts',
+        find: '      checkNotPurged(replica, group, timestamp)\n',
+        replace: '',
+      },
+    ],
+    rules: ['PURGE-1'],
+  },
+  {
     id: 'T08',
     title: 'what a transaction has read is taken for one entry newer than it was',
     edits: [

@@ -114,6 +114,12 @@ const rules: Readonly<Record<string, string>> = {
     'A read at a timestamp shows a row that expires iff it had not expired by then, whatever the kind of read.',
   'TTL-2':
     'A row is removed for its age by a transaction that has read it, at a view by whose timestamp it had expired.',
+  'PURGE-1': 'Once a row is purged, no read of a moment before is answered in its group.',
+  'HOLD-1': 'Nothing that is held is deleted, purged, or removed for its age.',
+  'TTL-3':
+    'A read at a timestamp shows a cell that expires iff it had not expired by then, whatever the kind of read.',
+  'TTL-4':
+    'A cell is removed for its age by a transaction that has read it, at a view by whose timestamp it had expired.',
   'TAB-8':
     'A row that is deleted takes all rows below it that cascade, with their entries, and no other ones.',
   'TAB-9': 'A row is not deleted while rows that restrict are below it.',

@@ -5,7 +5,7 @@
 import { latin1 } from '../../src/base/bytes.ts'
 import { isUuid } from '../../src/base/ids.ts'
 import { rowKeyBytes, shardGroup } from '../../src/cells/shard.ts'
-import { datastore } from '../workloads/cell-workload.ts'
+import { datastore } from '../workloads/datastore.ts'
 import type { Violation } from '../checkers/referee.ts'
 import { inOrder, type Fault } from '../faults/fault.ts'
 import type { StoryLine } from '../cluster/narrator.ts'

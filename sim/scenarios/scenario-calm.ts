@@ -108,7 +108,8 @@ const uncounted: readonly string[] = [
   ...['seed', 'faultRates', 'workload.clientCount', 'workload.operationsPerClient'],
   ...['workload.thinkMeanMicros', 'workload.shardCount', 'workload.rowsPerShard'],
   ...['workload.writes', 'workload.contended', 'workload.anyReads', 'workload.lookedFor'],
-  ...['workload.purges', 'workload.readBack'],
+  ...['workload.purges', 'workload.readBack', 'workload.cellTtl'],
+  ...['workload.erases'],
   ...['workload.blindSessionCount', 'workload.blindWrites'],
   ...['workload.listSessionCount', 'workload.listOperations'],
 ]

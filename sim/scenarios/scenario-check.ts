@@ -101,6 +101,8 @@ function optionsShape(): unknown {
     workload: {
       ...calm.workload,
       purges: optional(0),
+      cellTtl: optional(1),
+      erases: optional(true),
       readBack: optional(0),
       gateways: optional(gatewayShape),
       heavy: optional(heavyShape),

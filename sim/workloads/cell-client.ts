@@ -60,6 +60,10 @@ export interface CellClientParts {
 type PurgeAsked = Extract<Asked, { readonly kind: 'purge' }>
 
 const columns = ['BASE', 'STATUS'] as const
+/** The column whose cells expire, of rows in the last shard, in runs that have any. */
+export const briefColumn = 'BRIEF'
+/** Parts per million of operations, in those runs. */
+const briefs = 400_000
 /** Cells looked at by one call of a purge. */
 const purgePageCells = 20
 /** Tries of one put. After each of them the library has said that the application may retry. */
@@ -95,9 +99,41 @@ export class CellClient {
       await this.#rest()
       if (this.#isEnding) return
       if (this.#isTimeToPurge()) await this.#purgeSomething()
+      if (options.cellTtl !== undefined) await this.#doBriefly()
       if (random.chance(options.writes)) await this.#putSomewhere()
       else await this.#readSomewhere()
     }
+  }
+
+  /** A cell that is to expire, or a look for some; draws of its own, as purges have. */
+  async #doBriefly(): Promise<void> {
+    const { random, rows, purgedShard, frontier, checker, coverage } = this.#parts
+    const own = random.fork(`brief ${this.#left}`)
+    const some = rows.filter((one) => shardOf(one) === purgedShard)
+    if (some.length === 0 || !own.chance(briefs)) return
+    coverage.count('brief')
+    const row = own.pick(some)
+    const column = briefColumn
+    const highest = frontier.highest(row, column)
+    if (own.chance(half)) {
+      const refKey = own.chance(300_000) ? Math.max(0, highest) : frontier.advance(row, column)
+      const body = { by: this.#parts.name, brief: this.#left }
+      await this.#do({ kind: 'put', row, column, refKey, body })
+      return
+    }
+    const isCurrent = !own.chance(200_000)
+    const refKey = own.int(0, Math.max(0, highest))
+    const shard = shardOf(row)
+    const after = own.int(0, checker.highestAddedId(shard))
+    const range = { limit: own.pick(pageLimits), reverse: own.chance(half) }
+    const reads: readonly Asked[] = [
+      { kind: 'get', isCurrent, row, column, refKey },
+      { kind: 'latest', isCurrent, row, column },
+      { kind: 'row', isCurrent, row },
+      { kind: 'versions', isCurrent, row, column, from: refKey, ...range },
+      { kind: 'log', isCurrent, shard, after, limit: range.limit },
+    ]
+    await this.#do(own.pick(reads))
   }
 
   /** Draws of its own: runs without purges are not changed by those that have some. */

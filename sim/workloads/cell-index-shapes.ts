@@ -3,7 +3,8 @@
  * each.
  */
 import type { Json } from '../../src/cells/body.ts'
-import { scanIndexed, shardKey } from '../../src/cells/cell-table.ts'
+import { shardKey } from '../../src/cells/cell-table.ts'
+import { scanIndexed } from '../../src/cells/indexed-table.ts'
 import { definitionJson, storedName, type NumberedIndex } from '../../src/cells/index-definition.ts'
 import type { IndexWhere } from '../../src/client/cell-indexes.ts'
 import { shardOf } from '../../src/cells/shard.ts'

@@ -169,7 +169,8 @@ export class CellReads {
     info: ReadInfo,
   ): void {
     this.#tellCells(page.items)
-    this.#parts.checker.onShardRead(page.shard, range, page.items.map(toSeen), info)
+    const { cursor: next, shard } = page
+    this.#parts.checker.onShardRead(shard, { ...range, next }, page.items.map(toSeen), info)
   }
 
   /** Reads the first cell at or after the time, and the cells behind it. */

@@ -4,9 +4,12 @@ import type { Clock } from '../../src/ports/clock.ts'
 import type { ClientFrame } from '../../src/wire/client/client-message.ts'
 import { Client } from '../../src/client/client.ts'
 import { BatchingCells } from './batching-cells.ts'
-import { CellClient, Frontier, type CellClientParts } from './cell-client.ts'
+import { StoreError } from '../../src/base/errors.ts'
+import { eraseCells } from './cell-eraser.ts'
+import { briefColumn, CellClient, Frontier, type CellClientParts } from './cell-client.ts'
 import { encodeBody } from './cell-reads.ts'
 import type { CellChecker } from '../checkers/cell-checker.ts'
+import type { LogModel } from '../checkers/log-model.ts'
 import { createClock } from '../world/clock.ts'
 import type { Coverage } from '../coverage.ts'
 import { clientName, nameEndpoint } from '../cluster/endpoints.ts'
@@ -15,6 +18,8 @@ import { HistoryLog } from '../history/history-log.ts'
 import type { History } from '../history/operation.ts'
 import { recordCells, type CellCalls, type Sink } from '../history/record-client.ts'
 import type { Gateways } from '../cluster/gateways.ts'
+import { shardOf } from '../../src/cells/shard.ts'
+import { datastore } from './datastore.ts'
 import { hotRows, findHotShard, hotShards } from './hot-rows.ts'
 import { HttpCells } from './http-cells.ts'
 import type { Load } from './load.ts'
@@ -25,8 +30,7 @@ import { SimProcess } from '../world/sim-process.ts'
 import type { WorkloadOptions } from '../swarm.ts'
 import type { World } from '../world/world.ts'
 
-export const datastore = 'simulation'
-
+const ttlTriesMax = 50
 /** Of each caller of the application that asks in batches. */
 const batchOperations = 15
 
@@ -35,6 +39,8 @@ export interface CellWorkloadParts {
   readonly network: Network<ClientFrame>
   readonly coverage: Coverage
   readonly checker: CellChecker
+  /** All others hear of its effects by the time that this workload starts. */
+  readonly model: Pick<LogModel, 'onEffect'>
   readonly options: WorkloadOptions
   readonly nodes: readonly string[]
   readonly load: Load
@@ -80,6 +86,7 @@ export class CellWorkload {
   /** Shards that may lose cells. */
   readonly #purged: ReadonlySet<number>
   #isEnding = false
+  #isErasing = false
 
   constructor(parts: CellWorkloadParts) {
     this.#parts = parts
@@ -88,8 +95,9 @@ export class CellWorkload {
     const { shardCount, rowsPerShard } = parts.options
     this.shards = hotShards.slice(0, shardCount)
     const named = parts.operations?.flatMap((one) => (one.kind === 'purge' ? [one.shard] : []))
-    const { purges = 0 } = parts.options
-    this.#purged = new Set(named ?? (purges > 0 ? this.shards.slice(-1) : []))
+    const { purges = 0, cellTtl } = parts.options
+    const loses = purges > 0 || cellTtl !== undefined
+    this.#purged = new Set(named ?? (loses ? this.shards.slice(-1) : []))
     this.#rows = this.shards.flatMap((shard) => (hotRows().get(shard) ?? []).slice(0, rowsPerShard))
   }
 
@@ -100,6 +108,7 @@ export class CellWorkload {
 
   /** Whether every client has ended its operations, but those that know none of `nodes`. */
   isDone(nodes: readonly string[]): boolean {
+    if (this.#isErasing) return false
     for (const { busy, known } of this.#living.values()) {
       if (busy > 0 && known.some((node) => nodes.includes(node))) return false
     }
@@ -119,6 +128,48 @@ export class CellWorkload {
       this.#work(this.#bringUp(name, known), options.operationsPerClient)
     }
     this.#startBatches()
+    const { cellTtl } = options
+    if (cellTtl === undefined) return
+    this.#parts.checker.expectExpiry(this.#parts.model)
+    const work = this.#loseCells(cellTtl)
+    work.catch((error: unknown) => this.#parts.onFailed(error))
+  }
+
+  async #loseCells(ttlSeconds: number): Promise<void> {
+    const { world, nodes, network, options } = this.#parts
+    const process = new SimProcess(world, 'ttl')
+    const random = world.random.fork('ttl')
+    const clock = this.#makeClock(process, random)
+    const { tryTimeoutMs, timeoutMs } = options
+    const ports = { transport: network.attach(process, nodes), clock, random }
+    const client = new Client(ports, { tryTimeoutMs, timeoutMs, avoidMs: tryTimeoutMs })
+    await this.#declareTtl(client, ttlSeconds)
+    this.#isErasing = true
+    const rows = this.#rows.filter((row) => this.#purged.has(shardOf(row)))
+    const { coverage, checker, mayBeCorrupt } = this.#parts
+    await eraseCells({
+      ...{ world, client, checker, coverage, timeoutMs, rows, mayBeCorrupt },
+      ...{ frontier: this.#frontier, random: world.random.fork('erase') },
+      ...{ operations: options.operationsPerClient, thinkMeanMicros: options.thinkMeanMicros },
+      isEnding: () => this.#isEnding,
+    })
+    this.#isErasing = false
+  }
+
+  /** Until it is known: cells that are put before have no TTL, and stay. */
+  async #declareTtl(client: Client, seconds: number): Promise<void> {
+    const { world, coverage } = this.#parts
+    const { ttls } = client.cells(datastore)
+    for (let tries = 0; tries < ttlTriesMax && !this.#isEnding; tries++) {
+      try {
+        await ttls.set(briefColumn, `${seconds} seconds`)
+        coverage.count('TTL declared')
+        return
+      } catch (error) {
+        if (!(error instanceof StoreError) || error.retry === 'never') throw error
+      }
+      await world.sleep(100_000)
+    }
   }
 
   /** The last ones of the clients. */
@@ -141,7 +192,7 @@ export class CellWorkload {
     for (let i = 1; i <= count; i++) {
       const name = `batch-${i}`
       const client = this.#openClient(name, random.fork(name), cells, {
-        options: { ...options, purges: 0 },
+        options: withoutLosses(options),
         onOperation: () => undefined,
         // Answers to batches tell no positions.
         isSession: false,
@@ -325,4 +376,10 @@ export class CellWorkload {
       },
     })
   }
+}
+
+/** Callers in batches purge nothing, and put no cells that expire. */
+function withoutLosses(options: WorkloadOptions): WorkloadOptions {
+  const { cellTtl: _, ...others } = options
+  return { ...others, purges: 0 }
 }

@@ -176,7 +176,7 @@ function drawBounds(random: SeededRandom, gte: number, most: number): Bounds {
   return random.chance(300_000) ? { gte } : { gte, lt: random.int(gte + 1, most + 1) }
 }
 
-const offers = ['offer-a', 'offer-b', 'offer-c'] as const
+export const offers = ['offer-a', 'offer-b', 'offer-c'] as const
 
 /** Of rows that expire: made, made anew, changed and taken away while others read them. */
 function drawOfferWrite({ random, store }: Drawing): TableWrite {

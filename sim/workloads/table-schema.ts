@@ -6,6 +6,7 @@
 import { parseSchema } from '../../schema/ddl-parse.ts'
 import type { Schema } from '../../schema/model.ts'
 import { assert } from '../../src/base/assert.ts'
+import type { Tables } from '../../src/tables/tables.ts'
 
 const inStore = 'ENTITY GROUP KEY(store) REFERENCES Store'
 
@@ -97,4 +98,19 @@ function parsed(text: string): Schema {
   const result = parseSchema(text)
   assert(result.ok, 'table-schema: the text is a schema')
   return result.schema
+}
+
+/** The tables as a session has opened them. */
+export interface Opened {
+  readonly db: Tables
+  readonly version: ShopVersion
+  readonly declared: ShopVersion
+}
+
+/** The group of a store. */
+export function buildRoot(store: string): {
+  readonly table: string
+  readonly key: { readonly store: string }
+} {
+  return { table: 'Store', key: { store } }
 }

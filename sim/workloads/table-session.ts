@@ -4,7 +4,7 @@
  * checker.
  */
 import type { Schema } from '../../schema/model.ts'
-import { StoreError, type StoreErrorCode } from '../../src/base/errors.ts'
+import type { StoreErrorCode } from '../../src/base/errors.ts'
 import type { Timestamp } from '../../src/base/ids.ts'
 import type { Client } from '../../src/client/client.ts'
 import type { Tables } from '../../src/tables/tables.ts'
@@ -23,8 +23,9 @@ import {
   drawTransaction,
   markStep,
 } from './table-draw.ts'
+import { drawHold, drawRenewal, liftAll, withClearings, withPurges } from './table-erase.ts'
 import type { TableGlobals } from './table-globals.ts'
-import type { ShopVersion } from './table-schema.ts'
+import { buildRoot, type Opened, type ShopVersion } from './table-schema.ts'
 import {
   performRead,
   performStep,
@@ -34,7 +35,7 @@ import {
   type TableStep,
 } from './table-step.ts'
 import type { World } from '../world/world.ts'
-import { toldBy } from './told.ts'
+import { applied, toldBy } from './told.ts'
 
 export interface TableSessionParts {
   readonly name: string
@@ -63,18 +64,15 @@ export interface TableSessionParts {
   readonly schemaTrustMs: number
   readonly lone: LoneOptions | undefined
   readonly maker: GroupMaker
+  /** Whether its requests for one group are all answered by one node, when it has a link to one only. */
+  readonly isAtOneNode: boolean
+  /** Some rows are purged instead of deleted, and holds forbid both for a while. */
+  readonly erases: boolean
   /** A write by the first version has an unknown outcome. */
   onUnknown(): void
   /** Whether a node may have a damaged data disk now, and say so. */
   mayBeCorrupt(): boolean
   tell(what: string): void
-}
-
-/** The tables as this session has opened them. */
-interface Opened {
-  readonly db: Tables
-  readonly version: ShopVersion
-  readonly declared: ShopVersion
 }
 
 type Reading = Pick<TableReading, 'store' | 'level' | 'atLeast'> & {
@@ -108,6 +106,7 @@ export class TableSession {
   readonly #parts: TableSessionParts
   /** The newest timestamp of each store in this session's answers. */
   readonly #seenAt = new Map<string, Timestamp>()
+  #renewing: Opened | undefined
   #isEnding = false
 
   constructor(parts: TableSessionParts) {
@@ -140,10 +139,17 @@ export class TableSession {
       }
       if (random.chance(650_000)) await this.#transact(opened, i)
       else await this.#look(opened, this.#pickStore(), random.pick(levels))
+      await this.#told<unknown>(drawHold(random.fork(`hold ${i}`), opened.db, this.#parts), 'hold')
       await this.#lookGlobally(opened)
       await this.#told(() => this.#parts.maker.act(), 'list of groups')
     }
     await build
+  }
+
+  /** A transaction beside those of `run`. */
+  async renewOffers(number: number): Promise<void> {
+    this.#renewing ??= await this.#open(1)
+    if (this.#renewing !== undefined) await this.#transact(this.#renewing, number, drawRenewal)
   }
 
   /** Until a node that is cut off has what it alone accepts. */
@@ -236,8 +242,11 @@ export class TableSession {
     for (const store of stores) {
       const own = { store, ...atOnce, isPatient: true }
       while (!isOver()) {
+        const held = checker.listHeld(store)
+        await this.#told(liftAll(opened.db, store, held, this.#parts), 'lift')
         const atLeast = checker.toldAt(store)
         const isRead = await this.#read(opened, { ...own, atLeast, steps: allReads(store) })
+        if (isRead) await this.#lookBeforePurge(opened, store)
         if (isRead && store !== checkedStore) break
         if (isRead && (await this.#checkIndexes(opened, store))) break
         await world.sleep(10_000 + random.exponential(100_000))
@@ -245,6 +254,22 @@ export class TableSession {
     }
     await this.#finishGlobals(opened, isOver)
     this.#parts.tell(`has read all tables as ${name}`)
+  }
+
+  /** PURGE-1: this node has just answered a current read. */
+  async #lookBeforePurge(opened: Opened, store: string): Promise<void> {
+    const { checker, name, isAtOneNode } = this.#parts
+    const at = checker.purgedAt(store) - 1
+    if (at < 0 || !isAtOneNode) return
+    const moment = {
+      store,
+      level: 'at',
+      at,
+      atLeast: Math.min(at, this.#readFloor(store)),
+    } as const
+    const own = { pauseMeanMicros: 0, isPatient: true, what: 'read of before a purge' }
+    const steps: readonly TableRead[] = [{ kind: 'get', table: 'Store', keys: [{ store }] }]
+    checker.onPastAsked(name, store, await this.#read(opened, { ...moment, ...own, steps }))
   }
 
   async #finishGlobals(opened: Opened, isOver: () => boolean): Promise<void> {
@@ -314,10 +339,12 @@ export class TableSession {
     number: number,
     draw: typeof drawTransaction = drawTransaction,
   ): Promise<void> {
-    const { name, checker, random, timeoutMs, coverage } = this.#parts
+    const { name, checker, random, timeoutMs, coverage, erases } = this.#parts
     const store = this.#pickStore()
     const operation = `${name}.${number}`
-    const steps = [...draw({ random, store, version }, name), ...this.#drawLater(version)]
+    const drawn = [...draw({ random, store, version }, name), ...this.#drawLater(version)]
+    const own = random.fork(`purges ${number}`)
+    const steps = erases ? withPurges(own, withClearings(own, store, drawn)) : drawn
     const atLeast = this.#readFloor(store)
     let runs = 0
     const work = async (
@@ -467,22 +494,4 @@ export class TableSession {
       },
     })
   }
-}
-
-/**
- * Another session may have applied the next version meanwhile; then this session opens that one.
- */
-async function applied(client: Client, schema: Schema): Promise<void> {
-  try {
-    await client.applySchema(schema)
-  } catch (error) {
-    if (!(error instanceof StoreError) || error.code !== 'schema-mismatch') throw error
-  }
-}
-
-function buildRoot(store: string): {
-  readonly table: string
-  readonly key: { readonly store: string }
-} {
-  return { table: 'Store', key: { store } }
 }

@@ -46,7 +46,7 @@ export type TableWrite =
       readonly key: Named
       readonly patch: Named
     }
-  | { readonly kind: 'delete'; readonly table: string; readonly key: Named }
+  | { readonly kind: 'delete' | 'purge'; readonly table: string; readonly key: Named }
   /** One more in the store's row, which is made by the first one. */
   | { readonly kind: 'count'; readonly key: Named }
 
@@ -97,6 +97,7 @@ export interface PlainTransaction extends PlainReader {
   put(table: TableName, row: unknown): Promise<void>
   update(table: TableName, key: unknown, patch: unknown): Promise<void>
   delete(table: TableName, key: unknown): Promise<void>
+  purge(table: TableName, key: unknown): Promise<void>
 }
 
 export function isRead(step: TableStep): step is TableRead {
@@ -151,6 +152,9 @@ async function readPages(
   }
 }
 
+/** Of a deletion or a purge, which a hold forbids. */
+export const heldResult = 'held'
+
 /** A refusal that the rows explain is a result; any other error ends the run of the function. */
 export async function performStep(tx: PlainTransaction, step: TableStep): Promise<unknown> {
   if (isRead(step)) return performRead(tx, step)
@@ -159,6 +163,7 @@ export async function performStep(tx: PlainTransaction, step: TableStep): Promis
   } catch (error) {
     const code = error instanceof StoreError ? error.code : undefined
     if (code === 'already-exists' || code === 'not-found') return code
+    if (code === 'invalid' && String(error).includes(' is held (')) return heldResult
     throw error
   }
 }
@@ -176,6 +181,9 @@ async function performWrite(tx: PlainTransaction, step: TableWrite): Promise<unk
       return 'done'
     case 'delete':
       await tx.delete({ name: step.table }, step.key)
+      return 'done'
+    case 'purge':
+      await tx.purge({ name: step.table }, step.key)
       return 'done'
     case 'count': {
       const [row] = await tx.getMany({ name: 'Store' }, [step.key])

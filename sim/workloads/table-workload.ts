@@ -21,6 +21,7 @@ import { LaterIndexes } from './later-indexes.ts'
 import { notAlone } from './lone-draw.ts'
 import { loneStore, LoneTables } from './lone-tables.ts'
 import { TableGlobals, type Standing, type TableGlobalsParts } from './table-globals.ts'
+import { renewalsMax, renewEarliestMicros, renewMeanMicros } from './table-erase.ts'
 import { globalShopSchemas, shopSchemas } from './table-schema.ts'
 import { TableSession } from './table-session.ts'
 import type { World } from '../world/world.ts'
@@ -34,6 +35,8 @@ export interface TableWorkloadParts {
   readonly options: WorkloadOptions
   readonly historyMs: number
   readonly nodes: readonly string[]
+  /** There is one replica set. */
+  readonly isOneSet: boolean
   /** Whether a node may have a damaged data disk now, and say so. */
   mayBeCorrupt(): boolean
   /** Whether the node may answer again some time. */
@@ -86,6 +89,23 @@ export class TableWorkload {
       this.#begin(session.run())
     }
     if (options.tableSessionCount > 0 && options.hasGlobalIndexes) this.#leaveAlone()
+    if (options.tableSessionCount > 0 && options.erases === true) {
+      this.#renewOffers().catch((error: unknown) => this.#parts.onFailed(error))
+    }
+  }
+
+  /** For as long as the others work: it keeps none of them from ending. */
+  async #renewOffers(): Promise<void> {
+    const { nodes, world } = this.#parts
+    const session = this.#open('table-renewer', nodes, false)
+    this.#sessions.push(session)
+    const random = world.random.fork('renewals')
+    for (let i = 1; i <= renewalsMax && !this.#isEnding; i++) {
+      this.#busy += 1
+      await session.renewOffers(i)
+      this.#busy -= 1
+      await world.sleep(renewEarliestMicros + random.exponential(renewMeanMicros))
+    }
   }
 
   #leaveAlone(): void {
@@ -171,6 +191,8 @@ export class TableWorkload {
       stores: this.#stores,
       writtenStores: this.#writtenStores,
       lone: options.lone,
+      erases: options.erases === true,
+      isAtOneNode: known.length === 1 && this.#parts.isOneSet,
       mayBeCorrupt: () => this.#parts.mayBeCorrupt(),
       tell: (what) => {
         this.#parts.tell(name, what)

@@ -1,5 +1,7 @@
 /** How a client of a workload takes what a call fails with. */
+import type { Schema } from '../../schema/model.ts'
 import { StoreError, type StoreErrorCode } from '../../src/base/errors.ts'
+import type { Client } from '../../src/client/client.ts'
 
 export interface Excuses {
   /** Codes that are never to be tried again, and are no fault of the store's. */
@@ -24,5 +26,16 @@ export async function toldBy<Value>(
     if (retry === 'never' && !codes.includes(code) && !isDamage) throw error
     await onFailed(code)
     return undefined
+  }
+}
+
+/**
+ * Another session may have applied the next version meanwhile; then this session opens that one.
+ */
+export async function applied(client: Client, schema: Schema): Promise<void> {
+  try {
+    await client.applySchema(schema)
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.code !== 'schema-mismatch') throw error
   }
 }

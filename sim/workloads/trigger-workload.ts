@@ -18,7 +18,7 @@ import type { TriggerEvent } from '../../src/triggers/event.ts'
 import { isOutage } from '../../src/triggers/member.ts'
 import { Worker } from '../../src/triggers/worker.ts'
 import type { ClientFrame } from '../../src/wire/client/client-message.ts'
-import { datastore } from './cell-workload.ts'
+import { datastore } from './datastore.ts'
 import type { Judge } from '../checkers/judge.ts'
 import type { Referee } from '../checkers/referee.ts'
 import { TriggerChecker } from '../checkers/trigger-checker.ts'
@@ -404,6 +404,8 @@ function describeEvent(event: TriggerEvent): string {
       return `marks ${event.shard}/${event.cell.addedId}`
     case 'unmarked':
       return `unmarks ${event.shard}/${event.addedId}`
+    case 'passed-over':
+      return `${event.trigger} passes over ${event.cells} cells of shard ${event.shard}`
     case 'saved':
       return `saves ${event.claim.shard}/${event.after} under ${event.claim.generation}`
     case 'elected':

@@ -11,7 +11,9 @@ import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { LocalReplica } from '../group/replica-port.ts'
 import { schemaTrustMs } from '../indexes/limits.ts'
+import { takeNoteOff } from '../tables/notes.ts'
 import type { GroupTables } from '../tables/tables.ts'
+import type { GroupTransaction } from '../tables/types.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { intentsProblem, timeoutProblem, type Intents } from '../txn/intents.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
@@ -21,17 +23,20 @@ import { AnswerRoom, type AnswerShare } from './answer-room.ts'
 import { checkBody } from './body.ts'
 import {
   batchConcurrencyMax,
+  cellExpiryBounds,
   cellReadWork,
   checkedBytesPerWork,
   putWork,
   shardReadWork,
 } from './limits.ts'
-import { getCells, openCellTables, shardKey } from './cell-table.ts'
+import type { ExpiringCells } from './cell-expiry-worker.ts'
+import { cellExpiryNote, openCellTables, shardKey } from './cell-table.ts'
 import { nameProblem, type StoredCell, type Written } from './cell.ts'
 import { getNow } from './get-now.ts'
 import { answerQuery, type IndexAnswerParts } from './index-answer.ts'
 import type { ReplicaSets } from './index-copies.ts'
-import { IndexService } from './index-service.ts'
+import { IndexService, type ColumnRules } from './index-service.ts'
+import { getLiving } from './living.ts'
 import { LogReader } from './log-reader.ts'
 import { operationProblem } from './operation-check.ts'
 import type {
@@ -50,6 +55,8 @@ import type {
 } from './operation.ts'
 import { mapPaced } from './pool.ts'
 import { putCell } from './put.ts'
+import { sweepShard } from './shard-expiry.ts'
+import { purgeCell } from './cell-purge.ts'
 import { purgePage } from './shard-purge.ts'
 import { answerFull, latestCell, readRow, readVersions, type ShardView } from './shard-read.ts'
 import { ShardReader, type Call } from './shard-reader.ts'
@@ -65,7 +72,7 @@ export interface CellPorts {
   readonly random: Random
   /** The replica sets of those groups; one, when it is absent. */
   readonly sets?: ReplicaSets
-  /** False: no program declares indexes over cells, and no put asks for them. */
+  /** False: no program declares indexes over cells or TTLs of columns, and no put asks for them. */
   readonly hasIndexes?: boolean
   /** How long a node goes by definitions of indexes that it has read; `schemaTrustMs` when absent. */
   readonly indexTrustMs?: number
@@ -129,6 +136,24 @@ export class CellStore implements CellService {
     return getNow(this.#ports.replica, operation)
   }
 
+  /** For the worker that removes expired cells (`cell-expiry-worker.ts`). */
+  get expiring(): ExpiringCells {
+    return {
+      sweep: (of, now) => {
+        const tables = this.#shards.get(of.datastore, of.shard)
+        const { clock } = this.#ports
+        const deadlineMs = clock.monotonicMs() + cellExpiryBounds.callMs
+        const rules = () => this.#rulesOf(of.datastore, undefined, deadlineMs)
+        return sweepShard({ tables, rules }, of, now)
+      },
+      takeNoteOff: async (of, putAt) => {
+        const tables = this.#shards.get(of.datastore, of.shard)
+        const take = (tx: GroupTransaction) => takeNoteOff(tx, cellExpiryNote, putAt)
+        return (await tables.transaction(take, { timeoutMs: cellExpiryBounds.callMs })).value
+      },
+    }
+  }
+
   /** Ends the calls that wait for new cells and takes no more calls. Calls at work come to their end. */
   stop(): void {
     this.#isStopped = true
@@ -172,12 +197,15 @@ export class CellStore implements CellService {
   }
 
   async #purge(operation: PurgeCells, { deadlineMs, seen }: Call): Promise<Answer> {
-    const { datastore, shard, kind, ...task } = operation
+    const { datastore, shard, kind, cell, ...task } = operation
     const of = { datastore, shard }
     const tables = this.#shards.get(datastore, shard)
-    const indexes = () => this.#indexesOver(datastore, task.column, deadlineMs)
-    const ports = { tables, clock: this.#ports.clock, indexes }
-    const { purged, next, position } = await purgePage(ports, { of, deadlineMs, ...task })
+    const rules = () => this.#rulesOf(datastore, cell?.column ?? task.column, deadlineMs)
+    const ports = { tables, clock: this.#ports.clock, rules }
+    const { purged, next, position } =
+      cell === undefined
+        ? await purgePage(ports, { of, deadlineMs, ...task })
+        : await purgeCell(ports, { of, deadlineMs, cell })
     seen.see(shard, position)
     seen.seeLeader(shard, this.#ports.replica.leaderElsewhere(tables.group))
     return next === undefined ? { kind, purged } : { kind, purged, next }
@@ -240,7 +268,7 @@ export class CellStore implements CellService {
     const ports = {
       tables: this.#shards.get(datastore, shard),
       clock: this.#ports.clock,
-      indexes: () => this.#indexesOver(datastore, item.column, deadlineMs),
+      rules: () => this.#rulesOf(datastore, item.column, deadlineMs),
     }
     const { written, group, position } = await putCell(ports, task)
     seen.see(shard, position)
@@ -304,13 +332,13 @@ export class CellStore implements CellService {
     return read.kind === 'problem' ? items.map(() => read) : read.value
   }
 
-  #indexesOver(
+  #rulesOf(
     datastore: string,
     column: string | undefined,
     deadlineMs: number,
   ): ReturnType<IndexService['over']> {
     const { hasIndexes, clock } = this.#ports
-    const known = hasIndexes === false ? [] : this.#indexes.over(datastore, column)
+    const known = hasIndexes === false ? noRules : this.#indexes.over(datastore, column)
     // One look is for all who wait, and has a time of its own.
     return known instanceof Promise ? untilDeadline(clock, known, deadlineMs) : known
   }
@@ -332,6 +360,8 @@ export class CellStore implements CellService {
   }
 }
 
+const noRules: ColumnRules = { indexes: [], ttl: undefined }
+
 function add(lists: Map<number, number[]>, key: number, value: number): void {
   const known = lists.get(key)
   if (known === undefined) lists.set(key, [value])
@@ -341,7 +371,7 @@ function add(lists: Map<number, number[]>, key: number, value: number): void {
 async function getOne(view: ShardView, item: GetItem): Promise<StoredCell | undefined> {
   const { rowKey, column, refKey } = item
   if (refKey === undefined) return latestCell(view, { rowKey, column })
-  const [found] = await getCells(view.rows, view.of, [{ rowKey, column, refKey }])
+  const [found] = await getLiving(view.rows, view.of, [{ rowKey, column, refKey }])
   return found?.cell
 }
 

@@ -21,27 +21,30 @@ import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { formatIntent } from '../group/transaction.ts'
+import { worklistPrefix } from '../group/worklist-key.ts'
 import { compileSchema } from '../tables/compile.ts'
 import { encodePart } from '../tables/key-codec.ts'
 import { groupContext, rootOfGroup } from '../tables/group-context.ts'
 import { openTables } from '../tables/open.ts'
-import { rootKey, type GlobalIndexOptions, type RootKey, type Tables } from '../tables/tables.ts'
+import { rootKey, type RootKey, type Tables } from '../tables/tables.ts'
 import type { Page } from '../base/page.ts'
 import type { ScanOptions } from '../tables/read-rows.ts'
 import { writeRowKey } from '../tables/row-key.ts'
-import { bytesField } from '../tables/bytes-field.ts'
+import { bytesField, bytesOnly } from '../tables/bytes-field.ts'
+import { putNote } from '../tables/notes.ts'
 import { fieldWith, readSequence, unpackValue } from '../tables/row-value.ts'
 import type { GroupReader, GroupTransaction, Inserted } from '../tables/types.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { defineSchema } from '../../schema/define.ts'
 import type { Key, Range, Row } from '../../schema/infer.ts'
+import type { Schema } from '../../schema/model.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
-import { isUuid, type Uuid } from '../../schema/values.ts'
 import { firstVersion, nextVersion, type SchemaVersion } from '../../schema/version.ts'
 import type { PackedBody } from './body.ts'
 import type { CellName, ShardName, StoredCell } from './cell.ts'
-import { datastoreTableName, definitionTables } from './definition-table.ts'
+import { datastoreTableName, definitionTables, ttlTables } from './definition-table.ts'
+import { indexedTables, toUuid } from './indexed-table.ts'
 import { firstShardTable, triggerTables } from './trigger-schema.ts'
 
 const shardTable = table('Shard', {
@@ -53,7 +56,7 @@ const shardTable = table('Shard', {
   .key('datastore', 'shard')
   .root()
 
-const cellTable = table('Cell', {
+const firstCellTable = table('Cell', {
   datastore: t.string(),
   shard: t.int32(),
   row_key: t.uuid(),
@@ -64,10 +67,16 @@ const cellTable = table('Cell', {
   creator: t.bytes(),
   body_hash: t.bytes(),
   body: t.bytes(),
+  // Seconds from its commit until it expires (TTL-3); absent: it stays.
+  ttl: t.integer().optional(),
 })
   .key('datastore', 'shard', 'row_key', 'column', 'ref_key')
   .in(shardTable)
   .localIndex('CellsByAddedId', ['datastore', 'shard', 'added_id'])
+
+// Those of one TTL fall due in the order in which they were added.
+const ttlParts = ['datastore', 'shard', 'ttl', 'added_id'] as const
+const cellTable = firstCellTable.localIndex('CellsByTtl', ttlParts, { wherePresent: true })
 
 const purgedTable = table('Purged', {
   datastore: t.string(),
@@ -80,59 +89,57 @@ const purgedTable = table('Purged', {
   .key('datastore', 'shard', 'row_key', 'column')
   .in(shardTable)
 
-/**
- * The entries that the shard's rows have in indexes over cells: a row each, kept with the cells that it is
- * of.
- */
-const indexedTable = table('Indexed', {
-  datastore: t.string(),
-  shard: t.int32(),
-  index_name: t.string(),
-  row_key: t.uuid(),
-  place: t.bytes(),
-  sort: t.bytes(),
-  fields: t.bytes(),
-})
-  .key('datastore', 'shard', 'index_name', 'row_key')
-  .in(shardTable)
-  .globalIndex('IndexedByPlace', ['place', 'sort'], { storing: ['fields'], shards: 256 })
-
 const schemaName = 'Schemaless'
 const schema = defineSchema(schemaName, [
   shardTable,
   cellTable,
   purgedTable,
   ...triggerTables,
-  indexedTable,
+  ...indexedTables,
   ...definitionTables,
+  ...ttlTables,
 ])
+/** Before cells could expire. */
+const earlier = [shardTable, firstCellTable, purgedTable, ...triggerTables, ...indexedTables]
+
+const firstModel = defineSchema(schemaName, [firstShardTable, firstCellTable]).model
+const earlierModel = defineSchema(schemaName, [...earlier, ...definitionTables]).model
 
 /** The schema of cells as every cluster has it; no other one may have its name. */
-export const cellVersion: SchemaVersion = versionAfter(
-  firstVersion(defineSchema(schemaName, [firstShardTable, cellTable]).model),
+export const cellVersion: SchemaVersion = [earlierModel, schema.model].reduce(
+  versionAfter,
+  firstVersion(firstModel),
 )
 
 /** Tables keep the numbers that they had, and stored rows their bytes. */
-function versionAfter(first: SchemaVersion): SchemaVersion {
-  const step = nextVersion(first, schema.model)
-  assert(step.kind === 'next', 'cells: their schema follows from its first version')
+function versionAfter(before: SchemaVersion, model: Schema): SchemaVersion {
+  const step = nextVersion(before, model)
+  assert(step.kind === 'next', 'cells: their schema follows from its earlier versions')
   return step.version
 }
 
 const compiled = compileSchema(cellVersion)
 const compiledShard = present(compiled.tables.get(shardTable.name), 'cells: shards are a table')
 const compiledCell = present(compiled.tables.get(cellTable.name), 'cells: they are a table')
-const { number: bodyNumber } = present(
-  compiledCell.stored.find(({ name }) => name === 'body'),
-  'cells: their bodies are stored',
-)
+const bodyNumber = numberOf('body')
+const ttlNumber = numberOf('ttl')
+
+function numberOf(name: string): number {
+  const stored = compiledCell.stored.find((one) => one.name === name)
+  return present(stored, 'cells: their bodies and TTLs are stored').number
+}
 
 export const creatorBytes = 8
+export const cellExpiryTopic = 'cell-expiry'
+/** On the worklist of each shard that has cells which expire, as of the last put of one. */
+export const cellExpiryNote: Uint8Array = worklistPrefix(cellExpiryTopic)
 
 export interface CellRow {
   readonly cell: StoredCell
   readonly bodyHash: Uint8Array
   readonly creator: Uint8Array
+  /** Seconds from its commit until it expires; absent: it stays. */
+  readonly ttl: number | undefined
 }
 
 export function openCellTables(
@@ -173,51 +180,6 @@ export function findDatastoreGroup(datastore: string): GroupId {
   return groupContext(compiled, compiledTable, { datastore }).group
 }
 
-/** The entry of a row in an index: the place of its entry, its order there, and its fields. */
-export interface IndexedRow {
-  readonly place: Uint8Array
-  readonly sort: Uint8Array
-  readonly fields: Uint8Array
-}
-
-export interface IndexedEntry extends Pick<IndexedRow, 'sort' | 'fields'> {
-  readonly row_key: Uuid
-}
-
-export async function putIndexed(
-  tx: GroupTransaction,
-  { datastore, shard }: ShardName,
-  { index, rowKey }: { readonly index: string; readonly rowKey: string },
-  row: IndexedRow | undefined,
-): Promise<void> {
-  const name = { index_name: index, row_key: toUuid(rowKey) }
-  if (row === undefined) return tx.delete(indexedTable, { datastore, shard, ...name })
-  return tx.put(indexedTable, { datastore, shard, ...name, ...row })
-}
-
-/** The entry of a row in an index, by the shard that the row is in. */
-export async function getIndexed(
-  rows: GroupReader,
-  { datastore, shard }: ShardName,
-  index: string,
-  rowKey: string,
-): Promise<IndexedRow | undefined> {
-  const key = { datastore, shard, index_name: index, row_key: toUuid(rowKey) }
-  return rows.get(indexedTable, key)
-}
-
-/** Entries at a place, by their second fields. */
-export function scanPlace(
-  tables: Tables,
-  place: Uint8Array,
-  sort: { readonly gte?: Uint8Array; readonly lte?: Uint8Array },
-  options: GlobalIndexOptions,
-): Promise<Page<IndexedEntry>> {
-  // Without bounds: a range that has none is refused.
-  const query = Object.keys(sort).length === 0 ? { place } : { place, sort }
-  return tables.index(indexedTable, 'IndexedByPlace', query, options)
-}
-
 /** A page of the shard's cells, by row. */
 export async function scanCells(
   rows: GroupReader,
@@ -228,26 +190,6 @@ export async function scanCells(
   return { ...page, items: page.items.map((row) => cellRow(rows, row)) }
 }
 
-/** A row that has something in an index, by the shard that it is in. */
-export interface IndexedName {
-  readonly index: string
-  readonly rowKey: string
-}
-
-/** A page of them; of all indexes, when none is named. */
-export async function scanIndexed(
-  rows: GroupReader,
-  of: ShardName,
-  index: string | undefined,
-  options: ScanOptions,
-): Promise<Page<IndexedName>> {
-  const named = index === undefined ? {} : { index_name: index }
-  const query = { datastore: of.datastore, shard: of.shard, ...named }
-  const page = await rows.scan(indexedTable, query, options)
-  const items = page.items.map((row) => ({ index: row.index_name, rowKey: row.row_key }))
-  return { ...page, items }
-}
-
 /** Names of the groups of a datastore's shards begin so. */
 export function shardsPrefix(datastore: string): GroupId {
   const [part] = compiledShard.key
@@ -256,13 +198,21 @@ export function shardsPrefix(datastore: string): GroupId {
 }
 
 /** Rejects with `already-exists`. */
-export function insertCell(
+export async function insertCell(
   tx: GroupTransaction,
   of: ShardName,
   name: CellName,
-  { body, creator }: { readonly body: PackedBody; readonly creator: Uint8Array },
+  {
+    body,
+    creator,
+    ttl,
+  }: {
+    readonly body: PackedBody
+    readonly creator: Uint8Array
+    readonly ttl: number | undefined
+  },
 ): Promise<Inserted> {
-  return tx.insert(cellTable, {
+  const inserted = await tx.insert(cellTable, {
     datastore: of.datastore,
     shard: of.shard,
     row_key: toUuid(name.rowKey),
@@ -271,7 +221,10 @@ export function insertCell(
     creator,
     body_hash: body.hash,
     body: body.bytes,
+    ...(ttl !== undefined && { ttl }),
   })
+  if (ttl !== undefined) putNote(tx, cellExpiryNote)
+  return inserted
 }
 
 /** The key of a cell's row in the group of its shard; its name is checked, in lower case. */
@@ -282,17 +235,21 @@ export function cellRowKey(
   return writeRowKey(compiledCell, [datastore, shard, rowKey, column, refKey]).bytes
 }
 
-/** A cell out of its row as it is stored; the body is a view of that. */
+/** A cell out of its row as it is stored, with its TTL; the body is a view of that. */
 export function cellOfRow(
   { rowKey, column, refKey }: CellName,
   { value, timestamp: createdAt }: { readonly value: Uint8Array; readonly timestamp: Timestamp },
-): StoredCell {
-  const body = bytesField(value, bodyNumber) ?? fieldWith(unpackValue(value).fields, bodyNumber)
+): Pick<CellRow, 'cell' | 'ttl'> {
+  const plain = bytesOnly(value) ? bytesField(value, bodyNumber) : undefined
+  const fields = plain === undefined ? unpackValue(value).fields : []
+  const body = plain ?? fieldWith(fields, bodyNumber)
   const addedId = readSequence(value)
   if (addedId === undefined || !(body instanceof Uint8Array)) {
     throw new StoreError('schema-mismatch', 'a row is not stored as cells are')
   }
-  return { rowKey, column, refKey, addedId, createdAt, body }
+  const ttl = fieldWith(fields, ttlNumber)
+  const cell = { rowKey, column, refKey, addedId, createdAt, body }
+  return { cell, ttl: typeof ttl === 'number' ? ttl : undefined }
 }
 
 /** In the order of `names`. */
@@ -361,6 +318,35 @@ export async function scanLog(
     const cells = await page.rows(from, to)
     return cells.map((row) => cellRow(rows, row))
   }
+}
+
+/** The shortest TTL above `after` seconds that a cell of the shard has. */
+export async function nextTtl(
+  rows: GroupReader,
+  { datastore, shard }: ShardName,
+  after: number,
+): Promise<number | undefined> {
+  const query = { datastore, shard, ttl: { gt: after } }
+  const page = await rows.index(cellTable, 'CellsByTtl', query, { limit: 1 })
+  return page.items[0]?.ttl
+}
+
+/** When each of the first cells of a TTL was added, in the order in which they were: they fall due in it. */
+export async function scanTtl(
+  rows: GroupReader,
+  { datastore, shard }: ShardName,
+  ttl: number,
+  options: ScanOptions,
+): Promise<Page<LogEntry & CellName>> {
+  const page = await rows.index(cellTable, 'CellsByTtl', { datastore, shard, ttl }, options)
+  const items = page.items.map((entry) => ({
+    rowKey: entry.row_key,
+    column: entry.column,
+    refKey: entry.ref_key,
+    addedId: entry.added_id,
+    createdAt: readTimestamp(rows, entry),
+  }))
+  return { items, cursor: page.cursor }
 }
 
 /** The first entry above `after`, or with `reverse` the last one; entries alone, without their cells. */
@@ -442,17 +428,11 @@ function cellKey(
   return { datastore, shard, row_key: toUuid(rowKey), column, ref_key: refKey }
 }
 
-function toUuid(rowKey: string): Uuid {
-  const lower = rowKey.toLowerCase()
-  assert(isUuid(lower), 'cells: a row key was not checked')
-  return lower
-}
-
 function cellRow(rows: GroupReader, row: Row<typeof cellTable>): CellRow {
   const { row_key: rowKey, column, ref_key: refKey, added_id: addedId, body } = row
   const createdAt = readTimestamp(rows, row)
   const cell = { rowKey, column, refKey, addedId, createdAt, body }
-  return { cell, bodyHash: row.body_hash, creator: row.creator }
+  return { cell, bodyHash: row.body_hash, creator: row.creator, ttl: row.ttl }
 }
 
 /** A reader of cells has written none in the same transaction. */

@@ -1,9 +1,10 @@
 /**
- * The indexes that a datastore has: rows of a group of its own, and of a copy of it on each other replica set
+ * The indexes that a datastore has, and the TTLs of its columns: rows of a group of its own, and of a copy of it on each other replica set
  * (`index-copies.ts`).
  *
  *   Datastore        (datastore)               or the name of a copy
  *   IndexDefinition  (datastore, index_name)
+ *   ColumnTtl        (datastore, column)
  *
  * IDX-8  Definitions never go back to an older version.
  */
@@ -42,7 +43,17 @@ const definitionTable = table('IndexDefinition', {
   .key('datastore', 'index_name')
   .in(datastoreTable)
 
+const ttlTable = table('ColumnTtl', {
+  datastore: t.string(),
+  column: t.string(),
+  // Seconds that the cells put from now on live.
+  ttl: t.integer(),
+})
+  .key('datastore', 'column')
+  .in(datastoreTable)
+
 export const definitionTables: readonly Table[] = [datastoreTable, definitionTable]
+export const ttlTables: readonly Table[] = [ttlTable]
 export const datastoreTableName: string = datastoreTable.name
 
 /** Names the group of a datastore's own rows, or of a copy of them. */
@@ -65,23 +76,31 @@ export interface DefinitionRow {
   readonly is_filling?: boolean
 }
 
+/** Seconds that a cell of the column lives. */
+export interface TtlRow {
+  readonly column: string
+  readonly ttl: number
+}
+
 /** As one group has them. */
 export interface DefinitionRows {
   readonly version: number
   readonly rows: readonly DefinitionRow[]
+  readonly ttls: readonly TtlRow[]
 }
 
 /** `name`: of the datastore, or of a copy of its definitions. */
 export async function scanDefinitions(rows: GroupReader, name: string): Promise<DefinitionRows> {
   const own = await rows.get(datastoreTable, { datastore: name })
   const page = await rows.scan(definitionTable, { datastore: name })
-  return { version: own?.version ?? 0, rows: page.items }
+  const ttls = await rows.scan(ttlTable, { datastore: name })
+  return { version: own?.version ?? 0, rows: page.items, ttls: ttls.items }
 }
 
 export async function putDefinitions(
   tx: GroupTransaction,
   name: string,
-  { version, rows }: DefinitionRows,
+  { version, rows, ttls }: DefinitionRows,
 ): Promise<void> {
   const before = await scanDefinitions(tx, name)
   assert(before.version <= version, 'IDX-8: definitions never go back to an older version')
@@ -90,5 +109,10 @@ export async function putDefinitions(
     if (!names.has(index_name)) await tx.delete(definitionTable, { datastore: name, index_name })
   }
   for (const row of rows) await tx.put(definitionTable, { ...row, datastore: name })
+  const columns = new Set(ttls.map(({ column }) => column))
+  for (const { column } of before.ttls) {
+    if (!columns.has(column)) await tx.delete(ttlTable, { datastore: name, column })
+  }
+  for (const { column, ttl } of ttls) await tx.put(ttlTable, { datastore: name, column, ttl })
   await tx.put(datastoreTable, { datastore: name, version })
 }

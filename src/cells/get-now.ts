@@ -3,9 +3,10 @@
  * and decoded without a handle, a turn or a promise. All other cases are left to `CellStore`.
  */
 import { outcomeNow } from '../base/problem.ts'
-import type { LocalReplica } from '../group/replica-port.ts'
-import { datastoreProblem, nameProblem } from './cell.ts'
+import type { LocalReplica, ReadPoint, Row } from '../group/replica-port.ts'
+import { datastoreProblem, nameProblem, type CellName, type StoredCell } from './cell.ts'
 import { cellOfRow, cellRowKey } from './cell-table.ts'
+import { isGone } from './living.ts'
 import { findPosition, type Answered, type GetCells } from './operation.ts'
 import { shardGroup, shardOf } from './shard.ts'
 
@@ -26,10 +27,17 @@ export function getNow(
   const found = outcomeNow(() => {
     const read = replica.rowsNow(group, level, atLeast, keys)
     const [row] = read?.rows ?? []
-    return read && { position: read.point.position, value: row && cellOfRow(name, row) }
+    return read && { position: read.point.position, value: row && living(read.point, name, row) }
   })
   if (found.kind === 'problem') return { answer: { kind: 'get', items: [found] }, positions: [] }
   if (found.value === undefined) return undefined
   const { position, value } = found.value
   return { answer: { kind: 'get', items: [{ kind: 'ok', value }] }, positions: [[shard, position]] }
+}
+
+/** TTL-3: undefined where it has expired. */
+function living(point: ReadPoint, name: CellName, row: Row): StoredCell | undefined {
+  const { cell, ttl } = cellOfRow(name, row)
+  const { createdAt } = cell
+  return isGone({ createdAt, ttl }, point.timestamp) ? undefined : cell
 }

@@ -9,7 +9,10 @@ import { remainingOrTimeout } from '../time/moments.ts'
 import { AnswerRoom, type AnswerShare } from './answer-room.ts'
 import { batchConcurrencyMax, cellReadWork, shardReadWork } from './limits.ts'
 import type { StoredCell } from './cell.ts'
+import { storedName } from './index-definition.ts'
+import { buildIndexRows } from './index-maintenance.ts'
 import { queryIndex, type FoundEntry, type FoundPage } from './index-query.ts'
+import type { IndexRow } from './index-row.ts'
 import type { IndexService } from './index-service.ts'
 import type { Answer, IndexedCells, QueryIndex } from './operation.ts'
 import { mapPaced } from './pool.ts'
@@ -37,8 +40,13 @@ export async function answerQuery(
   const leftMs = (): number => remainingOrTimeout(clock, call.deadlineMs)
   const level = read.level === 'snapshot' ? 'snapshot' : 'current'
   const { pace } = call
+  const reread = (rowKey: string): Promise<IndexRow | undefined> =>
+    reader.read(operation, shardOf(rowKey), call, async ({ rows, of }) => {
+      const found = await buildIndexRows(rows, of, rowKey, [definition])
+      return found.get(storedName(definition))
+    })
   const query = (limit: number): Promise<FoundPage> =>
-    queryIndex({ tables, definition, level, leftMs, pace }, { ...operation, limit })
+    queryIndex({ tables, definition, level, leftMs, pace, reread }, { ...operation, limit })
   const { entries, cursor } =
     columns === undefined
       ? await query(operation.limit)

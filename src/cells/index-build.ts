@@ -3,6 +3,7 @@
  * a transaction that has read the row's cells (`index-maintenance.ts`), as a write of a cell would. All shards
  * are read: the list of one node may be behind.
  */
+import { present } from '../base/assert.ts'
 import { equalBytes } from '../base/bytes.ts'
 import { mapConcurrently } from '../base/concurrency.ts'
 import type { Page } from '../base/page.ts'
@@ -26,17 +27,18 @@ import type { IntentSource } from '../txn/session.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { indexShardsAtOnceMax } from './limits.ts'
 import {
-  getIndexed,
   hasCells,
   purgedAddedId,
   scanCells,
-  scanIndexed,
+  scanColumn,
   findShardGroup,
   shardKey,
 } from './cell-table.ts'
+import { getIndexed, scanIndexed } from './indexed-table.ts'
 import type { ShardName } from './cell.ts'
-import { storedName, type NumberedIndex } from './index-definition.ts'
+import { listColumns, storedName, type NumberedIndex } from './index-definition.ts'
 import { buildIndexRows, putIndexRows } from './index-maintenance.ts'
+import { agingOf, isGone } from './living.ts'
 
 export interface CellBuildParts {
   readonly tables: Tables
@@ -156,6 +158,7 @@ async function findFault(
   const { value } = await tables.read(shardKey(of), 'current', async (reads) => {
     const said = await buildIndexRows(reads, of, rowKey, [definition])
     const name = storedName(definition)
+    if (await hasExpired(reads, of, rowKey, listColumns(definition))) return undefined
     const row = said.get(name)
     const there = await getIndexed(reads, of, name, rowKey)
     if (row === undefined) return there && 'left-over'
@@ -164,6 +167,21 @@ async function findFault(
     return isSame ? undefined : 'other-content'
   })
   return value
+}
+
+/** Whether what the row has in the index is to be made anew, when a latest cell that has expired is removed. */
+async function hasExpired(
+  rows: GroupReader,
+  of: ShardName,
+  rowKey: string,
+  columns: readonly string[],
+): Promise<boolean> {
+  const asOf = present(await rows.asOf(), 'TTL-3: cells are read at a moment')
+  for (const column of columns) {
+    const page = await scanColumn(rows, of, { rowKey, column }, { reverse: true, limit: 1 })
+    if (page.items.some((row) => isGone(agingOf(row), asOf))) return true
+  }
+  return false
 }
 
 async function forEachShard(

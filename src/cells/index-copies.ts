@@ -96,7 +96,7 @@ async function noteSpread(parts: SpreadParts, datastore: string, version: number
       const rows = own.rows.map((row) =>
         isKnownNow(row) ? { ...row, is_known: true, declared_at: now } : row,
       )
-      await putDefinitions(tx, datastore, { version: own.version, rows })
+      await putDefinitions(tx, datastore, { ...own, rows })
     },
     { timeoutMs: left(parts) },
   )

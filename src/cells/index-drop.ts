@@ -11,14 +11,13 @@ import { toStoreError, captureOutcome, type Outcome } from '../base/problem.ts'
 import { schemaGraceMs } from '../indexes/limits.ts'
 import { clearedRowsMax, clearedShardsAtOnceMax, dropStepMs } from './limits.ts'
 import {
-  putIndexed,
-  scanIndexed,
   findShardGroup,
   shardKey,
   shardOfGroup,
   shardsPrefix,
   writeShardRow,
 } from './cell-table.ts'
+import { putIndexed, scanIndexed } from './indexed-table.ts'
 import type { ShardName } from './cell.ts'
 import { left, spreadDefinitions, type SpreadParts } from './index-copies.ts'
 import { storedName, type NumberedIndex } from './index-definition.ts'

@@ -7,13 +7,21 @@ import { assert } from '../base/assert.ts'
 import type { GroupReader, GroupTransaction } from '../tables/types.ts'
 import { unpackBody, type Json } from './body.ts'
 import type { CellName, ShardName } from './cell.ts'
-import { putIndexed, scanColumn } from './cell-table.ts'
+import { putIndexed } from './indexed-table.ts'
+import { latestLiving } from './living.ts'
 import { listColumns, storedName, type NumberedIndex } from './index-definition.ts'
 import { buildIndexRow, type IndexRow } from './index-row.ts'
 
 /** A cell that the same transaction is about to write. */
 export interface ComingCell extends CellName {
   readonly body: Uint8Array
+  readonly ttl: number | undefined
+}
+
+/** The bodies of the latest cells, by column, and the columns whose latest cell expires. */
+interface Latest {
+  readonly bodies: Map<string, Json>
+  readonly aging: Set<string>
 }
 
 /** The index rows to write for a row, by the names under which the indexes are stored. */
@@ -27,17 +35,16 @@ export async function indexRowsWith(
   definitions: readonly NumberedIndex[],
 ): Promise<IndexRows> {
   const { rowKey, column, refKey } = coming
-  const latest = await readLatest(rows, of, rowKey, column)
+  const latest = (await latestLiving(rows, of, { rowKey, column }))?.cell
   if (latest !== undefined && latest.refKey >= refKey) return new Map()
   const isNewest = latest === undefined || latest.refKey < refKey
   assert(isNewest, 'IDX-7: what an index has of a row is made from the latest cells')
-  const bodies = new Map<string, Json>()
-  const own = unpackBody(coming.body)
-  if (own !== undefined) bodies.set(column, own)
+  const found: Latest = { bodies: new Map(), aging: new Set() }
+  note(found, column, coming)
   const columns = new Set(definitions.flatMap(listColumns))
   columns.delete(column)
-  await addLatest(rows, of, rowKey, columns, bodies)
-  return rowsBy(definitions, bodies)
+  await addLatest(rows, of, rowKey, columns, found)
+  return rowsBy(definitions, found)
 }
 
 /** Of the cells that are there. */
@@ -47,9 +54,9 @@ export async function buildIndexRows(
   rowKey: string,
   definitions: readonly NumberedIndex[],
 ): Promise<IndexRows> {
-  const bodies = new Map<string, Json>()
-  await addLatest(rows, of, rowKey, new Set(definitions.flatMap(listColumns)), bodies)
-  return rowsBy(definitions, bodies)
+  const found: Latest = { bodies: new Map(), aging: new Set() }
+  await addLatest(rows, of, rowKey, new Set(definitions.flatMap(listColumns)), found)
+  return rowsBy(definitions, found)
 }
 
 export async function putIndexRows(
@@ -61,11 +68,23 @@ export async function putIndexRows(
   for (const [index, row] of rows) await putIndexed(tx, of, { index, rowKey }, row)
 }
 
-function rowsBy(
-  definitions: readonly NumberedIndex[],
-  bodies: ReadonlyMap<string, Json>,
-): IndexRows {
-  return new Map(definitions.map((one) => [storedName(one), buildIndexRow(one, bodies)]))
+function rowsBy(definitions: readonly NumberedIndex[], { bodies, aging }: Latest): IndexRows {
+  return new Map(
+    definitions.map((one) => {
+      const ages = listColumns(one).some((column) => aging.has(column))
+      return [storedName(one), buildIndexRow(one, bodies, ages)]
+    }),
+  )
+}
+
+function note(
+  { bodies, aging }: Latest,
+  column: string,
+  { body, ttl }: { readonly body: Uint8Array; readonly ttl: number | undefined },
+): void {
+  const value = unpackBody(body)
+  if (value !== undefined) bodies.set(column, value)
+  if (ttl !== undefined) aging.add(column)
 }
 
 async function addLatest(
@@ -73,21 +92,10 @@ async function addLatest(
   of: ShardName,
   rowKey: string,
   columns: ReadonlySet<string>,
-  bodies: Map<string, Json>,
+  found: Latest,
 ): Promise<void> {
   for (const column of columns) {
-    const latest = await readLatest(rows, of, rowKey, column)
-    const body = latest && unpackBody(latest.body)
-    if (body !== undefined) bodies.set(column, body)
+    const latest = await latestLiving(rows, of, { rowKey, column })
+    if (latest !== undefined) note(found, column, { body: latest.cell.body, ttl: latest.ttl })
   }
-}
-
-async function readLatest(
-  rows: GroupReader,
-  of: ShardName,
-  rowKey: string,
-  column: string,
-): Promise<{ readonly refKey: number; readonly body: Uint8Array } | undefined> {
-  const page = await scanColumn(rows, of, { rowKey, column }, { reverse: true, limit: 1 })
-  return page.items[0]?.cell
 }

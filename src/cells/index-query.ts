@@ -5,6 +5,7 @@
  *
  * A page ends before its limit where the values of its entries are as much as an answer holds.
  */
+import { equalBytes } from '../base/bytes.ts'
 import { formatIso, narrowed } from '../base/datetime.ts'
 import { StoreError } from '../base/errors.ts'
 import { otherUnitOf, type OtherUnit } from '../base/given-time.ts'
@@ -13,6 +14,7 @@ import type { Pace as RequestPace } from '../ports/pace.ts'
 import type { Tables } from '../tables/tables.ts'
 import { answerBytesMax } from '../txn/limits.ts'
 import {
+  batchConcurrencyMax,
   cellReadWork,
   indexPageRows,
   indexPageWork,
@@ -20,11 +22,13 @@ import {
   indexSortBytesMax,
   indexSortMax,
   packedPartWork,
+  shardReadWork,
   sortedEntryWork,
 } from './limits.ts'
-import { scanPlace, type IndexedEntry } from './cell-table.ts'
+import { mapPaced } from './pool.ts'
+import { scanPlace, type IndexedEntry } from './indexed-table.ts'
 import type { IndexDefinition, NumberedIndex } from './index-definition.ts'
-import { fieldValues, encodePlace, type FieldValues } from './index-row.ts'
+import { fieldValues, encodePlace, isAging, type FieldValues, type IndexRow } from './index-row.ts'
 import {
   compareValues,
   indexValue,
@@ -75,6 +79,8 @@ export interface QueryParts {
   readonly tables: Tables
   readonly definition: NumberedIndex
   readonly level: 'current' | 'snapshot'
+  /** The entry of the row by its cells as they are now. */
+  reread(rowKey: string): Promise<IndexRow | undefined>
   /** The time that is left for the query, which may take many reads; throws when none is left. */
   leftMs(): number
   readonly pace?: RequestPace | undefined
@@ -226,7 +232,7 @@ class Scan {
     const { order, reverse, verify } = this.#query
     const { place, range } = this.#where
     const isInPlace = order === undefined || placeNamed(this.#parts.definition, order) < 2
-    return scanPlace(tables, place, range, {
+    const page = await scanPlace(tables, place, range, {
       level,
       timeoutMs: leftMs(),
       verify,
@@ -234,6 +240,27 @@ class Scan {
       reverse: isInPlace && reverse,
       ...(cursor !== undefined && { cursor }),
     })
+    return { ...page, items: await this.#living(page.items) }
+  }
+
+  /** TTL-3: an entry of a cell that expires is there for as long as its row's cells say the same. */
+  async #living(items: readonly IndexedEntry[]): Promise<readonly IndexedEntry[]> {
+    const { definition, reread, pace } = this.#parts
+    const aging = items.filter(({ fields }) => isAging(definition, fields))
+    if (aging.length === 0) return items
+    const paid = { most: batchConcurrencyMax, pace, computeCost: () => shardReadWork }
+    const now = await mapPaced(aging, paid, ({ row_key: rowKey }) => reread(rowKey))
+    return items.flatMap((entry) => {
+      const place = aging.indexOf(entry)
+      if (place < 0) return [entry]
+      const row = now[place]
+      const isThere = row !== undefined && this.#isIn(row) && equalBytes(row.sort, entry.sort)
+      return isThere ? [{ ...entry, fields: row.fields }] : []
+    })
+  }
+
+  #isIn({ place }: IndexRow): boolean {
+    return equalBytes(place, this.#where.place)
   }
 
   #fitting(items: readonly IndexedEntry[]): readonly Weighed[] {

@@ -19,6 +19,7 @@ import {
   scanDefinitions,
   type DefinitionRow,
   type DefinitionRows,
+  type TtlRow,
 } from './definition-table.ts'
 import {
   checkDefinition,
@@ -57,13 +58,32 @@ export async function readIndexes(
   datastore: string,
   { copy = datastore, ...options }: ReadOptions & { readonly copy?: string } = {},
 ): Promise<readonly KnownIndex[]> {
+  return (await readDefinitions(tables, datastore, { copy, ...options })).indexes
+}
+
+/** The rules of a datastore. */
+export interface Definitions {
+  readonly indexes: readonly KnownIndex[]
+  /** Seconds that cells live, by column. */
+  readonly ttls: ReadonlyMap<string, number>
+}
+
+export async function readDefinitions(
+  tables: Tables,
+  datastore: string,
+  { copy = datastore, ...options }: ReadOptions & { readonly copy?: string } = {},
+): Promise<Definitions> {
   const read = await tables.read(
     datastoreKey(copy),
     'current',
     (rows) => scanDefinitions(rows, copy),
     options,
   )
-  return read.value.rows.map((row) => toKnownIndex(datastore, row))
+  const { rows, ttls } = read.value
+  return {
+    indexes: rows.map((row) => toKnownIndex(datastore, row)),
+    ttls: new Map(ttls.map(({ column, ttl }) => [column, ttl])),
+  }
 }
 
 /** One row that cannot be read is one damaged index, and stops nothing else of its datastore. */
@@ -113,18 +133,19 @@ export function damagedIndex({ datastore, name }: IndexDefinition): StoreError {
 }
 
 /** The definitions that a change makes of the known ones; absent: none. */
-type Change<Value> = (
+export type Change<Value> = (
   known: DefinitionRows,
   version: number,
 ) => {
   readonly rows?: readonly DefinitionRow[]
+  readonly ttls?: readonly TtlRow[]
   /** Other sets need not hear of it. */
   readonly isOwn?: true
   readonly value: Value
 }
 
 /** Of the datastore's own rows; other sets hear of it by `spreadDefinitions`. */
-async function change<Value>(
+export async function changeDefinitions<Value>(
   tables: Tables,
   datastore: string,
   work: Change<Value>,
@@ -133,9 +154,11 @@ async function change<Value>(
   const run = async (tx: GroupTransaction): Promise<Value> => {
     const known = await scanDefinitions(tx, datastore)
     const version = known.version + 1
-    const { rows, isOwn, value } = work(known, version)
+    const { rows, ttls, isOwn, value } = work(known, version)
+    const changed = { rows: rows ?? known.rows, ttls: ttls ?? known.ttls }
     const next = isOwn ? known.version : version
-    if (rows !== undefined) await putDefinitions(tx, datastore, { version: next, rows })
+    const isChanged = rows !== undefined || ttls !== undefined
+    if (isChanged) await putDefinitions(tx, datastore, { version: next, ...changed })
     return value
   }
   return (await tables.transaction(datastoreKey(datastore), run, options)).value
@@ -165,7 +188,7 @@ export async function applyIndex(
     if (rows.length >= indexesMax) throw tooMany(datastore)
     return { rows: [...rows, { ...row, number: version, version }], value: 'new' }
   }
-  return change(tables, datastore, declare, options)
+  return changeDefinitions(tables, datastore, declare, options)
 }
 
 /** A definition that cannot be read again is not stored. */
@@ -206,7 +229,7 @@ function move(
   to: IndexState,
   changed: Partial<DefinitionRow>,
 ): Promise<void> {
-  return change(tables, index.datastore, ({ rows }, version) => {
+  return changeDefinitions(tables, index.datastore, ({ rows }, version) => {
     const row = rows.find((one) => isRowOf(one, index))
     if (row === undefined || row.is_dropping === true) throw droppedMeanwhile(index.name)
     const state = readState(row)
@@ -235,7 +258,7 @@ export function markIndexDropping(
     const dropping = { ...row, is_dropping: true, is_known: false, version }
     return { rows: replaced(rows, dropping), value }
   }
-  return change(tables, datastore, work, options)
+  return changeDefinitions(tables, datastore, work, options)
 }
 
 /** How far an index that is being dropped was cleared; `all`: nothing is left, and it is forgotten. */
@@ -252,7 +275,7 @@ export function noteCleared(
     const cleared = { ...row, cleared_to: Math.max(to, row.cleared_to ?? 0) }
     return { rows: replaced(rows, cleared), isOwn: true, value: undefined }
   }
-  return change(tables, index.datastore, work, options)
+  return changeDefinitions(tables, index.datastore, work, options)
 }
 
 function isRowOf(row: DefinitionRow, { name, number }: NumberedIndex): boolean {
@@ -288,12 +311,10 @@ export interface KeptIndexesParts {
   readonly noteDamaged?: ((error: StoreError) => void) | undefined
 }
 
-type Indexes = readonly KnownIndex[]
-
-/** The indexes of the datastores that a node, or a program, works on. */
+/** The indexes, and the TTLs, of the datastores that a node, or a program, works on. */
 export class KeptIndexes {
   readonly #parts: KeptIndexesParts
-  readonly #kept = new Map<string, Trusted<Indexes>>()
+  readonly #kept = new Map<string, Trusted<Definitions>>()
   readonly #noted = new Set<string>()
 
   constructor(parts: KeptIndexesParts) {
@@ -301,12 +322,12 @@ export class KeptIndexes {
   }
 
   /** Fresh enough to write by; at once, unless nothing is known of the datastore for long. */
-  of(datastore: string): Indexes | Promise<Indexes> {
+  of(datastore: string): Definitions | Promise<Definitions> {
     return this.#trusted(datastore).fresh()
   }
 
   /** As they are now. */
-  now(datastore: string): Promise<Indexes> {
+  now(datastore: string): Promise<Definitions> {
     return this.#trusted(datastore).now()
   }
 
@@ -315,7 +336,7 @@ export class KeptIndexes {
     this.#kept.delete(datastore)
   }
 
-  #trusted(datastore: string): Trusted<Indexes> {
+  #trusted(datastore: string): Trusted<Definitions> {
     const known = this.#kept.get(datastore)
     if (known !== undefined) return known
     const { clock, trustMs } = this.#parts
@@ -325,14 +346,14 @@ export class KeptIndexes {
     return trusted
   }
 
-  async #look(datastore: string): Promise<Indexes> {
+  async #look(datastore: string): Promise<Definitions> {
     const { tables, nameCopy } = this.#parts
     const copy = nameCopy?.(datastore) ?? datastore
-    const indexes = await readIndexes(tables, datastore, { copy })
-    for (const { isDamaged, definition } of indexes) {
+    const found = await readDefinitions(tables, datastore, { copy })
+    for (const { isDamaged, definition } of found.indexes) {
       if (isDamaged) this.#noteDamaged(definition)
     }
-    return indexes
+    return found
   }
 
   #noteDamaged(definition: NumberedIndex): void {

@@ -22,10 +22,14 @@ export interface IndexRow {
 export type FieldValues = readonly (IndexValue | null)[]
 
 const placeBytes = 16
+/** Behind the values of the fields. */
+const aging = true
 
+/** `ages`: it is made of a cell that expires. */
 export function buildIndexRow(
   definition: NumberedIndex,
   bodies: ReadonlyMap<string, Json>,
+  ages: boolean,
 ): IndexRow | undefined {
   const values = definition.fields.map(({ field, type, column }) => {
     const value = memberAt(bodies.get(column), field.split('.'))
@@ -37,7 +41,7 @@ export function buildIndexRow(
   return {
     place: encodePlace(definition, shardValue),
     sort: type === undefined ? new Uint8Array() : sortBytes(type, second),
-    fields: pack(values.map(packable)),
+    fields: pack(ages ? [...values.map(packable), aging] : values.map(packable)),
   }
 }
 
@@ -49,6 +53,12 @@ export function encodePlace(index: NumberedIndex, value: IndexValue): Uint8Array
     0,
     placeBytes,
   )
+}
+
+/** Whether it is made of a cell that expires: a query that finds the entry looks at the cells. */
+export function isAging({ fields }: NumberedIndex, stored: Uint8Array): boolean {
+  const values = unpack(stored)
+  return Array.isArray(values) && values[fields.length] === aging
 }
 
 export function fieldValues(definition: NumberedIndex, fields: Uint8Array): FieldValues {

@@ -14,7 +14,13 @@ import { findDatastoreGroup } from './cell-table.ts'
 import { copyName, oneSet, spreadDefinitions, type ReplicaSets } from './index-copies.ts'
 import { isOverColumn, type NumberedIndex } from './index-definition.ts'
 import { dropIndex, type DropProgress } from './index-drop.ts'
-import { damagedIndex, indexNamed, KeptIndexes, type KnownIndex } from './index-registry.ts'
+import {
+  damagedIndex,
+  indexNamed,
+  KeptIndexes,
+  type Definitions,
+  type KnownIndex,
+} from './index-registry.ts'
 import type { DropIndex } from './operation.ts'
 import { shardCount } from './shard.ts'
 
@@ -35,6 +41,14 @@ export interface IndexServiceParts {
   ): Promise<readonly GroupId[]>
 }
 
+/** The rules for a write of cells of a column. */
+export interface ColumnRules {
+  /** Those that it has to keep. */
+  readonly indexes: readonly NumberedIndex[]
+  /** Seconds that a cell which is put lives; absent: it stays. */
+  readonly ttl: number | undefined
+}
+
 export class IndexService {
   readonly #parts: IndexServiceParts
   readonly #sets: ReplicaSets
@@ -53,21 +67,19 @@ export class IndexService {
     this.#kept = new KeptIndexes({ nameCopy, ...parts })
   }
 
-  /** Those that a write of a cell has to keep; of any column, when none is named. */
-  over(
-    datastore: string,
-    column?: string,
-  ): readonly NumberedIndex[] | Promise<readonly NumberedIndex[]> {
+  /** The rules for a write of a cell; of any column, when none is named. */
+  over(datastore: string, column?: string): ColumnRules | Promise<ColumnRules> {
     const known = this.#kept.of(datastore)
-    if (known instanceof Promise) return known.then((indexes) => keptOver(indexes, column))
-    return keptOver(known, column)
+    if (known instanceof Promise) return known.then((found) => rulesOf(found, column))
+    return rulesOf(known, column)
   }
 
   async toAsk(datastore: string, name: string): Promise<KnownIndex> {
     const kept = await this.#kept.of(datastore)
-    const found = kept.find(({ definition }) => definition.name === name)
+    const found = kept.indexes.find(({ definition }) => definition.name === name)
     if (found !== undefined && isAsked(found.state) && !found.isDamaged) return found
-    const now = indexNamed(await this.#kept.now(datastore), datastore, name)
+    const { indexes } = await this.#kept.now(datastore)
+    const now = indexNamed(indexes, datastore, name)
     if (now.isDamaged && now.state !== 'dropping') throw damagedIndex(now.definition)
     if (isAsked(now.state)) return now
     throw notAsked({ name, flags: `--datastore ${datastore}` }, now.state)
@@ -84,6 +96,11 @@ export class IndexService {
     this.#kept.forget(operation.datastore)
     return progress
   }
+}
+
+function rulesOf({ indexes, ttls }: Definitions, column: string | undefined): ColumnRules {
+  const kept = keptOver(indexes, column)
+  return { indexes: kept, ttl: column === undefined ? undefined : ttls.get(column) }
 }
 
 function keptOver(

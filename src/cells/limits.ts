@@ -74,3 +74,19 @@ export const clearedRowsMax = 200
 export const graceMsMax = 86_400_000
 /** The longest time that one step of a drop goes on. */
 export const dropStepMs = 1_000
+/** Columns of a datastore that have a TTL. */
+export const columnTtlsMax = 100
+/** Of the removal of expired cells. */
+export const cellExpiryBounds = {
+  /** Cells that one transaction removes. */
+  cellsAtOnce: 50,
+  /** Of one look at a shard. */
+  cellsAtLookMax: 5_000,
+  /** Between two looks at a shard. */
+  sweepMs: 5_000,
+  /** No timer is set for longer. */
+  sleepMsMax: 86_400_000,
+  /** Shards of which is remembered when they are to be looked at next. */
+  groupsKnownMax: 100_000,
+  callMs: 5_000,
+} as const

@@ -10,7 +10,7 @@ import {
   queryFiltersMax,
   queryNameCharsMax,
 } from './limits.ts'
-import { datastoreProblem, nameProblem } from './cell.ts'
+import { datastoreProblem, nameProblem, type CellName } from './cell.ts'
 import {
   isIndexOperation,
   type CellOperation,
@@ -22,7 +22,7 @@ import {
 } from './operation.ts'
 import { problem, type Problem } from '../base/problem.ts'
 import { wordsFor } from '../base/words.ts'
-import { isShard, shardCount } from './shard.ts'
+import { isShard, shardCount, shardOf } from './shard.ts'
 
 export function operationProblem(operation: CellOperation): Problem | undefined {
   return datastoreProblem(operation.datastore) ?? kindProblem(operation)
@@ -95,16 +95,24 @@ function putProblem({ items }: PutCells): Problem | undefined {
 }
 
 function purgeProblem(operation: PurgeCells): Problem | undefined {
-  const { shard, after, before, column, limit } = operation
+  const { shard, after, before, column, limit, cell } = operation
   const place = placeProblem({ kind: 'after', shard, addedId: after })
   if (place !== undefined) return place
   const time = placeProblem({ kind: 'since', shard, timestamp: before })
   if (time !== undefined) return time
   const name = column === undefined ? undefined : nameProblem({ column })
   if (name !== undefined) return name
+  const wrong = cell && (nameProblem(cell) ?? shardProblem(cell, shard))
+  if (wrong !== undefined) return wrong
   if (Number.isSafeInteger(limit) && limit >= 1 && limit <= purgeItemsMax) return undefined
   const message = `limit is a whole number from 1 to ${purgeItemsMax}`
   return outside(message, 'purgeItemsMax', purgeItemsMax, limit)
+}
+
+function shardProblem({ rowKey }: CellName, shard: number): Problem | undefined {
+  const own = shardOf(rowKey)
+  if (own === shard) return undefined
+  return problem('invalid', `row key ${rowKey} is of shard ${own}, not of shard ${shard}`)
 }
 
 /** The limit of a batch's items, by its name. */

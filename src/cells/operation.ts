@@ -118,6 +118,8 @@ export interface PurgeCells {
   readonly after: number
   /** Cells looked at. */
   readonly limit: number
+  /** This cell of the shard alone, whatever its age: the members above say nothing then. */
+  readonly cell?: CellName
 }
 
 /** Entries of an index over the datastore's cells, and cells of the rows found. */

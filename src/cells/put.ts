@@ -7,6 +7,8 @@
  * caller's intent, and a cell remembers the intent that created it. So a retry gets `created: true` like the
  * first try, whichever node it reaches and whatever was forgotten (CELL-4).
  *
+ * The cell gets the TTL that its column has now, for good (TTL-3). One that has expired is not written again.
+ *
  * What a purge has removed is not written again: its column remembers how far it was purged (CELL-7).
  */
 import { assert, unreachable } from '../base/assert.ts'
@@ -18,8 +20,9 @@ import type { GroupTables, TransactionResult } from '../tables/tables.ts'
 import type { GroupTransaction, Inserted } from '../tables/types.ts'
 import { remainingOrTimeout } from '../time/moments.ts'
 import type { PackedBody } from './body.ts'
-import type { NumberedIndex } from './index-definition.ts'
 import { indexRowsWith, putIndexRows } from './index-maintenance.ts'
+import type { ColumnRules } from './index-service.ts'
+import { getLiving, living } from './living.ts'
 import { putRerunsMax } from './limits.ts'
 import type { Added, CellName } from './cell.ts'
 import {
@@ -37,8 +40,8 @@ export interface PutPorts {
   /** Those of the shard. */
   readonly tables: GroupTables
   readonly clock: Clock
-  /** The indexes that the cell's column has a say in, as they are known now. */
-  indexes(): readonly NumberedIndex[] | Promise<readonly NumberedIndex[]>
+  /** The indexes that the cell's column has a say in, and its TTL, as they are known now. */
+  rules(): ColumnRules | Promise<ColumnRules>
 }
 
 export interface PutTask {
@@ -64,10 +67,12 @@ type Run =
   | { readonly kind: 'found'; readonly row: CellRow }
   /** It was there, or a later one of its column was, and a purge has removed it. */
   | { readonly kind: 'purged' }
+  /** It is there, and no read shows it any more. */
+  | { readonly kind: 'expired' }
 
 /** Rejects with a StoreError; `unknown-outcome` when the cell may or may not come to be written. */
 export async function putCell(
-  { tables, clock, indexes }: PutPorts,
+  { tables, clock, rules }: PutPorts,
   task: PutTask,
 ): Promise<PutResult> {
   const { intent } = task
@@ -75,7 +80,7 @@ export async function putCell(
   const options = { from: 'snapshot', intent, timeoutMs, rerunsMax: putRerunsMax } as const
   const creator = task.creator ?? hashCreator(intent)
   const result = await tables
-    .transaction((tx) => run(tx, task, creator, indexes), options)
+    .transaction((tx) => run(tx, task, creator, rules), options)
     .catch((error: unknown) => {
       throw inWords(error, tables.group)
     })
@@ -86,24 +91,25 @@ async function run(
   tx: GroupTransaction,
   task: PutTask,
   creator: Uint8Array,
-  indexes: PutPorts['indexes'],
+  rules: PutPorts['rules'],
 ): Promise<Run> {
   const { name, body } = task
   // Most shards were never purged: one short key says so, and its column need not be asked.
   const isPurged = (await purgedAddedId(tx, task)) > 0
   const purged = isPurged ? await purgedRefKey(tx, task, name) : undefined
   if (purged !== undefined && name.refKey <= purged) {
-    const [row] = await getCells(tx, task, [name])
+    const [row] = await getLiving(tx, task, [name])
     return row === undefined ? { kind: 'purged' } : { kind: 'found', row }
   }
-  const known = indexes()
-  const definitions = known instanceof Promise ? await known : known
+  const known = rules()
+  const { indexes, ttl } = known instanceof Promise ? await known : known
+  const coming = { body, creator, ttl }
   try {
-    if (definitions.length === 0) {
-      return { kind: 'inserted', row: await insertCell(tx, task, name, { body, creator }) }
+    if (indexes.length === 0) {
+      return { kind: 'inserted', row: await insertCell(tx, task, name, coming) }
     }
-    const kept = await indexRowsWith(tx, task, { ...name, body: body.bytes }, definitions)
-    const row = await insertCell(tx, task, name, { body, creator })
+    const kept = await indexRowsWith(tx, task, { ...name, body: body.bytes, ttl }, indexes)
+    const row = await insertCell(tx, task, name, coming)
     await putIndexRows(tx, task, name.rowKey, kept)
     return { kind: 'inserted', row }
   } catch (error) {
@@ -111,7 +117,8 @@ async function run(
   }
   const [row] = await getCells(tx, task, [name])
   assert(row !== undefined, 'CELL-1: a cell that exists already is there')
-  return { kind: 'found', row }
+  const [there] = await living(tx, [row])
+  return there === undefined ? { kind: 'expired' } : { kind: 'found', row }
 }
 
 function toPutResult(
@@ -139,7 +146,11 @@ function toPutResult(
     }
     case 'purged': {
       const message =
-        'this cell, or a later one of its column, was purged and is not written again; use a higher ref key'
+        'this cell, or a later one of its column, was purged or has expired, and is not written again; use a higher ref key'
+      throw new StoreError('immutable', message, { group })
+    }
+    case 'expired': {
+      const message = 'this cell has expired and is not written again; use a higher ref key'
       throw new StoreError('immutable', message, { group })
     }
     default:

@@ -2,36 +2,75 @@
  * A shard's log: its cells in the order in which they were added. A place
  * in it is an added id, or a time that is turned into one.
  *
- * CELL-3  Added ids rise in commit order, without gaps but those that purges leave, and so does the time:
- * a reader that has read up to one never finds a smaller one later.
+ * CELL-3  Added ids rise in commit order, without gaps but those that purges and expiry leave, and so does the
+ * time: a reader that has read up to one never finds a smaller one later.
+ * TTL-3   A page passes over cells that have expired, and its end is behind them.
  */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Timestamp } from '../base/ids.ts'
 import type { Outcome } from '../base/problem.ts'
 import type { StoredCell } from './cell.ts'
-import { logEntry, purgedAddedId, scanLog } from './cell-table.ts'
+import { logEntry, purgedAddedId, scanLog, type CellRow } from './cell-table.ts'
+import { living } from './living.ts'
 import type { LogPlace, StoredLogPage } from './operation.ts'
 import { AnswerRoom, type AnswerShare } from './answer-room.ts'
 import { fill, type ShardView } from './shard-read.ts'
 
 type PlaceAfter = LogPlace & { readonly kind: 'after' }
 
-/** The cells behind a place; `isWhole` when there are no more. */
+interface FoundLog {
+  readonly page: StoredLogPage
+  readonly isWhole: boolean
+}
+
+/** The cells behind a place, without those that have expired; `isWhole` when there are no more. */
 export async function logPage(
   view: ShardView,
   place: LogPlace,
   { limit, share }: { readonly limit: number; readonly share: AnswerShare },
-): Promise<{ readonly page: StoredLogPage; readonly isWhole: boolean }> {
+): Promise<FoundLog> {
+  let after = place.kind === 'after' ? place.addedId : await before(view, place.timestamp)
+  for (;;) {
+    const found = await livingPage(view, after, limit, share)
+    const { cells, next } = found.page
+    // All that it has looked at have expired: a reader has no use for a page without cells.
+    if (cells.length > 0 || found.isWhole || next === after) return found
+    after = next
+  }
+}
+
+async function livingPage(
+  view: ShardView,
+  after: number,
+  limit: number,
+  share: AnswerShare,
+): Promise<FoundLog> {
   const { of, rows } = view
-  const after = place.kind === 'after' ? place.addedId : await before(view, place.timestamp)
   const readCells = await scanLog(rows, of, after, limit)
-  const { cells, isWhole } = await fill(limit, share, (from, count) =>
-    readCells(from, from + count),
-  )
-  for (const [place, cell] of cells.entries()) await checkOrder(view, cell, cells[place - 1])
-  const page = { shard: of.shard, cells, next: cells.at(-1)?.addedId ?? after }
-  return { page, isWhole }
+  let looked = 0
+  let last: StoredCell | undefined
+  const {
+    cells,
+    over,
+    isWhole: isAtEnd,
+  } = await fill(limit, share, async (_, count) => {
+    const found: CellRow[] = []
+    for (let wanted = count; wanted > 0; wanted = count - found.length) {
+      const read = await readCells(looked, looked + wanted)
+      looked += read.length
+      for (const { cell } of read) {
+        await checkOrder(view, cell, last)
+        last = cell
+      }
+      for (const row of await living(rows, read)) if (row !== undefined) found.push(row)
+      if (read.length < wanted) break
+    }
+    return found
+  })
+  const next = over === undefined ? (last?.addedId ?? after) : over.addedId - 1
+  // Behind as many places as it has looked at there may be more, though some of them have no cell.
+  return { page: { shard: of.shard, cells, next }, isWhole: isAtEnd && looked < limit }
 }
 
 /**

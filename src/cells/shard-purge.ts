@@ -10,6 +10,7 @@
  *         nor an earlier ref key of its column is written again.
  * Where the latest cells go, what their rows have in indexes is made anew in the same transaction (IDX-7).
  *
+ * HOLD-1  Cells of a row that is held stay; in a shard that is held the purge is refused.
  * CELL-8  A purge removes nothing else: a cell stays that is not older, of another column, or the latest of
  *         its column.
  */
@@ -20,10 +21,12 @@ import type { GroupTables } from '../tables/tables.ts'
 import type { GroupTransaction } from '../tables/types.ts'
 import { remainingOrTimeout } from '../time/moments.ts'
 import { AnswerRoom } from './answer-room.ts'
+import { heldRows } from './cell-holds.ts'
 import { getCells, removeCells, scanLog, type CellRow } from './cell-table.ts'
 import type { CellName, ShardName, StoredCell } from './cell.ts'
 import { isOverColumn, type NumberedIndex } from './index-definition.ts'
 import { buildIndexRows, putIndexRows } from './index-maintenance.ts'
+import type { ColumnRules } from './index-service.ts'
 import { inWords } from './put.ts'
 import { fill, latestCell, readShard, type ShardView } from './shard-read.ts'
 
@@ -48,7 +51,7 @@ export interface PurgePorts {
   readonly tables: GroupTables
   readonly clock: Clock
   /** The indexes that the cells may have a say in, as they are known now. */
-  indexes(): readonly NumberedIndex[] | Promise<readonly NumberedIndex[]>
+  rules(): ColumnRules | Promise<ColumnRules>
 }
 
 /** A cell to be removed, and the later one of its column, where the purge needs one. */
@@ -68,7 +71,7 @@ export async function purgePage(ports: PurgePorts, task: PurgeTask): Promise<Pur
   const timeoutMs = remainingOrTimeout(ports.clock, deadlineMs)
   const options = { timeoutMs, atLeast: position, from: 'snapshot' } as const
   const removed = await ports.tables
-    .transaction((tx) => remove(tx, task, doomed, ports.indexes), options)
+    .transaction((tx) => remove(tx, task, doomed, ports.rules), options)
     .catch((error: unknown) => {
       throw inWords(error, ports.tables.group)
     })
@@ -103,7 +106,7 @@ async function remove(
   tx: GroupTransaction,
   { of, before, column, keepLatest }: PurgeTask,
   doomed: readonly Doomed[],
-  indexes: PurgePorts['indexes'],
+  rules: PurgePorts['rules'],
 ): Promise<number> {
   const rows = await getCells(
     tx,
@@ -111,9 +114,14 @@ async function remove(
     doomed.map(({ cell }) => cell),
   )
   const later = await findLaters(tx, of, doomed)
+  const held = await heldRows(
+    tx,
+    of,
+    doomed.map(({ cell }) => cell.rowKey),
+  )
   const still = doomed.flatMap(({ cell, later: name }, i) => {
     const row = rows[i]
-    const isKept = name !== undefined && !later.has(formatName(name))
+    const isKept = held.has(cell.rowKey) || (name !== undefined && !later.has(formatName(name)))
     return row === undefined || isKept ? [] : [checked(cell, row)]
   })
   for (const { createdAt, column: own } of still) {
@@ -126,12 +134,12 @@ async function remove(
   )
   if (still.length > 0) await removeCells(tx, of, still)
   // The latest cells stay: so do the entries that are made of them.
-  if (!keepLatest) await keepIndexes(tx, of, still, await indexes())
+  if (!keepLatest) await keepIndexes(tx, of, still, (await rules()).indexes)
   return still.length
 }
 
 /** After cells were removed: computes from the remaining cells what their rows have in indexes. */
-async function keepIndexes(
+export async function keepIndexes(
   tx: GroupTransaction,
   of: ShardName,
   removed: readonly StoredCell[],

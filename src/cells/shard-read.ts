@@ -17,6 +17,7 @@ import { AnswerRoom, type AnswerShare } from './answer-room.ts'
 import { columnWork, readRerunsMax } from './limits.ts'
 import type { CellName, ShardName, StoredCell } from './cell.ts'
 import { firstColumn, scanColumn, type CellRow } from './cell-table.ts'
+import { latestLiving, scanLiving } from './living.ts'
 import { findPosition, type CellPage, type ReadFrom } from './operation.ts'
 
 /** Rows of a shard as of a moment. */
@@ -63,8 +64,7 @@ export async function latestCell(
   { of, rows }: ShardView,
   column: Omit<CellName, 'refKey'>,
 ): Promise<StoredCell | undefined> {
-  const { items } = await scanColumn(rows, of, column, { reverse: true, limit: 1 })
-  return items[0]?.cell
+  return (await latestLiving(rows, of, column))?.cell
 }
 
 /** Rows read at once when nothing is known of their size, and at most. */
@@ -136,7 +136,7 @@ export async function readVersions(
   let cursor: string | undefined
   const { cells, over } = await fill(limit + 1, room.share(), async (_, count) => {
     const options = { reverse, limit: count, ...(cursor !== undefined && { cursor }) }
-    const page = await scanColumn(rows, of, wanted, options)
+    const page = await scanLiving(rows, of, wanted, options)
     cursor = page.cursor
     return page.items
   })
@@ -165,8 +165,17 @@ export async function readRow(
     if (turn !== undefined) await turn
     const cell = await share.readOne(() => latestCell(view, name))
     if (cell === 'full') return { cells, next: column }
-    assert(cell !== undefined, 'CELL-2: a column is without its latest')
-    cells.push(cell)
+    if (cell === undefined) await checkExpired(view, name)
+    else cells.push(cell)
   }
   return { cells }
+}
+
+/** A column without a latest cell has some all the same, which have expired. */
+async function checkExpired(
+  { of, rows }: ShardView,
+  column: Omit<CellName, 'refKey'>,
+): Promise<void> {
+  const { items } = await scanColumn(rows, of, column, { limit: 1 })
+  assert(items[0]?.ttl !== undefined, 'CELL-2: a column is without its latest')
 }

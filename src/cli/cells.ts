@@ -6,9 +6,11 @@ import type { Cells } from '../client/cells.ts'
 import type { ReadOptions } from '../client/options.ts'
 import { formatIso } from '../base/datetime.ts'
 import { addLoadCommand } from './cells-load.ts'
+import { addPurgeCellCommand } from './cells-purge-cell.ts'
 import { addPurgeCommand } from './cells-purge.ts'
 import { addRejectedCommand } from './cells-rejected.ts'
 import { addTailCommand } from './cells-tail.ts'
+import { addTtlCommand } from './cells-ttl.ts'
 import { addCellFlags, parseCount, readDatastore, withClient } from './client.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
 import { readInput } from './input-file.ts'
@@ -29,6 +31,8 @@ export function addCellsCommand(program: Command): void {
   addTailCommand(cells)
   addLoadCommand(cells)
   addPurgeCommand(cells)
+  addPurgeCellCommand(cells)
+  addTtlCommand(cells)
   addRejectedCommand(cells)
 }
 

@@ -29,6 +29,8 @@ const verbs: ReadonlyMap<string, () => Promise<AddVerb>> = new Map([
   ['schema', async () => (await import('./schema.ts')).addSchemaCommand],
   ['load', async () => (await import('./load.ts')).addTableLoadCommand],
   ['rows', async () => (await import('./rows.ts')).addRowsCommand],
+  ['purge', async () => (await import('./purge.ts')).addPurgeRowCommand],
+  ['hold', async () => (await import('./hold.ts')).addHoldCommand],
   ['trigger', async () => (await import('./trigger.ts')).addTriggerCommand],
   ['queue', async () => (await import('./queue.ts')).addQueueCommand],
   ['store', async () => (await import('./store.ts')).addStoreCommand],

@@ -111,7 +111,7 @@ function parseLevel(options: Options): ReadLevel {
   throw new CliError(text, exitUsage)
 }
 
-function parseKey(text: unknown): { readonly [name: string]: Json } {
+export function parseKey(text: unknown): { readonly [name: string]: Json } {
   const parsed = parseJsonText(String(text))
   const value = parsed.ok ? parsed.value : undefined
   if (typeof value === 'object' && value !== null && !isList(value)) return value

@@ -89,6 +89,12 @@ function describeEvent(event: TriggerEvent): readonly string[] {
         `${event.trigger}: ${rowKey} ${column} ${refKey} is marked after ${event.attempts} ${tries}: ${event.error}`,
       ]
     }
+    case 'passed-over': {
+      const { trigger, shard, cells } = event
+      return [
+        `${trigger}: passes over ${cells} cells of shard ${shard} that have expired or were purged`,
+      ]
+    }
     case 'state':
       return event.state === 'running'
         ? []

@@ -21,6 +21,7 @@ import {
   markIndexBuilding,
   markIndexBuilt,
   readIndexes,
+  type Definitions,
   type KnownIndex,
 } from '../cells/index-registry.ts'
 import type { IndexValue } from '../cells/index-values.ts'
@@ -165,7 +166,7 @@ function declaredMeanwhile(name: string): StoreError {
   return new StoreError('unavailable', message)
 }
 
-function checkKept(known: readonly KnownIndex[], definition: NumberedIndex): void {
+function checkKept({ indexes: known }: Definitions, definition: NumberedIndex): void {
   const { name, number } = definition
   const isKept = known.some((one) => {
     return (

@@ -15,6 +15,7 @@ import { unpackBody } from '../cells/body.ts'
 import {
   nameProblem,
   type Cell,
+  type CellName,
   type NewCell,
   type StoredCell,
   type Written,
@@ -39,6 +40,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { notAnAnswer } from './call.ts'
 import { CellIndex, type CellIndexAdmin } from './cell-indexes.ts'
+import type { ColumnTtls } from './column-ttls.ts'
 import type { SeenPositions } from './seen-positions.ts'
 import type { Page } from '../base/page.ts'
 import type {
@@ -80,6 +82,8 @@ export interface CellsParts {
   readonly checkOpen?: () => void
   /** Makes what looks after the indexes of the datastore. */
   indexes(): CellIndexAdmin
+  /** Makes what says how long cells live. */
+  ttls(): ColumnTtls
 }
 
 export class Cells {
@@ -231,6 +235,11 @@ export class Cells {
     return this.#parts.indexes()
   }
 
+  /** How long the cells of columns live, to be set, cleared and listed. */
+  get ttls(): ColumnTtls {
+    return this.#parts.ttls()
+  }
+
   /** An index over these cells, to be asked. */
   index(name: string): CellIndex {
     const { service, timeoutMs } = this.#parts
@@ -278,6 +287,24 @@ export class Cells {
       }
       if (purged > 0) yield { shard, purged }
     }
+  }
+
+  /**
+   * Takes one cell out for good, whatever its age; resolves with whether it was there. It is not written again, nor is
+   * an earlier ref key of its column that is not there: a put is `immutable`. Rejects with `invalid` where it is held.
+   */
+  async purgeCell(cell: CellName, options: WriteOptions = {}): Promise<boolean> {
+    checkOptions('cells.purgeCell', options, writeRules)
+    const { rowKey, column, refKey } = readCell(cell, 'optional')
+    if (refKey === undefined) {
+      throw new StoreError('invalid', 'cells.purgeCell: name the refKey of the cell')
+    }
+    const { datastore } = this
+    const shard = shardOf(rowKey)
+    const page = { before: 0, keepLatest: false, after: 0, limit: 1 }
+    const one = { rowKey: rowKey.toLowerCase(), column, refKey }
+    const operation = { kind: 'purge', datastore, shard, ...page, cell: one } as const
+    return expected(await this.#ask(operation, options), 'purge').purged > 0
   }
 
   #readFrom(options: ReadOptions, rows: readonly { readonly rowKey: string }[]): ReadFrom {

@@ -46,11 +46,13 @@ import { RequestSender, type ClientPorts } from './request-sender.ts'
 import { closed } from './in-flight.ts'
 import { applicationCallsMax, defaultClientLimits, type ClientLimits } from './client-limits.ts'
 import { CellIndexAdmin, checkDatastore } from './cell-indexes.ts'
+import { ColumnTtls } from './column-ttls.ts'
 import { Cells } from './cells.ts'
 import { CommitCall } from './commit-call.ts'
 import { groupOperationProblem } from './group-check.ts'
 import { checkDefined, checkSchemaName, checkModel } from './given-schema.ts'
 import { Groups } from './groups.ts'
+import { Holds } from './holds.ts'
 import { IndexAdmin } from './indexes.ts'
 import type { WriteOptions } from './options.ts'
 import { checkText, writeRules } from './rules.ts'
@@ -120,11 +122,13 @@ export class Client {
     const { clock, random } = this.#ports
     const { timeoutMs, schemaTrustMs: trustMs } = this.#limits
     const own = { service: this.#cells, groups: this.groups, clock, random, timeoutMs }
+    const open = (): Tables => openCellTables(this.groups, { clock, random })
+    const ttls = (): ColumnTtls => new ColumnTtls({ ...own, tables: open() }, datastore)
     const indexes = (): CellIndexAdmin => {
-      const tables = openCellTables(this.groups, { clock, random })
+      const tables = open()
       return new CellIndexAdmin({ ...own, tables, trustMs, intents: this.#sessions }, datastore)
     }
-    const parts = { ...own, seen: this.#seen, checkOpen: this.#checkOpen, indexes }
+    const parts = { ...own, seen: this.#seen, checkOpen: this.#checkOpen, indexes, ttls }
     return new Cells(parts, datastore)
   }
 
@@ -214,6 +218,13 @@ export class Client {
     this.#checkOpen()
     if (schema.name === cellVersion.schema.name) return ownSchema(schema)
     return applySchema(this.groups, schema, { clock, random, intents, timeoutMs, signal })
+  }
+
+  /** Legal holds: of groups, of tables there, of cells. */
+  get holds(): Holds {
+    const { clock, random } = this.#ports
+    const { timeoutMs } = this.#limits
+    return new Holds({ groups: this.groups, clock, random, intents: this.#sessions, timeoutMs })
   }
 
   /** The indexes of a schema, to be looked after. */

@@ -5,7 +5,7 @@ import { batchGet, batchLog, getCell, getColumn, getLog, getRow } from './read-r
 import type { Parameter, Route } from './route.ts'
 import { addedIdSchema, columnSchema, limitSchema, refKeySchema, timeSchema } from './schemas.ts'
 import { dropIndex, queryIndex } from './index-routes.ts'
-import { batchPut, purgeShard, putCell } from './write-routes.ts'
+import { batchPut, purgeCell, purgeShard, putCell } from './write-routes.ts'
 
 const read: Parameter = {
   what: 'current: sees all that was acknowledged. any: what the replica that is asked has.',
@@ -63,6 +63,18 @@ export const routes: readonly Route[] = [
     },
     problems: ['not-found'],
     handler: getColumn,
+  },
+  {
+    method: 'DELETE',
+    path: '/cells/:rowKey/:column/:refKey',
+    operationId: 'purgeCell',
+    summary: 'Take one cell out for good, whatever its age; it is not written again',
+    query: {},
+    answers: {
+      200: { what: 'How many were there: 1, or 0.', schema: 'Purged', hasPosition: true },
+    },
+    problems: ['unknown-outcome'],
+    handler: purgeCell,
   },
   {
     method: 'GET',

@@ -1,5 +1,6 @@
 /** Putting cells over HTTP, one or a batch whose items succeed and fail on their own; and purging. */
 import { cellBytesMax } from '../base/limits.ts'
+import { shardOf } from '../cells/shard.ts'
 import { packBody } from '../cells/body.ts'
 import { batchBytesMax, requestBytesMax } from '../cells/limits.ts'
 import type { Written } from '../cells/cell.ts'
@@ -28,6 +29,21 @@ export async function putCell(exchange: Exchange): Promise<Response> {
   const { answer, headers } = await ask(exchange, { kind: 'put', datastore, items })
   const written = only(answer.items)
   return json(writtenJson(written), pickStatus(written), headers)
+}
+
+/** 200 whether or not it was there: sent again, it is the same. */
+export async function purgeCell(exchange: Exchange): Promise<Response> {
+  const cell = {
+    rowKey: parseRowKey(segment(exchange, 'rowKey')),
+    column: parseColumn(segment(exchange, 'column')),
+    refKey: parseRefKey(segment(exchange, 'refKey')),
+  }
+  const datastore = segment(exchange, 'datastore')
+  const shard = shardOf(cell.rowKey)
+  const page = { before: 0, keepLatest: false, after: 0, limit: 1 }
+  const asked = { kind: 'purge', datastore, shard, ...page, cell } as const
+  const { answer, headers } = await ask(exchange, asked)
+  return json({ shard, purged: answer.purged }, 200, headers)
 }
 
 function pickStatus({ buffered, created }: Written): 200 | 201 | 202 {

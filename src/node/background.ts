@@ -1,9 +1,14 @@
 /**
  * The work that a node does by itself, from the worklists of the groups that it holds: it delivers messages,
- * carries changes to global indexes, removes expired rows, brings buffered cells home.
+ * carries changes to global indexes, removes expired rows and cells, brings buffered cells home.
  */
 import { bufferCopiesDefault } from '../config/node-config.ts'
 import { StoreError } from '../base/errors.ts'
+import {
+  CellExpiryWorker,
+  type CellExpiryFigures,
+  type ExpiringCells,
+} from '../cells/cell-expiry-worker.ts'
 import type { CellService } from '../cells/operation.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -12,6 +17,7 @@ import type { Trace } from '../ports/trace.ts'
 import { deliveryBounds, type DeliveryBounds } from '../queues/limits.ts'
 import { Delivery, type DeliveryCounts } from '../queues/delivery.ts'
 import type { LocalReplica, TopicCounts } from '../group/replica-port.ts'
+import { HoldCount } from '../tables/hold-count.ts'
 import { ExpiryWorker, type ExpiryFigures } from '../tables/expiry-worker.ts'
 import { IndexRelay, type RelayFigures } from '../tables/index-relay.ts'
 import type { WorklistBounds } from '../worklist/worklist-worker.ts'
@@ -26,8 +32,10 @@ export interface BackgroundOptions {
   readonly delivery?: DeliveryBounds
   /** How groups with changes of indexes are served; as usual when absent. */
   readonly relay?: WorklistBounds
-  /** How groups with rows that expire are served; as usual when absent. */
+  /** How groups with rows, or cells, that expire are served; as usual when absent. */
   readonly expiry?: WorklistBounds
+  /** Between two looks through one of these groups, in milliseconds; as usual when absent. */
+  readonly expirySweepMs?: number
   /** How long the removal of rows goes by a schema that it has read; as usual when absent. */
   readonly schemaTrustMs?: number
 }
@@ -37,6 +45,8 @@ export interface BackgroundParts extends BackgroundOptions {
   readonly placement: Placement
   /** Cells and groups of all sets. */
   readonly cells: CellService
+  /** Those of this node's own set. */
+  readonly expiring: ExpiringCells
   readonly groups: GroupPort
   readonly clock: Clock
   readonly random: Random
@@ -58,6 +68,9 @@ export interface BackgroundStatus {
   readonly queues: QueuesStatus
   readonly indexes: RelayFigures
   readonly expiry: ExpiryFigures
+  readonly cellExpiry: CellExpiryFigures
+  /** Legal holds that this node has, those of each shard by themselves; undefined until they are counted. */
+  readonly holds: number | undefined
 }
 
 export class Background {
@@ -65,6 +78,8 @@ export class Background {
   readonly #delivery: Delivery
   readonly #relay: IndexRelay
   readonly #expiry: ExpiryWorker
+  readonly #cellExpiry: CellExpiryWorker
+  readonly #holds: HoldCount
   readonly #buffering: Buffering
 
   constructor(parts: BackgroundParts) {
@@ -82,10 +97,16 @@ export class Background {
     this.#relay = new IndexRelay({ trace, bounds: parts.relay, onFailed, ...common })
     this.#expiry = new ExpiryWorker({
       bounds: parts.expiry,
+      sweepMs: parts.expirySweepMs,
       onFailed: noting('expiry'),
       schemaTrustMs: parts.schemaTrustMs,
       ...common,
     })
+    this.#cellExpiry = new CellExpiryWorker({
+      ...{ replica, clock, random, expiring: parts.expiring },
+      ...{ bounds: parts.expiry, sweepMs: parts.expirySweepMs, onFailed: noting('expiry') },
+    })
+    this.#holds = new HoldCount({ replica, clock, onFailed: noting('holds') })
     const copies = parts.bufferCopies ?? bufferCopiesDefault
     this.#buffering = new Buffering({
       ...{ placement, cells, copies, onFailed: noting('buffer') },
@@ -106,6 +127,8 @@ export class Background {
       queues: { ...counts, busyGroups, topics },
       indexes: this.#relay.figures,
       expiry: this.#expiry.figures,
+      cellExpiry: this.#cellExpiry.figures,
+      holds: this.#holds.held,
     }
   }
 
@@ -113,6 +136,8 @@ export class Background {
     this.#delivery.start()
     this.#relay.start()
     this.#expiry.start()
+    this.#cellExpiry.start()
+    this.#holds.refresh()
     if (this.#parts.placement.setCount > 1) this.#buffering.start()
   }
 
@@ -122,6 +147,7 @@ export class Background {
       this.#delivery.stop(),
       this.#relay.stop(),
       this.#expiry.stop(),
+      this.#cellExpiry.stop(),
       this.#buffering.stop(),
     ])
   }

@@ -18,6 +18,7 @@ export const bugPlaces = [
   'delivery',
   'relay',
   'expiry',
+  'holds',
   'buffer',
 ] as const
 export type BugPlace = (typeof bugPlaces)[number]

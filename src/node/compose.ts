@@ -136,7 +136,9 @@ export class Node {
     })
     const cells = this.#routing.cells(this.#store)
     driver.onBug = (error) => void noteBug('message', error)
-    this.#background = new Background({ groups, cells, trace, noteBug, ...common, ...options })
+    const { expiring } = this.#store
+    const work = { groups, cells, expiring, trace, noteBug }
+    this.#background = new Background({ ...work, ...common, ...options })
     const status = (): PlainObject => plain(this.status())
     const services = {
       cells: this.cells,

@@ -316,6 +316,8 @@ export class Daemon {
       buffer: this.#node?.status().buffer,
       indexes: this.#node?.status().indexes,
       expiry: this.#node?.status().expiry,
+      cellExpiry: this.#node?.status().cellExpiry,
+      holds: this.#node?.status().holds,
       troubles: this.#links?.troubles,
     }
   }

@@ -4,6 +4,7 @@
  */
 import type { NodeId } from '../base/ids.ts'
 import type { ReplicaStatus } from '../replica/replica-status.ts'
+import type { CellExpiryFigures } from '../cells/cell-expiry-worker.ts'
 import type { ExpiryFigures } from '../tables/expiry-worker.ts'
 import type { RelayFigures } from '../tables/index-relay.ts'
 import type { QueuesStatus } from './background.ts'
@@ -42,6 +43,8 @@ export interface StatusParts {
   readonly buffer?: BufferCounts | undefined
   readonly indexes: RelayFigures | undefined
   readonly expiry?: ExpiryFigures | undefined
+  readonly cellExpiry?: CellExpiryFigures | undefined
+  readonly holds?: number | undefined
   /** Why peers have no link, by their ids, where that is known. */
   readonly troubles?: ReadonlyMap<string, string> | undefined
 }
@@ -69,6 +72,10 @@ export interface StatusReport {
   readonly indexes: RelayFigures | undefined
   /** Of rows that expire: those that this node has removed, and how long after they had expired. */
   readonly expiry: ExpiryFigures | undefined
+  /** The same of cells. */
+  readonly cellExpiry: CellExpiryFigures | undefined
+  /** Legal holds that this node has; of a datastore one for each shard. Undefined until they are counted. */
+  readonly holds: number | undefined
   /** The faults and their remedies, in words; empty when all is well. */
   readonly messages: readonly string[]
 }
@@ -105,6 +112,8 @@ export function statusReport(parts: StatusParts): StatusReport {
     queues: parts.queues,
     indexes: parts.indexes,
     expiry: parts.expiry,
+    cellExpiry: parts.cellExpiry,
+    holds: parts.holds,
     messages: listMessages(parts, nodes, canLose),
   }
 }
@@ -307,6 +316,15 @@ export function statusFigures(parts: StatusParts): readonly Figure[] {
   for (const [field, value] of Object.entries(expiry)) {
     const name = figureName('trilithon_expiry', field)
     figures.push({ name, help: `The removal of expired rows: its ${field}, as in /status.`, value })
+  }
+  const cellExpiry: Readonly<Record<string, number>> = { ...parts.cellExpiry }
+  for (const [field, value] of Object.entries(cellExpiry)) {
+    const help = `The removal of expired cells: its ${field}, as in /status.`
+    figures.push({ name: figureName('trilithon_cell_expiry', field), help, value })
+  }
+  if (parts.holds !== undefined) {
+    const help = 'Legal holds that this node has; of a datastore one for each of its shards.'
+    figures.push({ name: 'trilithon_holds', help, value: parts.holds })
   }
   return [...figures, ...queueFigures(parts.queues), ...bufferFigures(parts.buffer)]
 }

@@ -15,6 +15,11 @@ const longBytes = 0xc6
 /** Numbers below stand for themselves. */
 const plainNumberMax = 0x7f
 
+/** Whether the row has no more properties than three that are bytes: what a cell without a TTL has. */
+export function bytesOnly(row: Uint8Array): boolean {
+  return ((row[listAt(row)] ?? 0) - shortList) / 2 === 3
+}
+
 /** A view of the bytes behind the property's number; undefined: unpack the row to know. */
 export function bytesField(row: Uint8Array, number: number): Uint8Array | undefined {
   let at = listAt(row)

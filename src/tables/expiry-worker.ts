@@ -39,6 +39,7 @@ import { rowRange } from './index-parts.ts'
 import { expiryBounds, relayPageBytesMax } from './limits.ts'
 import { readSchema } from './registry.ts'
 import { decodeRowKey } from './row-key.ts'
+import { SweepTimes } from './sweep-times.ts'
 import { RowWrites } from './write-rows.ts'
 
 export interface ExpiryWorkerParts {
@@ -50,6 +51,8 @@ export interface ExpiryWorkerParts {
   /** How long the worker goes by a schema that it has read; as usual when absent. */
   readonly schemaTrustMs?: number | undefined
   readonly bounds?: WorklistBounds | undefined
+  /** Between two looks through a group, in milliseconds; as usual when absent. */
+  readonly sweepMs?: number | undefined
   /** Told of each failure. */
   readonly onFailed?: (error: unknown) => void
 }
@@ -59,6 +62,8 @@ export interface ExpiryFigures {
   readonly removed: number
   /** Expired rows that stay, since rows that restrict are below them or too many go along. */
   readonly heldBack: number
+  /** How long ago the oldest row expired that was left at the last look at its group, in milliseconds; 0: none was. */
+  readonly oldestDueMs: number
   /** Of the newest ones that went: the time from the moment at which they expired, in milliseconds. */
   readonly lagP50Ms?: number
   readonly lagP99Ms?: number
@@ -66,15 +71,6 @@ export interface ExpiryFigures {
   /** Groups that wait to be looked through, or are. */
   readonly busyGroups: number
   readonly failures: number
-}
-
-/** How a group was at the last look through it. */
-interface Swept {
-  /** The write of an expiring row that was the last one then. */
-  readonly noteAt: Timestamp
-  readonly sweptMs: number
-  /** Of the monotonic clock: when the next row falls due. */
-  readonly dueMs: number
 }
 
 /** An expired row. */
@@ -87,7 +83,7 @@ export class ExpiryWorker {
   readonly #worker: WorklistWorker
   readonly #groups: GroupPort
   readonly #schemas = new Map<string, Trusted<CompiledSchema | undefined>>()
-  readonly #swept = new Map<GroupId, Swept>()
+  readonly #times: SweepTimes
   readonly #lag = new IndexLag()
   #sessions: Sessions | undefined
   #heldBack = 0
@@ -97,6 +93,8 @@ export class ExpiryWorker {
     this.#parts = parts
     const { replica, clock, random } = parts
     this.#groups = parts.groups ?? new LocalGroups(replica)
+    const { sweepMs = expiryBounds.sweepMs } = parts
+    this.#times = new SweepTimes(clock, { ...expiryBounds, sweepMs })
     this.#worker = new WorklistWorker({
       topic: expiryTopic,
       worklist: replica.worklist,
@@ -123,7 +121,9 @@ export class ExpiryWorker {
   get figures(): ExpiryFigures {
     const { relayed: removed, ...lag } = this.#lag.figures
     const { busyGroups } = this.#worker
-    return { removed, heldBack: this.#heldBack, ...lag, busyGroups, failures: this.#failures }
+    const oldestDueMs = this.#times.oldestDueMs()
+    const heldBack = this.#heldBack
+    return { removed, heldBack, oldestDueMs, ...lag, busyGroups, failures: this.#failures }
   }
 
   async #serve(group: GroupId): Promise<Served> {
@@ -134,25 +134,17 @@ export class ExpiryWorker {
     const note = replica.get(group, expiryNote)
     const schema = schemaOfGroup(group)
     if (note === undefined || schema === undefined) {
-      this.#swept.delete(group)
+      this.#times.forget(group)
       return { kind: 'empty', position }
     }
-    const before = this.#swept.get(group)
-    const waitMs =
-      before === undefined ? 0 : untilNext(before, note.timestamp) - clock.monotonicMs()
-    if (waitMs > 0)
-      return { kind: 'later', delayMs: Math.min(waitMs, expiryBounds.sleepMsMax), position }
+    const waitMs = this.#times.waitMs(group, note.timestamp)
+    if (waitMs > 0) return { kind: 'later', delayMs: waitMs, position }
     const next = await this.#sweep(schema, group, now)
     if (next === undefined && (await this.#takeOff(group, note.timestamp))) {
-      this.#swept.delete(group)
+      this.#times.forget(group)
       return { kind: 'again' }
     }
-    const sweptMs = clock.monotonicMs()
-    const dueInMs = next === undefined ? 0 : (next - now) / 1000
-    const delayMs = Math.min(Math.max(dueInMs, expiryBounds.sweepMs), expiryBounds.sleepMsMax)
-    if (this.#swept.size < expiryBounds.groupsKnownMax || this.#swept.has(group)) {
-      this.#swept.set(group, { noteAt: note.timestamp, sweptMs, dueMs: sweptMs + delayMs })
-    }
+    const delayMs = this.#times.note(group, note.timestamp, next ?? now, now)
     return { kind: 'later', delayMs, position }
   }
 
@@ -179,7 +171,9 @@ export class ExpiryWorker {
         if (moment <= now) due.push({ ...row, moment })
         else see(moment)
       }
-      if (due.length > 0 && !(await this.#remove(name, group, due))) see(now)
+      if (due.length > 0 && !(await this.#remove(name, group, due))) {
+        see(Math.min(...due.map(({ moment }) => moment)))
+      }
       const last = page.at(-1)
       if (last === undefined || isAtEnd(page, asked)) return next
       gte = keyAfter(last.key)
@@ -306,11 +300,6 @@ async function removeDue(
     }
   }
   return { gone, held }
-}
-
-/** When the group is to be looked through again, of the monotonic clock. */
-function untilNext({ noteAt, sweptMs, dueMs }: Swept, now: Timestamp): number {
-  return noteAt === now ? dueMs : Math.min(dueMs, sweptMs + expiryBounds.sweepMs)
 }
 
 /** A text of a tuple ends so; inside, 00 is followed by ff. */

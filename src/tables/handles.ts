@@ -30,6 +30,7 @@ import { paged, type Paged } from './paged.ts'
 import type { Queue } from './queue-types.ts'
 import type { CompiledTable } from './compiled.ts'
 import { nameOfQueue, tableName } from './given.ts'
+import { linkRaw } from './notes.ts'
 import { encodeBody, findReceiver, storedName } from './queues.ts'
 import type { Page } from '../base/page.ts'
 import type { RowReads, ScanOptions } from './read-rows.ts'
@@ -208,6 +209,7 @@ export class Transaction<Tables extends readonly Table[]>
     super(rows, raw.turn)
     assert(raw.group === rows.context.group, 'TAB-5: a transaction reads and writes its group only')
     this.#writes = new RowWrites(raw, rows.context)
+    linkRaw(this, raw)
     this.#inserted = inserted
     this.#sender = new Sender(raw)
   }
@@ -235,6 +237,10 @@ export class Transaction<Tables extends readonly Table[]>
 
   delete<Of extends Table>(table: Of, key: Key<Of>): Promise<void> {
     return this.turn.write(() => this.#writes.delete(tableIn(this.rows, 'delete', table), key))
+  }
+
+  purge<Of extends Table>(table: Of, key: Key<Of>): Promise<void> {
+    return this.turn.write(() => this.#writes.purge(tableIn(this.rows, 'purge', table), key))
   }
 
   send(queue: Queue, to: unknown, body: unknown, options?: SendOptions): Promise<void> {

@@ -113,6 +113,11 @@ export interface GroupTransaction<
    */
   delete<Of extends Table>(table: Of, key: Key<Of>): Promise<void>
   /**
+   * Deletes the row, with those that go with it, for good: once this is committed, a read of a moment before it is
+   * refused with `snapshot-too-old`, of all of the group. So no version of the row is shown. Sent again, it does the same.
+   */
+  purge<Of extends Table>(table: Of, key: Key<Of>): Promise<void>
+  /**
    * Sends a message to the group of the root of this key, of the same schema: it is there iff this
    * transaction takes effect, and handled once. Those to one group and queue are handled in order.
    */

@@ -5,6 +5,7 @@
 import { assert, present } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import { keyBytesMax } from '../base/limits.ts'
+import { purgeNoteKey } from '../group/purge-note.ts'
 import type { SequenceSlot } from '../group/transaction.ts'
 import { prefixRange } from '../txn/key-range.ts'
 import type { RawTransaction } from '../txn/raw-transaction.ts'
@@ -14,6 +15,7 @@ import { findBelow, tooManyBelow, type RowBelow } from './delete-rows.ts'
 import { buildEntries, isSameEntry, noEntries, notUnique, tooLong, type Entry } from './entries.ts'
 import { expiryNote, isGone } from './expiry.ts'
 import { fitsIndex, buildGlobalChanges, keptBy, rowFor, type WholeRow } from './global-writes.ts'
+import { holdKey, refuseHeld, type HoldScope } from './holds.ts'
 import type { WorklistRow } from './index-worklist.ts'
 import { checkOfGroup, checkRoot, type GroupContext } from './group-context.ts'
 import type { ComingNumber } from './key-writer.ts'
@@ -32,6 +34,8 @@ import {
 export class RowWrites {
   readonly #transaction: RawTransaction
   readonly #context: GroupContext
+  /** Tables of which the transaction has read that they are not held. */
+  readonly #free = new Set<string>()
 
   constructor(transaction: RawTransaction, context: GroupContext) {
     this.#transaction = transaction
@@ -124,6 +128,9 @@ export class RowWrites {
     values: readonly unknown[],
   ): Promise<void> {
     const below = await findBelow(this.#transaction, this.#context, keptBy(table), bytes)
+    await this.#checkHeld(bytes, [table, ...below.map((one) => one.table)])
+    const isFree = below.every((one) => this.#free.has(one.table.name))
+    assert(isFree && this.#free.has(table.name), 'HOLD-1: a row goes that may be held')
     await this.#deleteOne(table, bytes, values)
     try {
       for (const one of below) await this.#deleteBelow(one)
@@ -131,6 +138,31 @@ export class RowWrites {
       if (!(error instanceof StoreError) || error.code !== 'too-large') throw error
       throw tooManyBelow(keyInWords(this.#context, bytes), below.length, error.message)
     }
+  }
+
+  /** Deletes it, and has no read show it as it was before (PURGE-1); also where it is deleted already. */
+  async purge(table: CompiledTable, key: unknown): Promise<void> {
+    const { bytes, values } = encodeRowKey(this.#context, table, key)
+    await this.deleteAt(table, bytes, values)
+    const left = await this.#transaction.get(bytes)
+    assert(left === undefined, 'PURGE-1: a row that is purged is gone')
+    const what = keyInWords(this.#context, bytes)
+    this.#transaction.put(purgeNoteKey, Buffer.from(`purged ${what}`))
+  }
+
+  /** HOLD-1: of the row and of those that go with it. */
+  async #checkHeld(bytes: Uint8Array, tables: readonly CompiledTable[]): Promise<void> {
+    const names = new Set(tables.map(({ name }) => name).filter((name) => !this.#free.has(name)))
+    if (names.size === 0) return
+    const scopes: readonly HoldScope[] = [
+      ['group'],
+      ...[...names].map((name) => ['table', name] as const),
+    ]
+    const holds = await this.#transaction.getMany(scopes.map(holdKey))
+    refuseHeld(keyInWords(this.#context, bytes), holds, ([kind, name]) =>
+      kind === 'table' ? `table ${name} of its group` : 'its group',
+    )
+    for (const name of names) this.#free.add(name)
   }
 
   async #deleteBelow({ table, values, stored }: RowBelow): Promise<void> {

@@ -26,6 +26,13 @@ export type TriggerEvent =
       readonly shard: number
       readonly addedId: number
     }
+  /** Cells of the shard, of any column, that were gone before this worker read the log: expired, or purged. */
+  | {
+      readonly kind: 'passed-over'
+      readonly trigger: string
+      readonly shard: number
+      readonly cells: number
+    }
   | {
       readonly kind: 'saved'
       readonly trigger: string

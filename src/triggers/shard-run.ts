@@ -147,11 +147,20 @@ export class ShardRun {
     }
     this.#done ??= (page.items[0]?.addedId ?? page.cursor + 1) - 1
     const { shard, cursor: next, asOf } = page
+    this.#countGone(page)
     const at = asOf === undefined ? {} : { asOf }
     this.#place = { kind: 'after', shard, addedId: next, ...at }
     if (page.items.length === 0) return
     this.#queue.push(...page.items.map((cell) => ({ cell, release })))
     this.go()
+  }
+
+  /** Added ids have no gaps but those of cells that are gone. */
+  #countGone({ shard, cursor, items }: LogPage): void {
+    if (this.#place?.kind !== 'after') return
+    const cells = cursor - this.#place.addedId - items.length
+    const { trigger, onEvent } = this.#parts
+    if (cells > 0) onEvent({ kind: 'passed-over', trigger: trigger.name, shard, cells })
   }
 
   /** Works, when there is something to be done and it does not already. */
@@ -389,7 +398,7 @@ export class ShardRun {
   async #tryMarked(marked: MarkedCell, epoch: number): Promise<void> {
     const { offsets, claim, cells, trigger, report, onEvent } = this.#parts
     const cell = await this.#untilDone(() => cells.get(marked))
-    // It was there when it was marked: since then it was purged, and nothing is left to be done.
+    // It was there when it was marked: since then it was purged, or has expired, and nothing is left to be done.
     const failure = cell === undefined ? undefined : await this.#handle(cell, 1)
     if (failure === notCalled) return void this.#again.unshift(marked)
     await this.#allSaved()

@@ -27,7 +27,7 @@ import {
 } from './group-operation.ts'
 import { intentsProblem, timeoutProblem } from './intents.ts'
 import type { ReadFrom, View } from '../group/group-port.ts'
-import { LocalGroups } from './local-groups.ts'
+import { checkNotPurged, LocalGroups } from './local-groups.ts'
 import { AdvisoryLocks, lockHoldMsMax } from './locks.ts'
 import { remainingMs } from '../time/moments.ts'
 
@@ -70,7 +70,12 @@ export class GroupService {
     const at = toReadPoint(from)
     if (at === undefined || keys.length > rowsNowMax) return undefined
     if (this.#isStopped || groupProblem(group) !== undefined) return undefined
-    const found = outcomeNow(() => this.#ports.replica.rowsNow(group, at, atLeast, keys))
+    const { replica } = this.#ports
+    const found = outcomeNow(() => {
+      const read = replica.rowsNow(group, at, atLeast, keys)
+      if (read !== undefined && typeof at === 'number') checkNotPurged(replica, group, at)
+      return read
+    })
     if (found.kind === 'problem') return found
     if (found.value === undefined) return undefined
     const { point, rows } = found.value

@@ -1,5 +1,8 @@
 /** The groups of the replica in this process, as transactions need them. */
-import type { GroupId, Position } from '../base/ids.ts'
+import { formatIso } from '../base/datetime.ts'
+import { StoreError } from '../base/errors.ts'
+import type { GroupId, Position, Timestamp } from '../base/ids.ts'
+import { purgeNoteKey } from '../group/purge-note.ts'
 import {
   sizeInBytes,
   isAtEnd,
@@ -23,6 +26,7 @@ export class LocalGroups implements GroupPort {
     const replica = this.#replica
     if (from.kind === 'at') {
       const { position, timestamp } = await replica.readAt(group, from.timestamp, timeoutMs)
+      checkNotPurged(replica, group, timestamp)
       return { position, asOf: timestamp }
     }
     const level = from.kind === 'current' ? 'current' : 'snapshot'
@@ -49,6 +53,18 @@ export class LocalGroups implements GroupPort {
   commit(submission: Submission, timeoutMs: number): Promise<Outcome> {
     return this.#replica.submit(submission, timeoutMs)
   }
+}
+
+/** PURGE-1: throws `snapshot-too-old` for a moment before rows of the group were purged, as far as is applied here. */
+export function checkNotPurged(
+  replica: Pick<LocalReplica, 'get'>,
+  group: GroupId,
+  at: Timestamp,
+): void {
+  const purge = replica.get(group, purgeNoteKey)
+  if (purge === undefined || purge.timestamp <= at) return
+  const message = `rows of this group were purged at ${formatIso(purge.timestamp)}, and no moment before that is read any more; read at a later one`
+  throw new StoreError('snapshot-too-old', message, { group })
 }
 
 /** As much as an answer may hold, and at least one row: none is larger than that. */

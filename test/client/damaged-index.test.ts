@@ -27,11 +27,11 @@ function bench() {
   const damage = (name: string, text: string): Promise<unknown> =>
     run(
       tables.transaction(datastoreKey(datastore), async (tx) => {
-        const { version, rows } = await scanDefinitions(tx, datastore)
+        const { version, rows, ttls } = await scanDefinitions(tx, datastore)
         const damaged = rows.map((row) =>
           row.index_name === name ? { ...row, definition: text } : row,
         )
-        await putDefinitions(tx, datastore, { version: version + 1, rows: damaged })
+        await putDefinitions(tx, datastore, { version: version + 1, rows: damaged, ttls })
       }),
     )
   return {

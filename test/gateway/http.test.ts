@@ -159,7 +159,7 @@ const refusals: readonly Refusal[] = [
   { path: '/', status: 404, says: 'nothing at /' },
   { path: '/v1/datastores/trips', status: 404, says: 'nothing at' },
   { path: `/cells/${row}/BASE/7/8`, status: 404, says: 'nothing at' },
-  { method: 'DELETE', path, status: 405, says: 'only PUT, GET, HEAD' },
+  { method: 'PATCH', path, status: 405, says: 'only PUT, GET, DELETE, HEAD' },
   { method: 'POST', path: `/cells/${row}`, status: 405, says: 'only GET' },
   { method: 'PUT', path: '/cells:batchPut', status: 405, says: 'only POST' },
   { path: '/v1/datastores/Trips/cells/x', status: 400, says: 'row key' },

@@ -138,6 +138,7 @@ const purges: readonly Sent[] = [
   { method: 'POST', path: purge, ...json({ before: '2020-01-01', limit: 201 }), status: 400 },
   { method: 'POST', path: purge, ...json({ before: '2020-01-01', keepLatest: 1 }), status: 400 },
   { method: 'PUT', path: put, ...json({ fare: 12.5 }), status: 200 },
+  { method: 'DELETE', path: put, status: 200 },
 ]
 
 const found = '/indexes/{name}'

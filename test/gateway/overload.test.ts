@@ -59,6 +59,7 @@ test('LOAD-5: each route waits in the lane of what it does', () => {
   expect(writing.map(({ operationId }) => operationId).toSorted()).toEqual([
     'batchPutCells',
     'dropIndex',
+    'purgeCell',
     'purgeShard',
     'putCell',
   ])

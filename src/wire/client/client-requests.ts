@@ -2,6 +2,7 @@
 import { assert } from '../../base/assert.ts'
 import { batchItemsMax } from '../../base/limits.ts'
 import type { Packable } from '../../base/pack.ts'
+import type { CellName } from '../../cells/cell.ts'
 import { creatorBytes } from '../../cells/cell-table.ts'
 import type { CellOperation, GetItem, LogPlace, PutItem, ReadFrom } from '../../cells/operation.ts'
 import { shardCount } from '../../cells/shard.ts'
@@ -119,8 +120,9 @@ function packOperation(operation: Operation): Packable[] {
     case 'cancel':
       return [operation.request]
     case 'purge': {
-      const { datastore, shard, before, column, keepLatest, after, limit } = operation
-      return [datastore, shard, before, column, keepLatest, after, limit]
+      const { datastore, shard, before, column, keepLatest, after, limit, cell } = operation
+      const asked = [datastore, shard, before, column, keepLatest, after, limit]
+      return cell === undefined ? asked : [...asked, [cell.rowKey, cell.column, cell.refKey]]
     }
     case 'index':
       return packQueryIndex(operation, packRead(operation.read))
@@ -165,7 +167,7 @@ function readOperation(value: unknown): Operation {
     case kinds.status:
       return { kind: 'status' }
     case kinds.purge:
-      return readPurge(field.list(rest, 'purge', 7))
+      return readPurge(field.list(rest, 'purge', rest.length === 8 ? 8 : 7))
     case kinds.index:
       return readQueryIndex(rest, readTarget)
     default:
@@ -190,7 +192,7 @@ function readCancel(kind: unknown, fields: readonly unknown[]): CancelRequest | 
 }
 
 function readPurge(fields: readonly unknown[]): CellOperation {
-  const [datastore, shard, before, column, keepLatest, after, limit] = fields
+  const [datastore, shard, before, column, keepLatest, after, limit, cell] = fields
   return {
     kind: 'purge',
     datastore: part.text(datastore, 'datastore'),
@@ -200,6 +202,15 @@ function readPurge(fields: readonly unknown[]): CellOperation {
     keepLatest: field.flag(keepLatest, 'keep latest'),
     after: field.count(after, 'after'),
     limit: field.count(limit, 'limit'),
+    ...(!field.isAbsent(cell) && { cell: readCellName(field.list(cell, 'cell', 3)) }),
+  }
+}
+
+function readCellName([rowKey, column, refKey]: readonly unknown[]): CellName {
+  return {
+    rowKey: part.text(rowKey, 'row key'),
+    column: part.text(column, 'column'),
+    refKey: field.count(refKey, 'ref key'),
   }
 }
 

@@ -1,0 +1,2 @@
+/** The datastore of the clients' cells. */
+export const datastore = 'simulation'

@@ -1,0 +1,76 @@
+/**
+ * When groups with rows, or cells, that expire are looked through: when the first falls due, and not more often
+ * than every few seconds. And how late the oldest of them is that is due and still there.
+ */
+import type { GroupId, Timestamp } from '../base/ids.ts'
+import type { Clock } from '../ports/clock.ts'
+
+export interface SweepBounds {
+  /** Between two looks through a group. */
+  readonly sweepMs: number
+  /** No timer is set for longer. */
+  readonly sleepMsMax: number
+  /** Groups of which is remembered when they are to be looked through next. */
+  readonly groupsKnownMax: number
+}
+
+/** How a group was at the last look through it. */
+interface Swept {
+  /** The write of something that expires which was the last one then. */
+  readonly noteAt: Timestamp
+  readonly sweptMs: number
+  /** Of the monotonic clock: when the next falls due. */
+  readonly dueMs: number
+  /** The first moment at which something expires that is there. */
+  readonly next: Timestamp
+}
+
+/** A group that was due before this time, and was not looked through since, is another node's by now. */
+const othersMs = 600_000
+
+export class SweepTimes {
+  readonly #clock: Clock
+  readonly #bounds: SweepBounds
+  readonly #swept = new Map<GroupId, Swept>()
+
+  constructor(clock: Clock, bounds: SweepBounds) {
+    this.#clock = clock
+    this.#bounds = bounds
+  }
+
+  /** How long the group need not be looked through yet, in milliseconds; 0: now. */
+  waitMs(group: GroupId, noteAt: Timestamp): number {
+    const swept = this.#swept.get(group)
+    if (swept === undefined) return 0
+    const { sweepMs, sleepMsMax } = this.#bounds
+    const again = swept.sweptMs + sweepMs
+    const at = swept.noteAt === noteAt ? swept.dueMs : Math.min(swept.dueMs, again)
+    return Math.min(Math.max(0, at - this.#clock.monotonicMs()), sleepMsMax)
+  }
+
+  /** The group was looked through; gives how long until it is to be again. `next`, `now`: moments. */
+  note(group: GroupId, noteAt: Timestamp, next: Timestamp, now: Timestamp): number {
+    const { sweepMs, sleepMsMax, groupsKnownMax } = this.#bounds
+    const sweptMs = this.#clock.monotonicMs()
+    const delayMs = Math.min(Math.max((next - now) / 1000, sweepMs), sleepMsMax)
+    if (this.#swept.size < groupsKnownMax || this.#swept.has(group)) {
+      this.#swept.set(group, { noteAt, sweptMs, dueMs: sweptMs + delayMs, next })
+    }
+    return delayMs
+  }
+
+  forget(group: GroupId): void {
+    this.#swept.delete(group)
+  }
+
+  /** How long ago the oldest expired that is due and still there, in milliseconds; 0: none is. */
+  oldestDueMs(): number {
+    const now = this.#clock.wallMicros()
+    let oldest = now
+    const nowMs = this.#clock.monotonicMs()
+    for (const { next, dueMs } of this.#swept.values()) {
+      if (next < oldest && nowMs <= dueMs + othersMs) oldest = next
+    }
+    return (now - oldest) / 1000
+  }
+}
