@@ -17,6 +17,7 @@ import { brokenKinds, type Broken } from './faults/nemesis.ts'
 import { drawFaultRates, isOn, type FaultRates, type Switches } from './faults/swarm-faults.ts'
 import { drawCellTtl, drawPurges } from './workloads/purge-draw.ts'
 import { drawDisk, drawLogStore, type DiskConditions } from './disk-draw.ts'
+import { drawHistory } from './history-draw.ts'
 import { drawLogEnd } from './log-end-draw.ts'
 import { drawTimes } from './times-draw.ts'
 import type { TimeOptions } from './world/turn-costs.ts'
@@ -487,14 +488,6 @@ function drawWindow(entries: number): Partial<Limits> & Pick<Limits, 'validation
   return isTiny
     ? { validationWindow: entries, validationWindowMax: entries }
     : { validationWindow: entries }
-}
-
-/** From what is gone with the next write to what outlasts the run. */
-function drawHistory(random: SeededRandom): Pick<Limits, 'historyMs' | 'snapshotHoldMs'> {
-  return {
-    historyMs: random.pick([1, 20, 100, 500, 5_000, defaultLimits.historyMs]),
-    snapshotHoldMs: random.pick([1, 100, 2_000, defaultLimits.snapshotHoldMs]),
-  }
 }
 
 function sometimes(random: SeededRandom, rate: number, draw: () => number): number {
