@@ -141,11 +141,20 @@ test.each([
   },
 )
 
+/** Values stand at a flush's end. Which flushes have some depends on how fast the disk was. */
+function flushWithValue(log: OrderedStore): number {
+  const hasValue = (number: number): boolean =>
+    decodeFlush(log.getSync(flushKey(number)) ?? Buffer.of())?.records.at(-1)?.piece !== undefined
+  const found = [30, 31, 32, 33, 34, 35, 29, 28, 27, 26, 25].find(hasValue)
+  if (found === undefined) throw new Error('none of these flushes ends with a value')
+  return found
+}
+
 test.each<[string, (log: OrderedStore) => Promise<void>, readonly (string | RegExp)[]]>([
   [
     'a flipped bit in a value',
-    (log) => flipBit(log, flushKey(30), -1),
-    [/^the value of .* at position \d+, record \d+ of flush 30, does not match its checksum$/],
+    (log) => flipBit(log, flushKey(flushWithValue(log)), -1),
+    [/^the value of .* at position \d+, record \d+ of flush \d+, does not match its checksum$/],
   ],
   [
     'a flipped bit in a header',

@@ -137,18 +137,34 @@ test('a data disk that is old, or empty, is filled from the log', async () => {
   const downMicros = 1_000
   const old = { kind: 'stale-disk', node, downMicros, disk: 'data', imageAtMicros: second } as const
   const none = { kind: 'empty-disk', node: 'n3', downMicros, disk: 'data' } as const
+  const { limits } = planOf([]).options
+  const wholeLogs = { ...limits, truncateBytesMin: Number.MAX_SAFE_INTEGER }
   const { coverage } = await cleanRun(
     planOf(
       [
         { ...old, atMicros: 4 * second },
         { ...none, atMicros: 5 * second },
       ],
-      {},
+      { limits: wholeLogs },
       1,
     ),
   )
   expect([coverage['stale-disk data'], coverage['empty-disk data']]).toEqual([1, 1])
+  expect(coverage['restoring_from_peers']).toBeUndefined()
   expect(coverage['node: retire']).toBeUndefined()
+})
+
+test('LOG-19: an empty data disk is filled by the peers, where the log has given up flushes', async () => {
+  const none = { kind: 'empty-disk', node: 'n3', downMicros: 1_000, disk: 'data' } as const
+  const { limits } = planOf([]).options
+  const { coverage } = await cleanRun(
+    planOf(
+      [{ ...none, atMicros: 5 * second }],
+      { limits: { ...limits, truncateBytesMin: 1, digestMs: 200 } },
+      1,
+    ),
+  )
+  expect([coverage['empty-disk data'], coverage['restored_from_peers']]).toEqual([1, 1])
 })
 
 test("two nodes with each other's disks refuse to start until that is put right", async () => {
