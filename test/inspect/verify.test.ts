@@ -227,7 +227,7 @@ test('LOG-6: a check finds a log of another history than the data store has take
   ])
 })
 
-/** What a key had after the first of another two runs, put back after the second. */
+/** The value of a key after the first of another two runs, put back after the second. */
 async function withOlder(key: Uint8Array): Promise<string> {
   const copy = await copied()
   let older: Uint8Array | undefined
