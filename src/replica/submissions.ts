@@ -30,7 +30,7 @@ export class Submissions {
     )
   }
 
-  /** Rejects with `invalid` where it is larger than a transaction may be. */
+  /** Rejects with `too-large` where it is larger than a transaction may be. */
   submit(submission: Submission, timeoutMs: number): Promise<Outcome> {
     const { group, readPosition, reads, ranges } = submission
     if (this.#requests.count >= this.#limits.nodeQueueMax) {
