@@ -280,7 +280,7 @@ export class TableChecker {
 
   #compare(step: TableStep, expected: unknown, told: unknown, rule: string, where: object): void {
     const [right, seen] = [resultText(step, expected), resultText(step, told)]
-    this.#coverage.count(`tables: ${step.kind}${expected === heldResult ? ' of what is held' : ''}`)
+    this.#coverage.count(`tables: ${step.kind}${expected === heldResult ? ' of a held row' : ''}`)
     const sentence = `A ${step.kind} of rows was told something else than the log says.`
     this.#check(right === seen, rule, sentence, { ...where, step, expected: right, told: seen })
   }

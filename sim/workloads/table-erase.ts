@@ -13,7 +13,7 @@ const clearings = 500_000
 /** In the place of a table. */
 const wholeGroup = 'group'
 
-/** Some of what is deleted is purged. */
+/** The part of deletions that are purges. */
 export function withPurges(
   random: SeededRandom,
   steps: readonly TableStep[],

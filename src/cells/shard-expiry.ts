@@ -56,7 +56,7 @@ interface Found {
   readonly next: Timestamp | undefined
 }
 
-/** Removes what is due by `now`, a moment that need not have come by the shard's log. */
+/** Removes the cells that expire by `now`. The shard's log may not have reached that moment. */
 export async function sweepShard(
   ports: ExpiryPorts,
   of: ShardName,
