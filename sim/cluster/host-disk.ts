@@ -23,13 +23,19 @@ const scrubMeanMicros = 3_000_000
 /** The times that a disk takes. */
 export type DiskTimes = DiskConditions & Pick<TimeOptions, 'waits' | 'readMeanMicros'>
 
+/** As `DiskOptions` has them. */
+interface DiskKeeps {
+  readonly keepsJournal?: boolean
+  readonly keepsRemains?: boolean
+}
+
 export function createHostDisk(
   world: World,
   name: string,
   conditions: DiskTimes,
   priorities: Priorities,
   onDurable: (puts: readonly Put[], isWhole: boolean) => void,
-  keepsJournal = false,
+  { keepsJournal = false, keepsRemains = false }: DiskKeeps = {},
 ): HostDisk {
   const random = world.random.fork(`disk ${name}`)
   const label = `write ${name}`
@@ -64,7 +70,7 @@ export function createHostDisk(
     nowMicros: () => world.nowMicros,
     onWork: (work, count, bytes) => owner?.work(work, count, bytes),
     onDurable,
-    keepsJournal,
+    ...{ keepsJournal, keepsRemains },
   })
   const hostDisk: HostDisk = {
     disk,
@@ -102,7 +108,7 @@ export function createLevelLog(
   priorities: Priorities,
   onDurable: (puts: readonly Put[], isWhole: boolean) => void,
 ): HostLog {
-  const host = createHostDisk(world, name, times, priorities, onDurable, true)
+  const host = createHostDisk(world, name, times, priorities, onDurable, { keepsJournal: true })
   const openJournal = (process: SimProcess): Journal => new OrderedJournal(host.open(process))
   return Object.assign(host, { openJournal })
 }

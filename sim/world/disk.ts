@@ -66,6 +66,14 @@ export interface DiskOptions {
   readonly onDurable?: (puts: readonly Put[], isWhole: boolean) => void
   /** The last batches are kept as a journal, which may rot. */
   readonly keepsJournal?: boolean
+  /** Bytes of rows that were overwritten or deleted stay until they are erased. */
+  readonly keepsRemains?: boolean
+}
+
+/** A row that was overwritten or deleted, and has bytes on the disk. */
+interface Remains {
+  readonly name: string
+  readonly goneAtMicros: number
 }
 
 /** A put in memory that the disk owns and no caller changes. */
@@ -100,6 +108,8 @@ export class SimDisk {
   #hurtAtOpen: readonly string[] = []
   /** A check has told its process of damage, and the disk is still the same. */
   hasToldDamage = false
+  #remains: readonly Remains[] = []
+  #newRemains: Remains[] = []
   /** The fault that every write meets. */
   #standingFault: WriteFault = 'none'
 
@@ -215,6 +225,21 @@ export class SimDisk {
     return new Map(this.#durable.entries())
   }
 
+  /** In no order. */
+  get remains(): readonly Remains[] {
+    return [...this.#remains, ...this.#newRemains]
+  }
+
+  /** Resolves when no bytes are left of rows of the spans that were gone at the call. */
+  async erase(spans: readonly KeySpan[] | 'all'): Promise<void> {
+    const ranges = spans === 'all' ? [{}] : spans.map((span) => textRange(span))
+    const old = this.remains
+    this.#newRemains = []
+    await this.waitToRead()
+    const isLeft = ({ name }: Remains): boolean => !ranges.some((one) => isWithin(name, one))
+    this.#remains = old.filter(isLeft)
+  }
+
   /** The disk of another time or another machine. Only while no process has it open. */
   restore(image: DiskImage): void {
     assert(this.#open === undefined, 'disk: exchanged under a living process')
@@ -222,6 +247,8 @@ export class SimDisk {
     this.#journal?.clear()
     this.#undamaged = undefined
     this.#hurt.clear()
+    this.#remains = []
+    this.#newRemains = []
     this.hasToldDamage = false
     for (const [key, value] of image) this.#durable.set(key, value)
   }
@@ -298,8 +325,11 @@ export class SimDisk {
     const isOld = this.#isMending
     this.#isMending = false
     this.#journal?.add(puts)
+    const goneAtMicros = this.#options.nowMicros?.() ?? 0
     for (const { name, value } of puts) {
       this.#hurt.delete(name)
+      const isKept = this.#options.keepsRemains === true && this.#durable.get(name) !== undefined
+      if (isKept) this.#newRemains.push({ name, goneAtMicros })
       if (value === undefined) this.#durable.delete(name)
       else this.#durable.set(name, value)
     }
@@ -454,6 +484,12 @@ class OpenDisk implements OrderedStore {
       pace.onDamage(what)
     }
     pace?.onProgress(keys ?? this.#disk.size, 1)
+  }
+
+  async erase(spans: readonly KeySpan[] | 'all'): Promise<undefined> {
+    if (this.#gone !== undefined) throw this.#gone
+    await this.#disk.erase(spans)
+    if (this.#gone !== undefined) throw this.#gone
   }
 
   async close(): Promise<void> {

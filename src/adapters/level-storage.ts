@@ -8,7 +8,7 @@ import { readdir } from 'node:fs/promises'
 import { ClassicLevel, type Iterator } from 'classic-level'
 import { assert } from '../base/assert.ts'
 import { compareBytes } from '../base/bytes.ts'
-import type { StoreError } from '../base/errors.ts'
+import { StoreError } from '../base/errors.ts'
 import {
   closedError,
   damageError,
@@ -18,6 +18,7 @@ import {
   writeError,
 } from './level-errors.ts'
 import { refuseOtherKind } from './journal-kind.ts'
+import { eraseSpans } from './level-erase.ts'
 import { makeFolder } from './make-folder.ts'
 import { damageBefore, keepDamaged } from './level-salvage.ts'
 import {
@@ -29,6 +30,7 @@ import {
 } from './level-tables.ts'
 import type {
   CheckPace,
+  EraseHeld,
   JournalDamage,
   KeySpan,
   KeyValue,
@@ -170,6 +172,11 @@ class LevelStore implements OrderedStore {
   readonly #checkedSpans: readonly KeySpan[] | undefined
   #isWriting = false
   #isClosed = false
+  /** The owner's write under way, or the last one. */
+  #writing: Promise<void> | undefined
+  /** Rows that are written anew, as they are; the owner's next write waits. */
+  #rewriting: Promise<void> | undefined
+  readonly #scans = new Set<LevelScan>()
   #fence: StoreError | undefined
 
   constructor(path: string, level: Level, found: Found) {
@@ -190,7 +197,8 @@ class LevelStore implements OrderedStore {
   write(puts: readonly Put[]): Promise<void> {
     assert(!this.#isWriting, 'DISK: one write at a time')
     if (this.#fence !== undefined) return Promise.reject(this.#fence)
-    return this.#write(puts)
+    this.#writing = this.#write(puts)
+    return this.#writing
   }
 
   async #write(puts: readonly Put[]): Promise<void> {
@@ -201,6 +209,7 @@ class LevelStore implements OrderedStore {
         if (value === undefined) batch.del(key)
         else batch.put(key, value)
       }
+      if (this.#rewriting !== undefined) await this.#rewriting
       await batch.write({ sync: true })
     } catch (error) {
       this.#fence = writeError(this.#path, error)
@@ -215,7 +224,12 @@ class LevelStore implements OrderedStore {
     const iterator = this.#isClosed
       ? undefined
       : this.#level.iterator({ ...tightened(range), highWaterMarkBytes })
-    return new LevelScan(iterator, (error) => this.#readError(error))
+    const scan: LevelScan = new LevelScan(iterator, {
+      toError: (error) => this.#readError(error),
+      onEnd: () => this.#scans.delete(scan),
+    })
+    if (iterator !== undefined) this.#scans.add(scan)
+    return scan
   }
 
   async check(spans: readonly KeySpan[] | 'all', pace?: CheckPace): Promise<void> {
@@ -231,6 +245,40 @@ class LevelStore implements OrderedStore {
     }
   }
 
+  async erase(spans: readonly KeySpan[] | 'all'): Promise<EraseHeld | undefined> {
+    await Promise.all([...this.#scans].map(({ ended }) => ended))
+    const compacting = {
+      compactRange: (from: Uint8Array, to: Uint8Array) => this.#level.compactRange(from, to),
+      rewrite: (keys: readonly Uint8Array[]) => this.#rewrite(keys),
+    }
+    try {
+      return await eraseSpans(this.#path, compacting, spans)
+    } catch (error) {
+      throw error instanceof StoreError ? error : this.#readError(error)
+    }
+  }
+
+  /** Between two writes of the owner: else a row would be put back that a write has just changed. */
+  async #rewrite(keys: readonly Uint8Array[]): Promise<void> {
+    this.#rewriting = this.#rewriteNow(keys)
+    try {
+      await this.#rewriting
+    } finally {
+      this.#rewriting = undefined
+    }
+  }
+
+  async #rewriteNow(keys: readonly Uint8Array[]): Promise<void> {
+    await this.#writing?.catch(() => undefined)
+    const batch = this.#level.batch()
+    for (const key of keys) {
+      const value = this.#level.getSync(key)
+      if (value === undefined) batch.del(key)
+      else batch.put(key, value)
+    }
+    await batch.write({ sync: true })
+  }
+
   #readError(error: unknown): StoreError {
     return this.#isClosed ? closedError(this.#path) : readError(this.#path, error)
   }
@@ -238,19 +286,32 @@ class LevelStore implements OrderedStore {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#fence ??= closedError(this.#path)
+    for (const scan of this.#scans) scan.onClosed()
     // Waits for a write that is under way.
     await this.#level.close()
   }
 }
 
+interface ScanParts {
+  toError(error: unknown): StoreError
+  onEnd(): void
+}
+
 /** The rows of an iterator; of none, when the store was closed. */
 class LevelScan implements AsyncIterableIterator<readonly KeyValue[]> {
+  /** Resolves when LevelDB keeps nothing for it any more. */
+  readonly ended: Promise<void>
+  /** The store was closed under it. */
+  onClosed: () => void = () => undefined
   readonly #iterator: Rows | undefined
-  readonly #toError: (error: unknown) => StoreError
+  readonly #parts: ScanParts
 
-  constructor(iterator: Rows | undefined, toError: (error: unknown) => StoreError) {
+  constructor(iterator: Rows | undefined, parts: ScanParts) {
     this.#iterator = iterator
-    this.#toError = toError
+    this.#parts = parts
+    this.ended = new Promise((resolve) => {
+      this.onClosed = resolve
+    })
   }
 
   [Symbol.asyncIterator](): this {
@@ -258,7 +319,7 @@ class LevelScan implements AsyncIterableIterator<readonly KeyValue[]> {
   }
 
   async next(): Promise<IteratorResult<readonly KeyValue[], undefined>> {
-    if (this.#iterator === undefined) throw this.#toError(undefined)
+    if (this.#iterator === undefined) throw this.#parts.toError(undefined)
     try {
       const rows = await this.#iterator.nextv(scanChunkRows)
       // A chunk is cut by its bytes as well: only an empty one is the end.
@@ -266,12 +327,14 @@ class LevelScan implements AsyncIterableIterator<readonly KeyValue[]> {
       return { done: false, value: rows.map(([key, value]) => ({ key, value })) }
     } catch (error) {
       await this.return()
-      throw this.#toError(error)
+      throw this.#parts.toError(error)
     }
   }
 
   async return(): Promise<IteratorResult<readonly KeyValue[], undefined>> {
     await this.#iterator?.close()
+    this.onClosed()
+    this.#parts.onEnd()
     return { done: true, value: undefined }
   }
 }

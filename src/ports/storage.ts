@@ -57,6 +57,12 @@ export interface CheckPace {
   onDamage?(what: string): void
 }
 
+/**
+ * Why files may still have bytes of what is gone: LevelDB has not let go of files that were rewritten, or a check has not
+ * read tables that are kept for it.
+ */
+export type EraseHeld = 'files-in-use' | 'unchecked'
+
 export interface OrderedStore {
   /** Absent: nothing of that kind was found. Nothing vouches for the bytes in it. */
   readonly damage?: JournalDamage | undefined
@@ -84,6 +90,12 @@ export interface OrderedStore {
    * Absent: only a scan can tell.
    */
   sizeOf?(span: KeySpan): Promise<number>
+  /**
+   * Rewrites the files that may have rows of these spans: none has the bytes of a row that was overwritten or deleted
+   * there before the call. Writes and reads go on meanwhile. One call at a time. Waits for scans that began before.
+   * Gives what still stands against that, and undefined when it is done. Absent: no file has bytes of such a row.
+   */
+  erase?(spans: readonly KeySpan[] | 'all'): Promise<EraseHeld | undefined>
   /** Gives the store back; later calls reject. Idempotent. */
   close(): Promise<void>
 }

@@ -135,6 +135,21 @@ export function storageContract(name: string, makePlace: () => Promise<StorePlac
       expect(await keysOf(store, { gte: c, gt: c })).toBe('d e f')
     })
 
+    test('erasing changes no row, while others are written', async () => {
+      const opened = await openStore()
+      const { store } = opened
+      await store.write('abcdef'.split('').map((key) => putOf(key)))
+      await store.write([{ key: bytesOf('b') }, putOf('c', 'new'), { key: bytesOf('e') }])
+      const erased = store.erase?.([{ gte: bytesOf('b'), lt: bytesOf('d') }])
+      await store.write([putOf('b', 'again'), { key: bytesOf('f') }])
+      expect(await erased).toBeUndefined()
+      expect(await store.erase?.('all')).toBeUndefined()
+      await checkTwice(opened, async (one) => {
+        expect(await keysOf(one)).toBe('a b c d')
+        expect([textAt(one, 'b'), textAt(one, 'c')]).toEqual(['again', 'new'])
+      })
+    })
+
     test('bounds need not be keys, and a range that ends before it begins is empty', async () => {
       const { store } = await openStore()
       await store.write([putOf('b'), putOf('d')])
