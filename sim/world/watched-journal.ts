@@ -68,6 +68,14 @@ export class WatchedJournal implements Journal {
     return this.#journal.drop(first)
   }
 
+  separate(): void {
+    this.#journal.separate?.()
+  }
+
+  async erased(): Promise<boolean> {
+    return (await this.#journal.erased?.()) ?? true
+  }
+
   sizeOf(first: number, last: number): Promise<number> {
     return this.#journal.sizeOf(first, last)
   }

@@ -83,7 +83,10 @@ class RealFolder implements SegmentFolder {
   }
 
   remove(name: string): Promise<void> {
-    return this.#try(() => rm(join(this.path, name), { force: true }))
+    return this.#try(async () => {
+      await rm(join(this.path, name), { force: true })
+      await syncFolder(this.path)
+    })
   }
 
   async pause(ms: number): Promise<void> {

@@ -28,6 +28,8 @@ const flushPrefix = 'f'.charCodeAt(0)
 const flushKeyBytes = 9
 /** Flushes that one write deletes: few, so that no commit waits for them. */
 const dropsPerWrite = 32
+/** The same where they are to be erased: else they would outlast the time that erasing has. */
+const erasedPerWrite = 4_096
 
 /** The key of a flush. Keys of flushes ascend with their numbers. */
 export function flushKey(number: number): Buffer {
@@ -59,6 +61,7 @@ export class OrderedJournal implements Journal {
   /** Flushes from `#dropFrom` on, below `#dropTo`, are to be deleted. */
   #dropFrom = 0
   #dropTo = 0
+  #isErasing = false
 
   constructor(store: OrderedStore) {
     this.#store = store
@@ -128,10 +131,20 @@ export class OrderedJournal implements Journal {
     return bytes
   }
 
+  /** Deletions that go along with writes come first; what they leave in LevelDB's files goes then. */
+  async erased(): Promise<boolean> {
+    this.#isErasing = this.#dropFrom < this.#dropTo
+    if (this.#isErasing) return false
+    if (this.#store.erase === undefined) return true
+    const { gte } = flushesFrom(0)
+    return (await this.#store.erase([{ gte, lt: flushKey(this.#dropTo) }])) === undefined
+  }
+
   #drops(): readonly Put[] {
     if (this.#dropFrom === 0) return []
     const puts: Put[] = []
-    while (this.#dropFrom < this.#dropTo && puts.length < dropsPerWrite) {
+    const dropsMax = this.#isErasing ? erasedPerWrite : dropsPerWrite
+    while (this.#dropFrom < this.#dropTo && puts.length < dropsMax) {
       puts.push({ key: flushKey(this.#dropFrom) })
       this.#dropFrom += 1
     }

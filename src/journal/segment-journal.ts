@@ -96,6 +96,10 @@ class SegmentJournal implements Journal {
   #pending: JournalWrite | undefined
   #writing: Promise<void> | undefined
   #dropping: Promise<void> = Promise.resolve()
+  /** The next write begins a segment in a new file. */
+  #isSeparating = false
+  /** The last segment before the one that was begun for that. */
+  #separatedFrom = 0
   /** Why nothing is written any more. */
   #fence: StoreError | undefined
   #closing: Promise<void> | undefined
@@ -195,12 +199,33 @@ class SegmentJournal implements Journal {
 
   async #writeFrame(values: readonly NewPart[]): Promise<void> {
     const { writer, index, records } = this.#parts
+    if (this.#isSeparating) await this.#separate(frameBytes(values))
     if (!writer.hasRoom(values)) await this.#next(frameBytes(values))
     const segment = present(this.#current, 'JRN-1: an open journal has a segment')
     noteFlushes(index, segment, await writer.write(segment, values))
     for (const { name, value } of values) {
       if (name !== undefined) records.set(...keptRecord(name, value))
     }
+  }
+
+  separate(): void {
+    this.#isSeparating = true
+  }
+
+  /** Spares have bytes of the segments that they were. */
+  async #separate(bytes: number): Promise<void> {
+    this.#isSeparating = false
+    await this.#parts.stock.erase()
+    this.#separatedFrom = present(this.#current, 'JRN-1: an open journal has a segment').sequence
+    await this.#next(bytes)
+  }
+
+  async erased(): Promise<boolean> {
+    await this.#dropping
+    const [oldest = 0] = this.segments.keys()
+    if (this.#isSeparating || oldest <= this.#separatedFrom) return false
+    this.#parts.stock.onErased()
+    return true
   }
 
   /** Goes on to the next segment, with room for `bytes` behind its checkpoint. */

@@ -33,6 +33,8 @@ export class SegmentStock {
   #lastSpare = 0
   #preparing: Promise<void> | undefined
   #isClosed = false
+  /** Segments that are given up are not used again: their bytes are to go. */
+  #isErasing = false
 
   constructor(folder: SegmentFolder, segmentBytes: number) {
     this.#folder = folder
@@ -77,11 +79,28 @@ export class SegmentStock {
     await this.#keep(await this.#folder.rename(segment, this.#nextName()))
   }
 
+  /** From now on every file that is taken is new. */
+  async erase(): Promise<void> {
+    this.#isErasing = true
+    await this.#preparing
+    for (const spare of this.#spares.splice(0)) await this.#remove(spare)
+  }
+
+  /** All that was to be erased is gone: segments are used again. */
+  onErased(): void {
+    this.#isErasing = false
+  }
+
   async #keep(file: SegmentFile): Promise<void> {
-    if (file.length === this.#segmentBytes && this.#spares.length < sparesMax) {
+    const isWanted = !this.#isErasing && this.#spares.length < sparesMax
+    if (file.length === this.#segmentBytes && isWanted) {
       this.#spares.push(file)
       return
     }
+    await this.#remove(file)
+  }
+
+  async #remove(file: SegmentFile): Promise<void> {
     await file.close()
     await this.#folder.remove(file.name)
   }

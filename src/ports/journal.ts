@@ -72,6 +72,17 @@ export interface Journal {
    */
   drop(first: number): Promise<void>
   /**
+   * The next write, and all after it, go into files that have no bytes of a flush before. So files need not be rewritten
+   * for `erased`. Absent: that is of no use here.
+   */
+  separate?(): void
+  /**
+   * Whether no file has bytes of the flushes that were given up. Gives up no flush, and may have done a part of it when
+   * it resolves with false: the caller writes, and asks again. Called after `separate`, and after all flushes before the
+   * write that followed are given up. Absent: none has.
+   */
+  erased?(): Promise<boolean>
+  /**
    * About how many bytes of the disk the flushes from `first` through `last` take. It is counted there at each call.
    * Flushes that were written lately may be left out.
    */

@@ -40,7 +40,7 @@ export interface SegmentFolder {
   open(name: string): Promise<SegmentFile>
   /** Durable once it resolves; before, a crash leaves the one name or the other. Gives the file under its new name. */
   rename(file: SegmentFile, name: string): Promise<SegmentFile>
-  /** A crash may bring the file back. */
+  /** Durable once it resolves; before, a crash may bring the file back. */
   remove(name: string): Promise<void>
   /** Resolves `ms` milliseconds later: a check goes slowly beside the work of others. */
   pause(ms: number): Promise<void>

@@ -113,6 +113,26 @@ export function journalContract(name: string, makePlace: () => Promise<JournalPl
       })
     })
 
+    test('flushes that are given up can be erased, and all others stay', async () => {
+      const opened = await openJournal()
+      const { journal } = opened
+      await appendAll(journal, 1, 40)
+      journal.separate?.()
+      await appendAll(journal, 41, 41)
+      await journal.drop(41)
+      let number = 41
+      for (let tries = 0; tries < 5 && (await journal.erased?.()) === false; tries++) {
+        number += 1
+        await journal.append(flushOf(number))
+      }
+      expect((await journal.erased?.()) ?? true).toBe(true)
+      await checkTwice(opened, async (again) => {
+        expect([...(await flushesIn(again)).keys()].at(0)).toBe(41)
+        expect(await again.last()).toBe(number)
+        expect(textOf(again.read(41))).toBe('flush 41')
+      })
+    })
+
     test('the names of all records are known', async () => {
       const opened = await openJournal()
       expect(await opened.journal.recordNames()).toEqual([])
