@@ -72,6 +72,11 @@ export interface Limits {
   readonly applierDelayMs: number
   /** How long a superseded version of a row stays readable: a group's horizon trails by this time. */
   readonly historyMs: number
+  /**
+   * The time after which the bytes of what was deleted are in no file. Four times `historyMs` at least: less counts as
+   * that. 0: nothing is done about it, and the bytes go when other work takes their place.
+   */
+  readonly eraseWithinMs: number
   /** How long an open snapshot that is not read holds on, at its node, to what the horizon passed. */
   readonly snapshotHoldMs: number
   /** One flush of the log. */
@@ -182,6 +187,7 @@ export const defaultLimits: Limits = {
   applierBatchBytesMax: 1024 * 1024,
   applierDelayMs: 50,
   historyMs: 3_600_000,
+  eraseWithinMs: 86_400_000,
   snapshotHoldMs: 60_000,
   flushBytesMax: 16 * 1024 * 1024,
   carryAfterFlushes: 1_000,

@@ -5,6 +5,8 @@
  *         counts has told that it durably applied what the flush names (LOG-18). A peer that holds up more than
  *         `logRetainBytes`, or a flush older than `logRetainMs`, is behind and does not count.
  *
+ * Flushes with what is to be erased go as soon as they may, however few bytes they take.
+ *
  * The disk says each time how long the log is. No file says when a flush was written. After a start all flushes count
  * as written then, so the node keeps them for longer.
  */
@@ -74,6 +76,7 @@ export class LogEnd {
   #written: Written[]
   #uncounted: ReadonlySet<NodeId> = new Set()
   #retainedBytes = 0
+  #erasedThrough = 0
   #isLooking = false
 
   constructor(parts: LogEndParts) {
@@ -94,6 +97,11 @@ export class LogEnd {
       droppedFlushes: firstFlush - this.#firstOpened,
       peersBehind: [...this.peers().values()].filter(({ isBehind }) => isBehind).length,
     }
+  }
+
+  /** The flushes through this one are to go, however few bytes they take. */
+  erase(through: number): void {
+    this.#erasedThrough = through
   }
 
   peers(): ReadonlyMap<NodeId, PeerMark> {
@@ -132,7 +140,8 @@ export class LogEnd {
     }
     this.#tell(uncounted)
     if (through < log.firstFlush) return
-    if ((await log.sizeAfter(0, through)) < limits.truncateBytesMin) return
+    const isAsked = log.firstFlush <= this.#erasedThrough
+    if (!isAsked && (await log.sizeAfter(0, through)) < limits.truncateBytesMin) return
     const counted = marks().filter(([node]) => !uncounted.has(node))
     // A peer may have told a lower mark meanwhile: its data store is made anew.
     const least = Math.min(through, ...counted.map(([, mark]) => mark ?? 0))

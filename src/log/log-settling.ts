@@ -96,7 +96,7 @@ export class LogSettling {
 
   /** The flushes through this one may be damaged on the disk: the next batches settle them. */
   hasten(flush: number): void {
-    this.#hastenedFlush = flush
+    this.#hastenedFlush = Math.max(flush, this.#hastenedFlush)
   }
 
   /** Groups with records that are not settled: recovery has to look at these. */

@@ -270,6 +270,30 @@ export class LogStore {
     })
   }
 
+  /**
+   * Begins files of its own for what is written from now on, and has open positions before that carried. Gives the flush
+   * that is the first one there: once it is the log's first, no file has what was written before (`erased`).
+   */
+  separate(): number {
+    this.#journal.separate?.()
+    this.#settling.hasten(this.#queue.lastFlush)
+    const { number } = this.#gather([])
+    this.force()
+    return number
+  }
+
+  /** Writes a flush, also where nothing is to be written. */
+  force(): void {
+    if (this.#isStopping || this.#failure !== undefined) return
+    this.#gather([]).isForced = true
+    this.#schedule()
+  }
+
+  /** Whether no file has the bytes of the flushes that were given up; the caller forces one flush more, and asks again. */
+  async erased(): Promise<boolean> {
+    return (await this.#journal.erased?.()) ?? true
+  }
+
   #gather(records: readonly LogRecord[]): PendingFlush {
     this.#changes += 1
     return this.#queue.gather(records)

@@ -92,6 +92,11 @@ export class LogEnding {
     this.#end.look().catch((error: unknown) => this.#parts.onFailed(error))
   }
 
+  /** Has the flushes through this one go as soon as they may. */
+  erase(through: number): void {
+    this.#end.erase(through)
+  }
+
   onMessage(from: NodeId, message: OfLogs): void {
     const { peers } = this.#parts
     switch (message.kind) {
