@@ -33,6 +33,9 @@ const rules: Readonly<Record<string, string>> = {
   'LOG-18': 'What a node tells a peer that it durably applied, its data store holds.',
   'LOG-19':
     'A node that lost its data store has no vote before a majority of the others has restored it.',
+  'ERASE-1': 'A node calls erased only what no file of its stores has bytes of.',
+  'ERASE-2': 'A durable deletion is of a round until it is erased.',
+  'ERASE-3': 'Without deletions nothing is compacted, and no group takes a position.',
   'HASH-1': 'The hash of a group counts exactly its newest rows, and is the same at each replica.',
   'SNAP-1': 'A snapshot takes a group on, and never back.',
   'SNAP-2': 'A snapshot is of one position: state record, newest rows and history.',

@@ -26,7 +26,7 @@ export function calmOptions(seed: number): SwarmOptions {
     faultRates: noFaultRates(10 * second),
     healing: { isCoreFirst: false, coreOrder: [], rest: 'down' },
     skews: Array.from({ length: 3 }, () => calmSkew),
-    limits: defaultLimits,
+    limits: { ...defaultLimits, eraseWithinMs: 0 },
   }
 }
 

@@ -31,6 +31,7 @@ const verbs: ReadonlyMap<string, () => Promise<AddVerb>> = new Map([
   ['rows', async () => (await import('./rows.ts')).addRowsCommand],
   ['purge', async () => (await import('./purge.ts')).addPurgeRowCommand],
   ['hold', async () => (await import('./hold.ts')).addHoldCommand],
+  ['erase', async () => (await import('./erase.ts')).addEraseCommand],
   ['trigger', async () => (await import('./trigger.ts')).addTriggerCommand],
   ['queue', async () => (await import('./queue.ts')).addQueueCommand],
   ['store', async () => (await import('./store.ts')).addStoreCommand],

@@ -33,11 +33,14 @@ interface NodeReport {
     readonly scrubbedPart?: number
     readonly scrubPasses?: number
     readonly logScrubbedPart?: number
+    /** Absent of an earlier version. */
+    readonly erase?: { readonly requests?: unknown }
   }
   readonly messages: readonly string[]
 }
 
-interface Asked {
+/** What one node says of itself. */
+export interface Asked {
   readonly id: string
   readonly url: string
   /** Absent: it did not answer. */
@@ -48,7 +51,10 @@ interface Asked {
 
 const askTimeoutMs = 3000
 
-async function showStatus(options: Options): Promise<void> {
+/** Every node of the cluster that one of the addresses leads to. Throws where none answers. */
+export async function askNodes(
+  options: Options,
+): Promise<{ readonly cluster: string; readonly nodes: readonly Asked[] }> {
   const urls = parseUrls(options)
   const answers = await Promise.all(urls.map(ask))
   const first = answers.find(({ report }) => report !== undefined)?.report
@@ -56,16 +62,21 @@ async function showStatus(options: Options): Promise<void> {
     const why = urls.map((url, place) => `${url}: ${answers[place]?.why ?? 'no answer'}`).join('; ')
     throw new CliError(`no node answers: ${why} (--url names another)`, exitUnavailable)
   }
-  const asked = await Promise.all(
+  const nodes = await Promise.all(
     first.nodes.map(async ({ id, url }): Promise<Asked> => ({ id, url, ...(await ask(url)) })),
   )
+  return { cluster: first.cluster, nodes }
+}
+
+async function showStatus(options: Options): Promise<void> {
+  const { cluster, nodes: asked } = await askNodes(options)
   const ready = asked.filter(({ report }) => report?.ready === true).length
   const majority = Math.floor(asked.length / 2) + 1
   const spare = ready - majority
   if (options['json'] === true) {
-    printJson({ cluster: first.cluster, ready, canLose: Math.max(-1, spare), nodes: asked })
+    printJson({ cluster, ready, canLose: Math.max(-1, spare), nodes: asked })
   } else {
-    show(first.cluster, asked, spare)
+    show(cluster, asked, spare)
   }
   if (spare < 0) {
     throw new CliError(

@@ -281,6 +281,7 @@ export class Daemon {
       isAlive: () => this.#state !== 'failed',
       checks: () => readinessChecks(this.#parts()),
       status: () => this.status(),
+      erase: () => this.#node?.status().replica.erase,
       figures: () => [...statusFigures(this.#parts()), ...this.#edgeFigures()],
     }
   }
@@ -429,6 +430,10 @@ function tellingOperator(trace: Trace, logger: Logger): Trace {
       }
       if (event.kind === 'false-claim') {
         logger.error(pickFields(event), 'a false claim: a peer refuses what this log refutes')
+      }
+      if (event.kind === 'erase-overdue') {
+        const text = 'bytes of what was deleted are still in files after erase_within_ms'
+        logger.error(pickFields(event), `${text}: see trilithon erase status`)
       }
       if (event.kind !== 'clock') return
       const { is } = event

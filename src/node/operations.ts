@@ -1,6 +1,6 @@
 /**
  * The requests that operators and their tools send to a process: `/livez`, `/readyz?verbose`, `/metrics`,
- * `/status`. These answer from the first moment on, while a node's stores are still being opened, and while
+ * `/status`, `/erase`. These answer from the first moment on, while a node's stores are still being opened, and while
  * draining.
  */
 import { Hono } from 'hono'
@@ -48,6 +48,16 @@ export const operationAnswers: readonly OperationAnswer[] = [
     answers: { 200: { what: 'The status.', type: 'application/json' } },
   },
   {
+    path: '/erase',
+    operationId: 'getErase',
+    summary: 'Which deletions still stand in files of this node, where, why, and until when',
+    answers: {
+      200: { what: 'The rounds of deletions.', type: 'application/json' },
+      404: { what: 'A gateway has no files.', type: problemContentType },
+      503: { what: 'The stores are being opened.', type: problemContentType },
+    },
+  },
+  {
     path: '/metrics',
     operationId: 'getMetrics',
     summary: 'Figures in the Prometheus text format',
@@ -69,6 +79,8 @@ export interface Self {
   isAlive(): boolean
   checks(): readonly Check[]
   status(): object
+  /** What still stands in the files of the node; undefined while its stores are being opened. Absent: it has no files. */
+  erase?(): object | undefined
   figures(): readonly Figure[]
 }
 
@@ -139,7 +151,7 @@ export function operationRoutes(
     return context.body(body, 405, { 'content-type': problemContentType, allow: 'GET' })
   })
   app.get('/', (context) => {
-    const paths = '/v1/datastores/… /openapi.json /livez /readyz?verbose /metrics /status'
+    const paths = '/v1/datastores/… /openapi.json /livez /readyz?verbose /metrics /status /erase'
     return context.text(`${self.name()}\n${paths}\n`)
   })
   app.get('/livez', (context) => {
@@ -158,6 +170,18 @@ export function operationRoutes(
   app.get('/status', async (context) =>
     context.body(await statusPage(), 200, { 'content-type': 'application/json' }),
   )
+  app.get('/erase', (context) => {
+    const erase = self.erase?.()
+    if (erase !== undefined) return context.json(erase)
+    const type = { 'content-type': problemContentType }
+    return self.erase === undefined
+      ? context.body(problemPage(404, 'not-found', 'a gateway has no files: ask a node'), 404, type)
+      : context.body(
+          problemPage(503, 'unavailable', 'the stores are being opened: ask again'),
+          503,
+          type,
+        )
+  })
   app.get('/metrics', async (context) => {
     const page = await metricsPage()
     return context.body(page.text, 200, { 'content-type': page.contentType })

@@ -11,6 +11,7 @@ import type { QueuesStatus } from './background.ts'
 import type { BufferCounts } from './buffering.ts'
 import type { DiskUse } from './disk-use.ts'
 import { mainSet, type NodeAddress } from '../config/values.ts'
+import { describeErase, eraseFigures } from './erase-figures.ts'
 import { figureName } from './figure-names.ts'
 import type { Figure } from './metrics.ts'
 import { describeSnapshots, snapshotFigures } from './snapshot-figures.ts'
@@ -194,6 +195,7 @@ function listMessages(
     )
   }
   messages.push(...describeSnapshots(replica.snapshots), ...describeRestoring(replica))
+  messages.push(...describeErase(replica.erase))
   const behind = nodes.filter(({ isBehindLog }) => isBehindLog === true)
   for (const { id } of behind) {
     messages.push(
@@ -306,7 +308,7 @@ export function statusFigures(parts: StatusParts): readonly Figure[] {
     const name = figureName('trilithon_replica', field)
     figures.push({ name, help: `The replica's ${field}, as in /status.`, value })
   }
-  figures.push(...snapshotFigures(parts.replica?.snapshots))
+  figures.push(...snapshotFigures(parts.replica?.snapshots), ...eraseFigures(parts.replica?.erase))
   const indexes: Readonly<Record<string, number>> = { ...parts.indexes }
   for (const [field, value] of Object.entries(indexes)) {
     const name = figureName('trilithon_index', field)

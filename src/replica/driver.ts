@@ -13,6 +13,7 @@ import { LocalWorklist } from '../store/worklist.ts'
 import { EffectRunner } from './effect-runner.ts'
 import { snapshotPorts } from './installs.ts'
 import { Edge } from './edge.ts'
+import { Erasing } from './erasing.ts'
 import { Inbound } from './inbound.ts'
 import { toError } from '../store/damage.ts'
 import type { DataStore } from '../store/data-store.ts'
@@ -62,6 +63,7 @@ export class Driver implements LocalReplica {
   readonly #peers: Peers
   readonly #work: PeerWork
   readonly #ending: LogEnding
+  readonly #erasing: Erasing
   readonly #discovery: GroupDiscovery
   readonly #keeper: LeaseKeeper
   readonly #edge: Edge
@@ -133,6 +135,14 @@ export class Driver implements LocalReplica {
       ...{ others, settled, log, data, clock, trace, limits, replies, slices, peers: this.#peers },
       onFailed: (error) => this.#fail(toError(error)),
     })
+    this.#erasing = new Erasing({
+      ...{ book: stores.book, log, data, clock, trace, limits, ending: this.#ending },
+      store: ports.data,
+      isFirst: (group) => this.#isFirst(group),
+      stamp: () => this.#reading().stamp,
+      submit: (...asked) => this.submit(...asked),
+      onFailed: (error) => this.#fail(toError(error)),
+    })
     this.#inbound = this.#makeInbound()
     this.#effects = new EffectRunner({
       ...{ node, clock, trace, log, data, replica: this.#replica, fetches, replies },
@@ -152,9 +162,11 @@ export class Driver implements LocalReplica {
     this.groups = (...asked) => listGroups(listing, ...asked)
     this.#refusals = new Refusals(log, trace, (error) => this.#fail(error))
     this.#watchStores()
-    this.worklist = new LocalWorklist(data.listing, clock, (group) =>
-      this.#holdings.isFirst(group, (one) => this.#peers.isAlive(one)),
-    )
+    this.worklist = new LocalWorklist(data.listing, clock, (group) => this.#isFirst(group))
+  }
+
+  #isFirst(group: GroupId): boolean {
+    return this.#holdings.isFirst(group, (one) => this.#peers.isAlive(one))
   }
 
   #makeEdge(): Edge {
@@ -224,6 +236,7 @@ export class Driver implements LocalReplica {
     data.onBatch = (groups) => {
       this.#peers.save()
       log.onBatch(groups)
+      if (this.#isErasing) this.#erasing.onBatch(groups)
     }
     data.placeOf = (group) => log.placeOf(group)
     data.beforeWrite = async (groups) => {
@@ -251,6 +264,7 @@ export class Driver implements LocalReplica {
   #join(): void {
     const { peers } = this.#ports
     const { heartbeatMs, digestMs } = this.#options.limits
+    if (this.#isErasing) this.#rounds.every(this.#erasing.passMs, () => this.#erasing.pass())
     peers.start({
       self: () => describeSelf(this.#log),
       admit: (peer, info) => this.#peers.admit(peer, info),
@@ -361,8 +375,12 @@ export class Driver implements LocalReplica {
       },
       ...{ work: this.#work, leases: this.#keeper.leases, peers: this.#peers },
       ...{ refusals: this.#refusals, failure: this.#failure, clock: this.#ports.clock },
-      ending: this.#ending,
+      ...{ ending: this.#ending, erasing: this.#erasing },
     })
+  }
+
+  get #isErasing(): boolean {
+    return this.#options.limits.eraseWithinMs > 0
   }
 
   /** Resolves when everything applied so far is in the data store. */
@@ -376,6 +394,7 @@ export class Driver implements LocalReplica {
     this.#isStopped = true
     this.#rounds.stop()
     this.#work.stop()
+    this.#erasing.stop()
     this.#edge.installs.stop()
     this.#wakes.stop()
     this.#edge.requests.stop()

@@ -5,12 +5,14 @@ import { LogStore } from '../log/log-store.ts'
 import { SettledRows } from '../log/settled.ts'
 import { checkCarried, checkVotes } from '../log/start-check.ts'
 import { DataStore } from '../store/data-store.ts'
+import { EraseBook } from '../store/erase-book.ts'
 import type { DriverOptions, DriverPorts } from './driver-ports.ts'
 
 export interface OpenStores {
   readonly log: LogStore
   readonly data: DataStore
   readonly settled: SettledRows
+  readonly book: EraseBook
 }
 
 /** Opens the stores of a node. Rejects with `corrupt` or `invalid` when they must not be used. */
@@ -36,7 +38,7 @@ export async function openStores(ports: DriverPorts, options: DriverOptions): Pr
   if (!isRestored && set.length === 1) throw lostAlone()
   assert(log.identity.incarnation >= 1, 'PAX-6: a node without an incarnation')
   assert(options.placement.nodes.includes(node), 'MOVE-4: a node that holds nothing')
-  return { log, data, settled }
+  return { log, data, settled, book: await EraseBook.open(data) }
 }
 
 function lostAlone(): StoreError {

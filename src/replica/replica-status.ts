@@ -10,6 +10,7 @@ import type { Refusals } from '../peers/refusal.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DataStore } from '../store/data-store.ts'
 import type { LogEnding } from '../peers/log-ending.ts'
+import type { EraseFigures, Erasing } from './erasing.ts'
 import type { Replica } from './replica.ts'
 import type { Requests } from './requests.ts'
 
@@ -51,6 +52,8 @@ export interface ReplicaStatus extends ScrubFigures, LogEndFigures {
   readonly openSnapshots: number
   /** Snapshots of groups between this node and its peers. */
   readonly snapshots: SnapshotFigures
+  /** What was deleted and may still stand in files of this node. */
+  readonly erase: EraseFigures
   /** Groups that this node may serve current reads of without asking. */
   readonly leasedGroups: number
   /** Groups that peers may serve so as far as this node knows, each peer's counted. */
@@ -91,6 +94,7 @@ export interface StatusParts {
   readonly failure: Error | undefined
   readonly clock: Clock
   readonly ending: LogEnding
+  readonly erasing: Pick<Erasing, 'figures'>
 }
 
 export function buildStatus(parts: StatusParts): ReplicaStatus {
@@ -109,6 +113,7 @@ export function buildStatus(parts: StatusParts): ReplicaStatus {
     restoringFrom: ending.restoring.lacking,
     snapshots: countSnapshots(work),
     openSnapshots: data.pins.count(clock.monotonicMs()),
+    erase: parts.erasing.figures,
     leasedGroups: leases.heldGroups,
     grantedGroups: leases.grantedGroups,
     ...peers.clocks.status({ wall: clock.wallMicros(), now: clock.monotonicMs() }),
