@@ -132,8 +132,11 @@ export function makeCluster(
       }
       return createSegmentLog(world, name, { ...conditions, segmentBytes }, priorities, onDurable)
     },
-    makeDisk: (world, name, priorities, onDurable) =>
-      createHostDisk(world, name, { ...options.disk, ...times }, priorities, onDurable),
+    makeDisk: (world, name, priorities, onDurable) => {
+      const conditions = { ...options.disk, ...times }
+      const keepsRemains = options.limits.eraseWithinMs > 0
+      return createHostDisk(world, name, conditions, priorities, onDurable, { keepsRemains })
+    },
   })
 }
 

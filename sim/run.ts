@@ -12,6 +12,7 @@ import type { Referee } from './checkers/referee.ts'
 import { computeMajority } from '../src/placement/placement.ts'
 import { buildSets } from './cluster/endpoints.ts'
 import { Comparison, type SimCluster } from './cluster/comparison.ts'
+import { expectErased } from './cluster/erase-look.ts'
 import { inspectNowAndThen } from './cluster/inspections.ts'
 import type { History } from './history/operation.ts'
 import { GatewayQueries } from './workloads/gateway-queries.ts'
@@ -255,6 +256,7 @@ class Run {
     if (!this.#isBroken()) await offerLoad(this.#cluster, this.#options, () => this.#isBroken())
     if (this.#isBroken()) return this.#verdict()
     await this.#compareAll('after everything healed')
+    if (!this.#isBroken()) await this.#lookAtErased()
     if (!this.#isBroken()) await this.#lookAtClocks()
     if (!this.#isBroken()) await this.#quiet()
     if (this.#isBroken() || !this.#options.endsWithRestart) return this.#verdict()
@@ -353,6 +355,11 @@ class Run {
     this.#judgeHistory()
     await this.#drainQueues()
     this.#expectEase(before)
+  }
+
+  async #lookAtErased(): Promise<void> {
+    if (this.#options.limits.eraseWithinMs === 0) return
+    await expectErased(this.#cluster, this.#referee, () => this.#isBroken())
   }
 
   /** Each node knows by now how its clock is off, and goes by the others' where that is too much. */

@@ -17,6 +17,7 @@ import { brokenKinds, type Broken } from './faults/nemesis.ts'
 import { drawFaultRates, isOn, type FaultRates, type Switches } from './faults/swarm-faults.ts'
 import { drawCellTtl, drawPurges } from './workloads/purge-draw.ts'
 import { drawDisk, drawLogStore, type DiskConditions } from './disk-draw.ts'
+import { drawErase } from './erase-draw.ts'
 import { drawHistory } from './history-draw.ts'
 import { drawLogEnd } from './log-end-draw.ts'
 import { drawTimes } from './times-draw.ts'
@@ -185,6 +186,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
     limits: {
       ...{ ...limits, ...leases, ...drawBatches(random) },
       ...drawLogEnd(random.fork('log end')),
+      ...drawErase(random.fork('erase'), limits),
     },
   }
 }

@@ -16,6 +16,7 @@ import { WorklistChecker } from './worklist-checker.ts'
 import { CellChecker } from './cell-checker.ts'
 import { ClockChecker } from './clock-checker.ts'
 import { DataDisks } from './data-disks.ts'
+import { EraseChecker } from './erase-checker.ts'
 import { DigestChecker } from './digest-checker.ts'
 import { decodeRecordsLeft, decodeRecords } from './flush-records.ts'
 import { IndexChecker } from './index-checker.ts'
@@ -54,6 +55,7 @@ export class Judge {
   readonly indexes: IndexChecker
   readonly clocks: ClockChecker
   readonly turns: TurnChecker
+  readonly erased: EraseChecker
   /** Called after an entry was applied and checked. */
   onApplied: (node: string, group: string) => void = () => undefined
   /** Called as a node asks for a snapshot of a group, puts the group aside for it, and has it back. */
@@ -97,6 +99,7 @@ export class Judge {
     this.indexes = new IndexChecker(referee, coverage)
     this.clocks = new ClockChecker(book, referee, coverage)
     this.turns = new TurnChecker(referee, times)
+    this.erased = new EraseChecker(referee)
     model.onWrite = (write) => {
       this.indexes.onWrite(write)
       this.cells.onWrite(write)
@@ -116,6 +119,7 @@ export class Judge {
   onDataReplaced(node: string, puts: readonly Put[]): void {
     this.#narrator?.note(node, 'has another data disk')
     this.disks.replace(node, puts)
+    this.erased.onReplaced(node)
     this.worklists.replace(node, puts)
     this.#digests.onReplaced(node)
     this.#logEnds.onReplaced(node)
@@ -169,6 +173,7 @@ export class Judge {
     for (const put of puts) {
       const records = isWhole ? decodeRecords(put) : decodeRecordsLeft(put)
       this.#digests.onLogDurable(node, put, records, isWhole)
+      this.erased.onLogDurable(node, put)
       this.#logEnds.onLogDurable(node, put, records)
       for (const record of records) {
         this.#narrator?.durable(node, record)
@@ -179,7 +184,8 @@ export class Judge {
   }
 
   /** A write of a node's data disk became durable. */
-  onDataDurable(node: string, puts: readonly Put[]): void {
+  onDataDurable(node: string, puts: readonly Put[], nowMicros: number): void {
+    this.erased.onDataDurable(node, puts, nowMicros)
     this.worklists.onDurable(node, puts)
     this.#digests.onDataDurable(node, puts)
     for (const changed of this.disks.onDurable(node, puts)) {

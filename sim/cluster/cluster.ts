@@ -387,7 +387,7 @@ export class Cluster<P extends Program, ClientFrame> {
       judge.onLogDurable(name, puts, isWhole),
     )
     const data = makeDisk(world, `${name} data`, this.#priorities, (puts) =>
-      judge.onDataDurable(name, puts),
+      judge.onDataDurable(name, puts, world.nowMicros),
     )
     const host: NodeHost<P> = new NodeHost<P>({
       world,

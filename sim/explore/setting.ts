@@ -27,7 +27,7 @@ export function buildSetting(scope: Scope): Setting {
   const set = placement.replicasOf(group)
   const submissions = scope.submissions.map(toSubmitted)
   const common = { scope, group, set, placement, submissions }
-  return { ...common, limits: defaultLimits, names: set.voters }
+  return { ...common, limits: { ...defaultLimits, eraseWithinMs: 0 }, names: set.voters }
 }
 
 /** So that the first node is the leader of position 1, and the names read in order. */

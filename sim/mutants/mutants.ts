@@ -17,6 +17,7 @@ import { indexMutants } from './indexes.ts'
 import { leaseMutants } from './leases.ts'
 import { loadMutants } from './load.ts'
 import { logMutants } from './log.ts'
+import { eraseMutants } from './erase.ts'
 import { logEndMutants } from './log-end.ts'
 import { mvccMutants } from './mvcc.ts'
 import { journalMutants } from './journal.ts'
@@ -209,6 +210,7 @@ export const mutants: readonly Mutant[] = [
   ...loadMutants,
   ...logMutants,
   ...snapshotMutants,
+  ...eraseMutants,
   ...logEndMutants,
   ...hashMutants,
   ...tableMutants,

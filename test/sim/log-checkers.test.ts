@@ -114,7 +114,7 @@ class Court {
     const own = { flush: 0, snapshot: 0 }
     const puts =
       position === undefined ? [] : [{ key, value: encodeState(key, position, own, state, hash) }]
-    this.judge.onDataDurable(node, [...rows, ...puts])
+    this.judge.onDataDurable(node, [...rows, ...puts], 0)
   }
 
   #hashWith(node: string, puts: readonly Put[]): GroupHash {
