@@ -76,6 +76,21 @@ test('PURGE-1: the shard says what was purged, and shows no moment before', asyn
   expect(note).toBe(`purged cell ${row} BASE 1 of datastore ${datastore}`)
 })
 
+test('PURGE-1: of a cell that is gone already no moment is shown once it is purged by itself', async () => {
+  const one = begin()
+  await one.write(1, 'BASE', 1, { secret: true })
+  const { timestamp } = await one.run(one.replica.read(group, 'current', 1_000))
+  const at = { kind: 'at', timestamp } as const
+  const { port } = one.parts
+  expect(await one.purgeAll()).toBe(1)
+  // Neither a purge of old cells, nor one of a cell that never was, ends reads of the past.
+  expect(await one.purge(cell(2))).toBe(0)
+  await one.run(port.view(group, at, 1_000))
+  expect(await one.purge(cell(1))).toBe(0)
+  const refused = { code: 'snapshot-too-old' }
+  await expect(one.run(port.view(group, at, 1_000))).rejects.toMatchObject(refused)
+})
+
 test('IDX-7: what an index has of a row goes with the cell that is purged', async () => {
   const one = begin()
   const { tables, clock, run, index } = one
