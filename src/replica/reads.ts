@@ -24,6 +24,8 @@ import type { Applied, Replica } from './replica.ts'
 import type { Requests } from './requests.ts'
 
 const microsPerMs = 1_000
+/** The timestamp of a group before its first commit. */
+const unwritten: Timestamp = 0
 
 export interface ReadsParts {
   readonly clock: Clock
@@ -141,6 +143,9 @@ export class Reads {
     // As of this call, whatever that takes.
     if (at === undefined) return data.scan(group, range)
     let { isNewest } = this.#open(group, at)
+    // Nothing was committed by then: most shards of a datastore are never written to, and to look for rows costs
+    // far more than to know that there are none.
+    if (at === unwritten) return []
     const ordering = data.ordering(group)
     if (ordering !== undefined) {
       await this.#inSlices(ordering)
