@@ -3,11 +3,7 @@
  * may live in one process. Trace events only raise counters in a map; the rest is read when asked.
  */
 import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks'
-// Not the package's entry: that loads 80 more files, for which this has no use, Open Telemetry's among them.
-import Counter from 'prom-client/lib/counter.js'
-import Gauge from 'prom-client/lib/gauge.js'
-import Histogram from 'prom-client/lib/histogram.js'
-import Registry from 'prom-client/lib/registry.js'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Trace, TraceEvent } from '../ports/trace.ts'
 import { counterEnding } from './figure-names.ts'
 
