@@ -34,8 +34,8 @@ export interface PeerWorkParts {
   readonly snapshots: SnapshotSource & {
     open(group: GroupId): ReadSnapshot | undefined
     begin(group: GroupId): SnapshotSink
-    /** How far the group is applied here. */
-    applied(group: GroupId): Position
+    /** A snapshot of the group is of use above this position. */
+    above(group: GroupId): Position
     drawNumber(): number
   }
   /** How far the group is applied, if it is in memory. */

@@ -2,11 +2,13 @@
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
+import { isOfComparison } from '../peers/compare-asks.ts'
 import type { Backpressure } from '../peers/backpressure.ts'
 import type { LeaseKeeper } from '../peers/lease-keeper.ts'
 import { isOfLogs, type LogEnding } from '../peers/log-ending.ts'
 import type { PeerWork } from '../peers/peer-work.ts'
 import type { Peers } from '../peers/peers.ts'
+import type { Comparing } from './comparing.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { GroupMessage, Message, SnapshotMessage } from '../replication/message.ts'
@@ -14,6 +16,7 @@ import type { GroupMessage, Message, SnapshotMessage } from '../replication/mess
 export interface InboundParts {
   readonly work: PeerWork
   readonly ending: LogEnding
+  readonly comparing: Pick<Comparing, 'onMessage'>
   readonly peers: Peers
   readonly keeper: LeaseKeeper
   readonly backpressure: Backpressure
@@ -35,6 +38,9 @@ export class Inbound {
   take(from: NodeId, message: Message): void {
     const { ending, peers, keeper } = this.#parts
     if (isOfLogs(message)) return this.#apart(() => ending.onMessage(from, message))
+    if (isOfComparison(message)) {
+      return this.#apart(() => this.#parts.comparing.onMessage(from, message))
+    }
     switch (message.kind) {
       case 'clock':
         return this.#apart(() => peers.onClock(from, message))

@@ -87,7 +87,7 @@ export class DataStore {
   /** Snapshots that are open at this node. */
   readonly pins: Pins
   readonly #sweep: HistorySweep
-  readonly #hashes: GroupHashes
+  readonly hashes: GroupHashes
   readonly #snapshots: SnapshotReads
   /** Groups with something on their worklist. */
   readonly listing: WorklistIndex
@@ -138,7 +138,7 @@ export class DataStore {
       findEnd: ({ key, value }) => this.#checked(key, value).stamp,
       onFailed: (error) => this.#failed(dataFailure(error)),
     })
-    this.#hashes = new GroupHashes({
+    this.hashes = new GroupHashes({
       read: (key) => this.#read(key),
       scan: (range) => this.scanStored(range),
       isReplaced: (group) => this.#replaced.has(group),
@@ -181,7 +181,7 @@ export class DataStore {
   state(group: GroupId): Uint8Array | undefined {
     const stored = this.#read(stateKey(groupPrefix(group)))
     // Else a batch that is not durable has taken the group further.
-    if (!this.hasPending(group)) this.#hashes.learn(group, stored)
+    if (!this.hasPending(group)) this.hashes.learn(group, stored)
     return stored?.payload
   }
 
@@ -403,7 +403,7 @@ export class DataStore {
     await this.#applier.stop()
     this.#alongside.fail(new StoreError('closed', 'this node is stopping'))
     await this.#sweep.stop()
-    await this.#hashes.stop()
+    await this.hashes.stop()
   }
 
   /** No read of the group is at an earlier timestamp once its horizon is this. */
@@ -427,7 +427,7 @@ export class DataStore {
     isCut &&= this.#overlay.hasMore
     if (isCut) trace.mark('applier_batch_cut')
     const groups = [...taken, ...this.#putAlongs(groupPuts, alongs)]
-    this.#hashes.putFound(groupPuts)
+    this.hashes.putFound(groupPuts)
     this.onBatch(groups)
     const puts = this.#notes.takeRows()
     for (const put of groupPuts) puts.push(put)
@@ -442,10 +442,10 @@ export class DataStore {
   /** Returns how many versions it moves to history. */
   #putGroup(puts: Put[], taken: TakenGroup): number {
     const { group, horizon } = taken
-    const counted = this.#hashes.begin(group)
+    const counted = this.hashes.begin(group)
     const place = { oldest: this.#oldest(group, horizon), own: this.placeOf(group), ...counted }
     const superseded = putGroup(puts, taken, place, (key) => this.#read(key))
-    this.#hashes.onPut(group, counted)
+    this.hashes.onPut(group, taken.position, counted)
     return superseded
   }
 
@@ -460,7 +460,7 @@ export class DataStore {
       const key = stateKey(groupPrefix(group))
       const own = { flush: this.placeOf(group).flush, snapshot: position }
       puts.push({ key, value: encodeState(key, position, own, state, hash) })
-      this.#hashes.onInstalled(group, hash)
+      this.hashes.onInstalled(group, position, hash)
       this.listing.install(group, position, topics)
       groups.push({ ...along.installed, rows: [], isSnapshot: true })
     }
@@ -476,7 +476,7 @@ export class DataStore {
     this.#options.trace.emit({ kind: 'applied-batch', groups: groups.length, puts: puts.length })
     this.listing.onWritten(groups)
     this.#sweep.onWritten(groups, superseded)
-    this.#hashes.onWritten()
+    this.hashes.onWritten()
     this.onApplied(groups.map(({ group, position }) => [group, position]))
     this.#alongside.onWritten()
     if (!this.#alongside.isEmpty) this.#applier.hasten()

@@ -12,6 +12,7 @@ import {
   readGroupLease,
   readLeaseMessage,
 } from './lease-codec.ts'
+import { packCompare, readCompare } from './compare-codec.ts'
 import { packLogEnd, readLogEnd } from './log-end-codec.ts'
 import { bulkKinds } from './paxos-codec.ts'
 import { packSnapshot, readSnapshot } from './snapshot-codec.ts'
@@ -53,6 +54,10 @@ const kinds = {
   'durable-mark': 30,
   'directory-request': 31,
   directory: 32,
+  'sums-request': 33,
+  sums: 34,
+  'marks-request': 35,
+  marks: 36,
 } as const satisfies Record<PackedMessage['kind'], number>
 
 /** Fields of a message of each kind, its kind and envelope among them; absent ones are sent as nil. */
@@ -85,6 +90,10 @@ const fieldCounts: Readonly<Record<PackedMessage['kind'], number>> = {
   'durable-mark': 2,
   'directory-request': 4,
   directory: 6,
+  'sums-request': 2,
+  sums: 3,
+  'marks-request': 3,
+  marks: 3,
 }
 
 /** Messages about one ballot at one position. */
@@ -108,6 +117,11 @@ export function packMessage(message: PackedMessage): Packable {
     case 'directory-request':
     case 'directory':
       return [kinds[message.kind], ...packLogEnd(message)]
+    case 'sums-request':
+    case 'sums':
+    case 'marks-request':
+    case 'marks':
+      return [kinds[message.kind], ...packCompare(message)]
     case 'clock':
       return [kinds[message.kind], message.wall, message.asked, message.answers]
     case 'renew':
@@ -200,6 +214,11 @@ export function readMessage(value: unknown): PackedMessage {
     case 'directory-request':
     case 'directory':
       return readLogEnd(kind, fields.slice(1))
+    case 'sums-request':
+    case 'sums':
+    case 'marks-request':
+    case 'marks':
+      return readCompare(kind, fields.slice(1))
     case 'clock':
       return {
         kind,
