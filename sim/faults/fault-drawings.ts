@@ -356,7 +356,12 @@ function drawBitRot(atMicros: number, draw: Draw): Fault[] {
   const disk = drawDisk(draw)
   // The last value of a log is what it remembers of peers.
   const place = random.chance(lastRate) ? million : drawPlace(draw)
-  return [{ kind: 'bit-rot', atMicros, node: random.pick(nodes), disk, place, bit: drawBit(draw) }]
+  const node = random.pick(nodes)
+  const rot = { kind: 'bit-rot', atMicros, node, disk, place, bit: drawBit(draw) } as const
+  if (disk !== 'data' || !random.chance(half)) return [rot]
+  // In a row of another node, too: mostly of another group.
+  const other = { ...rot, node: random.pick(nodes), place: drawPlace(draw), bit: drawBit(draw) }
+  return [rot, other].map((one): Fault => ({ ...one, inRows: 'bit' }))
 }
 
 /**

@@ -106,6 +106,12 @@ export type DiskFault =
       readonly bit: number
       /** Of a log: in the values that flushes carry, of those that carry some. */
       readonly isInValues?: true
+      /**
+       * Of a data disk: among the newest rows of groups. `lost`: the row is gone, and the disk does not know that
+       * there was one. Until the node has counted the group, it shows the group without it, so that only scenarios in
+       * which no client looks may have that.
+       */
+      readonly inRows?: 'bit' | 'lost'
     })
   /** A batch of the log's journal rots while its node is down: `JournalRot`. */
   | (Downing & {

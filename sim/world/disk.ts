@@ -184,6 +184,11 @@ export class SimDisk {
     return this.#durable.delete(latin1(key))
   }
 
+  /** The same, and no check of the disk shows it. */
+  loseKey(key: Uint8Array): void {
+    this.#durable.delete(latin1(key))
+  }
+
   /** The value under one key stands under another one now; false when either is not there. */
   misdirect(from: Uint8Array, to: Uint8Array): boolean {
     const value = this.#durable.get(latin1(from))

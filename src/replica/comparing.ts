@@ -20,6 +20,7 @@ import { nameInState } from '../store/group-names.ts'
 import { recount } from '../store/recount.ts'
 import { allStates, groupPrefix, stateKey } from '../store/row-format.ts'
 import { Healing } from './healing.ts'
+import { RowScrub, type RowScrubFigures } from './row-scrub.ts'
 import type { Replica } from './replica.ts'
 
 export interface ComparingParts {
@@ -40,7 +41,7 @@ export interface ComparingParts {
 }
 
 /** Figures of the comparison of this node's groups with its peers'. Counted since the start, or as of the call. */
-export interface CompareFigures extends ComparisonFigures {
+export interface CompareFigures extends ComparisonFigures, RowScrubFigures {
   /** A round is under way. */
   readonly isUnderWay: boolean
   /** Groups that are put aside here until a snapshot has mended them. */
@@ -60,6 +61,7 @@ export class Comparing {
   readonly healing: Healing
   readonly comparison: Comparison
   readonly differences: Differences
+  readonly rows: RowScrub
   readonly #parts: ComparingParts
   readonly #asks: CompareAsks
 
@@ -78,7 +80,7 @@ export class Comparing {
     })
     const asks = this.#asks
     this.healing = new Healing({
-      ...{ trace, limits, data, others, onFailed, replica: parts.replica },
+      ...{ trace, data, others, replica: parts.replica },
       epochOf: parts.epochOf.bind(parts),
       step: parts.step.bind(parts),
       answer: (question) => work.replies.ask(question),
@@ -93,18 +95,25 @@ export class Comparing {
     })
     this.comparison = new Comparison({
       ...{ ...common, asks, sums },
-      groupsIn: (buckets, after) => this.#groupsIn(buckets, after),
+      groupsIn: (buckets, after) => this.#groups(after, buckets),
       onDiffers: (group) => this.differences.look(group),
       onBehind: (group, position, informer) => {
         if (parts.isHeld(group)) parts.step(group, { kind: 'exists', position, informer })
       },
+    })
+    this.rows = new RowScrub({
+      ...{ clock, trace, limits, onFailed },
+      groups: (after) => this.#groups(after),
+      recount: (group) => this.#recount(group),
+      isAside: (group) => this.healing.isAside(group),
+      onDamaged: (group) => this.onDamaged(group),
     })
   }
 
   get figures(): CompareFigures {
     const { comparison, healing, differences } = this
     return {
-      ...comparison.figures,
+      ...{ ...comparison.figures, ...this.rows.figures },
       isUnderWay: comparison.isUnderWay,
       aside: healing.asides.length,
       mended: healing.mended,
@@ -131,10 +140,7 @@ export class Comparing {
     if (verdict === 'differs') this.differences.look(group)
   }
 
-  async #groupsIn(
-    buckets: ReadonlySet<number>,
-    after: GroupId | undefined,
-  ): Promise<GroupsPage> {
+  async #groups(after: GroupId | undefined, buckets?: ReadonlySet<number>): Promise<GroupsPage> {
     const from = after === undefined ? { gte: allStates.gte } : { gt: stateKey(groupPrefix(after)) }
     const groups: GroupId[] = []
     let records = 0
@@ -144,7 +150,7 @@ export class Comparing {
       for (const { key } of rows) {
         last = nameInState(key)
         records += 1
-        if (buckets.has(comparedBucket(last))) groups.push(last)
+        if (buckets?.has(comparedBucket(last)) !== false) groups.push(last)
       }
     }
     return { groups, next: records < pageRecords ? undefined : last }
@@ -159,6 +165,14 @@ export class Comparing {
     return recount(data.openSnapshot(group), limits.snapshotPartBytesMax, rest)
   }
 
+  /** The group's rows here are not what was written: that is certain without any peer. */
+  onDamaged(group: GroupId): void {
+    const { data, others } = this.#parts
+    const right = data.hashes.find(group)
+    const known = right === undefined ? {} : { right }
+    this.healing.putAside(group, { cause: 'rows', ...known, sources: others })
+  }
+
   onMessage(from: NodeId, message: CompareMessage): void {
     this.#asks.onMessage(from, message)
   }
@@ -171,10 +185,12 @@ export class Comparing {
 
   start(): void {
     this.comparison.start()
+    this.rows.start()
   }
 
   stop(): void {
     this.comparison.stop()
+    this.rows.stop()
     this.differences.stop()
     this.#asks.stop()
   }

@@ -212,7 +212,7 @@ export class Driver implements LocalReplica {
         this.#data,
         () => this.#replica,
         () => this.#edge.installs,
-        () => this.#comparing.healing,
+        () => this.#comparing,
       ),
       applied: (group) => this.#replica.appliedInMemory(group)?.position,
       isAwaited: (group) => this.#replica.isAwaited(group),
@@ -240,6 +240,7 @@ export class Driver implements LocalReplica {
     log.onHeldUp = (group, position) =>
       clock.defer(() => this.#step(group, { kind: 'exists', position, informer: node }))
     data.onFailure = (reason) => this.#fail(reason)
+    data.onGroupDamaged = (group) => this.#comparing.onDamaged(group)
     data.onBatch = (groups) => {
       this.#peers.save()
       log.onBatch(groups)

@@ -9,22 +9,19 @@
  */
 import { assert } from '../base/assert.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
-import type { Limits } from '../base/limits.ts'
 import { pack } from '../base/pack.ts'
 import type { Finding } from '../peers/differences.ts'
 import type { Question } from '../peers/replies.ts'
-import type { Put } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { DataStore } from '../store/data-store.ts'
 import type { GroupHash } from '../store/group-hash.ts'
-import { allAsides, asideKey, encodeStored, groupInAside } from '../store/row-format.ts'
+import { allAsides, asideKey, groupInAside } from '../store/row-format.ts'
 import type { Replica } from './replica.ts'
 
 export interface HealingParts {
   readonly trace: Trace
-  readonly limits: Pick<Limits, 'catchUpEntriesMax'>
-  readonly data: Pick<DataStore, 'writeAlong' | 'scanStored'>
+  readonly data: Pick<DataStore, 'setRow' | 'dropRow' | 'wantBatch' | 'scanStored'>
   readonly replica: Pick<Replica, 'applied' | 'appliedInMemory'>
   /** All nodes of the replica set but this one. */
   readonly others: readonly NodeId[]
@@ -38,7 +35,6 @@ export interface HealingParts {
     offer: { readonly from: NodeId; readonly epoch: number; readonly position: Position },
   ): void
   isComing(group: GroupId): boolean
-  onFailed(error: unknown): void
 }
 
 interface Ill {
@@ -91,14 +87,16 @@ export class Healing {
 
   /** The group's rows are wrong here. */
   putAside(group: GroupId, finding: Finding): void {
-    const { data, replica, step, trace, onFailed } = this.#parts
+    const { data, replica, step, trace } = this.#parts
     if (this.#ill.has(group)) return
     // The last step: it counts on no lease any more, and the others need not wait for it.
     if (replica.appliedInMemory(group) !== undefined) step(group, { kind: 'aside' })
     this.#ill.set(group, { finding, events: [], asked: 0 })
     trace.mark(`group_aside_${finding.cause}`)
     this.#tell(group)
-    data.writeAlong([asideRecord(group)]).catch(onFailed)
+    // With the batch that is being put together, if there is one: it may supersede what is damaged.
+    data.setRow(asideKey(group), pack([asideFormat]))
+    data.wantBatch()
     this.#ask(group)
   }
 
@@ -160,12 +158,13 @@ export class Healing {
   onInstalled(group: GroupId): void {
     const ill = this.#ill.get(group)
     if (ill === undefined) return
-    const { data, step, trace, onFailed } = this.#parts
+    const { data, step, trace } = this.#parts
     this.#ill.delete(group)
     this.#mended += 1
     trace.mark('group_mended')
     trace.emit({ kind: 'mended', group })
-    data.writeAlong([{ key: asideKey(group) }]).catch(onFailed)
+    data.dropRow(asideKey(group))
+    data.wantBatch()
     for (const event of ill.events) step(group, event)
     assert(!this.#ill.has(group), 'HEAL-4: a group is put aside again by an event that waited')
   }
@@ -176,10 +175,5 @@ function isToBeKept(events: readonly GroupEvent[], event: GroupEvent): boolean {
   if (event.kind === 'wake') return !events.some(({ kind }) => kind === 'wake')
   const mayBeLost = event.kind === 'message' || event.kind === 'exists'
   return !mayBeLost || events.length < messagesMax
-}
-
-function asideRecord(group: GroupId): Put {
-  const key = asideKey(group)
-  return { key, value: encodeStored(key, 0, pack([asideFormat])) }
 }
 

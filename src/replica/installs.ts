@@ -20,6 +20,7 @@ import type { DataStore } from '../store/data-store.ts'
 import { crcOfRows, isWellFormed } from '../store/group-snapshot.ts'
 import type { GroupHash } from '../store/group-hash.ts'
 import { resumeSwitches, SnapshotIntake, type Taken } from '../store/snapshot-intake.ts'
+import type { Comparing } from './comparing.ts'
 import type { Healing } from './healing.ts'
 import type { ObservedLeases, Replica } from './replica.ts'
 
@@ -43,14 +44,15 @@ export function snapshotPorts(
   data: DataStore,
   replica: () => Replica,
   installs: () => Installs,
-  healing: () => Healing,
+  comparing: () => Comparing,
 ): PeerWorkParts['snapshots'] {
   return {
     // What is wrong here goes to no peer.
-    durable: (group) => (healing().isAside(group) ? 0 : data.applied(group).position),
-    open: (group) => (healing().isAside(group) ? undefined : data.openSnapshot(group)),
+    durable: (group) => (comparing().healing.isAside(group) ? 0 : data.applied(group).position),
+    open: (group) => (comparing().healing.isAside(group) ? undefined : data.openSnapshot(group)),
+    onDamaged: (group) => comparing().onDamaged(group),
     begin: (group) => installs().begin(group),
-    above: (group) => healing().above(group, replica().applied(group).position),
+    above: (group) => comparing().healing.above(group, replica().applied(group).position),
     drawNumber: () => replica().drawNumber(),
   }
 }

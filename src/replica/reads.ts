@@ -12,6 +12,7 @@ import type { ClockReading as LeaseReading } from '../lease/clock-reading.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import { isCount } from '../group/transaction.ts'
+import { DamagedGroup } from '../store/damage.ts'
 import type { DataStore } from '../store/data-store.ts'
 import type {
   PageRange,
@@ -95,7 +96,7 @@ export class Reads {
   }
 
   #checkSound(group: GroupId): void {
-    if (this.#parts.isAside(group)) throw illError(group)
+    if (this.#parts.isAside(group)) throw new DamagedGroup(group)
   }
 
   get(group: GroupId, key: Uint8Array): Row | undefined {
@@ -273,12 +274,6 @@ export class Reads {
 
 function asideError(group: GroupId): StoreError {
   const message = 'this replica takes in a snapshot of the group; try again, or ask another one'
-  return new StoreError('unavailable', message, { group })
-}
-
-function illError(group: GroupId): StoreError {
-  const message =
-    'the rows that this replica has of the group are damaged, and it takes them from another one; ask another one'
   return new StoreError('unavailable', message, { group })
 }
 

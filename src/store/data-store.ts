@@ -22,13 +22,14 @@ import type { KeyValue, OrderedStore, Put, Range } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import { AlongsideQueue, type Alongside, type Installed } from './alongside.ts'
 import { Applier } from './applier.ts'
+import type { Batch, PlainRow } from './batch.ts'
 import { BatchNotes } from './batch-notes.ts'
 import { lastBatch, encodeMarker } from './batch-marker.ts'
-import { corruptData, dataFailure, unknownFormat } from './damage.ts'
+import { corruptData, DamagedGroup, dataFailure, unknownFormat, unlessDamaged } from './damage.ts'
 import { putGroup } from './group-batch.ts'
-import { GroupSnapshot } from './group-snapshot.ts'
+import { GroupSnapshot, toSnapshotRow } from './group-snapshot.ts'
 import { GroupHashes } from './group-hashes.ts'
-import { groupNames } from './group-names.ts'
+import { groupNames, nameInState } from './group-names.ts'
 import { HistorySweep } from './history-sweep.ts'
 import { WorklistIndex } from './worklist-index.ts'
 import type { PageRange, Row } from '../group/replica-port.ts'
@@ -40,6 +41,7 @@ import {
   decodeStored,
   encodeState,
   groupPrefix,
+  isOfRows,
   nameKey,
   rowStoreKey,
   stateKey,
@@ -57,18 +59,6 @@ export interface DataStoreOptions {
   readonly limits: Limits
 }
 
-/** The contents of one batch of the applier. `taken`: out of the overlay. */
-interface Batch {
-  readonly taken: readonly TakenGroup[]
-  /** These, and those that snapshots take on. */
-  readonly groups: readonly TakenGroup[]
-  readonly puts: readonly Put[]
-  /** Versions that it moves to history. */
-  readonly superseded: number
-  /** Its time was over, and there is more. */
-  readonly isCut: boolean
-}
-
 export class DataStore {
   /** Called as a batch is put together, with its groups: entries that the call sets by name go along. */
   onBatch: (groups: readonly TakenGroup[]) => void = () => undefined
@@ -78,6 +68,8 @@ export class DataStore {
   beforeWrite: (groups: readonly TakenGroup[]) => Promise<void> = () => Promise.resolve()
   /** Called after a batch is durable, with each of its groups and the position it holds now. */
   onApplied: (applied: readonly (readonly [GroupId, Position])[]) => void = () => undefined
+  /** Rows of the group are damaged: what is read of it is not to be relied on, and no batch counts it any more. */
+  onGroupDamaged: (group: GroupId) => void = () => undefined
   /** The store cannot be read or written as it should be: the node must stop. Called once. */
   onFailure: (reason: Error) => void = () => undefined
   readonly #store: OrderedStore
@@ -209,11 +201,7 @@ export class DataStore {
     const before = read()
     if (before === undefined || this.#replaced.has(group)) return undefined
     const rows = this.#scan(allOf(prefix), (some) =>
-      some.map(({ key, value }) => {
-        const { stamp, payload } = this.#checked(key, value)
-        const at = prefix.length
-        return { subspace: key[at] ?? 0, key: key.subarray(at + 1), stamp, payload }
-      }),
+      some.map(({ key, value }) => toSnapshotRow(prefix.length, key, this.#checked(key, value))),
     )
     // A batch may become durable between the two: then the rows may be of either position.
     if (read()?.stamp === before.stamp) return new GroupSnapshot(before, rows)
@@ -243,12 +231,18 @@ export class DataStore {
     this.#replaced.delete(group)
   }
 
-  /** Keys and values of a range as of the call. */
+  /** Keys and values of a range as of the call. A value is checked when it is looked at. */
   scanStored(
     range: Range,
   ): AsyncIterable<readonly { readonly key: Uint8Array; readonly stored: Stored }[]> {
+    const checked = this.#checked.bind(this)
     return this.#scan(range, (rows) =>
-      rows.map(({ key, value }) => ({ key, stored: this.#checked(key, value) })),
+      rows.map(({ key, value }) => ({
+        key,
+        get stored() {
+          return checked(key, value)
+        },
+      })),
     )
   }
 
@@ -331,7 +325,10 @@ export class DataStore {
     if (stored === 'unknown format') throw this.#failed(unknownFormat('data store', value[4]))
     if (stored !== 'damaged') return stored
     this.#options.trace.mark('damaged_row_found')
-    throw this.#failed(corruptData('a value does not match its checksum'))
+    if (!isOfRows(key)) throw this.#failed(corruptData('a value does not match its checksum'))
+    const group = nameInState(key)
+    this.onGroupDamaged(group)
+    throw new DamagedGroup(group)
   }
 
   /** Names of groups that begin so, in order; `known`: groups that may have nothing here yet. */
@@ -377,13 +374,10 @@ export class DataStore {
     this.#notes.dropRow(key)
   }
 
-  async rows(
-    range: Range,
-  ): Promise<readonly { readonly key: Uint8Array; readonly payload: Uint8Array }[]> {
-    const found: { readonly key: Uint8Array; readonly payload: Uint8Array }[] = []
-    for await (const rows of this.#scan(range, (some) => some)) {
-      for (const { key, value } of rows)
-        found.push({ key, payload: this.#checked(key, value).payload })
+  async rows(range: Range): Promise<readonly PlainRow[]> {
+    const found: PlainRow[] = []
+    for await (const rows of this.scanStored(range)) {
+      for (const { key, stored } of rows) found.push({ key, payload: stored.payload })
     }
     return found
   }
@@ -444,7 +438,7 @@ export class DataStore {
     const { group, horizon } = taken
     const counted = this.hashes.begin(group)
     const place = { oldest: this.#oldest(group, horizon), own: this.placeOf(group), ...counted }
-    const superseded = putGroup(puts, taken, place, (key) => this.#read(key))
+    const superseded = putGroup(puts, taken, place, (key) => unlessDamaged(() => this.#read(key)))
     this.hashes.onPut(group, taken.position, counted)
     return superseded
   }
@@ -490,7 +484,7 @@ export class DataStore {
 
   /** Says so, once; nothing is applied from now on. */
   #failed(reason: Error): Error {
-    if (this.#failure !== undefined) return reason
+    if (this.#failure !== undefined || reason instanceof DamagedGroup) return reason
     this.#failure = reason
     this.#applier.fail(reason)
     this.#alongside.fail(reason)

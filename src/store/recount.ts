@@ -1,4 +1,5 @@
 /** Counts a group's rows against the hash in its state record (HASH-1): what was damaged after it was written shows so. */
+import { DamagedGroup } from './damage.ts'
 import type { ReadPart } from './group-snapshot.ts'
 
 /** As much of a snapshot of the group as is needed here. */
@@ -22,6 +23,9 @@ export async function recount(
       for (const { key, payload } of rows) bytes += key.length + payload.length
       await rest(bytes)
     }
+  } catch (error) {
+    if (error instanceof DamagedGroup) return 'damaged'
+    throw error
   } finally {
     await snapshot.close()
   }

@@ -204,6 +204,11 @@ export function allOf(prefix: Uint8Array): KeySpan {
 
 export const allStagings: KeySpan = { gte: Buffer.from('j'), lt: Buffer.from('k') }
 
+/** Whether the key is that of a group's row, or of a version of one. */
+export function isOfRows(key: Uint8Array): boolean {
+  return key[0] === groupTag
+}
+
 /** Keys of state records, or of rows, of all groups. */
 export const allStates: KeySpan = { gte: Buffer.from('s'), lt: Buffer.from('t') }
 export const allGroups: KeySpan = { gte: Buffer.from('g'), lt: Buffer.from('h') }
