@@ -189,6 +189,11 @@ export class SimDisk {
     this.#durable.delete(latin1(key))
   }
 
+  /** Another value stands under the key, and no check of the disk shows it. */
+  replaceValue(key: Uint8Array, value: Uint8Array): void {
+    this.#durable.set(latin1(key), value)
+  }
+
   /** The value under one key stands under another one now; false when either is not there. */
   misdirect(from: Uint8Array, to: Uint8Array): boolean {
     const value = this.#durable.get(latin1(from))

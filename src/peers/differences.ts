@@ -109,14 +109,12 @@ export class Differences {
     const { trace, putAside } = this.#parts
     for (let tries = 0; tries < triesMax; tries++) {
       if (tries > 0) await this.#rest()
-      const own = this.#parts.find(group)
       const count = await this.#parts.recount(group)
       if (this.#isStopped || this.#parts.isAside(group)) return
       if (count === 'damaged') {
+        // Rows or record: a count cannot tell which of them is wrong.
         this.#undecided.delete(group)
-        const isSame = own !== undefined && this.#parts.find(group)?.position === own.position
-        const right = isSame ? { right: own } : {}
-        return putAside(group, { cause: 'rows', ...right, sources: this.#parts.others })
+        return putAside(group, { cause: 'rows', sources: this.#parts.others })
       }
       const decision = count === 'unknown' ? laterDecision : await this.#vote(group)
       if (this.#isStopped) return

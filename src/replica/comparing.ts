@@ -167,10 +167,7 @@ export class Comparing {
 
   /** The group's rows here are not what was written: that is certain without any peer. */
   onDamaged(group: GroupId): void {
-    const { data, others } = this.#parts
-    const right = data.hashes.find(group)
-    const known = right === undefined ? {} : { right }
-    this.healing.putAside(group, { cause: 'rows', ...known, sources: others })
+    this.healing.putAside(group, { cause: 'rows', sources: this.#parts.others })
   }
 
   onMessage(from: NodeId, message: CompareMessage): void {
