@@ -32,8 +32,8 @@ export const healingMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/data-store.ts',
-        find: '    this.onGroupDamaged(group)\n',
-        replace: '',
+        find: 'const isMended = group !== undefined && this.onGroupDamaged(group)\n',
+        replace: 'const isMended = group !== undefined\n',
       },
     ],
   },

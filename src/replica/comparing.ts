@@ -2,6 +2,7 @@
  * Compares this node's groups with its peers', and mends those whose rows are wrong here: the parts of that, and what they
  * ask of the stores.
  */
+import { StoreError } from '../base/errors.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import { CompareAsks } from '../peers/compare-asks.ts'
@@ -16,6 +17,7 @@ import type { GroupEvent } from '../replication/group.ts'
 import type { CompareMessage, ToldMark } from '../replication/message.ts'
 import { comparedBucket, type GroupMark } from '../store/bucket-sums.ts'
 import type { DataStore } from '../store/data-store.ts'
+import { corruptData, DamagedGroup } from '../store/damage.ts'
 import { nameInState } from '../store/group-names.ts'
 import { recount } from '../store/recount.ts'
 import { allStates, groupPrefix, stateKey } from '../store/row-format.ts'
@@ -106,7 +108,7 @@ export class Comparing {
       groups: (after) => this.#groups(after),
       recount: (group) => this.#recount(group),
       isAside: (group) => this.healing.isAside(group),
-      onDamaged: (group) => this.onDamaged(group),
+      onDamaged: (group) => this.#onWrong(group),
     })
   }
 
@@ -165,9 +167,28 @@ export class Comparing {
     return recount(data.openSnapshot(group), limits.snapshotPartBytesMax, rest)
   }
 
-  /** The group's rows here are not what was written: that is certain without any peer. */
-  onDamaged(group: GroupId): void {
-    this.healing.putAside(group, { cause: 'rows', sources: this.#parts.others })
+  /**
+   * The group's rows here are not what was written: that is certain without any peer. False: there is no peer to mend
+   * it.
+   */
+  onDamaged(group: GroupId): boolean {
+    const { others: sources } = this.#parts
+    if (sources.length > 0) this.healing.putAside(group, { cause: 'rows', sources })
+    return sources.length > 0
+  }
+
+  #onWrong(group: GroupId): void {
+    if (this.onDamaged(group)) return
+    this.#parts.onFailed(corruptData('rows of a group are not those that were written'))
+  }
+
+  /** Why the group takes no transaction here; undefined: it does. */
+  findRefusal(group: GroupId): StoreError | undefined {
+    if (this.healing.isAside(group)) return new DamagedGroup(group)
+    if (!this.differences.isUndecided(group)) return undefined
+    const message =
+      'the replicas have different rows of this group, and no majority has the same ones; start the nodes that are down'
+    return new StoreError('unavailable', message, { group })
   }
 
   onMessage(from: NodeId, message: CompareMessage): void {

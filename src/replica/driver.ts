@@ -312,6 +312,8 @@ export class Driver implements LocalReplica {
     if (this.#isOver) return Promise.resolve({ kind: 'unknown' })
     this.#work.noteForeground()
     assert(this.holds(submission.group), 'MOVE-4: a group is asked of a node that does not hold it')
+    const refusal = this.#comparing.findRefusal(submission.group)
+    if (refusal !== undefined) return Promise.reject(refusal)
     return this.#edge.submissions.submit(submission, timeoutMs)
   }
 

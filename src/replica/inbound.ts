@@ -16,7 +16,7 @@ import type { GroupMessage, Message, SnapshotMessage } from '../replication/mess
 export interface InboundParts {
   readonly work: PeerWork
   readonly ending: LogEnding
-  readonly comparing: Pick<Comparing, 'onMessage'>
+  readonly comparing: Pick<Comparing, 'onMessage' | 'findRefusal'>
   readonly peers: Peers
   readonly keeper: LeaseKeeper
   readonly backpressure: Backpressure
@@ -56,7 +56,7 @@ export class Inbound {
   }
 
   #takeOfGroup(from: NodeId, message: GroupMessage | SnapshotMessage): void {
-    const { work, backpressure, trace, step } = this.#parts
+    const { work, trace, step } = this.#parts
     switch (message.kind) {
       case 'entries':
         return this.#apart(() => work.onEntries(from, message))
@@ -65,13 +65,24 @@ export class Inbound {
       case 'snapshot-refused':
         assert(message.transfer >= 0, 'SNAP-3: a snapshot without a number')
         return this.#apart(() => work.onSnapshot(from, message))
+      case 'forward':
+        // The node that passed it on tries elsewhere, or says that it does not know.
+        if (this.#parts.comparing.findRefusal(message.group) !== undefined) {
+          return trace.mark('forward_of_refused_group')
+        }
+        return this.#step(from, message)
       case 'fetch':
         return step(message.group, { kind: 'message', from, message })
       default:
-        work.noteForeground()
-        if (!backpressure.admits(message)) return trace.mark('no_room_to_take_more')
-        return step(message.group, { kind: 'message', from, message })
+        return this.#step(from, message)
     }
+  }
+
+  #step(from: NodeId, message: GroupMessage): void {
+    const { work, backpressure, trace, step } = this.#parts
+    work.noteForeground()
+    if (!backpressure.admits(message)) return trace.mark('no_room_to_take_more')
+    step(message.group, { kind: 'message', from, message })
   }
 
   /** Of messages that are no steps: a bug ends what met it alone. A store that cannot be read ends the node. */

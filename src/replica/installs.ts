@@ -50,7 +50,7 @@ export function snapshotPorts(
     // What is wrong here goes to no peer.
     durable: (group) => (comparing().healing.isAside(group) ? 0 : data.applied(group).position),
     open: (group) => (comparing().healing.isAside(group) ? undefined : data.openSnapshot(group)),
-    onDamaged: (group) => comparing().onDamaged(group),
+    onDamaged: (group) => void comparing().onDamaged(group),
     begin: (group) => installs().begin(group),
     above: (group) => comparing().healing.above(group, replica().applied(group).position),
     drawNumber: () => replica().drawNumber(),

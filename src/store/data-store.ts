@@ -68,8 +68,8 @@ export class DataStore {
   beforeWrite: (groups: readonly TakenGroup[]) => Promise<void> = () => Promise.resolve()
   /** Called after a batch is durable, with each of its groups and the position it holds now. */
   onApplied: (applied: readonly (readonly [GroupId, Position])[]) => void = () => undefined
-  /** Rows of the group are damaged: what is read of it is not to be relied on, and no batch counts it any more. */
-  onGroupDamaged: (group: GroupId) => void = () => undefined
+  /** Rows of the group are damaged. False: no peer can mend it, so that the whole store has to be made anew. */
+  onGroupDamaged: (group: GroupId) => boolean = () => false
   /** The store cannot be read or written as it should be: the node must stop. Called once. */
   onFailure: (reason: Error) => void = () => undefined
   readonly #store: OrderedStore
@@ -325,10 +325,10 @@ export class DataStore {
     if (stored === 'unknown format') throw this.#failed(unknownFormat('data store', value[4]))
     if (stored !== 'damaged') return stored
     this.#options.trace.mark('damaged_row_found')
-    if (!isOfRows(key)) throw this.#failed(corruptData('a value does not match its checksum'))
-    const group = nameInState(key)
-    this.onGroupDamaged(group)
-    throw new DamagedGroup(group)
+    const group = isOfRows(key) ? nameInState(key) : undefined
+    const isMended = group !== undefined && this.onGroupDamaged(group)
+    if (isMended) throw new DamagedGroup(group)
+    throw this.#failed(corruptData('a value does not match its checksum'))
   }
 
   /** Names of groups that begin so, in order; `known`: groups that may have nothing here yet. */
