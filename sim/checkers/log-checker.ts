@@ -278,7 +278,7 @@ export class LogChecker {
   onDurableRows(node: string, changed: ChangedGroup): void {
     const { book, referee, model } = this.#parts
     const { group, position, rowsDigest: digest, pastDigest } = changed
-    // What its batches write until a snapshot has mended it goes with that.
+    // Until a snapshot has mended it, its batches write on what is wrong.
     if (this.isIll(node, group)) return
     const { digests, pastDigests, horizons } = model.of(group)
     const expected = digests[position]

@@ -364,10 +364,7 @@ function drawBitRot(atMicros: number, draw: Draw): Fault[] {
   return [rot, other].map((one): Fault => ({ ...one, inRows: 'bit' }))
 }
 
-/**
- * Power fails everywhere, and one log loses its last writes. No node knows yet which of them are
- * chosen, and all request votes on them.
- */
+/** Power fails everywhere, and one log loses its last writes. No node knows yet which of them are chosen, and all request votes on them. */
 function drawRotInOutage(atMicros: number, draw: Draw): Fault[] {
   const { random, nodes } = draw
   const node = random.pick(nodes)
@@ -397,9 +394,7 @@ function drawJournalRot(atMicros: number, draw: Draw): Fault[] {
   return [{ ...who, ...how, ...isIllegible, ...diesMending }]
 }
 
-/**
- * Keys of one data disk are not shown any more; in half of the cases of all disks, in one outage.
- */
+/** Keys of one data disk are not shown any more; in half of the cases of all disks, in one outage. */
 function drawRotOfKeys(atMicros: number, draw: Draw): Fault[] {
   const { random, nodes } = draw
   const struck = random.chance(half) ? nodes : [random.pick(nodes)]

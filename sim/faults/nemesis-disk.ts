@@ -153,7 +153,9 @@ function hurtHash(fault: FaultOf<'bit-rot'>, victim: Victim, context: Context): 
   const { stamp, flush = 0, snapshot = 0, payload } = stored
   const hash = 'x'.repeat(hashBytes)
   const key = fromLatin1(name)
-  disk.replaceValue(key, encodeState(key, stamp, { flush, snapshot }, payload, hash))
+  disk.restore(
+    new Map([...disk.image(), [name, encodeState(key, stamp, { flush, snapshot }, payload, hash)]]),
+  )
   countOn(fault, 'data', context)
   victim.restart()
 }
@@ -167,9 +169,9 @@ function hurtRow(fault: FaultOf<'bit-rot'>, victim: Victim, context: Context): v
   if (name === undefined || !mayHurt(node, 'data', context)) return
   const key = fromLatin1(name)
   const bits = 8 * (disk.durableValue(name)?.length ?? 0)
-  if (inRows === 'lost') disk.loseKey(key)
+  if (inRows === 'lost') disk.dropKey(key, true)
   else disk.flipBit(key, bit % bits)
-  context.coverage.count(`${inRows === 'lost' ? 'lost row' : 'bit-rot in a row'}`)
+  context.coverage.count(inRows === 'lost' ? 'lost row' : 'bit-rot in a row')
   countOn(fault, 'data', context)
 }
 

@@ -178,20 +178,10 @@ export class SimDisk {
     return true
   }
 
-  /** Drops a key silently, as LevelDB drops a damaged piece of its log. */
-  dropKey(key: Uint8Array): boolean {
-    this.#hurt.add(latin1(key))
+  /** Drops a key silently, as LevelDB drops a damaged piece of its log. `isUnseen`: no check shows it. */
+  dropKey(key: Uint8Array, isUnseen = false): boolean {
+    if (!isUnseen) this.#hurt.add(latin1(key))
     return this.#durable.delete(latin1(key))
-  }
-
-  /** The same, and no check of the disk shows it. */
-  loseKey(key: Uint8Array): void {
-    this.#durable.delete(latin1(key))
-  }
-
-  /** Another value stands under the key, and no check of the disk shows it. */
-  replaceValue(key: Uint8Array, value: Uint8Array): void {
-    this.#durable.set(latin1(key), value)
   }
 
   /** The value under one key stands under another one now; false when either is not there. */

@@ -36,7 +36,7 @@ export function compareFigures(compare: CompareFigures | undefined): readonly Fi
   return told.map(([name, help, value]) => ({ name: `trilithon_compare_${name}`, help, value }))
 }
 
-/** What is wrong, and what becomes of it; empty when nothing is. */
+/** The faults and their remedies, in words; empty when there is none. */
 export function describeCompare({ aside, undecided }: CompareFigures): readonly string[] {
   const messages: string[] = []
   if (aside > 0) {

@@ -444,7 +444,8 @@ function tellingOperator(trace: Trace, logger: Logger): Trace {
 const groupBytesShown = 64
 
 function tellOfRows(event: TraceEvent, logger: Logger): void {
-  const name = Buffer.from(String(event['group'] ?? ''), 'latin1')
+  const { group: told } = event
+  const name = Buffer.from(typeof told === 'string' ? told : '', 'latin1')
   const group = name.subarray(0, groupBytesShown).toString('hex')
   if (event.kind === 'ill') {
     logger.error(

@@ -21,13 +21,13 @@ export interface CompareAsksParts {
   send(to: NodeId, message: CompareMessage): void
   /** Of this node; undefined: the groups are not counted yet. */
   sums(): Uint8Array | undefined
-  /** What this node has of the group; undefined: it is not known, or not to be relied on. */
+  /** The group as this node has it; undefined: it is not known, or not to be relied on. */
   find(group: GroupId): GroupMark | undefined
   /** A peer has told what it has of a group. */
   onTold(from: NodeId, mark: ToldMark): void
 }
 
-/** An answer is waited for this many times `phaseTimeoutMs`: nobody waits for it. */
+/** An answer is waited for this many times `phaseTimeoutMs`: no client waits for it. */
 const patience = 10
 
 interface Question {
@@ -52,7 +52,7 @@ export class CompareAsks {
     return answer?.kind === 'sums' && answer.sums.length > 0 ? answer.sums : undefined
   }
 
-  /** What the peer has of the groups, in their order; undefined: it does not tell. */
+  /** The groups as the peer has them, in their order; undefined: it does not tell. */
   async marks(to: NodeId, groups: readonly GroupId[]): Promise<readonly ToldMark[] | undefined> {
     const marks = groups.map((group) => this.#mark(group))
     const answer = await this.#ask(to, 'marks', (asked) => ({

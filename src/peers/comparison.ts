@@ -8,6 +8,7 @@
  * buckets differ since one node is a moment ahead. So the node looks some times: a bucket that was equal once is done
  * with. Only the groups of the others are compared one by one. A node lists its own groups alone, since its peers do the same.
  */
+import { assert } from '../base/assert.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
@@ -26,7 +27,7 @@ export interface ComparisonParts {
   compares(peer: NodeId): boolean
   /** Of this node; undefined: the groups are not counted yet. */
   sums(): Uint8Array | undefined
-  /** What this node has of the group; undefined: it is not known, or not to be relied on. */
+  /** The group as this node has it; undefined: it is not known, or not to be relied on. */
   find(group: GroupId): GroupMark | undefined
   /** Some groups of these buckets, in their order, behind `after`. */
   groupsIn(buckets: ReadonlySet<number>, after: GroupId | undefined): Promise<GroupsPage>
@@ -156,7 +157,8 @@ export class Comparison {
       if (theirs === undefined || theirs.length !== own?.length) return undefined
       const differing = differingBuckets(own, theirs)
       const before = found
-      found = before === undefined ? differing : new Set([...before].filter((n) => differing.has(n)))
+      found =
+        before === undefined ? differing : new Set([...before].filter((n) => differing.has(n)))
       if (found.size === 0) break
     }
     return found
@@ -208,12 +210,13 @@ export class Comparison {
   }
 }
 
-/** What a node has of a group against what another one tells; a hash that is not known is equal to none, and differs from none. */
+/** Compares a group as a node has it with what another one tells. A hash that is not known is equal to none, and differs from none. */
 export function judgeMarks(
   own: GroupMark | undefined,
   position: Position,
   hash: Uint8Array,
 ): Verdict {
   if (own?.position !== position || hash.length === 0) return 'unequal'
+  assert(own.position === position, 'HEAL-2: what two nodes have at two positions is compared')
   return own.hash === Buffer.from(hash).toString('latin1') ? 'equal' : 'differs'
 }

@@ -9,6 +9,7 @@
  * A node cannot tell from its own rows alone which side is wrong, so it counts its rows first: damage that came after a
  * write shows there, without any peer.
  */
+import { assert } from '../base/assert.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -16,7 +17,7 @@ import type { Trace } from '../ports/trace.ts'
 import type { GroupMark } from '../store/bucket-sums.ts'
 import type { CompareAsks } from './compare-asks.ts'
 
-/** Why a group is put aside, and what it is to become. */
+/** The reason why a group is put aside, and the snapshot that it needs. */
 export interface Finding {
   readonly cause: 'rows' | 'minority' | 'operator'
   /** The hash that a snapshot of this position must have. Absent: a snapshot of any hash. */
@@ -123,6 +124,8 @@ export class Differences {
       this.#undecided.delete(group)
       if (decision.kind === 'own') return trace.mark('difference_is_of_others')
       const { right, sources } = decision
+      const replicas = this.#parts.others.length + 1
+      assert(2 * sources.length > replicas, 'HEAL-3: a node takes up what a minority has')
       return putAside(group, { cause: 'minority', right, sources })
     }
     trace.mark('difference_left_open')
@@ -131,6 +134,7 @@ export class Differences {
 
   #onUndecided(group: GroupId): void {
     const { clock, limits, trace } = this.#parts
+    assert(!this.#parts.isAside(group), 'HEAL-6: a group that is aside waits for a majority')
     if (!this.#undecided.has(group)) {
       trace.mark('difference_without_majority')
       trace.emit({ kind: 'undecided', group })

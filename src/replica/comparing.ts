@@ -1,7 +1,8 @@
 /**
- * Compares this node's groups with its peers', and mends those whose rows are wrong here: the parts of that, and what they
- * ask of the stores.
+ * Compares this node's groups with its peers', and mends those whose rows are wrong here: the parts of that, and their
+ * looks at the stores.
  */
+import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
@@ -124,7 +125,7 @@ export class Comparing {
     }
   }
 
-  /** What is wrong is as good as unknown. */
+  /** Rows that are wrong are as good as unknown. */
   #find(group: GroupId): GroupMark | undefined {
     return this.healing.isAside(group) ? undefined : this.#parts.data.hashes.find(group)
   }
@@ -155,6 +156,7 @@ export class Comparing {
         if (buckets?.has(comparedBucket(last)) !== false) groups.push(last)
       }
     }
+    assert(records <= pageRecords, 'HEAL-7: a page has more groups than it may')
     return { groups, next: records < pageRecords ? undefined : last }
   }
 
@@ -172,7 +174,8 @@ export class Comparing {
    * it.
    */
   onDamaged(group: GroupId): boolean {
-    const { others: sources } = this.#parts
+    const { others: sources, node } = this.#parts
+    assert(!sources.includes(node), 'HEAL-3: a node is to mend itself')
     if (sources.length > 0) this.healing.putAside(group, { cause: 'rows', sources })
     return sources.length > 0
   }

@@ -3,7 +3,7 @@
  * is served.
  *
  * HEAL-4  A group that is put aside takes no step: it gives no vote, answers no read round, proposes nothing and holds no
- *         lease. None of its rows is shown. That lasts over restarts. What its log holds is told to peers that ask.
+ *         lease. None of its rows is shown. That lasts over restarts. Peers that ask still get entries out of its log.
  * HEAL-5  A snapshot of the position that the group has takes its place only while the group is aside, and only where its
  *         rows have the hash that was found to be right. None of a lower position does.
  */
@@ -40,7 +40,7 @@ export interface HealingParts {
 interface Ill {
   readonly finding: Finding
   readonly events: GroupEvent[]
-  /** The sources that were asked. */
+  /** How many times it has asked a source. */
   asked: number
 }
 
@@ -75,6 +75,7 @@ export class Healing {
   /** Groups that were aside when the last run ended; before the log is replayed. */
   async resume(): Promise<void> {
     const sources = this.#parts.others
+    assert(this.#ill.size === 0, 'HEAL-4: a group is aside before the node has started')
     for await (const rows of this.#parts.data.scanStored(allAsides)) {
       for (const { key } of rows) {
         this.#ill.set(groupInAside(key), {
@@ -89,6 +90,7 @@ export class Healing {
   putAside(group: GroupId, finding: Finding): void {
     const { data, replica, step, trace } = this.#parts
     if (this.#ill.has(group)) return
+    assert(finding.sources.length > 0, 'HEAL-3: no peer can mend a group that is put aside')
     // The last step: it counts on no lease any more, and the others need not wait for it.
     if (replica.appliedInMemory(group) !== undefined) step(group, { kind: 'aside' })
     this.#ill.set(group, { finding, events: [], asked: 0 })
@@ -137,6 +139,7 @@ export class Healing {
     const { from, through, isAwaited, epoch } = message
     const committed = this.#parts.replica.applied(group).position
     const known = Math.min(through, committed)
+    assert(from >= 1, 'LOG-1: a peer asks for a position before the first one')
     const question = { to, group, epoch, from, through: known, committed, isAwaited }
     this.#parts.answer({ kind: 'send-entries', ...question })
   }
@@ -151,6 +154,7 @@ export class Healing {
     const ill = this.#ill.get(group)
     if (ill === undefined) return false
     const { right } = ill.finding
+    assert(position > 0, 'HEAL-5: a snapshot of nothing')
     return right?.position !== position || right.hash === hash
   }
 
@@ -176,4 +180,3 @@ function isToBeKept(events: readonly GroupEvent[], event: GroupEvent): boolean {
   const mayBeLost = event.kind === 'message' || event.kind === 'exists'
   return !mayBeLost || events.length < messagesMax
 }
-

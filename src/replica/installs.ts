@@ -47,7 +47,7 @@ export function snapshotPorts(
   comparing: () => Comparing,
 ): PeerWorkParts['snapshots'] {
   return {
-    // What is wrong here goes to no peer.
+    // Rows that are wrong here go to no peer.
     durable: (group) => (comparing().healing.isAside(group) ? 0 : data.applied(group).position),
     open: (group) => (comparing().healing.isAside(group) ? undefined : data.openSnapshot(group)),
     onDamaged: (group) => void comparing().onDamaged(group),
@@ -152,12 +152,7 @@ export class Installs {
   }
 
   /** Undefined: the group is as far, or what the snapshot says does not go with what the group has. */
-  #fits(
-    group: GroupId,
-    state: GroupState,
-    bytes: Uint8Array,
-    hash: GroupHash,
-  ): Taken | undefined {
+  #fits(group: GroupId, state: GroupState, bytes: Uint8Array, hash: GroupHash): Taken | undefined {
     const { position, timestamp, horizon } = state
     const { healing, trace, replica } = this.#parts
     const here = replica.applied(group)
@@ -189,6 +184,8 @@ export class Installs {
     const isRepair = this.#parts.healing.isAside(group)
     const lowest = isRepair ? position : position - 1
     const isAhead = replica.applied(group).position > lowest
+    const isEqual = replica.applied(group).position === position
+    assert(!isEqual || isRepair, 'HEAL-5: a group that is not aside is put where it is')
     assert(!isAhead, 'SNAP-1: a group went on while it was aside')
     await data.replace(group, put)
     assert(!data.hasPending(group), 'SNAP-4: a group comes back before its snapshot is durable')

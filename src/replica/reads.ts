@@ -155,7 +155,7 @@ export class Reads {
   async scan(group: GroupId, range: PageRange, at?: Timestamp): Promise<readonly Row[]> {
     await this.#whenWhole(group)
     const rows = await this.#scan(group, range, at)
-    // What was found meanwhile may be in it.
+    // Damage that was found meanwhile may be in it.
     this.#checkSound(group)
     return rows
   }

@@ -5,6 +5,7 @@
  * HEAL-7  A pass counts each group that has a state record when it comes to it. One that is written meanwhile is counted
  *         again by the next pass.
  */
+import { assert } from '../base/assert.ts'
 import type { GroupId } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { GroupsPage } from '../peers/comparison.ts'
@@ -78,6 +79,8 @@ export class RowScrub {
         if (this.#isStopped) return
         await this.#look(group)
       }
+      const isForward = next === undefined || after === undefined || next > after
+      assert(isForward, 'HEAL-7: a pass goes back')
       after = next
     } while (after !== undefined)
     this.#passes += 1
@@ -90,6 +93,7 @@ export class RowScrub {
     const count = await recount(group)
     if (this.#isStopped || count === 'unknown') return
     this.#counted += 1
+    assert(this.#wrong < this.#counted, 'HEAL-7: more groups are wrong than were counted')
     if (count === 'sound') return
     this.#wrong += 1
     trace.mark('scrub_found_wrong_rows')

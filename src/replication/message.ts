@@ -319,7 +319,7 @@ export interface MarksRequest {
   readonly marks: readonly ToldMark[]
 }
 
-/** What the sender has of the groups, in their order. */
+/** The groups as the sender has them, in their order. */
 export interface Marks {
   readonly kind: 'marks'
   readonly asked: number

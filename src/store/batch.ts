@@ -1,4 +1,4 @@
-/** What a batch of the applier holds, and what is read of plain rows. */
+/** The contents of a batch of the applier, and a row as callers get it. */
 import type { Put } from '../ports/storage.ts'
 import type { TakenGroup } from './overlay.ts'
 

@@ -1,5 +1,5 @@
 /**
- * What this node has of its groups, in a few sums that nodes compare: each group is in one of 4,096 buckets, by its name,
+ * A few sums over all groups of this node, which nodes compare: each group is in one of 4,096 buckets, by its name,
  * and a bucket's sum is that of a hash of each group in it with its position and the hash of its rows. A batch changes
  * the sums of its groups alone, so that two nodes find out what differs without looking at groups that are equal.
  *
@@ -8,6 +8,7 @@
  * A scan of the state records counts the groups that were there before, in the background. Groups whose hash is
  * not known do not count.
  */
+import { assert } from '../base/assert.ts'
 import { crc32 } from '../base/bytes.ts'
 import { bytesOfGroup, type GroupId, type Position } from '../base/ids.ts'
 import { hashBytes, RowsSum, type GroupHash } from './group-hash.ts'
@@ -61,6 +62,8 @@ export class BucketSums {
   /** A batch takes the group from what it was to what it is. Undefined: it does not count. */
   move(group: GroupId, before: GroupMark | undefined, after: GroupMark | undefined): void {
     if (this.#stage !== 'counting' && this.#stage !== 'counted') return
+    const isForward = (after?.position ?? 0) >= (before?.position ?? 0)
+    assert(after === undefined || isForward, 'HEAL-1: a batch takes a group back')
     const sum = this.#sums[comparedBucket(group)]
     if (before !== undefined && before.position > 0) sum?.subtract(...fieldsOf(group, before))
     if (after !== undefined) sum?.add(...fieldsOf(group, after))

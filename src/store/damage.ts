@@ -34,7 +34,7 @@ export class DamagedGroup extends StoreError {
   }
 }
 
-/** What is read; undefined where it is damaged, of a group that is put aside for that. */
+/** Gives undefined in place of a value that is damaged, of a group that is put aside for that. */
 export function unlessDamaged<Read>(read: () => Read): Read | undefined {
   try {
     return read()

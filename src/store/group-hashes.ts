@@ -46,7 +46,7 @@ interface Counted {
 type Generation = Map<GroupId, GroupMark>
 
 export class GroupHashes {
-  /** What all groups of a bucket are together. */
+  /** One sum for all groups of a bucket. */
   readonly buckets: BucketSums
   readonly #parts: GroupHashesParts
   #young: Generation = new Map()

@@ -1,4 +1,4 @@
-/** Counts a group's rows against the hash in its state record (HASH-1): what was damaged after it was written shows so. */
+/** Counts a group's rows against the hash in its state record (HASH-1): damage that came after the write shows so. */
 import { DamagedGroup } from './damage.ts'
 import type { ReadPart } from './group-snapshot.ts'
 

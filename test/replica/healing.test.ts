@@ -1,4 +1,4 @@
-/** Groups that are put aside since their rows are wrong: what they do meanwhile, and how it ends. */
+/** Groups that are put aside since their rows are wrong; the events that wait meanwhile, and the end of it. */
 import { expect, test } from 'vitest'
 import { nodeId, type GroupId, type NodeId } from '../../src/base/ids.ts'
 import type { Question } from '../../src/peers/replies.ts'
@@ -11,7 +11,11 @@ import { onDisk, simulatedDisk } from '../store/stores.ts'
 
 const [second, third] = [nodeId('n2'), nodeId('n3')]
 const hash = 'h'.repeat(16)
-const finding = { cause: 'minority', right: { position: 5, hash }, sources: [second, third] } as const
+const finding = {
+  cause: 'minority',
+  right: { position: 5, hash },
+  sources: [second, third],
+} as const
 
 function message(kind: 'query' | 'fetch'): GroupEvent {
   const about = { group: a, epoch: 1 }
@@ -103,7 +107,7 @@ test('HEAL-5: a snapshot of the same position is of use to a group that is aside
     return Promise.resolve()
   }))
 
-test('HEAL-4: one source after the other is asked for a snapshot', () =>
+test('HEAL-4: a node asks one source after the other for a snapshot', () =>
   onBench((bench) => {
     bench.healing.putAside(a, finding)
     bench.healing.go()

@@ -9,6 +9,16 @@ const hashBytesMax = 16
 /** Fields of a group in a list. */
 const markFields = 3
 
+const kinds = ['sums-request', 'sums', 'marks-request', 'marks'] as const
+
+export function isCompareKind(kind: string): kind is CompareMessage['kind'] {
+  return kinds.some((one) => one === kind)
+}
+
+export function isCompare(message: { readonly kind: string }): message is CompareMessage {
+  return isCompareKind(message.kind)
+}
+
 export function packCompare(message: CompareMessage): Packable[] {
   switch (message.kind) {
     case 'sums-request':

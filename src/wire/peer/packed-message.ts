@@ -12,7 +12,7 @@ import {
   readGroupLease,
   readLeaseMessage,
 } from './lease-codec.ts'
-import { packCompare, readCompare } from './compare-codec.ts'
+import { isCompare, isCompareKind, packCompare, readCompare } from './compare-codec.ts'
 import { packLogEnd, readLogEnd } from './log-end-codec.ts'
 import { bulkKinds } from './paxos-codec.ts'
 import { packSnapshot, readSnapshot } from './snapshot-codec.ts'
@@ -110,6 +110,7 @@ function isKind(kind: string): kind is PackedMessage['kind'] {
 }
 
 export function packMessage(message: PackedMessage): Packable {
+  if (isCompare(message)) return [kinds[message.kind], ...packCompare(message)]
   switch (message.kind) {
     case 'digest-request':
       return [kinds[message.kind], message.after, message.asked]
@@ -117,11 +118,6 @@ export function packMessage(message: PackedMessage): Packable {
     case 'directory-request':
     case 'directory':
       return [kinds[message.kind], ...packLogEnd(message)]
-    case 'sums-request':
-    case 'sums':
-    case 'marks-request':
-    case 'marks':
-      return [kinds[message.kind], ...packCompare(message)]
     case 'clock':
       return [kinds[message.kind], message.wall, message.asked, message.answers]
     case 'renew':
@@ -203,6 +199,11 @@ export function readMessage(value: unknown): PackedMessage {
   if (fields.length !== fieldCounts[kind]) {
     throw new field.MalformedError(`message of kind ${kind} has another length`)
   }
+  return readFields(kind, fields)
+}
+
+function readFields(kind: PackedMessage['kind'], fields: readonly unknown[]): PackedMessage {
+  if (isCompareKind(kind)) return readCompare(kind, fields.slice(1))
   switch (kind) {
     case 'digest-request':
       return {
@@ -214,11 +215,6 @@ export function readMessage(value: unknown): PackedMessage {
     case 'directory-request':
     case 'directory':
       return readLogEnd(kind, fields.slice(1))
-    case 'sums-request':
-    case 'sums':
-    case 'marks-request':
-    case 'marks':
-      return readCompare(kind, fields.slice(1))
     case 'clock':
       return {
         kind,
