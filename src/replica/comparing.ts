@@ -71,6 +71,7 @@ export class Comparing {
   constructor(parts: ComparingParts) {
     this.#parts = parts
     const { node, others, clock, trace, limits, data, peers, work, onFailed } = parts
+    assert(!others.includes(node), 'HEAL-3: a node compares its groups with itself')
     const find = (group: GroupId): GroupMark | undefined => this.#find(group)
     const compares = (peer: NodeId): boolean => peers.compares(peer)
     const sums = (): Uint8Array | undefined => this.#sums()
@@ -162,6 +163,7 @@ export class Comparing {
 
   #recount(group: GroupId): Promise<Recount> {
     const { data, limits, clock } = this.#parts
+    assert(limits.scrubBytesPerSecond > 0, 'LIVE-6: a count of rows without a pace')
     const rest = (bytes: number): Promise<void> =>
       new Promise((resolve) => {
         clock.setTimer((1_000 * bytes) / limits.scrubBytesPerSecond, resolve)

@@ -53,6 +53,7 @@ export class RowScrub {
 
   start(): void {
     if (this.#isStopped) return
+    assert(this.#underWay === undefined, 'HEAL-7: two passes are under way')
     const { clock, limits } = this.#parts
     this.#timer = clock.setTimer(limits.scrubPauseMs, () => void this.now())
   }

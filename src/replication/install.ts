@@ -24,8 +24,8 @@ export function install(
   const { position, timestamp, horizon } = state
   const isHigher = position > log.state.position
   const isSame = isRepair && position === log.state.position
-  assert(isHigher || isRepair, 'HEAL-5: a replica whose rows are right is put where it is')
   assert(isHigher || isSame, 'SNAP-1: a snapshot takes a replica back')
+  assert(isHigher || isRepair, 'HEAL-5: a replica whose rows are right is put where it is')
   assert(isSame || timestamp > log.state.timestamp, 'MVCC-2: the timestamp did not rise')
   assert(horizon >= log.state.horizon, 'MVCC-1: the horizon went back')
   becomeState(log.state, state)
