@@ -12,7 +12,6 @@ import { cellMutants } from './cells.ts'
 import { costMutants } from './cost.ts'
 import { gatewayMutants } from './gateway.ts'
 import { hashMutants } from './hashes.ts'
-import { healingMutants } from './healing.ts'
 import { historyMutants } from './history.ts'
 import { indexMutants } from './indexes.ts'
 import { leaseMutants } from './leases.ts'
@@ -212,7 +211,6 @@ export const mutants: readonly Mutant[] = [
   ...snapshotMutants,
   ...logEndMutants,
   ...hashMutants,
-  ...healingMutants,
   ...tableMutants,
   ...triggerMutants,
   ...cellMutants,
