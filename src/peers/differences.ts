@@ -3,8 +3,8 @@
  *
  * HEAL-3  This node takes its own rows for wrong where a count of them is not what its own state record says, or where
  *         a majority of the replicas has another hash at the position. It never takes up what a minority has.
- * HEAL-6  Where no hash has a majority, the group takes no write at a node that knows of it, until a majority or an
- *         operator decides.
+ * HEAL-6  Where no hash has a majority, the group takes no write at a node that knows of it, until one
+ *         has.
  *
  * A node cannot tell from its own rows alone which side is wrong, so it counts its rows first: damage that came after a
  * write shows there, without any peer.
@@ -19,7 +19,7 @@ import type { CompareAsks } from './compare-asks.ts'
 
 /** The reason why a group is put aside, and the snapshot that it needs. */
 export interface Finding {
-  readonly cause: 'rows' | 'minority' | 'operator'
+  readonly cause: 'rows' | 'minority'
   /** The hash that a snapshot of this position must have. Absent: a snapshot of any hash. */
   readonly right?: GroupMark
   /** The nodes that may send it. */
@@ -98,12 +98,6 @@ export class Differences {
   go(): void {
     const nowMs = this.#parts.clock.monotonicMs()
     for (const [group, againMs] of this.#undecided) if (againMs <= nowMs) this.look(group)
-  }
-
-  /** Takes what the node has for right. */
-  resolve(group: GroupId, from: NodeId): void {
-    if (!this.#undecided.delete(group) || from === this.#parts.node) return
-    this.#parts.putAside(group, { cause: 'operator', sources: [from] })
   }
 
   async #decide(group: GroupId): Promise<void> {

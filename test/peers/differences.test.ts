@@ -117,17 +117,3 @@ test.each([
   expect(bench.found).toHaveLength(1)
   expect(bench.differences.undecided).toEqual([])
 })
-
-test('HEAL-6: an operator decides: this node takes what the named one has, or keeps its own', async () => {
-  for (const [from, count] of [
-    [second, 1],
-    [own, 0],
-  ] as const) {
-    // prettier-ignore
-    const bench = new Bench(two, three)
-    await bench.look()
-    bench.differences.resolve(a, from)
-    expect(bench.found).toHaveLength(count)
-    expect(bench.differences.undecided).toEqual([])
-  }
-})
