@@ -28,6 +28,7 @@ function readsAt(
   data: Partial<ReadsParts['data']> = {},
   appliedNow: () => typeof applied = () => applied,
   whenBack: ReadsParts['whenBack'] = () => undefined,
+  isAside: ReadsParts['isAside'] = () => false,
 ): Reads {
   const covers = ({ now: at }: ClockReading): boolean => at < endsMs
   return new Reads({
@@ -55,7 +56,7 @@ function readsAt(
     isOver: () => false,
     wake: () => undefined,
     begin: () => undefined,
-    whenBack,
+    ...{ whenBack, isAside },
   })
 }
 
