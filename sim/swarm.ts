@@ -464,6 +464,7 @@ function drawLimits(random: SeededRandom, phaseMs: number, disk: DiskConditions)
     // Few runs write as many flushes as the default says.
     carryAfterFlushes: random.fork('carry').pick([1, 5, 20, 100]),
     scrubPauseMs: random.fork('scrub').pick([2_000, 20_000, usual.scrubPauseMs]),
+    compareMs: random.fork('compare').pick([3_000, 20_000, usual.compareMs]),
     flushBytesMax: isDiskSlow ? usual.flushBytesMax : knob(usual.flushBytesMax, [1, 1_000]),
     catchUpEntriesMax: part(usual.catchUpEntriesMax, [1, 2, 5]),
     catchUpBytesMax: part(usual.catchUpBytesMax, [1, 1_000]),

@@ -11,6 +11,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { DataStore } from '../store/data-store.ts'
 import type { LogEnding } from '../peers/log-ending.ts'
 import type { EraseFigures, Erasing } from './erasing.ts'
+import type { CompareFigures, Comparing } from './comparing.ts'
 import type { Replica } from './replica.ts'
 import type { Requests } from './requests.ts'
 
@@ -54,6 +55,8 @@ export interface ReplicaStatus extends ScrubFigures, LogEndFigures {
   readonly snapshots: SnapshotFigures
   /** What was deleted and may still stand in files of this node. */
   readonly erase: EraseFigures
+  /** The comparison of this node's groups with its peers', and what it mends. */
+  readonly compare: CompareFigures
   /** Groups that this node may serve current reads of without asking. */
   readonly leasedGroups: number
   /** Groups that peers may serve so as far as this node knows, each peer's counted. */
@@ -95,6 +98,7 @@ export interface StatusParts {
   readonly clock: Clock
   readonly ending: LogEnding
   readonly erasing: Pick<Erasing, 'figures'>
+  readonly comparing: Pick<Comparing, 'figures'>
 }
 
 export function buildStatus(parts: StatusParts): ReplicaStatus {
@@ -112,6 +116,7 @@ export function buildStatus(parts: StatusParts): ReplicaStatus {
     isCatchingUp: work.returning.isCatchingUp,
     restoringFrom: ending.restoring.lacking,
     snapshots: countSnapshots(work),
+    compare: parts.comparing.figures,
     openSnapshots: data.pins.count(clock.monotonicMs()),
     erase: parts.erasing.figures,
     leasedGroups: leases.heldGroups,
