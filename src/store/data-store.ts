@@ -65,7 +65,7 @@ interface Batch {
   readonly puts: readonly Put[]
   /** Versions that it moves to history. */
   readonly superseded: number
-  /** Its time was over, and there is more. */
+  /** Its time was over, and more is due. */
   readonly isCut: boolean
 }
 
@@ -82,7 +82,7 @@ export class DataStore {
   onFailure: (reason: Error) => void = () => undefined
   readonly #store: OrderedStore
   readonly #options: DataStoreOptions
-  readonly #overlay = new Overlay()
+  readonly #overlay: Overlay
   readonly #cache: RowCache
   /** Snapshots that are open at this node. */
   readonly pins: Pins
@@ -112,12 +112,16 @@ export class DataStore {
     this.#durableBatch = batch
     const { clock, limits } = options
     const { historyMs, snapshotHoldMs, rowCacheBytesMax } = limits
+    this.#overlay = new Overlay({
+      nowMs: () => clock.monotonicMs(),
+      groupBytesMax: limits.checkpointGroupBytesMax,
+    })
     this.#applier = new Applier({
       ...{ clock, limits, overlay: this.#overlay },
-      compose: () => {
+      compose: (untilMs) => {
         options.trace.begin?.('applier')
         try {
-          return this.#nextBatch()
+          return this.#nextBatch(untilMs)
         } finally {
           options.trace.end?.()
         }
@@ -175,6 +179,11 @@ export class DataStore {
   /** Whether something of the group is not durable here yet. */
   hasPending(group: GroupId): boolean {
     return this.#overlay.has(group) || this.#alongside.isInstalling(group)
+  }
+
+  /** Whether entries of the group wait for a batch, which is to come within `checkpointMs`. */
+  isWaiting(group: GroupId): boolean {
+    return this.#overlay.isWaiting(group)
   }
 
   /** The group's state record, without what the overlay holds: its position may be behind. */
@@ -411,20 +420,24 @@ export class DataStore {
     return oldestReadable(horizon, this.pins.oldest(group, this.#options.clock.monotonicMs()))
   }
 
-  /** As many groups as its share of the turn has room for; the rest of that is the log's and the store's. */
-  #nextBatch(): Batch {
+  /**
+   * As many groups as its share of the turn has room for, of those that wait since `untilMs`, or longer; the rest of the
+   * turn is the log's and the store's.
+   */
+  #nextBatch(untilMs: number): Batch {
     const { clock, limits, trace } = this.#options
-    const alongs = this.#alongside.take(limits.applierBatchBytesMax)
-    const untilMs = clock.monotonicMs() + limits.sliceMs / 2
+    const bytesMax = limits.applierBatchBytesMax
+    const alongs = this.#alongside.take(bytesMax)
+    const endMs = clock.monotonicMs() + limits.sliceMs / 2
     const groupPuts: Put[] = []
     let superseded = 0
     let isCut = false
-    const taken = this.#overlay.take(limits.applierBatchBytesMax, (group) => {
+    const taken = this.#overlay.take({ bytesMax, untilMs }, (group) => {
       superseded += this.#putGroup(groupPuts, group)
-      isCut = clock.monotonicMs() >= untilMs
+      isCut = clock.monotonicMs() >= endMs
       return !isCut
     })
-    isCut &&= this.#overlay.hasMore
+    isCut &&= (this.#overlay.waitingSinceMs ?? Number.POSITIVE_INFINITY) <= untilMs
     if (isCut) trace.mark('applier_batch_cut')
     const groups = [...taken, ...this.#putAlongs(groupPuts, alongs)]
     this.#hashes.putFound(groupPuts)
