@@ -459,7 +459,9 @@ function drawLimits(random: SeededRandom, phaseMs: number, disk: DiskConditions)
     applierDelayMs: knob(usual.applierDelayMs, [0, 1, 1_000]),
     // Few runs are as long as the default says.
     checkpointMs: random.fork('checkpoints').pick([0, 50, 50, 1_000]),
-    checkpointGroupBytesMax: random.fork('large groups').pick([1_000, usual.checkpointGroupBytesMax]),
+    checkpointGroupBytesMax: random
+      .fork('large groups')
+      .pick([1_000, usual.checkpointGroupBytesMax]),
     rowCacheBytesMax: random.fork('row cache').pick([0, 1_000, usual.rowCacheBytesMax]),
     ...drawHistory(random.fork('history')),
     // Few runs write as many flushes as the default says.
