@@ -17,6 +17,7 @@ import { brokenKinds, type Broken } from './faults/nemesis.ts'
 import { drawFaultRates, isOn, type FaultRates, type Switches } from './faults/swarm-faults.ts'
 import { drawCellTtl, drawPurges } from './workloads/purge-draw.ts'
 import { drawDisk, drawLogStore, type DiskConditions } from './disk-draw.ts'
+import { drawCheckpoints } from './checkpoint-draw.ts'
 import { drawHistory } from './history-draw.ts'
 import { drawLogEnd } from './log-end-draw.ts'
 import { drawTimes } from './times-draw.ts'
@@ -457,16 +458,13 @@ function drawLimits(random: SeededRandom, phaseMs: number, disk: DiskConditions)
     overlayBytesMax: knob(usual.overlayBytesMax, [4_096, 65_536]),
     applierBatchBytesMax: knob(usual.applierBatchBytesMax, [1, 1_000]),
     applierDelayMs: knob(usual.applierDelayMs, [0, 1, 1_000]),
-    // Few runs are as long as the default says.
-    checkpointMs: random.fork('checkpoints').pick([0, 50, 50, 1_000]),
-    checkpointGroupBytesMax: random
-      .fork('large groups')
-      .pick([1_000, usual.checkpointGroupBytesMax]),
+    ...drawCheckpoints(random),
     rowCacheBytesMax: random.fork('row cache').pick([0, 1_000, usual.rowCacheBytesMax]),
     ...drawHistory(random.fork('history')),
     // Few runs write as many flushes as the default says.
     carryAfterFlushes: random.fork('carry').pick([1, 5, 20, 100]),
     scrubPauseMs: random.fork('scrub').pick([2_000, 20_000, usual.scrubPauseMs]),
+    compareMs: random.fork('compare').pick([3_000, 20_000, usual.compareMs]),
     flushBytesMax: isDiskSlow ? usual.flushBytesMax : knob(usual.flushBytesMax, [1, 1_000]),
     catchUpEntriesMax: part(usual.catchUpEntriesMax, [1, 2, 5]),
     catchUpBytesMax: part(usual.catchUpBytesMax, [1, 1_000]),

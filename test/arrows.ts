@@ -19,7 +19,7 @@ lease        base
 replication  base ports group paxos placement lease
 store        base ports group replication
 log          base ports paxos replication store
-peers        base ports group placement lease replication log
+peers        base ports group placement lease replication store log
 replica      base ports group time paxos placement lease replication store log peers
 txn          base ports group time
 worklist     base ports group time txn

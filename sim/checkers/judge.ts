@@ -227,6 +227,10 @@ export class Judge {
       }
       case 'taking':
         return this.#onTaking(node, event)
+      case 'ill':
+        return this.log.onIll(node, readText(event, 'group'))
+      case 'mended':
+        return this.log.onMended(node, readText(event, 'group'))
       case 'serve':
         return this.#onServed(node, event)
       case 'promise':
@@ -264,7 +268,17 @@ export class Judge {
 }
 
 type KnownKind =
-  'propose' | 'chosen' | 'promise' | 'accept' | 'apply' | 'taking' | 'serve' | 'settled' | 'other'
+  | 'propose'
+  | 'chosen'
+  | 'promise'
+  | 'accept'
+  | 'apply'
+  | 'taking'
+  | 'ill'
+  | 'mended'
+  | 'serve'
+  | 'settled'
+  | 'other'
 
 function classifyEvent({ kind }: TraceEvent): KnownKind {
   switch (kind) {
@@ -273,6 +287,8 @@ function classifyEvent({ kind }: TraceEvent): KnownKind {
     case 'promise':
     case 'accept':
     case 'apply':
+    case 'ill':
+    case 'mended':
     case 'serve':
     case 'settled':
       return kind

@@ -10,6 +10,7 @@
  * MVCC-1 The readable past is on the data disk, and reads show it as it was.
  * SNAP-1 A snapshot takes a replica on, and never back.
  * SNAP-4 A replica goes on from a snapshot once all of that is on its disk, and takes no step of the group before.
+ * HEAL-4 A group whose rows a node knows to be wrong takes no step there, and nothing of it is served.
  * MVCC-2 No snapshot is served beyond what is applied: a later commit would be in it.
  */
 import { crc32, equalBytes, latin1 } from '../../src/base/bytes.ts'
@@ -34,6 +35,8 @@ export class LogChecker {
   readonly #applied = new Map<string, Map<string, number>>()
   /** Groups that a snapshot is taking over, by node: they take no step. */
   readonly #aside = new Map<string, Set<string>>()
+  /** Groups whose rows are wrong at a node, which knows it, by node. */
+  readonly #ill = new Map<string, Set<string>>()
   readonly #stateHash = new Map<string, string>()
   readonly #rowsHash = new Map<string, string>()
   /** The highest position that any node has applied since the run began, by group. */
@@ -47,12 +50,39 @@ export class LogChecker {
   onStart(node: string): void {
     this.#applied.set(node, new Map())
     this.#aside.delete(node)
+    this.#ill.delete(node)
+  }
+
+  /** The node knows that the group's rows are wrong there: it puts the group aside. */
+  onIll(node: string, group: string): void {
+    const ill = this.#ill.get(node) ?? new Set<string>()
+    this.#ill.set(node, ill.add(group))
+  }
+
+  onMended(node: string, group: string): void {
+    this.#ill.get(node)?.delete(group)
+  }
+
+  isIll(node: string, group: string): boolean {
+    return this.#ill.get(node)?.has(group) === true
+  }
+
+  #onUse(node: string, group: string, position: number): void {
+    const { book, referee } = this.#parts
+    referee.check(
+      !this.isIll(node, group),
+      'HEAL-4',
+      'A group takes a step, or is served, at a node that knows its rows to be wrong.',
+      () => describePlace(book.of(group, position), node),
+    )
   }
 
   /** The node is open: it took up what its log holds beyond its data disk. */
   onOpen(node: string): void {
     const { book, referee } = this.#parts
     for (const group of book.groups) {
+      // It takes up what its log holds when a peer has mended it.
+      if (this.isIll(node, group)) continue
       const applied = this.appliedPosition(node, group)
       const next = book.of(group, applied + 1)
       referee.check(
@@ -96,6 +126,7 @@ export class LogChecker {
       'A group takes a step while a snapshot takes its place.',
       () => describePlace(book.of(group, position), node),
     )
+    this.#onUse(node, group, position)
   }
 
   onApplied(node: string, group: string, position: number, value: Uint8Array): void {
@@ -124,7 +155,8 @@ export class LogChecker {
     const view = book.of(group, position)
     const before = this.#applied.get(node)?.get(group) ?? 0
     this.#aside.get(node)?.delete(group)
-    referee.check(position > before, 'SNAP-1', 'A snapshot took a replica back.', () => ({
+    const isForward = position > before || (position === before && this.isIll(node, group))
+    referee.check(isForward, 'SNAP-1', 'A snapshot took a replica back.', () => ({
       ...describePlace(view, node),
       appliedBefore: before,
     }))
@@ -194,6 +226,7 @@ export class LogChecker {
   /** A read is served at `position`: everything up to there is chosen and applied at this node. */
   onServed(node: string, group: string, position: number, timestamp: number | undefined): void {
     const { book, referee, model } = this.#parts
+    this.#onUse(node, group, position)
     const applied = this.appliedPosition(node, group)
     referee.check(
       position <= applied,
@@ -245,6 +278,8 @@ export class LogChecker {
   onDurableRows(node: string, changed: ChangedGroup): void {
     const { book, referee, model } = this.#parts
     const { group, position, rowsDigest: digest, pastDigest } = changed
+    // Until a snapshot has mended it, its batches write on what is wrong.
+    if (this.isIll(node, group)) return
     const { digests, pastDigests, horizons } = model.of(group)
     const expected = digests[position]
     referee.check(

@@ -117,6 +117,7 @@ const clusterName = clusterId('sim')
 const betweenNodes: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
   ...(['digest-request', 'digest', 'clock', 'renew', 'renewed', 'slow'] as const),
   ...(['durable-mark', 'directory-request', 'directory'] as const),
+  ...(['sums-request', 'sums', 'marks-request', 'marks'] as const),
 ])
 
 function countGroupMessages({ messages }: PeerFrame): number {

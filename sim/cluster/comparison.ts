@@ -18,6 +18,7 @@ import {
 import type { Cell, StoredCell } from '../../src/cells/cell.ts'
 import type { StoredLogPage } from '../../src/cells/operation.ts'
 import type { Outcome } from '../../src/base/problem.ts'
+import { DamagedGroup } from '../../src/store/damage.ts'
 import type { ClientFrame } from '../../src/wire/client/client-message.ts'
 import type { Node } from '../../src/node/compose.ts'
 import { toSeen, encodeBody } from '../workloads/cell-reads.ts'
@@ -137,6 +138,7 @@ export class Comparison {
   #isExcused({ host, program }: Look, error: unknown): boolean {
     if (!(error instanceof StoreError)) return false
     if (host.program !== program) return true
+    if (error instanceof DamagedGroup) return this.#cluster.atlas.hadHurtData(host.name)
     return error.code === 'corrupt' && this.#cluster.atlas.hasHurtData(host.name)
   }
 
@@ -245,6 +247,10 @@ export class Comparison {
       if (!this.#cluster.holds(host.name, toGroup(group))) return []
       const applied = judge.log.appliedPosition(host.name, group)
       const drained = judge.disks.findPosition(host.name, group)
+      const isAside = judge.log.isIll(host.name, group)
+      if (applied === position && drained === position && isAside) {
+        return [`${name}: ${host.name} has it aside, and no peer has mended it`]
+      }
       if (applied === position && drained === position) return []
       return [`${name}: ${host.name} applied ${applied}, drained ${drained} of ${position}`]
     })

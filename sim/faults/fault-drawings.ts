@@ -356,13 +356,15 @@ function drawBitRot(atMicros: number, draw: Draw): Fault[] {
   const disk = drawDisk(draw)
   // The last value of a log is what it remembers of peers.
   const place = random.chance(lastRate) ? million : drawPlace(draw)
-  return [{ kind: 'bit-rot', atMicros, node: random.pick(nodes), disk, place, bit: drawBit(draw) }]
+  const node = random.pick(nodes)
+  const rot = { kind: 'bit-rot', atMicros, node, disk, place, bit: drawBit(draw) } as const
+  if (disk !== 'data' || !random.chance(half)) return [rot]
+  // In a row of another node, too: mostly of another group.
+  const other = { ...rot, node: random.pick(nodes), place: drawPlace(draw), bit: drawBit(draw) }
+  return [rot, other].map((one): Fault => ({ ...one, inRows: 'bit' }))
 }
 
-/**
- * Power fails everywhere, and one log loses its last writes. No node knows yet which of them are
- * chosen, and all request votes on them.
- */
+/** Power fails everywhere, and one log loses its last writes. No node knows yet which of them are chosen, and all request votes on them. */
 function drawRotInOutage(atMicros: number, draw: Draw): Fault[] {
   const { random, nodes } = draw
   const node = random.pick(nodes)
@@ -392,9 +394,7 @@ function drawJournalRot(atMicros: number, draw: Draw): Fault[] {
   return [{ ...who, ...how, ...isIllegible, ...diesMending }]
 }
 
-/**
- * Keys of one data disk are not shown any more; in half of the cases of all disks, in one outage.
- */
+/** Keys of one data disk are not shown any more; in half of the cases of all disks, in one outage. */
 function drawRotOfKeys(atMicros: number, draw: Draw): Fault[] {
   const { random, nodes } = draw
   const struck = random.chance(half) ? nodes : [random.pick(nodes)]

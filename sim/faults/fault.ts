@@ -106,6 +106,13 @@ export type DiskFault =
       readonly bit: number
       /** Of a log: in the values that flushes carry, of those that carry some. */
       readonly isInValues?: true
+      /**
+       * Of a data disk: among the newest rows of groups. `lost`: the row is gone, and the disk does not know that
+       * there was one. Until the node has counted the group, it shows the group without it, so that only scenarios in
+       * which no client looks may have that. `hash`: the state record of a group has another hash, which nothing but
+       * another node, or a count, can tell; the node starts anew.
+       */
+      readonly inRows?: 'bit' | 'lost' | 'hash'
     })
   /** A batch of the log's journal rots while its node is down: `JournalRot`. */
   | (Downing & {

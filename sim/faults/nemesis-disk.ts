@@ -6,9 +6,17 @@ import { flushesFrom } from '../../src/journal/ordered-journal.ts'
 import { present, unreachable } from '../../src/base/assert.ts'
 import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { decodeFlush } from '../../src/log/flush.ts'
-import { allPositions, allStates, positionBytes } from '../../src/store/row-format.ts'
+import {
+  allGroups,
+  allPositions,
+  allStates,
+  decodeStored,
+  encodeState,
+  positionBytes,
+} from '../../src/store/row-format.ts'
+import { hashBytes } from '../../src/store/group-hash.ts'
 import { isUsedLog } from './atlas.ts'
-import { parseGroupKey } from '../checkers/data-disks.ts'
+import { parseGroupKey, rowIn } from '../checkers/data-disks.ts'
 import type { LogDisk } from '../world/log-disk.ts'
 import { hiddenEvery, type DiskFault, type DiskName, type Fault } from './fault.ts'
 import type { Context, DiskImages, FaultOf, Victim } from './nemesis-context.ts'
@@ -122,6 +130,7 @@ function bitRot(fault: FaultOf<'bit-rot'>, context: Context): void {
   const { node, disk: name, place, bit, isInValues = false } = fault
   const victim = context.victim(node)
   if (victim === undefined) return
+  if (fault.inRows !== undefined) return hurtRow(fault, victim, context)
   if (name === 'data' && bit % hiddenEvery === 0) return hide(fault, victim, context)
   const { disk } = victim.disks[name]
   const key = isInValues ? keyAmong(keysWithValues(disk), place) : keyAt(disk, place)
@@ -131,6 +140,39 @@ function bitRot(fault: FaultOf<'bit-rot'>, context: Context): void {
   // The values of a flush stand at its end.
   const at = 8 * value.length - bits + (bit % bits)
   if (bits > 0 && disk.flipBit(fromLatin1(key), at)) countOn(fault, name, context)
+}
+
+function hurtHash(fault: FaultOf<'bit-rot'>, victim: Victim, context: Context): void {
+  const { disk } = victim.disks.data
+  const name = keyAmong(disk.durableKeys(allStates), fault.place)
+  const stored = name === undefined ? undefined : decodeStored(fromLatin1(name), disk.durableValue(name) ?? new Uint8Array()) // prettier-ignore
+  if (name === undefined || typeof stored !== 'object' || !mayHurt(fault.node, 'data', context)) {
+    return
+  }
+  if (victim.isUp()) victim.crash()
+  const { stamp, flush = 0, snapshot = 0, payload } = stored
+  const hash = 'x'.repeat(hashBytes)
+  const key = fromLatin1(name)
+  disk.restore(
+    new Map([...disk.image(), [name, encodeState(key, stamp, { flush, snapshot }, payload, hash)]]),
+  )
+  countOn(fault, 'data', context)
+  victim.restart()
+}
+
+function hurtRow(fault: FaultOf<'bit-rot'>, victim: Victim, context: Context): void {
+  if (fault.inRows === 'hash') return hurtHash(fault, victim, context)
+  const { node, place, bit, inRows } = fault
+  const { disk } = victim.disks.data
+  const rows = disk.durableKeys(allGroups).filter((one) => rowIn(fromLatin1(one)) !== undefined)
+  const name = keyAmong(rows, place)
+  if (name === undefined || !mayHurt(node, 'data', context)) return
+  const key = fromLatin1(name)
+  const bits = 8 * (disk.durableValue(name)?.length ?? 0)
+  if (inRows === 'lost') disk.dropKey(key, true)
+  else disk.flipBit(key, bit % bits)
+  context.coverage.count(inRows === 'lost' ? 'lost row' : 'bit-rot in a row')
+  countOn(fault, 'data', context)
 }
 
 /** Only the next process learns which records were durable. */

@@ -69,7 +69,7 @@ export const hashMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/data-store.ts',
-        find: '      this.#hashes.onInstalled(group, hash)\n',
+        find: '      this.hashes.onInstalled(group, position, hash)\n',
         replace: '',
       },
     ],
@@ -81,9 +81,9 @@ export const hashMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/group-hashes.ts',
-        find: '    if (isHashed && sum !== undefined) this.set(group, sum.hash)\n',
+        find: '    if (isHashed && sum !== undefined) this.#set(group, before, { position, hash: sum.hash })\n',
         replace:
-          '    if (isHashed && sum !== undefined) {\n      if (!this.#young.has(group)) this.set(group, sum.hash)\n    }\n',
+          '    if (isHashed && sum !== undefined) {\n      if (!this.#young.has(group)) this.#set(group, before, { position, hash: sum.hash })\n    }\n',
       },
     ],
     rules: ['HASH-1'],

@@ -34,6 +34,16 @@ const rules: Readonly<Record<string, string>> = {
   'LOG-19':
     'A node that lost its data store has no vote before a majority of the others has restored it.',
   'HASH-1': 'The hash of a group counts exactly its newest rows, and is the same at each replica.',
+  'HEAL-1': 'The sum of a bucket counts each of its groups once, as the last batch left it.',
+  'HEAL-2': 'Two nodes have the same of a group only where positions and hashes are equal.',
+  'HEAL-3':
+    'A node takes its rows for wrong where a count of them or a majority of the replicas says so.',
+  'HEAL-4':
+    'A group whose rows a node knows to be wrong takes no step there, and nothing of it is served.',
+  'HEAL-5':
+    'A snapshot of an equal position takes the place of a group that is aside alone, with the right hash.',
+  'HEAL-6': 'A group of which no hash has a majority takes no write until that is decided.',
+  'HEAL-7': 'A scrub counts the rows of each group against its state record.',
   'SNAP-1': 'A snapshot takes a group on, and never back.',
   'SNAP-2': 'A snapshot is of one position: state record, newest rows and history.',
   'SNAP-3': 'A snapshot is taken in whole or not at all, whenever the node ends.',

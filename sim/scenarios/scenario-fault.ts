@@ -31,7 +31,10 @@ export const faultShapes: Readonly<Record<FaultKind, unknown>> = {
   'fsync-error': { ...downing, disk: '' },
   'no-space': { ...lasting, ...onDisk },
   'torn-write': { ...downing, kept: 0 },
-  'bit-rot': { ...moment, ...onDisk, place: 0, bit: 0, isInValues: optional(true) },
+  'bit-rot': {
+    ...{ ...moment, ...onDisk, place: 0, bit: 0 },
+    ...{ isInValues: optional(true), inRows: optional('') },
+  },
   'journal-rot': {
     ...{ ...downing, place: 0, bit: 0, passedOver: 0 },
     ...{ isIllegible: optional(true), diesMending: optional(true) },

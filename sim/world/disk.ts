@@ -178,9 +178,9 @@ export class SimDisk {
     return true
   }
 
-  /** Drops a key silently, as LevelDB drops a damaged piece of its log. */
-  dropKey(key: Uint8Array): boolean {
-    this.#hurt.add(latin1(key))
+  /** Drops a key silently, as LevelDB drops a damaged piece of its log. `isUnseen`: no check shows it. */
+  dropKey(key: Uint8Array, isUnseen = false): boolean {
+    if (!isUnseen) this.#hurt.add(latin1(key))
     return this.#durable.delete(latin1(key))
   }
 

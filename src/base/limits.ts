@@ -127,6 +127,10 @@ export interface Limits {
   readonly sliceBytesMax: number
   /** While others are at work, the next slice waits this many times as long as the last one took. */
   readonly sliceRests: number
+  /** Between two rounds in which a node compares its groups with its peers'. */
+  readonly compareMs: number
+  /** Between two looks at what differs, or is at unequal positions, within a round. */
+  readonly compareAgainMs: number
   /** How much of its stores a node scrubs in a second; an eighth of it while others are at work. */
   readonly scrubBytesPerSecond: number
   /** Between the end of a scrub and the next one. */
@@ -216,6 +220,8 @@ export const defaultLimits: Limits = {
   slicePiecesMax: 256,
   sliceBytesMax: 1024 * 1024,
   sliceRests: 2,
+  compareMs: 600_000,
+  compareAgainMs: 500,
   scrubBytesPerSecond: 16 * 1024 * 1024,
   scrubPauseMs: 24 * 3_600_000,
   backoffMs: 10,

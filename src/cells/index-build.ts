@@ -1,7 +1,7 @@
 /**
  * Filling an index over cells from those that are there, and comparing it with them: row by row, each in
- * a transaction that has read the row's cells (`index-maintenance.ts`), as a write of a cell would. All shards
- * are read: the list of one node may be behind.
+ * a transaction that has read the row's cells (`index-maintenance.ts`), as a write of a cell would. A build
+ * is given all shards: a list of them lacks one whose first entry is accepted, and not acknowledged.
  */
 import { present } from '../base/assert.ts'
 import { equalBytes } from '../base/bytes.ts'

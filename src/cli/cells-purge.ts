@@ -2,10 +2,17 @@
 import { Option, type Command } from 'commander'
 import { shardCount } from '../cells/shard.ts'
 import type { Cells } from '../client/cells.ts'
+import { listShards } from '../client/listed-shards.ts'
 import type { PurgedPage, PurgeOptions } from '../client/options.ts'
-import { allShards } from '../cells/shard.ts'
 import { checkSignal } from '../txn/signalled.ts'
-import { addCellFlags, parseCount, readDatastore, parseTime, withClient } from './client.ts'
+import {
+  addCellFlags,
+  parseCount,
+  readDatastore,
+  parseTime,
+  readTimeoutMs,
+  withClient,
+} from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { interruptible } from './interruptible.ts'
 import { counted, print, printJson, say } from './output.ts'
@@ -49,9 +56,13 @@ async function purgeCells(options: Options): Promise<void> {
     advice: 'run the same command again for the rest',
   }
   await interruptible(work, (signal) =>
-    withClient(options, (client) =>
-      purgeShards(client.cells(readDatastore(options)), { shards, asked, signal, tell }),
-    ),
+    withClient(options, async (client) => {
+      const datastore = readDatastore(options)
+      // A shard without a commit has nothing to remove.
+      const some =
+        shards ?? (await listShards(client.groups, datastore, readTimeoutMs(options), { signal }))
+      return purgeShards(client.cells(datastore), { shards: some, asked, signal, tell })
+    }),
   )
   if (!isJson) print(`purged ${total} cells`)
 }
@@ -62,8 +73,7 @@ export interface ShardPurged {
 }
 
 export interface Purge {
-  /** Absent: all. */
-  readonly shards: readonly number[] | undefined
+  readonly shards: readonly number[]
   readonly asked: PurgeOptions
   readonly signal: AbortSignal
   /** Called for each shard that lost cells, also for one that was not finished. */
@@ -73,7 +83,7 @@ export interface Purge {
 /** Page by page: the node answers each request before this ends. Rejects with `closed` when the signal ended it. */
 export async function purgeShards(
   cells: Pick<Cells, 'purgeShard'>,
-  { shards = allShards, asked, signal, tell }: Purge,
+  { shards, asked, signal, tell }: Purge,
 ): Promise<void> {
   for (const shard of shards) {
     let purged = 0

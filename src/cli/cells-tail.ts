@@ -4,7 +4,16 @@ import { StoreError } from '../base/errors.ts'
 import type { Cell } from '../cells/cell.ts'
 import { allShards, shardCount } from '../cells/shard.ts'
 import type { Cells } from '../client/cells.ts'
-import { addCellFlags, parseCount, readDatastore, parseTime, withClient } from './client.ts'
+import type { Client } from '../client/client.ts'
+import { listShards } from '../client/listed-shards.ts'
+import {
+  addCellFlags,
+  parseCount,
+  readDatastore,
+  parseTime,
+  readTimeoutMs,
+  withClient,
+} from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { printJson, timed } from './output.ts'
 import type { Options } from './options.ts'
@@ -41,7 +50,11 @@ async function tailCells(options: Options, command: Command): Promise<void> {
   }
   await withClient(options, async (client) => {
     const cells = client.cells(readDatastore(options))
-    if (options['follow'] === false) return printPresent(cells, wanted, parseLevel(options))
+    if (options['follow'] === false) {
+      const read = parseLevel(options)
+      const shards = await shardsToRead(client, options, read)
+      return printPresent(cells, { ...wanted, ...(shards && { shards }) }, read)
+    }
     const { shards, after, since } = wanted
     const [shard = 0] = shards
     const places = after === undefined ? {} : { after: new Map([[shard, after]]) }
@@ -65,6 +78,16 @@ function parseWanted(options: Options): Wanted {
     after: after === undefined ? undefined : parseCount('--after', after, 0, max),
     since: since === undefined ? undefined : parseTime('--since', String(since)),
   }
+}
+
+/** Undefined: those that are wanted. What one replica has, it has whether or not a majority can list it. */
+async function shardsToRead(
+  client: Client,
+  options: Options,
+  read: ReadLevel,
+): Promise<readonly number[] | undefined> {
+  if (options['shard'] !== undefined || read === 'snapshot') return undefined
+  return listShards(client.groups, readDatastore(options), readTimeoutMs(options))
 }
 
 type ReadLevel = 'current' | 'snapshot'

@@ -11,7 +11,6 @@ import { columnListProblem, nameListProblem } from '../gateway/name-lists.ts'
 import { parseJsonText } from '../base/json-text.ts'
 import { addClusterFlags, parseCount, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
-import { readIndexFile } from './index-file.ts'
 import { addPlaceFlags, addMaintenanceCommands, parsePlace } from './index-maintenance.ts'
 import { print, printJson } from './output.ts'
 import type { Options } from './options.ts'
@@ -108,6 +107,8 @@ function readMember(value: Json, name: string): Json {
 }
 
 async function apply(path: string, options: Options): Promise<void> {
+  // It loads what reads YAML, for which no other verb has a use.
+  const { readIndexFile } = await import('./index-file.ts')
   const definition = await readIndexFile(path)
   const { name, datastore } = definition
   const given: unknown = JSON.parse(definitionJson(definition))

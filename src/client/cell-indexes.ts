@@ -40,6 +40,7 @@ import { pause } from '../time/moments.ts'
 import { notAnAnswer } from './call.ts'
 import { checkDates, checkFilters, type IndexWhere } from './filters.ts'
 import type { Groups } from './groups.ts'
+import { listShards } from './listed-shards.ts'
 import { checkedPage } from './indexes.ts'
 import type { BuildOptions, CellBuildOptions, IndexQueryOptions, WriteOptions } from './options.ts'
 import {
@@ -269,7 +270,13 @@ export class CellIndexAdmin {
   async check(name: string, options: CellBuildOptions = {}): Promise<CellIndexReport> {
     checkUpkeep('cells.indexes.check', name, options, cellBuildRules)
     const { definition } = await this.#named(name, options)
-    return compareCellIndex(this.#build(definition, options))
+    const { groups, timeoutMs } = this.#parts
+    const { signal } = options
+    // A comparison makes current reads: a shard without a commit has neither cells nor entries.
+    const shards =
+      options.shards ??
+      (await listShards(groups, this.datastore, timeoutMs, { ...(signal && { signal }) }))
+    return compareCellIndex(this.#build(definition, { ...options, shards }))
   }
 
   /**

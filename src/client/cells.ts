@@ -35,12 +35,14 @@ import type {
   StoredLogPage,
 } from '../cells/operation.ts'
 import { toStoreError, outcomeNow, problem, unwrapOutcome, type Outcome } from '../base/problem.ts'
-import { allShards, shardOf } from '../cells/shard.ts'
+import { shardOf } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { notAnAnswer } from './call.ts'
 import { CellIndex, type CellIndexAdmin } from './cell-indexes.ts'
 import type { ColumnTtls } from './column-ttls.ts'
+import type { Groups } from './groups.ts'
+import { listShards } from './listed-shards.ts'
 import type { SeenPositions } from './seen-positions.ts'
 import type { Page } from '../base/page.ts'
 import type {
@@ -74,6 +76,7 @@ import { tail, type LoggedCell, type TailOptions } from './tail.ts'
 
 export interface CellsParts {
   readonly service: CellService
+  readonly groups: Pick<Groups, 'list'>
   readonly seen: SeenPositions
   readonly clock: Clock
   readonly random: Random
@@ -276,7 +279,15 @@ export class Cells {
     checkOptions(call, needed(call, options), purgeShardsRules)
     checkColumn(call, options)
     this.#parts.checkOpen?.()
-    const { shards = allShards, ...rest } = options
+    const { shards: given, ...rest } = options
+    const { groups, timeoutMs } = this.#parts
+    const listMs = options.timeoutMs ?? timeoutMs
+    // A shard without a commit has nothing to remove.
+    const shards =
+      given ??
+      (await listShards(groups, this.datastore, listMs, {
+        ...(options.signal && { signal: options.signal }),
+      }))
     for (const shard of shards) {
       let purged = 0
       let after: number | undefined = 0

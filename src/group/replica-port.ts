@@ -158,7 +158,8 @@ export interface LocalReplica {
   holds(group: GroupId): boolean
   /**
    * Resolves with the outcome, at the latest `timeoutMs` from now (`unknown`, as a node says that stops). Rejects
-   * with `too-large`, and with nothing else, where the submission exceeds a bound; nothing happened then.
+   * with `too-large` where the submission exceeds a bound, and with `unavailable` where the rows of this replica are damaged
+   * or the replicas have different ones; nothing happened then.
    */
   submit(submission: Submission, timeoutMs: number): Promise<Outcome>
   /**

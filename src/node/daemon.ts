@@ -427,6 +427,7 @@ function tellingOperator(trace: Trace, logger: Logger): Trace {
         const text = isRenewed === true ? damagedBeneath : 'log/ was found damaged'
         logger.error(pickFields(fields), `${text}: see "A damaged log" in operating.md`)
       }
+      tellOfRows(event, logger)
       if (event.kind === 'false-claim') {
         logger.error(pickFields(event), 'a false claim: a peer refuses what this log refutes')
       }
@@ -436,6 +437,26 @@ function tellingOperator(trace: Trace, logger: Logger): Trace {
       else logger.warn(pickFields(event), `the wall clock is ${String(is)}: set it`)
     },
     mark: (name) => trace.mark(name),
+  }
+}
+
+/** Names of groups are bytes: the first ones in hexadecimal do to find them. */
+const groupBytesShown = 64
+
+function tellOfRows(event: TraceEvent, logger: Logger): void {
+  const { group: told } = event
+  const name = Buffer.from(typeof told === 'string' ? told : '', 'latin1')
+  const group = name.subarray(0, groupBytesShown).toString('hex')
+  if (event.kind === 'ill') {
+    logger.error(
+      { group },
+      'rows of this group are damaged here: others serve it until it is mended',
+    )
+  }
+  if (event.kind === 'mended') logger.info({ group }, 'a peer has mended this group')
+  if (event.kind === 'undecided') {
+    const what = 'the replicas have different rows of this group, and no majority has the same ones'
+    logger.error({ group }, `${what}: it takes no write here; start the nodes that are down`)
   }
 }
 

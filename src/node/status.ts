@@ -13,6 +13,7 @@ import type { DiskUse } from './disk-use.ts'
 import { mainSet, type NodeAddress } from '../config/values.ts'
 import { figureName } from './figure-names.ts'
 import type { Figure } from './metrics.ts'
+import { compareFigures, describeCompare } from './compare-figures.ts'
 import { describeSnapshots, snapshotFigures } from './snapshot-figures.ts'
 
 export type NodeState = 'starting' | 'running' | 'draining' | 'failed'
@@ -194,6 +195,7 @@ function listMessages(
     )
   }
   messages.push(...describeSnapshots(replica.snapshots), ...describeRestoring(replica))
+  messages.push(...describeCompare(replica.compare))
   const behind = nodes.filter(({ isBehindLog }) => isBehindLog === true)
   for (const { id } of behind) {
     messages.push(
@@ -307,6 +309,7 @@ export function statusFigures(parts: StatusParts): readonly Figure[] {
     figures.push({ name, help: `The replica's ${field}, as in /status.`, value })
   }
   figures.push(...snapshotFigures(parts.replica?.snapshots))
+  figures.push(...compareFigures(parts.replica?.compare))
   const indexes: Readonly<Record<string, number>> = { ...parts.indexes }
   for (const [field, value] of Object.entries(indexes)) {
     const name = figureName('trilithon_index', field)

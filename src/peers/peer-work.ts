@@ -33,9 +33,11 @@ export interface PeerWorkParts {
   /** Snapshots of groups: those that this node can send, and the place for those of peers. */
   readonly snapshots: SnapshotSource & {
     open(group: GroupId): ReadSnapshot | undefined
+    /** A snapshot of the group was found damaged as it was read. */
+    onDamaged(group: GroupId): void
     begin(group: GroupId): SnapshotSink
-    /** How far the group is applied here. */
-    applied(group: GroupId): Position
+    /** A snapshot of the group is of use above this position. */
+    above(group: GroupId): Position
     drawNumber(): number
   }
   /** How far the group is applied, if it is in memory. */
@@ -77,7 +79,11 @@ export class PeerWork {
     const { stores, onLogDamaged, onFailed, snapshots } = parts
     this.replies = new CatchUpReplies({ log, snapshots, limits, trace, slices, send, hasRoomFor })
     const common = { clock, trace, limits, send, onFailed }
-    this.supply = new SnapshotSupply({ ...common, open: (group) => snapshots.open(group) })
+    this.supply = new SnapshotSupply({
+      ...common,
+      open: (group) => snapshots.open(group),
+      onDamaged: (group) => snapshots.onDamaged(group),
+    })
     this.taking = new SnapshotTaking({ ...common, ...snapshots, isAwaited })
     this.scrubber = new Scrubber({
       ...{ store: stores.data, log: stores.log, clock, trace, limits, foreground },

@@ -71,6 +71,8 @@ interface Peer {
   readonly marks: PeerMarks
   /** The build that it runs knows the messages about where a log ends. */
   knowsLogEnds: boolean
+  /** It knows the messages by which nodes compare their groups. */
+  compares: boolean
   /** The mark of LOG-18 as this node last told it over this link; undefined: it has not. */
   toldMark: number | undefined
   /** The peer's mark of LOG-18, and the store that told it. */
@@ -132,7 +134,7 @@ export class Peers {
       isSuspected: false,
       hasAdmitted: false,
       marks,
-      ...{ knowsLogEnds: false, toldMark: undefined, heardMark: undefined },
+      ...{ knowsLogEnds: false, compares: false, toldMark: undefined, heardMark: undefined },
       isThrottled: false,
       durableFlush: memory.of(node)?.durableFlush ?? 0,
       ...{ link: 0, isJoined: false, held: [] },
@@ -237,6 +239,7 @@ export class Peers {
     }
     this.#admission.learn(peer.node, info)
     peer.knowsLogEnds = info.knowsLogEnds === true
+    peer.compares = info.compares === true
     peer.toldMark = undefined
     peer.durableFlush = Math.max(peer.durableFlush, info.durableFlush ?? 0)
     this.#options.memory.whenKept(() => {
@@ -456,6 +459,12 @@ export class Peers {
   /** Whether the peer's build knows of directories. */
   knowsLogEnds(node: NodeId): boolean {
     return this.#peers.get(node)?.knowsLogEnds === true
+  }
+
+  /** Whether the peer can be asked what it has of groups now. */
+  compares(node: NodeId): boolean {
+    const peer = this.#peers.get(node)
+    return peer?.compares === true && peer.isJoined && !peer.isSuspected
   }
 
   /** A peer tells how much of this node's log it has durably applied. */

@@ -15,7 +15,7 @@ import type { LogStore } from '../log/log-store.ts'
 export function describeSelf({ identity, memory, durableFlush, run }: LogStore): LinkInfo {
   const { storeId, incarnation } = identity
   const known = memory.isWhole ? { known: memory.kept } : {}
-  return { storeId, incarnation, durableFlush, run, ...known, knowsLogEnds: true }
+  return { storeId, incarnation, durableFlush, run, ...known, knowsLogEnds: true, compares: true }
 }
 
 /** The claims with which peers refuse this node. */

@@ -10,6 +10,7 @@ import type { Limits } from '../base/limits.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { Message, SnapshotPart, SnapshotRequest, SnapshotRow } from '../replication/message.ts'
+import { DamagedGroup } from '../store/damage.ts'
 import { SnapshotPace } from './snapshot-pace.ts'
 
 /** A snapshot that is read (`../store/group-snapshot.ts`). */
@@ -39,6 +40,8 @@ export interface SnapshotSupplyParts {
   /** Undefined: there is none to give now. */
   open(group: GroupId): ReadSnapshot | undefined
   send(to: NodeId, message: Message): void
+  /** Its rows here are not those that its state record counts. */
+  onDamaged(group: GroupId): void
   onFailed(error: unknown): void
 }
 
@@ -136,6 +139,7 @@ export class SnapshotSupply {
         transfer.timer = clock.setTimer(waitMs, () => this.#send(name, transfer, message))
       },
       (error: unknown) => {
+        if (error instanceof DamagedGroup) return this.#tellDamage(name, transfer)
         this.#end(name, transfer)
         this.#parts.onFailed(error)
       },
@@ -145,6 +149,7 @@ export class SnapshotSupply {
   /** The peer asks another node. */
   #tellDamage(name: string, transfer: Transfer): void {
     this.#parts.trace.mark('snapshot_differs_from_hash')
+    this.#parts.onDamaged(transfer.request.group)
     this.#end(name, transfer)
     this.#refuse(transfer.to, transfer.request)
   }

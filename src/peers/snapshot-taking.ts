@@ -24,8 +24,8 @@ export interface SnapshotTakingParts {
   readonly limits: Pick<Limits, 'snapshotsMax' | 'phaseTimeoutMs'>
   drawNumber(): number
   send(to: NodeId, message: Message): void
-  /** How far the group is applied here. */
-  applied(group: GroupId): Position
+  /** A snapshot of the group is of use above this position. */
+  above(group: GroupId): Position
   /** Whether a client waits for what the group lacks. */
   isAwaited(group: GroupId): boolean
   begin(group: GroupId): SnapshotSink
@@ -91,10 +91,14 @@ export class SnapshotTaking {
     this.go()
   }
 
+  /** Whether a snapshot of the group is on its way, or waits for its turn. */
+  isComing(group: GroupId): boolean {
+    return this.#taking.has(group) || this.#offers.has(group)
+  }
+
   /** How long the group may still wait for a snapshot before it asks other peers; 0: none is on its way. */
   patienceMs(group: GroupId): number {
-    const isAwaited = this.#taking.has(group) || this.#offers.has(group)
-    return isAwaited ? this.#parts.limits.phaseTimeoutMs : 0
+    return this.isComing(group) ? this.#parts.limits.phaseTimeoutMs : 0
   }
 
   /**
@@ -103,7 +107,7 @@ export class SnapshotTaking {
    */
   go(): void {
     if (this.#isStopped) return
-    const { clock, limits, applied } = this.#parts
+    const { clock, limits, above } = this.#parts
     const nowMs = clock.monotonicMs()
     for (const taking of this.#taking.values()) {
       const isLate = nowMs - taking.askedMs >= patience * limits.phaseTimeoutMs
@@ -115,7 +119,7 @@ export class SnapshotTaking {
       const isAwaited = this.#parts.isAwaited(group)
       if (this.#countOf(isAwaited) >= limits.snapshotsMax) continue
       this.#offers.delete(group)
-      if (offer.position > applied(group)) this.#begin(group, offer, isAwaited)
+      if (offer.position > above(group)) this.#begin(group, offer, isAwaited)
     }
   }
 
@@ -138,7 +142,7 @@ export class SnapshotTaking {
     const { group, epoch, transfer, part } = taking
     taking.askedMs = this.#parts.clock.monotonicMs()
     taking.asks += 1
-    const above = this.#parts.applied(group)
+    const above = this.#parts.above(group)
     const kind = 'snapshot-request'
     this.#parts.send(taking.from, { kind, group, epoch, transfer, part, above })
   }

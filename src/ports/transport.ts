@@ -27,6 +27,8 @@ export interface LinkInfo {
   readonly nodes?: string
   /** Whether it knows the messages about where a log ends: an earlier build would refuse frames with them. */
   readonly knowsLogEnds?: boolean
+  /** Whether it knows the messages by which nodes compare their groups: the same holds of these. */
+  readonly compares?: boolean
 }
 
 /** Why an address that is dialled has no link, as of the latest try. */

@@ -10,6 +10,7 @@ import type { LinkInfo } from '../ports/transport.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { PeerFrame } from '../replication/message.ts'
 import { LocalWorklist } from '../store/worklist.ts'
+import { Comparing } from './comparing.ts'
 import { EffectRunner } from './effect-runner.ts'
 import { snapshotPorts } from './installs.ts'
 import { Edge } from './edge.ts'
@@ -62,6 +63,7 @@ export class Driver implements LocalReplica {
   readonly #peers: Peers
   readonly #work: PeerWork
   readonly #ending: LogEnding
+  readonly #comparing: Comparing
   readonly #discovery: GroupDiscovery
   readonly #keeper: LeaseKeeper
   readonly #edge: Edge
@@ -113,7 +115,6 @@ export class Driver implements LocalReplica {
     this.#replica = new Replica({ incarnation, trace, ...held, ...options })
     this.#wakes = new Deadlines(clock, (group, nowMs) => this.#onDue(group, nowMs))
     this.#rounds = new Rounds(clock)
-    this.#edge = this.#makeEdge()
     this.#peers = new Peers({
       ...{ node, incarnation, nodes, limits, storeId },
       ...{ clock, trace, transport: ports.peers, meta: data, log, applied: appliedOf(log, data) },
@@ -129,6 +130,8 @@ export class Driver implements LocalReplica {
       },
     })
     const others = nodes.filter((one) => one !== node)
+    this.#comparing = this.#makeComparing(others)
+    this.#edge = this.#makeEdge()
     this.#ending = new LogEnding({
       ...{ others, settled, log, data, clock, trace, limits, replies, slices, peers: this.#peers },
       onFailed: (error) => this.#fail(toError(error)),
@@ -157,11 +160,25 @@ export class Driver implements LocalReplica {
     )
   }
 
+  #makeComparing(others: readonly NodeId[]): Comparing {
+    const { clock, trace } = this.#ports
+    const { node, limits, placement } = this.#options
+    return new Comparing({
+      ...{ node, others, clock, trace, limits, data: this.#data, replica: this.#replica },
+      ...{ peers: this.#peers, work: this.#work },
+      epochOf: (group) => placement.replicasOf(group).epoch,
+      isHeld: (group) => this.#isHeld(group),
+      step: (group, event) => this.#step(group, event),
+      onFailed: (error) => this.#fail(toError(error)),
+    })
+  }
+
   #makeEdge(): Edge {
     const { clock, trace } = this.#ports
     const { limits } = this.#options
     return new Edge({
       ...{ clock, trace, limits, data: this.#data, replica: this.#replica },
+      healing: this.#comparing.healing,
       step: (group, event) => this.#step(group, event),
       guarded: (work) => this.#guarded(work),
       isOver: () => this.#isOver,
@@ -174,6 +191,7 @@ export class Driver implements LocalReplica {
     return new Inbound({
       ...{ work: this.#work, peers: this.#peers, keeper: this.#keeper },
       ...{ backpressure: this.#backpressure, trace: this.#ports.trace, ending: this.#ending },
+      comparing: this.#comparing,
       isHeld: (group) => this.#isHeld(group),
       step: (group, event) => this.#step(group, event),
       onBug: (error) => this.onBug(error),
@@ -194,6 +212,7 @@ export class Driver implements LocalReplica {
         this.#data,
         () => this.#replica,
         () => this.#edge.installs,
+        () => this.#comparing,
       ),
       applied: (group) => this.#replica.appliedInMemory(group)?.position,
       isAwaited: (group) => this.#replica.isAwaited(group),
@@ -221,6 +240,7 @@ export class Driver implements LocalReplica {
     log.onHeldUp = (group, position) =>
       clock.defer(() => this.#step(group, { kind: 'exists', position, informer: node }))
     data.onFailure = (reason) => this.#fail(reason)
+    data.onGroupDamaged = (group) => this.#comparing.onDamaged(group)
     data.onBatch = (groups) => {
       this.#peers.save()
       log.onBatch(groups)
@@ -236,6 +256,7 @@ export class Driver implements LocalReplica {
   /** Takes up what the log holds beyond the data store, then joins the others. */
   async start(): Promise<void> {
     await this.#edge.installs.resume()
+    await this.#comparing.healing.resume()
     await replayLog({
       ...{ limits: this.#options.limits, clock: this.#ports.clock },
       ...{ log: this.#log, data: this.#data, source: this.#source, replica: this.#replica },
@@ -245,6 +266,7 @@ export class Driver implements LocalReplica {
     if (this.#isStopped) return
     assert(!this.#log.isReplaying, 'LOG-7: a node joins before its log is replayed')
     this.#work.scrubber.start()
+    this.#comparing.start()
     this.#join()
   }
 
@@ -262,6 +284,7 @@ export class Driver implements LocalReplica {
       this.#guarded(() => {
         this.#peers.beat()
         this.#work.go()
+        this.#comparing.go()
       }),
     )
     this.#rounds.every(digestMs, () => {
@@ -289,6 +312,8 @@ export class Driver implements LocalReplica {
     if (this.#isOver) return Promise.resolve({ kind: 'unknown' })
     this.#work.noteForeground()
     assert(this.holds(submission.group), 'MOVE-4: a group is asked of a node that does not hold it')
+    const refusal = this.#comparing.findRefusal(submission.group)
+    if (refusal !== undefined) return Promise.reject(refusal)
     return this.#edge.submissions.submit(submission, timeoutMs)
   }
 
@@ -362,6 +387,7 @@ export class Driver implements LocalReplica {
       ...{ work: this.#work, leases: this.#keeper.leases, peers: this.#peers },
       ...{ refusals: this.#refusals, failure: this.#failure, clock: this.#ports.clock },
       ending: this.#ending,
+      comparing: this.#comparing,
     })
   }
 
@@ -376,6 +402,7 @@ export class Driver implements LocalReplica {
     this.#isStopped = true
     this.#rounds.stop()
     this.#work.stop()
+    this.#comparing.stop()
     this.#edge.installs.stop()
     this.#wakes.stop()
     this.#edge.requests.stop()
@@ -436,6 +463,7 @@ export class Driver implements LocalReplica {
   #step(group: GroupId, event: GroupEvent): void {
     if (this.#isOver) return
     assert(this.holds(group), 'MOVE-4: a group is asked of a node that does not hold it')
+    if (this.#comparing.healing.keep(group, event)) return
     if (this.#edge.installs.keep(group, event)) return
     this.#steps.take(group, event)
   }

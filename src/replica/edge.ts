@@ -8,6 +8,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { DataStore } from '../store/data-store.ts'
+import type { Healing } from './healing.ts'
 import { Installs } from './installs.ts'
 import { Reads } from './reads.ts'
 import type { Replica } from './replica.ts'
@@ -20,6 +21,7 @@ export interface EdgeParts {
   readonly limits: Limits
   readonly data: DataStore
   readonly replica: Replica
+  readonly healing: Healing
   step(group: GroupId, event: GroupEvent): void
   /** Runs work whose failure ends the node. */
   guarded(work: () => void): void
@@ -38,7 +40,8 @@ export class Edge {
   readonly reads: Reads
 
   constructor(parts: EdgeParts) {
-    const { clock, trace, limits, data, replica, step, guarded, isOver, isRestored } = parts
+    const { clock, trace, limits, data, replica, healing, step } = parts
+    const { guarded, isOver, isRestored } = parts
     const requests = new Requests(clock, (group, read) =>
       step(group, { kind: 'cancel-read', read }),
     )
@@ -46,13 +49,17 @@ export class Edge {
     requests.onSettled = parts.onSettled
     this.submissions = new Submissions(requests, limits, { step, guarded })
     const installs = new Installs({
-      ...{ trace, limits, data, replica, step },
-      onInstalled: (group, position) => requests.applied(group, position),
+      ...{ trace, limits, data, replica, healing, step },
+      onInstalled: (group, position) => {
+        healing.onInstalled(group)
+        requests.applied(group, position)
+      },
     })
     this.installs = installs
     this.reads = new Reads({
       ...{ clock, trace, limits, data, replica, requests, isOver, isRestored },
       whenBack: (group) => installs.whenBack(group),
+      isAside: (group) => healing.isAside(group),
       wake: (group) => step(group, { kind: 'wake' }),
       begin: (group, read) => step(group, { kind: 'read', read }),
     })

@@ -2,11 +2,13 @@
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
+import { isOfComparison } from '../peers/compare-asks.ts'
 import type { Backpressure } from '../peers/backpressure.ts'
 import type { LeaseKeeper } from '../peers/lease-keeper.ts'
 import { isOfLogs, type LogEnding } from '../peers/log-ending.ts'
 import type { PeerWork } from '../peers/peer-work.ts'
 import type { Peers } from '../peers/peers.ts'
+import type { Comparing } from './comparing.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { GroupMessage, Message, SnapshotMessage } from '../replication/message.ts'
@@ -14,6 +16,7 @@ import type { GroupMessage, Message, SnapshotMessage } from '../replication/mess
 export interface InboundParts {
   readonly work: PeerWork
   readonly ending: LogEnding
+  readonly comparing: Pick<Comparing, 'onMessage' | 'findRefusal'>
   readonly peers: Peers
   readonly keeper: LeaseKeeper
   readonly backpressure: Backpressure
@@ -35,6 +38,9 @@ export class Inbound {
   take(from: NodeId, message: Message): void {
     const { ending, peers, keeper } = this.#parts
     if (isOfLogs(message)) return this.#apart(() => ending.onMessage(from, message))
+    if (isOfComparison(message)) {
+      return this.#apart(() => this.#parts.comparing.onMessage(from, message))
+    }
     switch (message.kind) {
       case 'clock':
         return this.#apart(() => peers.onClock(from, message))
@@ -50,7 +56,7 @@ export class Inbound {
   }
 
   #takeOfGroup(from: NodeId, message: GroupMessage | SnapshotMessage): void {
-    const { work, backpressure, trace, step } = this.#parts
+    const { work, trace, step } = this.#parts
     switch (message.kind) {
       case 'entries':
         return this.#apart(() => work.onEntries(from, message))
@@ -59,13 +65,24 @@ export class Inbound {
       case 'snapshot-refused':
         assert(message.transfer >= 0, 'SNAP-3: a snapshot without a number')
         return this.#apart(() => work.onSnapshot(from, message))
+      case 'forward':
+        // The node that passed it on tries elsewhere, or says that it does not know.
+        if (this.#parts.comparing.findRefusal(message.group) !== undefined) {
+          return trace.mark('forward_of_refused_group')
+        }
+        return this.#step(from, message)
       case 'fetch':
         return step(message.group, { kind: 'message', from, message })
       default:
-        work.noteForeground()
-        if (!backpressure.admits(message)) return trace.mark('no_room_to_take_more')
-        return step(message.group, { kind: 'message', from, message })
+        return this.#step(from, message)
     }
+  }
+
+  #step(from: NodeId, message: GroupMessage): void {
+    const { work, backpressure, trace, step } = this.#parts
+    work.noteForeground()
+    if (!backpressure.admits(message)) return trace.mark('no_room_to_take_more')
+    step(message.group, { kind: 'message', from, message })
   }
 
   /** Of messages that are no steps: a bug ends what met it alone. A store that cannot be read ends the node. */

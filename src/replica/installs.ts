@@ -2,7 +2,7 @@
  * Puts snapshots of groups in the place of what this node has of them. While a snapshot comes, its group goes on as before. For
  * the switch itself the group is put aside: it takes no step, and no read looks at its rows. Its events and reads wait.
  *
- * SNAP-1  Only a higher position takes the place of a lower one.
+ * SNAP-1  Only a higher position takes the place of a lower one; HEAL-5 has the one exception.
  * SNAP-4  No step and no read sees rows of one position beside the state of another.
  */
 import { assert } from '../base/assert.ts'
@@ -18,7 +18,10 @@ import type { SnapshotRow } from '../replication/message.ts'
 import { decodeState, type GroupState } from '../replication/state.ts'
 import type { DataStore } from '../store/data-store.ts'
 import { crcOfRows, isWellFormed } from '../store/group-snapshot.ts'
+import type { GroupHash } from '../store/group-hash.ts'
 import { resumeSwitches, SnapshotIntake, type Taken } from '../store/snapshot-intake.ts'
+import type { Comparing } from './comparing.ts'
+import type { Healing } from './healing.ts'
 import type { ObservedLeases, Replica } from './replica.ts'
 
 export interface InstallsParts {
@@ -30,6 +33,8 @@ export interface InstallsParts {
   >
   readonly replica: Pick<Replica, 'applied' | 'appliedInMemory'>
   step(group: GroupId, event: GroupEvent): void
+  /** Groups whose rows are wrong here. */
+  readonly healing: Pick<Healing, 'isAside' | 'mayTake'>
   /** The group is at this position now. */
   onInstalled(group: GroupId, position: Position): void
 }
@@ -39,12 +44,15 @@ export function snapshotPorts(
   data: DataStore,
   replica: () => Replica,
   installs: () => Installs,
+  comparing: () => Comparing,
 ): PeerWorkParts['snapshots'] {
   return {
-    durable: (group) => data.applied(group).position,
-    open: (group) => data.openSnapshot(group),
+    // Rows that are wrong here go to no peer.
+    durable: (group) => (comparing().healing.isAside(group) ? 0 : data.applied(group).position),
+    open: (group) => (comparing().healing.isAside(group) ? undefined : data.openSnapshot(group)),
+    onDamaged: (group) => void comparing().onDamaged(group),
     begin: (group) => installs().begin(group),
-    applied: (group) => replica().applied(group).position,
+    above: (group) => comparing().healing.above(group, replica().applied(group).position),
     drawNumber: () => replica().drawNumber(),
   }
 }
@@ -85,7 +93,8 @@ export class Installs {
 
   /** No read is served of a group that is aside: what the node hears of its leases meanwhile waits as other events do. */
   observe(replica: ObservedLeases): ObservedLeases {
-    const isAside = (group: GroupId): boolean => this.#aside.has(group)
+    const isAside = (group: GroupId): boolean =>
+      this.#aside.has(group) || this.#parts.healing.isAside(group)
     return {
       leasedThrough: (group, reading) =>
         isAside(group) ? undefined : replica.leasedThrough(group, reading),
@@ -128,7 +137,8 @@ export class Installs {
       finish: async (position, told) => {
         const bytes = Buffer.concat(pieces)
         const state = crc32(bytes, crc) === told ? decodeState(bytes) : undefined
-        const taken = state?.position === position ? this.#fits(group, state, bytes) : undefined
+        const isTold = state?.position === position
+        const taken = isTold ? this.#fits(group, state, bytes, intake.hash) : undefined
         if (state === undefined || taken === undefined) {
           await intake.abandon()
           return false
@@ -142,15 +152,20 @@ export class Installs {
   }
 
   /** Undefined: the group is as far, or what the snapshot says does not go with what the group has. */
-  #fits(group: GroupId, state: GroupState, bytes: Uint8Array): Taken | undefined {
+  #fits(group: GroupId, state: GroupState, bytes: Uint8Array, hash: GroupHash): Taken | undefined {
     const { position, timestamp, horizon } = state
-    const here = this.#parts.replica.applied(group)
-    if (position <= here.position) {
-      this.#parts.trace.mark('snapshot_came_late')
+    const { healing, trace, replica } = this.#parts
+    const here = replica.applied(group)
+    const isRepair = healing.isAside(group)
+    const isSame = isRepair && position === here.position
+    if (position <= here.position && !isSame) {
+      trace.mark('snapshot_came_late')
       return undefined
     }
-    if (timestamp <= here.timestamp || horizon < here.horizon) {
-      this.#parts.trace.mark('snapshot_does_not_fit')
+    const isLater = timestamp > here.timestamp || (isSame && timestamp === here.timestamp)
+    const isRight = !isRepair || healing.mayTake(group, position, hash)
+    if (!isLater || horizon < here.horizon || !isRight) {
+      trace.mark(isRight ? 'snapshot_does_not_fit' : 'snapshot_has_a_wrong_hash')
       return undefined
     }
     assert(horizon <= timestamp, 'MVCC-1: the newest state is behind the horizon')
@@ -166,14 +181,22 @@ export class Installs {
     trace.emit({ kind: 'aside', group, position })
     // Entries that are applied here become durable first: then no batch has rows of the group beside the snapshot's.
     if (data.hasPending(group)) await data.drain()
-    assert(replica.applied(group).position < position, 'SNAP-1: a group went on while it was aside')
+    const isRepair = this.#parts.healing.isAside(group)
+    const lowest = isRepair ? position : position - 1
+    const isAhead = replica.applied(group).position > lowest
+    const isEqual = replica.applied(group).position === position
+    assert(!isEqual || isRepair, 'HEAL-5: a group that is not aside is put where it is')
+    assert(!isAhead, 'SNAP-1: a group went on while it was aside')
     await data.replace(group, put)
     assert(!data.hasPending(group), 'SNAP-4: a group comes back before its snapshot is durable')
     this.#aside.delete(group)
     trace.mark('snapshot_installed')
     trace.emit({ kind: 'installed', group, position })
     // A group that is not in memory is read from the store as it is now.
-    if (replica.appliedInMemory(group) !== undefined) step(group, { kind: 'install', state })
+    const event = { kind: 'install', state } as const
+    if (replica.appliedInMemory(group) !== undefined) {
+      step(group, isRepair ? { ...event, isRepair } : event)
+    }
     onInstalled(group, position)
     aside.end()
     for (const event of aside.events) step(group, event)

@@ -12,6 +12,7 @@ import type { ClockReading as LeaseReading } from '../lease/clock-reading.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import { isCount } from '../group/transaction.ts'
+import { DamagedGroup } from '../store/damage.ts'
 import type { DataStore } from '../store/data-store.ts'
 import type {
   PageRange,
@@ -24,6 +25,8 @@ import type { Applied, Replica } from './replica.ts'
 import type { Requests } from './requests.ts'
 
 const microsPerMs = 1_000
+/** The timestamp of a group before its first commit. */
+const unwritten: Timestamp = 0
 
 export interface ReadsParts {
   readonly clock: Clock
@@ -41,6 +44,8 @@ export interface ReadsParts {
   isRestored(): boolean
   /** Resolves when the group's rows are of one position again; undefined: they are (SNAP-4). */
   whenBack(group: GroupId): Promise<void> | undefined
+  /** The group's rows are wrong here (HEAL-4). */
+  isAside(group: GroupId): boolean
   /** Makes the group take up what it can by itself. */
   wake(group: GroupId): void
   /** Begins a majority read, which `requests` hears of under this number. */
@@ -61,7 +66,7 @@ export class Reads {
     atLeast: Position = 0,
   ): Promise<ReadPoint> {
     this.#admit()
-    if (this.#parts.whenBack(group) !== undefined) await this.#parts.whenBack(group)
+    await this.#whenWhole(group)
     // A replica that is not restored would show less than it has shown before (LOG-19).
     if (level === 'snapshot' && this.#parts.isRestored()) {
       const { position, timestamp } = this.#here(group)
@@ -75,7 +80,7 @@ export class Reads {
 
   async readAt(group: GroupId, at: Timestamp, timeoutMs: number): Promise<ReadPoint> {
     this.#admit()
-    if (this.#parts.whenBack(group) !== undefined) await this.#parts.whenBack(group)
+    await this.#whenWhole(group)
     const here = this.#here(group)
     // Timestamps rise with the position (MVCC-2): up to the applied one nothing is missing here.
     const { position, timestamp } =
@@ -86,7 +91,18 @@ export class Reads {
     return this.#served(group, 'at', point)
   }
 
+  /** Resolves when the group may be read; at once where it may. Rejects where its rows are wrong. */
+  #whenWhole(group: GroupId): Promise<void> | undefined {
+    this.#checkSound(group)
+    return this.#parts.whenBack(group)
+  }
+
+  #checkSound(group: GroupId): void {
+    if (this.#parts.isAside(group)) throw new DamagedGroup(group)
+  }
+
   get(group: GroupId, key: Uint8Array): Row | undefined {
+    this.#checkSound(group)
     if (this.#parts.whenBack(group) !== undefined) throw asideError(group)
     return this.#parts.data.get(group, key)
   }
@@ -96,10 +112,13 @@ export class Reads {
     keys: readonly Uint8Array[],
     at: Timestamp,
   ): Promise<readonly (Row | undefined)[]> {
-    const { data, whenBack } = this.#parts
-    if (whenBack(group) !== undefined) await whenBack(group)
+    const { data } = this.#parts
+    await this.#whenWhole(group)
     const { isNewest } = this.#open(group, at)
-    return isNewest ? data.getAll(group, keys) : data.getAllAt(group, keys, at)
+    if (isNewest) return data.getAll(group, keys)
+    const rows = await data.getAllAt(group, keys, at)
+    this.#checkSound(group)
+    return rows
   }
 
   /**
@@ -114,7 +133,7 @@ export class Reads {
   ): RowsAtPoint | undefined {
     const { requests, limits, data, clock } = this.#parts
     if (this.#parts.isOver() || requests.count >= limits.nodeQueueMax) return undefined
-    if (this.#parts.whenBack(group) !== undefined) return undefined
+    if (this.#parts.whenBack(group) !== undefined || this.#parts.isAside(group)) return undefined
     const point = this.#pointNow(group, from)
     if (point === undefined || point.position < atLeast) return undefined
     const { timestamp } = point
@@ -136,11 +155,21 @@ export class Reads {
   }
 
   async scan(group: GroupId, range: PageRange, at?: Timestamp): Promise<readonly Row[]> {
-    const { data, whenBack } = this.#parts
-    if (whenBack(group) !== undefined) await whenBack(group)
+    await this.#whenWhole(group)
+    const rows = await this.#scan(group, range, at)
+    // Damage that was found meanwhile may be in it.
+    this.#checkSound(group)
+    return rows
+  }
+
+  async #scan(group: GroupId, range: PageRange, at?: Timestamp): Promise<readonly Row[]> {
+    const { data } = this.#parts
     // As of this call, whatever that takes.
     if (at === undefined) return data.scan(group, range)
     let { isNewest } = this.#open(group, at)
+    // Nothing was committed by then: most shards of a datastore are never written to, and to look for rows costs
+    // far more than to know that there are none.
+    if (at === unwritten) return []
     const ordering = data.ordering(group)
     if (ordering !== undefined) {
       await this.#inSlices(ordering)

@@ -10,6 +10,7 @@ import type { Refusals } from '../peers/refusal.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DataStore } from '../store/data-store.ts'
 import type { LogEnding } from '../peers/log-ending.ts'
+import type { CompareFigures, Comparing } from './comparing.ts'
 import type { Replica } from './replica.ts'
 import type { Requests } from './requests.ts'
 
@@ -51,6 +52,8 @@ export interface ReplicaStatus extends ScrubFigures, LogEndFigures {
   readonly openSnapshots: number
   /** Snapshots of groups between this node and its peers. */
   readonly snapshots: SnapshotFigures
+  /** The comparison of this node's groups with its peers', and what it mends. */
+  readonly compare: CompareFigures
   /** Groups that this node may serve current reads of without asking. */
   readonly leasedGroups: number
   /** Groups that peers may serve so as far as this node knows, each peer's counted. */
@@ -91,6 +94,7 @@ export interface StatusParts {
   readonly failure: Error | undefined
   readonly clock: Clock
   readonly ending: LogEnding
+  readonly comparing: Pick<Comparing, 'figures'>
 }
 
 export function buildStatus(parts: StatusParts): ReplicaStatus {
@@ -108,6 +112,7 @@ export function buildStatus(parts: StatusParts): ReplicaStatus {
     isCatchingUp: work.returning.isCatchingUp,
     restoringFrom: ending.restoring.lacking,
     snapshots: countSnapshots(work),
+    compare: parts.comparing.figures,
     openSnapshots: data.pins.count(clock.monotonicMs()),
     leasedGroups: leases.heldGroups,
     grantedGroups: leases.grantedGroups,

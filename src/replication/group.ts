@@ -40,13 +40,19 @@ export type GroupEvent =
   /** A position exists, as `informer` says. */
   | { readonly kind: 'exists'; readonly position: Position; readonly informer: NodeId }
   | { readonly kind: 'suspect'; readonly peer: NodeId }
-  /** The data store has put a snapshot in the place of the group's rows; `state`: that of its position. */
-  | { readonly kind: 'install'; readonly state: GroupState }
+  /**
+   * The data store has put a snapshot in the place of the group's rows; `state`: that of its position. `isRepair`: the rows
+   * were wrong.
+   */
+  | { readonly kind: 'install'; readonly state: GroupState; readonly isRepair?: true }
+  /** The group's rows are wrong at this node: it takes no further step until a snapshot has taken their place. */
+  | { readonly kind: 'aside' }
   /** Time has passed, or something the group waits for may have come. */
   | { readonly kind: 'wake' }
 
 export function stepGroup(log: GroupLog, context: Context, event: GroupEvent): void {
   if (event.kind === 'message' && isLate(log, event.message)) return
+  if (event.kind === 'aside') return readLease.stopReading(log, context)
   handle(log, context, event)
   pump(log, context)
   if (event.kind === 'message' && event.message.kind === 'entries') {
@@ -61,7 +67,9 @@ function isLate(log: GroupLog, message: GroupMessage): boolean {
   return message.kind === 'accepted' && message.position <= log.state.position
 }
 
-function handle(log: GroupLog, context: Context, event: GroupEvent): void {
+type Handled = Exclude<GroupEvent, { readonly kind: 'aside' }>
+
+function handle(log: GroupLog, context: Context, event: Handled): void {
   switch (event.kind) {
     case 'message':
       return onMessage(log, context, event.from, event.message)
@@ -80,7 +88,7 @@ function handle(log: GroupLog, context: Context, event: GroupEvent): void {
     case 'suspect':
       return submission.takeBackFrom(log, event.peer)
     case 'install':
-      return install(log, context, event.state)
+      return install(log, context, event)
     case 'wake':
       return onWake(log, context)
     default:

@@ -3,6 +3,7 @@
  * durably applied, in the place of its own, and this replica goes on from there.
  *
  * SNAP-1  Only a higher position takes the place of a lower one. Promises, acceptances and decisions above it stay.
+ * HEAL-5  One of the same position does so where the rows of this replica are wrong.
  *
  * It is what applying the entries up to there would have made of the replica. Not known are these entries
  * themselves: nothing that was read before can be validated (TXN-1), and no peer gets them from here.
@@ -14,11 +15,18 @@ import { highestKnown, noDeadline, type GroupLog } from './log.ts'
 import { settle } from './settle.ts'
 import { becomeState, type GroupState } from './state.ts'
 
-/** `state`: of the snapshot's position; this replica keeps it. */
-export function install(log: GroupLog, context: Context, state: GroupState): void {
+/** `state`: of the snapshot's position; this replica keeps it. `isRepair`: the rows of this replica were wrong. */
+export function install(
+  log: GroupLog,
+  context: Context,
+  { state, isRepair = false }: { readonly state: GroupState; readonly isRepair?: boolean },
+): void {
   const { position, timestamp, horizon } = state
-  assert(position > log.state.position, 'SNAP-1: a snapshot takes a replica back')
-  assert(timestamp > log.state.timestamp, 'MVCC-2: the timestamp did not rise')
+  const isHigher = position > log.state.position
+  const isSame = isRepair && position === log.state.position
+  assert(isHigher || isSame, 'SNAP-1: a snapshot takes a replica back')
+  assert(isHigher || isRepair, 'HEAL-5: a replica whose rows are right is put where it is')
+  assert(isSame || timestamp > log.state.timestamp, 'MVCC-2: the timestamp did not rise')
   assert(horizon >= log.state.horizon, 'MVCC-1: the horizon went back')
   becomeState(log.state, state)
   for (const known of log.records.keys()) if (known <= position) log.records.delete(known)

@@ -295,6 +295,40 @@ export interface Directory {
   readonly groups: readonly (readonly [GroupId, Position])[]
 }
 
+/** Asks a peer for the sums of its buckets of groups. */
+export interface SumsRequest {
+  readonly kind: 'sums-request'
+  /** A number of the asking node, which the answer repeats. */
+  readonly asked: number
+}
+
+/** The sums of the sender's buckets, 16 bytes each; none: its groups are not counted yet. */
+export interface Sums {
+  readonly kind: 'sums'
+  readonly asked: number
+  readonly sums: Uint8Array
+}
+
+/** A group at a node: its position, and the hash of its rows there, 16 bytes; none: it is not known, or not to be relied on. */
+export type ToldMark = readonly [group: GroupId, position: Position, hash: Uint8Array]
+
+/** Says what the sender has of groups, and asks the same of the peer. */
+export interface MarksRequest {
+  readonly kind: 'marks-request'
+  readonly asked: number
+  readonly marks: readonly ToldMark[]
+}
+
+/** The groups as the sender has them, in their order. */
+export interface Marks {
+  readonly kind: 'marks'
+  readonly asked: number
+  readonly marks: readonly ToldMark[]
+}
+
+/** Messages by which nodes compare what they have of their groups. */
+export type CompareMessage = SumsRequest | Sums | MarksRequest | Marks
+
 /** About snapshots of a group. No step takes them: what they bring is put into the data store first. */
 export type SnapshotMessage = SnapshotRequest | SnapshotPart | SnapshotRefused
 
@@ -302,7 +336,14 @@ export type Message = GroupMessage | NodeMessage | SnapshotMessage
 
 /** Between two nodes, of no group. */
 export type NodeMessage =
-  DigestRequest | Digest | DurableMark | DirectoryRequest | Directory | ClockTold | LeaseMessage
+  | DigestRequest
+  | Digest
+  | DurableMark
+  | DirectoryRequest
+  | Directory
+  | CompareMessage
+  | ClockTold
+  | LeaseMessage
 
 /** A frame from one node to another: the messages of one turn of the loop. Empty: a heartbeat. */
 export interface PeerFrame {

@@ -126,6 +126,19 @@ export function onIdleDeadline(log: GroupLog, context: Context): void {
   tellReleased(log, context, lease.attempt)
 }
 
+/** The group is put aside: reads that wait ask anew afterwards, and no writer has to wait for this node. */
+export function stopReading(log: GroupLog, context: Context): void {
+  const { readRound, lease } = log
+  if (readRound !== undefined) {
+    log.readsWaiting.push(...readRound.reads)
+    log.mustAskMajority ||= readRound.isOfClaims
+    log.readRound = undefined
+  }
+  if (lease === undefined) return
+  endLease(log, context)
+  tellReleased(log, context, lease.attempt)
+}
+
 /**
  * This node counts on no attempt up to this one. A voter that has registered one lists this node until it
  * hears of it.

@@ -1,5 +1,6 @@
 /** Errors of a store that must not be used: the reason and the remedy. */
 import { StoreError } from '../base/errors.ts'
+import type { GroupId } from '../base/ids.ts'
 
 /** No reader can tell which groups are concerned, so no answer of this store can be relied on. */
 export function corruptLog(what: string, cause?: unknown): StoreError {
@@ -22,6 +23,25 @@ export function corruptData(what: string, cause?: unknown): StoreError {
     { store: 'data' },
     { cause },
   )
+}
+
+/** Rows of one group are damaged: the group is put aside, and its peers mend it. All other groups are served. */
+export class DamagedGroup extends StoreError {
+  constructor(group: GroupId) {
+    const message =
+      'rows that this replica has of the group are damaged, and it takes them from another one; ask another one'
+    super('unavailable', message, { group })
+  }
+}
+
+/** Gives undefined in place of a value that is damaged, of a group that is put aside for that. */
+export function unlessDamaged<Read>(read: () => Read): Read | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof DamagedGroup) return undefined
+    throw error
+  }
 }
 
 /** Why the data store takes no write any more: what its engine calls damage is of what is derived. */

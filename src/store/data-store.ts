@@ -22,13 +22,14 @@ import type { KeyValue, OrderedStore, Put, Range } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import { AlongsideQueue, type Alongside, type Installed } from './alongside.ts'
 import { Applier } from './applier.ts'
+import type { Batch, Durable, PlainRow } from './batch.ts'
 import { BatchNotes } from './batch-notes.ts'
 import { lastBatch, encodeMarker } from './batch-marker.ts'
-import { corruptData, dataFailure, unknownFormat } from './damage.ts'
+import { corruptData, DamagedGroup, dataFailure, unknownFormat, unlessDamaged } from './damage.ts'
 import { putGroup } from './group-batch.ts'
-import { GroupSnapshot } from './group-snapshot.ts'
+import { GroupSnapshot, toSnapshotRow } from './group-snapshot.ts'
 import { GroupHashes } from './group-hashes.ts'
-import { groupNames } from './group-names.ts'
+import { groupNames, nameInState } from './group-names.ts'
 import { HistorySweep } from './history-sweep.ts'
 import { WorklistIndex } from './worklist-index.ts'
 import type { PageRange, Row } from '../group/replica-port.ts'
@@ -40,6 +41,7 @@ import {
   decodeStored,
   encodeState,
   groupPrefix,
+  isOfRows,
   nameKey,
   rowStoreKey,
   stateKey,
@@ -57,18 +59,6 @@ export interface DataStoreOptions {
   readonly limits: Limits
 }
 
-/** The contents of one batch of the applier. `taken`: out of the overlay. */
-interface Batch {
-  readonly taken: readonly TakenGroup[]
-  /** These, and those that snapshots take on. */
-  readonly groups: readonly TakenGroup[]
-  readonly puts: readonly Put[]
-  /** Versions that it moves to history. */
-  readonly superseded: number
-  /** Its time was over, and more is due. */
-  readonly isCut: boolean
-}
-
 export class DataStore {
   /** Called as a batch is put together, with its groups: entries that the call sets by name go along. */
   onBatch: (groups: readonly TakenGroup[]) => void = () => undefined
@@ -78,6 +68,8 @@ export class DataStore {
   beforeWrite: (groups: readonly TakenGroup[]) => Promise<void> = () => Promise.resolve()
   /** Called after a batch is durable, with each of its groups and the position it holds now. */
   onApplied: (applied: readonly (readonly [GroupId, Position])[]) => void = () => undefined
+  /** Rows of the group are damaged. False: no peer can mend it, so that the whole store has to be made anew. */
+  onGroupDamaged: (group: GroupId) => boolean = () => false
   /** The store cannot be read or written as it should be: the node must stop. Called once. */
   onFailure: (reason: Error) => void = () => undefined
   readonly #store: OrderedStore
@@ -87,7 +79,7 @@ export class DataStore {
   /** Snapshots that are open at this node. */
   readonly pins: Pins
   readonly #sweep: HistorySweep
-  readonly #hashes: GroupHashes
+  readonly hashes: GroupHashes
   readonly #snapshots: SnapshotReads
   /** Groups with something on their worklist. */
   readonly listing: WorklistIndex
@@ -112,10 +104,8 @@ export class DataStore {
     this.#durableBatch = batch
     const { clock, limits } = options
     const { historyMs, snapshotHoldMs, rowCacheBytesMax } = limits
-    this.#overlay = new Overlay({
-      nowMs: () => clock.monotonicMs(),
-      groupBytesMax: limits.checkpointGroupBytesMax,
-    })
+    const groupBytesMax = limits.checkpointGroupBytesMax
+    this.#overlay = new Overlay({ nowMs: () => clock.monotonicMs(), groupBytesMax })
     this.#applier = new Applier({
       ...{ clock, limits, overlay: this.#overlay },
       compose: (untilMs) => {
@@ -142,7 +132,7 @@ export class DataStore {
       findEnd: ({ key, value }) => this.#checked(key, value).stamp,
       onFailed: (error) => this.#failed(dataFailure(error)),
     })
-    this.#hashes = new GroupHashes({
+    this.hashes = new GroupHashes({
       read: (key) => this.#read(key),
       scan: (range) => this.scanStored(range),
       isReplaced: (group) => this.#replaced.has(group),
@@ -190,7 +180,7 @@ export class DataStore {
   state(group: GroupId): Uint8Array | undefined {
     const stored = this.#read(stateKey(groupPrefix(group)))
     // Else a batch that is not durable has taken the group further.
-    if (!this.hasPending(group)) this.#hashes.learn(group, stored)
+    if (!this.hasPending(group)) this.hashes.learn(group, stored)
     return stored?.payload
   }
 
@@ -199,11 +189,7 @@ export class DataStore {
    * knew it, and the position of the last snapshot that was taken in. Position 0: there is none. Flush 0: an
    * earlier build wrote it.
    */
-  applied(group: GroupId): {
-    readonly position: Position
-    readonly lastFlush: number
-    readonly snapshot: Position
-  } {
+  applied(group: GroupId): Durable {
     const { stamp = 0, flush = 0, snapshot = 0 } = this.#read(stateKey(groupPrefix(group))) ?? {}
     return { position: stamp, lastFlush: flush, snapshot }
   }
@@ -218,11 +204,7 @@ export class DataStore {
     const before = read()
     if (before === undefined || this.#replaced.has(group)) return undefined
     const rows = this.#scan(allOf(prefix), (some) =>
-      some.map(({ key, value }) => {
-        const { stamp, payload } = this.#checked(key, value)
-        const at = prefix.length
-        return { subspace: key[at] ?? 0, key: key.subarray(at + 1), stamp, payload }
-      }),
+      some.map(({ key, value }) => toSnapshotRow(prefix.length, key, this.#checked(key, value))),
     )
     // A batch may become durable between the two: then the rows may be of either position.
     if (read()?.stamp === before.stamp) return new GroupSnapshot(before, rows)
@@ -252,12 +234,18 @@ export class DataStore {
     this.#replaced.delete(group)
   }
 
-  /** Keys and values of a range as of the call. */
+  /** Keys and values of a range as of the call. A value is checked when it is looked at. */
   scanStored(
     range: Range,
   ): AsyncIterable<readonly { readonly key: Uint8Array; readonly stored: Stored }[]> {
+    const checked = this.#checked.bind(this)
     return this.#scan(range, (rows) =>
-      rows.map(({ key, value }) => ({ key, stored: this.#checked(key, value) })),
+      rows.map(({ key, value }) => ({
+        key,
+        get stored() {
+          return checked(key, value)
+        },
+      })),
     )
   }
 
@@ -340,6 +328,9 @@ export class DataStore {
     if (stored === 'unknown format') throw this.#failed(unknownFormat('data store', value[4]))
     if (stored !== 'damaged') return stored
     this.#options.trace.mark('damaged_row_found')
+    const group = isOfRows(key) ? nameInState(key) : undefined
+    const isMended = group !== undefined && this.onGroupDamaged(group)
+    if (isMended) throw new DamagedGroup(group)
     throw this.#failed(corruptData('a value does not match its checksum'))
   }
 
@@ -386,13 +377,10 @@ export class DataStore {
     this.#notes.dropRow(key)
   }
 
-  async rows(
-    range: Range,
-  ): Promise<readonly { readonly key: Uint8Array; readonly payload: Uint8Array }[]> {
-    const found: { readonly key: Uint8Array; readonly payload: Uint8Array }[] = []
-    for await (const rows of this.#scan(range, (some) => some)) {
-      for (const { key, value } of rows)
-        found.push({ key, payload: this.#checked(key, value).payload })
+  async rows(range: Range): Promise<readonly PlainRow[]> {
+    const found: PlainRow[] = []
+    for await (const rows of this.scanStored(range)) {
+      for (const { key, stored } of rows) found.push({ key, payload: stored.payload })
     }
     return found
   }
@@ -412,7 +400,7 @@ export class DataStore {
     await this.#applier.stop()
     this.#alongside.fail(new StoreError('closed', 'this node is stopping'))
     await this.#sweep.stop()
-    await this.#hashes.stop()
+    await this.hashes.stop()
   }
 
   /** No read of the group is at an earlier timestamp once its horizon is this. */
@@ -440,7 +428,7 @@ export class DataStore {
     isCut &&= (this.#overlay.waitingSinceMs ?? Number.POSITIVE_INFINITY) <= untilMs
     if (isCut) trace.mark('applier_batch_cut')
     const groups = [...taken, ...this.#putAlongs(groupPuts, alongs)]
-    this.#hashes.putFound(groupPuts)
+    this.hashes.putFound(groupPuts)
     this.onBatch(groups)
     const puts = this.#notes.takeRows()
     for (const put of groupPuts) puts.push(put)
@@ -455,10 +443,10 @@ export class DataStore {
   /** Returns how many versions it moves to history. */
   #putGroup(puts: Put[], taken: TakenGroup): number {
     const { group, horizon } = taken
-    const counted = this.#hashes.begin(group)
+    const counted = this.hashes.begin(group)
     const place = { oldest: this.#oldest(group, horizon), own: this.placeOf(group), ...counted }
-    const superseded = putGroup(puts, taken, place, (key) => this.#read(key))
-    this.#hashes.onPut(group, counted)
+    const superseded = putGroup(puts, taken, place, (key) => unlessDamaged(() => this.#read(key)))
+    this.hashes.onPut(group, taken.position, counted)
     return superseded
   }
 
@@ -473,7 +461,7 @@ export class DataStore {
       const key = stateKey(groupPrefix(group))
       const own = { flush: this.placeOf(group).flush, snapshot: position }
       puts.push({ key, value: encodeState(key, position, own, state, hash) })
-      this.#hashes.onInstalled(group, hash)
+      this.hashes.onInstalled(group, position, hash)
       this.listing.install(group, position, topics)
       groups.push({ ...along.installed, rows: [], isSnapshot: true })
     }
@@ -489,7 +477,7 @@ export class DataStore {
     this.#options.trace.emit({ kind: 'applied-batch', groups: groups.length, puts: puts.length })
     this.listing.onWritten(groups)
     this.#sweep.onWritten(groups, superseded)
-    this.#hashes.onWritten()
+    this.hashes.onWritten()
     this.onApplied(groups.map(({ group, position }) => [group, position]))
     this.#alongside.onWritten()
     if (!this.#alongside.isEmpty) this.#applier.hasten()
@@ -503,7 +491,7 @@ export class DataStore {
 
   /** Says so, once; nothing is applied from now on. */
   #failed(reason: Error): Error {
-    if (this.#failure !== undefined) return reason
+    if (this.#failure !== undefined || reason instanceof DamagedGroup) return reason
     this.#failure = reason
     this.#applier.fail(reason)
     this.#alongside.fail(reason)

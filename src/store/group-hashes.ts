@@ -4,11 +4,14 @@
  *
  * HASH-1  A count is of one moment of the store. The batches from then on add their own writes to it.
  */
-import type { GroupId } from '../base/ids.ts'
+import type { GroupId, Position } from '../base/ids.ts'
 import type { Put, Range } from '../ports/storage.ts'
+import { BucketSums, type GroupMark } from './bucket-sums.ts'
 import { hashOfNothing, RowsSum, type GroupHash } from './group-hash.ts'
+import { nameInState } from './group-names.ts'
 import {
   afterRows,
+  allStates,
   encodeState,
   groupPrefix,
   rowsPrefix,
@@ -36,11 +39,15 @@ export interface GroupHashesParts {
 interface Counted {
   readonly sum: RowsSum | undefined
   readonly isHashed: boolean
+  /** The group before the batch, where its hash is known, and stands in a state record. */
+  readonly before: GroupMark | undefined
 }
 
-type Generation = Map<GroupId, GroupHash>
+type Generation = Map<GroupId, GroupMark>
 
 export class GroupHashes {
+  /** One sum for all groups of a bucket. */
+  readonly buckets: BucketSums
   readonly #parts: GroupHashesParts
   #young: Generation = new Map()
   #old: Generation = new Map()
@@ -54,52 +61,70 @@ export class GroupHashes {
 
   constructor(parts: GroupHashesParts) {
     this.#parts = parts
+    this.buckets = new BucketSums(() => this.#marks(), parts.onFailed)
   }
 
   /** The state record as it was read, while no batch holds anything of the group. */
   learn(group: GroupId, stored: Stored | undefined): void {
-    const hash = hashIn(stored)
-    if (hash !== undefined) this.#keep(group, hash)
+    const mark = markIn(stored)
+    if (mark !== undefined) this.#keep(group, mark)
+  }
+
+  /** The group as the last batch left it, durable or not; undefined: its hash is not known. */
+  find(group: GroupId): GroupMark | undefined {
+    return (
+      this.#young.get(group) ??
+      this.#old.get(group) ??
+      markIn(this.#parts.read(stateKey(groupPrefix(group))))
+    )
+  }
+
+  async *#marks(): AsyncGenerator<readonly (readonly [GroupId, GroupMark])[]> {
+    for await (const rows of this.#parts.scan(allStates)) {
+      yield rows.flatMap(({ key, stored }) => {
+        const mark = markIn(stored)
+        return mark === undefined ? [] : [[nameInState(key), mark] as const]
+      })
+    }
   }
 
   /** For a batch that writes the group: `onPut` follows. */
   begin(group: GroupId): Counted {
-    const hash = this.#find(group)
-    if (hash !== undefined) return { sum: new RowsSum(hash), isHashed: true }
+    const before = this.find(group)
+    const hash = before?.hash ?? this.#found.get(group)
+    if (hash !== undefined) return { sum: new RowsSum(hash), isHashed: true, before }
     const counting = this.#counting?.group === group ? this.#counting : undefined
-    return { sum: counting?.changes, isHashed: false }
+    return { sum: counting?.changes, isHashed: false, before }
   }
 
-  #find(group: GroupId): GroupHash | undefined {
-    const known = this.#young.get(group) ?? this.#old.get(group) ?? this.#found.get(group)
-    return known ?? hashIn(this.#parts.read(stateKey(groupPrefix(group))))
-  }
-
-  /** The batch has taken the group's rows. */
-  onPut(group: GroupId, { sum, isHashed }: Counted): void {
-    if (isHashed && sum !== undefined) this.set(group, sum.hash)
+  /** The batch has taken the group's rows, and takes it to the position. */
+  onPut(group: GroupId, position: Position, { sum, isHashed, before }: Counted): void {
+    if (isHashed && sum !== undefined) this.#set(group, before, { position, hash: sum.hash })
     else if (sum === undefined && this.#waiting.size < countsMax) this.#waiting.add(group)
   }
 
   /** The group's rows as a batch leaves them. */
-  set(group: GroupId, hash: GroupHash): void {
-    this.#keep(group, hash)
+  #set(group: GroupId, before: GroupMark | undefined, mark: GroupMark): void {
+    this.#keep(group, mark)
+    this.buckets.move(group, before, mark)
     this.#found.delete(group)
     this.#waiting.delete(group)
     if (this.#counting?.group === group) this.#counting = undefined
   }
 
-  #keep(group: GroupId, hash: GroupHash): void {
+  #keep(group: GroupId, mark: GroupMark): void {
     if (this.#young.size >= hashesKept && !this.#young.has(group)) {
       this.#old = this.#young
       this.#young = new Map()
     }
-    this.#young.set(group, hash)
+    this.#young.set(group, mark)
   }
 
   /** A snapshot takes the place of the group's rows. */
-  onInstalled(group: GroupId, hash: GroupHash | undefined): void {
-    if (hash !== undefined) return this.set(group, hash)
+  onInstalled(group: GroupId, position: Position, hash: GroupHash | undefined): void {
+    const before = this.find(group)
+    if (hash !== undefined) return this.#set(group, before, { position, hash })
+    this.buckets.move(group, before, undefined)
     this.#young.delete(group)
     this.#old.delete(group)
     this.#found.delete(group)
@@ -116,13 +141,16 @@ export class GroupHashes {
       if (stored?.flush === undefined) continue
       const own = { flush: stored.flush, snapshot: stored.snapshot ?? 0 }
       puts.push({ key, value: encodeState(key, stored.stamp, own, stored.payload, hash) })
-      this.#keep(group, hash)
+      const mark = { position: stored.stamp, hash }
+      this.#keep(group, mark)
+      this.buckets.move(group, undefined, mark)
     }
     this.#found.clear()
   }
 
   /** A batch is durable, and the next one is not put together: whether more can be said once a count ends. */
   onWritten(): void {
+    this.buckets.onWritten()
     if (this.#counting !== undefined || this.#isStopped) return
     for (const group of this.#waiting) {
       this.#waiting.delete(group)
@@ -157,10 +185,13 @@ export class GroupHashes {
   async stop(): Promise<void> {
     this.#isStopped = true
     await this.#underWay
+    await this.buckets.stop()
   }
 }
 
 /** A group that has no state record has no rows. */
-function hashIn(stored: Stored | undefined): GroupHash | undefined {
-  return stored === undefined ? hashOfNothing : stored.hash
+function markIn(stored: Stored | undefined): GroupMark | undefined {
+  if (stored === undefined) return { position: 0, hash: hashOfNothing }
+  const { stamp: position, hash } = stored
+  return hash === undefined ? undefined : { position, hash }
 }

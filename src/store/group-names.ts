@@ -47,13 +47,13 @@ function startOf(prefix: string): Uint8Array {
 
 async function firstName(scan: NamePorts['scan'], range: Range): Promise<GroupId | undefined> {
   for await (const rows of scan({ limit: 1, ...range })) {
-    for (const { key } of rows) return nameIn(key)
+    for (const { key } of rows) return nameInState(key)
   }
   return undefined
 }
 
-/** `s <group, escaped> 00 01` */
-function nameIn(key: Uint8Array): GroupId {
+/** Of the key of a state record: `s <group, escaped> 00 01`. */
+export function nameInState(key: Uint8Array): GroupId {
   const bytes: number[] = []
   for (let at = 1; at < key.length; at++) {
     const byte = key[at] ?? 0

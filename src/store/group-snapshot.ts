@@ -93,6 +93,16 @@ export class GroupSnapshot {
   }
 }
 
+/** `prefixBytes`: of the group's prefix in the key. */
+export function toSnapshotRow(
+  prefixBytes: number,
+  key: Uint8Array,
+  { stamp, payload }: Stored,
+): SnapshotRow {
+  const rest = key.subarray(prefixBytes + 1)
+  return { subspace: key[prefixBytes] ?? 0, key: rest, stamp, payload }
+}
+
 export function sizeInBytes({ key, payload }: SnapshotRow): number {
   return rowOverheadBytes + key.length + payload.length
 }

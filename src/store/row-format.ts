@@ -11,6 +11,7 @@
  *   j <group, escaped>          how far such a snapshot has come (`snapshot-intake.ts`)
  *   b <slot>                    batch markers
  *   m <name>                    small values of the node's own
+ *   m ill/ <group>              the group's rows are wrong here (`../replica/healing.ts`)
  *   m at/ <group> <position>    where to look for the values of a stretch of positions that ends here
  *                               (`../log/settled.ts`): the position in 7 bytes, so that no group's rows have
  *                               the keys of another's
@@ -203,6 +204,11 @@ export function allOf(prefix: Uint8Array): KeySpan {
 
 export const allStagings: KeySpan = { gte: Buffer.from('j'), lt: Buffer.from('k') }
 
+/** Whether the key is that of a group's row, or of a version of one. */
+export function isOfRows(key: Uint8Array): boolean {
+  return key[0] === groupTag
+}
+
 /** Keys of state records, or of rows, of all groups. */
 export const allStates: KeySpan = { gte: Buffer.from('s'), lt: Buffer.from('t') }
 export const allGroups: KeySpan = { gte: Buffer.from('g'), lt: Buffer.from('h') }
@@ -264,6 +270,19 @@ export const allMarkers: KeySpan = {
 
 export function nameKey(name: string): Buffer {
   return Buffer.from(`m${name}`, 'latin1')
+}
+
+const asidePrefix = Buffer.from('mill/', 'latin1')
+
+/** Of the record that says that the group's rows are wrong here (`../replica/healing.ts`). */
+export function asideKey(group: GroupId): Buffer {
+  return joined(asidePrefix, Buffer.from(group, 'latin1'))
+}
+
+export const allAsides: KeySpan = { gte: asidePrefix, lt: Buffer.from('mill0', 'latin1') }
+
+export function groupInAside(key: Uint8Array): GroupId {
+  return groupOfBytes(key.subarray(asidePrefix.length))
 }
 
 /** Safe integers have 53 bits. */

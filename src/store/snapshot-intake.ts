@@ -18,7 +18,7 @@ import type { KeySpan, Put, Range } from '../ports/storage.ts'
 import type { SnapshotRow } from '../replication/message.ts'
 import type { Installed } from './alongside.ts'
 import { corruptData } from './damage.ts'
-import { hashBytes, RowsSum } from './group-hash.ts'
+import { hashBytes, RowsSum, type GroupHash } from './group-hash.ts'
 import { sizeInBytes } from './group-snapshot.ts'
 import {
   allOf,
@@ -82,6 +82,11 @@ export class SnapshotIntake {
     this.#group = group
     this.#prefix = groupPrefix(group)
     this.#batchBytesMax = batchBytesMax
+  }
+
+  /** Of the rows that have come so far. */
+  get hash(): GroupHash {
+    return this.#sum.hash
   }
 
   /** The next rows, in the order in which the snapshot has them. One call at a time. */

@@ -83,10 +83,11 @@ export function encodeHandshake(message: HandshakeMessage): Uint8Array {
 }
 
 function encodeFields(info: LinkInfo): Packable[] {
-  const { storeId, incarnation, durableFlush, run, known, nodes, knowsLogEnds } = info
+  const { storeId, incarnation, durableFlush, run, known, nodes, knowsLogEnds, compares } = info
   const told = [storeId, incarnation, durableFlush, run, known?.map(encodeRemembered), nodes]
   // Earlier builds pass over it.
-  return knowsLogEnds === true ? [...told, true] : told
+  if (knowsLogEnds !== true) return told
+  return compares === true ? [...told, true, true] : [...told, true]
 }
 
 /** The message, or undefined for anything else. */
@@ -125,7 +126,7 @@ function isRole(value: unknown): value is Role {
 }
 
 function decodeInfo(of: readonly unknown[]): LinkInfo | undefined {
-  const [storeId, incarnation, durableFlush, run, known, nodes, knowsLogEnds] = of
+  const [storeId, incarnation, durableFlush, run, known, nodes, knowsLogEnds, compares] = of
   if (of.every((one) => one === null || one === undefined)) return {}
   if (typeof storeId !== 'string' || !isCount(incarnation)) return undefined
   if (!isCount(durableFlush)) return undefined
@@ -133,7 +134,8 @@ function decodeInfo(of: readonly unknown[]): LinkInfo | undefined {
   const remembered = Array.isArray(known) ? decodeRemembered(known) : undefined
   const memory = remembered === undefined ? {} : { known: remembered }
   const ends = knowsLogEnds === true ? { knowsLogEnds } : {}
-  const told = { storeId, incarnation, durableFlush, ...ownRun, ...memory, ...ends }
+  const newer = compares === true ? { ...ends, compares } : ends
+  const told = { storeId, incarnation, durableFlush, ...ownRun, ...memory, ...newer }
   if (nodes === null || nodes === undefined) return told
   // Dropped, it would make a side with a wrong list one that tells of none.
   const isDigest = typeof nodes === 'string' && nodes.length <= nodesCharsMax

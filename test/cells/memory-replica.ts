@@ -96,7 +96,7 @@ export class MemoryReplica implements LocalReplica {
     const { limits } = log
     this.#requests = new Requests(clock, () => undefined)
     this.#reads = new Reads({
-      ...{ clock, limits, trace: silentTrace, isRestored: () => true },
+      ...{ clock, limits, trace: silentTrace, isRestored: () => true, isAside: () => false },
       replica: {
         applied: (group) => this.#applied(group),
         appliedInMemory: (group) => (this.#states.has(group) ? this.#applied(group) : undefined),

@@ -27,6 +27,8 @@ const stateHome = join(tmpdir(), 'trilithon-test-state')
  */
 export const patienceMs = 60_000
 const pollMs = 25
+/** The same of a process that starts: for two seconds or three, and each look costs it as much as many requests. */
+const readyPollMs = 100
 
 /** How a process ended. */
 export interface Exit {
@@ -128,13 +130,14 @@ export async function eventually<T>(
   what: string,
   probe: () => Promise<T | undefined>,
   timeoutMs: number = patienceMs,
+  everyMs: number = pollMs,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs
   for (;;) {
     const found = await probe()
     if (found !== undefined) return found
     if (performance.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, pollMs))
+    await new Promise((resolve) => setTimeout(resolve, everyMs))
   }
 }
 
@@ -266,9 +269,8 @@ function createNode(place: Place): TestNode {
     return started
   }
   async function ready(): Promise<void> {
-    await eventually(`node ${place.id} is ready`, async () => {
+    await untilReady(`node ${place.id} is ready`, place.url, () => {
       if (hasEnded) throw new Error(`node ${place.id} ended:\n${program?.stderr() ?? ''}`)
-      return (await isReady(place.url)) ? true : undefined
     })
   }
   return {
@@ -326,9 +328,8 @@ export async function startGateway(
       program = started
       let hasEnded = false
       started.child.once('exit', () => (hasEnded = true))
-      await eventually(`the gateway at ${url} is ready`, async () => {
+      await untilReady(`the gateway at ${url} is ready`, url, () => {
         if (hasEnded) throw new Error(`the gateway ended:\n${started.stderr()}`)
-        return (await isReady(url)) ? true : undefined
       })
     },
     stop: async (signal = 'SIGTERM') => {
@@ -340,6 +341,15 @@ export async function startGateway(
   }
   await gateway.start()
   return gateway
+}
+
+/** `checkRuns` throws when the process has ended. */
+async function untilReady(what: string, url: string, checkRuns: () => void): Promise<void> {
+  const probe = async (): Promise<true | undefined> => {
+    checkRuns()
+    return (await isReady(url)) ? true : undefined
+  }
+  await eventually(what, probe, patienceMs, readyPollMs)
 }
 
 async function isReady(url: string): Promise<boolean> {

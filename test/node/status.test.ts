@@ -12,6 +12,11 @@ import {
 const node = nodeId('n1')
 const noSnapshots = { sent: 0, sentBytes: 0, sending: 0, pace: 1, taken: 0, taking: 0, waiting: 0 }
 
+const nothingCompared = {
+  ...{ rounds: 0, groups: 0, differences: 0, unequal: 0, uncompared: 0, isUnderWay: false },
+  ...{ aside: 0, mended: 0, open: 0, undecided: 0, rowPasses: 0, rowsCounted: 0, rowsWrong: 0 },
+}
+
 /** A node of one, that is well but for its clock. */
 function partsWith(clock: Partial<ReplicaStatus>): StatusParts {
   return {
@@ -23,6 +28,7 @@ function partsWith(clock: Partial<ReplicaStatus>): StatusParts {
       ...{ requests: 0, overlayBytes: 0, lackingGroups: 0, isCatchingUp: false, openSnapshots: 0 },
       restoringFrom: [],
       snapshots: noSnapshots,
+      compare: nothingCompared,
       ...{ leasedGroups: 0, grantedGroups: 0, remembersPeers: true, falseClaims: 0 },
       ...{ logDamages: 0, scrubLogDamages: 0, lostFlushes: 0, logDamage: [] },
       ...{ scrubbedBytes: 0, scrubbedPart: 0, scrubPasses: 0 },

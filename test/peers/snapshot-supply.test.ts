@@ -1,6 +1,6 @@
 /** How a node sends snapshots of groups to peers that ask for their parts. */
 import { expect, test } from 'vitest'
-import type { NodeId, Position } from '../../src/base/ids.ts'
+import type { GroupId, NodeId, Position } from '../../src/base/ids.ts'
 import { defaultLimits, type Limits } from '../../src/base/limits.ts'
 import { SnapshotSupply, type ReadSnapshot } from '../../src/peers/snapshot-supply.ts'
 import type { Message, SnapshotRequest } from '../../src/replication/message.ts'
@@ -37,6 +37,7 @@ class FakeSnapshot implements ReadSnapshot {
 }
 
 class Bench {
+  readonly damaged: GroupId[] = []
   readonly clock = new HandClock()
   readonly sent: (Message & { readonly to: NodeId })[] = []
   readonly opened: FakeSnapshot[] = []
@@ -57,6 +58,7 @@ class Bench {
         return snapshot
       },
       send: (to, message) => this.sent.push({ ...message, to }),
+      onDamaged: (group) => this.damaged.push(group),
       onFailed: (error) => this.failures.push(error),
     })
   }
@@ -127,6 +129,7 @@ test('HASH-1: a snapshot whose rows are not those that the state record counts i
     0, 0, 1,
   ])
   expect(bench.failures).toEqual([])
+  expect(bench.damaged).toEqual([a])
 })
 
 test('a part that was lost on the way is sent again as it was, and not read again', async () => {

@@ -70,7 +70,7 @@ class Bench {
       limits: { snapshotsMax, phaseTimeoutMs },
       drawNumber: () => (this.#drawn += 1),
       send: (to, message) => this.sent.push({ ...message, to }),
-      applied: (of) => this.applied.get(of) ?? 0,
+      above: (of) => this.applied.get(of) ?? 0,
       isAwaited: (of) => this.awaited.has(of),
       begin: (of) => {
         const sink = new FakeSink()

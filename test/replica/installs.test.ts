@@ -11,6 +11,7 @@ import type { GroupEvent } from '../../src/replication/group.ts'
 import type { SnapshotRow } from '../../src/replication/message.ts'
 import { emptyState, encodeState, type GroupState } from '../../src/replication/state.ts'
 import type { DataStore } from '../../src/store/data-store.ts'
+import { RowsSum, type GroupHash } from '../../src/store/group-hash.ts'
 import { crcOfRows } from '../../src/store/group-snapshot.ts'
 import { a, b, commit, gone, openData, put, stored, takenOf } from '../store/snapshot-kit.ts'
 import { SnapshotIntake } from '../../src/store/snapshot-intake.ts'
@@ -36,7 +37,9 @@ function committed(position: Position): GroupEvent {
 
 /** Words for an event of a group, such as `committed 3` and `install 9`. */
 function describe(event: GroupEvent): string {
-  if (event.kind === 'install') return `install ${event.state.position}`
+  if (event.kind === 'install') {
+    return `${event.isRepair === true ? 'repair' : 'install'} ${event.state.position}`
+  }
   if (event.kind !== 'message' || !('position' in event.message)) return event.kind
   return `${event.message.kind} ${event.message.position}`
 }
@@ -51,6 +54,8 @@ class Bench {
   readonly events: TraceEvent[] = []
   readonly installed: (readonly [GroupId, Position])[] = []
   applied = here
+  /** The group is put aside, and a snapshot must have this hash; empty: any. */
+  rightHash: GroupHash | undefined
   isInMemory = true
 
   constructor(store: GatedStore, data: DataStore, snapshotBatchBytesMax: number) {
@@ -63,6 +68,10 @@ class Bench {
       replica: {
         applied: () => this.applied,
         appliedInMemory: () => (this.isInMemory ? this.applied : undefined),
+      },
+      healing: {
+        isAside: () => this.rightHash !== undefined,
+        mayTake: (_, __, hash) => this.rightHash === '' || hash === this.rightHash,
       },
       step: (group, event) => {
         if (this.installs.keep(group, event)) return
@@ -330,4 +339,44 @@ test('SNAP-4: a group is put aside once at a time', () =>
     bench.store.release()
     await sending
     expect(bench.steps).toEqual(['install 9'])
+  }))
+
+const hashOfRows = ((): GroupHash => {
+  const sum = new RowsSum()
+  for (const { key, stamp, payload } of rows) sum.add(key, stamp, payload)
+  return sum.hash
+})()
+
+/** A snapshot of the position that the bench's group has. */
+function sendEqual(bench: Bench): Promise<void> {
+  const state = stateAt(2, { timestamp: here.timestamp })
+  return send(bench.installs.begin(a), state, { position: 2 })
+}
+
+test('HEAL-5: a snapshot of the same position takes the place of a group that is aside, and of no other', () =>
+  onBench(async (bench) => {
+    await sendEqual(bench)
+    expect([bench.steps, bench.find('x')]).toEqual([[], 'older'])
+    expect(bench.marks).toEqual(['snapshot_came_late'])
+    bench.rightHash = hashOfRows
+    await sendEqual(bench)
+    expect([bench.steps, bench.find('x'), bench.find('y')]).toEqual([['repair 2'], 'new', 'new'])
+    expect(bench.data.applied(a).position).toBe(2)
+    expect(bench.data.hashes.find(a)).toEqual({ position: 2, hash: hashOfRows })
+  }))
+
+test('HEAL-5: a snapshot whose rows have another hash than the right one is passed over', () =>
+  onBench(async (bench) => {
+    bench.rightHash = new RowsSum().hash
+    await sendEqual(bench)
+    expect([bench.steps, bench.find('x')]).toEqual([[], 'older'])
+    expect(bench.marks).toEqual(['snapshot_has_a_wrong_hash'])
+  }))
+
+test('HEAL-5: a snapshot of a lower position takes the place of no group, aside or not', () =>
+  onBench(async (bench) => {
+    bench.rightHash = ''
+    await send(bench.installs.begin(a), stateAt(1), { position: 1 })
+    expect([bench.steps, bench.find('x')]).toEqual([[], 'older'])
+    expect(bench.marks).toEqual(['snapshot_came_late'])
   }))

@@ -28,6 +28,7 @@ function readsAt(
   data: Partial<ReadsParts['data']> = {},
   appliedNow: () => typeof applied = () => applied,
   whenBack: ReadsParts['whenBack'] = () => undefined,
+  isAside: ReadsParts['isAside'] = () => false,
 ): Reads {
   const covers = ({ now: at }: ClockReading): boolean => at < endsMs
   return new Reads({
@@ -55,7 +56,7 @@ function readsAt(
     isOver: () => false,
     wake: () => undefined,
     begin: () => undefined,
-    whenBack,
+    ...{ whenBack, isAside },
   })
 }
 
@@ -186,4 +187,16 @@ test('SNAP-4: a read ends with the word that the node is stopping, where it stop
   )
   await expect(reads.read(group('g'), 'snapshot', 1_000)).rejects.toThrow('stopping')
   await expect(reads.scan(group('g'), {})).rejects.toThrow('stopping')
+})
+
+test('MVCC-1: at the moment before its first commit a group has no rows, and the store is not asked for them', async () => {
+  const asked = (): never => expect.fail('the store is asked')
+  const first = { position: 1, timestamp: 10, horizon: 0 }
+  for (const here of [{ position: 0, timestamp: 0, horizon: 0 }, first]) {
+    const reads = readsAt(systemClock, 0, { scan: asked, scanAt: asked }, () => here)
+    expect(await reads.scan(group('g'), { limit: 10 }, 0)).toEqual([])
+  }
+  const found = { key: Buffer.from('k'), value: Buffer.from('v'), timestamp: 10 }
+  const reads = readsAt(systemClock, 0, { scan: () => Promise.resolve([found]) }, () => first)
+  expect(await reads.scan(group('g'), { limit: 10 }, 10)).toEqual([found])
 })

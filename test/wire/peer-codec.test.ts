@@ -44,6 +44,7 @@ const verdict: fc.Arbitrary<Verdict> = fc.oneof(
 
 const envelope = { group, epoch: positive }
 
+const marks = fc.array(fc.tuple(group, count, fc.constantFrom(Buffer.of(), Buffer.alloc(16, 7))))
 /** One arbitrary a kind: a kind without one does not compile. */
 const messageByKind: {
   readonly [Kind in Message['kind']]: fc.Arbitrary<Message & { kind: Kind }>
@@ -179,6 +180,10 @@ const messageByKind: {
     },
     { requiredKeys: ['kind', 'asked', 'through', 'groups'] },
   ),
+  'sums-request': fc.record({ kind: fc.constant('sums-request'), asked: count }),
+  sums: fc.record({ kind: fc.constant('sums'), asked: count, sums: bytes }),
+  'marks-request': fc.record({ kind: fc.constant('marks-request'), asked: count, marks }),
+  marks: fc.record({ kind: fc.constant('marks'), asked: count, marks }),
   renew: fc.record(
     {
       ...{ kind: fc.constant('renew'), asked },

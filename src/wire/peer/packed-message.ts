@@ -12,6 +12,7 @@ import {
   readGroupLease,
   readLeaseMessage,
 } from './lease-codec.ts'
+import { isCompare, isCompareKind, packCompare, readCompare } from './compare-codec.ts'
 import { packLogEnd, readLogEnd } from './log-end-codec.ts'
 import { bulkKinds } from './paxos-codec.ts'
 import { packSnapshot, readSnapshot } from './snapshot-codec.ts'
@@ -53,6 +54,10 @@ const kinds = {
   'durable-mark': 30,
   'directory-request': 31,
   directory: 32,
+  'sums-request': 33,
+  sums: 34,
+  'marks-request': 35,
+  marks: 36,
 } as const satisfies Record<PackedMessage['kind'], number>
 
 /** Fields of a message of each kind, its kind and envelope among them; absent ones are sent as nil. */
@@ -85,6 +90,10 @@ const fieldCounts: Readonly<Record<PackedMessage['kind'], number>> = {
   'durable-mark': 2,
   'directory-request': 4,
   directory: 6,
+  'sums-request': 2,
+  sums: 3,
+  'marks-request': 3,
+  marks: 3,
 }
 
 /** Messages about one ballot at one position. */
@@ -101,6 +110,7 @@ function isKind(kind: string): kind is PackedMessage['kind'] {
 }
 
 export function packMessage(message: PackedMessage): Packable {
+  if (isCompare(message)) return [kinds[message.kind], ...packCompare(message)]
   switch (message.kind) {
     case 'digest-request':
       return [kinds[message.kind], message.after, message.asked]
@@ -189,6 +199,11 @@ export function readMessage(value: unknown): PackedMessage {
   if (fields.length !== fieldCounts[kind]) {
     throw new field.MalformedError(`message of kind ${kind} has another length`)
   }
+  return readFields(kind, fields)
+}
+
+function readFields(kind: PackedMessage['kind'], fields: readonly unknown[]): PackedMessage {
+  if (isCompareKind(kind)) return readCompare(kind, fields.slice(1))
   switch (kind) {
     case 'digest-request':
       return {
