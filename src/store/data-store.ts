@@ -104,8 +104,8 @@ export class DataStore {
     this.#durableBatch = batch
     const { clock, limits } = options
     const { historyMs, snapshotHoldMs, rowCacheBytesMax } = limits
-    const groupBytesMax = limits.checkpointGroupBytesMax
-    this.#overlay = new Overlay({ nowMs: () => clock.monotonicMs(), groupBytesMax })
+    const nowMs = (): number => clock.monotonicMs()
+    this.#overlay = new Overlay({ nowMs, groupBytesMax: limits.checkpointGroupBytesMax })
     this.#applier = new Applier({
       ...{ clock, limits, overlay: this.#overlay },
       compose: (untilMs) => {
@@ -414,12 +414,11 @@ export class DataStore {
    */
   #nextBatch(untilMs: number): Batch {
     const { clock, limits, trace } = this.#options
-    const bytesMax = limits.applierBatchBytesMax
+    const { applierBatchBytesMax: bytesMax } = limits
     const alongs = this.#alongside.take(bytesMax)
     const endMs = clock.monotonicMs() + limits.sliceMs / 2
     const groupPuts: Put[] = []
-    let superseded = 0
-    let isCut = false
+    let [superseded, isCut] = [0, false]
     const taken = this.#overlay.take({ bytesMax, untilMs }, (group) => {
       superseded += this.#putGroup(groupPuts, group)
       isCut = clock.monotonicMs() >= endMs
