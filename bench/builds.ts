@@ -10,7 +10,13 @@ import { buildIn, type Build } from './build.ts'
 import { countingSeconds } from './commits.ts'
 import { BenchError } from './common.ts'
 import { LoadProcess } from './load-process.ts'
-import { clusterCpuSeconds, startCluster, type BenchCluster } from './processes.ts'
+import {
+  clusterCpuSeconds,
+  clusterWrittenBytes,
+  pause,
+  startCluster,
+  type BenchCluster,
+} from './processes.ts'
 
 export interface BuildsOptions {
   readonly clients: number
@@ -19,12 +25,14 @@ export interface BuildsOptions {
   /** Of each build. */
   readonly slices: number
   readonly warmUp: number
+  /** Seconds after each slice in which its nodes apply what they committed: that counts as their cost. */
+  readonly rest: number
   readonly oneGroup?: boolean
 }
 
-export const costNames = ['perSecond', 'p50Ms', 'p99Ms', 'cpuPer1000'] as const
+export const costNames = ['perSecond', 'p50Ms', 'p99Ms', 'cpuPer1000', 'kibPer1000'] as const
 type CostName = (typeof costNames)[number]
-/** CPU is that of the nodes, in seconds, with what they apply meanwhile. */
+/** CPU is that of the nodes, in seconds, and KiB are what they write to their disks: both with the rest after the slice. */
 export type Costs<Value> = Readonly<Record<CostName, Value>>
 
 export interface Slice extends Costs<number> {
@@ -136,16 +144,23 @@ async function measure(
 
 async function slice(
   { cluster, client }: Side,
-  { clients }: BuildsOptions,
+  { clients, rest }: BuildsOptions,
   seconds: number,
 ): Promise<Slice> {
-  const before = await clusterCpuSeconds(cluster)
+  const [cpuBefore, writtenBefore] = [
+    await clusterCpuSeconds(cluster),
+    await clusterWrittenBytes(cluster),
+  ]
   const load = { clients, seconds, warmUpSeconds: 0, operation: 'commits' } as const
   const { operations, failures, elapsedMs, p50Ms, p99Ms } = await client.run(load, {
     onWarm: () => Promise.resolve(),
   })
-  const cpuPer1000 = (((await clusterCpuSeconds(cluster)) - before) / operations) * 1000
-  return { perSecond: operations / (elapsedMs / 1000), p50Ms, p99Ms, cpuPer1000, failures }
+  await pause(rest * 1_000)
+  const per1000 = (used: number): number => (used / operations) * 1000
+  const cpuPer1000 = per1000((await clusterCpuSeconds(cluster)) - cpuBefore)
+  const kibPer1000 = per1000((await clusterWrittenBytes(cluster)) - writtenBefore) / 1024
+  const perSecond = operations / (elapsedMs / 1000)
+  return { perSecond, p50Ms, p99Ms, cpuPer1000, kibPer1000, failures }
 }
 
 function report(
@@ -181,6 +196,7 @@ function costs<Value>(of: (name: CostName) => Value): Costs<Value> {
     p50Ms: of('p50Ms'),
     p99Ms: of('p99Ms'),
     cpuPer1000: of('cpuPer1000'),
+    kibPer1000: of('kibPer1000'),
   }
 }
 

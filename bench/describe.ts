@@ -60,6 +60,7 @@ const costWords: Costs<string> = {
   p50Ms: 'p50 ms',
   p99Ms: 'p99 ms',
   cpuPer1000: 'CPU s per 1,000',
+  kibPer1000: 'KiB per 1,000',
 }
 
 export function describeBuilds(report: BuildsReport): string {

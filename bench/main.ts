@@ -83,6 +83,7 @@ program
   .option('--seconds <n>', 'of each slice; from 60 in all slices on it counts', seconds, 3)
   .option('--slices <n>', 'of each build', positive, 24)
   .option('--warm-up <n>', 'seconds of each build before', seconds, 12)
+  .option('--rest <n>', 'seconds after each slice, for what its nodes still apply', seconds, 6)
   .option('--one-group', 'all in one entity group, instead of all over 4,096')
   .option('--json', 'print the report as JSON')
   .action(async (folder: string, { json, ...options }: BuildsOptions & JsonFlag) => {

@@ -166,6 +166,20 @@ export async function clusterCpuSeconds({ nodes }: Pick<BenchCluster, 'nodes'>):
   return used.reduce((sum, one) => sum + one, 0)
 }
 
+/**
+ * Bytes that the nodes have handed to the disks since they started, as the operating system counts them: whole pages,
+ * those of files that were deleted since included.
+ */
+export async function clusterWrittenBytes({ nodes }: Pick<BenchCluster, 'nodes'>): Promise<number> {
+  const written = await Promise.all(nodes.map(({ child }) => writtenBytes(child.pid ?? 0)))
+  return written.reduce((sum, one) => sum + one, 0)
+}
+
+async function writtenBytes(pid: number): Promise<number> {
+  const text = await readFile(`/proc/${pid}/io`, 'utf8')
+  return Number(/^write_bytes: (\d+)/m.exec(text)?.[1] ?? Number.NaN)
+}
+
 /** Memory of a process, in bytes. */
 export interface Memory {
   /** Resident now: pages of files that are mapped, such as tables of LevelDB, included. */

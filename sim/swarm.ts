@@ -18,6 +18,7 @@ import { drawFaultRates, isOn, type FaultRates, type Switches } from './faults/s
 import { drawCellTtl, drawPurges } from './workloads/purge-draw.ts'
 import { drawDisk, drawLogStore, type DiskConditions } from './disk-draw.ts'
 import { drawErase } from './erase-draw.ts'
+import { drawCheckpoints } from './checkpoint-draw.ts'
 import { drawHistory } from './history-draw.ts'
 import { drawLogEnd } from './log-end-draw.ts'
 import { drawTimes } from './times-draw.ts'
@@ -459,6 +460,7 @@ function drawLimits(random: SeededRandom, phaseMs: number, disk: DiskConditions)
     overlayBytesMax: knob(usual.overlayBytesMax, [4_096, 65_536]),
     applierBatchBytesMax: knob(usual.applierBatchBytesMax, [1, 1_000]),
     applierDelayMs: knob(usual.applierDelayMs, [0, 1, 1_000]),
+    ...drawCheckpoints(random),
     rowCacheBytesMax: random.fork('row cache').pick([0, 1_000, usual.rowCacheBytesMax]),
     ...drawHistory(random.fork('history')),
     // Few runs write as many flushes as the default says.

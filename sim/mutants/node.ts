@@ -45,7 +45,7 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/overlay.ts',
-        find: '      if (overlay.waiting === undefined) this.#drop(group, overlay, rows)\n      else this.#releaseRows(overlay, rows)\n',
+        find: '      if (overlay.waiting === undefined) this.#drop(group, overlay, rows)\n      else this.#releaseRows(group, overlay, rows)\n',
         replace: '      this.#drop(group, overlay, [...overlay.rows.values()])\n',
       },
     ],

@@ -26,7 +26,8 @@ export function calmOptions(seed: number): SwarmOptions {
     faultRates: noFaultRates(10 * second),
     healing: { isCoreFirst: false, coreOrder: [], rest: 'down' },
     skews: Array.from({ length: 3 }, () => calmSkew),
-    limits: { ...defaultLimits, eraseWithinMs: 0 },
+    // Stories are short: what is committed is durable in the data stores before they end.
+    limits: { ...defaultLimits, checkpointMs: 50, eraseWithinMs: 0 },
   }
 }
 

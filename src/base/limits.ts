@@ -68,8 +68,17 @@ export interface Limits {
   readonly rowCacheBytesMax: number
   /** One batch of the applier. */
   readonly applierBatchBytesMax: number
-  /** How long the applier gathers work for one batch, when no request waits for it. */
+  /** How long the applier gathers work for a batch that more is wanted of than its groups. */
   readonly applierDelayMs: number
+  /**
+   * How long a committed entry may wait for a checkpoint: the batch that brings its group to the data store. A start
+   * takes up from the log what came after.
+   */
+  readonly checkpointMs: number
+  /** Rows that wait for checkpoints, in bytes; above it those that wait longest wait no longer. */
+  readonly checkpointBytesMax: number
+  /** The same of one group. */
+  readonly checkpointGroupBytesMax: number
   /** How long a superseded version of a row stays readable: a group's horizon trails by this time. */
   readonly historyMs: number
   /**
@@ -190,6 +199,9 @@ export const defaultLimits: Limits = {
   rowCacheBytesMax: 32 * 1024 * 1024,
   applierBatchBytesMax: 1024 * 1024,
   applierDelayMs: 50,
+  checkpointMs: 5_000,
+  checkpointBytesMax: 16 * 1024 * 1024,
+  checkpointGroupBytesMax: 64 * 1024,
   historyMs: 3_600_000,
   eraseWithinMs: 86_400_000,
   snapshotHoldMs: 60_000,

@@ -36,6 +36,7 @@ export class DataLooks {
         const snapshot = this.snapshot(group)
         return { position, lastFlush: typeof lastFlush === 'number' ? lastFlush : 0, snapshot }
       },
+      isWaiting: () => false,
       meta: (name) => read(nameKey(name)),
       row: read,
       setMeta: () => undefined,

@@ -74,6 +74,8 @@ export interface SettledPositions {
   keepRestored(isRestored: boolean): void
   /** How far the data store durably holds the group. */
   applied(group: GroupId): Applied
+  /** Whether entries of the group wait for a batch of the data store: the next ones settle them. */
+  isWaiting(group: GroupId): boolean
   /** The flush from which a search for the value at this multiple of `stretchPositions`, or before it, may begin. */
   stretchEnd(group: GroupId, position: Position): number | undefined
   keepStretchEnd(group: GroupId, position: Position, flush: number): void
@@ -95,6 +97,7 @@ export const nothingSettled: SettledPositions = {
   isRestored: () => true,
   keepRestored: () => undefined,
   applied: () => nothingApplied,
+  isWaiting: () => false,
   stretchEnd: () => undefined,
   keepStretchEnd: () => undefined,
   stretchEnds: () => Promise.resolve([]),
@@ -107,6 +110,7 @@ export const nothingSettled: SettledPositions = {
 /** As much of the data store as is needed here. */
 export interface RowStore {
   applied(group: GroupId): Applied
+  isWaiting(group: GroupId): boolean
   meta(name: string): Uint8Array | undefined
   setMeta(name: string, value: Uint8Array): void
   /** The bytes stored under a key of its own, as far as batches have been written. */
@@ -173,6 +177,10 @@ export class SettledRows implements SettledPositions {
 
   applied(group: GroupId): Applied {
     return this.#data.applied(group)
+  }
+
+  isWaiting(group: GroupId): boolean {
+    return this.#data.isWaiting(group)
   }
 
   stretchEnd(group: GroupId, position: Position): number | undefined {

@@ -20,6 +20,7 @@ import { toError } from '../store/damage.ts'
 import type { DataStore } from '../store/data-store.ts'
 import type { DriverOptions, DriverPorts } from './driver-ports.ts'
 import { openStores, type OpenStores } from './open-stores.ts'
+import { watchStores } from './store-hooks.ts'
 import { Deadlines } from '../time/deadlines.ts'
 import { appliedOf } from './applied-log.ts'
 import { listGroups } from './group-list.ts'
@@ -186,8 +187,7 @@ export class Driver implements LocalReplica {
   }
 
   #makeEdge(): Edge {
-    const { clock, trace } = this.#ports
-    const { limits } = this.#options
+    const [{ clock, trace }, { limits }] = [this.#ports, this.#options]
     return new Edge({
       ...{ clock, trace, limits, data: this.#data, replica: this.#replica },
       healing: this.#comparing.healing,
@@ -243,27 +243,19 @@ export class Driver implements LocalReplica {
   }
 
   #watchStores(): void {
-    const { node } = this.#options
-    const { clock } = this.#ports
-    const log = this.#log
-    const data = this.#data
-    log.onFailure = (reason) => this.#fail(reason)
-    // As if a peer had spoken of it: the node fetches what others have, and closes the rest by a no-op.
-    log.onHeldUp = (group, position) =>
-      clock.defer(() => this.#step(group, { kind: 'exists', position, informer: node }))
-    data.onFailure = (reason) => this.#fail(reason)
-    data.onGroupDamaged = (group) => this.#comparing.onDamaged(group)
-    data.onBatch = (groups) => {
-      this.#peers.save()
-      log.onBatch(groups)
-      if (this.#isErasing) this.#erasing.onBatch(groups)
-    }
-    data.placeOf = (group) => log.placeOf(group)
-    data.beforeWrite = async (groups) => {
-      await log.sync()
-      log.checkLogged(groups)
-    }
-    data.onApplied = () => this.#onApplied()
+    const informer = this.#options.node
+    watchStores({
+      ...{ log: this.#log, data: this.#data, clock: this.#ports.clock },
+      // As if a peer had spoken of it: the node fetches what others have, and closes the rest by a no-op.
+      onHeldUp: (group, position) => this.#step(group, { kind: 'exists', position, informer }),
+      onGroupDamaged: (group) => this.#comparing.onDamaged(group),
+      onBatch: (groups) => {
+        this.#peers.save()
+        this.#erasing.onBatch(groups)
+      },
+      onApplied: () => this.#onApplied(),
+      onFailed: (reason) => this.#fail(reason),
+    })
   }
 
   /** Takes up what the log holds beyond the data store, then joins the others. */
@@ -286,7 +278,7 @@ export class Driver implements LocalReplica {
   #join(): void {
     const { peers } = this.#ports
     const { heartbeatMs, digestMs } = this.#options.limits
-    if (this.#isErasing) this.#rounds.every(this.#erasing.passMs, () => this.#erasing.pass())
+    this.#erasing.start(this.#rounds)
     peers.start({
       self: () => describeSelf(this.#log),
       admit: (peer, info) => this.#peers.admit(peer, info),
@@ -402,10 +394,6 @@ export class Driver implements LocalReplica {
       ...{ refusals: this.#refusals, failure: this.#failure, clock: this.#ports.clock },
       ...{ ending: this.#ending, erasing: this.#erasing, comparing: this.#comparing },
     })
-  }
-
-  get #isErasing(): boolean {
-    return this.#options.limits.eraseWithinMs > 0
   }
 
   /** Resolves when everything applied so far is in the data store. */

@@ -23,6 +23,7 @@ import type { Trace } from '../ports/trace.ts'
 import type { DataStore } from '../store/data-store.ts'
 import type { EraseBook, EraseRound } from '../store/erase-book.ts'
 import type { TakenGroup } from '../store/overlay.ts'
+import type { Rounds } from '../time/rounds.ts'
 import { allOf, groupPrefix, stagedKey } from '../store/row-format.ts'
 import { lookAtHistory, timestampOf } from './erase-history.ts'
 
@@ -119,6 +120,15 @@ export class Erasing {
     return Math.max(eraseWithinMs, historiesMin * historyMs)
   }
 
+  /** `eraseWithinMs` is 0: files keep the bytes for as long as they happen to. */
+  get #isOff(): boolean {
+    return this.#parts.limits.eraseWithinMs <= 0
+  }
+
+  start(rounds: Rounds): void {
+    if (!this.#isOff) rounds.every(this.passMs, () => this.pass())
+  }
+
   /** Between two passes. */
   get passMs(): number {
     return Math.min(Math.max(this.withinMs / passParts, passMsMin), passMsMax)
@@ -140,6 +150,7 @@ export class Erasing {
   /** A batch of the data store is put together. */
   onBatch(groups: readonly TakenGroup[]): void {
     const { book, clock } = this.#parts
+    if (this.#isOff) return
     book.onBatch(groups, wallMs(clock))
   }
 

@@ -2,7 +2,9 @@
  * Moves what was committed from the overlay into the store: in large synced batches, one at a time, off the
  * commit path: in the batch of the log they would cost a commit 1.7 times as much. What a batch holds is its owner's matter.
  *
- * A batch waits for company, unless there is one full, or a caller waits for the end.
+ * Each batch is a checkpoint of its groups: a start takes up from the log what came after. A group waits for
+ * `checkpointMs` from its first commit on, so that one state record stands for many entries. It waits less long where
+ * much waits, where the group is large, or where a caller waits for the end.
  *
  * LIVE-6  One turn puts together what it has time for; the next batch then follows without a wait.
  */
@@ -15,21 +17,40 @@ import type { Overlay } from './overlay.ts'
 /** The puts that are written at once. */
 export interface ComposedBatch {
   readonly puts: readonly Put[]
-  /** There was no time for all of it: the next one need not wait for company. */
+  /** There was no time for all that is due: the next one need not wait for company. */
   readonly isCut: boolean
 }
 
 export interface ApplierPorts<Batch extends ComposedBatch> {
   readonly clock: Clock
-  readonly limits: Pick<Limits, 'applierBatchBytesMax' | 'applierDelayMs'>
-  readonly overlay: Pick<Overlay, 'bytes' | 'commits' | 'oldestCommit'>
-  /** Takes the next batch out of the overlay. Throws when something that it needs cannot be read. */
-  compose(): Batch
+  readonly limits: Pick<
+    Limits,
+    | 'applierDelayMs'
+    | 'checkpointMs'
+    | 'checkpointBytesMax'
+    | 'overlayBytesMax'
+    | 'groupsInMemoryMax'
+  >
+  readonly overlay: Pick<
+    Overlay,
+    'bytes' | 'commits' | 'oldestCommit' | 'waitingGroups' | 'waitingSinceMs' | 'hasLarge'
+  >
+  /**
+   * Takes the next batch out of the overlay, of the groups that wait since `untilMs`, or longer. Throws when something
+   * that it needs cannot be read.
+   */
+  compose(untilMs: number): Batch
   readonly write: (batch: Batch) => Promise<void>
   /** It is durable. */
   onWritten(batch: Batch): void
   onFailed(error: unknown): void
 }
+
+/** Groups whose time is nearly over share a batch with the one whose time is over: this part of it may be left. */
+const sharedPart = 0.1
+/** Parts of what may be in memory: where waiting commits take more, some of them wait no longer. */
+const overlayPart = 0.5
+const groupsPart = 0.25
 
 /** A caller that waits until everything up to a commit is durable. */
 interface Drain {
@@ -45,8 +66,9 @@ export class Applier<Batch extends ComposedBatch> {
   #isScheduled = false
   #isWanted = false
   #isUrgent = false
-  #wasCut = false
-  #timer: Timer | undefined
+  /** The last batch had no time for all groups that wait since then, or longer. */
+  #cutUntilMs: number | undefined
+  #timer: { readonly timer: Timer; readonly atMs: number } | undefined
   #isStopping = false
   #failure: Error | undefined
 
@@ -56,8 +78,8 @@ export class Applier<Batch extends ComposedBatch> {
 
   /** Something was committed. */
   onCommit(): void {
-    if (this.#isFull) this.#hasten()
-    this.#schedule()
+    const isTimed = this.#timer !== undefined && !this.#ports.overlay.hasLarge && !this.#isPressed
+    if (!isTimed) this.#schedule()
   }
 
   /** Has a batch written in a while, though nothing is committed meanwhile. */
@@ -68,9 +90,7 @@ export class Applier<Batch extends ComposedBatch> {
 
   /** The same without a wait for company. */
   hasten(): void {
-    this.#isWanted = true
     this.#isUrgent = true
-    this.#hasten()
     this.#schedule()
   }
 
@@ -80,7 +100,7 @@ export class Applier<Batch extends ComposedBatch> {
     return new Promise((resolve, reject) => {
       this.#drains.push({ commit, resolve, reject })
       this.#endDrains()
-      this.#hasten()
+      this.#schedule()
       if (this.#isStopping || this.#failure !== undefined) this.#breakDrains()
     })
   }
@@ -94,7 +114,7 @@ export class Applier<Batch extends ComposedBatch> {
   /** Starts no further batch; resolves when the one under way has ended. */
   async stop(): Promise<void> {
     this.#isStopping = true
-    this.#timer?.cancel()
+    this.#timer?.timer.cancel()
     await this.#underWay
     this.#breakDrains()
   }
@@ -103,40 +123,54 @@ export class Applier<Batch extends ComposedBatch> {
     return this.#isStopping || this.#failure !== undefined
   }
 
-  get #isFull(): boolean {
+  /** More waits than memory has room for. */
+  get #isPressed(): boolean {
     const { overlay, limits } = this.#ports
-    return overlay.bytes >= limits.applierBatchBytesMax
+    const { checkpointBytesMax, overlayBytesMax, groupsInMemoryMax } = limits
+    return (
+      overlay.bytes >= Math.min(checkpointBytesMax, overlayBytesMax * overlayPart) ||
+      overlay.waitingGroups >= Math.max(1, groupsInMemoryMax * groupsPart)
+    )
   }
 
   #schedule(): void {
     if (this.#isScheduled || this.#underWay !== undefined || this.#isOver) return
-    const { clock, limits, overlay } = this.#ports
-    if (overlay.oldestCommit === undefined && !this.#isWanted) return
+    const nowMs = this.#ports.clock.monotonicMs()
+    const dueMs = this.#dueMs(nowMs)
+    if (dueMs === undefined || (this.#timer !== undefined && this.#timer.atMs <= dueMs)) return
+    this.#timer?.timer.cancel()
+    this.#timer = undefined
+    if (dueMs > nowMs) {
+      const timer = this.#ports.clock.setTimer(dueMs - nowMs, () => this.#apply())
+      this.#timer = { timer, atMs: dueMs }
+      return
+    }
     this.#isScheduled = true
-    // Commits that come meanwhile share the batch: fewer syncs, and one state record for many entries.
-    const isDue = this.#drains.length > 0 || this.#isFull || this.#wasCut || this.#isUrgent
-    if (isDue) clock.defer(() => this.#apply())
-    else this.#timer = clock.setTimer(limits.applierDelayMs, () => this.#apply())
+    this.#ports.clock.defer(() => this.#apply())
   }
 
-  /** A caller waits, or there is a batch full: the applier does not wait for more. */
-  #hasten(): void {
-    if (this.#timer === undefined) return
-    this.#timer.cancel()
-    this.#timer = undefined
-    this.#isScheduled = false
-    this.#schedule()
+  /** When the next batch is due; undefined: nothing is. */
+  #dueMs(nowMs: number): number | undefined {
+    const { overlay, limits } = this.#ports
+    if (this.#cutUntilMs !== undefined || this.#isUrgent) return nowMs
+    const sinceMs = overlay.waitingSinceMs
+    const isFull = sinceMs !== undefined && this.#isPressed
+    if (isFull || (this.#drains.length > 0 && overlay.oldestCommit !== undefined)) return nowMs
+    if (this.#isWanted || overlay.hasLarge) return nowMs + limits.applierDelayMs
+    if (sinceMs === undefined) return undefined
+    return Math.max(sinceMs + limits.checkpointMs, nowMs)
   }
 
   #apply(): void {
     this.#isScheduled = false
     this.#timer = undefined
     if (this.#isOver) return
+    const untilMs = this.#waitingUntilMs()
     this.#isWanted = false
     this.#isUrgent = false
     try {
-      const batch = this.#ports.compose()
-      this.#wasCut = batch.isCut
+      const batch = this.#ports.compose(untilMs)
+      this.#cutUntilMs = batch.isCut ? untilMs : undefined
       this.#underWay = this.#ports.write(batch).then(
         () => this.#onWritten(batch),
         (error: unknown) => {
@@ -147,6 +181,14 @@ export class Applier<Batch extends ComposedBatch> {
     } catch (error) {
       this.#ports.onFailed(error)
     }
+  }
+
+  /** Groups that wait since then, or longer, need wait no more. */
+  #waitingUntilMs(): number {
+    const { clock, limits } = this.#ports
+    if (this.#drains.length > 0 || this.#isPressed) return Number.POSITIVE_INFINITY
+    const untilMs = clock.monotonicMs() - limits.checkpointMs * (1 - sharedPart)
+    return Math.max(untilMs, this.#cutUntilMs ?? untilMs)
   }
 
   #onWritten(batch: Batch): void {

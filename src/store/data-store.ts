@@ -22,7 +22,7 @@ import type { KeyValue, OrderedStore, Put, Range } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import { AlongsideQueue, type Alongside, type Installed } from './alongside.ts'
 import { Applier } from './applier.ts'
-import type { Batch, PlainRow } from './batch.ts'
+import type { Batch, Durable, PlainRow } from './batch.ts'
 import { BatchNotes } from './batch-notes.ts'
 import { lastBatch, encodeMarker } from './batch-marker.ts'
 import { corruptData, DamagedGroup, dataFailure, unknownFormat, unlessDamaged } from './damage.ts'
@@ -74,7 +74,7 @@ export class DataStore {
   onFailure: (reason: Error) => void = () => undefined
   readonly #store: OrderedStore
   readonly #options: DataStoreOptions
-  readonly #overlay = new Overlay()
+  readonly #overlay: Overlay
   readonly #cache: RowCache
   /** Snapshots that are open at this node. */
   readonly pins: Pins
@@ -104,12 +104,14 @@ export class DataStore {
     this.#durableBatch = batch
     const { clock, limits } = options
     const { historyMs, snapshotHoldMs, rowCacheBytesMax } = limits
+    const nowMs = (): number => clock.monotonicMs()
+    this.#overlay = new Overlay({ nowMs, groupBytesMax: limits.checkpointGroupBytesMax })
     this.#applier = new Applier({
       ...{ clock, limits, overlay: this.#overlay },
-      compose: () => {
+      compose: (untilMs) => {
         options.trace.begin?.('applier')
         try {
-          return this.#nextBatch()
+          return this.#nextBatch(untilMs)
         } finally {
           options.trace.end?.()
         }
@@ -169,6 +171,11 @@ export class DataStore {
     return this.#overlay.has(group) || this.#alongside.isInstalling(group)
   }
 
+  /** Whether entries of the group wait for a batch, which is to come within `checkpointMs`. */
+  isWaiting(group: GroupId): boolean {
+    return this.#overlay.isWaiting(group)
+  }
+
   /** The group's state record, without what the overlay holds: its position may be behind. */
   state(group: GroupId): Uint8Array | undefined {
     const stored = this.#read(stateKey(groupPrefix(group)))
@@ -182,11 +189,7 @@ export class DataStore {
    * knew it, and the position of the last snapshot that was taken in. Position 0: there is none. Flush 0: an
    * earlier build wrote it.
    */
-  applied(group: GroupId): {
-    readonly position: Position
-    readonly lastFlush: number
-    readonly snapshot: Position
-  } {
+  applied(group: GroupId): Durable {
     const { stamp = 0, flush = 0, snapshot = 0 } = this.#read(stateKey(groupPrefix(group))) ?? {}
     return { position: stamp, lastFlush: flush, snapshot }
   }
@@ -405,20 +408,23 @@ export class DataStore {
     return oldestReadable(horizon, this.pins.oldest(group, this.#options.clock.monotonicMs()))
   }
 
-  /** As many groups as its share of the turn has room for; the rest of that is the log's and the store's. */
-  #nextBatch(): Batch {
+  /**
+   * As many groups as its share of the turn has room for, of those that wait since `untilMs`, or longer; the rest of the
+   * turn is the log's and the store's.
+   */
+  #nextBatch(untilMs: number): Batch {
     const { clock, limits, trace } = this.#options
-    const alongs = this.#alongside.take(limits.applierBatchBytesMax)
-    const untilMs = clock.monotonicMs() + limits.sliceMs / 2
+    const { applierBatchBytesMax: bytesMax } = limits
+    const alongs = this.#alongside.take(bytesMax)
+    const endMs = clock.monotonicMs() + limits.sliceMs / 2
     const groupPuts: Put[] = []
-    let superseded = 0
-    let isCut = false
-    const taken = this.#overlay.take(limits.applierBatchBytesMax, (group) => {
+    let [superseded, isCut] = [0, false]
+    const taken = this.#overlay.take({ bytesMax, untilMs }, (group) => {
       superseded += this.#putGroup(groupPuts, group)
-      isCut = clock.monotonicMs() >= untilMs
+      isCut = clock.monotonicMs() >= endMs
       return !isCut
     })
-    isCut &&= this.#overlay.hasMore
+    isCut &&= (this.#overlay.waitingSinceMs ?? Number.POSITIVE_INFINITY) <= untilMs
     if (isCut) trace.mark('applier_batch_cut')
     const groups = [...taken, ...this.#putAlongs(groupPuts, alongs)]
     this.hashes.putFound(groupPuts)

@@ -2,7 +2,8 @@
  * Versions of rows committed but not yet durable in the data store, visible at once: of each row a
  * chain, the newest first. The applier takes groups whole, the longest waiting first: every version
  * that no batch has taken, and the state of the newest commit, so that both are of one position
- * (LOG-6). Durable versions are released; those written meanwhile stay.
+ * (LOG-6). Groups with more than `groupBytesMax` come before the others. Durable versions are released;
+ * those written meanwhile stay.
  */
 import { assert } from '../base/assert.ts'
 import { compareText, latin1 } from '../base/bytes.ts'
@@ -70,6 +71,8 @@ interface GroupOverlay {
   bytes: number
   /** The commit that waits longest for a batch; undefined when all are taken. */
   waiting: number | undefined
+  /** Since when it waits. */
+  sinceMs: number
   isTaken: boolean
   /** The keys of `rows`, since they were scanned. */
   order: KeyOrder | undefined
@@ -79,14 +82,36 @@ interface GroupOverlay {
 const rowOverheadBytes = 128
 const groupOverheadBytes = 512
 
+export interface OverlayOptions {
+  /** On the monotonic clock. */
+  readonly nowMs: () => number
+  /** A group with this many bytes need not wait for those before it. */
+  readonly groupBytesMax: number
+}
+
+/** What one batch takes. */
+export interface TakeBounds {
+  /** About. */
+  readonly bytesMax: number
+  /** Of groups that wait since then, or longer, or that are large. */
+  readonly untilMs: number
+}
+
 export class Overlay {
+  readonly #options: OverlayOptions
   readonly #groups = new Map<GroupId, GroupOverlay>()
   /** Groups with something to take, the longest waiting first. */
   readonly #dirty = new Map<GroupId, GroupOverlay>()
+  /** Those of them that are large. */
+  readonly #large = new Map<GroupId, GroupOverlay>()
   #bytes = 0
   #commits = 0
   /** The oldest commit of the batch under way. */
   #takenCommit: number | undefined
+
+  constructor(options: OverlayOptions) {
+    this.#options = options
+  }
 
   get bytes(): number {
     return this.#bytes
@@ -104,9 +129,25 @@ export class Overlay {
     return undefined
   }
 
-  /** Something waits that no batch has taken. */
-  get hasMore(): boolean {
-    return this.#dirty.size > 0
+  /** Groups with something that no batch has taken. */
+  get waitingGroups(): number {
+    return this.#dirty.size
+  }
+
+  /** Since when the longest waiting of them waits; undefined: there is none. */
+  get waitingSinceMs(): number | undefined {
+    for (const { sinceMs } of this.#dirty.values()) return sinceMs
+    return undefined
+  }
+
+  /** Whether one of them is large. */
+  get hasLarge(): boolean {
+    return this.#large.size > 0
+  }
+
+  /** Whether something of the group waits that no batch has taken. */
+  isWaiting(group: GroupId): boolean {
+    return this.#dirty.has(group)
   }
 
   /** All that have something here. */
@@ -129,11 +170,13 @@ export class Overlay {
     overlay.encodeState = commit.encodeState
     if (overlay.waiting === undefined) {
       overlay.waiting = this.#commits
+      overlay.sinceMs = this.#options.nowMs()
       this.#dirty.set(group, overlay)
     }
     for (const { key, value, isNew, text } of writes) {
       this.#put(overlay, { key, value, position, timestamp, isNew, text, previous: undefined })
     }
+    if (overlay.bytes >= this.#options.groupBytesMax) this.#large.set(group, overlay)
   }
 
   #ensureOverlay({ group, position, horizonBefore }: Commit): GroupOverlay {
@@ -147,6 +190,7 @@ export class Overlay {
         rows: new Map(),
         bytes: 0,
         waiting: undefined,
+        sinceMs: 0,
         isTaken: false,
         order: undefined,
       }
@@ -218,15 +262,18 @@ export class Overlay {
   }
 
   /**
-   * Whole groups for one batch, about `bytesMax` of them; none when nothing waits. `mayGoOn` gets each as
-   * it is taken, and says whether one more may be.
+   * Whole groups for one batch; none when no group waits that long. `mayGoOn` gets each as it is taken, and says
+   * whether one more may be.
    */
-  take(bytesMax: number, mayGoOn: (taken: TakenGroup) => boolean = always): readonly TakenGroup[] {
+  take(
+    { bytesMax, untilMs }: TakeBounds,
+    mayGoOn: (taken: TakenGroup) => boolean = always,
+  ): readonly TakenGroup[] {
     assert(this.#takenCommit === undefined, 'replica: two batches under way')
     this.#takenCommit = this.oldestCommit
     const taken: TakenGroup[] = []
     let bytes = 0
-    for (const [group, overlay] of this.#dirty) {
+    for (const [group, overlay] of this.#due(untilMs)) {
       if (taken.length > 0 && bytes + overlay.bytes > bytesMax) break
       bytes += overlay.bytes
       const one = this.#takeGroup(group, overlay)
@@ -234,7 +281,16 @@ export class Overlay {
       taken.push(one)
       if (!mayGoOn(one)) break
     }
+    if (taken.length === 0) this.#takenCommit = undefined
     return taken
+  }
+
+  *#due(untilMs: number): Generator<readonly [GroupId, GroupOverlay], void> {
+    yield* this.#large
+    for (const one of this.#dirty) {
+      if (one[1].sinceMs > untilMs) return
+      yield one
+    }
   }
 
   /** No batch is under way, so that every row here is one that none has taken. */
@@ -242,6 +298,7 @@ export class Overlay {
     overlay.waiting = undefined
     overlay.isTaken = true
     this.#dirty.delete(group)
+    this.#large.delete(group)
     const { position, takenHorizon: horizonBefore, horizon, rows } = overlay
     overlay.takenHorizon = horizon
     const state = overlay.encodeState()
@@ -257,7 +314,7 @@ export class Overlay {
       assert(overlay?.isTaken === true, 'replica: released what was not taken')
       overlay.isTaken = false
       if (overlay.waiting === undefined) this.#drop(group, overlay, rows)
-      else this.#releaseRows(overlay, rows)
+      else this.#releaseRows(group, overlay, rows)
     }
     this.#takenCommit = undefined
   }
@@ -269,13 +326,14 @@ export class Overlay {
     this.#bytes -= overlay.bytes + groupOverheadBytes
   }
 
-  #releaseRows(overlay: GroupOverlay, rows: readonly OverlayRow[]): void {
+  #releaseRows(group: GroupId, overlay: GroupOverlay, rows: readonly OverlayRow[]): void {
     for (const row of rows) {
       this.#cut(overlay, row)
       for (let one: OverlayRow | undefined = row; one !== undefined; one = one.previous) {
         this.#count(overlay, -sizeInBytes(one))
       }
     }
+    if (overlay.bytes < this.#options.groupBytesMax) this.#large.delete(group)
     const { order, rows: left } = overlay
     order?.remove(rows.map(({ text }) => text).filter((text) => !left.has(text)))
   }

@@ -74,7 +74,7 @@ export class MemoryReplica implements LocalReplica {
   readonly #delayMs: number
   readonly #states = new Map<GroupId, GroupState>()
   /** Every version of every row: no batch ever takes one. */
-  readonly #overlay = new Overlay()
+  readonly #overlay = new Overlay({ nowMs: () => 0, groupBytesMax: Number.POSITIVE_INFINITY })
   readonly #listing = new WorklistIndex({
     read: () => undefined,
     scan: async function* () {},

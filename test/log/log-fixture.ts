@@ -60,6 +60,10 @@ export class FakeData implements RowStore {
     this.#names.set(name, value)
   }
 
+  isWaiting(): boolean {
+    return false
+  }
+
   row(key: Uint8Array): Uint8Array | undefined {
     return this.#names.get(Buffer.from(key).toString('latin1'))
   }

@@ -11,6 +11,7 @@ import {
   groupPrefix,
   positionKey,
   rowStoreKey,
+  stagingKey,
   stateKey,
 } from '../../src/store/row-format.ts'
 import { Scrubber } from '../../src/log/scrubber.ts'
@@ -78,6 +79,14 @@ test('DISK-14: the check of carried positions covers their rows and no other', a
 test('DISK-14: rows without a state record are of an earlier version, or it was lost', async () => {
   const [, store] = await diskWith(row)
   await expect(checkVotes(store)).rejects.toThrow('state records are missing')
+})
+
+test('DISK-14: rows of the first snapshot that takes a group over have no state record yet', async () => {
+  const staging = stagingKey(groupPrefix(group))
+  const [disk, store] = await diskWith(row, staging)
+  await checkVotes(store)
+  disk.dropKey(staging)
+  await expect(checkVotes(store)).rejects.toThrow('data store of this node is damaged')
 })
 
 test('DISK-15: a scrub reads everything, and ends the node over damage', async () => {

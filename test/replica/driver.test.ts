@@ -187,7 +187,7 @@ test.each(disks)(
   async (_, makeDisk) => {
     await onDisk(makeDisk, (log) =>
       onDisk(makeDisk, async (data) => {
-        const limits = { ...defaultLimits, applierDelayMs: 0 }
+        const limits = { ...defaultLimits, applierDelayMs: 0, checkpointMs: 0 }
         const open = async (): Promise<{ driver: Driver; gate: GatedStore }> => {
           const gate = new GatedStore(await log.open())
           const stores = { log: new OrderedJournal(gate), data: await data.open() }

@@ -73,7 +73,7 @@ test('LEASE-1: the reader turns to a majority if its lease runs out between the 
 })
 
 test('LIVE-6: a scan puts thousands of pending rows in order over several turns before it looks at them', async () => {
-  const overlay = new Overlay()
+  const overlay = new Overlay({ nowMs: () => 0, groupBytesMax: Number.POSITIVE_INFINITY })
   let position = 0
   const commit = (keys: readonly string[]): void => {
     overlay.commit({

@@ -26,7 +26,7 @@ const groups = Array.from({ length: perDigest * digests }, (_, n) =>
 const limits = {
   ...defaultLimits,
   ...{ groupsInMemoryMax: 10, digestGroupsMax: perDigest },
-  ...{ heartbeatMs: 2, digestMs: 50, applierDelayMs: 0, phaseTimeoutMs: 50 },
+  ...{ heartbeatMs: 2, digestMs: 50, applierDelayMs: 0, checkpointMs: 0, phaseTimeoutMs: 50 },
 }
 
 /** Has one position of each group, and one group a flush. */

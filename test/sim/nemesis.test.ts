@@ -76,7 +76,8 @@ test('SNAP-3: a node crashes in the writes in which a snapshot takes over a grou
       { limits: { ...limits, ...snapshots } },
     ),
   )
-  expect(coverage).toMatchObject({ crash: 1, 'in switch': 1, snapshot_switch_resumed: 1 })
+  expect(coverage).toMatchObject({ crash: 1, 'in switch': 1 })
+  expect(coverage['snapshot_switch_resumed']).toBeGreaterThan(0)
 })
 
 test('a node whose disk refuses stops, and comes back with what was durable', async () => {

@@ -44,7 +44,7 @@ function contentOf({ rows, state }: Whole): readonly [Record<string, string>, st
 describe.each(disks)('on %s', (_, disk) => {
   test('SNAP-2: a snapshot is of one position, whole, whatever batches become durable beside it', () =>
     onDisk(disk, async (on) => {
-      const data = await openData(await on.open(), { applierDelayMs: 0 })
+      const data = await openData(await on.open(), { applierDelayMs: 0, checkpointMs: 0 })
       const last = 60
       const seen = new Set<number>()
       const progress = { isOver: false }

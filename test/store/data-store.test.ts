@@ -404,9 +404,12 @@ test('LIVE-6: a batch ends when its share of a turn is over, and the next one fo
       wallMicros: () => 0,
       monotonicMs: () => (nowMs += 1),
       defer: (run) => systemClock.defer(run),
-      setTimer: (_, run) => {
+      setTimer: (ms, run) => {
         timers += 1
-        return systemClock.setTimer(0, run)
+        return systemClock.setTimer(0, () => {
+          nowMs += ms
+          run()
+        })
       },
     }
     const limits = { ...defaultLimits, sliceMs: 8 }

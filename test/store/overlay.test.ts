@@ -39,12 +39,13 @@ const anyStep = fc.oneof(
 test('a scan has all rows in order, whatever came and was released since the last one', () => {
   fc.assert(
     fc.property(fc.array(anyStep, { maxLength: 40 }), (steps) => {
-      const overlay = new Overlay()
+      const overlay = new Overlay({ nowMs: () => 0, groupBytesMax: Number.POSITIVE_INFINITY })
       let taken: readonly TakenGroup[] = []
       let position = 0
       for (const step of steps) {
         if (typeof step === 'object') commit(overlay, ++position, ...step)
-        else if (step === 'take' && taken.length === 0) taken = overlay.take(1)
+        else if (step === 'take' && taken.length === 0)
+          taken = overlay.take({ bytesMax: 1, untilMs: 0 })
         else if (step === 'release') {
           overlay.release(taken)
           taken = []
@@ -151,7 +152,7 @@ test('a range ends where its page does, deleted rows apart, from either side', (
   )
   fc.assert(
     fc.property(fc.array(row), page, (rows, range) => {
-      const overlay = new Overlay()
+      const overlay = new Overlay({ nowMs: () => 0, groupBytesMax: Number.POSITIVE_INFINITY })
       for (const [at, [key, isDeleted]] of rows.entries()) {
         commitRows(overlay, at + 1, [key], isDeleted ? undefined : 'v')
       }
@@ -168,7 +169,7 @@ test('a range ends where its page does, deleted rows apart, from either side', (
 })
 
 test('a scan after each of many rows does not sort all that are pending again', () => {
-  const overlay = new Overlay()
+  const overlay = new Overlay({ nowMs: () => 0, groupBytesMax: Number.POSITIVE_INFINITY })
   const keyOf = (at: number): string => ((at * 2_654_435_761) % 2 ** 32).toString(16)
   let position = 0
   for (; position < 100_000; position++) commit(overlay, position + 1, keyOf(position))

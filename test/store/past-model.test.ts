@@ -24,7 +24,7 @@ import { pageOf, written } from './rows.ts'
 
 const where = group('a\0')
 const limits = {
-  ...{ ...defaultLimits, applierBatchBytesMax: 300, applierDelayMs: 0 },
+  ...{ ...defaultLimits, applierBatchBytesMax: 300, applierDelayMs: 0, checkpointMs: 0 },
   ...{ historyMs: 1, snapshotHoldMs: 50 },
 }
 
