@@ -19,6 +19,7 @@ import { drawCellTtl, drawPurges } from './workloads/purge-draw.ts'
 import { drawDisk, drawLogStore, type DiskConditions } from './disk-draw.ts'
 import { drawHistory } from './history-draw.ts'
 import { drawLogEnd } from './log-end-draw.ts'
+import { withLostData } from './lost-data-draw.ts'
 import { drawTimes } from './times-draw.ts'
 import type { TimeOptions } from './world/turn-costs.ts'
 import type { LinkConditions } from './world/weather.ts'
@@ -164,7 +165,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   const leases = drawLeases(random.fork('leases'), skews, switches)
   const drawn = drawWorkload(random.fork('workload'))
   const workload = isSplit ? { ...drawn, ...noReplicaSessions } : drawn
-  return {
+  const drawnOptions = {
     seed,
     nodeCount,
     setCount: isSplit ? 2 : 1,
@@ -187,6 +188,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
       ...drawLogEnd(random.fork('log end')),
     },
   }
+  return withLostData(random.fork('lost data'), drawnOptions, switches)
 }
 
 /**
