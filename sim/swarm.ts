@@ -21,6 +21,7 @@ import { drawErase } from './erase-draw.ts'
 import { drawCheckpoints } from './checkpoint-draw.ts'
 import { drawHistory } from './history-draw.ts'
 import { drawLogEnd } from './log-end-draw.ts'
+import { withLostData } from './lost-data-draw.ts'
 import { drawTimes } from './times-draw.ts'
 import type { TimeOptions } from './world/turn-costs.ts'
 import type { LinkConditions } from './world/weather.ts'
@@ -166,7 +167,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   const leases = drawLeases(random.fork('leases'), skews, switches)
   const drawn = drawWorkload(random.fork('workload'))
   const workload = isSplit ? { ...drawn, ...noReplicaSessions } : drawn
-  return {
+  const drawnOptions = {
     seed,
     nodeCount,
     setCount: isSplit ? 2 : 1,
@@ -190,6 +191,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
       ...drawErase(random.fork('erase'), limits),
     },
   }
+  return withLostData(random.fork('lost data'), drawnOptions, switches)
 }
 
 /**
