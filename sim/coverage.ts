@@ -33,6 +33,7 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   ring: ['ring'],
   'isolate-leader': ['isolate-leader'],
   'lone-write': ['lone-write', 'cells: a write waited at one node while an index was built'],
+  'lost-data': ['lost-data', 'lost-data data', 'peer_behind_the_log', 'restored_from_peers'],
   'isolate-client': ['isolate-client'],
   reset: ['reset'],
   'lose-reply': ['lost-reply'],

@@ -20,6 +20,7 @@ import { drawDisk, drawLogStore, type DiskConditions } from './disk-draw.ts'
 import { drawCheckpoints } from './checkpoint-draw.ts'
 import { drawHistory } from './history-draw.ts'
 import { drawLogEnd } from './log-end-draw.ts'
+import { withLostData } from './lost-data-draw.ts'
 import { drawTimes } from './times-draw.ts'
 import type { TimeOptions } from './world/turn-costs.ts'
 import type { LinkConditions } from './world/weather.ts'
@@ -165,7 +166,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   const leases = drawLeases(random.fork('leases'), skews, switches)
   const drawn = drawWorkload(random.fork('workload'))
   const workload = isSplit ? { ...drawn, ...noReplicaSessions } : drawn
-  return {
+  const drawnOptions = {
     seed,
     nodeCount,
     setCount: isSplit ? 2 : 1,
@@ -188,6 +189,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
       ...drawLogEnd(random.fork('log end')),
     },
   }
+  return withLostData(random.fork('lost data'), drawnOptions, switches)
 }
 
 /**

@@ -20,7 +20,7 @@ import { DigestChecker } from './digest-checker.ts'
 import { decodeRecordsLeft, decodeRecords } from './flush-records.ts'
 import { IndexChecker } from './index-checker.ts'
 import { LogChecker } from './log-checker.ts'
-import { LogEndChecker } from './log-end-checker.ts'
+import { LogEndChecker, type LogEndCheckerParts } from './log-end-checker.ts'
 import { LogFirstChecker } from './log-first-checker.ts'
 import { LogModel } from './log-model.ts'
 import { PaceChecker, type PaceLimits } from './pace-checker.ts'
@@ -32,12 +32,14 @@ import { readBallot, readBytes, readCommit, readNumber, readText } from './trace
 
 export interface JudgeParts {
   readonly placement: Placement
-  readonly limits: PaceLimits
+  readonly limits: PaceLimits & LogEndCheckerParts['limits']
   readonly referee: Referee
   readonly coverage: Coverage
   /** Receives every event, when a reader wants the story. */
   readonly narrator: Narrator | undefined
   readonly times: TimeOptions
+  /** The monotonic clock of a node now. */
+  monotonicMs(node: string): number
 }
 
 /** How far a node is with a snapshot of a group. */
@@ -69,7 +71,9 @@ export class Judge {
   readonly #referee: Referee
   readonly #forgotten = new Set<string>()
 
-  constructor({ placement, limits, referee, coverage, narrator, times }: JudgeParts) {
+  constructor(parts: JudgeParts) {
+    const { placement, limits, referee, coverage, narrator, times } = parts
+    const monotonicMs = parts.monotonicMs.bind(parts)
     this.#narrator = narrator
     this.#referee = referee
     this.book = new PositionBook(placement)
@@ -89,7 +93,7 @@ export class Judge {
     const others = (node: string): readonly string[] =>
       placement.nodesOf(placement.setOfNode(nodeId(node))).filter((one) => one !== node)
     const about = { referee, findPosition: durablePosition, isForgotten, others }
-    this.#logEnds = new LogEndChecker(about)
+    this.#logEnds = new LogEndChecker({ ...about, limits, monotonicMs })
     this.logFirst = new LogFirstChecker(referee)
     this.#pace = new PaceChecker(limits, referee)
     this.cells = new CellChecker(referee)
@@ -124,6 +128,7 @@ export class Judge {
   onStart(node: string): void {
     this.#narrator?.note(node, 'starts')
     this.log.onStart(node)
+    this.#logEnds.onStart(node)
   }
 
   /** It has taken up its disks, which are sound. */
@@ -160,7 +165,10 @@ export class Judge {
 
   onFrameDelivered(from: string, to: string, frame: PeerFrame): void {
     this.#narrator?.delivered(from, to, frame)
-    for (const message of frame.messages) this.#proposals.onDelivered(from, to, message)
+    for (const message of frame.messages) {
+      this.#proposals.onDelivered(from, to, message)
+      this.#logEnds.onDelivered(from, to, message)
+    }
   }
 
   /** A write of a node's log disk became durable; not `isWhole`: a crash left a part of it. */

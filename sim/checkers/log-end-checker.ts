@@ -1,9 +1,10 @@
 /**
- * LOG-16, LOG-17, LOG-18: what a log gives up is not needed any more, by its own node nor by another; it is given up
- * only after the mark is durable, which names the flush before truly; and a durable mark that a node tells is true.
+ * LOG-16, LOG-17, LOG-18: what a log gives up is not needed any more, by its own node nor by another that counts; it is
+ * given up only after the mark is durable, which names the flush before truly; and a durable mark that a node tells is true.
  */
 import { numberOfKey, recordKey } from '../../src/journal/ordered-journal.ts'
 import { latin1 } from '../../src/base/bytes.ts'
+import type { Limits } from '../../src/base/limits.ts'
 import { decodeFlush, type FlushRecord } from '../../src/log/flush.ts'
 import { metaName, tryDecodeMeta } from '../../src/log/log-meta.ts'
 import type { Put } from '../../src/ports/storage.ts'
@@ -18,6 +19,9 @@ interface Flush {
   readonly all: Positions
   readonly named: Positions
   readonly crc: number
+  /** On the disk, and when it was there, by the clock of its node. */
+  readonly bytes: number
+  readonly atMs: number
 }
 
 interface LogOnDisk {
@@ -36,9 +40,24 @@ export interface LogEndCheckerParts {
   isForgotten(node: string): boolean
   /** The other nodes of its replica set. */
   others(node: string): readonly string[]
+  /** What a node may hold up of another one's log, and still count there. */
+  readonly limits: Pick<Limits, 'logRetainBytes' | 'logRetainMs'>
+  /** The node's monotonic clock now. */
+  monotonicMs(node: string): number
 }
 
 const metaText = latin1(recordKey(metaName))
+/** What a journal needs around a flush, at most. */
+const frameBytes = 64
+/** A peer that has told nothing has as long after a start. */
+const untoldMs = 60_000
+
+/** One run of a node. */
+interface NodeRun {
+  readonly sinceMs: number
+  /** The peers that have told it a durable mark. */
+  readonly heard: Set<string>
+}
 
 export class LogEndChecker {
   readonly #parts: LogEndCheckerParts
@@ -47,6 +66,7 @@ export class LogEndChecker {
   readonly #replaced = new Set<string>()
   /** By node that told a mark and the peer whose log that is of: through which flush it was looked at. */
   readonly #checked = new Map<string, Map<string, number>>()
+  readonly #runs = new Map<string, NodeRun>()
 
   constructor(parts: LogEndCheckerParts) {
     this.#parts = parts
@@ -67,7 +87,9 @@ export class LogEndChecker {
       raise(log.last, group, number)
       if (kind !== 'promise') raise(named, group, position)
     }
-    log.flushes.set(number, { all, named, crc: decodeFlush(value)?.crc ?? -1 })
+    const crc = decodeFlush(value)?.crc ?? -1
+    const [bytes, atMs] = [value.length + frameBytes, this.#parts.monotonicMs(node)]
+    log.flushes.set(number, { all, named, crc, bytes, atMs })
   }
 
   /**
@@ -77,6 +99,14 @@ export class LogEndChecker {
   onReplaced(node: string): void {
     this.#checked.delete(node)
     this.#replaced.add(node)
+  }
+
+  onStart(node: string): void {
+    this.#runs.set(node, { sinceMs: this.#parts.monotonicMs(node), heard: new Set() })
+  }
+
+  onDelivered(from: string, to: string, message: Message): void {
+    if (message.kind === 'durable-mark') this.#runs.get(to)?.heard.add(from)
   }
 
   onSent(from: string, to: string, message: Message): void {
@@ -126,12 +156,30 @@ export class LogEndChecker {
       () => ({ node, first, previousCrc, crc: before?.crc }),
     )
     const old = log.first
+    const behind = new Set(
+      this.#parts.others(node).filter((one) => this.#mayBeBehind(node, log, one)),
+    )
     log.first = first
-    for (let flush = old; flush < first; flush++) this.#checkGone(node, log, flush)
+    for (let flush = old; flush < first; flush++) this.#checkGone(node, log, flush, behind)
   }
 
-  /** Its own node needs it no more, nor does another one. */
-  #checkGone(node: string, log: LogOnDisk, flush: number): void {
+  /**
+   * Whether the other node may hold up too much of this log: all of it is too long, or the first flush of it too old. How
+   * much it does hold up says the mark that it told last over the present link, of which no checker knows.
+   */
+  #mayBeBehind(node: string, { flushes, first }: LogOnDisk, other: string): boolean {
+    const { limits, monotonicMs } = this.#parts
+    const nowMs = monotonicMs(node)
+    const { sinceMs, heard } = this.#runs.get(node) ?? { sinceMs: nowMs, heard: new Set() }
+    if (!heard.has(other) && nowMs - sinceMs < untoldMs) return false
+    const kept = [...flushes].filter(([number]) => number >= first)
+    const bytes = kept.reduce((sum, [, flush]) => sum + flush.bytes, 0)
+    const isOld = kept.some(([, { atMs }]) => nowMs - atMs >= limits.logRetainMs)
+    return bytes > limits.logRetainBytes || isOld
+  }
+
+  /** Its own node needs it no more, nor does another one that counts. */
+  #checkGone(node: string, log: LogOnDisk, flush: number, behind: ReadonlySet<string>): void {
     const { referee, others, isForgotten } = this.#parts
     const gone = log.flushes.get(flush)
     log.flushes.delete(flush)
@@ -144,12 +192,12 @@ export class LogEndChecker {
       () => ({ node, flush, ...own }),
     )
     for (const other of others(node)) {
-      if (isForgotten(other) || this.#replaced.has(other)) continue
+      if (isForgotten(other) || this.#replaced.has(other) || behind.has(other)) continue
       const lacking = this.#lacking(other, gone?.named)
       referee.check(
         lacking === undefined,
         'LOG-16',
-        'A log gives up what another node has not applied.',
+        'A log gives up what another node that counts has not applied.',
         () => ({ node, flush, other, ...lacking }),
       )
     }

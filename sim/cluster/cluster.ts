@@ -183,7 +183,10 @@ export class Cluster<P extends Program, ClientFrame> {
     const { referee } = this
     const { placement } = this
     const { limits, times = noTimes } = options
-    this.judge = new Judge({ placement, limits, referee, coverage, narrator, times })
+    this.judge = new Judge({
+      ...{ placement, limits, referee, coverage, narrator, times },
+      monotonicMs: (node) => this.#monotonicMs(node),
+    })
     this.#priorities = new Priorities(options.priorities ?? noPriorities, world, coverage)
     const weather = new Weather(options.link, this.#priorities)
     const hasEchoes = faults.some(({ kind }) => kind === 'echo')
@@ -243,6 +246,12 @@ export class Cluster<P extends Program, ClientFrame> {
   #echo(node: string, framesMax: number): void {
     this.#peerNetwork.echo(node, framesMax)
     this.clientNetwork.echo(node, framesMax)
+  }
+
+  /** Its clock as it would read it now. */
+  #monotonicMs(node: string): number {
+    const host = this.hosts.find(({ name }) => name === node)
+    return host?.readingAt(host.nowMicros ?? this.world.nowMicros).now ?? 0
   }
 
   /** The messages about groups between nodes so far, and the proposals. */

@@ -13,6 +13,7 @@ const unordered: ReadonlySet<string> = new Set([
   ...['counters', 'sessions', 'outcomes', 'disk'],
   ...['proposals', 'chosen', 'states', 'floors'],
   ...['listed', 'by', 'acknowledged', 'grants', 'ignored', 'groups', 'revocations'],
+  'restoring',
 ])
 
 /** A value's text: plain data, bytes, maps and sets; anything else is refused. */

@@ -10,7 +10,7 @@
  * - A message is dropped when its delivery does nothing, now and later (`isDead`). That a number
  *   means one question over all restarts is taken for granted in scopes with leases alone;
  *   elsewhere it is found out.
- * - When no crash can come any more, a write whose answers all go to other nodes is done at once:
+ * - When no crash can come any more, and no node can lose its data store, a write whose answers all go to other nodes is done at once:
  *   it commutes with whatever else can happen, at its node and elsewhere.
  */
 import { present } from '../../src/base/assert.ts'
@@ -40,6 +40,8 @@ import {
   isOfKind,
   packAction,
   packBudget,
+  restartsLeft,
+  spend,
   unpackAction,
   unpackBudget,
   type Action,
@@ -84,7 +86,7 @@ export class Model {
     this.setting = buildSetting(scope)
     this.#nodes = new Interner()
     const [first = 0, second = 0, third = 0] = this.setting.names.map((_, at) =>
-      this.#numberOfNode(newNode(this.setting, at), scope.crashes),
+      this.#numberOfNode(newNode(this.setting, at), scope.crashes + (scope.losses ?? 0)),
     )
     const book = this.#books.number(canonicalText(emptyBook), emptyBook)
     this.#observations.number(canonicalText([]), [])
@@ -100,6 +102,7 @@ export class Model {
       renewals,
       lapses,
       snapshots: scope.snapshots ?? 0,
+      losses: scope.losses ?? 0,
     }
     this.initial = this.#warm(this.#afterPrologue([first, second, third, book, packBudget(budget)]))
   }
@@ -169,6 +172,7 @@ export class Model {
         if (this.#mayCome(vector, code, at, budget)) list.push(actionAt(code, at))
       }
       if (budget.crashes > 0) for (const code of cell.crashes) list.push(actionAt(code, at))
+      if (budget.losses > 0) for (const code of cell.losses) list.push(actionAt(code, at))
     }
     this.#pushRequests(list, budget)
     return list
@@ -236,14 +240,15 @@ export class Model {
   successor(vector: readonly number[], code: ActionCode): Successor {
     const action = unpackAction(code)
     const before = unpackBudget(vector[budgetAt] ?? 0)
-    const crashes = action.kind === 'crash' ? before.crashes - 1 : before.crashes
+    const crashes = restartsLeft(before) - (restarts.has(action.kind) ? 1 : 0)
     const transition = this.#transition(vector[action.node] ?? 0, code, crashes)
     if (transition.isHalted) return { vector: [], breaches: transition.breaches, isHalted: true }
     const noted = this.#note(vector[bookAt] ?? 0, action.node, transition.observations)
-    const budget = this.#spend(before, action, transition.observations)
+    const answered = this.#answered(before, transition.observations)
+    const budget = spend({ ...before, answered }, action)
     const next = [...vector.slice(0, bookAt), noted.next, packBudget(budget)]
     next[action.node] = transition.node
-    if (action.kind === 'crash' && crashes === 0) {
+    if (restarts.has(action.kind) && crashes === 0) {
       for (let at = 0; at < bookAt; at++) next[at] = this.#calmed(next[at] ?? 0)
     }
     this.#refill(next, vector, action, transition.sent, crashes)
@@ -255,22 +260,12 @@ export class Model {
     return { vector: next, breaches, isHalted: false }
   }
 
-  #spend(before: Budget, { kind, argument }: Action, observations: number): Budget {
-    let { answered } = before
+  #answered({ answered: before }: Budget, observations: number): number {
+    let answered = before
     for (const seen of this.#observations.at(observations)) {
       if (seen.kind === 'verdict') answered |= 1 << seen.request
     }
-    return {
-      timeouts: before.timeouts - (kind === 'timer' ? 1 : 0),
-      crashes: before.crashes - (kind === 'crash' ? 1 : 0),
-      duplicates: before.duplicates - (kind === 'repeat' ? 1 : 0),
-      submitted: before.submitted | (kind === 'submit' ? 1 << argument : 0),
-      answered,
-      read: before.read | (kind === 'read' ? 1 << argument : 0),
-      renewals: before.renewals - (kind === 'renew' ? 1 : 0),
-      lapses: before.lapses - (kind === 'lapse' ? 1 : 0),
-      snapshots: before.snapshots - (kind === 'snapshot' ? 1 : 0),
-    }
+    return answered
   }
 
   /** The messages that are in flight afterwards and may still do something. */
@@ -352,9 +347,9 @@ export class Model {
     code: ActionCode,
   ): { readonly before: NodeState; readonly outcome: NodeOutcome } {
     const { kind, node } = unpackAction(code)
-    const { crashes } = unpackBudget(vector[budgetAt] ?? 0)
+    const budget = unpackBudget(vector[budgetAt] ?? 0)
     const before = this.#nodes.at(vector[node] ?? 0).state
-    const left = kind === 'crash' ? crashes - 1 : crashes
+    const left = restartsLeft(budget) - (restarts.has(kind) ? 1 : 0)
     return { before, outcome: this.#outcome(node, before, nodeAction(this, code), left) }
   }
 
@@ -399,7 +394,11 @@ export class Model {
         if (this.#mayAskAnew(vector, flight.from)) return false
         return this.#isForgotten(vector[flight.from] ?? 0, to, message.read)
       case 'snapshot':
-        return this.#isPassed(node, message.position, crashes)
+        return this.#isPassed(vector, node, message.position, crashes)
+      case 'digest-request':
+        return !this.#isRestoring(vector[flight.from] ?? 0, message.asked)
+      case 'digest':
+        return !this.#isRestoring(node, message.asked)
       case 'prepare':
       case 'accept': {
         const applied = this.#readPosition(vector[flight.from] ?? 0)
@@ -412,11 +411,18 @@ export class Model {
   }
 
   /** Whether the node is as far, and stays so. */
-  #isPassed(node: number, position: Position, crashes: number): boolean {
+  #isPassed(vector: readonly number[], node: number, position: Position, crashes: number): boolean {
+    if (unpackBudget(vector[budgetAt] ?? 0).losses > 0) return false
     const { states, log } = this.node(node)
     // A crash may take the node back to the first of these.
     const least = (crashes > 0 ? states[0] : undefined) ?? log.state
     return least.position >= position
+  }
+
+  /** Whether this run of the node goes by what peers answer of their logs. */
+  #isRestoring(node: number, incarnation: number): boolean {
+    const { restoring, incarnation: own } = this.node(node)
+    return restoring !== undefined && own === incarnation
   }
 
   /**
@@ -424,8 +430,8 @@ export class Model {
    * dead only as long as no new one has the number of an old one.
    */
   #mayAskAnew(vector: readonly number[], node: number): boolean {
-    const { crashes, reads, leases } = this.setting.scope
-    if (crashes === 0 || leases !== undefined) return false
+    const { crashes, losses = 0, reads, leases } = this.setting.scope
+    if (crashes + losses === 0 || leases !== undefined) return false
     const { read } = unpackBudget(vector[budgetAt] ?? 0)
     return reads.some((at, nth) => at === node && ((read >> nth) & 1) === 0)
   }
@@ -486,3 +492,4 @@ const answers: ReadonlySet<SentMessage['kind']> = new Set([
 ])
 
 const settling: ReadonlySet<ActionKind> = new Set(['deliver', 'flush'])
+const restarts: ReadonlySet<ActionKind> = new Set(['crash', 'lose'])

@@ -42,6 +42,13 @@ function describeAction(model: Model, action: NodeAction): string {
         `crashes and restarts: ${action.writes} queued writes survive, ` +
         `and state record ${action.state}`
       )
+    case 'lose':
+      return (
+        `crashes: ${action.writes} queued writes survive; its log has given up what state record ` +
+        `${action.state} holds, and its data store is lost`
+      )
+    case 'restore':
+      return `is restored, since state record ${action.state} is durable`
     case 'submit':
       return `a client submits ${describeSubmission(model.setting.scope, action.submission)}`
     case 'read':
@@ -120,6 +127,8 @@ function describeDetail(message: SentMessage): string {
       return ` (done ${message.serial})`
     case 'renewed':
       return ` (term ${message.term.number}, ${message.revoked.length} revoked)`
+    case 'digest':
+      return ` through #${message.through}`
     case 'forward-reply':
       return ` ${message.verdict.kind}`
     default:

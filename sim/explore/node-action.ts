@@ -13,6 +13,10 @@ export type NodeAction =
   | { readonly kind: 'timer'; readonly timer: TimerName }
   /** Power loss and restart. This many pending writes survive, and this one state record. */
   | { readonly kind: 'crash'; readonly writes: number; readonly state: number }
+  /** The same, and the data store with this state record is lost under a log that has given up what was applied. */
+  | { readonly kind: 'lose'; readonly writes: number; readonly state: number }
+  /** This state record is durable, and enough for a lost data store to be restored. */
+  | { readonly kind: 'restore'; readonly state: number }
   | { readonly kind: 'submit'; readonly submission: number }
   | { readonly kind: 'read'; readonly read: number }
   /** It is time to renew the lease with this grantor. */
@@ -29,7 +33,24 @@ export interface SnapshotSent {
   readonly bytes: Uint8Array
 }
 
-export type SentMessage = GroupMessage | LeaseMessage | SnapshotSent
+/** A node that lost its data store asks how far a peer's log goes; positions stand for flushes here. */
+export interface DigestAsked {
+  readonly kind: 'digest-request'
+  /** The incarnation of the node that asks. */
+  readonly asked: number
+}
+
+export interface DigestSent {
+  readonly kind: 'digest'
+  readonly asked: number
+  readonly through: Position
+}
+
+export type SentMessage = GroupMessage | LeaseMessage | SnapshotSent | DigestAsked | DigestSent
+
+export function isOfLeases(message: SentMessage): message is LeaseMessage {
+  return ['renew', 'renewed', 'hand-back', 'slow'].includes(message.kind)
+}
 
 export interface Sent {
   readonly to: NodeId
@@ -57,7 +78,10 @@ export function nodeAction(model: ActionSource, code: ActionCode): NodeAction {
     case 'timer':
       return { kind, timer: present(timerNames[argument], 'explore: no such timer') }
     case 'crash':
+    case 'lose':
       return { kind, writes: argument % 32, state: Math.floor(argument / 32) }
+    case 'restore':
+      return { kind, state: argument }
     case 'submit':
       return { kind, submission: argument }
     case 'read':

@@ -4,6 +4,7 @@
  */
 import type { LogRecord } from '../../src/replication/effect.ts'
 import { mayExpire, mayLapse } from './lease-pairs.ts'
+import { isRestoredBy } from './lost-data.ts'
 import { setTimers, type NodeState } from './node-state.ts'
 import type { LeaseView } from './lease-rules.ts'
 import type { Breach } from './observation.ts'
@@ -27,6 +28,8 @@ export interface NodeCell {
   /** Everything but deliveries, submissions and reads. */
   readonly actions: readonly ActionCode[]
   readonly crashes: readonly ActionCode[]
+  /** A crash with which the data store is lost. */
+  readonly losses: readonly ActionCode[]
   /** Computed at the first use. */
   leases: LeaseView | undefined
 }
@@ -44,13 +47,24 @@ export function buildNodeCell(state: NodeState, setting: Setting): NodeCell {
   }
   actions.push(...leaseActions(state, setting))
   if (scope.snapshots !== undefined) actions.push(...snapshotActions(state, setting))
+  actions.push(...restoreActions(state))
   const crashes: ActionCode[] = []
+  const losses: ActionCode[] = []
   for (let writes = 0; writes <= state.pending.length; writes++) {
-    for (let at = 0; at < state.states.length; at++) {
+    for (const [at, { position }] of state.states.entries()) {
       crashes.push(packAction('crash', 0, at * 32 + writes))
+      if (position > 0) losses.push(packAction('lose', 0, at * 32 + writes))
     }
   }
-  return { state, transitions: new Map(), actions, crashes, leases: undefined }
+  return { state, transitions: new Map(), actions, crashes, losses, leases: undefined }
+}
+
+/** The state records with which the node would be restored, each as the last that is durable by then. */
+function restoreActions({ restoring, states }: NodeState): ActionCode[] {
+  if (restoring === undefined) return []
+  return [...states.entries()].flatMap(([at, { position }]) =>
+    isRestoredBy(restoring, position) ? [packAction('restore', 0, at)] : [],
+  )
 }
 
 /** A snapshot of each state that the data store may hold, to each node. */

@@ -12,6 +12,7 @@ import { ValidationWindow, type EntryWriteSets } from '../../src/replication/win
 import { canonicalText } from './canonical.ts'
 import { written, type LogDisk } from './log-disk.ts'
 import { newLeasePairs, type LeasePairs } from './lease-pairs.ts'
+import type { RestoringTargets } from './lost-data.ts'
 import type { TimerName } from './scope.ts'
 import type { Setting } from './setting.ts'
 
@@ -51,6 +52,8 @@ export interface NodeState {
   readonly proposed: number
   readonly lastDraw: BallotDraw | undefined
   readonly pairs: LeasePairs
+  /** A node that is being restored: how far each peer's log was when it first answered. Absent: it is restored. */
+  readonly restoring?: RestoringTargets | undefined
 }
 
 export function newNode(setting: Setting, at = 0): NodeState {

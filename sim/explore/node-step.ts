@@ -10,9 +10,6 @@ import { AssertionError, assert, present } from '../../src/base/assert.ts'
 import { equalBytes } from '../../src/base/bytes.ts'
 import { numbersFrom } from '../../src/base/drawn-numbers.ts'
 import type { NodeId, Position } from '../../src/base/ids.ts'
-import type { LeaseMessage } from '../../src/lease/message.ts'
-import type { BallotValue } from '../../src/paxos/acceptor.ts'
-import type { Ballot } from '../../src/paxos/ballot.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { jitter, type Context, type Effect, type LogRecord } from '../../src/replication/effect.ts'
 import { stepGroup, type GroupEvent } from '../../src/replication/group.ts'
@@ -30,7 +27,8 @@ import { decodeState, emptyState, encodeState } from '../../src/replication/stat
 import type { EntryWriteSets } from '../../src/replication/window.ts'
 import { PairedLeases, restartedPairs, type LeasePairs, type LeaseTold } from './lease-pairs.ts'
 import type { LeaseView } from './lease-rules.ts'
-import { fold, lookUp, recordsAbove, written, type LogDisk } from './log-disk.ts'
+import { fold, recordsAbove, written, type LogDisk } from './log-disk.ts'
+import { cutThrough, namedBy, noTargets, type RestoringTargets } from './lost-data.ts'
 import {
   copyLog,
   expire,
@@ -41,8 +39,10 @@ import {
   type NodeState,
   type PendingWrite,
 } from './node-state.ts'
-import { isAtLeast, observedIn, compare, type Breach, type Observation } from './observation.ts'
-import type { NodeAction, Sent, SentMessage, SnapshotSent } from './node-action.ts'
+import { answerBreaches, findHighest, readBallot } from './answer-checks.ts'
+import { isAtLeast, observedIn, type Breach, type Observation } from './observation.ts'
+import { isOfLeases, type DigestSent, type NodeAction } from './node-action.ts'
+import type { Sent, SentMessage, SnapshotSent } from './node-action.ts'
 import type { Setting } from './setting.ts'
 
 export interface NodeOutcome {
@@ -84,6 +84,7 @@ class NodeStep {
   #drawn: number
   #proposed: number
   #lastDraw: BallotDraw | undefined
+  #restoring: RestoringTargets | undefined
   #effects: Effect[] = []
   readonly #inbox: GroupEvent[] = []
   #isStepping = false
@@ -106,6 +107,7 @@ class NodeStep {
     this.#drawn = node.drawn
     this.#proposed = node.proposed
     this.#lastDraw = node.lastDraw
+    this.#restoring = node.restoring
   }
 
   take(action: NodeAction): NodeOutcome {
@@ -129,7 +131,7 @@ class NodeStep {
       ...{ incarnation: this.#incarnation, log: this.#log, windowFrom: this.#windowFrom },
       ...{ windowSets: this.#windowSets, disk: this.#disk, pending: this.#pending },
       ...{ states: this.#states, drawn: this.#drawn, proposed: this.#proposed },
-      ...{ lastDraw: this.#lastDraw, pairs: this.#leases.pairs },
+      ...{ lastDraw: this.#lastDraw, pairs: this.#leases.pairs, restoring: this.#restoring },
     }
   }
 
@@ -144,6 +146,12 @@ class NodeStep {
         return this.#step({ kind: 'wake' })
       case 'crash':
         return this.#crash(action.writes, action.state)
+      case 'lose':
+        return this.#lose(action.writes, action.state)
+      case 'restore':
+        this.#states = this.#states.slice(action.state)
+        this.#restoring = undefined
+        return this.#step({ kind: 'wake' })
       case 'submit': {
         const request = action.submission
         const submitted = present(this.#setting.submissions[request], 'explore: no submission')
@@ -170,6 +178,8 @@ class NodeStep {
       return this.#tell(this.#leases.take(from, message, drop))
     }
     if (message.kind === 'snapshot') return this.#install(message)
+    if (message.kind === 'digest-request') return this.#nameTo(from, message.asked)
+    if (message.kind === 'digest') return this.#takeDigest(from, message)
     this.#step({ kind: 'message', from, message })
   }
 
@@ -178,8 +188,31 @@ class NodeStep {
     const { position, bytes } = present(this.#states[state], 'explore: no such state record')
     assert(bytes !== undefined, 'explore: a snapshot of nothing')
     this.#states = this.#states.slice(state)
-    this.#disk = new Map([...this.#disk].filter(([at]) => at > position))
+    this.#disk = cutThrough(this.#disk, position)
     this.#sent.push({ to, message: { kind: 'snapshot', position, bytes } })
+  }
+
+  /** Before the crash the log has given up all that the data store durably holds; then that is gone. */
+  #lose(writes: number, state: number): void {
+    const { position } = present(this.#states[state], 'explore: no such state record')
+    this.#states = [{ position: 0, bytes: undefined }]
+    this.#restoring = new Map()
+    this.#crash(writes, 0, position)
+  }
+
+  #nameTo(to: NodeId, asked: number): void {
+    if (this.#restoring !== undefined) return
+    const through = namedBy(this.#disk, this.#states[0]?.position ?? 0)
+    this.#sent.push({ to, message: { kind: 'digest', asked, through } })
+  }
+
+  /** The first answer of a peer to what this run of the node has asked says how far the node has to come. */
+  #takeDigest(from: NodeId, { asked, through }: DigestSent): void {
+    const known = this.#restoring
+    if (asked !== this.#incarnation || known === undefined || known.get(from) !== undefined) return
+    this.#restoring = new Map([...known, [from, through]])
+    if (through <= this.#log.state.position) return
+    this.#step({ kind: 'exists', position: through, informer: from })
   }
 
   /** As the driver: it passes over a snapshot that is not further; else the store has it first, and then the core. */
@@ -248,7 +281,8 @@ class NodeStep {
     return {
       ...{ node: this.#name, incarnation: this.#incarnation, limits: this.#setting.limits },
       ...{ trace: silentTrace, wall: 1 + this.#proposed, stamp: 1 + this.#proposed, now: nowMs },
-      ...{ mayPropose: true, isAdmitted: true, isRestored: true, leases: this.#leases },
+      ...{ mayPropose: true, isAdmitted: true, leases: this.#leases },
+      isRestored: this.#restoring === undefined,
       isSuspected: () => this.#setting.scope.isEachForItself,
       fetchPatienceMs: () => 0,
       drawNumber: () => numbersFrom(this.#incarnation) + (this.#drawn += 1),
@@ -376,8 +410,10 @@ class NodeStep {
     this.#disk = disk
   }
 
-  #crash(writes: number, state: number): void {
+  /** `cut`: the log gives up the flushes of the positions through here. */
+  #crash(writes: number, state: number, cut: Position = 0): void {
     for (const { records } of this.#pending.slice(0, writes)) this.#makeDurable(records)
+    if (cut > 0) this.#disk = cutThrough(this.#disk, cut)
     this.#pending = []
     this.#incarnation += 1
     this.#pairs = restartedPairs(this.#setting, this.#pairs, this.#incarnation)
@@ -396,6 +432,15 @@ class NodeStep {
     for (const [position, decision] of decisions) this.#log.decisions.set(position, decision)
     this.#stepOnce({ kind: 'wake' }, () => this.#open())
     this.#step({ kind: 'wake' })
+    this.#askPeers()
+  }
+
+  /** A run that begins unrestored asks anew: what peers told an earlier one is forgotten. */
+  #askPeers(): void {
+    if (this.#restoring === undefined) return
+    this.#restoring = noTargets(this.#setting.names, this.#name)
+    const message = { kind: 'digest-request', asked: this.#incarnation } as const
+    for (const to of this.#restoring.keys()) this.#sent.push({ to, message })
   }
 
   /** Does what the table of groups does with a group that it has just fetched. */
@@ -411,38 +456,8 @@ class NodeStep {
     if (!holds) this.#breaches.push({ rule, sentence })
   }
 
-  /** Checks that the records which an answer claims are on the disk when the answer leaves. */
   #checkAnswer(message: GroupMessage): void {
-    if (message.kind === 'accept') return this.#checkFirst(message.position, message.ballot)
-    if (!('position' in message)) return
-    const looked = lookUp(this.#disk.get(message.position))
-    const acceptor = looked.kind === 'present' ? looked.acceptor : {}
-    if (message.kind === 'promised') {
-      const isDurable = isAtLeast(acceptor.promised, message.ballot)
-      this.#check(isDurable, 'PAX-4', 'A promise left before it was durable.')
-    }
-    if (message.kind === 'accepted') {
-      // A restart sees the chosen value where the node knows it, and not a later acceptance of the same value.
-      const { accepted } = this.#disk.get(message.position) ?? {}
-      const isDurable =
-        isAtLeast(accepted, message.ballot) || isAtLeast(acceptor.accepted?.ballot, message.ballot)
-      this.#check(isDurable, 'PAX-4', 'An acceptance left before it was durable.')
-    }
-    if (message.kind === 'refused') {
-      const isDurable = isAtLeast(acceptor.promised, message.promised)
-      this.#check(isDurable, 'PAX-4', 'A refusal told of a promise before it was durable.')
-    }
-  }
-
-  #checkFirst(position: Position, ballot: Ballot): void {
-    if (position > 1 || ballot.round > 0) return
-    const looked = lookUp(this.#disk.get(position))
-    const accepted = looked.kind === 'present' ? looked.acceptor.accepted : undefined
-    this.#check(
-      isAtLeast(accepted?.ballot, ballot),
-      'PAX-6',
-      "At position 1 ballot zero left before its leader's own acceptance was durable.",
-    )
+    this.#breaches.push(...answerBreaches(this.#disk, message))
   }
 
   /** A ballot that was left is never taken up again: late answers to it can mean nothing any more. */
@@ -479,22 +494,4 @@ class NodeStep {
       'The value proposed is not the one accepted at the highest ballot among the answers.',
     )
   }
-}
-
-function isOfLeases(message: SentMessage): message is LeaseMessage {
-  return ['renew', 'renewed', 'hand-back', 'slow'].includes(message.kind)
-}
-
-function readBallot(proposal: Proposal | undefined): Ballot | undefined {
-  if (proposal === undefined || proposal.phase.kind === 'backing-off') return undefined
-  return proposal.phase.ballot
-}
-
-function findHighest(answers: readonly (BallotValue | undefined)[]): BallotValue | undefined {
-  let highest: BallotValue | undefined
-  for (const one of answers) {
-    if (one === undefined) continue
-    if (highest === undefined || compare(one.ballot, highest.ballot) > 0) highest = one
-  }
-  return highest
 }

@@ -64,6 +64,11 @@ export interface Scope {
    * to there: no vote rests on it any more. Absent: there is none.
    */
   readonly snapshots?: 1 | undefined
+  /**
+   * A node's log gives up what its data store has durably applied, and the node loses that data store: its peers restore
+   * it (LOG-19). Absent: that happens to no node.
+   */
+  readonly losses?: 1 | undefined
   /** Absent: no node grants any. */
   readonly leases?: ScopeLeases
 }
@@ -104,6 +109,9 @@ const bothGrantors: ScopeLeases['pairs'] = [
 const ofReaders: ScopeLeases['pairs'] = [...bothGrantors, [0, 1], [2, 1]]
 const ofHolders: readonly TimerName[] = ['holders']
 const leased = { ...nothing, submissions: [submission(0, 'a')], reads: [2], timers: ofHolders }
+
+/** A node may lose its data store once, whichever has applied anything. */
+const lost = { ...nothing, submissions: [submission(0, 'a')], losses: 1 } as const
 
 /** Small ones first. */
 export const scopes: readonly Scope[] = [
@@ -383,6 +391,45 @@ export const scopes: readonly Scope[] = [
     ],
     positions: 2,
     snapshots: 1,
+  },
+  {
+    ...lost,
+    name: 'lost-data',
+    title: 'a node loses its data under a log that ends, and one that is behind proposes',
+    submissions: [submission(0, 'a'), submission(1, 'b', { after: 0 })],
+  },
+  {
+    ...lost,
+    name: 'lost-data-read',
+    title: 'the same, and a node reads that is behind, or has lost its data itself',
+    reads: [1],
+  },
+  {
+    ...lost,
+    name: 'lost-data-snapshot',
+    title: 'the same, and a peer whose log has ended as well sends a snapshot',
+    submissions: [submission(0, 'a'), submission(1, 'b', { after: 0 })],
+    snapshots: 1,
+  },
+  {
+    ...lost,
+    ...second,
+    name: 'lost-data-second',
+    title: 'the same at position 2, whose leader is named',
+    submissions: [submission(0, 'a'), submission(0, 'c'), submission(1, 'b', { after: 1 })],
+  },
+  {
+    ...lost,
+    name: 'lost-data-crash',
+    title: 'the same, and one crash',
+    submissions: [submission(0, 'a'), submission(1, 'b', { after: 0 })],
+    crashes: 1,
+  },
+  {
+    ...lost,
+    name: 'lost-data-duel',
+    title: 'the same, while both propose at once',
+    submissions: duel,
   },
   {
     ...nothing,

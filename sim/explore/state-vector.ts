@@ -10,6 +10,7 @@ export type ActionCode = number
 // prettier-ignore
 const actionKinds = [
   'deliver', 'repeat', 'flush', 'timer', 'crash', 'submit', 'read', 'renew', 'lapse', 'expire', 'snapshot',
+  'lose', 'restore',
 ] as const
 export type ActionKind = (typeof actionKinds)[number]
 
@@ -59,6 +60,8 @@ export interface Budget {
   readonly lapses: number
   /** Snapshots that are sent: one at most, since a vector has 32 bits for all of this. */
   readonly snapshots: number
+  /** Data stores that are lost: one at most, for the same reason. */
+  readonly losses: number
 }
 
 export function packBudget(budget: Budget): number {
@@ -67,6 +70,7 @@ export function packBudget(budget: Budget): number {
     timeouts |
     (crashes << 4) |
     (duplicates << 7) |
+    (budget.losses << 9) |
     (submitted << 10) |
     (answered << 15) |
     (read << 20) |
@@ -76,16 +80,40 @@ export function packBudget(budget: Budget): number {
   )
 }
 
+/** What may still happen after the action. */
+export function spend(before: Budget, { kind, argument }: Action): Budget {
+  const { timeouts, crashes, duplicates, submitted, read, renewals, lapses } = before
+  const less = (count: number, spender: ActionKind): number => count - (kind === spender ? 1 : 0)
+  return {
+    timeouts: less(timeouts, 'timer'),
+    crashes: less(crashes, 'crash'),
+    duplicates: less(duplicates, 'repeat'),
+    submitted: submitted | (kind === 'submit' ? 1 << argument : 0),
+    answered: before.answered,
+    read: read | (kind === 'read' ? 1 << argument : 0),
+    renewals: less(renewals, 'renew'),
+    lapses: less(lapses, 'lapse'),
+    snapshots: less(before.snapshots, 'snapshot'),
+    losses: less(before.losses, 'lose'),
+  }
+}
+
+/** Nodes may still restart this often, with their data store or without it. */
+export function restartsLeft({ crashes, losses }: Budget): number {
+  return crashes + losses
+}
+
 export function unpackBudget(packed: number): Budget {
   return {
     timeouts: packed & 15,
     crashes: (packed >> 4) & 7,
-    duplicates: (packed >> 7) & 7,
+    duplicates: (packed >> 7) & 3,
     submitted: (packed >> 10) & 31,
     answered: (packed >> 15) & 31,
     read: (packed >> 20) & 31,
     renewals: (packed >> 25) & 7,
     lapses: (packed >> 28) & 7,
     snapshots: packed >>> 31,
+    losses: (packed >> 9) & 1,
   }
 }

@@ -6,6 +6,7 @@ import { aroundNodes, gatewayNames, nodeName, buildSets } from '../cluster/endpo
 import { inOrder, type Fault } from './fault.ts'
 import { drawings, type Draw, type Drawing } from './fault-drawings.ts'
 import { loneCut } from '../workloads/lone-draw.ts'
+import { lostDataFaults } from '../lost-data-draw.ts'
 import { SeededRandom } from '../world/random.ts'
 import type { SwarmOptions } from '../swarm.ts'
 
@@ -29,6 +30,7 @@ export function drawFaults(options: SwarmOptions): readonly Fault[] {
     ...faults.map((fault) => afterQuiet(fault, options)),
     ...drawQuiet(options),
     ...loneCut(options),
+    ...lostDataFaults(options.faultRates.lostData),
   ])
 }
 

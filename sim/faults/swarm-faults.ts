@@ -76,6 +76,8 @@ export const conditionNames: readonly string[] = [
   'tight-timeouts',
   // A node is alone with a write while an index is built
   'lone-write',
+  // A node whose log has given up flushes loses its data disk
+  'lost-data',
   // Turns that take time, and reads that wait for their disk
   ...['turn-costs', 'read-waits'],
   'sets',
@@ -105,6 +107,22 @@ export interface FaultRates {
   /** Clients are idle for this long from this moment; 0: that does not happen. */
   readonly quietAtMicros: number
   readonly quietMicros: number
+  /** Absent: no node loses its data disk to be alone with nodes that are behind. */
+  readonly lostData?: LostData
+}
+
+/** A node that loses its data disk, and the others of its set (`lost-data-draw.ts`). */
+export interface LostData {
+  readonly node: string
+  /** With the node a majority. */
+  readonly behind: readonly string[]
+  /** The same. */
+  readonly ahead: readonly string[]
+  /** From then on those behind hear no other node. */
+  readonly atMicros: number
+  /** The disk is lost, and those behind hear the node, and no other. */
+  readonly lostAtMicros: number
+  readonly untilMicros: number
 }
 
 /** The faults that remain in a run, by names. An unknown name is the caller's mistake. */

@@ -5,6 +5,7 @@
 import { checkLimits } from '../../src/base/limits.ts'
 import { defaultSliceLimits } from '../../src/ports/turn-budget.ts'
 import { aroundNodes, clientName, nodeName } from '../cluster/endpoints.ts'
+import type { LostData } from '../faults/swarm-faults.ts'
 import type { HeavyOptions } from '../workloads/heavy-draw.ts'
 import type { RunPlan } from '../run.ts'
 import { calmOptions } from './scenario-calm.ts'
@@ -93,6 +94,15 @@ const heavyShape: HeavyOptions = {
   slices: defaultSliceLimits,
 }
 
+const lostDataShape: LostData = {
+  node: '',
+  behind: [''],
+  ahead: [''],
+  atMicros: 0,
+  lostAtMicros: 0,
+  untilMicros: 0,
+}
+
 function optionsShape(): unknown {
   const calm = calmOptions(1)
   return {
@@ -115,7 +125,7 @@ function optionsShape(): unknown {
     times: optional(noTimes),
     priorities: optional({ base: 0, changesAtMicros: [0] }),
     relay: optional({ lookMs: 0, patienceMs: 0 }),
-    faultRates: { ...calm.faultRates, meanMicros: anything },
+    faultRates: { ...calm.faultRates, meanMicros: anything, lostData: optional(lostDataShape) },
     healing: { ...calm.healing, coreOrder: [''] },
   }
 }

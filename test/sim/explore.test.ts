@@ -14,6 +14,7 @@ import {
   tickMs,
 } from '../../sim/explore/lease-pairs.ts'
 import { lookUp, written } from '../../sim/explore/log-disk.ts'
+import { isRestoredBy, noTargets } from '../../sim/explore/lost-data.ts'
 import { Model } from '../../sim/explore/model.ts'
 import { copyLog, newNode, textOfNode } from '../../sim/explore/node-state.ts'
 import { compareSchedules, walk } from '../../sim/explore/pct.ts'
@@ -47,6 +48,33 @@ test('SNAP-1: a replica that is behind takes in a snapshot beside proposals and 
   const without = explore({ scope: { ...scope('snapshot'), snapshots: undefined } })
   // A search in which no snapshot is ever sent would be clean as well.
   expect(report.states).toBeGreaterThan(5 * without.states)
+})
+
+test.each(['lost-data', 'lost-data-read'])(
+  'LOG-19: no order of events within the scope %s takes back what was chosen',
+  (name) => {
+    const report = explore({ scope: scope(name) })
+    expect(report.breach).toBeUndefined()
+    expect(report.isComplete).toBe(true)
+    const without = explore({ scope: { ...scope(name), losses: undefined } })
+    // A search in which no node ever loses its data would be clean as well.
+    expect(report.states).toBeGreaterThan(5 * without.states)
+  },
+)
+
+test('LOG-19: a data store is restored by a majority of the others, each as far as it was when it first answered', () => {
+  const [a, b] = [nodeId('n2'), nodeId('n3')]
+  expect(isRestoredBy(noTargets([nodeId('n1'), a, b], nodeId('n1')), 9)).toBe(false)
+  const one = new Map([
+    [a, 2],
+    [b, undefined],
+  ])
+  expect(isRestoredBy(one, 9)).toBe(false)
+  const both = new Map([
+    [a, 2],
+    [b, 3],
+  ])
+  expect([isRestoredBy(both, 2), isRestoredBy(both, 3)]).toEqual([false, true])
 })
 
 test('LEASE-3: a read elsewhere sees what was acknowledged, in every order of events', () => {
@@ -312,7 +340,7 @@ test('actions and budgets come out of their numbers as they went in', () => {
   expect(unpackAction(packAction('crash', 2, 77))).toEqual(action)
   const budget = {
     ...{ timeouts: 9, crashes: 2, duplicates: 1, submitted: 5, answered: 4, read: 3 },
-    ...{ renewals: 7, lapses: 7, snapshots: 1 },
+    ...{ renewals: 7, lapses: 7, snapshots: 1, losses: 1 },
   }
   expect(unpackBudget(packBudget(budget))).toEqual(budget)
 })

@@ -131,3 +131,32 @@ test('faults of gateways and replica sets are drawn only where a run has them', 
   const expected = ['gateway-death', 'gateway-pause', 'set-down', 'rot-in-outage', 'rot-of-keys']
   expect([...all]).toEqual(expect.arrayContaining(expected))
 })
+
+test('a node that loses its data disk hears then only nodes that were cut off before, a majority with it', () => {
+  const drawn = seeds.map((seed) => drawSwarm(seed))
+  const lossy = drawn.filter(({ faultRates }) => faultRates.lostData !== undefined)
+  expect(lossy.length).toBeGreaterThan(4)
+  expect(lossy.length).toBeLessThan(drawn.length / 2)
+  for (const options of lossy) {
+    const { lostData } = options.faultRates
+    const { node = '', behind = [], ahead = [], untilMicros = 0 } = lostData ?? {}
+    const set = [node, ...behind, ...ahead]
+    expect(new Set(set).size).toBe(set.length)
+    expect(2 * (1 + behind.length)).toBeGreaterThan(set.length)
+    expect(2 * (1 + ahead.length)).toBeGreaterThan(set.length)
+    const faults = drawFaults(options).filter((fault) => nameOf(fault) === 'lost-data')
+    const cuts = faults.flatMap((fault) => (fault.kind === 'cut' ? [fault] : []))
+    const [loss] = faults.filter(({ kind }) => kind === 'empty-disk')
+    expect(cuts.map(({ ways }) => ways.some(([from]) => from === node))).toEqual([true, true])
+    const [apart, alone] = cuts
+    expect(loss?.atMicros).toBe(alone?.atMicros)
+    expect((apart?.atMicros ?? 0) + (apart?.lengthMicros ?? 0)).toBe(alone?.atMicros)
+    expect((alone?.atMicros ?? 0) + (alone?.lengthMicros ?? 0)).toBe(untilMicros)
+    const isCut = (ways: readonly (readonly [string, string])[], a = '', b = ''): boolean =>
+      ways.some(([from, to]) => from === a && to === b)
+    expect(isCut(apart?.ways ?? [], node, behind[0])).toBe(true)
+    expect(isCut(alone?.ways ?? [], node, behind[0])).toBe(false)
+    expect(isCut(alone?.ways ?? [], node, ahead[0])).toBe(true)
+  }
+  expect(drawSwarm(1, { without: ['lost-data'] }).faultRates.lostData).toBeUndefined()
+})

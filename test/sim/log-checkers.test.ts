@@ -71,6 +71,7 @@ class Court {
   readonly judge = new Judge({
     ...{ placement: staticPlacement(nodes), referee: this.referee, coverage: new Coverage() },
     ...{ narrator: undefined, limits: defaultLimits, times: noTimes },
+    monotonicMs: () => 0,
   })
 
   readonly #rows = new Map<string, Map<string, Put>>()
