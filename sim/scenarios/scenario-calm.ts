@@ -139,6 +139,7 @@ export function calmFor(nodeCount: number): SwarmOptions {
 
 /** Members that go together: half of them would mean nothing. */
 const wholes: readonly string[] = [
+  'faultRates.lostData',
   'healing',
   'priorities',
   'relay',
