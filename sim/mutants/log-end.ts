@@ -97,6 +97,7 @@ export const logEndMutants: readonly Mutant[] = [
   {
     id: 'END9',
     title: 'log: a replica that is not restored counts itself in its own read rounds',
+    scopes: ['lost-data-read'],
     edits: [
       {
         file: 'src/replication/read.ts',
@@ -108,6 +109,7 @@ export const logEndMutants: readonly Mutant[] = [
   {
     id: 'END10',
     title: 'log: a node is restored by half of the others',
+    scopes: ['lost-data'],
     edits: [
       {
         file: 'src/peers/restoring.ts',
