@@ -11,12 +11,15 @@ import { buildSets } from './cluster/endpoints.ts'
 import type { Fault, Way } from './faults/fault.ts'
 import { isOn, type FaultRates, type LostData, type Switches } from './faults/swarm-faults.ts'
 import type { SeededRandom } from './world/random.ts'
-import type { WorkloadOptions } from './swarm.ts'
 
 interface Drawn {
   readonly nodeCount: number
   readonly setCount?: number
-  readonly workload: Pick<WorkloadOptions, 'lone' | 'operationsPerClient' | 'thinkMeanMicros'>
+  readonly workload: {
+    readonly lone?: unknown
+    readonly operationsPerClient: number
+    readonly thinkMeanMicros: number
+  }
   readonly faultRates: FaultRates
   readonly limits: Limits
 }

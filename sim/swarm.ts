@@ -168,8 +168,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   const drawn = drawWorkload(random.fork('workload'))
   const workload = isSplit ? { ...drawn, ...noReplicaSessions } : drawn
   const drawnOptions = {
-    seed,
-    nodeCount,
+    ...{ seed, nodeCount },
     setCount: isSplit ? 2 : 1,
     inspections: random.pick([0, 5_000, 50_000]),
     endsWithRestart: random.chance(400_000),
@@ -187,8 +186,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
     skews,
     limits: {
       ...{ ...limits, ...leases, ...drawBatches(random) },
-      ...drawLogEnd(random.fork('log end')),
-      ...drawErase(random.fork('erase'), limits),
+      ...{ ...drawLogEnd(random.fork('log end')), ...drawErase(random.fork('erase'), limits) },
     },
   }
   return withLostData(random.fork('lost data'), drawnOptions, switches)

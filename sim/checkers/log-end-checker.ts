@@ -40,14 +40,14 @@ export interface LogEndCheckerParts {
   isForgotten(node: string): boolean
   /** The other nodes of its replica set. */
   others(node: string): readonly string[]
-  /** What a node may hold up of another one's log, and still count there. */
+  /** A node may hold up as much of another one's log, and still counts there. */
   readonly limits: Pick<Limits, 'logRetainBytes' | 'logRetainMs'>
   /** The node's monotonic clock now. */
   monotonicMs(node: string): number
 }
 
 const metaText = latin1(recordKey(metaName))
-/** What a journal needs around a flush, at most. */
+/** Bytes of a journal around a flush, at most. */
 const frameBytes = 64
 /** A peer that has told nothing has as long after a start. */
 const untoldMs = 60_000

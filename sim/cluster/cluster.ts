@@ -180,18 +180,16 @@ export class Cluster<P extends Program, ClientFrame> {
     const names = this.placement.nodes
     const { watch } = parts
     const narrator = watch && new Narrator(() => world.nowMicros, watch)
-    const { referee } = this
-    const { placement } = this
+    const { referee, placement } = this
     const { limits, times = noTimes } = options
-    this.judge = new Judge({
-      ...{ placement, limits, referee, coverage, narrator, times },
-      monotonicMs: (node) => this.#monotonicMs(node),
-    })
+    const monotonicMs = this.#monotonicMs.bind(this)
+    const known = { placement, limits, referee, coverage, narrator, times, monotonicMs }
+    const judge = new Judge(known)
+    this.judge = judge
     this.#priorities = new Priorities(options.priorities ?? noPriorities, world, coverage)
     const weather = new Weather(options.link, this.#priorities)
     const hasEchoes = faults.some(({ kind }) => kind === 'echo')
     const common = { world, weather, coverage, hasEchoes }
-    const { judge } = this
     this.#peerNetwork = new Network({
       ...common,
       ...{ name: 'peer', codec: peerCodec },
@@ -234,9 +232,7 @@ export class Cluster<P extends Program, ClientFrame> {
       },
       echo: (...echoed) => this.#echo(...echoed),
       leader: () => judge.model.leader,
-      onDataReplaced: (node) => {
-        this.#onDataReplaced(node)
-      },
+      onDataReplaced: (node) => this.#onDataReplaced(node),
       onForgotten: (node) => judge.onForgotten(node),
       killClient: parts.killClient,
       pauseClient: parts.pauseClient,

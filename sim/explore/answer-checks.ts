@@ -1,4 +1,4 @@
-/** What a node says to others, looked at as it leaves: PAX-4 and PAX-6 on messages, and the value that phase 1 gives. */
+/** Checks of messages as they leave a node (PAX-4, PAX-6), and of the value that phase 1 gives. */
 import type { Position } from '../../src/base/ids.ts'
 import type { BallotValue } from '../../src/paxos/acceptor.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
@@ -48,7 +48,7 @@ function broken(rule: string, sentence: string): readonly Breach[] {
   return [{ rule, sentence }]
 }
 
-/** What was accepted at the highest ballot among the answers of phase 1. */
+/** The value accepted at the highest ballot among the answers of phase 1. */
 export function findHighest(
   answers: readonly (BallotValue | undefined)[],
 ): BallotValue | undefined {

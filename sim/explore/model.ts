@@ -44,6 +44,7 @@ import {
   spend,
   unpackAction,
   unpackBudget,
+  wholeBudget,
   type Action,
   type ActionCode,
   type ActionKind,
@@ -90,21 +91,8 @@ export class Model {
     )
     const book = this.#books.number(canonicalText(emptyBook), emptyBook)
     this.#observations.number(canonicalText([]), [])
-    const { timeouts, crashes, duplicates } = scope
-    const { renewals = 0, lapses = 0 } = scope.leases ?? {}
-    const budget = {
-      timeouts,
-      crashes,
-      duplicates,
-      submitted: 0,
-      answered: 0,
-      read: 0,
-      renewals,
-      lapses,
-      snapshots: scope.snapshots ?? 0,
-      losses: scope.losses ?? 0,
-    }
-    this.initial = this.#warm(this.#afterPrologue([first, second, third, book, packBudget(budget)]))
+    const budget = packBudget(wholeBudget(scope))
+    this.initial = this.#warm(this.#afterPrologue([first, second, third, book, budget]))
   }
 
   /** Where the search begins: the first submissions are made, and everything settles after each. */
@@ -389,19 +377,29 @@ export class Model {
     const node = vector[to] ?? 0
     if (message.kind === 'highest' && this.#mayAskAnew(vector, to)) return false
     if (answers.has(message.kind)) return this.#isDeadAnswer(node, to, number, crashes)
+    if (message.kind === 'digest') return !this.#isRestoring(node, message.asked)
+    return this.#isDeadQuestion(vector, flight, number, crashes)
+  }
+
+  /** The same of a message that is no answer. */
+  #isDeadQuestion(
+    vector: readonly number[],
+    { message, from, to }: Flight,
+    number: number,
+    crashes: number,
+  ): boolean {
+    const node = vector[to] ?? 0
     switch (message.kind) {
       case 'query':
-        if (this.#mayAskAnew(vector, flight.from)) return false
-        return this.#isForgotten(vector[flight.from] ?? 0, to, message.read)
+        if (this.#mayAskAnew(vector, from)) return false
+        return this.#isForgotten(vector[from] ?? 0, to, message.read)
       case 'snapshot':
         return this.#isPassed(vector, node, message.position, crashes)
       case 'digest-request':
-        return !this.#isRestoring(vector[flight.from] ?? 0, message.asked)
-      case 'digest':
-        return !this.#isRestoring(node, message.asked)
+        return !this.#isRestoring(vector[from] ?? 0, message.asked)
       case 'prepare':
       case 'accept': {
-        const applied = this.#readPosition(vector[flight.from] ?? 0)
+        const applied = this.#readPosition(vector[from] ?? 0)
         if (crashes > 0 || applied < message.position) return false
         return this.#isIdle(vector, node, to, number)
       }

@@ -94,6 +94,7 @@ function describeObservation(seen: Observation): readonly string[] {
 
 export function describeMessage(message: SentMessage): string {
   const position = 'position' in message ? ` #${message.position}` : ''
+  if (message.kind === 'digest') return `digest through #${message.through}`
   const ballot = 'ballot' in message ? ` ${describeBallot(message.ballot)}` : ''
   return `${message.kind}${position}${ballot}${describeDetail(message)}`
 }
@@ -127,8 +128,6 @@ function describeDetail(message: SentMessage): string {
       return ` (done ${message.serial})`
     case 'renewed':
       return ` (term ${message.term.number}, ${message.revoked.length} revoked)`
-    case 'digest':
-      return ` through #${message.through}`
     case 'forward-reply':
       return ` ${message.verdict.kind}`
     default:

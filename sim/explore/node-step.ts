@@ -435,7 +435,7 @@ class NodeStep {
     this.#askPeers()
   }
 
-  /** A run that begins unrestored asks anew: what peers told an earlier one is forgotten. */
+  /** A run that begins unrestored asks anew, and goes by no answer to an earlier one. */
   #askPeers(): void {
     if (this.#restoring === undefined) return
     this.#restoring = noTargets(this.#setting.names, this.#name)

@@ -3,6 +3,7 @@
  * still happen, then the messages in flight, ascending. And actions as single numbers.
  */
 import { present } from '../../src/base/assert.ts'
+import type { Scope } from './scope.ts'
 
 /** An action, packed: kind, node and argument. Dense enough to be a key, readable by `unpack`. */
 export type ActionCode = number
@@ -64,6 +65,14 @@ export interface Budget {
   readonly losses: number
 }
 
+/** The budget of a scope before anything has happened. */
+export function wholeBudget(scope: Scope): Budget {
+  const { timeouts, crashes, duplicates, snapshots = 0, losses = 0 } = scope
+  const { renewals = 0, lapses = 0 } = scope.leases ?? {}
+  const made = { submitted: 0, answered: 0, read: 0 }
+  return { timeouts, crashes, duplicates, ...made, renewals, lapses, snapshots, losses }
+}
+
 export function packBudget(budget: Budget): number {
   const { timeouts, crashes, duplicates, submitted, answered, read, renewals, lapses } = budget
   return (
@@ -80,7 +89,7 @@ export function packBudget(budget: Budget): number {
   )
 }
 
-/** What may still happen after the action. */
+/** The events that may still happen after the action. */
 export function spend(before: Budget, { kind, argument }: Action): Budget {
   const { timeouts, crashes, duplicates, submitted, read, renewals, lapses } = before
   const less = (count: number, spender: ActionKind): number => count - (kind === spender ? 1 : 0)

@@ -164,8 +164,8 @@ export const leaseMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/read-lease.ts',
-        find: '  endLease(log, context)\n  tellReleased',
-        replace: '  if (context.limits.leaseMs === 0) endLease(log, context)\n  tellReleased',
+        find: '  if (isRead) return\n  endLease(log, context)\n',
+        replace: '  if (isRead) return\n  if (context.limits.leaseMs === 0) endLease(log, context)\n',
       },
     ],
   },

@@ -11,10 +11,9 @@ export const logEndMutants: readonly Mutant[] = [
     rules: ['LOG-17'],
     edits: [
       {
-        file: store,
-        find: '    this.#records.moveFirst(first, previousCrc)\n',
-        replace:
-          '    void this.#journal.drop(first)\n    this.#records.moveFirst(first, previousCrc)\n',
+        file: 'src/log/log-cut.ts',
+        find: '    records.moveFirst(first, crc)\n',
+        replace: '    void this.#parts.journal.drop(first)\n    records.moveFirst(first, crc)\n',
       },
     ],
   },
@@ -97,6 +96,7 @@ export const logEndMutants: readonly Mutant[] = [
   {
     id: 'END9',
     title: 'log: a replica that is not restored counts itself in its own read rounds',
+    scopes: ['lost-data-read'],
     edits: [
       {
         file: 'src/replication/read.ts',
@@ -108,6 +108,7 @@ export const logEndMutants: readonly Mutant[] = [
   {
     id: 'END10',
     title: 'log: a node is restored by half of the others',
+    scopes: ['lost-data'],
     edits: [
       {
         file: 'src/peers/restoring.ts',

@@ -20,14 +20,14 @@ export const snapshotMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replica/installs.ts',
-        find: '    if (position <= here.position) {\n',
-        replace: '    if (position < 1) {\n',
+        find: '    if (position <= here.position && !isSame) {\n',
+        replace: '    if (position < 1 && !isSame) {\n',
       },
       {
         // Timestamps rise with positions: it alone would say so.
         file: 'src/replica/installs.ts',
-        find: '    if (timestamp <= here.timestamp || horizon < here.horizon) {\n',
-        replace: '    if (timestamp < 1 || horizon < 0) {\n',
+        find: '    if (!isLater || horizon < here.horizon || !isRight) {\n',
+        replace: '    if ((!isLater && timestamp < 1) || horizon < 0 || !isRight) {\n',
       },
     ],
   },

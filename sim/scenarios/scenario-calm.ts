@@ -26,7 +26,7 @@ export function calmOptions(seed: number): SwarmOptions {
     faultRates: noFaultRates(10 * second),
     healing: { isCoreFirst: false, coreOrder: [], rest: 'down' },
     skews: Array.from({ length: 3 }, () => calmSkew),
-    // Stories are short: what is committed is durable in the data stores before they end.
+    // Stories are short: the data stores have their commits before they end.
     limits: { ...defaultLimits, checkpointMs: 50, eraseWithinMs: 0 },
   }
 }
@@ -139,6 +139,7 @@ export function calmFor(nodeCount: number): SwarmOptions {
 
 /** Members that go together: half of them would mean nothing. */
 const wholes: readonly string[] = [
+  'faultRates.lostData',
   'healing',
   'priorities',
   'relay',

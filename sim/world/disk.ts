@@ -16,7 +16,10 @@ import type {
   Range,
 } from '../../src/ports/storage.ts'
 import { DiskJournal, type JournalRot } from './disk-journal.ts'
+import { isWithin, textRange } from './key-ranges.ts'
+import { keptPut, shortened, type KeptPut } from './kept-put.ts'
 import { OrderedMap, type KeyRange } from './ordered-map.ts'
+import { Remains, type Remainder } from './remains.ts'
 import type { Work } from './turn-costs.ts'
 
 /** Few, so that much happens between the chunks of a scan. */
@@ -70,18 +73,6 @@ export interface DiskOptions {
   readonly keepsRemains?: boolean
 }
 
-/** A row that was overwritten or deleted, and has bytes on the disk. */
-interface Remains {
-  readonly name: string
-  readonly goneAtMicros: number
-}
-
-/** A put in memory that the disk owns and no caller changes. */
-interface KeptPut extends Put {
-  /** The key as text. */
-  readonly name: string
-}
-
 interface PendingWrite {
   readonly puts: readonly KeptPut[]
   readonly resolve: () => void
@@ -108,13 +99,13 @@ export class SimDisk {
   #hurtAtOpen: readonly string[] = []
   /** A check has told its process of damage, and the disk is still the same. */
   hasToldDamage = false
-  #remains: readonly Remains[] = []
-  #newRemains: Remains[] = []
+  readonly #remains: Remains
   /** The fault that every write meets. */
   #standingFault: WriteFault = 'none'
 
   constructor(options: DiskOptions) {
     this.#options = options
+    this.#remains = new Remains(options.keepsRemains === true, () => options.nowMicros?.() ?? 0)
     if (options.keepsJournal === true) this.#journal = new DiskJournal(this.#durable)
   }
 
@@ -225,19 +216,14 @@ export class SimDisk {
     return new Map(this.#durable.entries())
   }
 
-  /** In no order. */
-  get remains(): readonly Remains[] {
-    return [...this.#remains, ...this.#newRemains]
+  /** Rows that were overwritten or deleted, and have bytes here. */
+  get remains(): readonly Remainder[] {
+    return this.#remains.all
   }
 
   /** Resolves when no bytes are left of rows of the spans that were gone at the call. */
-  async erase(spans: readonly KeySpan[] | 'all'): Promise<void> {
-    const ranges = spans === 'all' ? [{}] : spans.map((span) => textRange(span))
-    const old = this.remains
-    this.#newRemains = []
-    await this.waitToRead()
-    const isLeft = ({ name }: Remains): boolean => !ranges.some((one) => isWithin(name, one))
-    this.#remains = old.filter(isLeft)
+  erase(spans: readonly KeySpan[] | 'all'): Promise<void> {
+    return this.#remains.erase(spans, () => this.waitToRead())
   }
 
   /** The disk of another time or another machine. Only while no process has it open. */
@@ -247,8 +233,7 @@ export class SimDisk {
     this.#journal?.clear()
     this.#undamaged = undefined
     this.#hurt.clear()
-    this.#remains = []
-    this.#newRemains = []
+    this.#remains.clear()
     this.hasToldDamage = false
     for (const [key, value] of image) this.#durable.set(key, value)
   }
@@ -325,30 +310,14 @@ export class SimDisk {
     const isOld = this.#isMending
     this.#isMending = false
     this.#journal?.add(puts)
-    const goneAtMicros = this.#options.nowMicros?.() ?? 0
     for (const { name, value } of puts) {
       this.#hurt.delete(name)
-      const isKept = this.#options.keepsRemains === true && this.#durable.get(name) !== undefined
-      if (isKept) this.#newRemains.push({ name, goneAtMicros })
+      if (this.#durable.get(name) !== undefined) this.#remains.note(name)
       if (value === undefined) this.#durable.delete(name)
       else this.#durable.set(name, value)
     }
     if (!isOld) this.#options.onDurable?.(puts, isWhole)
   }
-}
-
-function shortened(puts: readonly KeptPut[], kept: number): KeptPut[] {
-  return puts.map((put, index) => {
-    const { name, key, value } = put
-    if (value === undefined || index < puts.length - 1) return put
-    return { name, key, value: value.subarray(0, Math.floor((value.length * kept) / 1_000_000)) }
-  })
-}
-
-function keptPut({ key, value }: Put): KeptPut {
-  const name = latin1(key)
-  if (value === undefined) return { name, key: Buffer.from(key) }
-  return { name, key: Buffer.from(key), value: Buffer.from(value) }
 }
 
 function writeFault(fault: Exclude<WriteFault, 'none'>): StoreError {
@@ -520,14 +489,4 @@ function sizeInBytes(rows: readonly Put[]): number {
   let bytes = 0
   for (const { key, value } of rows) bytes += key.length + (value?.length ?? 0)
   return bytes
-}
-
-function isWithin(name: string, { gte, gt, lt }: KeyRange): boolean {
-  if (gte !== undefined && name < gte) return false
-  if (gt !== undefined && name <= gt) return false
-  return lt === undefined || name < lt
-}
-
-export function textRange({ gte, gt, lt, reverse = false, limit }: Range): KeyRange {
-  return { gte: gte && latin1(gte), gt: gt && latin1(gt), lt: lt && latin1(lt), reverse, limit }
 }

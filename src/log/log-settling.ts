@@ -142,7 +142,7 @@ export class LogSettling {
     const isOld =
       flush <= this.#hastenedFlush || durableFlush - flush >= this.#parts.carryAfterFlushes
     if (this.isReplaying || !isOld) return false
-    // What is applied soon is in a checkpoint soon: the log need not have it twice.
+    // A checkpoint settles these positions soon: the log need not have them twice.
     if (this.#parts.rows.isWaiting(found.group)) return false
     const hasRoom = this.#carried.has(found) || this.#carried.size < carriedGroupsMax
     if (hasRoom && this.copy(found)) {

@@ -11,9 +11,6 @@
  * LOG-14  The data store takes in no position before the log durably holds it as chosen.
  *
  * DISK-16  Where a scrub finds a file of the log damaged, all that a start would read there is written anew.
- *
- * LOG-17  The mark of the first flush is durable, by a write of its own, before the journal gives up the flushes
- *         before it. Which flushes may go is the matter of `log-end.ts`.
  */
 import { assert } from '../base/assert.ts'
 import type { GroupId, Position } from '../base/ids.ts'
@@ -25,6 +22,7 @@ import { FlushReader } from './flush-reader.ts'
 import type { PendingFlush } from './pending-flush.ts'
 import { FlushQueue } from './flush-queue.ts'
 import { copiesOf } from './copies.ts'
+import { LogCut } from './log-cut.ts'
 import type { GroupPositions, LogIndex, PositionHeader } from './log-index.ts'
 import type { Identity, LogMeta } from './log-meta.ts'
 import { openLog, type LogStoreOptions, type OpenedLog } from './log-opening.ts'
@@ -68,6 +66,7 @@ export class LogStore {
   readonly #settling: LogSettling
   readonly #values: LogValues
   readonly #sweep: StretchSweep
+  readonly #cut: LogCut
   /** Not durable yet, in order; the first one may be in flight. */
   readonly #queue: FlushQueue
   /** Records that were appended or noted since it was opened, counted call by call. */
@@ -125,9 +124,11 @@ export class LogStore {
     this.#lastCrc = opened.end.crc
     const onFailed = (error: unknown): void => this.#onFailed(error)
     this.#sweep = new StretchSweep({ rows: opened.rows, clock: options.clock, onFailed })
-    this.#records.onFirstFlush = (first) => this.#onFirstFlush(first)
-    // A crash may have come between the mark and the end of this.
-    if (this.firstFlush > 1) this.#drop(this.firstFlush)
+    this.#cut = new LogCut({
+      ...{ journal, records: this.#records, ledger: opened.ledger, sweep: this.#sweep },
+      ...{ trace: options.trace, previousCrc: (flush) => this.#values.previousCrc(flush) },
+      onFailed: (error) => (this.#isStopping ? undefined : this.#onFailed(error)),
+    })
   }
 
   /** The log has given up the flushes before this one; 1: none. */
@@ -230,10 +231,8 @@ export class LogStore {
     if (!this.#records.renew(damage)) return false
     tellDamage(damage, this.#options.trace)
     this.#settling.hasten(this.#queue.lastFlush)
-    const flush = this.#gather([])
-    flush.waiters.push(after)
-    flush.isForced = true
-    this.#schedule()
+    this.#gather([]).waiters.push(after)
+    this.force()
     return true
   }
 
@@ -242,32 +241,11 @@ export class LogStore {
    * the last call has not ended.
    */
   giveUp(first: number): boolean {
-    if (this.#isStopping || this.#failure !== undefined || this.#records.isMoving) return false
+    if (this.#isStopping || this.#failure !== undefined) return false
     assert(first - 1 <= this.dispensableFlush, 'LOG-16: a flush is given up that a start needs')
-    const previousCrc = this.#values.previousCrc(first)
-    if (previousCrc === undefined) return false
-    this.#records.moveFirst(first, previousCrc)
-    this.#schedule()
-    return true
-  }
-
-  /** The mark is durable. */
-  #onFirstFlush(first: number): void {
-    const { trace } = this.#options
-    trace.mark('log_truncated')
-    trace.emit({ kind: 'given-up', before: this.firstFlush, first })
-    this.#ledger.giveUp(first)
-    this.#sweep.sweep(first)
-    this.#drop(first)
-  }
-
-  /** The flushes before it are deleted some time: the journal sees to it that no commit waits for that. */
-  #drop(first: number): void {
-    const { firstFlush } = this.#records.meta
-    assert(first <= firstFlush, 'LOG-17: flushes are deleted before the mark is durable')
-    this.#journal.drop(first).catch((error: unknown) => {
-      if (!this.#isStopping) this.#onFailed(error)
-    })
+    const isBegun = this.#cut.begin(first)
+    if (isBegun) this.#schedule()
+    return isBegun
   }
 
   /**

@@ -139,14 +139,7 @@ export class Driver implements LocalReplica {
       ...{ others, settled, log, data, clock, trace, limits, replies, slices, peers: this.#peers },
       onFailed: (error) => this.#fail(toError(error)),
     })
-    this.#erasing = new Erasing({
-      ...{ book: stores.book, log, data, clock, trace, limits, ending: this.#ending },
-      store: ports.data,
-      isFirst: (group) => this.#isFirst(group),
-      stamp: () => this.#reading().stamp,
-      submit: (...asked) => this.submit(...asked),
-      onFailed: (error) => this.#fail(toError(error)),
-    })
+    this.#erasing = this.#makeErasing(stores.book)
     this.#inbound = this.#makeInbound()
     this.#effects = new EffectRunner({
       ...{ node, clock, trace, log, data, replica: this.#replica, fetches, replies },
@@ -173,9 +166,20 @@ export class Driver implements LocalReplica {
     return this.#holdings.isFirst(group, (one) => this.#peers.isAlive(one))
   }
 
+  #makeErasing(book: OpenStores['book']): Erasing {
+    const [{ clock, trace, data: store }, { limits }] = [this.#ports, this.#options]
+    return new Erasing({
+      ...{ book, store, log: this.#log, data: this.#data, clock, trace, limits },
+      ending: this.#ending,
+      isFirst: (group) => this.#isFirst(group),
+      stamp: () => this.#reading().stamp,
+      submit: (...asked) => this.submit(...asked),
+      onFailed: (error) => this.#fail(toError(error)),
+    })
+  }
+
   #makeComparing(others: readonly NodeId[]): Comparing {
-    const { clock, trace } = this.#ports
-    const { node, limits, placement } = this.#options
+    const [{ clock, trace }, { node, limits, placement }] = [this.#ports, this.#options]
     return new Comparing({
       ...{ node, others, clock, trace, limits, data: this.#data, replica: this.#replica },
       ...{ peers: this.#peers, work: this.#work },
@@ -211,8 +215,7 @@ export class Driver implements LocalReplica {
   }
 
   #peerWork(): PeerWork {
-    const { clock, trace } = this.#ports
-    const { limits } = this.#options
+    const [{ clock, trace }, { limits }] = [this.#ports, this.#options]
     return new PeerWork({
       ...{ limits, clock, trace, log: this.#log, backpressure: this.#backpressure },
       send: (to, message) => this.#peers.send(to, message),
@@ -235,17 +238,17 @@ export class Driver implements LocalReplica {
   }
 
   #onDue(group: GroupId, nowMs: number): void {
-    const { trace } = this.#ports
     if (!this.#replica.isAwaitingTime(group, nowMs)) return
+    const { trace } = this.#ports
     trace.begin?.('deadlines')
     this.#step(group, { kind: 'wake' })
     trace.end?.()
   }
 
   #watchStores(): void {
-    const informer = this.#options.node
+    const [{ clock }, { node: informer }] = [this.#ports, this.#options]
     watchStores({
-      ...{ log: this.#log, data: this.#data, clock: this.#ports.clock },
+      ...{ log: this.#log, data: this.#data, clock },
       // As if a peer had spoken of it: the node fetches what others have, and closes the rest by a no-op.
       onHeldUp: (group, position) => this.#step(group, { kind: 'exists', position, informer }),
       onGroupDamaged: (group) => this.#comparing.onDamaged(group),
@@ -276,8 +279,7 @@ export class Driver implements LocalReplica {
   }
 
   #join(): void {
-    const { peers } = this.#ports
-    const { heartbeatMs, digestMs } = this.#options.limits
+    const [{ peers }, { heartbeatMs, digestMs }] = [this.#ports, this.#options.limits]
     this.#erasing.start(this.#rounds)
     peers.start({
       self: () => describeSelf(this.#log),

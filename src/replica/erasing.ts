@@ -247,8 +247,11 @@ export class Erasing {
     return left
   }
 
-  async *#groupsOf({ isAll, groups }: EraseRound): AsyncGenerator<readonly GroupId[]> {
-    if (!isAll) return yield [...groups]
+  async *#groupsOf({ isAll, groups }: EraseRound): AsyncGenerator<readonly GroupId[], void> {
+    if (!isAll) {
+      yield [...groups]
+      return
+    }
     let after: GroupId | undefined
     do {
       const page = await this.#parts.data.groups('', after, groupsAtOnce, [])

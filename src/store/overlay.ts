@@ -89,7 +89,7 @@ export interface OverlayOptions {
   readonly groupBytesMax: number
 }
 
-/** What one batch takes. */
+/** The part of the overlay that one batch takes. */
 export interface TakeBounds {
   /** About. */
   readonly bytesMax: number

@@ -63,12 +63,17 @@ function eraseStatus(cluster: TestCluster, ...flags: readonly string[]): Promise
   return runProgram(['erase', 'status', ...url, ...flags])
 }
 
+function isFigures(body: unknown): body is EraseFigures {
+  return typeof body === 'object' && body !== null && 'requests' in body
+}
+
 /** What every node says that is left, as `/erase` has it; undefined: one does not answer. */
 async function whyLeft(urls: readonly string[]): Promise<readonly string[] | undefined> {
   const answers = await Promise.all(
     urls.map(async (url) => {
       const response = await fetch(`${url}/erase`).catch(() => undefined)
-      return response?.ok === true ? ((await response.json()) as EraseFigures) : undefined
+      const body: unknown = response?.ok === true ? await response.json() : undefined
+      return isFigures(body) ? body : undefined
     }),
   )
   if (answers.includes(undefined)) return undefined

@@ -9,7 +9,8 @@ import { openSegmentFolder } from '../../src/adapters/segment-folder.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
 import { OrderedJournal } from '../../src/journal/ordered-journal.ts'
 import { openSegmentJournal } from '../../src/journal/segment-journal.ts'
-import { journalContract, type JournalPlace } from './journal.ts'
+import type { JournalPlace } from './journal-kit.ts'
+import { journalContract } from './journal.ts'
 
 const schedule = (complete: () => void): void => void setImmediate(complete)
 

@@ -169,7 +169,7 @@ const kept = scenario('kept')
   .at(40)
   .pause('n2', 10)
   .operation({ kind: 'blind', client: 'blind-1', atMicros: 60_000, group: 'x', sequence: 2 })
-  .operation({ kind: 'blind', client: 'blind-1', atMicros: 90_000, group: 'x', sequence: 1 })
+  .operation({ kind: 'blind', client: 'blind-1', atMicros: 200_000, group: 'x', sequence: 1 })
   .build()
 
 test('an explanation says which rule broke, where, with what faults, and how it came about', async () => {

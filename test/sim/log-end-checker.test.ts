@@ -107,7 +107,7 @@ test('LOG-16: a peer that has told nothing since the start is behind after a min
   expect(late.broken).toEqual([])
 })
 
-test('LOG-16: whoever is behind, a log never gives up what its own node has not applied', () => {
+test('LOG-16: a log never gives up what its own node has not applied, even where all peers are behind', () => {
   const court = courtOf({ logRetainBytes: 1 }, 4)
   court.applied['n1'] = 1
   // A later flush names the group: its records of these positions are gone all the same.
