@@ -98,8 +98,7 @@ export class Driver implements LocalReplica {
     this.#options = options
     this.#log = log
     this.#data = data
-    const { clock, trace } = ports
-    const { node, limits } = options
+    const [{ clock, trace }, { node, limits }] = [ports, options]
     this.#holdings = new Holdings(options.placement, node)
     const [{ nodes }, { incarnation, storeId }] = [this.#holdings, log.identity]
     const source = new StoredRecords(log, data)
@@ -477,8 +476,7 @@ export class Driver implements LocalReplica {
   }
 
   #reading(): Reading {
-    const { clock } = this.#ports
-    const { mayPropose } = this.#backpressure
+    const [{ clock }, { mayPropose }] = [this.#ports, this.#backpressure]
     const { isAdmitted, clocks } = this.#peers
     const wall = clock.wallMicros()
     const now = clock.monotonicMs()
