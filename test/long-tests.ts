@@ -18,6 +18,7 @@ export const longTests: string[] = [
   'test/cluster/log-store.test.ts',
   'test/cluster/outputs.test.ts',
   'test/cluster/replica-sets.test.ts',
+  'test/cluster/round-commands.test.ts',
   'test/cluster/snapshots.test.ts',
   'test/cluster/store-commands.test.ts',
   'test/cluster/trigger-commands.test.ts',

@@ -47,6 +47,7 @@ const rules: Readonly<Record<string, string>> = {
     'A snapshot of an equal position takes the place of a group that is aside alone, with the right hash.',
   'HEAL-6': 'A group of which no hash has a majority takes no write until that is decided.',
   'HEAL-7': 'A scrub counts the rows of each group against its state record.',
+  'HEAL-8': 'An operator decides for the rows of one node only where no hash has a majority.',
   'SNAP-1': 'A snapshot takes a group on, and never back.',
   'SNAP-2': 'A snapshot is of one position: state record, newest rows and history.',
   'SNAP-3': 'A snapshot is taken in whole or not at all, whenever the node ends.',

@@ -29,7 +29,10 @@ export class Remains {
   }
 
   /** Resolves when nothing is left of rows of the spans that were gone at the call. */
-  async erase(spans: readonly KeySpan[] | 'all', wait: () => Promise<void>): Promise<void> {
+  async erase(
+    spans: readonly KeySpan[] | 'all',
+    wait: () => Promise<void> | undefined,
+  ): Promise<void> {
     const ranges = spans === 'all' ? [{}] : spans.map((span) => textRange(span))
     const old = this.all
     this.#fresh = []

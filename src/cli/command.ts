@@ -32,6 +32,8 @@ const verbs: ReadonlyMap<string, () => Promise<AddVerb>> = new Map([
   ['purge', async () => (await import('./purge.ts')).addPurgeRowCommand],
   ['hold', async () => (await import('./hold.ts')).addHoldCommand],
   ['erase', async () => (await import('./erase.ts')).addEraseCommand],
+  ['compare', async () => (await import('./compare.ts')).addCompareCommand],
+  ['scrub', async () => (await import('./scrub.ts')).addScrubCommand],
   ['trigger', async () => (await import('./trigger.ts')).addTriggerCommand],
   ['queue', async () => (await import('./queue.ts')).addQueueCommand],
   ['store', async () => (await import('./store.ts')).addStoreCommand],

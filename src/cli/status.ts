@@ -33,6 +33,7 @@ interface NodeReport {
     readonly scrubbedPart?: number
     readonly scrubPasses?: number
     readonly logScrubbedPart?: number
+    readonly rowScrubPasses?: number
     /** Absent of an earlier version. */
     readonly erase?: { readonly requests?: unknown }
   }
@@ -112,16 +113,21 @@ function sizeText(bytes: number | undefined): string {
 
 /**
  * How far the check of `data/` has come, that it went through before, and how far the check of `log/` is, which
- * comes after it: `40 %`, `40 %, 2 passes, log 100 %`.
+ * comes after it, and how often the rows of all groups were counted: `40 %`, `40 %, 2 passes, log 100 %, rows 1 pass`.
  */
 export function scrubText(replica: NodeReport['replica']): string {
-  const { scrubbedPart, scrubPasses = 0, logScrubbedPart = 0 } = replica ?? {}
+  const { scrubbedPart, scrubPasses = 0, logScrubbedPart = 0, rowScrubPasses = 0 } = replica ?? {}
   // Of an earlier version, or of a gateway.
   if (typeof scrubbedPart !== 'number') return '-'
   const part = `${Math.floor(100 * scrubbedPart)} %`
-  if (scrubPasses === 0) return part
+  const rows = rowScrubPasses > 0 ? `, rows ${passesText(rowScrubPasses)}` : ''
+  if (scrubPasses === 0) return `${part}${rows}`
   const log = logScrubbedPart > 0 ? `, log ${Math.floor(100 * logScrubbedPart)} %` : ''
-  return `${part}, ${scrubPasses} ${scrubPasses === 1 ? 'pass' : 'passes'}${log}`
+  return `${part}, ${passesText(scrubPasses)}${log}${rows}`
+}
+
+function passesText(passes: number): string {
+  return `${passes} ${passes === 1 ? 'pass' : 'passes'}`
 }
 
 function nodesWord(count: number): string {

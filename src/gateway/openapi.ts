@@ -3,7 +3,8 @@
  * nothing in it that is not told there.
  */
 import type { StoreErrorCode } from '../base/errors.ts'
-import { operationAnswers, type OperationAnswer } from '../node/operations.ts'
+import type { OperationAnswer } from '../node/operation-answer.ts'
+import { operationAnswers } from '../node/operations.ts'
 import { statusByCode } from './problems.ts'
 import type { Parameter, Route, RouteAnswer } from './route.ts'
 import { routes } from './routes.ts'
@@ -88,7 +89,7 @@ function buildPaths(): JsonSchema {
     paths.set(path, { ...paths.get(path), [method.toLowerCase()]: operation })
   }
   for (const route of routes) add(formatPath(route), route.method, cellOperation(route))
-  for (const one of operationAnswers) add(one.path, 'GET', operation(one))
+  for (const one of operationAnswers) add(one.path, one.method ?? 'GET', operation(one))
   return Object.fromEntries(paths)
 }
 
@@ -189,26 +190,32 @@ function answer({ what, schema, hasPosition = false }: RouteAnswer): JsonSchema 
   }
 }
 
-function operation({ operationId, summary, answers, query }: OperationAnswer): JsonSchema {
+function operation({ operationId, summary, answers, ...one }: OperationAnswer): JsonSchema {
+  const { method, query = {}, texts = {} } = one
+  const named = [...Object.entries(query), ...Object.entries(texts)]
   return {
     operationId,
     summary,
     tags: ['operations'],
-    security: [{}],
-    ...(query !== undefined && {
-      parameters: Object.entries(query).map(([name, what]) =>
-        parameter('query', name, { what, schema: { type: 'string' } }),
-      ),
+    // Those that begin something take the secret, as all that stands above this list.
+    ...(method === undefined && { security: [{}] }),
+    ...(named.length > 0 && {
+      parameters: named.map(([name, what]) => ({
+        ...parameter('query', name, { what, schema: { type: 'string' } }),
+        required: name in texts,
+      })),
     }),
     responses: Object.fromEntries(
       Object.entries(answers).map(([status, { what, type }]) => [
         status,
-        { description: what, content: { [type]: { schema: pickSchema(type) } } },
+        { description: what, content: { [type]: { schema: pickSchema(operationId, type) } } },
       ]),
     ),
   }
 }
 
-function pickSchema(type: string): JsonSchema {
-  return type === 'application/json' ? ref('Status') : { type: 'string' }
+function pickSchema(operationId: string, type: string): JsonSchema {
+  if (type === 'application/problem+json') return ref('Problem')
+  if (type !== 'application/json') return { type: 'string' }
+  return operationId === 'getStatus' ? ref('Status') : { type: 'object' }
 }

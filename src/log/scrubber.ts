@@ -47,6 +47,17 @@ class Progress {
   bytes = 0
   part = 0
   passes = 0
+
+  begin(): void {
+    this.bytes = 0
+    this.part = 0
+  }
+
+  /** A store without files has nothing to read. */
+  end(): void {
+    this.part = 1
+    this.passes += 1
+  }
 }
 
 /** While others are at work the rate is divided by this. */
@@ -59,6 +70,7 @@ export class Scrubber {
   #foregroundSeen = 0
   #isStopped = false
   #timer: Timer | undefined
+  #underWay: Promise<void> | undefined
 
   constructor(ports: ScrubberPorts) {
     this.#ports = ports
@@ -83,8 +95,12 @@ export class Scrubber {
     }
   }
 
+  get isUnderWay(): boolean {
+    return this.#underWay !== undefined
+  }
+
   start(): void {
-    this.#pass()
+    void this.now()
   }
 
   stop(): void {
@@ -92,16 +108,36 @@ export class Scrubber {
     this.#timer?.cancel()
   }
 
-  #pass(): void {
-    const { store, clock, trace, limits } = this.#ports
-    if (this.#isStopped || store.check === undefined) return
-    void this.#run(async () => {
-      this.#data.passes += 1
+  /** A pass over both stores now, or the one under way. Resolves at its end. */
+  now(): Promise<void> {
+    const { store, clock, limits } = this.#ports
+    if (this.#isStopped || store.check === undefined) return Promise.resolve()
+    this.#timer?.cancel()
+    this.#underWay ??= this.#pass().then((isWhole) => {
+      this.#underWay = undefined
+      if (!isWhole || this.#isStopped) return
+      this.#timer = clock.setTimer(limits.scrubPauseMs, () => void this.now())
+    })
+    return this.#underWay
+  }
+
+  /** False: the data store is damaged, and the node ends; or the scrub has stopped. */
+  async #pass(): Promise<boolean> {
+    const { store, trace, onFailed } = this.#ports
+    for (const progress of [this.#data, this.#log]) progress.begin()
+    try {
+      await checked(store.check?.('all', this.#makePace(this.#data)))
+      if (this.#isStopped) return false
+      this.#data.end()
       trace.mark('scrub_done')
       await this.#passLog()
-      if (this.#isStopped) return
-      this.#timer = clock.setTimer(limits.scrubPauseMs, () => this.#pass())
-    })
+      return true
+    } catch (error) {
+      if (this.#isStopped) return false
+      trace.mark('scrub_found_damage')
+      onFailed(error)
+      return false
+    }
   }
 
   async #passLog(): Promise<void> {
@@ -110,7 +146,7 @@ export class Scrubber {
     try {
       await log.check({ ...this.#makePace(this.#log), onDamage })
       if (this.#isStopped) return
-      this.#log.passes += 1
+      this.#log.end()
       trace.mark('scrub_of_log_done')
     } catch {
       // Something keeps it from reading that may be gone at the next pass, such as no file left to open.
@@ -122,18 +158,6 @@ export class Scrubber {
     if (this.#isStopped) return
     this.#ports.trace.mark('scrub_found_damage_in_log')
     this.#ports.onLogDamaged(what)
-  }
-
-  async #run(then: () => Promise<void>): Promise<void> {
-    const { store, trace, onFailed } = this.#ports
-    try {
-      await checked(store.check?.('all', this.#makePace(this.#data)))
-      if (!this.#isStopped) await then()
-    } catch (error) {
-      if (this.#isStopped) return
-      trace.mark('scrub_found_damage')
-      onFailed(error)
-    }
   }
 
   #bytesPerSecond(): number {

@@ -29,9 +29,6 @@ export function compareFigures(compare: CompareFigures | undefined): readonly Fi
       'Groups that take no write, since no majority has the same rows.',
       compare.undecided,
     ],
-    ['row_passes_total', 'Passes that counted the rows of all groups.', compare.rowPasses],
-    ['counted_total', 'Groups whose rows were counted.', compare.rowsCounted],
-    ['wrong_total', 'Of these, groups whose rows were wrong.', compare.rowsWrong],
   ]
   return told.map(([name, help, value]) => ({ name: `trilithon_compare_${name}`, help, value }))
 }
@@ -46,7 +43,7 @@ export function describeCompare({ aside, undecided }: CompareFigures): readonly 
   }
   if (undecided > 0) {
     messages.push(
-      `${countText(undecided)} takes no write here: the replicas have different rows, and no majority has the same ones; start the nodes that are down`,
+      `${countText(undecided)} takes no write here: the replicas have different rows, and no majority has the same ones; start the nodes that are down, or see trilithon compare resolve --help`,
     )
   }
   return messages

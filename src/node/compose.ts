@@ -14,6 +14,7 @@ import type { DriverOptions, DriverPorts } from '../replica/driver-ports.ts'
 import { heldClock } from '../peers/peer-clocks.ts'
 import type { LocalReplica } from '../group/replica-port.ts'
 import type { ReplicaStatus } from '../replica/replica-status.ts'
+import type { Upkeep } from '../replica/upkeep.ts'
 import { WorklistService } from '../worklist/worklist-service.ts'
 import { GroupService } from '../txn/group-service.ts'
 import type { ClientFrame } from '../wire/client/client-message.ts'
@@ -162,6 +163,11 @@ export class Node {
 
   get replica(): LocalReplica & Pick<Driver, 'observedLeases' | 'clocks'> {
     return this.#driver
+  }
+
+  /** Comparisons and scrubs that an operator begins. */
+  get upkeep(): Upkeep {
+    return this.#driver.upkeep
   }
 
   status(): NodeStatus {

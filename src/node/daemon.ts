@@ -282,6 +282,10 @@ export class Daemon {
       checks: () => readinessChecks(this.#parts()),
       status: () => this.status(),
       erase: () => this.#node?.status().replica.erase,
+      upkeep: {
+        mayUse: this.#mayUse,
+        find: () => (this.#state === 'running' ? this.#node?.upkeep : undefined),
+      },
       figures: () => [...statusFigures(this.#parts()), ...this.#edgeFigures()],
     }
   }

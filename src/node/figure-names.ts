@@ -3,7 +3,8 @@
 /** Those that count since the process began: they never fall, and their names say so. */
 const counted: ReadonlySet<string> = new Set([
   ...['logDamages', 'scrubLogDamages', 'lostFlushes', 'falseClaims', 'droppedFlushes'],
-  ...['scrubPasses', 'logScrubPasses', 'relayed', 'failures', 'removed', 'heldBack'],
+  ...['scrubPasses', 'logScrubPasses', 'rowScrubPasses', 'rowScrubWrong'],
+  ...['relayed', 'failures', 'removed', 'heldBack'],
 ])
 
 /** `field` under `prefix`, in the spelling of Prometheus. */

@@ -1,23 +1,15 @@
 /**
  * The requests that operators and their tools send to a process: `/livez`, `/readyz?verbose`, `/metrics`,
- * `/status`, `/erase`. These answer from the first moment on, while a node's stores are still being opened, and while
+ * `/status`, `/erase`, and those of `upkeep-routes.ts`. These answer from the first moment on, while a node's stores are still being opened, and while
  * draining.
  */
-import { Hono } from 'hono'
+import { Hono, type Context } from 'hono'
 import type { Clock } from '../ports/clock.ts'
 import type { Figure, NodeMetrics } from './metrics.ts'
+import { findParameterProblem, type OperationAnswer } from './operation-answer.ts'
 import { problemContentType, problemPage } from './refusals.ts'
 import type { Check } from './status.ts'
-
-/** One of these requests, for its description. */
-export interface OperationAnswer {
-  readonly path: string
-  readonly operationId: string
-  readonly summary: string
-  readonly query?: Readonly<Record<string, string>>
-  /** By status. */
-  readonly answers: Readonly<Record<number, { readonly what: string; readonly type: string }>>
-}
+import { addUpkeepRoutes, upkeepAnswers, type UpkeepAccess } from './upkeep-routes.ts'
 
 const text = 'text/plain'
 
@@ -63,6 +55,7 @@ export const operationAnswers: readonly OperationAnswer[] = [
     summary: 'Figures in the Prometheus text format',
     answers: { 200: { what: 'The figures.', type: text } },
   },
+  ...upkeepAnswers,
 ]
 
 const operationPaths: ReadonlySet<string> = new Set(operationAnswers.map(({ path }) => path))
@@ -81,6 +74,8 @@ export interface Self {
   status(): object
   /** What still stands in the files of the node; undefined while its stores are being opened. Absent: it has no files. */
   erase?(): object | undefined
+  /** Its comparisons and scrubs. Absent: it has no stores. */
+  readonly upkeep?: UpkeepAccess
   figures(): readonly Figure[]
 }
 
@@ -112,23 +107,20 @@ export function sharing<Page>(
   }
 }
 
-/** An unknown parameter is refused here as everywhere: `?verbos` would be passed over. */
-function parameterProblem(text: string): string | undefined {
-  const url = new URL(text)
-  const known = operationAnswers.find(({ path }) => path === url.pathname)?.query ?? {}
-  const given = [...url.searchParams.keys()]
-  const other = given.find((name) => !Object.hasOwn(known, name))
-  const words = Object.keys(known).join(', ')
-  if (other !== undefined) {
-    const name = JSON.stringify(other.slice(0, 80))
-    return words === ''
-      ? 'this request takes no parameters'
-      : `there is no parameter ${name} here, only ${words}`
+/** Why the request is none of these: its method, else its parameters. An unknown one is refused here as everywhere. */
+function refuse(context: Context): Response | undefined {
+  const { path, raw } = context.req
+  const answers = operationAnswers.filter((one) => one.path === path)
+  const method = raw.method === 'HEAD' ? 'GET' : raw.method
+  const asked = answers.find((one) => (one.method ?? 'GET') === method)
+  if (asked === undefined) {
+    const methods = answers.map((one) => one.method ?? 'GET')
+    const words = `${path} is asked with ${methods.join(' or ')}, not ${raw.method}`
+    const headers = { 'content-type': problemContentType, allow: methods.join(', ') }
+    return context.body(problemPage(405, 'invalid', words), 405, headers)
   }
-  if (given.length > 1) return `the parameter ${given[0]} is given twice`
-  const [value = ''] = url.searchParams.values()
-  if (value === '' || value === 'true' || value === 'false') return undefined
-  return `${given[0]} must be true or false, or stand without a value`
+  const wrong = findParameterProblem(asked, new URL(raw.url).searchParams)
+  return wrong === undefined ? undefined : context.text(`${wrong}\n`, 400)
 }
 
 export function operationRoutes(
@@ -139,19 +131,10 @@ export function operationRoutes(
   const metricsPage = sharing(clock, () => metrics.page(self.figures()))
   const statusPage = sharing(clock, async () => JSON.stringify(self.status()))
   const app = new Hono()
-  app.use(async (context, next) => {
-    const wrong = parameterProblem(context.req.url)
-    if (wrong !== undefined) return context.text(`${wrong}\n`, 400)
-    return next()
-  })
-  app.use(async (context, next) => {
-    const { method } = context.req
-    if (method === 'GET' || method === 'HEAD') return next()
-    const body = problemPage(405, 'invalid', `${context.req.path} is asked with GET, not ${method}`)
-    return context.body(body, 405, { 'content-type': problemContentType, allow: 'GET' })
-  })
+  app.use(async (context, next) => refuse(context) ?? next())
   app.get('/', (context) => {
-    const paths = '/v1/datastores/… /openapi.json /livez /readyz?verbose /metrics /status /erase'
+    const paths =
+      '/v1/datastores/… /openapi.json /livez /readyz?verbose /metrics /status /erase /compare /scrub'
     return context.text(`${self.name()}\n${paths}\n`)
   })
   app.get('/livez', (context) => {
@@ -186,5 +169,6 @@ export function operationRoutes(
     const page = await metricsPage()
     return context.body(page.text, 200, { 'content-type': page.contentType })
   })
+  addUpkeepRoutes(app, self.upkeep)
   return app
 }

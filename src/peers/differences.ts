@@ -5,11 +5,14 @@
  *         a majority of the replicas has another hash at the position. It never takes up what a minority has.
  * HEAL-6  Where no hash has a majority, the group takes no write at a node that knows of it, until one
  *         has.
+ * HEAL-8  An operator may decide for one node's rows then, and only then. Another node takes up the hash that this node
+ *         has told, at the position where they differ or above it.
  *
  * A node cannot tell from its own rows alone which side is wrong, so it counts its rows first: damage that came after a
  * write shows there, without any peer.
  */
 import { assert } from '../base/assert.ts'
+import { StoreError } from '../base/errors.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -19,7 +22,7 @@ import type { CompareAsks } from './compare-asks.ts'
 
 /** The reason why a group is put aside, and the snapshot that it needs. */
 export interface Finding {
-  readonly cause: 'rows' | 'minority'
+  readonly cause: 'rows' | 'minority' | 'operator'
   /** The hash that a snapshot of this position must have. Absent: a snapshot of any hash. */
   readonly right?: GroupMark
   /** The nodes that may send it. */
@@ -98,6 +101,42 @@ export class Differences {
   go(): void {
     const nowMs = this.#parts.clock.monotonicMs()
     for (const [group, againMs] of this.#undecided) if (againMs <= nowMs) this.look(group)
+  }
+
+  /** The operator's decision (HEAL-8): this node takes what `from` has. Rejects with a StoreError where it may not. */
+  async resolve(group: GroupId, from: NodeId): Promise<void> {
+    const { node, others, asks, compares, find, putAside } = this.#parts
+    if (from === node) {
+      throw new StoreError('invalid', `node ${node} keeps the rows that it has: ask the others`)
+    }
+    if (!others.includes(from)) {
+      const names = others.join(', ')
+      throw new StoreError('invalid', `node ${from} is not of this replica set, only ${names} are`)
+    }
+    this.#refuseDecided(group)
+    const marks = compares(from) ? await asks.marks(from, [group]) : undefined
+    if (marks === undefined) {
+      const text = `node ${from} does not answer node ${node}: start it, or take the rows of another one`
+      throw new StoreError('unavailable', text)
+    }
+    this.#refuseDecided(group)
+    const own = find(group)
+    const [, position, hash] = marks[0] ?? [group, 0, new Uint8Array()]
+    if (own === undefined || position < own.position || hash.length === 0) {
+      const text = `node ${from} does not have this group as far as node ${node} has it: take the rows of another one`
+      throw new StoreError('not-found', text)
+    }
+    assert(this.isUndecided(group), 'HEAL-8: an operator decides where the nodes can')
+    assert(from !== node, 'HEAL-8: a node takes its own rows from itself')
+    this.#undecided.delete(group)
+    const right = { position, hash: Buffer.from(hash).toString('latin1') }
+    putAside(group, { cause: 'operator', right, sources: [from] })
+  }
+
+  #refuseDecided(group: GroupId): void {
+    if (this.isUndecided(group) && !this.#parts.isAside(group)) return
+    const text = `this group is not undecided at node ${this.#parts.node}: trilithon compare status lists those that are`
+    throw new StoreError('invalid', text)
   }
 
   async #decide(group: GroupId): Promise<void> {

@@ -23,7 +23,7 @@ import { nameInState } from '../store/group-names.ts'
 import { recount } from '../store/recount.ts'
 import { allStates, groupPrefix, stateKey } from '../store/row-format.ts'
 import { Healing } from './healing.ts'
-import { RowScrub, type RowScrubFigures } from './row-scrub.ts'
+import { RowScrub } from './row-scrub.ts'
 import type { Replica } from './replica.ts'
 
 export interface ComparingParts {
@@ -44,7 +44,7 @@ export interface ComparingParts {
 }
 
 /** Figures of the comparison of this node's groups with its peers'. Counted since the start, or as of the call. */
-export interface CompareFigures extends ComparisonFigures, RowScrubFigures {
+export interface CompareFigures extends ComparisonFigures {
   /** A round is under way. */
   readonly isUnderWay: boolean
   /** Groups that are put aside here until a snapshot has mended them. */
@@ -117,7 +117,7 @@ export class Comparing {
   get figures(): CompareFigures {
     const { comparison, healing, differences } = this
     return {
-      ...{ ...comparison.figures, ...this.rows.figures },
+      ...comparison.figures,
       isUnderWay: comparison.isUnderWay,
       aside: healing.asides.length,
       mended: healing.mended,

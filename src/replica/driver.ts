@@ -46,6 +46,7 @@ import { buildStatus, type ReplicaStatus } from './replica-status.ts'
 import { GroupDiscovery } from '../peers/group-discovery.ts'
 import { Rounds } from '../time/rounds.ts'
 import { Steps } from './steps.ts'
+import { Upkeep } from './upkeep.ts'
 import { replayLog } from './log-replay.ts'
 
 export class Driver implements LocalReplica {
@@ -55,6 +56,8 @@ export class Driver implements LocalReplica {
   onBug: (error: unknown) => void = (error) => this.#fail(toError(error))
   readonly worklist: LocalWorklists
   readonly groups: LocalReplica['groups']
+  /** The rounds of comparing and of scrubbing that an operator begins. */
+  readonly upkeep: Upkeep
   readonly #ports: DriverPorts
   readonly #options: DriverOptions
   readonly #holdings: Holdings
@@ -133,6 +136,7 @@ export class Driver implements LocalReplica {
     })
     const others = nodes.filter((one) => one !== node)
     this.#comparing = this.#makeComparing(others)
+    this.upkeep = new Upkeep({ comparing: this.#comparing, scrubber: this.#work.scrubber, log })
     this.#edge = this.#makeEdge()
     this.#ending = new LogEnding({
       ...{ others, settled, log, data, clock, trace, limits, replies, slices, peers: this.#peers },
@@ -385,12 +389,8 @@ export class Driver implements LocalReplica {
 
   status(): ReplicaStatus {
     return buildStatus({
-      ...{
-        log: this.#log,
-        data: this.#data,
-        replica: this.#replica,
-        requests: this.#edge.requests,
-      },
+      ...{ log: this.#log, data: this.#data, replica: this.#replica },
+      requests: this.#edge.requests,
       ...{ work: this.#work, leases: this.#keeper.leases, peers: this.#peers },
       ...{ refusals: this.#refusals, failure: this.#failure, clock: this.#ports.clock },
       ...{ ending: this.#ending, erasing: this.#erasing, comparing: this.#comparing },

@@ -13,6 +13,7 @@ import type { LogEnding } from '../peers/log-ending.ts'
 import type { EraseFigures, Erasing } from './erasing.ts'
 import type { CompareFigures, Comparing } from './comparing.ts'
 import type { Replica } from './replica.ts'
+import type { RowScrubFigures } from './row-scrub.ts'
 import type { Requests } from './requests.ts'
 
 /** Snapshots of groups, which nodes send each other in the place of entries. Counted since the start, or as of the call. */
@@ -32,7 +33,7 @@ export interface SnapshotFigures {
 }
 
 /** The state of a replica as an operator sees it. Counts and bytes as of the call. */
-export interface ReplicaStatus extends ScrubFigures, LogEndFigures {
+export interface ReplicaStatus extends ScrubFigures, RowScrubFigures, LogEndFigures {
   readonly storeId: string
   readonly incarnation: number
   readonly durableFlush: number
@@ -98,7 +99,7 @@ export interface StatusParts {
   readonly clock: Clock
   readonly ending: LogEnding
   readonly erasing: Pick<Erasing, 'figures'>
-  readonly comparing: Pick<Comparing, 'figures'>
+  readonly comparing: Pick<Comparing, 'figures' | 'rows'>
 }
 
 export function buildStatus(parts: StatusParts): ReplicaStatus {
@@ -125,7 +126,7 @@ export function buildStatus(parts: StatusParts): ReplicaStatus {
     remembersPeers: log.memory.isWhole,
     ...countDamages(log.damages),
     falseClaims: refusals.falseClaims,
-    ...work.scrubber.figures,
+    ...{ ...work.scrubber.figures, ...parts.comparing.rows.figures },
     failure: failure?.message,
     peers: peers
       .list()

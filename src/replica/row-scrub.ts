@@ -28,16 +28,19 @@ export interface RowScrubParts {
 
 export interface RowScrubFigures {
   /** Passes that came to their end since the start. */
-  readonly rowPasses: number
-  /** Groups that were counted since the start; of these, those whose rows were wrong. */
-  readonly rowsCounted: number
-  readonly rowsWrong: number
+  readonly rowScrubPasses: number
+  /** Groups whose rows the pass under way, or the last one, has counted. */
+  readonly rowScrubbedGroups: number
+  /** Groups whose rows were wrong, since the start. */
+  readonly rowScrubWrong: number
 }
 
 export class RowScrub {
   readonly #parts: RowScrubParts
   #passes = 0
+  /** Groups of the pass under way, or of the last one. */
   #counted = 0
+  #countedBefore = 0
   #wrong = 0
   #timer: Timer | undefined
   #underWay: Promise<void> | undefined
@@ -48,7 +51,15 @@ export class RowScrub {
   }
 
   get figures(): RowScrubFigures {
-    return { rowPasses: this.#passes, rowsCounted: this.#counted, rowsWrong: this.#wrong }
+    return {
+      rowScrubPasses: this.#passes,
+      rowScrubbedGroups: this.#counted,
+      rowScrubWrong: this.#wrong,
+    }
+  }
+
+  get isUnderWay(): boolean {
+    return this.#underWay !== undefined
   }
 
   start(): void {
@@ -74,6 +85,8 @@ export class RowScrub {
 
   async #pass(): Promise<void> {
     let after: GroupId | undefined
+    this.#countedBefore += this.#counted
+    this.#counted = 0
     do {
       const { groups, next } = await this.#parts.groups(after)
       for (const group of groups) {
@@ -94,7 +107,8 @@ export class RowScrub {
     const count = await recount(group)
     if (this.#isStopped || count === 'unknown') return
     this.#counted += 1
-    assert(this.#wrong < this.#counted, 'HEAL-7: more groups are wrong than were counted')
+    const countedEver = this.#countedBefore + this.#counted
+    assert(this.#wrong < countedEver, 'HEAL-7: more groups are wrong than were counted')
     if (count === 'sound') return
     this.#wrong += 1
     trace.mark('scrub_found_wrong_rows')

@@ -5,7 +5,7 @@ import { retryByCode } from '../../src/base/errors.ts'
 import { exitByCode } from '../../src/cli/exit.ts'
 import { buildGatewayConfig, gatewaySettings } from '../../src/gateway/gateway-config.ts'
 import { statusByCode } from '../../src/gateway/problems.ts'
-import { nodeSettings } from '../../src/config/settings.ts'
+import { limitSettings, nodeSettings } from '../../src/config/settings.ts'
 import { parseYaml } from '../../src/config/source.ts'
 import { buildConfig } from '../../src/config/config.ts'
 
@@ -65,4 +65,17 @@ test('the configuration of a gateway that is shown is a good one, and names ever
     if (name === 'insecure') expect(page('gateway.md')).toContain('--insecure')
     else expect(yaml, `gateway.md shows ${name}`).toMatch(new RegExp(`\\b${inFile}:`))
   }
+})
+
+test('checking.md shows the limits of scrubs and comparisons, each a setting, with their defaults', () => {
+  const rows = [...page('checking.md').matchAll(/^\| `(limits\.[a-z_]+)` \| (\d+) \|/gm)]
+  const told = rows.map(([, name, fallback]) => ({ name, fallback }))
+  const meant = limitSettings
+    .filter(({ limit }) => /^(?:scrub|compare)/.test(limit))
+    .map(({ name, fallback }) => ({ name, fallback }))
+  const byName = (one: { name?: string | undefined }): string => one.name ?? ''
+  const inOrder = <One extends { name?: string | undefined }>(list: One[]): One[] =>
+    list.sort((x, y) => byName(x).localeCompare(byName(y)))
+  expect(inOrder(told)).toEqual(inOrder(meant))
+  expect(meant).toHaveLength(4)
 })

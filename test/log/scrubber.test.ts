@@ -15,6 +15,7 @@ import {
   stateKey,
 } from '../../src/store/row-format.ts'
 import { Scrubber } from '../../src/log/scrubber.ts'
+import { HandClock } from '../ports/hand-clock.ts'
 import { checkCarried, checkVotes } from '../../src/log/start-check.ts'
 
 const group = groupOfBytes(Buffer.from('g'))
@@ -113,4 +114,36 @@ test('DISK-16: a log that cannot be read for another reason is no damage, and en
   const [, log] = await diskWith(row)
   await log.close()
   expect(await scrub(store, log)).toBe('1 pass, 1, of the log 0 pass, 0')
+})
+
+test('DISK-15: a pass that an operator begins joins the one under way, and else begins at once', async () => {
+  const [, store] = await diskWith(state, row, position)
+  const [, log] = await diskWith(row)
+  const clock = new HandClock()
+  const scrubber = new Scrubber({
+    ...{ store, log: new OrderedJournal(log), clock, trace: silentTrace },
+    limits: { scrubBytesPerSecond: 1_000_000_000, scrubPauseMs: 60_000 },
+    ...{ foreground: () => 0, onLogDamaged: () => undefined },
+    onFailed: (error) => {
+      throw new Error('it failed', { cause: error })
+    },
+  })
+  const passes = (): readonly number[] => {
+    const { scrubPasses, logScrubPasses } = scrubber.figures
+    return [scrubPasses, logScrubPasses]
+  }
+  scrubber.start()
+  expect(scrubber.isUnderWay).toBe(true)
+  await scrubber.now()
+  expect([scrubber.isUnderWay, passes()]).toEqual([false, [1, 1]])
+  await Promise.all([scrubber.now(), scrubber.now()])
+  expect(passes()).toEqual([2, 2])
+  clock.pass(59_999)
+  expect(scrubber.isUnderWay).toBe(false)
+  clock.pass(1)
+  expect([scrubber.isUnderWay, scrubber.figures.scrubbedPart]).toEqual([true, 0])
+  await scrubber.now()
+  scrubber.stop()
+  await scrubber.now()
+  expect(passes()).toEqual([3, 3])
 })

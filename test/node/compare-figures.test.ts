@@ -4,7 +4,7 @@ import { compareFigures, describeCompare } from '../../src/node/compare-figures.
 
 const nothing = {
   ...{ rounds: 3, groups: 5, differences: 0, unequal: 2, uncompared: 1, isUnderWay: false },
-  ...{ aside: 0, mended: 4, open: 0, undecided: 0, rowPasses: 6, rowsCounted: 7, rowsWrong: 0 },
+  ...{ aside: 0, mended: 4, open: 0, undecided: 0 },
 }
 
 test('HEAL-4: the status says in words which groups are served by others, and says nothing when all is well', () => {
@@ -17,7 +17,9 @@ test('HEAL-4: the status says in words which groups are served by others, and sa
 
 test('HEAL-6: the status says in words which groups take no write, and the remedy', () => {
   const [one] = describeCompare({ ...nothing, undecided: 1 })
-  expect(one).toMatch(/^1 group takes no write here: .*start the nodes that are down$/)
+  expect(one).toMatch(
+    /^1 group takes no write here: .*start the nodes that are down, or see trilithon compare resolve --help$/,
+  )
 })
 
 test('HEAL-2: the metrics count rounds, groups, differences, unequal positions and what was mended', () => {
@@ -30,7 +32,6 @@ test('HEAL-2: the metrics count rounds, groups, differences, unequal positions a
   expect(figures).toEqual({
     ...{ rounds_total: 3, groups_total: 5, differences_total: 0, unequal_positions: 2 },
     ...{ uncompared_peers: 1, aside: 0, mended_total: 4, undecided: 0 },
-    ...{ row_passes_total: 6, counted_total: 7, wrong_total: 0 },
   })
   expect(compareFigures(undefined)).toEqual([])
 })

@@ -14,7 +14,7 @@ const noSnapshots = { sent: 0, sentBytes: 0, sending: 0, pace: 1, taken: 0, taki
 
 const nothingCompared = {
   ...{ rounds: 0, groups: 0, differences: 0, unequal: 0, uncompared: 0, isUnderWay: false },
-  ...{ aside: 0, mended: 0, open: 0, undecided: 0, rowPasses: 0, rowsCounted: 0, rowsWrong: 0 },
+  ...{ aside: 0, mended: 0, open: 0, undecided: 0 },
 }
 
 /** A node of one, that is well but for its clock. */
@@ -33,6 +33,7 @@ function partsWith(clock: Partial<ReplicaStatus>): StatusParts {
       ...{ leasedGroups: 0, grantedGroups: 0, remembersPeers: true, falseClaims: 0 },
       ...{ logDamages: 0, scrubLogDamages: 0, lostFlushes: 0, logDamage: [] },
       ...{ scrubbedBytes: 0, scrubbedPart: 0, scrubPasses: 0 },
+      ...{ rowScrubPasses: 0, rowScrubbedGroups: 0, rowScrubWrong: 0 },
       ...{ logScrubbedBytes: 0, logScrubbedPart: 0, logScrubPasses: 0 },
       ...{ clockLeadMs: 0, clockLagMs: 0, isClockAhead: false, isClockBehind: false },
       ...{ areClocksAwaited: false, ...clock },

@@ -117,3 +117,50 @@ test.each([
   expect(bench.found).toHaveLength(1)
   expect(bench.differences.undecided).toEqual([])
 })
+
+test('HEAL-8: an operator decides for the rows of one node, where no majority has the same ones', async () => {
+  const bench = new Bench(two, three)
+  await bench.look()
+  await bench.differences.resolve(a, third)
+  const right = { position: 7, hash: three }
+  expect(bench.found).toEqual([[a, { cause: 'operator', right, sources: [third] }]])
+  expect(bench.differences.undecided).toEqual([])
+})
+
+test('HEAL-8: an operator may choose a node that has the group further than this one', async () => {
+  const bench = new Bench(two, three)
+  await bench.look()
+  bench.told.set(second, [9, two ?? ''])
+  await bench.differences.resolve(a, second)
+  expect(bench.found).toMatchObject([[a, { right: { position: 9, hash: two } }]])
+})
+
+test('HEAL-8: the decision is refused in words where it may not be made', async () => {
+  const bench = new Bench(two, three)
+  const refusal = (from: NodeId): Promise<unknown> => bench.differences.resolve(a, from)
+  await expect(refusal(second)).rejects.toMatchObject({
+    ...{ code: 'invalid', message: expect.stringContaining('not undecided at node n1') },
+  })
+  await bench.look()
+  await expect(refusal(own)).rejects.toMatchObject({
+    ...{ code: 'invalid', message: expect.stringContaining('ask the others') },
+  })
+  await expect(refusal(nodeId('n9'))).rejects.toMatchObject({
+    ...{ code: 'invalid', message: expect.stringContaining('only n2, n3 are') },
+  })
+  bench.away.add(second)
+  await expect(refusal(second)).rejects.toMatchObject({
+    ...{ code: 'unavailable', message: expect.stringContaining('start it, or take the rows') },
+  })
+  for (const told of [
+    [6, three ?? ''],
+    [7, ''],
+  ] as const) {
+    bench.told.set(third, told)
+    await expect(refusal(third)).rejects.toMatchObject({
+      ...{ code: 'not-found', message: expect.stringContaining('does not have this group') },
+    })
+  }
+  expect(bench.found).toEqual([])
+  expect(bench.differences.undecided).toEqual([a])
+})

@@ -1,0 +1,114 @@
+/** Questions to all nodes about rounds of comparing or of scrubbing, and the answers as they come. */
+import { causeOfError, causeOfStatus } from '../adapters/link-causes.ts'
+import type { Options } from './options.ts'
+import { askNodes } from './status.ts'
+import { readSecret } from './url-flags.ts'
+
+/** Members that each answer has; the others are of the kind of round. */
+export interface RoundReport {
+  readonly incarnation: number
+  readonly ended: number
+  readonly isUnderWay: boolean
+  /** Of the answer to a node's begin. */
+  readonly round?: number
+  readonly isJoined?: boolean
+  /** Figures, and lists of names. */
+  readonly [name: string]: unknown
+}
+
+/** The answer of one node. */
+export interface NodeAnswer {
+  readonly id: string
+  readonly url: string
+  /** Absent: there is none. */
+  readonly report?: RoundReport
+  /** Why not. */
+  readonly why?: string
+  /** It answered in words that it will not. */
+  readonly isRefused?: boolean
+}
+
+const askTimeoutMs = 5_000
+
+export class RoundAsks {
+  readonly nodes: readonly Pick<NodeAnswer, 'id' | 'url'>[]
+  readonly #headers: Readonly<Record<string, string>>
+
+  /** Every node of the cluster that the addresses lead to. Throws where none of them answers. */
+  static async open(options: Options): Promise<RoundAsks> {
+    const secret = await readSecret(options)
+    const { nodes } = await askNodes(options)
+    return new RoundAsks(
+      nodes.map(({ id, url }) => ({ id, url })),
+      secret === undefined ? {} : { authorization: `Bearer ${secret}` },
+    )
+  }
+
+  private constructor(nodes: RoundAsks['nodes'], headers: Readonly<Record<string, string>>) {
+    this.nodes = nodes
+    this.#headers = headers
+  }
+
+  /** The same request to each of these nodes, all at once. */
+  all(
+    method: 'GET' | 'POST',
+    path: string,
+    nodes: readonly Pick<NodeAnswer, 'id' | 'url'>[] = this.nodes,
+  ): Promise<readonly NodeAnswer[]> {
+    return Promise.all(
+      nodes.map(async ({ id, url }) => ({ id, url, ...(await this.#ask(method, url, path)) })),
+    )
+  }
+
+  async #ask(
+    method: 'GET' | 'POST',
+    url: string,
+    path: string,
+  ): Promise<Pick<NodeAnswer, 'report' | 'why' | 'isRefused'>> {
+    try {
+      const signal = AbortSignal.timeout(askTimeoutMs)
+      const response = await fetch(`${url}${path}`, { method, signal, headers: this.#headers })
+      const body: unknown = await response.json().catch(() => undefined)
+      if (response.ok && isObject(body)) return { report: completed(body) }
+      if (isObject(body) && typeof body['detail'] === 'string') {
+        return { why: body['detail'], isRefused: response.status < 500 }
+      }
+      return { why: causeOfStatus(response.status, false, url).reason }
+    } catch (error) {
+      const isLate = error instanceof DOMException && error.name === 'TimeoutError'
+      const cause = error instanceof Error && error.cause instanceof Error ? error.cause : undefined
+      const why = cause === undefined ? String(error) : causeOfError(cause, url).reason
+      return { why: isLate ? 'no answer in time' : why }
+    }
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function completed(body: Readonly<Record<string, unknown>>): RoundReport {
+  const { incarnation, ended, isUnderWay, round, isJoined, ...rest } = body
+  return {
+    ...rest,
+    incarnation: toNumber(incarnation),
+    ended: toNumber(ended),
+    isUnderWay: isUnderWay === true,
+    ...(round !== undefined && { round: toNumber(round), isJoined: isJoined === true }),
+  }
+}
+
+function toNumber(value: unknown): number {
+  return typeof value === 'number' ? value : 0
+}
+
+/** A figure of a report; 0 where it has none. */
+export function figureOf(report: RoundReport | undefined, name: string): number {
+  return toNumber(report?.[name])
+}
+
+/** A list of names in a report. */
+export function namesOf(report: RoundReport | undefined, name: string): readonly string[] {
+  const value = report?.[name]
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
+}
