@@ -111,6 +111,7 @@ export function sharing<Page>(
 function refuse(context: Context): Response | undefined {
   const { path, raw } = context.req
   const answers = operationAnswers.filter((one) => one.path === path)
+  if (answers.length === 0) return undefined
   const method = raw.method === 'HEAD' ? 'GET' : raw.method
   const asked = answers.find((one) => (one.method ?? 'GET') === method)
   if (asked === undefined) {
