@@ -157,7 +157,7 @@ test('status, its JSON and the metrics tell what the stores take of the disk', a
     return row.includes('iB') || / \d+ B/.test(row) ? row : undefined
   })
   expect(line).toMatch(
-    /^a +ready .* [\d.]+ ([KM]i)?B +[\d.]+ ([KM]i)?B +\d+ %(, \d+ pass(es)?)? +http/,
+    /^a +ready .* [\d.]+ ([KM]i)?B +[\d.]+ ([KM]i)?B +\d+ %(, \d+ pass(es)?)?(, log \d+ %)? +http/,
   )
   const told = await runProgram(['status', '--url', url, '--json'])
   const count = expect.any(Number)
