@@ -1,4 +1,4 @@
-/** A node as a long run sees it from outside: its folder, its memory, and what it says of itself. */
+/** A node as a long run sees it from outside: its folder, its memory, and its own status. */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readMemory, type NodePlace } from '../processes.ts'
@@ -48,7 +48,7 @@ async function bytesOnDisk(folder: string): Promise<number> {
 
 export type Told = Pick<NodeLook, 'firstFlush' | 'lackingGroups' | 'snapshotsTaken'>
 
-/** What the node says of itself; nothing, where it does not answer. */
+/** The node's own status; nothing, where it does not answer. */
 export async function readStatus({ url }: NodePlace): Promise<Told> {
   const text = await fetch(`${url}/status`, { signal: AbortSignal.timeout(5_000) })
     .then((answer) => answer.text())
