@@ -38,6 +38,7 @@ import { benchQueues, type QueuesOptions } from './queues/queues.ts'
 import { benchRoundTrips } from './round-trips.ts'
 import { benchOverload, describeOverload, type OverloadOptions } from './overload/overload.ts'
 import { writeOverloadPage } from './overload/page.ts'
+import { benchLifetime, describeLifetime, type LifetimeOptions } from './lifetime/lifetime.ts'
 import { writeReturnsPage } from './returns/page.ts'
 import { benchReturns, describeReturns, type ReturnsOptions } from './returns/returns.ts'
 import { benchScale, type ScaleOptions } from './scale/scale.ts'
@@ -246,6 +247,28 @@ program
     if (report === undefined) return
     print(report, { json }, describeOverload)
     if (page !== undefined) await writeOverloadPage(page, stampedWith(build, report))
+  })
+
+program
+  .command('lifetime')
+  .description('what grows on three nodes under load: logs, data, memory, and how nodes come back')
+  .option('--clients <n>', 'requests under way at once', clientCount, 64)
+  .option('--minutes <n>', 'how long the load goes on', positive, 30)
+  .option('--retain <n>', 'log_retain_bytes, in MiB', positive, 256)
+  .option('--away <n>', 'seconds of the short absence', seconds, 60)
+  .addOption(
+    new Option('--log-store <kind>', 'where the log lies')
+      .choices(['leveldb', 'files'])
+      .default('leveldb'),
+  )
+  .option('--json', 'print the report as JSON')
+  .action(async ({ json, ...options }: LifetimeOptions & JsonFlag) => {
+    const report = await untilStopped((signal) =>
+      benchLifetime(options, signal, (text) => process.stderr.write(`${text}\n`)),
+    )
+    if (report === undefined) return
+    print(report, { json }, describeLifetime)
+    if (report.pieces.some(({ failures }) => failures > 0)) process.exitCode = failedExitCode
   })
 
 program

@@ -58,8 +58,15 @@ export async function startCluster(nodeCount = 3, cli: string = cliPath): Promis
   return { nodes, urls: nodes.map(({ url }) => url), stop }
 }
 
-/** Writes the configuration of a cluster, whose data folders are in `folder` too; nothing runs yet. */
-export async function placeNodes(folder: string, nodeCount: number): Promise<NodePlace[]> {
+/**
+ * Writes the configuration of a cluster, whose data folders are in `folder` too; nothing runs yet. `more`: lines of each
+ * node's configuration.
+ */
+export async function placeNodes(
+  folder: string,
+  nodeCount: number,
+  more: readonly string[] = [],
+): Promise<NodePlace[]> {
   const ports = await freePorts(nodeCount)
   const places = ports.map((port, i) => ({
     id: `n${i + 1}`,
@@ -67,7 +74,8 @@ export async function placeNodes(folder: string, nodeCount: number): Promise<Nod
     config: join(folder, `n${i + 1}.yaml`),
   }))
   for (const { id, url, config } of places) {
-    await writeFile(config, renderConfig(id, new URL(url).host, join(folder, id), places))
+    const text = renderConfig(id, new URL(url).host, join(folder, id), places)
+    await writeFile(config, `${text}${more.map((line) => `${line}\n`).join('')}`)
   }
   return places
 }

@@ -165,7 +165,8 @@ export const leaseMutants: readonly Mutant[] = [
       {
         file: 'src/replication/read-lease.ts',
         find: '  if (isRead) return\n  endLease(log, context)\n',
-        replace: '  if (isRead) return\n  if (context.limits.leaseMs === 0) endLease(log, context)\n',
+        replace:
+          '  if (isRead) return\n  if (context.limits.leaseMs === 0) endLease(log, context)\n',
       },
     ],
   },

@@ -16,7 +16,18 @@ function isReport(report: unknown): report is Stamped<BuildsReport> {
 
 test('a build beside itself, in slices that take turns', { timeout: timeoutMs }, () =>
   withFolder(async (folder) => {
-    const slices = ['--slices', '3', '--seconds', '0.5', '--warm-up', '1', '--clients', '8']
+    const slices = [
+      '--slices',
+      '3',
+      '--seconds',
+      '0.5',
+      '--warm-up',
+      '1',
+      '--rest',
+      '0.5',
+      '--clients',
+      '8',
+    ]
     const run = runBench(['builds', root, ...slices, '--json'], { folder })
     const { code, stdout, stderr } = await run
     expect(code, stderr).toBe(0)

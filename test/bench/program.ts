@@ -25,7 +25,12 @@ export async function runBench(
 ): Promise<ProgramResult> {
   if (!existsSync(benchPath)) throw new Error(`${benchPath} is missing: npm run build`)
   const child = spawn(process.execPath, [benchPath, ...arguments_], {
-    env: { PATH: path ?? process.env['PATH'], ...(folder !== undefined && { TMPDIR: folder }) },
+    env: {
+      PATH: path ?? process.env['PATH'],
+      // Tests wait for no checkpoint.
+      TRILITHON_LIMITS_CHECKPOINT_MS: '50',
+      ...(folder !== undefined && { TMPDIR: folder }),
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: inOwnGroup,
   })

@@ -11,6 +11,8 @@ const loops = 64
 const bestMs = 1_000
 const loadMs = 3_000
 const times = 4
+/** By then each machine has more to do than it can. */
+const timesMax = 16 * times
 
 interface Told {
   ok: number
@@ -107,9 +109,15 @@ test('LOAD-5: under several times what they can do, nodes do it, refuse the rest
     const load = new Load(clients)
     const { told } = load
     const best = await load.closed()
-    const [sentBefore, okBefore] = [load.sent, told.ok]
+    let [sentBefore, okBefore] = [load.sent, told.ok]
     const health = watchHealth(url)
-    await load.open(times * best)
+    // A machine may be busy with other things while it is measured, and with nothing else afterwards.
+    for (let factor = times; told.codes['overloaded'] === undefined; factor *= 2) {
+      expect(factor).toBeLessThanOrEqual(timesMax)
+      ;[sentBefore, okBefore] = [load.sent, told.ok]
+      await load.open(factor * best)
+      if (told.codes['overloaded'] === undefined) await Promise.all(load.underWay)
+    }
     const goodput = (told.ok - okBefore) / (loadMs / 1_000)
     const healthMs = (await health()).toSorted((a, b) => a - b)
     // Far below what is reached on a machine that does nothing else: other tests have their times of load, too.

@@ -9,7 +9,8 @@ const entriesMax = 50
 const rounds = 80
 /** Each of these rows is in a shard of its own, which is a group. */
 const rowKeys = [1, 2, 3].map((number) => `00000000-0000-4000-8000-00000000000${number}`)
-const extraYaml = `limits: { snapshot_after_entries: ${entriesMax}, snapshot_part_bytes_max: 4096 }`
+// A snapshot has the commits that the sender's data store has, so they are to be there soon.
+const extraYaml = `limits: { snapshot_after_entries: ${entriesMax}, snapshot_part_bytes_max: 4096, checkpoint_ms: 50 }`
 
 test('SNAP-2: a node that lacks more entries than the limit takes snapshots, and has the same rows', async () => {
   const cluster = await startCluster({ extraYaml })

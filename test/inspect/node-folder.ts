@@ -21,9 +21,11 @@ export async function runNode(
   logStore: JournalKind = 'leveldb',
 ): Promise<void> {
   const node = nodeId('a')
+  // Many small batches: the journal of data/ has more than its last record.
+  const limits = { ...defaultLimits, checkpointMs: 1 }
   const daemon = await Daemon.start({
     config: {
-      ...{ cluster: clusterId('test'), node, data: folder, limits: defaultLimits },
+      ...{ cluster: clusterId('test'), node, data: folder, limits },
       listen: { host: '127.0.0.1', port: 0 },
       nodes: [{ id: node, url: 'http://127.0.0.1:1', set: mainSet }],
       ...{ secretFile: undefined, tls: undefined, insecure: false, logLevel: 'error', logStore },

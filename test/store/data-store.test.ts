@@ -26,7 +26,7 @@ const a = group('a')
 const b = group('b')
 
 function openData(store: OrderedStore, batchBytesMax = 1024 * 1024): Promise<DataStore> {
-  const limits = { ...defaultLimits, applierBatchBytesMax: batchBytesMax }
+  const limits = { ...defaultLimits, applierBatchBytesMax: batchBytesMax, checkpointMs: 50 }
   return DataStore.open(store, { clock: systemClock, trace: silentTrace, limits })
 }
 

@@ -19,7 +19,7 @@ export const a: GroupId = group('a')
 export const b: GroupId = group('b')
 
 export function openData(store: OrderedStore, changed: Partial<Limits> = {}): Promise<DataStore> {
-  const limits = { ...defaultLimits, ...changed }
+  const limits = { ...defaultLimits, checkpointMs: 1, ...changed }
   return DataStore.open(store, { clock: systemClock, trace: silentTrace, limits })
 }
 
