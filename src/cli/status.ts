@@ -40,7 +40,7 @@ interface NodeReport {
   readonly messages: readonly string[]
 }
 
-/** What one node says of itself. */
+/** The answer of one node. */
 export interface Asked {
   readonly id: string
   readonly url: string

@@ -1,5 +1,5 @@
-/** What was deleted and still stands in files of this node, in figures and in words. */
-import type { EraseFigures } from '../replica/erasing.ts'
+/** Deletions whose bytes still stand in files of this node, in figures and in words. */
+import type { EraseFigures } from '../replica/erase-report.ts'
 import type { Figure } from './metrics.ts'
 
 export function eraseFigures(erase: EraseFigures | undefined): readonly Figure[] {

@@ -72,7 +72,7 @@ export interface Self {
   isAlive(): boolean
   checks(): readonly Check[]
   status(): object
-  /** What still stands in the files of the node; undefined while its stores are being opened. Absent: it has no files. */
+  /** Deletions whose bytes still stand in the files of the node; undefined while its stores are being opened. Absent: it has no files. */
   erase?(): object | undefined
   /** Its comparisons and scrubs. Absent: it has no stores. */
   readonly upkeep?: UpkeepAccess

@@ -15,24 +15,26 @@ import type { DataStore } from '../store/data-store.ts'
 import { afterHistory, groupPrefix, historyPrefix } from '../store/row-format.ts'
 
 export interface EraseHistoryParts {
-  readonly data: Pick<DataStore, 'state' | 'scanStored' | 'dropRow' | 'wantBatch' | 'pins'>
+  readonly data: Pick<DataStore, 'state' | 'hasPending' | 'scanStored' | 'dropRow' | 'wantBatch' | 'pins'>
   readonly clock: { monotonicMs(): number }
   readonly historyMs: number
 }
 
-/** What a look at a group found. */
+/** The finding of one look at a group. */
 export interface HistoryLook {
   /** Versions that ended before and are there. Those that may go leave with the next batch. */
   readonly left: number
   /**
-   * When the group may take a position so that they go, in microseconds of its log. Undefined: none is left, or the
-   * horizon is beyond them.
+   * When the group may take a position so that they go, in microseconds of its log. Undefined: none is left, the
+   * horizon is beyond them, or a batch is about to move it.
    */
   readonly nudgeAt: Timestamp | undefined
+  /** Versions are left, and entries of the group wait for a batch. */
+  readonly isPending: boolean
 }
 
 const microsPerMs = 1_000
-const nothingLeft: HistoryLook = { left: 0, nudgeAt: undefined }
+const nothingLeft: HistoryLook = { left: 0, nudgeAt: undefined, isPending: false }
 
 /** Of the last entry that the data store durably holds of the group: no deletion there is later. 0: it holds nothing. */
 export function timestampOf(data: Pick<DataStore, 'state'>, group: GroupId): Timestamp {
@@ -70,6 +72,7 @@ export async function lookAtHistory(
     }
   }
   if (left > 0) data.wantBatch()
-  const isBehind = newest > horizon
-  return { left, nudgeAt: isBehind ? timestamp + historyMs * microsPerMs : undefined }
+  const isPending = left > 0 && data.hasPending(group)
+  const isBehind = newest > horizon && !isPending
+  return { left, isPending, nudgeAt: isBehind ? timestamp + historyMs * microsPerMs : undefined }
 }

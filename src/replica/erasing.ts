@@ -5,7 +5,7 @@
  * each looks at what is there, so a start goes on by beginning again.
  *
  * ERASE-1  A round is erased only when history, the log and the files of the data store hold nothing of it any more.
- *          What may go, and when, other rules say (LOG-16 to LOG-18, MVCC-1): erasing waits for them.
+ *          Other rules say which bytes may go, and when (LOG-16 to LOG-18, MVCC-1): erasing waits for them.
  * ERASE-3  Without deletions nothing is compacted, and no group takes a position.
  *
  * Every node does this for its own files. One of them has a sleeping group take a position; another one, if that does not.
@@ -26,6 +26,12 @@ import type { TakenGroup } from '../store/overlay.ts'
 import type { Rounds } from '../time/rounds.ts'
 import { allOf, groupPrefix, stagedKey } from '../store/row-format.ts'
 import { lookAtHistory, timestampOf } from './erase-history.ts'
+import {
+  describeRound,
+  type EraseFigures,
+  type EraseRequest,
+  type EraseStage,
+} from './erase-report.ts'
 
 export interface ErasingParts {
   readonly book: EraseBook
@@ -44,34 +50,6 @@ export interface ErasingParts {
   onFailed(error: unknown): void
 }
 
-/** Where a round is: it gathers deletions, or its bytes stand in history, in the log, in files of the data store. */
-export type EraseStage = 'gathering' | 'history' | 'log' | 'data'
-
-/** A round, as status has it. Moments are milliseconds since 1970. */
-export interface EraseRequest {
-  readonly round: number
-  readonly stage: EraseStage
-  /** When its first deletion was taken in here. */
-  readonly since: number
-  /** When it is to be done. */
-  readonly deadline: number
-  /** How many groups it is of; absent: of all, since they are too many to be named. */
-  readonly groups?: number
-  /** Why its bytes are still there, in words. */
-  readonly why: readonly string[]
-}
-
-export interface EraseFigures {
-  /** The older one first. */
-  readonly requests: readonly EraseRequest[]
-  /** How old the oldest one is, in milliseconds; 0: there is none. */
-  readonly oldestMs: number
-  /** Those behind their deadline. */
-  readonly overdue: number
-  /** Rounds that were erased since the start. */
-  readonly done: number
-}
-
 const gatherParts = 4
 const passParts = 64
 const passMsMin = 250
@@ -86,11 +64,6 @@ const othersPasses = 4
 /** How long the intent of such a position lives. */
 const nudgeLifeMs = 60_000
 const microsPerMs = 1_000
-/** LevelDB compacts once it is told to: what holds it up is looked at again with a pass. */
-const heldWords: Readonly<Record<EraseHeld, string>> = {
-  'files-in-use': 'data/: a scan still reads files that are rewritten',
-  unchecked: 'data/unchecked: the scrub has not read all tables of before the start',
-}
 
 export class Erasing {
   readonly #parts: ErasingParts
@@ -192,9 +165,10 @@ export class Erasing {
     const isOutOfLog = await this.#isOutOfLog()
     this.#stage = this.#groupsLeft > 0 ? 'history' : isOutOfLog ? 'data' : 'log'
     if (this.#stage !== 'data' || this.#isStopped) return
+    assert(book.closed === round, 'ERASE-3: files are rewritten without a round of deletions')
     this.#held = await this.#parts.store.erase?.(spansOf(round))
     if (this.#held !== undefined || this.#isStopped) return
-    this.#check()
+    this.#check(round)
     book.onErased()
     data.wantBatch()
     this.#done += 1
@@ -202,8 +176,9 @@ export class Erasing {
     this.#parts.trace.emit({ kind: 'erased', round: round.number, groups: round.groups.size })
   }
 
-  #check(): void {
+  #check(round: EraseRound): void {
     const { log } = this.#parts
+    assert(this.#separated === round.number, 'ERASE-1: a round is called erased that was not begun')
     assert(
       log.firstFlush >= this.#firstFlush && this.#groupsLeft === 0,
       'ERASE-1: a round is called erased whose bytes stand in history or in the log',
@@ -227,6 +202,7 @@ export class Erasing {
     this.#isErasedLog = false
     this.#held = undefined
     this.#firstFlush = log.separate()
+    assert(this.#firstFlush > log.durableFlush, 'ERASE-1: a round ends within a durable flush')
     this.#separated = round.number
     ending.erase(this.#firstFlush - 1)
   }
@@ -234,16 +210,21 @@ export class Erasing {
   /** How many groups of the round have versions of before it. */
   async #lookAtGroups(round: EraseRound): Promise<number> {
     const { historyMs } = this.#parts.limits
+    assert(this.#separated === round.number, 'ERASE-1: groups of a round that was not begun')
     let left = 0
+    let isPending = false
     for await (const some of this.#groupsOf(round)) {
       for (const group of some) {
         if (this.#isStopped) return left + 1
         const through = this.#through.get(group) ?? this.#latest
         const look = await lookAtHistory({ ...this.#parts, historyMs }, group, through)
         if (look.left > 0) left += 1
+        isPending ||= look.isPending
         if (look.nudgeAt !== undefined) await this.#nudge(group, look.nudgeAt)
       }
     }
+    // Their state records, which the next pass goes by, would wait for a checkpoint.
+    if (isPending) await this.#parts.data.drain()
     return left
   }
 
@@ -267,6 +248,7 @@ export class Erasing {
     // The first node may have nothing left of the group: each node's history is its own.
     const patienceMs = isFirst(group) ? 0 : othersPasses * this.passMs
     if (nowMicros < at + patienceMs * microsPerMs) return
+    assert(this.#parts.book.closed !== undefined, 'ERASE-3: a position is taken without a deletion')
     this.#nudges += 1
     trace.mark('position_taken_to_erase')
     const session = `erase-${log.identity.storeId}-${log.run}`
@@ -298,6 +280,7 @@ export class Erasing {
       trace.mark('erase_cannot_rewrite_log')
       return false
     })
+    assert(log.firstFlush >= this.#firstFlush, 'LOG-16: a flush that was given up comes back')
     if (!this.#isErasedLog) log.force()
     return this.#isErasedLog
   }
@@ -314,48 +297,12 @@ export class Erasing {
   }
 
   #describe(round: EraseRound): EraseRequest {
-    const { number, openedAtMs: since, closedAtMs, isAll, groups } = round
-    const stage = closedAtMs === 0 ? 'gathering' : this.#stage
-    return {
-      ...{ round: number, stage, since, deadline: since + this.withinMs },
-      ...(isAll ? {} : { groups: groups.size }),
-      why: stage === 'gathering' ? [this.#gatheringWords] : this.#reasons(stage),
-    }
-  }
-
-  get #gatheringWords(): string {
-    return this.#parts.book.closed === undefined
-      ? 'deletions gather for a quarter of erase_within_ms, and are erased together'
-      : 'deletions gather until those before are erased'
-  }
-
-  #reasons(stage: Exclude<EraseStage, 'gathering'>): readonly string[] {
-    if (stage === 'data') {
-      return [this.#held === undefined ? 'data/: files are rewritten' : heldWords[this.#held]]
-    }
-    const left = this.#groupsLeft
-    const versions = left === 1 ? '1 group keeps versions' : `${left} groups keep versions`
-    const history = left > 0 ? [`history: ${versions} that readers may see`] : []
-    return [...history, ...this.#logReasons()]
-  }
-
-  #logReasons(): readonly string[] {
     const { log, ending } = this.#parts
-    const through = this.#firstFlush - 1
-    if (this.#isErasedLog) return []
-    if (log.firstFlush > through) return ['log/: files are rewritten']
-    const peers = [...ending.peers()]
-      .filter(([, { mark = 0 }]) => mark < through)
-      .map(([peer, { mark }]) =>
-        mark === undefined
-          ? `log/: node ${peer} has not told its mark`
-          : `log/: node ${peer} needs the flushes after ${mark}; those through ${through} are to go`,
-      )
-    const isOwn = log.settledFlush <= through
-    return [
-      ...(isOwn ? ['log/: this node has not applied all that these flushes name'] : []),
-      ...peers,
-    ]
+    return describeRound(round, {
+      ...{ withinMs: this.withinMs, isNext: this.#parts.book.closed === undefined },
+      ...{ stage: this.#stage, groupsLeft: this.#groupsLeft, held: this.#held },
+      ...{ isErasedLog: this.#isErasedLog, firstFlush: this.#firstFlush, log, ending },
+    })
   }
 }
 

@@ -10,7 +10,8 @@ import type { Refusals } from '../peers/refusal.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DataStore } from '../store/data-store.ts'
 import type { LogEnding } from '../peers/log-ending.ts'
-import type { EraseFigures, Erasing } from './erasing.ts'
+import type { EraseFigures } from './erase-report.ts'
+import type { Erasing } from './erasing.ts'
 import type { CompareFigures, Comparing } from './comparing.ts'
 import type { Replica } from './replica.ts'
 import type { RowScrubFigures } from './row-scrub.ts'
@@ -54,7 +55,7 @@ export interface ReplicaStatus extends ScrubFigures, RowScrubFigures, LogEndFigu
   readonly openSnapshots: number
   /** Snapshots of groups between this node and its peers. */
   readonly snapshots: SnapshotFigures
-  /** What was deleted and may still stand in files of this node. */
+  /** Deletions whose bytes may still stand in files of this node. */
   readonly erase: EraseFigures
   /** The comparison of this node's groups with its peers', and what it mends. */
   readonly compare: CompareFigures

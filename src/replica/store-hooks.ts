@@ -1,4 +1,4 @@
-/** What the two stores of a node ask of the driver, and what a batch of the data store asks of the log. */
+/** The calls of the two stores to the driver, and those of a batch of the data store to the log. */
 import type { GroupId, Position } from '../base/ids.ts'
 import type { LogStore } from '../log/log-store.ts'
 import type { Clock } from '../ports/clock.ts'

@@ -1,5 +1,5 @@
 /**
- * What was deleted and may still stand in files of this node, in *rounds*: one gathers deletions while the one before is
+ * Deletions whose bytes may still stand in files of this node, in *rounds*: one gathers deletions while the one before is
  * erased. A round names its groups, or stands for all of them where they are too many. It goes along with the batch that
  * takes the deletion in, so a start knows of it exactly when it knows of the deletion.
  *

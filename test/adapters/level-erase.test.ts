@@ -1,4 +1,4 @@
-/** What was deleted is in no file of LevelDB's, wherever its compactions have put it. */
+/** A deleted row is in no file of LevelDB's, wherever its compactions have put it. */
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -76,7 +76,7 @@ test('ERASE-1: a row that a table has beside its deletion, at the lowest level, 
   const path = await makeFolder()
   const store = await openIn(path, false)
   await store.write([put('k1', marker), put('k2', 'it stays'), { key: Buffer.from('k1') }])
-  // Whoever erases another span has LevelDB write the table, and rewrites nothing in it.
+  // An erasure of another span has LevelDB write the table, and rewrites nothing in it.
   expect(await store.erase?.([spanOf('x')])).toBeUndefined()
   const tables = await filesWith(path, marker)
   expect(tables).toEqual([expect.stringMatching(/\.ldb$/)])

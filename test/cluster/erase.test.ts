@@ -1,5 +1,5 @@
 /**
- * Deletion that deletes, on real processes: what was deleted, purged or has expired is in no file of any node once
+ * Deletion that deletes, on real processes: a row that was deleted or purged, or that has expired, is in no file of any node once
  * `trilithon erase status` says so, and it is there for as long as a peer holds the log up.
  */
 import { randomBytes } from 'node:crypto'
@@ -10,7 +10,7 @@ import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
 import { connect } from '../../src/client/connect.ts'
-import type { EraseFigures } from '../../src/replica/erasing.ts'
+import type { EraseFigures } from '../../src/replica/erase-report.ts'
 import { rootKey } from '../../src/tables/tables.ts'
 import {
   eventually,
@@ -67,7 +67,7 @@ function isFigures(body: unknown): body is EraseFigures {
   return typeof body === 'object' && body !== null && 'requests' in body
 }
 
-/** What every node says that is left, as `/erase` has it; undefined: one does not answer. */
+/** The rounds that each node has left, as `/erase` names them; undefined: one does not answer. */
 async function whyLeft(urls: readonly string[]): Promise<readonly string[] | undefined> {
   const answers = await Promise.all(
     urls.map(async (url) => {
@@ -134,7 +134,7 @@ async function lettersAt(cluster: TestCluster): Promise<readonly unknown[]> {
 }
 
 test.for(['leveldb', 'files'])(
-  'ERASE-1: what was deleted, purged or has expired is in no byte of any file, with a log in %s',
+  'ERASE-1: a row that was deleted or purged, or that has expired, is in no byte of any file, with a log in %s',
   { timeout: 2 * patienceMs },
   async (kind) => {
     const cluster = await started(`${limits}\nlog_store: ${kind}`)

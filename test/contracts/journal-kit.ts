@@ -1,4 +1,4 @@
-/** Journals that tests open, close and open again, and what is written to them, as text. */
+/** Journals that tests open, close and open again, and their flushes, as text. */
 import { expect, onTestFinished } from 'vitest'
 import type { Journal, JournalFlush, JournalRecord } from '../../src/ports/journal.ts'
 

@@ -83,7 +83,7 @@ async function keysWith(store: OrderedStore, text: Buffer): Promise<readonly str
 }
 
 test.each(disks)(
-  'ERASE-1: a row of a group that nobody writes any more leaves history and log: on %s',
+  'ERASE-1: a row of a group that takes no more writes leaves history and log: on %s',
   async (_, makeDisk) => {
     await onDisk(makeDisk, (logDisk) =>
       onDisk(makeDisk, async (dataDisk) => {

@@ -1,4 +1,4 @@
-/** What is to be erased: gathered in rounds, kept with the batch, and forgotten only when it is gone. */
+/** Deletions gather in rounds, are kept with the batch, and are forgotten only when their bytes are gone. */
 import { expect, test } from 'vitest'
 import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
