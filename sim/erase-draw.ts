@@ -2,8 +2,8 @@
 import type { Limits } from '../src/base/limits.ts'
 import type { SeededRandom } from './world/random.ts'
 
-/** Of the runs whose history is short. None: only the seeds of planted bugs are looked at so far. */
-const eraseRate = 0
+/** Of the runs whose history is short. */
+const eraseRate = 400_000
 /** A round takes two lengths of history at least. */
 const historyMsMax = 500
 

@@ -90,7 +90,9 @@ export class EraseChecker {
       )
     }
     for (const { name, goneAtMicros } of remains) {
-      const { group = '' } = parseGroupKey(fromLatin1(name)) ?? {}
+      const { group = '', subspace } = parseGroupKey(fromLatin1(name)) ?? {}
+      // A state record has nothing of a row.
+      if (subspace !== rowSubspace && subspace !== historySubspace) continue
       const deletion = deletions.get(group)
       this.#referee.check(
         deletion === undefined || goneAtMicros > deletion.atMicros,

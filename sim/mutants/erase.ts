@@ -8,7 +8,7 @@ const book = 'src/store/erase-book.ts'
 /** No other run erases within seconds: all of the mutants' seeds do whose history is short. */
 const always: Edit = {
   file: 'sim/erase-draw.ts',
-  find: 'const eraseRate = 0',
+  find: 'const eraseRate = 400_000',
   replace: 'const eraseRate = 1_000_000',
 }
 

@@ -90,7 +90,7 @@ export class LogIndex {
     this.#rows = rows
   }
 
-  /** All flushes that were there are folded. `isWhole`: none with a position of these was given up. */
+  /** All flushes that are there are folded. `isWhole`: none with a position of these was given up (LOG-19). */
   onFolded(isWhole: boolean): void {
     this.#isFolding = false
     for (const found of this.#groups.values()) {

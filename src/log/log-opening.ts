@@ -55,6 +55,8 @@ export async function openLog(
   const settling = new LogSettling({ index, ledger, rows, carryAfterFlushes })
   await settling.loadCarried(options.clock)
   const end = await recoverFlushes(journal, meta, from, index, ledger, trace)
+  // A mark that an unrestored data store has kept says nothing of the flushes that are gone.
+  index.onFolded(rows.isRestored())
   const memory = new PeerMemory(readMemory(journal, end.number))
   const damages = tellDamages(journal, trace)
   const read = { index, rows, ledger, settling }

@@ -144,8 +144,6 @@ export async function recoverFlushes(
       }
     }
   }
-  // LOG-16: the flush that a mark stands on is there; where the fold begins without one, it begins with what is left.
-  index.onFolded(meta.firstFlush === 1 || from.number >= meta.firstFlush)
   // A scan that ended early would have flush numbers used twice.
   if (readFlush(journal, end.number + 1) !== undefined) {
     throw corruptLog(`flush ${end.number + 1} is there, but the journal does not list it`)

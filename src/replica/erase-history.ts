@@ -15,7 +15,10 @@ import type { DataStore } from '../store/data-store.ts'
 import { afterHistory, groupPrefix, historyPrefix } from '../store/row-format.ts'
 
 export interface EraseHistoryParts {
-  readonly data: Pick<DataStore, 'state' | 'hasPending' | 'scanStored' | 'dropRow' | 'wantBatch' | 'pins'>
+  readonly data: Pick<
+    DataStore,
+    'state' | 'hasPending' | 'scanStored' | 'dropRow' | 'wantBatch' | 'pins'
+  >
   readonly clock: { monotonicMs(): number }
   readonly historyMs: number
 }

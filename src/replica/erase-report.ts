@@ -41,6 +41,8 @@ export interface EraseProgress {
   readonly stage: EraseStage
   /** Groups of the round with versions of before it. */
   readonly groupsLeft: number
+  /** A group of the round cannot be read before a peer has mended it. */
+  readonly isGroupDamaged: boolean
   /** Why the data store has not rewritten its files. */
   readonly held: EraseHeld | undefined
   /** The log has no flush of before the round, and no file with one. */
@@ -77,11 +79,14 @@ function reasons(
   stage: Exclude<EraseStage, 'gathering'>,
   progress: EraseProgress,
 ): readonly string[] {
-  const { held, groupsLeft: left } = progress
+  const { held, groupsLeft: left, isGroupDamaged } = progress
   if (stage === 'data') return [held === undefined ? 'data/: files are rewritten' : heldWords[held]]
   const versions = left === 1 ? '1 group keeps versions' : `${left} groups keep versions`
   const history = left > 0 ? [`history: ${versions} that readers may see`] : []
-  return [...history, ...logReasons(progress)]
+  const damaged = isGroupDamaged
+    ? ['data/: the rows of a group are wrong, until a peer has mended it']
+    : []
+  return [...damaged, ...history, ...logReasons(progress)]
 }
 
 function logReasons({ isErasedLog, firstFlush, log, ending }: EraseProgress): readonly string[] {

@@ -21,6 +21,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { EraseHeld, KeySpan, OrderedStore } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { DataStore } from '../store/data-store.ts'
+import { DamagedGroup } from '../store/damage.ts'
 import type { EraseBook, EraseRound } from '../store/erase-book.ts'
 import type { TakenGroup } from '../store/overlay.ts'
 import type { Rounds } from '../time/rounds.ts'
@@ -75,6 +76,7 @@ export class Erasing {
   #latest = 0
   #stage: EraseStage = 'history'
   #groupsLeft = 0
+  #isGroupDamaged = false
   #held: EraseHeld | undefined
   #isErasedLog = false
   #done = 0
@@ -139,10 +141,17 @@ export class Erasing {
     if (round === undefined) return
     this.#isPassing = true
     this.#pass(round)
-      .catch((error: unknown) => {
-        if (!this.#isStopped) this.#parts.onFailed(error)
-      })
+      .catch((error: unknown) => this.#onBroken(error))
       .finally(() => (this.#isPassing = false))
+  }
+
+  /** A snapshot of a peer is to mend the group first (HEAL-4). */
+  #onBroken(error: unknown): void {
+    if (this.#isStopped) return
+    if (!(error instanceof DamagedGroup)) return this.#parts.onFailed(error)
+    this.#stage = 'history'
+    this.#isGroupDamaged = true
+    this.#parts.trace.mark('erase_waits_for_damaged_group')
   }
 
   /** The round to be erased; closes the one that gathers when it is its time. */
@@ -160,6 +169,7 @@ export class Erasing {
 
   async #pass(round: EraseRound): Promise<void> {
     const { book, data } = this.#parts
+    this.#isGroupDamaged = false
     if (this.#separated !== round.number) await this.#separate(round)
     this.#groupsLeft = await this.#lookAtGroups(round)
     const isOutOfLog = await this.#isOutOfLog()
@@ -301,6 +311,7 @@ export class Erasing {
     return describeRound(round, {
       ...{ withinMs: this.withinMs, isNext: this.#parts.book.closed === undefined },
       ...{ stage: this.#stage, groupsLeft: this.#groupsLeft, held: this.#held },
+      isGroupDamaged: this.#isGroupDamaged,
       ...{ isErasedLog: this.#isErasedLog, firstFlush: this.#firstFlush, log, ending },
     })
   }

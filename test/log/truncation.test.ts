@@ -123,6 +123,26 @@ describe.each(disks)('on %s', (_, disk) => {
       expect(anew.isRestored()).toBe(true)
     }))
 
+  test('LOG-19: each start until then takes a decision as damaged whose value is in a flush that is gone', () =>
+    onDisk(disk, async (on) => {
+      const data = new FakeData()
+      const log = await openLog(await on.open(), {}, data)
+      await durable(log, accept('a', 1, 0, 'it goes'))
+      await durable(log, accept('b', 1, 0, 'it stays'), chosen('b', 1, 0))
+      await durable(log, chosen('a', 1, 0))
+      await data.batch(log, ['a', 1], ['b', 1])
+      await givenUp(log, 2)
+      await log.stop()
+      const anew = new FakeData()
+      const first = await openLog(await on.open(), {}, anew)
+      expect(first.value(group('a'), 1)).toBe('faulty')
+      await anew.batch(first, ['b', 1])
+      await first.stop()
+      expect(new SettledRows(anew).mark()).toMatchObject({ number: 2 })
+      const second = await openLog(await on.open(), {}, anew)
+      expect(second.value(group('a'), 1)).toBe('faulty')
+    }))
+
   test('values of flushes that are gone are not there, and count as no damage', () =>
     onDisk(disk, async (on) => {
       const data = new FakeData()
