@@ -1,10 +1,10 @@
 /**
- * A node that loses its data disk under a log which has given up what it accepted, and that then hears those nodes alone
- * which are behind: as drawn from a seed (LOG-16, LOG-19).
+ * A fault drawn from a seed: a node loses its data disk, its log has given up the acceptances, and it then hears only
+ * nodes that are behind (LOG-16, LOG-19).
  *
- * First the nodes that are to be behind are cut off from the others of their set, while these write. Such a peer soon
- * holds up more of a log than the budget is, and does not count any more. Then one of the others loses its data disk; it and
- * the nodes that were cut off are a majority now, and the nodes that know what was chosen are cut off from them.
+ * First the fault cuts some nodes off from the others of their set, and the others write. A node that is cut off soon holds
+ * up more of the logs than their budget, so that it does not count any more. Then one of the others loses its data disk.
+ * Together with the nodes that were cut off it is a majority. The fault cuts the rest off, which know the chosen values.
  */
 import type { Limits } from '../src/base/limits.ts'
 import { buildSets } from './cluster/endpoints.ts'

@@ -278,7 +278,7 @@ export class LogChecker {
   onDurableRows(node: string, changed: ChangedGroup): void {
     const { book, referee, model } = this.#parts
     const { group, position, rowsDigest: digest, pastDigest } = changed
-    // Until a snapshot has mended it, its batches write on what is wrong.
+    // Until a snapshot mends the group, its batches add to wrong rows: their hash says nothing.
     if (this.isIll(node, group)) return
     const { digests, pastDigests, horizons } = model.of(group)
     const expected = digests[position]

@@ -13,7 +13,7 @@ export type NodeAction =
   | { readonly kind: 'timer'; readonly timer: TimerName }
   /** Power loss and restart. This many pending writes survive, and this one state record. */
   | { readonly kind: 'crash'; readonly writes: number; readonly state: number }
-  /** The same, and the data store with this state record is lost under a log that has given up what was applied. */
+  /** The same, and the node loses its data store, which held this state record. Its log has given up the applied positions. */
   | { readonly kind: 'lose'; readonly writes: number; readonly state: number }
   /** This state record is durable, and enough for a lost data store to be restored. */
   | { readonly kind: 'restore'; readonly state: number }

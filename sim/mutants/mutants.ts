@@ -12,6 +12,7 @@ import { cellMutants } from './cells.ts'
 import { costMutants } from './cost.ts'
 import { gatewayMutants } from './gateway.ts'
 import { hashMutants } from './hashes.ts'
+import { healingMutants } from './healing.ts'
 import { historyMutants } from './history.ts'
 import { indexMutants } from './indexes.ts'
 import { leaseMutants } from './leases.ts'
@@ -213,6 +214,7 @@ export const mutants: readonly Mutant[] = [
   ...eraseMutants,
   ...logEndMutants,
   ...hashMutants,
+  ...healingMutants,
   ...tableMutants,
   ...triggerMutants,
   ...cellMutants,

@@ -107,7 +107,7 @@ function readMember(value: Json, name: string): Json {
 }
 
 async function apply(path: string, options: Options): Promise<void> {
-  // It loads what reads YAML, for which no other verb has a use.
+  // Only this verb reads YAML: the others start without loading its reader.
   const { readIndexFile } = await import('./index-file.ts')
   const definition = await readIndexFile(path)
   const { name, datastore } = definition

@@ -13,7 +13,7 @@ import { shardOfGroup, shardsPrefix } from '../cells/cell-table.ts'
 import type { SignalOptions } from '../txn/signalled.ts'
 import type { Groups } from './groups.ts'
 
-/** In rising order. Rejects with `unavailable` without a majority of a replica set, and with `invalid` for what is no name. */
+/** In rising order. Rejects with `unavailable` without a majority of a replica set, and with `invalid` where the name is none. */
 export async function listShards(
   groups: Pick<Groups, 'list'>,
   datastore: string,

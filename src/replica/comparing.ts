@@ -172,8 +172,8 @@ export class Comparing {
   }
 
   /**
-   * The group's rows here are not what was written: that is certain without any peer. False: there is no peer to mend
-   * it.
+   * The rows of the group here are wrong; that is certain without any peer. False: this node has no peer that could mend
+   * the group.
    */
   onDamaged(group: GroupId): boolean {
     const { others: sources, node } = this.#parts

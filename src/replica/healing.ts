@@ -96,7 +96,7 @@ export class Healing {
     this.#ill.set(group, { finding, events: [], asked: 0 })
     trace.mark(`group_aside_${finding.cause}`)
     this.#tell(group)
-    // With the batch that is being put together, if there is one: it may supersede what is damaged.
+    // The batch that is being put together takes the record along: that batch may supersede the damaged row.
     data.setRow(asideKey(group), pack([asideFormat]))
     data.wantBatch()
     this.#ask(group)

@@ -52,7 +52,7 @@ function readMarks(value: unknown): readonly ToldMark[] {
   const flat = field.list(value, 'marks')
   if (flat.length % markFields !== 0) throw new field.MalformedError('a group has no position')
   return Array.from({ length: flat.length / markFields }, (_, at): ToldMark => {
-    const [group, position, hash] = flat.slice(markFields * at)
+    const [group, position, hash] = flat.slice(markFields * at, markFields * (at + 1))
     return [
       field.group(group),
       field.count(position, 'position'),
