@@ -50,10 +50,7 @@ export class Edge {
     this.submissions = new Submissions(requests, limits, { step, guarded })
     const installs = new Installs({
       ...{ trace, limits, data, replica, healing, step },
-      onInstalled: (group, position) => {
-        healing.onInstalled(group)
-        requests.applied(group, position)
-      },
+      onInstalled: (group, position) => requests.applied(group, position),
     })
     this.installs = installs
     this.reads = new Reads({

@@ -158,19 +158,18 @@ export class Healing {
     return right?.position !== position || right.hash === hash
   }
 
-  /** A snapshot has taken the place of the group. */
-  onInstalled(group: GroupId): void {
+  /** A snapshot has taken the place of the group's rows. Gives the events that have waited for that. */
+  mend(group: GroupId): readonly GroupEvent[] {
     const ill = this.#ill.get(group)
-    if (ill === undefined) return
-    const { data, step, trace } = this.#parts
+    if (ill === undefined) return []
+    const { data, trace } = this.#parts
     this.#ill.delete(group)
     this.#mended += 1
     trace.mark('group_mended')
     trace.emit({ kind: 'mended', group })
     data.dropRow(asideKey(group))
     data.wantBatch()
-    for (const event of ill.events) step(group, event)
-    assert(!this.#ill.has(group), 'HEAL-4: a group is put aside again by an event that waited')
+    return ill.events
   }
 }
 

@@ -34,7 +34,7 @@ export interface InstallsParts {
   readonly replica: Pick<Replica, 'applied' | 'appliedInMemory'>
   step(group: GroupId, event: GroupEvent): void
   /** Groups whose rows are wrong here. */
-  readonly healing: Pick<Healing, 'isAside' | 'mayTake'>
+  readonly healing: Pick<Healing, 'isAside' | 'mayTake' | 'mend'>
   /** The group is at this position now. */
   onInstalled(group: GroupId, position: Position): void
 }
@@ -173,7 +173,7 @@ export class Installs {
   }
 
   async #switch(group: GroupId, state: GroupState, put: () => Promise<void>): Promise<void> {
-    const { data, replica, trace, step, onInstalled } = this.#parts
+    const { data, replica, trace, step, healing, onInstalled } = this.#parts
     const { position } = state
     assert(!this.#aside.has(group), 'SNAP-4: a group is put aside twice')
     const aside = newAside()
@@ -181,7 +181,7 @@ export class Installs {
     trace.emit({ kind: 'aside', group, position })
     // Entries that are applied here become durable first: then no batch has rows of the group beside the snapshot's.
     if (data.hasPending(group)) await data.drain()
-    const isRepair = this.#parts.healing.isAside(group)
+    const isRepair = healing.isAside(group)
     const lowest = isRepair ? position : position - 1
     const isAhead = replica.applied(group).position > lowest
     const isEqual = replica.applied(group).position === position
@@ -192,11 +192,15 @@ export class Installs {
     this.#aside.delete(group)
     trace.mark('snapshot_installed')
     trace.emit({ kind: 'installed', group, position })
+    // Before the step, which may serve reads.
+    const waited = healing.mend(group)
+    assert(!healing.isAside(group), 'HEAL-4: a group with wrong rows comes back')
     // A group that is not in memory is read from the store as it is now.
     const event = { kind: 'install', state } as const
     if (replica.appliedInMemory(group) !== undefined) {
       step(group, isRepair ? { ...event, isRepair } : event)
     }
+    for (const event of waited) step(group, event)
     onInstalled(group, position)
     aside.end()
     for (const event of aside.events) step(group, event)

@@ -57,6 +57,9 @@ class Bench {
   /** The group is put aside, and a snapshot must have this hash; empty: any. */
   rightHash: GroupHash | undefined
   isInMemory = true
+  /** Events that have waited for the mended group. */
+  waited: readonly GroupEvent[] = []
+  onStep: () => void = () => undefined
 
   constructor(store: GatedStore, data: DataStore, snapshotBatchBytesMax: number) {
     this.store = store
@@ -72,9 +75,14 @@ class Bench {
       healing: {
         isAside: () => this.rightHash !== undefined,
         mayTake: (_, __, hash) => this.rightHash === '' || hash === this.rightHash,
+        mend: () => {
+          this.rightHash = undefined
+          return this.waited
+        },
       },
       step: (group, event) => {
         if (this.installs.keep(group, event)) return
+        this.onStep()
         this.steps.push(describe(event))
       },
       onInstalled: (group, position) => this.installed.push([group, position]),
@@ -363,6 +371,19 @@ test('HEAL-5: a snapshot of the same position takes the place of a group that is
     expect([bench.steps, bench.find('x'), bench.find('y')]).toEqual([['repair 2'], 'new', 'new'])
     expect(bench.data.applied(a).position).toBe(2)
     expect(bench.data.hashes.find(a)).toEqual({ position: 2, hash: hashOfRows })
+  }))
+
+test('HEAL-4: the group is aside no more when the snapshot is taken up; then the events follow that waited', () =>
+  onBench(async (bench) => {
+    bench.rightHash = hashOfRows
+    bench.waited = [{ kind: 'wake' }]
+    const wasAside: boolean[] = []
+    bench.onStep = () => wasAside.push(bench.rightHash !== undefined)
+    await sendEqual(bench)
+    expect([bench.steps, wasAside]).toEqual([
+      ['repair 2', 'wake'],
+      [false, false],
+    ])
   }))
 
 test('HEAL-5: a snapshot whose rows have another hash than the right one is passed over', () =>
