@@ -7,7 +7,7 @@ export const judgedRules: readonly string[] = [
   ...['PAX-1', 'PAX-2', 'PAX-3', 'PAX-4', 'PAX-5', 'PAX-6', 'PAX-7', 'PAX-8'],
   ...['LOG-1', 'LOG-2', 'LOG-3', 'LOG-4', 'LOG-5', 'LOG-6', 'LOG-8', 'LOG-9', 'LOG-13'],
   ...['LOG-7', 'LOG-14', 'LOG-15', 'LOG-16', 'LOG-17', 'LOG-18', 'SNAP-1', 'SNAP-4'],
-  ...['HASH-1', 'HEAL-4'],
+  ...['HASH-1', 'HEAL-4', 'ERASE-1'],
   ...['LEASE-1', 'LEASE-2', 'LEASE-3', 'LEASE-4', 'MVCC-1', 'MVCC-2'],
   ...['CLOCK-1', 'CLOCK-2', 'CLOCK-3', 'TXN-1', 'TXN-2', 'TXN-4', 'TXN-5'],
   ...['IDX-1', 'IDX-2', 'IDX-3', 'IDX-4', 'IDX-5', 'IDX-6', 'IDX-7', 'IDX-9', 'IDX-10', 'IDX-14'],

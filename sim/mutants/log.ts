@@ -83,7 +83,7 @@ export const logMutants: readonly Mutant[] = [
   {
     id: 'N07',
     title: 'log: the data store takes in positions whose choice the log does not hold durably',
-    edits: [{ file: 'src/replica/driver.ts', find: '      await log.sync()\n', replace: '' }],
+    edits: [{ file: 'src/replica/store-hooks.ts', find: '    await log.sync()\n', replace: '' }],
   },
   {
     id: 'N08',

@@ -86,7 +86,7 @@ function momentText(ms: number): string {
 }
 
 function eraseOf({ id, report, why = 'it tells nothing of it' }: Asked): NodeErase {
-  const { requests } = report?.replica?.erase ?? {}
+  const { requests, isBehind } = report?.replica?.erase ?? {}
   if (report === undefined) return { id, requests: [], unknown: why }
   if (!Array.isArray(requests) || !requests.every(isRequest)) {
     return {
@@ -95,7 +95,8 @@ function eraseOf({ id, report, why = 'it tells nothing of it' }: Asked): NodeEra
       unknown: 'it is of an earlier version, or its stores are being opened',
     }
   }
-  return { id, requests }
+  const unknown = 'it has started, and has not yet taken in all that its peers wrote meanwhile'
+  return { id, requests, ...(isBehind === true && { unknown }) }
 }
 
 function isRequest(value: unknown): value is Request {

@@ -35,7 +35,7 @@ interface NodeReport {
     readonly logScrubbedPart?: number
     readonly rowScrubPasses?: number
     /** Absent of an earlier version. */
-    readonly erase?: { readonly requests?: unknown }
+    readonly erase?: { readonly requests?: unknown; readonly isBehind?: unknown }
   }
   readonly messages: readonly string[]
 }

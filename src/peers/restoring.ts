@@ -50,9 +50,19 @@ export class Restoring {
     return this.#isOver ? [] : this.#parts.others.filter((peer) => !this.#isTaken(peer))
   }
 
+  /**
+   * Whether this node durably applied, since its start, all that the flushes of a majority of the others named then. It
+   * knows by then of every transaction that was acknowledged before the start.
+   */
+  get hasTakenUp(): boolean {
+    const { others } = this.#parts
+    const taken = others.filter((peer) => this.#isTaken(peer)).length
+    return others.length === 0 || taken >= computeMajority({ length: others.length + 1 })
+  }
+
   /** The peer has answered: its last durable flush was this one. */
   onDigested(peer: NodeId, durable: number): void {
-    if (this.#isOver || this.#targets.has(peer)) return
+    if (this.#targets.has(peer)) return
     assert(durable >= 0, 'LOG-19: a log without an end')
     this.#targets.set(peer, durable)
   }
@@ -62,8 +72,7 @@ export class Restoring {
     if (this.#isOver) return
     const { others, ask, trace, onRestored } = this.#parts
     for (const peer of others) if (!this.#targets.has(peer)) ask(peer)
-    const taken = others.length - this.lacking.length
-    if (taken < computeMajority({ length: others.length + 1 })) return
+    if (!this.hasTakenUp) return
     this.#isOver = true
     trace.mark('restored_from_peers')
     trace.emit({ kind: 'restored' })

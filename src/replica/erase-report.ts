@@ -22,6 +22,8 @@ export interface EraseRequest {
 }
 
 export interface EraseFigures {
+  /** The node has started, and may lack deletions that its peers took in meanwhile. */
+  readonly isBehind: boolean
   /** The older one first. */
   readonly requests: readonly EraseRequest[]
   /** How old the oldest one is, in milliseconds; 0: there is none. */
@@ -67,6 +69,18 @@ export function describeRound(round: EraseRound, progress: EraseProgress): Erase
     ...(isAll ? {} : { groups: groups.size }),
     why: stage === 'gathering' ? [gatheringWords(progress)] : reasons(stage, progress),
   }
+}
+
+/** The round that the next batch of the data store begins. */
+export function describeWaiting(
+  round: { readonly number: number; readonly openedAtMs: number; readonly groups: number },
+  withinMs: number,
+): EraseRequest {
+  const { number, openedAtMs: since, groups } = round
+  const why = [
+    'data/: deletions wait for a checkpoint (checkpoint_ms), and are in memory and in log/',
+  ]
+  return { round: number, stage: 'gathering', since, deadline: since + withinMs, groups, why }
 }
 
 function gatheringWords({ isNext }: EraseProgress): string {

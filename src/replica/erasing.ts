@@ -29,6 +29,7 @@ import { allOf, groupPrefix, stagedKey } from '../store/row-format.ts'
 import { lookAtHistory, timestampOf } from './erase-history.ts'
 import {
   describeRound,
+  describeWaiting,
   type EraseFigures,
   type EraseRequest,
   type EraseStage,
@@ -110,16 +111,28 @@ export class Erasing {
   }
 
   get figures(): EraseFigures {
-    const { book, clock } = this.#parts
+    const { book, clock, ending } = this.#parts
     const nowMs = wallMs(clock)
     const requests = book.rounds.map((round) => this.#describe(round))
+    if (!book.isGathering && !this.#isOff) requests.push(...this.#waiting(nowMs))
     const [oldest] = requests
     return {
+      isBehind: !ending.restoring.hasTakenUp,
       requests,
       oldestMs: oldest === undefined ? 0 : Math.max(0, nowMs - oldest.since),
       overdue: requests.filter(({ deadline }) => deadline <= nowMs).length,
       done: this.#done,
     }
+  }
+
+  /** Deletions that no batch has taken are of no round yet. */
+  #waiting(nowMs: number): readonly EraseRequest[] {
+    const { book, clock, data } = this.#parts
+    const deleting = data.deleting()
+    if (deleting === undefined) return []
+    const openedAtMs = nowMs - Math.floor(clock.monotonicMs() - deleting.sinceMs)
+    const round = { number: book.last + 1, openedAtMs, groups: deleting.groups }
+    return [describeWaiting(round, this.withinMs)]
   }
 
   /** A batch of the data store is put together. */

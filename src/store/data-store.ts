@@ -34,7 +34,7 @@ import { HistorySweep } from './history-sweep.ts'
 import { WorklistIndex } from './worklist-index.ts'
 import type { PageRange, Row } from '../group/replica-port.ts'
 import { mergeRows, storeRange } from './merge-rows.ts'
-import { Overlay, toRow, type Commit, type TakenGroup } from './overlay.ts'
+import { Overlay, toRow, type Commit, type Deleting, type TakenGroup } from './overlay.ts'
 import { getChecked, scanAs } from './read-store.ts'
 import {
   allOf,
@@ -50,8 +50,6 @@ import {
 } from './row-format.ts'
 import { RowCache } from './row-cache.ts'
 import { SnapshotReads } from './snapshot-reads.ts'
-
-export type { Commit } from './overlay.ts'
 
 export interface DataStoreOptions {
   readonly trace: Trace
@@ -81,6 +79,8 @@ export class DataStore {
   readonly #sweep: HistorySweep
   readonly hashes: GroupHashes
   readonly #snapshots: SnapshotReads
+  /** Deletions that no batch has taken. */
+  readonly deleting = (): Deleting | undefined => this.#overlay.deleting
   /** Groups with something on their worklist. */
   readonly listing: WorklistIndex
   readonly #notes = new BatchNotes()
@@ -103,9 +103,8 @@ export class DataStore {
     this.#lastBatch = batch
     this.#durableBatch = batch
     const { clock, limits } = options
-    const { historyMs, snapshotHoldMs, rowCacheBytesMax } = limits
-    const nowMs = (): number => clock.monotonicMs()
-    this.#overlay = new Overlay({ nowMs, groupBytesMax: limits.checkpointGroupBytesMax })
+    const { historyMs, snapshotHoldMs, checkpointGroupBytesMax: groupBytesMax } = limits
+    this.#overlay = new Overlay({ nowMs: () => clock.monotonicMs(), groupBytesMax })
     this.#applier = new Applier({
       ...{ clock, limits, overlay: this.#overlay },
       compose: (untilMs) => {
@@ -123,7 +122,7 @@ export class DataStore {
       onWritten: (batch) => this.#onWritten(batch),
       onFailed: (error) => this.#failed(dataFailure(error)),
     })
-    this.#cache = new RowCache(rowCacheBytesMax)
+    this.#cache = new RowCache(limits.rowCacheBytesMax)
     this.pins = new Pins(snapshotHoldMs)
     this.#sweep = new HistorySweep({
       historyMs,

@@ -80,6 +80,15 @@ export class EraseBook {
     return this.#rounds
   }
 
+  /** The number of the round that began last; 0: there was none. */
+  get last(): number {
+    return this.#last
+  }
+
+  get isGathering(): boolean {
+    return this.#gathering !== undefined
+  }
+
   /** The round that is to be erased. */
   get closed(): EraseRound | undefined {
     return this.#rounds.find(({ closedAtMs }) => closedAtMs > 0)

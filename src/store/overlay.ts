@@ -89,6 +89,12 @@ export interface OverlayOptions {
   readonly groupBytesMax: number
 }
 
+export interface Deleting {
+  readonly groups: number
+  /** Since when the first of them waits for a batch, at the latest; on the monotonic clock. */
+  readonly sinceMs: number
+}
+
 /** The part of the overlay that one batch takes. */
 export interface TakeBounds {
   /** About. */
@@ -104,6 +110,8 @@ export class Overlay {
   readonly #dirty = new Map<GroupId, GroupOverlay>()
   /** Those of them that are large. */
   readonly #large = new Map<GroupId, GroupOverlay>()
+  /** Those of them that delete rows, the one that began first. */
+  readonly #deleting = new Map<GroupId, GroupOverlay>()
   #bytes = 0
   #commits = 0
   /** The oldest commit of the batch under way. */
@@ -150,6 +158,13 @@ export class Overlay {
     return this.#dirty.has(group)
   }
 
+  /** Groups with deletions that no batch has taken; undefined: there are none. */
+  get deleting(): Deleting | undefined {
+    for (const { sinceMs } of this.#deleting.values())
+      return { groups: this.#deleting.size, sinceMs }
+    return undefined
+  }
+
   /** All that have something here. */
   groups(): Iterable<GroupId> {
     return this.#groups.keys()
@@ -174,6 +189,7 @@ export class Overlay {
       this.#dirty.set(group, overlay)
     }
     for (const { key, value, isNew, text } of writes) {
+      if (value === undefined) this.#deleting.set(group, overlay)
       this.#put(overlay, { key, value, position, timestamp, isNew, text, previous: undefined })
     }
     if (overlay.bytes >= this.#options.groupBytesMax) this.#large.set(group, overlay)
@@ -299,6 +315,7 @@ export class Overlay {
     overlay.isTaken = true
     this.#dirty.delete(group)
     this.#large.delete(group)
+    this.#deleting.delete(group)
     const { position, takenHorizon: horizonBefore, horizon, rows } = overlay
     overlay.takenHorizon = horizon
     const state = overlay.encodeState()

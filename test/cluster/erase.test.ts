@@ -67,8 +67,8 @@ function isFigures(body: unknown): body is EraseFigures {
   return typeof body === 'object' && body !== null && 'requests' in body
 }
 
-/** The rounds that each node has left, as `/erase` names them; undefined: one does not answer. */
-async function whyLeft(urls: readonly string[]): Promise<readonly string[] | undefined> {
+/** The `/erase` of each node; undefined: one does not answer. */
+async function figuresOf(urls: readonly string[]): Promise<readonly EraseFigures[] | undefined> {
   const answers = await Promise.all(
     urls.map(async (url) => {
       const response = await fetch(`${url}/erase`).catch(() => undefined)
@@ -76,13 +76,20 @@ async function whyLeft(urls: readonly string[]): Promise<readonly string[] | und
       return isFigures(body) ? body : undefined
     }),
   )
-  if (answers.includes(undefined)) return undefined
-  return answers.flatMap((one) => one?.requests.flatMap(({ why }) => why) ?? [])
+  const figures = answers.filter((one) => one !== undefined)
+  return figures.length === urls.length ? figures : undefined
+}
+
+/** Why bytes are left at these nodes. */
+async function whyLeft(urls: readonly string[]): Promise<readonly string[]> {
+  const figures = (await figuresOf(urls)) ?? []
+  return figures.flatMap(({ requests }) => requests.flatMap(({ why }) => why))
 }
 
 async function isErased({ urls }: TestCluster): Promise<true | undefined> {
   await new Promise((resolve) => setTimeout(resolve, 200))
-  return (await whyLeft(urls))?.length === 0 || undefined
+  const figures = await figuresOf(urls)
+  return figures?.every(({ requests, isBehind }) => !isBehind && requests.length === 0) || undefined
 }
 
 /** Rows that a node has removed for their age. */
@@ -165,13 +172,17 @@ test(
     const client = await connect({ endpoints: cluster.urls, timeoutMs: patienceMs })
     const cells = client.cells('trips')
     await cells.put({ rowKey, column: 'BASE', refKey: 1, body: { text } })
+    await eventually('each node has taken in what the others had at its start', async () => {
+      const figures = await figuresOf(cluster.urls)
+      return figures?.every(({ isBehind }) => !isBehind) || undefined
+    })
     await cluster.node('c').stop('SIGKILL')
     await cells.purgeCell({ rowKey, column: 'BASE', refKey: 1 })
     await client.close()
     const { dataFolder, url } = cluster.node('a')
     await eventually('the erasure is late for want of a mark', async () => {
       const metrics = await (await fetch(`${url}/metrics`)).text()
-      const why = (await whyLeft([url])) ?? []
+      const why = await whyLeft([url])
       const isMark = why.length > 0 && why.every((one) => one.startsWith('log/: node c needs'))
       return (isMark && /^trilithon_erase_overdue\{[^}]*\} 1$/m.test(metrics)) || undefined
     })

@@ -28,7 +28,7 @@ function partsWith(clock: Partial<ReplicaStatus>): StatusParts {
       ...{ requests: 0, overlayBytes: 0, lackingGroups: 0, isCatchingUp: false, openSnapshots: 0 },
       restoringFrom: [],
       snapshots: noSnapshots,
-      erase: { requests: [], oldestMs: 0, overdue: 0, done: 0 },
+      erase: { isBehind: false, requests: [], oldestMs: 0, overdue: 0, done: 0 },
       compare: nothingCompared,
       ...{ leasedGroups: 0, grantedGroups: 0, remembersPeers: true, falseClaims: 0 },
       ...{ logDamages: 0, scrubLogDamages: 0, lostFlushes: 0, logDamage: [] },

@@ -49,6 +49,17 @@ test('LOG-19: of five, three others are needed: two of them and the node itself 
   }
 })
 
+test('ERASE-1: a node that has started knows all deletions of before when both others have told theirs', () => {
+  const { restoring, applied } = restoringAmong(['n2', 'n3'], true)
+  const [n2, n3] = [nodeId('n2'), nodeId('n3')]
+  restoring.onDigested(n2, 10)
+  restoring.onDigested(n3, 0)
+  expect(restoring.hasTakenUp).toBe(false)
+  applied.set(n2, 10)
+  expect(restoring.hasTakenUp).toBe(true)
+  expect(restoringAmong([], true).restoring.hasTakenUp, 'a node alone').toBe(true)
+})
+
 test('a node whose data store is whole asks no peer', () => {
   const { restoring, asked, times } = restoringAmong(['n2', 'n3'], true)
   restoring.look()

@@ -14,7 +14,7 @@ import { Driver } from '../../src/replica/driver.ts'
 import type { Submission } from '../../src/group/replica-port.ts'
 import type { PeerFrame } from '../../src/replication/message.ts'
 import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer/peer-codec.ts'
-import { disks, onDisk } from '../store/stores.ts'
+import { disks, onDisk, simulatedDisk } from '../store/stores.ts'
 
 const node = nodeId('n1')
 const cluster = clusterId('test')
@@ -138,6 +138,29 @@ test.each(disks)(
     )
   },
 )
+
+test('ERASE-2: a deletion that no batch has taken counts as one of the next round', async () => {
+  await onDisk(simulatedDisk, (logDisk) =>
+    onDisk(simulatedDisk, async (dataDisk) => {
+      const waiting = { ...soon, checkpointMs: 60_000 }
+      const { driver } = await open(await logDisk.open(), await dataDisk.open(), waiting)
+      try {
+        await driver.submit(submission(1, secret), 1_000)
+        expect(driver.status().erase.requests).toEqual([])
+        await driver.submit(submission(2, undefined), 1_000)
+        const next = { round: 1, stage: 'gathering', groups: 1 }
+        const why = [expect.stringContaining('checkpoint_ms')]
+        expect(driver.status().erase.requests).toMatchObject([{ ...next, why }])
+        await driver.drain()
+        expect(driver.status().erase.requests).toMatchObject([next])
+        await until(() => driver.status().erase.done === 1)
+        expect(driver.status().erase.requests).toEqual([])
+      } finally {
+        await driver.stop()
+      }
+    }),
+  )
+})
 
 test.each(disks)(
   'ERASE-3: where nothing is deleted nothing is compacted, and no group takes a position: on %s',
