@@ -112,8 +112,8 @@ export const logEndMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/peers/restoring.ts',
-        find: 'if (taken < computeMajority({ length: others.length + 1 })) return',
-        replace: 'if (taken + 1 < computeMajority({ length: others.length + 1 })) return',
+        find: 'taken >= computeMajority({ length: others.length + 1 })',
+        replace: 'taken + 1 >= computeMajority({ length: others.length + 1 })',
       },
     ],
   },
