@@ -82,10 +82,10 @@ export const buildMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/cells/index-build.ts',
-        find: "    for await (const rowKey of listRows(parts, of, { level: 'snapshot', atLeast })) {\n      await fillRow(parts, of, rowKey)\n",
+        find: "    for await (const rowKey of listRows(parts, of, look)) {\n      await fillRow(parts, of, rowKey)\n",
         replace: [
           '    const said = new Map()',
-          "    for await (const rowKey of listRows(parts, of, { level: 'snapshot', atLeast })) {",
+          '    for await (const rowKey of listRows(parts, of, look)) {',
           "      const { value } = await parts.tables.read(shardKey(of), 'current', (reads) =>",
           '        buildIndexRows(reads, of, rowKey, [parts.definition]),',
           '      )',

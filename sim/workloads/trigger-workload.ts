@@ -353,7 +353,8 @@ export class TriggerWorkload {
     const connected = this.#connect(name)
     const tables = this.#openTables(connected)
     const cells = (of: string): ReturnType<Client['cells']> => connected.client.cells(of)
-    return new TriggerAdmin({ cells, tables, timeoutMs: 4_000 }, service)
+    const { groups } = connected.client
+    return new TriggerAdmin({ cells, groups, tables, timeoutMs: 4_000 }, service)
   }
 
   #openTables({ client, clock, random, process }: Connected): Tables {

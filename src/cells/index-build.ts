@@ -1,7 +1,8 @@
 /**
  * Filling an index over cells from those that are there, and comparing it with them: row by row, each in
  * a transaction that has read the row's cells (`index-maintenance.ts`), as a write of a cell would. A build
- * is given all shards: a list of them lacks one whose first entry is accepted, and not acknowledged.
+ * is given all shards: a list of them lacks one whose first entry is accepted, and not acknowledged. Making
+ * an index anew and comparing it go by the list.
  */
 import { present } from '../base/assert.ts'
 import { equalBytes } from '../base/bytes.ts'
@@ -62,6 +63,8 @@ export interface CellIndexReport extends ComparedRows {
   readonly shards: number
 }
 
+/** Of a log: before it there is none. */
+const firstPosition: Position = 1
 /** Cells that a build reads at once to learn their rows; each shard under work holds one such page. */
 const cellsAtOnce = 100
 
@@ -72,16 +75,39 @@ export interface CellsFilled {
 }
 
 /** Everybody who writes keeps the index already. */
-export async function buildCellIndex(parts: CellBuildParts): Promise<CellsFilled> {
+export function buildCellIndex(parts: CellBuildParts): Promise<CellsFilled> {
+  return fillShards(parts, async (of) => {
+    const atLeast = await takePosition(parts, of)
+    // Most shards: nothing was accepted before. Who shares the entry, or comes behind it, writes now, and keeps the index.
+    if (atLeast === firstPosition) return undefined
+    // A writer behind that position keeps the index: the build need not see its writes.
+    return { level: 'snapshot', atLeast }
+  })
+}
+
+/**
+ * Makes what rows have in an index that is ready anew. Every writer keeps it since before it was ready, and what
+ * others had begun was applied by then, or never: an entry that is acknowledged later keeps it. So the shards that a list
+ * names are all, and current reads see what is to be made anew there.
+ */
+export function rebuildCellIndex(parts: CellBuildParts): Promise<CellsFilled> {
+  return fillShards(parts, async () => ({ level: 'current' }))
+}
+
+/** `beginShard` gives how a shard is looked at; undefined: it has no rows. */
+async function fillShards(
+  parts: CellBuildParts,
+  beginShard: (of: ShardName) => Promise<Look | undefined>,
+): Promise<CellsFilled> {
   const { port, clock } = parts
   let rows = 0
   const filled: ShardName[] = []
   const shards = { shards: parts.shards, atOnceMax: indexShardsAtOnceMax }
   await forEachShard(parts, 'filling', shards, async (of) => {
-    const atLeast = await takePosition(parts, of)
+    const look = await beginShard(of)
+    if (look === undefined) return
     let count = 0
-    // A writer behind that position keeps the index: the build need not see its writes.
-    for await (const rowKey of listRows(parts, of, { level: 'snapshot', atLeast })) {
+    for await (const rowKey of listRows(parts, of, look)) {
       await fillRow(parts, of, rowKey)
       count += 1
     }

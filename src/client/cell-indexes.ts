@@ -7,7 +7,12 @@ import { wordsFor } from '../base/words.ts'
 import { pageItemsMax } from '../base/limits.ts'
 import { unpackBody } from '../cells/body.ts'
 import { datastoreProblem, type Cell, type StoredCell } from '../cells/cell.ts'
-import { buildCellIndex, compareCellIndex, type CellIndexReport } from '../cells/index-build.ts'
+import {
+  buildCellIndex,
+  compareCellIndex,
+  rebuildCellIndex,
+  type CellIndexReport,
+} from '../cells/index-build.ts'
 import {
   checkDefinition,
   type IndexDefinition,
@@ -261,8 +266,11 @@ export class CellIndexAdmin {
     options: CellBuildOptions = {},
   ): Promise<{ shards: number; rows: number }> {
     checkUpkeep('cells.indexes.rebuild', name, options, cellBuildRules)
-    const { definition } = await this.#named(name, options)
-    const { filled, rows } = await buildCellIndex(this.#build(definition, options))
+    const { definition, state } = await this.#named(name, options)
+    const isReady = state === 'ready'
+    const shards = isReady ? await this.#listed(options) : options.shards
+    const parts = this.#build(definition, { ...options, ...(shards && { shards }) })
+    const { filled, rows } = await (isReady ? rebuildCellIndex(parts) : buildCellIndex(parts))
     return { shards: filled.length, rows }
   }
 
@@ -270,13 +278,15 @@ export class CellIndexAdmin {
   async check(name: string, options: CellBuildOptions = {}): Promise<CellIndexReport> {
     checkUpkeep('cells.indexes.check', name, options, cellBuildRules)
     const { definition } = await this.#named(name, options)
-    const { groups, timeoutMs } = this.#parts
-    const { signal } = options
-    // A comparison makes current reads: a shard without a commit has neither cells nor entries.
-    const shards =
-      options.shards ??
-      (await listShards(groups, this.datastore, timeoutMs, { ...(signal && { signal }) }))
+    const shards = await this.#listed(options)
     return compareCellIndex(this.#build(definition, { ...options, shards }))
+  }
+
+  /** The shards that are given, or all with a commit: of the others a current read finds neither cells nor entries. */
+  async #listed({ shards, signal }: CellBuildOptions): Promise<readonly number[]> {
+    if (shards !== undefined) return shards
+    const { groups, timeoutMs } = this.#parts
+    return listShards(groups, this.datastore, timeoutMs, { ...(signal && { signal }) })
   }
 
   /**

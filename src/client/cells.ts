@@ -42,7 +42,7 @@ import { notAnAnswer } from './call.ts'
 import { CellIndex, type CellIndexAdmin } from './cell-indexes.ts'
 import type { ColumnTtls } from './column-ttls.ts'
 import type { Groups } from './groups.ts'
-import { listShards } from './listed-shards.ts'
+import { listShards, shardsWithCells } from './listed-shards.ts'
 import type { SeenPositions } from './seen-positions.ts'
 import type { Page } from '../base/page.ts'
 import type {
@@ -280,15 +280,7 @@ export class Cells {
     checkColumn(call, options)
     this.#parts.checkOpen?.()
     const { shards: given, ...rest } = options
-    const { groups, timeoutMs } = this.#parts
-    const listMs = options.timeoutMs ?? timeoutMs
-    // A shard without a commit has nothing to remove.
-    const shards =
-      given ??
-      (await listShards(groups, this.datastore, listMs, {
-        ...(options.signal && { signal: options.signal }),
-      }))
-    for (const shard of shards) {
+    for (const shard of given ?? (await this.#shardsToPurge(options))) {
       let purged = 0
       let after: number | undefined = 0
       while (after !== undefined) {
@@ -298,6 +290,14 @@ export class Cells {
       }
       if (purged > 0) yield { shard, purged }
     }
+  }
+
+  /** A shard without a commit has nothing to remove, and one without a cell neither. */
+  async #shardsToPurge({ signal, ...options }: PurgeShardsOptions): Promise<readonly number[]> {
+    const timeoutMs = options.timeoutMs ?? this.#parts.timeoutMs
+    const call = signal === undefined ? {} : { signal }
+    const shards = await listShards(this.#parts.groups, this.datastore, timeoutMs, call)
+    return shardsWithCells(this, shards, { timeoutMs, ...call })
   }
 
   /**

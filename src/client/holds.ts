@@ -15,6 +15,8 @@ import type { TransactionOptions } from '../txn/run.ts'
 import type { IntentSource } from '../txn/session.ts'
 import { checkSignal } from '../txn/signalled.ts'
 import { checkDatastore } from './cell-indexes.ts'
+import type { Groups } from './groups.ts'
+import { listShards } from './listed-shards.ts'
 import type { WriteOptions } from './options.ts'
 import { writeRules } from './rules.ts'
 
@@ -43,7 +45,7 @@ interface PlainRows {
 }
 
 export interface HoldsParts {
-  readonly groups: GroupPort
+  readonly groups: GroupPort & Pick<Groups, 'list'>
   readonly clock: Clock
   readonly random: Random
   readonly intents: IntentSource
@@ -85,12 +87,26 @@ export class Holds {
     checkOptions('client.holds.list', options, writeRules)
     const { clock } = this.#parts
     const { timeoutMs = this.#parts.timeoutMs } = options
-    const found = await this.#each(place(target).groups, options, (group) =>
+    const found = await this.#each(await this.#written(target, timeoutMs, options), options, (group) =>
       listHolds(this.#parts.groups, group, { clock, timeoutMs }),
     )
     // A datastore that is held is so in each of its shards.
     const known = new Map(found.flat().map((hold) => [hold.scope.join('/'), hold]))
     return [...known.values()]
+  }
+
+  /** The groups of the target that may have a hold: a hold that was set is a commit, and a current read shows it. */
+  async #written(
+    target: HoldTarget,
+    timeoutMs: number,
+    { signal }: WriteOptions,
+  ): Promise<readonly GroupId[]> {
+    const { groups } = place(target)
+    if (!('datastore' in target) || target.rowKey !== undefined) return groups
+    const { datastore } = target
+    const call = signal === undefined ? {} : { signal }
+    const shards = await listShards(this.#parts.groups, datastore, timeoutMs, call)
+    return shards.map((shard) => shardGroup(datastore, shard))
   }
 
   #each<Value>(

@@ -6,12 +6,15 @@
  * caller that looks at these alone finds all that a current read of every shard would find.
  */
 import type { GroupId } from '../base/ids.ts'
+import { mapConcurrently, splitIntoChunks } from '../base/concurrency.ts'
 import { listedGroupsMax } from '../base/limits.ts'
-import { toStoreError } from '../base/problem.ts'
+import { toStoreError, unwrapOutcome } from '../base/problem.ts'
 import { datastoreProblem } from '../cells/cell.ts'
 import { shardOfGroup, shardsPrefix } from '../cells/cell-table.ts'
 import type { SignalOptions } from '../txn/signalled.ts'
 import type { Groups } from './groups.ts'
+import type { LogOptions } from './options.ts'
+import type { LogSource } from './tail.ts'
 
 /** In rising order. Rejects with `unavailable` without a majority of a replica set, and with `invalid` where the name is none. */
 export async function listShards(
@@ -33,4 +36,31 @@ export async function listShards(
     after = names.at(-1)
     if (after === undefined || names.length < listedGroupsMax) return shards
   }
+}
+
+/** Logs asked for in one call, and such calls at once. */
+const logsPerCall = 256
+const callsAtOnce = 4
+
+/**
+ * Of these shards those with a cell, in their order: a current read of the beginning of each log, hundreds in a call. A
+ * build of an index takes a position in every shard, so that from then on a list names them all.
+ */
+export async function shardsWithCells(
+  logs: LogSource,
+  shards: readonly number[],
+  options: Pick<LogOptions, 'timeoutMs' | 'signal'>,
+): Promise<readonly number[]> {
+  const places = shards.map((shard) => ({ kind: 'after', shard, addedId: 0 }) as const)
+  const pages = await mapConcurrently(splitIntoChunks(places, logsPerCall), callsAtOnce, (some) =>
+    logs.shardLogs(some, { ...options, limit: 1 }),
+  )
+  // A page without a cell may have passed over some that have expired, or have had no room for the first one.
+  return pages
+    .flat()
+    .map(unwrapOutcome)
+    .flatMap(({ shard, items, cursor, asOf }) => {
+      const isEmpty = items.length === 0 && cursor === 0 && asOf !== undefined
+      return isEmpty ? [] : [shard]
+    })
 }

@@ -21,8 +21,10 @@ import type { Cell } from '../cells/cell.ts'
 import { deleteMarked, putMarked, scanMarked, type MarkedCell, type Offset } from './offset-rows.ts'
 import type { LogPlace } from '../cells/operation.ts'
 import type { TriggerRow } from './service-rows.ts'
-import { allShards, isShard, shardCount } from '../cells/shard.ts'
+import { isShard, shardCount } from '../cells/shard.ts'
 import type { Cells } from '../client/cells.ts'
+import type { Groups } from '../client/groups.ts'
+import { listShards as listWritten } from '../client/listed-shards.ts'
 import type { Tables } from '../tables/tables.ts'
 import { decodeHoldings, listShards } from './assignment.ts'
 import { markedPageMax } from './limits.ts'
@@ -37,6 +39,7 @@ const callsAtOnce = 4
 
 export interface AdminPorts {
   cells(datastore: string): Cells
+  readonly groups: Pick<Groups, 'list'>
   readonly tables: Tables
   readonly timeoutMs: number
   /** Gives up the calls made through it. */
@@ -314,11 +317,16 @@ export class TriggerAdmin {
     return lasts.map(({ shard, next }) => ({ shard, after: next }))
   }
 
-  /** The last added ids of shards that have cells. */
+  /**
+   * The last added ids of shards that have cells. A shard without a commit has none, and no trigger has come to one there:
+   * the place of a trigger in a shard is a row of it.
+   */
   async #lastIds(
     datastore: string,
   ): Promise<readonly { readonly shard: number; readonly last: number }[]> {
-    const places = await this.#places(datastore, allShards, Number.MAX_SAFE_INTEGER)
+    const { groups, timeoutMs, signal } = this.#ports
+    const shards = await listWritten(groups, datastore, timeoutMs, { ...(signal && { signal }) })
+    const places = await this.#places(datastore, shards, Number.MAX_SAFE_INTEGER)
     return places.flatMap(({ shard, next }) => (next > 0 ? [{ shard, last: next }] : []))
   }
 

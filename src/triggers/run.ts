@@ -72,7 +72,8 @@ export function triggerAdmin(
   checkOptions('triggerAdmin', options, writeRules)
   const { timeoutMs = adminTimeoutMs, signal } = options
   const call = { timeoutMs, ...(signal && { signal }) }
-  const ports = { cells: (datastore: string) => client.cells(datastore), ...call }
+  const { groups } = client
+  const ports = { cells: (datastore: string) => client.cells(datastore), groups, ...call }
   return new TriggerAdmin({ ...ports, tables: openTables(client) }, service)
 }
 

@@ -85,7 +85,8 @@ export class TriggerBench {
 
   get admin(): TriggerAdmin {
     const cells = (of: string): ReturnType<Client['cells']> => this.client.cells(of)
-    return new TriggerAdmin({ cells, tables: this.tables, timeoutMs: 2_000 }, service)
+    const { groups } = this.client
+    return new TriggerAdmin({ cells, groups, tables: this.tables, timeoutMs: 2_000 }, service)
   }
 
   wallMicros(): number {
