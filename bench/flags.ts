@@ -1,5 +1,6 @@
 /** Parses values of flags, or says what to give instead. */
 import { InvalidArgumentError } from 'commander'
+import { shardCount } from '../src/cells/shard.ts'
 import { defaultClientLimits } from '../src/client/client-limits.ts'
 import { peers, type PeerName } from './compare/compare.ts'
 import type { Load } from './load-process.ts'
@@ -32,6 +33,10 @@ function isDecimal(text: string): boolean {
 /** Requests that one client library has under way. */
 export function clientCount(text: string): number {
   return wholeNumber(text, 1, defaultClientLimits.callsMax)
+}
+
+export function shardsOf(text: string): number {
+  return wholeNumber(text, 1, shardCount)
 }
 
 function wholeNumber(text: string, least: number, most: number = Number.MAX_SAFE_INTEGER): number {

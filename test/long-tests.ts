@@ -13,6 +13,7 @@ export const longTests: string[] = [
   'test/cluster/billing.test.ts',
   'test/cluster/chaos.test.ts',
   'test/cluster/damage.test.ts',
+  'test/cluster/erase.test.ts',
   'test/cluster/gateway.test.ts',
   'test/cluster/indexes.test.ts',
   'test/cluster/log-store.test.ts',

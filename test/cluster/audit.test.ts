@@ -7,6 +7,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
+import { simHere } from '../sim/command.ts'
 import { programPath, withFolder } from './harness.ts'
 
 const simPath = fileURLToPath(new URL('../../sim/main.js', pathToFileURL(programPath)))
@@ -61,7 +62,7 @@ test('audit refuses unusable files and flags with one sentence', () =>
       [[file, '--seconds', '0'], '--seconds must be 1 to 3600'],
       [[file, '--mutant', 'X99'], 'unknown mutant "X99"'],
     ] as const) {
-      const { code, stdout, stderr } = audit(...flags)
+      const { code, stdout, stderr } = await simHere('audit', ...flags)
       expect([code, stdout]).toEqual([2, ''])
       expect(stderr).toContain(said)
       expect(stderr.trim().split('\n')).toHaveLength(1)

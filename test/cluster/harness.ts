@@ -157,8 +157,8 @@ export interface ClusterOptions {
   /** The replica set of a node; absent: all are in one. */
   readonly setOf?: (id: string) => string
   readonly cluster?: string
-  /** More lines for every node's file. */
-  readonly extraYaml?: string
+  /** More lines for the node's file. */
+  readonly extraYaml?: string | ((id: string) => string)
   /** Written to the configuration, not started. */
   readonly notStarted?: readonly string[]
 }
@@ -215,6 +215,7 @@ export async function createCluster(options: ClusterOptions = {}): Promise<TestC
     ...{ id, url: `http://127.0.0.1:${ports[i] ?? 0}` },
     ...(options.setOf !== undefined && { set: options.setOf(id) }),
   }))
+  const { extraYaml = '' } = options
   const nodes: TestNode[] = []
   for (const place of places) {
     const configPath = join(folder, `${place.id}.yaml`)
@@ -226,7 +227,7 @@ export async function createCluster(options: ClusterOptions = {}): Promise<TestC
       `listen: ${place.url.replace('http://', '')}`,
       `data: ${dataFolder}`,
       `nodes: ${JSON.stringify(places)}`,
-      options.extraYaml ?? '',
+      typeof extraYaml === 'string' ? extraYaml : extraYaml(place.id),
     ]
     await writeFile(configPath, yaml.join('\n'))
     nodes.push(createNode({ ...place, configPath, dataFolder }))

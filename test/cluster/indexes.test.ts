@@ -87,6 +87,7 @@ test.concurrent(
       '11',
       '--json',
     )
+    expect(built, built.stderr).toMatchObject({ code: 0 })
     expect(JSON.parse(built.stdout)).toEqual({ index: 'zone_index', shards: 1, rows: 1 })
     await put(2, { zone: 7, at: '2026-01-01T00:00:00Z' })
     const url = `${cluster.urls[0] ?? ''}/v1/datastores/trips/indexes/zone_index`

@@ -25,7 +25,8 @@ async function writeFor(ms: number): Promise<Ledger> {
 async function expectAllRows(): Promise<void> {
   for (const { id, url } of cluster.nodes) {
     await eventually(`node ${id} has all ${acknowledged.size} rows`, async () => {
-      const { bodies } = await contentsAt(url)
+      const rows = [...acknowledged].map((cell) => ({ rowKey: cell.split('/')[0] ?? '' }))
+      const { bodies } = await contentsAt(url, { rows })
       return [...acknowledged].every((cell) => bodies.has(cell)) || undefined
     })
   }

@@ -15,10 +15,7 @@ export function sim(...args: readonly string[]): Promise<Ended> {
   return ended(args)
 }
 
-/**
- * The same without a process of its own, whose start takes a second: for lines that the command refuses before
- * it runs anything.
- */
+/** The same without a process of its own, whose start takes seconds: for what a command says and how it ends. */
 export async function simHere(...args: readonly string[]): Promise<Ended> {
   const stdout = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true)

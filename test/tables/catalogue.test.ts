@@ -26,6 +26,7 @@ import {
   folder,
   isPresent,
   readCatalogue,
+  writeWorks,
   type Group,
   type WorkRow,
 } from './catalogue-files.ts'
@@ -35,9 +36,10 @@ type Rows = GroupReader<typeof catalogue.tables>
 
 const ddl = fileURLToPath(new URL('../../schema/examples/catalogue.ddl', import.meta.url))
 const commandTimeoutMs = 240_000
-/** Has 12,000 works; the next one has 1,046. */
+/** Has thousands of works; the next one has hundreds. */
 const turner = 558
 const groups = isPresent ? readCatalogue() : new Map<number, Group>()
+const workCount = [...groups.values()].reduce((sum, { works }) => sum + works.length, 0)
 
 let cluster: TestCluster | undefined
 let applied: unknown
@@ -50,6 +52,7 @@ const alone = new Map<string, Catalogue>()
 beforeAll(async () => {
   if (!isPresent) return
   cluster = await startCluster()
+  writeWorks(join(cluster.folder, 'artworks.jsonl.gz'))
   applied = JSON.parse((await command('schema', 'apply', ddl, '--json')).stdout)
   artists = await loadArtists()
   artworks = await loadArtworks()
@@ -75,7 +78,8 @@ function loadArtists(): Promise<ProgramResult> {
 
 function loadArtworks(): Promise<ProgramResult> {
   const from = ['--from', 'artist_id=contributors.0.id']
-  return command('load', join(folder, 'artworks.jsonl.gz'), ...into('Artwork'), ...from)
+  const works = join(cluster?.folder ?? '', 'artworks.jsonl.gz')
+  return command('load', works, ...into('Artwork'), ...from)
 }
 
 function into(table: string): readonly string[] {
@@ -182,11 +186,11 @@ test.runIf(isPresent)(
       'fields that no property takes: activePlaceCount (1,754 rows), activePlaces (208 rows), startLetter (1,753 rows), movements.era (640 rows)\n',
     )
     const second = reportOf(artworks)
-    expect(second).toMatchObject({ rows: 28_085, created: 28_085, alreadyThere: 0, ...none })
+    expect(second).toMatchObject({ rows: workCount, created: workCount, alreadyThere: 0, ...none })
     expect(artworks?.stderr).not.toContain('no property takes')
     expect(reportOf(await loadArtists())).toMatchObject({ created: 0, alreadyThere: 1754, ...none })
     const again = reportOf(await loadArtworks())
-    expect(again).toMatchObject({ created: 0, alreadyThere: 28_085, ...none })
+    expect(again).toMatchObject({ created: 0, alreadyThere: workCount, ...none })
     say('artists', first)
     say('works', second)
     say('works again', again)
@@ -207,12 +211,14 @@ test.runIf(isPresent)('each replica alone gives every artist with all works in o
   }),
 )
 
-test.runIf(isPresent)('12,000 works come in pages of one moment', () =>
+test.runIf(isPresent)('thousands of works come in pages of one moment', () =>
   atEach(async (db, at) => {
+    const { works } = groupOf(turner)
+    expect(works.length).toBeGreaterThan(3_000)
     const { value } = await db.read(keyOf(turner), 'snapshot', (rows) => treeOf(rows, turner, 2000))
-    expect(value, at).toMatchObject({ pages: 7 })
-    expect(value.works).toHaveLength(12_000)
-    expectSame(value.works, groupOf(turner).works, at)
+    // The artist is the first row.
+    expect(value, at).toMatchObject({ pages: Math.ceil((1 + works.length) / 2000) })
+    expectSame(value.works, works, at)
   }),
 )
 
@@ -310,7 +316,7 @@ test.runIf(isPresent)('entries lead to their rows, and keys to theirs', () =>
       const page = await rows.index(Artwork, 'ArtworksBySubject', query, { limit: 5000 })
       return { castles: await page.rows(), many: await rows.getMany(Artwork, keys) }
     })
-    expect(castles.length).toBeGreaterThan(1000)
+    expect(castles.length).toBeGreaterThan(300)
     expectSame(value.castles, castles, at)
     const many = keys.map(({ id }) => byId.get(id))
     expect(new Set(many)).toContain(undefined)
