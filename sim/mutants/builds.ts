@@ -82,7 +82,7 @@ export const buildMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/cells/index-build.ts',
-        find: "    for await (const rowKey of listRows(parts, of, look)) {\n      await fillRow(parts, of, rowKey)\n",
+        find: '    for await (const rowKey of listRows(parts, of, look)) {\n      await fillRow(parts, of, rowKey)\n',
         replace: [
           '    const said = new Map()',
           '    for await (const rowKey of listRows(parts, of, look)) {',

@@ -87,8 +87,10 @@ export class Holds {
     checkOptions('client.holds.list', options, writeRules)
     const { clock } = this.#parts
     const { timeoutMs = this.#parts.timeoutMs } = options
-    const found = await this.#each(await this.#written(target, timeoutMs, options), options, (group) =>
-      listHolds(this.#parts.groups, group, { clock, timeoutMs }),
+    const found = await this.#each(
+      await this.#written(target, timeoutMs, options),
+      options,
+      (group) => listHolds(this.#parts.groups, group, { clock, timeoutMs }),
     )
     // A datastore that is held is so in each of its shards.
     const known = new Map(found.flat().map((hold) => [hold.scope.join('/'), hold]))
