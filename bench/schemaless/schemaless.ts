@@ -50,7 +50,7 @@ export interface SchemalessReport {
 }
 
 const index = 'by_rider'
-/** Nobody has written to the datastore, and no node knows its indexes from before. */
+/** The datastore has had no writer, so no node goes by earlier definitions of its indexes. */
 const graceMs = 0
 const lagPauseMs = 20
 const lagMsMax = 10_000

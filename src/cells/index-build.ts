@@ -78,7 +78,7 @@ export interface CellsFilled {
 export function buildCellIndex(parts: CellBuildParts): Promise<CellsFilled> {
   return fillShards(parts, async (of) => {
     const atLeast = await takePosition(parts, of)
-    // Most shards: nothing was accepted before. Who shares the entry, or comes behind it, writes now, and keeps the index.
+    // Most shards: no entry was accepted before. A writer that shares the entry, or comes behind it, keeps the index.
     if (atLeast === firstPosition) return undefined
     // A writer behind that position keeps the index: the build need not see its writes.
     return { level: 'snapshot', atLeast }
@@ -86,9 +86,9 @@ export function buildCellIndex(parts: CellBuildParts): Promise<CellsFilled> {
 }
 
 /**
- * Makes what rows have in an index that is ready anew. Every writer keeps it since before it was ready, and what
- * others had begun was applied by then, or never: an entry that is acknowledged later keeps it. So the shards that a list
- * names are all, and current reads see what is to be made anew there.
+ * Makes what rows have in an index that is ready anew. Every writer has kept the index since before it was ready, and the
+ * build's position settled each earlier write. So an entry that is acknowledged later keeps the index too: the shards that a
+ * list names are all, and current reads see the rows there.
  */
 export function rebuildCellIndex(parts: CellBuildParts): Promise<CellsFilled> {
   return fillShards(parts, async () => ({ level: 'current' }))
