@@ -38,6 +38,11 @@ import { benchQueues, type QueuesOptions } from './queues/queues.ts'
 import { benchRoundTrips } from './round-trips.ts'
 import { benchOverload, describeOverload, type OverloadOptions } from './overload/overload.ts'
 import { writeOverloadPage } from './overload/page.ts'
+import {
+  benchComparison,
+  describeComparison,
+  type ComparisonOptions,
+} from './comparison/comparison.ts'
 import { benchLifetime, describeLifetime, type LifetimeOptions } from './lifetime/lifetime.ts'
 import { writeReturnsPage } from './returns/page.ts'
 import { benchReturns, describeReturns, type ReturnsOptions } from './returns/returns.ts'
@@ -86,6 +91,9 @@ program
   .option('--warm-up <n>', 'seconds of each build before', seconds, 12)
   .option('--rest <n>', 'seconds after each slice, for what its nodes still apply', seconds, 6)
   .option('--one-group', 'all in one entity group, instead of all over 4,096')
+  .addOption(
+    new Option('--log-store <kind>', "where this build's logs lie").choices(['leveldb', 'files']),
+  )
   .option('--json', 'print the report as JSON')
   .action(async (folder: string, { json, ...options }: BuildsOptions & JsonFlag) => {
     const report = await untilStopped((signal) =>
@@ -269,6 +277,21 @@ program
     if (report === undefined) return
     print(report, { json }, describeLifetime)
     if (report.pieces.some(({ failures }) => failures > 0)) process.exitCode = failedExitCode
+  })
+
+program
+  .command('comparison')
+  .description('how soon three nodes of many groups start, and compare all of them')
+  .option('--groups <n>', 'entity groups', positive, 1_000_000)
+  .option('--json', 'print the report as JSON')
+  .action(async ({ json, ...options }: ComparisonOptions & JsonFlag) => {
+    const report = await untilStopped((signal) =>
+      benchComparison(options, signal, (text) => process.stderr.write(`${text}\n`)),
+    )
+    if (report === undefined) return
+    print(report, { json }, describeComparison)
+    const rounds = [...report.first, ...report.again]
+    if (rounds.some(({ differences }) => differences > 0)) process.exitCode = failedExitCode
   })
 
 program
