@@ -1,0 +1,281 @@
+/**
+ * Writers and readers that know what they should be shown: each value carries its row, its number and a checksum, and the
+ * load knows the last number of each row that was acknowledged. Besides, each node is read by itself, at both read levels.
+ */
+import { randomUUID } from 'node:crypto'
+import { present } from '../../src/base/assert.ts'
+import { crc32 } from '../../src/base/bytes.ts'
+import type { Client } from '../../src/client/client.ts'
+import { connect } from '../../src/client/connect.ts'
+import { forEachBelow, openClient } from '../common.ts'
+import { summarizeLoad } from '../load.ts'
+import { pause, type NodePlace } from '../processes.ts'
+import { textValues } from '../values.ts'
+
+/** Where all of it is. */
+export const datastore = 'bench'
+
+/** A value that was not what it had to be. */
+export interface Wrong {
+  readonly atMs: number
+  readonly rowKey: string
+  /** Of the node that was read alone; absent: any node answered. */
+  readonly node?: string
+  readonly text: string
+}
+
+/** A stretch of the load. */
+export interface Stretch {
+  readonly seconds: number
+  readonly commits: number
+  readonly commitsPerSecond: number
+  readonly p99Ms: number
+  readonly reads: number
+  readonly readP99Ms: number
+  readonly failures: number
+  /** The longest time in which no write was acknowledged. */
+  readonly worstGapMs: number
+}
+
+/** A row that is written once, and only read from then on. */
+export interface KeptRow {
+  readonly rowKey: string
+  readonly pad: string
+}
+
+interface Row {
+  readonly key: string
+  acknowledged: number
+  tried: number
+}
+
+interface Answer {
+  readonly atMs: number
+  readonly tookMs: number
+}
+
+const column = 'BASE'
+const padChars = 400
+const filledAtOnce = 200
+const fillsUnderWay = 4
+/** Written once each. */
+const keptRows = 64
+/** A node that is down or put aside need not answer a read that is for it alone. */
+const nodeReadMs = 2_000
+const nodeReadPauseMs = 5
+
+export class CheckedLoad {
+  readonly wrong: Wrong[] = []
+  readonly kept: KeptRow[] = []
+  readonly #client: Client
+  readonly #clients: readonly Client[]
+  readonly #signal: AbortSignal
+  readonly #nextPad = textValues(padChars)
+  readonly #rows: Row[] = []
+  readonly #commits: Answer[] = []
+  readonly #reads: Answer[] = []
+  readonly #failedAtMs: number[] = []
+  /** Rows that are read more often than others. */
+  #watched: readonly string[] = []
+  #loops: readonly Promise<void>[] = []
+  #isOver = false
+
+  private constructor(client: Client, clients: readonly Client[], signal: AbortSignal) {
+    this.#client = client
+    this.#clients = clients
+    this.#signal = signal
+  }
+
+  /** Writes each row once. */
+  static async fill(
+    places: readonly NodePlace[],
+    rows: number,
+    signal: AbortSignal,
+  ): Promise<CheckedLoad> {
+    const urls = places.map(({ url }) => url)
+    const client = await openClient(urls, signal)
+    const clients = await Promise.all(
+      urls.map((url) => connect({ endpoints: [url], timeoutMs: nodeReadMs })),
+    )
+    const load = new CheckedLoad(client, clients, signal)
+    const batches = Math.ceil((rows + keptRows) / filledAtOnce)
+    await forEachBelow(batches, fillsUnderWay, signal, () => load.#fillSome())
+    return load
+  }
+
+  async #fillSome(): Promise<void> {
+    const some = Array.from({ length: filledAtOnce }, () => {
+      const row = { key: randomUUID(), acknowledged: 0, tried: 0 }
+      return { row, pad: this.#nextPad() }
+    })
+    const cells = some.map(({ row, pad }) => buildCell(row, 0, pad))
+    await this.#client.cells(datastore).putMany(cells)
+    for (const { row, pad } of some) {
+      if (this.kept.length < keptRows) this.kept.push({ rowKey: row.key, pad })
+      else this.#rows.push(row)
+    }
+  }
+
+  /** `count` loops, of which each waits for its answer: a write, then a read of any row. Two more read each node. */
+  start(count: number, places: readonly NodePlace[]): void {
+    const writers = Array.from({ length: count }, (_, nth) => this.#write(nth, count))
+    const readers = this.#clients.map((client, nth) =>
+      this.#readNode(client, present(places[nth], 'bench: a node has a client').id),
+    )
+    this.#loops = [...writers, ...readers]
+  }
+
+  /** From now on these kept rows are read again and again, at each node. */
+  watch(rows: readonly KeptRow[]): void {
+    this.#watched = rows.map(({ rowKey }) => rowKey)
+  }
+
+  async #write(nth: number, count: number): Promise<void> {
+    const cells = this.#client.cells(datastore)
+    const own = this.#rows.filter((_, at) => at % count === nth)
+    for (let turn = 0; !this.#isOver && !this.#signal.aborted; turn++) {
+      const row = present(own[turn % own.length], 'bench: each writer has rows')
+      const refKey = row.tried + 1
+      row.tried = refKey
+      await this.#measure(this.#commits, async () => {
+        await cells.put(buildCell(row, refKey, this.#nextPad()))
+        row.acknowledged = refKey
+      })
+      const any = this.#anyRow()
+      const floor = any.acknowledged
+      await this.#measure(this.#reads, async () => {
+        const cell = await cells.get({ rowKey: any.key, column })
+        this.#judge(any, cell?.body, floor)
+      })
+    }
+  }
+
+  async #measure(answers: Answer[], ask: () => Promise<void>): Promise<void> {
+    const began = performance.now()
+    try {
+      await ask()
+      const atMs = performance.now()
+      answers.push({ atMs, tookMs: atMs - began })
+    } catch {
+      this.#failedAtMs.push(performance.now())
+    }
+  }
+
+  /** A node that does not answer is passed over: what counts is what it shows. */
+  async #readNode(client: Client, node: string): Promise<void> {
+    const cells = client.cells(datastore)
+    for (let turn = 0; !this.#isOver && !this.#signal.aborted; turn++) {
+      const watched = this.#watched[(turn >> 2) % Math.max(1, this.#watched.length)]
+      const isWatched = watched !== undefined && turn % 2 === 0
+      const row = isWatched ? { key: watched, acknowledged: 0, tried: 0 } : this.#anyRow()
+      const read = turn % 4 < 2 ? 'current' : 'snapshot'
+      // A snapshot may be older than what was acknowledged, or from before the row was there.
+      const floor = read === 'current' ? row.acknowledged : undefined
+      const name = { rowKey: row.key, column }
+      const cell = await cells.get(name, { read }).catch(() => 'silent' as const)
+      if (cell !== 'silent') this.#judge(row, cell?.body, floor, node)
+      await pause(nodeReadPauseMs)
+    }
+  }
+
+  #anyRow(): Row {
+    const at = Math.floor(Math.random() * this.#rows.length)
+    return present(this.#rows[at], 'bench: there are rows')
+  }
+
+  #judge(row: Row, body: unknown, floor: number | undefined, node?: string): void {
+    const text = describeWrong(row, body, floor)
+    if (text === undefined) return
+    const at = { atMs: performance.now(), rowKey: row.key }
+    this.wrong.push({ ...at, text, ...(node !== undefined && { node }) })
+  }
+
+  /** Reads all rows once, at one node. Gives how many it has shown. */
+  async readAll(nth: number, node: string): Promise<number> {
+    const client = present(this.#clients[nth], 'bench: a node has a client')
+    const cells = client.cells(datastore)
+    const kept = this.kept.map(({ rowKey }) => ({ key: rowKey, acknowledged: 0, tried: 0 }))
+    const rows = [...kept, ...this.#rows]
+    let shown = 0
+    for (let from = 0; from < rows.length && !this.#signal.aborted; from += filledAtOnce) {
+      const some = rows.slice(from, from + filledAtOnce)
+      const floors = some.map(({ acknowledged }) => acknowledged)
+      const items = some.map(({ key }) => ({ rowKey: key, column }))
+      const outcomes = await cells.getMany(items, { timeoutMs: 20_000 })
+      for (const [at, outcome] of outcomes.entries()) {
+        if (outcome.kind !== 'ok') continue
+        const row = present(some[at], 'bench: an outcome is of a row')
+        this.#judge(row, outcome.value?.body, floors[at], node)
+        shown += 1
+      }
+    }
+    return shown
+  }
+
+  /** What was done between two moments of `performance.now()`. */
+  stretch(fromMs: number, toMs: number): Stretch {
+    const isIn = (atMs: number): boolean => atMs >= fromMs && atMs < toMs
+    const within = (answers: readonly Answer[]): readonly Answer[] =>
+      answers.filter(({ atMs }) => isIn(atMs))
+    const commits = within(this.#commits)
+    const summed = (answers: readonly Answer[]) =>
+      summarizeLoad(
+        answers.map(({ tookMs }) => tookMs),
+        0,
+        toMs - fromMs,
+      )
+    const [written, read] = [summed(commits), summed(within(this.#reads))]
+    const seconds = (toMs - fromMs) / 1_000
+    return {
+      ...{ seconds, commits: written.operations, commitsPerSecond: written.operations / seconds },
+      ...{ p99Ms: written.p99Ms, reads: read.operations, readP99Ms: read.p99Ms },
+      failures: this.#failedAtMs.filter(isIn).length,
+      worstGapMs: longestGap([fromMs, ...commits.map(({ atMs }) => atMs), toMs]),
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#isOver = true
+    // A call that nodes do not answer ends with its client.
+    await Promise.all([this.#client, ...this.#clients].map((client) => client.close()))
+    await Promise.all(this.#loops)
+  }
+}
+
+function longestGap(moments: readonly number[]): number {
+  return Math.max(0, ...moments.map((atMs, nth) => atMs - (moments[nth - 1] ?? atMs)))
+}
+
+function buildCell(row: Row, refKey: number, pad: string) {
+  const sum = checksum(row.key, refKey, pad)
+  return { rowKey: row.key, column, refKey, body: { row: row.key, number: refKey, pad, sum } }
+}
+
+function checksum(key: string, number: number, pad: string): number {
+  return crc32(Buffer.from(`${key}/${number}/${pad}`, 'latin1'))
+}
+
+/** Why no node may show this; undefined: it may. `floor`: the number that had been acknowledged before the read. */
+function describeWrong(row: Row, body: unknown, floor: number | undefined): string | undefined {
+  if (body === undefined) return floor === undefined ? undefined : `${row.key} is missing`
+  if (!isValue(body)) return `${row.key} has a value of another kind`
+  const { number, pad, sum } = body
+  if (body.row !== row.key) return `${row.key} has the value of another row`
+  if (sum !== checksum(row.key, number, pad)) return `${row.key} has a value that was never written`
+  if (number > row.tried) return `${row.key} has number ${number}, of ${row.tried}`
+  const isOld = floor !== undefined && number < floor
+  return isOld ? `${row.key} has number ${number}, after ${floor}` : undefined
+}
+
+interface Value {
+  readonly row: unknown
+  readonly number: number
+  readonly pad: string
+  readonly sum: unknown
+}
+
+function isValue(body: unknown): body is Value {
+  if (typeof body !== 'object' || body === null) return false
+  if (!('row' in body && 'number' in body && 'pad' in body && 'sum' in body)) return false
+  return typeof body.number === 'number' && typeof body.pad === 'string'
+}
