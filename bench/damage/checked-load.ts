@@ -86,21 +86,21 @@ export class CheckedLoad {
     this.#signal = signal
   }
 
-  /** Writes each row once. */
-  static async fill(
-    places: readonly NodePlace[],
-    rows: number,
-    signal: AbortSignal,
-  ): Promise<CheckedLoad> {
+  /** With a client for all nodes, and one for each of them. */
+  static async open(places: readonly NodePlace[], signal: AbortSignal): Promise<CheckedLoad> {
     const urls = places.map(({ url }) => url)
     const client = await openClient(urls, signal)
     const clients = await Promise.all(
       urls.map((url) => connect({ endpoints: [url], timeoutMs: nodeReadMs })),
     )
-    const load = new CheckedLoad(client, clients, signal)
+    return new CheckedLoad(client, clients, signal)
+  }
+
+  /** Writes each row once. */
+  async fill(rows: number): Promise<void> {
     const batches = Math.ceil((rows + keptRows) / filledAtOnce)
-    await forEachBelow(batches, fillsUnderWay, signal, () => load.#fillSome())
-    return load
+    await forEachBelow(batches, fillsUnderWay, this.#signal, () => this.#fillSome())
+    this.#signal.throwIfAborted()
   }
 
   async #fillSome(): Promise<void> {

@@ -4,6 +4,7 @@
  * is shown meanwhile.
  */
 import { basename, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { present } from '../../src/base/assert.ts'
 import { machine, type Machine } from '../common.ts'
 import { pause } from '../processes.ts'
@@ -131,7 +132,7 @@ class Step {
     await this.#makeTables()
     const beforeMs = performance.now()
     const wrongBefore = load.wrong.length
-    await pause(this.#options.before * 1_000)
+    await delay(this.#options.before * 1_000, undefined, { signal: this.#signal })
     const fromMs = performance.now()
     const watches = step === 'rows' ? await this.#plant() : [await this.#damage(fileDamages[step])]
     await this.#until(fromMs, () => watches.every(({ isOver }) => isOver), watches)
@@ -214,7 +215,7 @@ class Step {
     let read = 0
     for (const [nth, { place }] of this.#cluster.nodes.entries()) {
       const course = courses.find(({ node }) => node === place.id)
-      if (course === undefined || course.outcome === 'refused') continue
+      if (course?.outcome !== 'healed' && course?.outcome !== 'told') continue
       read += await this.#cluster.load.readAll(nth, place.id)
     }
     return read

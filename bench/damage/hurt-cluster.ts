@@ -37,6 +37,7 @@ export class HurtCluster {
   static async start(options: ClusterOptions, signal: AbortSignal): Promise<HurtCluster> {
     const folder = await mkdtemp(join(tmpdir(), 'trilithon-bench-'))
     const nodes: SupervisedNode[] = []
+    let load: CheckedLoad | undefined
     try {
       const roundMs = Math.round(options.round * 1_000)
       const places = await placeNodes(folder, 3, [
@@ -46,11 +47,13 @@ export class HurtCluster {
       nodes.push(...places.map((place) => new SupervisedNode(place)))
       for (const node of nodes) node.start()
       for (const node of nodes) await waitReady(node, signal)
-      const load = await CheckedLoad.fill(places, options.rows, signal)
+      load = await CheckedLoad.open(places, signal)
+      await load.fill(options.rows)
       for (const node of nodes) await restart(node, signal)
       load.start(options.clients, places)
       return new HurtCluster(folder, nodes, load)
     } catch (error) {
+      await load?.stop()
       await removeNodes(folder, nodes)
       throw error
     }

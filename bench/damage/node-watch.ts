@@ -22,7 +22,7 @@ export interface Course {
   readonly ends: number
   /** Times that it made its data store anew. */
   readonly rebuilds: number
-  /** The most groups that were put aside at once, and the groups that others mended. */
+  /** Groups that were put aside, and those of them that others have mended. */
   readonly aside: number
   readonly mended: number
   /** What told of wrong rows: comparisons with other nodes, and counts. */
@@ -116,7 +116,8 @@ export class NodeWatch {
     for (const name of ['mended', 'differences', 'miscounts', 'logDamages'] as const) {
       this.#most[name] = Math.max(this.#most[name], signs[name] - (before?.[name] ?? 0))
     }
-    this.#most.aside = Math.max(this.#most.aside, signs.aside)
+    const aside = signs.aside + signs.mended - (before?.mended ?? 0)
+    this.#most.aside = Math.max(this.#most.aside, aside)
     if (signs.isRebuilt && !this.#wasRebuilt) this.#rebuilds += 1
     this.#wasRebuilt = signs.isRebuilt
   }
