@@ -80,7 +80,7 @@ export async function placeNodes(
   return places
 }
 
-/** Starts the process, and waits for nothing. `log`: who gets what it says on stderr. */
+/** Starts the process, and waits for nothing. `log`: the way of its stderr. */
 export function startNode(
   { id, url, config }: NodePlace,
   cli: string = cliPath,

@@ -1,6 +1,6 @@
 /**
- * Writers and readers that know what they should be shown: each value carries its row, its number and a checksum, and the
- * load knows the last number of each row that was acknowledged. Besides, each node is read by itself, at both read levels.
+ * Writers and readers that recognise a wrong value. Each value carries its row, its number and a checksum, and the load
+ * knows the last acknowledged number of each row. One more reader for each node reads that node alone, at both read levels.
  */
 import { randomUUID } from 'node:crypto'
 import { present } from '../../src/base/assert.ts'
@@ -12,7 +12,7 @@ import { summarizeLoad } from '../load.ts'
 import { pause, type NodePlace } from '../processes.ts'
 import { textValues } from '../values.ts'
 
-/** Where all of it is. */
+/** The datastore of all rows. */
 export const datastore = 'bench'
 
 /** A value that was not what it had to be. */
@@ -60,7 +60,7 @@ const filledAtOnce = 200
 const fillsUnderWay = 4
 /** Written once each. */
 const keptRows = 64
-/** A node that is down or put aside need not answer a read that is for it alone. */
+/** Of a read at one node: a node that is down does not answer. */
 const nodeReadMs = 2_000
 const nodeReadPauseMs = 5
 
@@ -116,7 +116,7 @@ export class CheckedLoad {
     }
   }
 
-  /** `count` loops, of which each waits for its answer: a write, then a read of any row. Two more read each node. */
+  /** `count` loops write a row, then read any row, and wait for each answer. One more loop for each node reads there alone. */
   start(count: number, places: readonly NodePlace[]): void {
     const writers = Array.from({ length: count }, (_, nth) => this.#write(nth, count))
     const readers = this.#clients.map((client, nth) =>
@@ -125,7 +125,7 @@ export class CheckedLoad {
     this.#loops = [...writers, ...readers]
   }
 
-  /** From now on these kept rows are read again and again, at each node. */
+  /** From now on the readers of single nodes read these kept rows again and again. */
   watch(rows: readonly KeptRow[]): void {
     this.#watched = rows.map(({ rowKey }) => rowKey)
   }
@@ -161,7 +161,7 @@ export class CheckedLoad {
     }
   }
 
-  /** A node that does not answer is passed over: what counts is what it shows. */
+  /** The reader passes over a node that does not answer: only the values that a node shows can be wrong. */
   async #readNode(client: Client, node: string): Promise<void> {
     const cells = client.cells(datastore)
     for (let turn = 0; !this.#isOver && !this.#signal.aborted; turn++) {
@@ -212,7 +212,7 @@ export class CheckedLoad {
     return shown
   }
 
-  /** What was done between two moments of `performance.now()`. */
+  /** The answers between two moments of `performance.now()`. */
   stretch(fromMs: number, toMs: number): Stretch {
     const isIn = (atMs: number): boolean => atMs >= fromMs && atMs < toMs
     const within = (answers: readonly Answer[]): readonly Answer[] =>
@@ -255,7 +255,7 @@ function checksum(key: string, number: number, pad: string): number {
   return crc32(Buffer.from(`${key}/${number}/${pad}`, 'latin1'))
 }
 
-/** Why no node may show this; undefined: it may. `floor`: the number that had been acknowledged before the read. */
+/** The fault of a value in words; undefined: a node may show it. `floor`: the number acknowledged before the read. */
 function describeWrong(row: Row, body: unknown, floor: number | undefined): string | undefined {
   if (body === undefined) return floor === undefined ? undefined : `${row.key} is missing`
   if (!isValue(body)) return `${row.key} has a value of another kind`

@@ -1,7 +1,7 @@
 /**
- * `bench damage`: files and rows of nodes are damaged under load, one kind after the other, and nobody acts but a
- * supervisor that starts a node again. How long it takes until the damage is found and healed, and whether anything wrong
- * is shown meanwhile.
+ * `bench damage`: damages files and rows of nodes under load, one kind after the other. Only a supervisor acts, which starts
+ * a node again that has ended. The report says how long the nodes took to find and to heal the damage, and which wrong
+ * values they showed meanwhile.
  */
 import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -29,7 +29,7 @@ export type StepName = (typeof stepNames)[number]
 
 export interface DamageOptions extends ClusterOptions {
   readonly steps: readonly StepName[]
-  /** Where files are damaged: a part of what was written to each, from 0 and below 1. */
+  /** The place of the damage in a file: a part of the bytes written to it, from 0 and below 1. */
   readonly at: number
   /** Seconds of load before each step. */
   readonly before: number
@@ -46,7 +46,7 @@ export interface StepReport {
   /** Values that no node may show, and some of them in words. */
   readonly wrong: number
   readonly wrongTexts: readonly string[]
-  /** Wrong rows that were shown before anything could tell that they are wrong: every checksum fitted. */
+  /** Reads that showed a planted row before its node had found it: every checksum fits such a row. */
   readonly shownBeforeFound: number
   /** Rows that were read at the hurt nodes in the end. */
   readonly readInTheEnd: number
@@ -95,7 +95,7 @@ export async function benchDamage(
       steps.push(step)
       onStep(step)
       if (step.courses.every(({ outcome }) => outcome === 'healed')) continue
-      // What is left is for an operator: the next step has whole nodes.
+      // The rest is work for an operator: the next step has whole nodes.
       await cluster.close()
       cluster = undefined
     }
@@ -105,7 +105,7 @@ export async function benchDamage(
   return { bench: 'damage', machine: machine(), options, steps }
 }
 
-/** Something wrong was shown, or something was not healed that nodes are to heal by themselves. */
+/** A node showed a wrong value, or did not heal damage that nodes heal by themselves. */
 export function hasFailed({ steps }: DamageReport): boolean {
   return steps.some(({ step, wrong, courses }) => {
     const isOfLog = step !== 'rows' && fileDamages[step].store === 'log'

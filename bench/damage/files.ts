@@ -1,9 +1,9 @@
-/** Damage of a store's files: a bit turned over, or the end cut off. */
+/** Damage of a store's files: a flipped bit, or a missing end. */
 import { open, readdir, readFile, stat, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { BenchError } from '../common.ts'
 
-/** Files with what a store was given: tables and journals of LevelDB, segments. */
+/** Files with the records of a store: tables and journals of LevelDB, segments. */
 const tables = /^\d+\.ldb$/
 const journals = /^\d+\.(?:log|segment)$/
 
@@ -29,8 +29,8 @@ export async function pickFile(folder: string, kind: 'table' | 'journal'): Promi
 }
 
 /**
- * In place: a process that has the file open reads it so. `part`: where, of what was written to the file, from 0 and below 1.
- * Gives the damage in words.
+ * In place: a process that has the file open reads the damaged byte. `part`: the place among the bytes written to the file,
+ * from 0 and below 1. Gives the damage in words.
  */
 export async function flipBit(file: string, part: number): Promise<string> {
   const at = Math.floor((await writtenBytes(file)) * part)
@@ -42,10 +42,10 @@ export async function flipBit(file: string, part: number): Promise<string> {
   } finally {
     await opened.close()
   }
-  return `a bit of byte ${at} turned over`
+  return `a bit of byte ${at} is flipped`
 }
 
-/** `part`: what is left of what was written to it. */
+/** `part`: of the bytes written to the file, those that stay. */
 export async function cutOff(file: string, part: number): Promise<string> {
   const { size } = await stat(file)
   const kept = Math.floor((await writtenBytes(file)) * part)

@@ -1,4 +1,4 @@
-/** Three supervised nodes that look for damage often, filled with rows, under a load that knows what it should be shown. */
+/** Three supervised nodes with many rows that look for damage often, under a load that recognises wrong values. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ export interface ClusterOptions {
 
 export const pollMs = 100
 const readyWaitMs = 60_000
-/** A scrub is done in seconds, beside a load that makes it an eighth as fast. */
+/** Beside a load a scrub reads an eighth of this, and is done in seconds. */
 const scrubBytesPerSecond: number = 128 * 1024 * 1024
 
 export class HurtCluster {
@@ -33,7 +33,7 @@ export class HurtCluster {
     this.load = load
   }
 
-  /** All of them are ready, and what they were filled with is in tables of their stores. The load goes on. */
+  /** Resolves when all nodes are ready, with the rows in tables of their stores, and the load goes on. */
   static async start(options: ClusterOptions, signal: AbortSignal): Promise<HurtCluster> {
     const folder = await mkdtemp(join(tmpdir(), 'trilithon-bench-'))
     const nodes: SupervisedNode[] = []

@@ -1,4 +1,4 @@
-/** What a node tells in its status of damage and of what it lacks. */
+/** The signs of damage, and of missing entries, in a node's status. */
 import type { NodePlace } from '../processes.ts'
 
 export interface Signs {

@@ -25,7 +25,7 @@ export interface Course {
   /** Groups that were put aside, and those of them that others have mended. */
   readonly aside: number
   readonly mended: number
-  /** What told of wrong rows: comparisons with other nodes, and counts. */
+  /** Wrong groups that a comparison with another node found, and those that a count found. */
   readonly differences: number
   readonly miscounts: number
   readonly logDamages: number

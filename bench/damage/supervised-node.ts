@@ -1,15 +1,15 @@
-/** A node that is started again when it ends by itself, as a supervisor does; with what it says meanwhile. */
+/** A node with a supervisor, which starts it again when it ends by itself; and the lines of its log. */
 import { createInterface } from 'node:readline'
 import { hasEnded, startNode, stopProcess, type NodePlace, type NodeProcess } from '../processes.ts'
 
-/** What the node said on stderr. */
+/** A line of the node's log. */
 export interface Said {
   readonly atMs: number
   readonly text: string
 }
 
 const restartMs = 500
-/** A supervisor gives a node up that ends so often without having been ready. */
+/** The supervisor gives a node up that ends this many times in a row before it is ready. */
 const endsMax = 3
 
 export class SupervisedNode {
