@@ -4,24 +4,31 @@
  */
 import { randomUUID } from 'node:crypto'
 import { present } from '../../src/base/assert.ts'
-import { crc32 } from '../../src/base/bytes.ts'
 import type { Client } from '../../src/client/client.ts'
 import { connect } from '../../src/client/connect.ts'
 import { forEachBelow, openClient } from '../common.ts'
 import { summarizeLoad } from '../load.ts'
 import { pause, type NodePlace } from '../processes.ts'
 import { textValues } from '../values.ts'
+import { buildCell, column, findFault, type Fault, type Row } from './checked-value.ts'
 
 /** The datastore of all rows. */
 export const datastore = 'bench'
 
-/** A value that was not what it had to be. */
-export interface Wrong {
-  readonly atMs: number
+/** A read that gave a wrong value. */
+export interface Wrong extends Fault {
+  /** When the read began. */
+  readonly beganMs: number
   readonly rowKey: string
   /** Of the node that was read alone; absent: any node answered. */
   readonly node?: string
-  readonly text: string
+}
+
+interface Read {
+  /** The number of the row that was acknowledged before; undefined: none need be shown. */
+  readonly floor: number | undefined
+  readonly beganMs: number
+  readonly node?: string
 }
 
 /** A stretch of the load. */
@@ -43,18 +50,11 @@ export interface KeptRow {
   readonly pad: string
 }
 
-interface Row {
-  readonly key: string
-  acknowledged: number
-  tried: number
-}
-
 interface Answer {
   readonly atMs: number
   readonly tookMs: number
 }
 
-const column = 'BASE'
 const padChars = 400
 const filledAtOnce = 200
 const fillsUnderWay = 4
@@ -144,8 +144,9 @@ export class CheckedLoad {
       const any = this.#anyRow()
       const floor = any.acknowledged
       await this.#measure(this.#reads, async () => {
+        const beganMs = performance.now()
         const cell = await cells.get({ rowKey: any.key, column })
-        this.#judge(any, cell?.body, floor)
+        this.#judge(any, cell?.body, { floor, beganMs })
       })
     }
   }
@@ -172,8 +173,9 @@ export class CheckedLoad {
       // A snapshot may be older than what was acknowledged, or from before the row was there.
       const floor = read === 'current' ? row.acknowledged : undefined
       const name = { rowKey: row.key, column }
+      const beganMs = performance.now()
       const cell = await cells.get(name, { read }).catch(() => 'silent' as const)
-      if (cell !== 'silent') this.#judge(row, cell?.body, floor, node)
+      if (cell !== 'silent') this.#judge(row, cell?.body, { floor, beganMs, node })
       await pause(nodeReadPauseMs)
     }
   }
@@ -183,11 +185,10 @@ export class CheckedLoad {
     return present(this.#rows[at], 'bench: there are rows')
   }
 
-  #judge(row: Row, body: unknown, floor: number | undefined, node?: string): void {
-    const text = describeWrong(row, body, floor)
-    if (text === undefined) return
-    const at = { atMs: performance.now(), rowKey: row.key }
-    this.wrong.push({ ...at, text, ...(node !== undefined && { node }) })
+  #judge(row: Row, body: unknown, { floor, beganMs, node }: Read): void {
+    const fault = findFault(row, body, floor)
+    if (fault === undefined) return
+    this.wrong.push({ beganMs, rowKey: row.key, ...fault, ...(node !== undefined && { node }) })
   }
 
   /** Reads all rows once, at one node. Gives how many it has shown. */
@@ -201,11 +202,12 @@ export class CheckedLoad {
       const some = rows.slice(from, from + filledAtOnce)
       const floors = some.map(({ acknowledged }) => acknowledged)
       const items = some.map(({ key }) => ({ rowKey: key, column }))
+      const beganMs = performance.now()
       const outcomes = await cells.getMany(items, { timeoutMs: 20_000 })
       for (const [at, outcome] of outcomes.entries()) {
         if (outcome.kind !== 'ok') continue
         const row = present(some[at], 'bench: an outcome is of a row')
-        this.#judge(row, outcome.value?.body, floors[at], node)
+        this.#judge(row, outcome.value?.body, { floor: floors[at], beganMs, node })
         shown += 1
       }
     }
@@ -244,38 +246,4 @@ export class CheckedLoad {
 
 function longestGap(moments: readonly number[]): number {
   return Math.max(0, ...moments.map((atMs, nth) => atMs - (moments[nth - 1] ?? atMs)))
-}
-
-function buildCell(row: Row, refKey: number, pad: string) {
-  const sum = checksum(row.key, refKey, pad)
-  return { rowKey: row.key, column, refKey, body: { row: row.key, number: refKey, pad, sum } }
-}
-
-function checksum(key: string, number: number, pad: string): number {
-  return crc32(Buffer.from(`${key}/${number}/${pad}`, 'latin1'))
-}
-
-/** The fault of a value in words; undefined: a node may show it. `floor`: the number acknowledged before the read. */
-function describeWrong(row: Row, body: unknown, floor: number | undefined): string | undefined {
-  if (body === undefined) return floor === undefined ? undefined : `${row.key} is missing`
-  if (!isValue(body)) return `${row.key} has a value of another kind`
-  const { number, pad, sum } = body
-  if (body.row !== row.key) return `${row.key} has the value of another row`
-  if (sum !== checksum(row.key, number, pad)) return `${row.key} has a value that was never written`
-  if (number > row.tried) return `${row.key} has number ${number}, of ${row.tried}`
-  const isOld = floor !== undefined && number < floor
-  return isOld ? `${row.key} has number ${number}, after ${floor}` : undefined
-}
-
-interface Value {
-  readonly row: unknown
-  readonly number: number
-  readonly pad: string
-  readonly sum: unknown
-}
-
-function isValue(body: unknown): body is Value {
-  if (typeof body !== 'object' || body === null) return false
-  if (!('row' in body && 'number' in body && 'pad' in body && 'sum' in body)) return false
-  return typeof body.number === 'number' && typeof body.pad === 'string'
 }

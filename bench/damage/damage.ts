@@ -46,7 +46,10 @@ export interface StepReport {
   /** Values that no node may show, and some of them in words. */
   readonly wrong: number
   readonly wrongTexts: readonly string[]
-  /** Reads that showed a planted row before its node had found it: every checksum fits such a row. */
+  /**
+   * Reads before the damage was found that no checksum could stop: of a planted row, or of a row that a damaged key in
+   * `data/` hides.
+   */
   readonly shownBeforeFound: number
   /** Rows that were read at the hurt nodes in the end. */
   readonly readInTheEnd: number
@@ -139,12 +142,17 @@ class Step {
     const meanwhile = load.stretch(fromMs, performance.now())
     const courses = watches.map(({ course }) => course)
     const readInTheEnd = await this.#readBack(courses)
-    const { wrong, shownBeforeFound } = this.#sort(load.wrong.slice(wrongBefore))
+    const found = load.wrong.slice(wrongBefore)
+    const isUnstoppable = this.#judgeBy(step, watches)
+    const [wrong, unstopped] = [
+      found.filter((one) => !isUnstoppable(one)),
+      found.filter(isUnstoppable),
+    ]
     return {
       ...{ step, courses, before: load.stretch(beforeMs, fromMs), meanwhile },
       wrong: wrong.length,
       wrongTexts: wrong.slice(0, wrongTextsMax).map(describeWrong),
-      ...{ shownBeforeFound: shownBeforeFound.length, readInTheEnd },
+      ...{ shownBeforeFound: unstopped.length, readInTheEnd },
     }
   }
 
@@ -221,14 +229,13 @@ class Step {
     return read
   }
 
-  #sort(all: readonly Wrong[]): Readonly<Record<'wrong' | 'shownBeforeFound', readonly Wrong[]>> {
-    const isBeforeFound = ({ rowKey, atMs }: Wrong): boolean => {
-      const watch = this.#planted.get(rowKey)
-      return watch !== undefined && atMs <= (watch.foundMs ?? Number.POSITIVE_INFINITY)
-    }
-    return {
-      wrong: all.filter((one) => !isBeforeFound(one)),
-      shownBeforeFound: all.filter(isBeforeFound),
+  /** Tells reads that no checksum could stop, and that began before the damage was found. */
+  #judgeBy(step: StepName, watches: readonly NodeWatch[]): (wrong: Wrong) => boolean {
+    const hides = step !== 'rows' && fileDamages[step].store === 'data'
+    return ({ rowKey, kind, beganMs }) => {
+      const hiding = hides && kind === 'hidden' ? watches[0] : undefined
+      const watch = this.#planted.get(rowKey) ?? hiding
+      return watch !== undefined && beganMs <= (watch.foundMs ?? Number.POSITIVE_INFINITY)
     }
   }
 }

@@ -10,7 +10,7 @@ export function describeDamage({ options, steps }: DamageReport): string {
   return [
     `${clients} clients, ${rows} rows, log_store ${logStore}; scrub, count and comparison every ${round} s`,
     ...steps.map(describeStep),
-    `wrong values: ${sum(({ wrong }) => wrong)}; of wrong rows whose checksums fit, shown before they were found: ${sum(({ shownBeforeFound }) => shownBeforeFound)}`,
+    `wrong values: ${sum(({ wrong }) => wrong)}; shown before the damage was found, where no checksum tells: ${sum(({ shownBeforeFound }) => shownBeforeFound)}`,
     '',
   ].join('\n')
 }
