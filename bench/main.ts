@@ -7,6 +7,8 @@ import { checkPlace, writePage } from './compare/page.ts'
 import { buildIn, describeBuild, stampedWith, type Build } from './build.ts'
 import { benchBuilds, type BuildsOptions } from './builds.ts'
 import { benchCommits, type CommitsOptions } from './commits.ts'
+import { benchDamage, hasFailed, stepNames, type DamageOptions } from './damage/damage.ts'
+import { describeDamage, describeStep } from './damage/describe.ts'
 import {
   describeBuilds,
   describeCommits,
@@ -20,8 +22,10 @@ import {
 import {
   clientCount,
   clientCounts,
+  damageSteps,
   groupCounts,
   operations,
+  part,
   peerNames,
   positive,
   rowsPerGroup,
@@ -313,6 +317,33 @@ program
     print(report, { json }, describeReturns)
     if (Object.keys(report.failures).length > 0) process.exitCode = failedExitCode
     if (page !== undefined) await writeReturnsPage(page, stampedWith(build, report))
+  })
+
+program
+  .command('damage')
+  .description(
+    'files and rows damaged under load: how fast nodes find it and heal, and what they show',
+  )
+  .option('--steps <names>', stepNames.join(', '), damageSteps, [...stepNames])
+  .option('--clients <n>', 'requests under way at once', clientCount, 16)
+  .option('--rows <n>', 'of about 500 bytes, written before', positive, 20_000)
+  .option('--round <n>', 'seconds from one look for damage to the next', seconds, 5)
+  .option('--at <part>', 'where in a file, of what was written to it', part, 0.5)
+  .option('--before <n>', 'seconds of load before each step', seconds, 20)
+  .option('--patience <n>', 'seconds that a step may take', seconds, 180)
+  .addOption(
+    new Option('--log-store <kind>', 'where the log lies')
+      .choices(['leveldb', 'files'])
+      .default('leveldb'),
+  )
+  .option('--json', 'print the report as JSON')
+  .action(async ({ json, ...options }: DamageOptions & JsonFlag) => {
+    const report = await untilStopped((signal) =>
+      benchDamage(options, signal, (step) => process.stderr.write(`${describeStep(step)}\n`)),
+    )
+    if (report === undefined) return
+    print(report, { json }, describeDamage)
+    if (hasFailed(report)) process.exitCode = failedExitCode
   })
 
 interface JsonFlag {

@@ -84,10 +84,14 @@ export async function placeNodes(
   return places
 }
 
-/** Starts the process, and waits for nothing. */
-export function startNode({ id, url, config }: NodePlace, cli: string = cliPath): NodeProcess {
+/** Starts the process, and waits for nothing. `log`: the way of its stderr. */
+export function startNode(
+  { id, url, config }: NodePlace,
+  cli: string = cliPath,
+  log: 'inherit' | 'pipe' = 'inherit',
+): NodeProcess {
   const child = spawn(process.execPath, [...engineFlags(cli), cli, 'node', '--config', config], {
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', 'ignore', log],
     env: { ...process.env, TRILITHON_LOG_LEVEL: 'warn' },
   })
   return { id, url, child }
