@@ -28,6 +28,8 @@ export interface BuildsOptions {
   /** Seconds after each slice in which its nodes apply what they committed: that counts as their cost. */
   readonly rest: number
   readonly oneGroup?: boolean
+  /** Of this build's nodes; absent: the default. The other build may not know it. */
+  readonly logStore?: string
 }
 
 export const costNames = ['perSecond', 'p50Ms', 'p99Ms', 'cpuPer1000', 'kibPer1000'] as const
@@ -86,7 +88,10 @@ export async function benchBuilds(
   const build = await buildIn(dirname(otherDist))
   const sides: Side[] = []
   try {
-    for (const dist of [ownDist, otherDist]) sides.push(await start(dist, options, watcher.signal))
+    const { logStore } = options
+    const more = logStore === undefined ? [] : [`log_store: ${logStore}`]
+    sides.push(await start(ownDist, options, watcher.signal, more))
+    sides.push(await start(otherDist, options, watcher.signal))
     const [own, other] = sides
     if (own === undefined || other === undefined) throw new Error('both sides have started')
     const slices = await measure(own, other, options, watcher)
@@ -105,8 +110,9 @@ async function start(
   dist: string,
   { oneGroup = false }: BuildsOptions,
   signal: AbortSignal,
+  more: readonly string[] = [],
 ): Promise<Side> {
-  const cluster = await startCluster(3, join(dist, 'src/cli/main.js'))
+  const cluster = await startCluster(3, join(dist, 'src/cli/main.js'), more)
   try {
     const args = [cluster.urls.join(','), '100', ...(oneGroup ? ['one-group'] : [])]
     return { cluster, client: await LoadProcess.start(clientIn(dist), args, signal) }

@@ -65,7 +65,7 @@ const costWords: Costs<string> = {
 
 export function describeBuilds(report: BuildsReport): string {
   const { options, other, figures, ratios, failures, isQuick } = report
-  const { clients, seconds, slices, oneGroup = false } = options
+  const { clients, seconds, slices, oneGroup = false, logStore = 'leveldb' } = options
   const rows = costNames.map((name) => {
     const values = [figures.own[name], figures.other[name]].map(({ median }) => median.toFixed(3))
     return [
@@ -76,7 +76,7 @@ export function describeBuilds(report: BuildsReport): string {
   })
   return [
     `${clients} clients${oneGroup ? ', all in one group' : ''}, ${slices} slices of ${seconds} s each${isQuick ? ' (a quick run)' : ''}`,
-    `the other build: ${'folder' in other ? other.folder : describeBuild(other)}`,
+    `the other build: ${'folder' in other ? other.folder : describeBuild(other)}; log_store of this one: ${logStore}`,
     `${''.padEnd(18)}${'this'.padStart(12)}${'the other'.padStart(12)}  this : the other, median of the pairs (quarters lie outside)`,
     ...rows,
     `failures           ${failures}`,

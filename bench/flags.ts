@@ -3,6 +3,7 @@ import { InvalidArgumentError } from 'commander'
 import { shardCount } from '../src/cells/shard.ts'
 import { defaultClientLimits } from '../src/client/client-limits.ts'
 import { peers, type PeerName } from './compare/compare.ts'
+import { stepNames, type StepName } from './damage/damage.ts'
 import type { Load } from './load-process.ts'
 import { unknownWord } from '../src/base/suggest.ts'
 import { accountsMax, entriesMax } from './scale/accounts.ts'
@@ -24,6 +25,12 @@ export function seconds(text: string): number {
 export function warmUp(text: string): number {
   if (isDecimal(text)) return Number(text)
   throw new InvalidArgumentError('a number of seconds of 0 or more is wanted')
+}
+
+/** From 0, and below 1. */
+export function part(text: string): number {
+  if (isDecimal(text) && Number(text) < 1) return Number(text)
+  throw new InvalidArgumentError('a part from 0 and below 1 is wanted, such as 0.5')
 }
 
 function isDecimal(text: string): boolean {
@@ -91,6 +98,16 @@ export function workloads(text: string): WorkloadName[] {
     const name = workloadNames.find((known) => known === one.toLowerCase())
     if (name !== undefined) return name
     throw new InvalidArgumentError(unknownWord('workload', one, workloadNames))
+  })
+  return [...new Set(named)]
+}
+
+/** Each once, in the order in which they are named. */
+export function damageSteps(text: string): StepName[] {
+  const named = text.split(',').map((name) => {
+    const step = stepNames.find((known) => known === name)
+    if (step !== undefined) return step
+    throw new InvalidArgumentError(unknownWord('step', name, stepNames))
   })
   return [...new Set(named)]
 }

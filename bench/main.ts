@@ -7,6 +7,8 @@ import { checkPlace, writePage } from './compare/page.ts'
 import { buildIn, describeBuild, stampedWith, type Build } from './build.ts'
 import { benchBuilds, type BuildsOptions } from './builds.ts'
 import { benchCommits, type CommitsOptions } from './commits.ts'
+import { benchDamage, hasFailed, stepNames, type DamageOptions } from './damage/damage.ts'
+import { describeDamage, describeStep } from './damage/describe.ts'
 import {
   describeBuilds,
   describeCommits,
@@ -20,8 +22,10 @@ import {
 import {
   clientCount,
   clientCounts,
+  damageSteps,
   groupCounts,
   operations,
+  part,
   peerNames,
   positive,
   rowsPerGroup,
@@ -40,6 +44,11 @@ import { benchQueues, type QueuesOptions } from './queues/queues.ts'
 import { benchRoundTrips } from './round-trips.ts'
 import { benchOverload, describeOverload, type OverloadOptions } from './overload/overload.ts'
 import { writeOverloadPage } from './overload/page.ts'
+import {
+  benchComparison,
+  describeComparison,
+  type ComparisonOptions,
+} from './comparison/comparison.ts'
 import { benchLifetime, describeLifetime, type LifetimeOptions } from './lifetime/lifetime.ts'
 import { writeReturnsPage } from './returns/page.ts'
 import { benchReturns, describeReturns, type ReturnsOptions } from './returns/returns.ts'
@@ -88,6 +97,9 @@ program
   .option('--warm-up <n>', 'seconds of each build before', seconds, 12)
   .option('--rest <n>', 'seconds after each slice, for what its nodes still apply', seconds, 6)
   .option('--one-group', 'all in one entity group, instead of all over 4,096')
+  .addOption(
+    new Option('--log-store <kind>', "where this build's logs lie").choices(['leveldb', 'files']),
+  )
   .option('--json', 'print the report as JSON')
   .action(async (folder: string, { json, ...options }: BuildsOptions & JsonFlag) => {
     const report = await untilStopped((signal) =>
@@ -275,6 +287,21 @@ program
   })
 
 program
+  .command('comparison')
+  .description('how soon three nodes of many groups start, and compare all of them')
+  .option('--groups <n>', 'entity groups', positive, 1_000_000)
+  .option('--json', 'print the report as JSON')
+  .action(async ({ json, ...options }: ComparisonOptions & JsonFlag) => {
+    const report = await untilStopped((signal) =>
+      benchComparison(options, signal, (text) => process.stderr.write(`${text}\n`)),
+    )
+    if (report === undefined) return
+    print(report, { json }, describeComparison)
+    const rounds = [...report.first, ...report.again]
+    if (rounds.some(({ differences }) => differences > 0)) process.exitCode = failedExitCode
+  })
+
+program
   .command('returns')
   .description('commits while one of three nodes goes and comes back, and how fast it catches up')
   .option('--clients <n>', 'requests under way at once', clientCount, 24)
@@ -293,6 +320,33 @@ program
     print(report, { json }, describeReturns)
     if (Object.keys(report.failures).length > 0) process.exitCode = failedExitCode
     if (page !== undefined) await writeReturnsPage(page, stampedWith(build, report))
+  })
+
+program
+  .command('damage')
+  .description(
+    'files and rows damaged under load: how fast nodes find it and heal, and what they show',
+  )
+  .option('--steps <names>', stepNames.join(', '), damageSteps, [...stepNames])
+  .option('--clients <n>', 'requests under way at once', clientCount, 16)
+  .option('--rows <n>', 'of about 500 bytes, written before', positive, 20_000)
+  .option('--round <n>', 'seconds from one look for damage to the next', seconds, 5)
+  .option('--at <part>', 'where in a file, of what was written to it', part, 0.5)
+  .option('--before <n>', 'seconds of load before each step', seconds, 20)
+  .option('--patience <n>', 'seconds that a step may take', seconds, 180)
+  .addOption(
+    new Option('--log-store <kind>', 'where the log lies')
+      .choices(['leveldb', 'files'])
+      .default('leveldb'),
+  )
+  .option('--json', 'print the report as JSON')
+  .action(async ({ json, ...options }: DamageOptions & JsonFlag) => {
+    const report = await untilStopped((signal) =>
+      benchDamage(options, signal, (step) => process.stderr.write(`${describeStep(step)}\n`)),
+    )
+    if (report === undefined) return
+    print(report, { json }, describeDamage)
+    if (hasFailed(report)) process.exitCode = failedExitCode
   })
 
 interface JsonFlag {

@@ -39,9 +39,13 @@ export interface BenchCluster {
 
 /**
  * Resolves when all of them are ready; when one is not in time, none is left running. `cli`: the command
- * line of this build, or of another one.
+ * line of this build, or of another one. `more`: lines of each node's configuration.
  */
-export async function startCluster(nodeCount = 3, cli: string = cliPath): Promise<BenchCluster> {
+export async function startCluster(
+  nodeCount = 3,
+  cli: string = cliPath,
+  more: readonly string[] = [],
+): Promise<BenchCluster> {
   const folder = await mkdtemp(join(tmpdir(), 'trilithon-bench-'))
   const nodes: NodeProcess[] = []
   const stop = async (): Promise<void> => {
@@ -49,7 +53,7 @@ export async function startCluster(nodeCount = 3, cli: string = cliPath): Promis
     await rm(folder, { recursive: true, force: true })
   }
   try {
-    for (const place of await placeNodes(folder, nodeCount)) nodes.push(startNode(place, cli))
+    for (const place of await placeNodes(folder, nodeCount, more)) nodes.push(startNode(place, cli))
     for (const node of nodes) await waitReady(node)
   } catch (error) {
     await stop()
@@ -80,10 +84,14 @@ export async function placeNodes(
   return places
 }
 
-/** Starts the process, and waits for nothing. */
-export function startNode({ id, url, config }: NodePlace, cli: string = cliPath): NodeProcess {
+/** Starts the process, and waits for nothing. `log`: the way of its stderr. */
+export function startNode(
+  { id, url, config }: NodePlace,
+  cli: string = cliPath,
+  log: 'inherit' | 'pipe' = 'inherit',
+): NodeProcess {
   const child = spawn(process.execPath, [...engineFlags(cli), cli, 'node', '--config', config], {
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', 'ignore', log],
     env: { ...process.env, TRILITHON_LOG_LEVEL: 'warn' },
   })
   return { id, url, child }

@@ -46,7 +46,7 @@ docs         triggers src
 sim          base schema ports journal group time paxos placement lease replication store log peers
              replica txn worklist queues indexes tables cells wire/peer wire/client adapters
              inspect client triggers node gateway cli
-bench        base schema placement txn queues tables cells adapters client triggers cli sim
+bench        base schema placement store txn queues tables cells adapters client triggers cli sim
 test         base schema ports journal group time paxos placement lease replication store log peers
              replica txn worklist queues indexes tables cells wire wire/peer wire/client adapters
              inspect config client triggers node gateway cli src sim bench

@@ -1,7 +1,6 @@
 /** Planted bugs in the erasing of what was deleted (ERASE-1, ERASE-2). */
 import type { Edit, Mutant } from './mutant.ts'
 
-const erasing = 'src/replica/erasing.ts'
 const history = 'src/replica/erase-history.ts'
 const book = 'src/store/erase-book.ts'
 
@@ -27,20 +26,6 @@ export const eraseMutants: readonly Mutant[] = [
     ],
   },
   {
-    id: 'ERS2',
-    title: 'erasing: a node calls erased what its log still has',
-    rules: ['ERASE-1'],
-    edits: [
-      always,
-      { file: erasing, find: "isOutOfLog ? 'data' : 'log'", replace: "'data'" },
-      {
-        file: erasing,
-        find: 'log.firstFlush >= this.#firstFlush && this.#groupsLeft === 0',
-        replace: 'this.#groupsLeft === 0',
-      },
-    ],
-  },
-  {
     id: 'ERS3',
     title: 'erasing: versions that readers may still see are not waited for',
     rules: ['ERASE-1'],
@@ -54,19 +39,6 @@ export const eraseMutants: readonly Mutant[] = [
       },
       { file: history, find: '      else newest = Math.max(newest, end)\n', replace: '' },
       { file: history, find: '  let newest = 0\n', replace: '  const newest = 0\n' },
-    ],
-  },
-  {
-    id: 'ERS4',
-    title: 'erasing: the files of the data store are not written anew',
-    rules: ['ERASE-1'],
-    edits: [
-      always,
-      {
-        file: erasing,
-        find: 'this.#held = await this.#parts.store.erase?.(spansOf(round))',
-        replace: 'this.#held = undefined',
-      },
     ],
   },
 ]

@@ -10,19 +10,6 @@ const rots: Edit = {
 
 export const healingMutants: readonly Mutant[] = [
   {
-    id: 'HL01',
-    title: 'healing: a group that is aside takes steps and votes',
-    edits: [
-      rots,
-      {
-        file: 'src/replica/driver.ts',
-        find: '    if (this.#comparing.healing.keep(group, event)) return\n',
-        replace: '',
-      },
-    ],
-    rules: ['HEAL-4'],
-  },
-  {
     id: 'HL02',
     title: 'healing: a group that is aside is served from its rows',
     edits: [
@@ -34,42 +21,6 @@ export const healingMutants: readonly Mutant[] = [
       },
     ],
     rules: ['HEAL-4'],
-  },
-  {
-    id: 'HL03',
-    title: 'healing: damage in a group is found, and the group goes on',
-    edits: [
-      rots,
-      {
-        file: 'src/store/data-store.ts',
-        find: 'const isMended = group !== undefined && this.onGroupDamaged(group)\n',
-        replace: 'const isMended = group !== undefined\n',
-      },
-    ],
-  },
-  {
-    id: 'HL04',
-    title: 'healing: only a higher position mends a group',
-    edits: [
-      rots,
-      {
-        file: 'src/replica/healing.ts',
-        find: 'return this.#ill.has(group) ? applied - 1 : applied\n',
-        replace: 'return applied\n',
-      },
-    ],
-  },
-  {
-    id: 'HL05',
-    title: 'healing: a start forgets which groups are aside',
-    edits: [
-      rots,
-      {
-        file: 'src/replica/driver.ts',
-        find: '    await this.#comparing.healing.resume()\n',
-        replace: '',
-      },
-    ],
   },
   {
     id: 'HL06',
@@ -93,30 +44,5 @@ export const healingMutants: readonly Mutant[] = [
       },
     ],
     rules: ['SNAP-1', 'MVCC-2'],
-  },
-  {
-    id: 'HL07',
-    title: 'comparison: two nodes of which one is behind count as different',
-    edits: [
-      rots,
-      {
-        file: 'src/peers/comparison.ts',
-        find: "  if (own?.position !== position || hash.length === 0) return 'unequal'\n",
-        replace: "  if (own === undefined || hash.length === 0) return 'unequal'\n",
-      },
-    ],
-  },
-  {
-    id: 'HL08',
-    title: 'comparison: a bucket still counts what a group was',
-    edits: [
-      rots,
-      {
-        file: 'src/store/bucket-sums.ts',
-        find: '    if (before !== undefined && before.position > 0) sum?.subtract(...fieldsOf(group, before))\n',
-        replace: '',
-      },
-    ],
-    rules: ['HEAL-1'],
   },
 ]

@@ -22,6 +22,8 @@ test.each([
   ['compare --operations commit', 'did you mean "commits"?'],
   ['ycsb --workloads', 'argument missing'],
   ['ycsb --workloads q', 'unknown workload "q"'],
+  ['damage --steps rowz', 'did you mean "rows"?'],
+  ['damage --log-store disk', 'Allowed choices are leveldb, files'],
   ['commits --seconds 0', 'a whole number of 1 or more'],
   ['commits --seconds 1e3', 'a whole number of 1 or more'],
   ['commits --second 3', "unknown option '--second'"],

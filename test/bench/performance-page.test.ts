@@ -5,6 +5,7 @@ import type { BuildsReport } from '../../bench/builds.ts'
 import type { CompareReport } from '../../bench/compare/compare.ts'
 import type { Figures, RatioName } from '../../bench/compare/summary.ts'
 import type { SystemName } from '../../bench/compare/system.ts'
+import type { LifetimeReport, Piece } from '../../bench/lifetime/lifetime.ts'
 import type { OverloadReport } from '../../bench/overload/overload.ts'
 import type { ReturnsReport } from '../../bench/returns/returns.ts'
 import type { RoundTripsReport } from '../../bench/round-trips.ts'
@@ -171,6 +172,28 @@ test('the page gives the measured cost of a returning node to the others', () =>
   for (const ms of Object.values(p99Ms)) expect(page).toContain(`${ms.toFixed(1)} ms while`)
   expect(page).toContain(`without a commit was ${Math.round(worstGapMs)} ms`)
   expect(page).toContain(`takes up ${grouped(idle.perSecond)} entries a second`)
+})
+
+test('the page gives what grew in half an hour, and how nodes came back', () => {
+  const { pieces, absences }: LifetimeReport = JSON.parse(textOf('bench/results/lifetime.json'))
+  const mib = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`
+  const commits = pieces.reduce((sum, piece) => sum + piece.commits, 0)
+  expect(pieces.every(({ failures }) => failures === 0)).toBe(true)
+  expect(page).toContain(`They make ${grouped(commits)} commits`)
+  const logBytes = pieces.flatMap(({ nodes }) => nodes.map((node) => node.logBytes))
+  expect(page).toContain(`No \`log/\` takes more than ${mib(Math.max(...logBytes))}.`)
+  for (const minutes of [5, 10, 15, 20, 25, 30]) {
+    const apart = ({ second }: Piece): number => Math.abs(second - minutes * 60)
+    const node = pieces.toSorted((a, b) => apart(a) - apart(b))[0]?.nodes[0]
+    const sizes = [node?.logBytes, node?.dataBytes, node?.memory].map((bytes = 0) => mib(bytes))
+    expect(page).toContain(`| ${[minutes, ...sizes].join(' | ')} |`)
+  }
+  for (const { kind, killed, started, ready, caughtUp = 0, snapshots, p99Ms } of absences) {
+    const times = [ready - started, caughtUp - started].map((one) => `${one.toFixed(1)} s`)
+    const away = `${Math.round(started - killed)} s`
+    const cells = [kind, away, ...times, grouped(snapshots), `${grouped(p99Ms)} ms`]
+    expect(page).toContain(`| ${cells.join(' | ')} |`)
+  }
 })
 
 test('the page gives the measured goodput under overload', () => {
