@@ -11,11 +11,19 @@ import type { LinkInfo } from '../ports/transport.ts'
 import { areCredible } from './admission.ts'
 import type { LogStore } from '../log/log-store.ts'
 
-/** The facts on its store that this node tells as a link begins. */
-export function describeSelf({ identity, memory, durableFlush, run }: LogStore): LinkInfo {
+/**
+ * The facts on its store that this node tells as a link begins. Of its log it tells the end that the start found: later
+ * flushes take the numbers of those that the disk may have lost, and a peer that knew these would not see that (LOG-10).
+ */
+export function describeSelf({ identity, memory, openedFlush, run }: OwnLog): LinkInfo {
   const { storeId, incarnation } = identity
+  const durableFlush = openedFlush
   const known = memory.isWhole ? { known: memory.kept } : {}
   return { storeId, incarnation, durableFlush, run, ...known, knowsLogEnds: true, compares: true }
+}
+
+export type OwnLog = Pick<LogStore, 'memory' | 'openedFlush' | 'run'> & {
+  readonly identity: Pick<LogStore['identity'], 'storeId' | 'incarnation'>
 }
 
 /** The claims with which peers refuse this node. */

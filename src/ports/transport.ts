@@ -17,7 +17,7 @@ export interface LinkInfo {
   readonly cluster?: string
   readonly storeId?: string
   readonly incarnation?: number
-  /** The highest flush number that is durable in the sender's log. */
+  /** The last flush that the sender's start found in its log; later ones come with its frames. */
   readonly durableFlush?: number
   /** Drawn as the sender started: a folder of the past may count the same incarnation again. */
   readonly run?: number

@@ -4,7 +4,11 @@ import { nodeId } from '../../src/base/ids.ts'
 import type { RememberedStore } from '../../src/base/remembered.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import type { LinkInfo } from '../../src/ports/transport.ts'
+import { flushKey } from '../../src/journal/ordered-journal.ts'
 import { Admission } from '../../src/peers/admission.ts'
+import { describeSelf } from '../../src/peers/refusal.ts'
+import { accept, durable, openLog } from '../log/log-fixture.ts'
+import { onDisk, simulatedDisk } from '../store/stores.ts'
 import { PeerMemory } from '../../src/log/peer-memory.ts'
 
 const [n1, n2, n3] = [nodeId('n1'), nodeId('n2'), nodeId('n3')]
@@ -70,4 +74,25 @@ test('LOG-10: a hello that is late is of the same run; another run that is not f
   )
   expect(admission.findProblem(n3, hello({ ...third, incarnation: 5, run: 9 }))).toBe(undefined)
   expect(admission.findProblem(n3, hello({ ...third, storeId: 'new' }))).toMatch(/^unknown-store/)
+})
+
+test('LOG-10: a node that lost its last flush, and has written another one under its number since, is refused', async () => {
+  await onDisk(simulatedDisk, async (disk) => {
+    const before = await openLog(await disk.open())
+    await durable(before, accept('a', 1, 0, 'one'))
+    await durable(before, accept('a', 2, 0, 'two'))
+    const { memory, admission } = forgetful([])
+    const { identity, durableFlush: last, run } = before
+    memory.learn({ ...identity, node: n2, durableFlush: last, run })
+    await before.stop()
+    const store = await disk.open()
+    await store.write([{ key: flushKey(last) }])
+    const after = await openLog(store)
+    await durable(after, accept('a', 2, 0, 'three'))
+    expect(after.durableFlush).toBe(last)
+    expect(admission.findProblem(n2, describeSelf(after))).toBe(
+      `stale-disk: n2 once had flush ${last} on disk and now has ${last - 1}`,
+    )
+    await after.stop()
+  })
 })
