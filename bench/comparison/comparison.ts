@@ -37,12 +37,13 @@ export interface NodeStart {
   readonly dataBytes: number
 }
 
-/** One round of a node with both others. */
+/** A node has compared its groups with those of both others. */
 export interface Compared {
   readonly node: string
+  /** From the first question on: after a start both nodes count their groups first, and rounds before come to no end. */
   readonly seconds: number
   readonly cpuSeconds: number
-  /** Rounds with a peer that came to their end: two. */
+  /** Rounds with a peer that came to their end. */
   readonly rounds: number
   /** Groups that were compared one by one. */
   readonly groups: number
@@ -71,6 +72,8 @@ interface CompareStatus {
 const underWay = 256
 const sayEvery = 10_000
 const waitMs = 15 * 60_000
+/** Of each node. */
+const peers = 2
 const pollMs = 50
 
 export async function benchComparison(
@@ -168,15 +171,10 @@ async function compareOne({ id, url, child }: NodeProcess, signal: AbortSignal):
   const pid = child.pid ?? 0
   const [before, cpuBefore] = [await readStatus(url), await cpuSeconds(pid)]
   const began = performance.now()
-  const answer = await fetch(`${url}/compare`, { method: 'POST', signal })
-  const begun: unknown = await answer.json()
-  const round = typeof begun === 'object' && begun !== null && 'round' in begun ? begun.round : NaN
-  let after = await readStatus(url)
-  while (!(after.ended >= Number(round))) {
+  let after = before
+  while (after.rounds < before.rounds + peers) {
     if (performance.now() - began > waitMs) throw new Error(`${id}: a comparison takes too long`)
-    await pause(pollMs)
-    signal.throwIfAborted()
-    after = await readStatus(url)
+    after = await oneRound(url, signal)
   }
   return {
     node: id,
@@ -185,6 +183,18 @@ async function compareOne({ id, url, child }: NodeProcess, signal: AbortSignal):
     rounds: after.rounds - before.rounds,
     groups: after.groups - before.groups,
     differences: after.differences - before.differences,
+  }
+}
+
+/** Begins a round with each peer, or joins the one under way; gives the figures at its end. */
+async function oneRound(url: string, signal: AbortSignal): Promise<CompareStatus> {
+  const answer = await fetch(`${url}/compare`, { method: 'POST', signal })
+  const begun: { readonly round: number } = JSON.parse(await answer.text())
+  for (;;) {
+    await pause(pollMs)
+    signal.throwIfAborted()
+    const status = await readStatus(url)
+    if (status.ended >= begun.round) return status
   }
 }
 

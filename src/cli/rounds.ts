@@ -178,7 +178,7 @@ function showBegun(kind: RoundKind, options: Options, begun: readonly NodeAnswer
   say(`see trilithon ${kind.verb} status`)
 }
 
-/** Prints the table, and ends the command as what was found asks for. */
+/** Prints the table, and sets the exit code: 0 without a fault, 1 with one, 4 where a node does not answer. */
 function finish(
   kind: RoundKind,
   options: Options,

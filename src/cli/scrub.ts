@@ -1,4 +1,4 @@
-/** `trilithon scrub now|status`: whether all files of the nodes, and the rows of all groups, are what was written. */
+/** `trilithon scrub now|status`: checks all files and rows of the nodes for damage, and tells how far that check is. */
 import type { Command } from 'commander'
 import { byteText, counted } from './output.ts'
 import { figureOf, type RoundReport } from './round-asks.ts'

@@ -5,6 +5,7 @@ import type { BuildsReport } from '../../bench/builds.ts'
 import type { CompareReport } from '../../bench/compare/compare.ts'
 import type { Figures, RatioName } from '../../bench/compare/summary.ts'
 import type { SystemName } from '../../bench/compare/system.ts'
+import type { ComparisonReport } from '../../bench/comparison/comparison.ts'
 import type { LifetimeReport, Piece } from '../../bench/lifetime/lifetime.ts'
 import type { OverloadReport } from '../../bench/overload/overload.ts'
 import type { ReturnsReport } from '../../bench/returns/returns.ts'
@@ -172,6 +173,22 @@ test('the page gives the measured cost of a returning node to the others', () =>
   for (const ms of Object.values(p99Ms)) expect(page).toContain(`${ms.toFixed(1)} ms while`)
   expect(page).toContain(`without a commit was ${Math.round(worstGapMs)} ms`)
   expect(page).toContain(`takes up ${grouped(idle.perSecond)} entries a second`)
+})
+
+test('the page gives how soon a million groups start and are compared', () => {
+  const { options, starts, first, again }: ComparisonReport = JSON.parse(
+    textOf('bench/results/comparison.json'),
+  )
+  const ready = Math.max(...starts.map(({ seconds }) => seconds)).toFixed(1)
+  const own = Math.max(...starts.map(({ memory }) => memory.own))
+  const later = Math.max(...again.map(({ seconds }) => seconds)).toFixed(2)
+  expect([...first, ...again].every(({ rounds, groups }) => rounds === 2 && groups === 0)).toBe(
+    true,
+  )
+  expect(page).toContain(`of ${grouped(options.groups)} groups each`)
+  expect(page).toContain(`after ${ready} s at most, and take ${Math.round(own / 2 ** 20)} MiB`)
+  expect(page).toContain(`with both others is done ${first[0]?.seconds.toFixed(1)} s`)
+  expect(page).toContain(`Each one after that takes ${later} s at most`)
 })
 
 test('the page gives what grew in half an hour, and how nodes came back', () => {

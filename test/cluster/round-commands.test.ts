@@ -150,7 +150,7 @@ test('checking.md shows what the commands print', { timeout: patienceMs }, async
   }
 })
 
-test('status begins nothing, and tells what was found since the start', async () => {
+test('status begins no round, and prints the counts since the start of each node', async () => {
   const before = nodeOf(await told('compare', 'status'), 'a')
   const after = await told('compare', 'status')
   expect(after).toMatchObject({ ok: true, code: 0 })
