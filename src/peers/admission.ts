@@ -5,8 +5,8 @@
  * LOG-10  A peer has a link only once its store, and how far its log is, stand in this node's log.
  * LOG-11  A node that has a log and has lost that record lets no peer in before a majority has told it.
  *
- * What a peer says of itself as a link begins may be older than what has come of it meanwhile by another
- * way. It is of the same run then, which has lost nothing; a folder of the past runs anew, even where it
+ * A peer tells as a link begins how far its log was at its start: this node may have heard of later flushes. They are of
+ * the same run then, which has lost nothing; a folder of the past runs anew, even where it
  * counts the same incarnation.
  */
 import { assert } from '../base/assert.ts'
