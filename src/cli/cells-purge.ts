@@ -2,8 +2,7 @@
 import { Option, type Command } from 'commander'
 import { shardCount } from '../cells/shard.ts'
 import type { Cells } from '../client/cells.ts'
-import type { Client } from '../client/client.ts'
-import { listShards, shardsWithCells } from '../client/listed-shards.ts'
+import { listShardsWithCells } from '../client/listed-shards.ts'
 import type { PurgedPage, PurgeOptions } from '../client/options.ts'
 import { checkSignal } from '../txn/signalled.ts'
 import {
@@ -58,24 +57,14 @@ async function purgeCells(options: Options): Promise<void> {
   }
   await interruptible(work, (signal) =>
     withClient(options, async (client) => {
-      const datastore = readDatastore(options)
-      const cells = client.cells(datastore)
-      const some = shards ?? (await shardsToPurge(client, cells, readTimeoutMs(options), signal))
+      const cells = client.cells(readDatastore(options))
+      const timeoutMs = readTimeoutMs(options)
+      const some =
+        shards ?? (await listShardsWithCells(client.groups, cells, timeoutMs, { signal }))
       return purgeShards(cells, { shards: some, asked, signal, tell })
     }),
   )
   if (!isJson) print(`purged ${total} cells`)
-}
-
-/** A shard without a commit has nothing to remove, and one without a cell neither. */
-async function shardsToPurge(
-  { groups }: Client,
-  cells: Cells,
-  timeoutMs: number,
-  signal: AbortSignal,
-): Promise<readonly number[]> {
-  const listed = await listShards(groups, cells.datastore, timeoutMs, { signal })
-  return shardsWithCells(cells, listed, { timeoutMs, signal })
 }
 
 export interface ShardPurged {

@@ -42,7 +42,7 @@ import { notAnAnswer } from './call.ts'
 import { CellIndex, type CellIndexAdmin } from './cell-indexes.ts'
 import type { ColumnTtls } from './column-ttls.ts'
 import type { Groups } from './groups.ts'
-import { listShards, shardsWithCells } from './listed-shards.ts'
+import { listShardsWithCells } from './listed-shards.ts'
 import type { SeenPositions } from './seen-positions.ts'
 import type { Page } from '../base/page.ts'
 import type {
@@ -280,7 +280,11 @@ export class Cells {
     checkColumn(call, options)
     this.#parts.checkOpen?.()
     const { shards: given, ...rest } = options
-    for (const shard of given ?? (await this.#shardsToPurge(options))) {
+    const { signal, timeoutMs = this.#parts.timeoutMs } = options
+    const { groups } = this.#parts
+    const shards =
+      given ?? (await listShardsWithCells(groups, this, timeoutMs, { ...(signal && { signal }) }))
+    for (const shard of shards) {
       let purged = 0
       let after: number | undefined = 0
       while (after !== undefined) {
@@ -290,14 +294,6 @@ export class Cells {
       }
       if (purged > 0) yield { shard, purged }
     }
-  }
-
-  /** A shard without a commit has nothing to remove, and one without a cell neither. */
-  async #shardsToPurge({ signal, ...options }: PurgeShardsOptions): Promise<readonly number[]> {
-    const timeoutMs = options.timeoutMs ?? this.#parts.timeoutMs
-    const call = signal === undefined ? {} : { signal }
-    const shards = await listShards(this.#parts.groups, this.datastore, timeoutMs, call)
-    return shardsWithCells(this, shards, { timeoutMs, ...call })
   }
 
   /**

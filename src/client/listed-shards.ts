@@ -13,7 +13,6 @@ import { datastoreProblem } from '../cells/cell.ts'
 import { shardOfGroup, shardsPrefix } from '../cells/cell-table.ts'
 import type { SignalOptions } from '../txn/signalled.ts'
 import type { Groups } from './groups.ts'
-import type { LogOptions } from './options.ts'
 import type { LogSource } from './tail.ts'
 
 /** In rising order. Rejects with `unavailable` without a majority of a replica set, and with `invalid` where the name is none. */
@@ -42,18 +41,24 @@ export async function listShards(
 const logsPerCall = 256
 const callsAtOnce = 4
 
+/** The cells of a datastore, as far as a search for shards asks them. */
+type CellLogs = LogSource & { readonly datastore: string }
+
 /**
- * Of these shards those with a cell, in their order: a current read of the beginning of each log, hundreds in a call. A
- * build of an index takes a position in every shard, so that from then on a list names them all.
+ * The shards that have a cell, which alone have something to purge: in rising order. A build of an index takes a position
+ * in every shard, and from then on a list names them all. So a current read of the beginning of each log, hundreds in a
+ * call, leaves out those without a cell. Rejects as `listShards` does.
  */
-export async function shardsWithCells(
-  logs: LogSource,
-  shards: readonly number[],
-  options: Pick<LogOptions, 'timeoutMs' | 'signal'>,
+export async function listShardsWithCells(
+  groups: Pick<Groups, 'list'>,
+  cells: CellLogs,
+  timeoutMs: number,
+  options: SignalOptions = {},
 ): Promise<readonly number[]> {
+  const shards = await listShards(groups, cells.datastore, timeoutMs, options)
   const places = shards.map((shard) => ({ kind: 'after', shard, addedId: 0 }) as const)
   const pages = await mapConcurrently(splitIntoChunks(places, logsPerCall), callsAtOnce, (some) =>
-    logs.shardLogs(some, { ...options, limit: 1 }),
+    cells.shardLogs(some, { ...options, timeoutMs, limit: 1 }),
   )
   // A page without a cell may have passed over some that have expired, or have had no room for the first one.
   return pages

@@ -5,7 +5,7 @@ import { markIndexBuilt } from '../../src/cells/index-registry.ts'
 import type { GroupId } from '../../src/base/ids.ts'
 import { listedGroupsMax } from '../../src/base/limits.ts'
 import { shardGroup, shardOf } from '../../src/cells/shard.ts'
-import { listShards } from '../../src/client/listed-shards.ts'
+import { listShards, listShardsWithCells } from '../../src/client/listed-shards.ts'
 import { TriggerAdmin } from '../../src/triggers/admin.ts'
 import { defineTriggers } from '../../src/triggers/definition.ts'
 import { ServiceStore } from '../../src/triggers/service-store.ts'
@@ -99,6 +99,20 @@ test('the holds of a datastore are looked for in the shards with a commit', asyn
   // One of all cells is set in each shard, those without a commit too.
   await run(client.holds.set({ datastore: 'trips' }, 'case 18'))
   expect(await run(client.holds.list({ datastore: 'trips' }))).toHaveLength(2)
+})
+
+test('a purge looks at shards with a cell, and not at those in which a commit has put none', async () => {
+  const { client, cells, rowKey, shard, run } = await oneCell()
+  const other = `${rowKey.slice(0, -1)}1`
+  await run(client.holds.set({ datastore: 'trips', rowKey: other }, 'case 17'))
+  const { groups } = client
+  const both = [shard, shardOf(other)].sort((one, next) => one - next)
+  expect(await run(listShards(groups, 'trips', 1_000))).toEqual(both)
+  expect(await run(listShardsWithCells(groups, cells, 1_000))).toEqual([shard])
+  const aborted = { signal: AbortSignal.abort() }
+  await expect(listShardsWithCells(groups, cells, 1_000, aborted)).rejects.toMatchObject({
+    code: 'closed',
+  })
 })
 
 test('a trigger is looked at in the shards with a commit', async () => {
