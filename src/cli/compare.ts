@@ -2,8 +2,9 @@
 import type { Command } from 'commander'
 import { addResolveCommand } from './compare-resolve.ts'
 import { counted } from './output.ts'
-import { figureOf } from './round-asks.ts'
-import { addRoundCommands, type RoundKind } from './rounds.ts'
+import { figureOf, flagOf, type RoundReport } from './round-asks.ts'
+import type { RoundKind } from './round-follow.ts'
+import { addRoundCommands } from './rounds.ts'
 
 export function addCompareCommand(program: Command): void {
   const compare = program
@@ -11,7 +12,11 @@ export function addCompareCommand(program: Command): void {
     .description('whether the nodes have the same rows of all groups')
   addRoundCommands(compare, comparison, {
     now: "have each node compare its groups with the others' now, and say what it found",
-  })
+  }).option(
+    '--count-timeout <SECONDS>',
+    'how long to wait for nodes that count their groups first, since they started lately',
+    '600',
+  )
   addResolveCommand(compare)
 }
 
@@ -19,6 +24,7 @@ const comparison: RoundKind = {
   verb: 'compare',
   name: 'the comparison',
   progress: (report, before, nodes) => {
+    if (isCounting(report)) return `counts its groups first, ${groupsCounted(report)} so far`
     const [rounds, groups] = ['rounds', 'groups'].map(
       (name) => figureOf(report, name) - figureOf(before, name),
     )
@@ -48,11 +54,26 @@ const comparison: RoundKind = {
           ]
         : []),
       ...(of('uncompared') > 0
-        ? [`not compared with ${counted(of('uncompared'), 'node')}: see trilithon status`]
+        ? [`not compared with ${counted(of('uncompared'), 'node')}: ${whyNotCompared(report)}`]
         : []),
     ]
   },
   isSettling: (report) => figureOf(report, 'open') > 0 || figureOf(report, 'aside') > 0,
   isToBeRepeated: (report) => figureOf(report, 'uncompared') > 0,
+  isCounting,
   allWell: 'the nodes have the same rows',
+}
+
+/** False also of a node of an earlier build, which does not say so. */
+function isCounting(report: RoundReport): boolean {
+  return flagOf(report, 'isCounting')
+}
+
+function groupsCounted(report: RoundReport): string {
+  return counted(figureOf(report, 'countedGroups'), 'group')
+}
+
+function whyNotCompared(report: RoundReport): string {
+  if (!isCounting(report)) return 'see trilithon status'
+  return `this node still counts its groups, ${groupsCounted(report)} so far; run trilithon compare now again later, or with a longer --count-timeout`
 }

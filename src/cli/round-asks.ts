@@ -107,6 +107,11 @@ export function figureOf(report: RoundReport | undefined, name: string): number 
   return toNumber(report?.[name])
 }
 
+/** Whether a report says so; false where it does not tell. */
+export function flagOf(report: RoundReport, name: string): boolean {
+  return report[name] === true
+}
+
 /** A list of names in a report. */
 export function namesOf(report: RoundReport | undefined, name: string): readonly string[] {
   const value = report?.[name]

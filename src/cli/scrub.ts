@@ -2,7 +2,8 @@
 import type { Command } from 'commander'
 import { byteText, counted } from './output.ts'
 import { figureOf, type RoundReport } from './round-asks.ts'
-import { addRoundCommands, type RoundKind } from './rounds.ts'
+import type { RoundKind } from './round-follow.ts'
+import { addRoundCommands } from './rounds.ts'
 
 export function addScrubCommand(program: Command): void {
   const scrub = program
@@ -40,6 +41,7 @@ const scrubbing: RoundKind = {
   },
   isSettling: (report) => figureOf(report, 'aside') > 0,
   isToBeRepeated: () => false,
+  isCounting: () => false,
   allWell: 'all files and rows are as they were written',
 }
 

@@ -47,6 +47,10 @@ export interface ComparingParts {
 export interface CompareFigures extends ComparisonFigures {
   /** A round is under way. */
   readonly isUnderWay: boolean
+  /** The node counts its groups, for the first time since its start: until then its rounds come to no end. */
+  readonly isCounting: boolean
+  /** Groups that this count has come to, or came to. */
+  readonly countedGroups: number
   /** Groups that are put aside here until a snapshot has mended them. */
   readonly aside: number
   /** Groups that a snapshot has mended here. */
@@ -116,9 +120,12 @@ export class Comparing {
 
   get figures(): CompareFigures {
     const { comparison, healing, differences } = this
+    const { buckets } = this.#parts.data.hashes
     return {
       ...comparison.figures,
       isUnderWay: comparison.isUnderWay,
+      isCounting: buckets.isCounting,
+      countedGroups: buckets.counted,
       aside: healing.asides.length,
       mended: healing.mended,
       open: differences.open,

@@ -32,6 +32,7 @@ type ScanMarks = () => AsyncIterable<readonly (readonly [GroupId, GroupMark])[]>
 export class BucketSums {
   readonly #sums: RowsSum[] = []
   #stage: 'none' | 'wanted' | 'counting' | 'counted' = 'none'
+  #counted = 0
   #underWay: Promise<void> | undefined
   #isStopped = false
   readonly #scan: ScanMarks
@@ -50,6 +51,16 @@ export class BucketSums {
       bytes.write(sum.hash, hashBytes * bucket, 'latin1')
     }
     return bytes
+  }
+
+  /** Whether the count of the groups that were there before has been asked for, and is not over. */
+  get isCounting(): boolean {
+    return this.#stage === 'wanted' || this.#stage === 'counting'
+  }
+
+  /** The groups that the count has come to. */
+  get counted(): number {
+    return this.#counted
   }
 
   /** They are needed: the count begins after the next batch. False: it has begun before. */
@@ -82,6 +93,7 @@ export class BucketSums {
   async #count(): Promise<void> {
     for await (const marks of this.#scan()) {
       if (this.#isStopped) return
+      this.#counted += marks.length
       for (const [group, mark] of marks) {
         this.#sums[comparedBucket(group)]?.add(...fieldsOf(group, mark))
       }

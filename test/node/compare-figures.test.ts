@@ -4,7 +4,7 @@ import { compareFigures, describeCompare } from '../../src/node/compare-figures.
 
 const nothing = {
   ...{ rounds: 3, groups: 5, differences: 0, unequal: 2, uncompared: 1, isUnderWay: false },
-  ...{ aside: 0, mended: 4, open: 0, undecided: 0 },
+  ...{ aside: 0, mended: 4, open: 0, undecided: 0, isCounting: false, countedGroups: 4 },
 }
 
 test('HEAL-4: the status says in words which groups are served by others, and says nothing when all is well', () => {

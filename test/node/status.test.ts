@@ -14,7 +14,7 @@ const noSnapshots = { sent: 0, sentBytes: 0, sending: 0, pace: 1, taken: 0, taki
 
 const nothingCompared = {
   ...{ rounds: 0, groups: 0, differences: 0, unequal: 0, uncompared: 0, isUnderWay: false },
-  ...{ aside: 0, mended: 0, open: 0, undecided: 0 },
+  ...{ aside: 0, mended: 0, open: 0, undecided: 0, isCounting: false, countedGroups: 4 },
 }
 
 /** A node of one, that is well but for its clock. */

@@ -30,6 +30,7 @@ class Bench {
       compareReport: {
         ...{ ...rounds, ended: 2, rounds: 0, groups: 0, differences: 0, unequal: 0 },
         ...{ uncompared: 0, mended: 0, aside: 0, open: 0, undecided: 1 },
+        ...{ isCounting: true, countedGroups: 4 },
       },
       scrubReport: {
         ...{ ...rounds, ended: 5, scrubbedBytes: 1, scrubbedPart: 1, scrubPasses: 3, aside: 0 },

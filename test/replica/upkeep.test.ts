@@ -42,7 +42,8 @@ class Bench {
         }),
         figures: {
           ...{ rounds: 0, groups: 0, differences: 0, unequal: 0, uncompared: 0, mended: 0 },
-          ...{ isUnderWay: false, aside: 1, open: 0, undecided: 101 },
+          ...{ isUnderWay: false, isCounting: false, countedGroups: 4 },
+          ...{ aside: 1, open: 0, undecided: 101 },
         },
         healing: { asides: [a] },
         differences: {

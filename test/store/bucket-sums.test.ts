@@ -74,11 +74,13 @@ test('HEAL-1: a group moves while its record is being scanned, and counts once',
     () => scanOf([[a, before]]),
     (error) => expect(error).toBeUndefined(),
   )
+  expect(sums.isCounting).toBe(false)
   expect([sums.want(), sums.want(), sums.all]).toEqual([true, false, undefined])
   sums.onWritten()
-  expect(sums.all).toBeUndefined()
+  expect([sums.all, sums.isCounting, sums.counted]).toEqual([undefined, true, 0])
   sums.move(a, before, after)
   await new Promise((resolve) => setImmediate(resolve))
+  expect([sums.isCounting, sums.counted]).toEqual([false, 1])
   expect(sums.all).toEqual((await countOf([[a, after]])).all)
 })
 
