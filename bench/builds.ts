@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { buildIn, type Build } from './build.ts'
 import { countingSeconds } from './commits.ts'
 import { BenchError } from './common.ts'
+import { deviceWrittenBytes } from './disk.ts'
 import { LoadProcess } from './load-process.ts'
 import {
   clusterCpuSeconds,
@@ -32,9 +33,19 @@ export interface BuildsOptions {
   readonly logStore?: string
 }
 
-export const costNames = ['perSecond', 'p50Ms', 'p99Ms', 'cpuPer1000', 'kibPer1000'] as const
+export const costNames = [
+  'perSecond',
+  'p50Ms',
+  'p99Ms',
+  'cpuPer1000',
+  'kibPer1000',
+  'deviceKibPer1000',
+] as const
 type CostName = (typeof costNames)[number]
-/** CPU is that of the nodes, in seconds, and KiB are what they write to their disks: both with the rest after the slice. */
+/**
+ * With the rest after the slice: CPU is that of the nodes, in seconds; KiB are what they write, as the system counts it
+ * for processes; device KiB are what the disk wrote meanwhile, whichever process asked for it.
+ */
 export type Costs<Value> = Readonly<Record<CostName, Value>>
 
 export interface Slice extends Costs<number> {
@@ -153,20 +164,35 @@ async function slice(
   { clients, rest }: BuildsOptions,
   seconds: number,
 ): Promise<Slice> {
-  const [cpuBefore, writtenBefore] = [
-    await clusterCpuSeconds(cluster),
-    await clusterWrittenBytes(cluster),
-  ]
+  const before = await countUsed(cluster)
   const load = { clients, seconds, warmUpSeconds: 0, operation: 'commits' } as const
   const { operations, failures, elapsedMs, p50Ms, p99Ms } = await client.run(load, {
     onWarm: () => Promise.resolve(),
   })
   await pause(rest * 1_000)
-  const per1000 = (used: number): number => (used / operations) * 1000
-  const cpuPer1000 = per1000((await clusterCpuSeconds(cluster)) - cpuBefore)
-  const kibPer1000 = per1000((await clusterWrittenBytes(cluster)) - writtenBefore) / 1024
-  const perSecond = operations / (elapsedMs / 1000)
-  return { perSecond, p50Ms, p99Ms, cpuPer1000, kibPer1000, failures }
+  const after = await countUsed(cluster)
+  const per1000 = (name: keyof Used): number => ((after[name] - before[name]) / operations) * 1000
+  return {
+    ...{ perSecond: operations / (elapsedMs / 1000), p50Ms, p99Ms },
+    cpuPer1000: per1000('cpuSeconds'),
+    kibPer1000: per1000('writtenBytes') / 1024,
+    deviceKibPer1000: per1000('deviceBytes') / 1024,
+    failures,
+  }
+}
+
+interface Used {
+  readonly cpuSeconds: number
+  readonly writtenBytes: number
+  readonly deviceBytes: number
+}
+
+async function countUsed(cluster: BenchCluster): Promise<Used> {
+  return {
+    cpuSeconds: await clusterCpuSeconds(cluster),
+    writtenBytes: await clusterWrittenBytes(cluster),
+    deviceBytes: await deviceWrittenBytes(),
+  }
 }
 
 function report(
@@ -203,6 +229,7 @@ function costs<Value>(of: (name: CostName) => Value): Costs<Value> {
     p99Ms: of('p99Ms'),
     cpuPer1000: of('cpuPer1000'),
     kibPer1000: of('kibPer1000'),
+    deviceKibPer1000: of('deviceKibPer1000'),
   }
 }
 

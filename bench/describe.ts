@@ -61,13 +61,14 @@ const costWords: Costs<string> = {
   p99Ms: 'p99 ms',
   cpuPer1000: 'CPU s per 1,000',
   kibPer1000: 'KiB per 1,000',
+  deviceKibPer1000: 'disk KiB per 1,000',
 }
 
 export function describeBuilds(report: BuildsReport): string {
   const { options, other, figures, ratios, failures, isQuick } = report
   const { clients, seconds, slices, oneGroup = false, logStore = 'leveldb' } = options
   const rows = costNames.map((name) => {
-    const values = [figures.own[name], figures.other[name]].map(({ median }) => median.toFixed(3))
+    const values = [figures.own[name], figures.other[name]].map(({ median }) => shown(median))
     return [
       costWords[name].padEnd(18),
       ...values.map((one) => one.padStart(12)),
@@ -85,7 +86,12 @@ export function describeBuilds(report: BuildsReport): string {
 }
 
 function inQuarters({ lower, median, upper }: Quartiles): string {
-  return `${median.toFixed(3)} (${lower.toFixed(3)} to ${upper.toFixed(3)})`
+  return `${shown(median)} (${shown(lower)} to ${shown(upper)})`
+}
+
+/** JSON has no NaN: a report that was read has null there. */
+function shown(value: number): string {
+  return Number.isFinite(value) ? value.toFixed(3) : '-'
 }
 
 export function describeTrips(report: RoundTripsReport): string {
