@@ -93,12 +93,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     id: 'G02',
-    title: 'ballots are compared by their round alone',
+    title: 'ballots are compared by their epoch and round alone',
     edits: [
       {
         file: 'src/paxos/ballot.ts',
-        find: 'a.round - b.round || compareText(a.node, b.node) || a.incarnation - b.incarnation',
-        replace: 'a.round - b.round || (compareText(a.node, b.node) && 0)',
+        find: '    compareText(a.node, b.node) ||\n    a.incarnation - b.incarnation\n',
+        replace: '    (compareText(a.node, b.node) && 0)\n',
       },
     ],
   },

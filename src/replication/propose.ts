@@ -40,14 +40,14 @@ export function proposePending(log: GroupLog, context: Context): void {
   const value = composeEntry(log, context)
   if (value === undefined) return
   const { node, incarnation } = context
-  startAccept(log, context, { round: 0, node, incarnation }, value, 0)
+  startAccept(log, context, { epoch: log.set.epoch, round: 0, node, incarnation }, value, 0)
 }
 
 /** Phase 1 at the open position, above every round seen there. */
 export function startPrepare(log: GroupLog, context: Context, attempt: number): void {
   const { node, incarnation } = context
   const position = log.state.position + 1
-  const ballot: Ballot = { round: nextRound(log), node, incarnation }
+  const ballot: Ballot = { epoch: log.set.epoch, round: nextRound(log), node, incarnation }
   assert(ballot.round > log.highestRound, 'PAX-5: a prepare at a round that was seen')
   log.highestRound = ballot.round
   log.proposal = {

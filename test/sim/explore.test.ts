@@ -214,6 +214,7 @@ test('a copy of a log is equal and shares no map with it', () => {
 })
 
 const ballots = fc.record({
+  epoch: fc.integer({ min: 1, max: 2 }),
   round: fc.integer({ min: 0, max: 3 }),
   node: fc.constantFrom(nodeId('n1'), nodeId('n2')),
   incarnation: fc.integer({ min: 1, max: 2 }),
@@ -265,7 +266,7 @@ test("LOG-1: the explorer's disk folds records as the log's index does", () => {
 })
 
 test('a position whose disk holds a promise alone is present and has accepted nothing', () => {
-  const ballot = { round: 1, node: nodeId('n1'), incarnation: 1 }
+  const ballot = { epoch: 1, round: 1, node: nodeId('n1'), incarnation: 1 }
   expect(lookUp(undefined)).toEqual({ kind: 'absent' })
   expect(lookUp({ promised: ballot })).toEqual({
     ...{ kind: 'present', acceptor: { promised: ballot }, chosen: false },

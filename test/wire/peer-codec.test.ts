@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId } from '../../src/base/ids.ts'
 import { entryBytesMax, frameBytesMax } from '../../src/base/limits.ts'
 import { pack, type Packable } from '../../src/base/pack.ts'
-import type { Ballot } from '../../src/paxos/ballot.ts'
+import { epochMax, roundMax, type Ballot } from '../../src/paxos/ballot.ts'
 import type { Verdict } from '../../src/group/outcome.ts'
 import type { Message, PeerFrame } from '../../src/replication/message.ts'
 import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer/peer-codec.ts'
@@ -18,7 +18,9 @@ const positive = count.map((number) => Math.max(1, number))
 const bytes = fc.uint8Array({ maxLength: 40 }).map((some) => Buffer.from(some))
 const node = fc.stringMatching(/^[a-z0-9-]{1,32}$/).map(nodeId)
 const group = fc.uint8Array({ minLength: 1, maxLength: 1024 }).map(groupOfBytes)
-const ballot = fc.record({ round: count, node, incarnation: positive })
+const epoch = fc.oneof(fc.constant(1), fc.integer({ min: 2, max: epochMax }))
+const round = fc.oneof(fc.nat({ max: 9 }), fc.integer({ min: 0, max: roundMax }))
+const ballot = fc.record({ epoch, round, node, incarnation: positive })
 const ballotValue = fc.record({ ballot, value: bytes })
 const chosen = fc.record({ position: positive, ballot, value: bytes })
 
@@ -259,7 +261,7 @@ test('a frame of messages of all kinds comes back in its order, and an empty one
   checkRoundTrip({ durableFlush: 0, messages: [] })
 })
 
-const oneBallot: Ballot = { round: 1, node: nodeId('a'), incarnation: 1 }
+const oneBallot: Ballot = { epoch: 1, round: 1, node: nodeId('a'), incarnation: 1 }
 const about = { group: groupOfBytes(Buffer.from('g')), epoch: 1, position: 1, ballot: oneBallot }
 
 test('accepted with an empty list of lease holders reads as with none', () => {
