@@ -12,6 +12,7 @@ import { cellMutants } from './cells.ts'
 import { costMutants } from './cost.ts'
 import { gatewayMutants } from './gateway.ts'
 import { hashMutants } from './hashes.ts'
+import { epochMutants } from './epochs.ts'
 import { healingMutants } from './healing.ts'
 import { historyMutants } from './history.ts'
 import { indexMutants } from './indexes.ts'
@@ -214,6 +215,7 @@ export const mutants: readonly Mutant[] = [
   ...eraseMutants,
   ...logEndMutants,
   ...hashMutants,
+  ...epochMutants,
   ...healingMutants,
   ...tableMutants,
   ...triggerMutants,

@@ -51,7 +51,7 @@ export interface CopiedAcceptance {
 }
 
 /** A record of a flush: an acceptor's, or a copy of an older one. */
-export type FlushRecord = LogRecord | CopiedAcceptance
+export type FlushRecord = Exclude<LogRecord, { readonly kind: 'copied' }> | CopiedAcceptance
 
 /** The identity of a flush, as its header gives it. */
 export interface FlushStamp {

@@ -2,7 +2,7 @@
  * Ballots: a total order of (epoch, round, node, incarnation). Two ballots are equal only if all four are.
  *
  * The *epoch* says which nodes are the voters: a vote at a ballot is one among the voters of its epoch. So each
- * ballot of an epoch is above all those of the epochs before, and what was promised in one binds no node in the next.
+ * ballot of an epoch is above all those of the epochs before, and no promise of one epoch binds a node in the next.
  *
  * Round 0 is *ballot zero*: the one a position's leader may use without a prepare (Megastore,
  * 4.4.2). A node draws each (position, epoch, round) at most once per incarnation, so a ballot stands for

@@ -16,7 +16,7 @@ test('a round of the first epoch is written as it was before there were epochs',
   )
 })
 
-test('what is packed comes back, and orders as epoch and round do', () => {
+test('a packed round comes back, and orders as epoch and round do', () => {
   fc.assert(
     fc.property(both, both, (a, b) => {
       const packed = packRound(a)

@@ -18,7 +18,8 @@ import { isRestoredBy, noTargets } from '../../sim/explore/lost-data.ts'
 import { Model } from '../../sim/explore/model.ts'
 import { copyLog, newNode, textOfNode } from '../../sim/explore/node-state.ts'
 import { compareSchedules, walk } from '../../sim/explore/pct.ts'
-import { scopeNamed, scopes, type Scope } from '../../sim/explore/scope.ts'
+import type { Scope } from '../../sim/explore/scope.ts'
+import { scopeNamed, scopes } from '../../sim/explore/scopes.ts'
 import { buildSetting } from '../../sim/explore/setting.ts'
 import { flightAt, packAction, packBudget } from '../../sim/explore/state-vector.ts'
 import { unpackAction, unpackBudget } from '../../sim/explore/state-vector.ts'
@@ -75,6 +76,23 @@ test('LOG-19: a data store is restored by a majority of the others, each as far 
     [b, 3],
   ])
   expect([isRestoredBy(both, 2), isRestoredBy(both, 3)]).toEqual([false, true])
+})
+
+test('MOVE-3: a voter is replaced while the leader writes, in every order of events', () => {
+  const report = explore({ scope: scope('change') })
+  expect(report.breach).toBeUndefined()
+  expect(report.isComplete).toBe(true)
+  const without = explore({ scope: { ...scope('change'), leaver: undefined } })
+  // A search in which no voter ever seals would be clean as well.
+  expect(report.states).toBeGreaterThan(1000 * without.states)
+})
+
+test('MOVE-1, MOVE-2: a change beside a second proposer, a lease or a crash, as far as there is time', () => {
+  for (const name of ['change-leader', 'change-lagging', 'change-read', 'change-crash']) {
+    const report = explore({ scope: scope(name), statesMax: 20_000 })
+    expect(report.breach).toBeUndefined()
+    expect(report.states).toBeGreaterThan(16_000)
+  }
 })
 
 test('LEASE-3: a read elsewhere sees what was acknowledged, in every order of events', () => {
