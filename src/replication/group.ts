@@ -83,7 +83,7 @@ type Handled = Exclude<GroupEvent, { readonly kind: 'aside' }>
 function handle(log: GroupLog, context: Context, event: Handled): void {
   switch (event.kind) {
     case 'message':
-      return onMessage(log, context, event.from, event.message)
+      return takeMessage(log, context, event.from, event.message)
     case 'submit':
       return onSubmit(log, context, event.arrived)
     case 'cancel-submit':
@@ -115,12 +115,15 @@ function handle(log: GroupLog, context: Context, event: Handled): void {
   }
 }
 
+/** MOVE-1: of another epoch only what does not ask for, give or end a vote, a part in a round or a registration. */
+function takeMessage(log: GroupLog, context: Context, from: NodeId, message: GroupMessage): void {
+  if (isOfEpoch(log, message)) return onMessage(log, context, from, message)
+  context.trace.mark('message_of_other_epoch')
+  // An accept tells of the value chosen before it as well.
+  if (message.kind === 'accept') learnPrevious(log, context, from, message)
+}
+
 function onMessage(log: GroupLog, context: Context, from: NodeId, message: GroupMessage): void {
-  if (!isOfEpoch(log, message)) {
-    // An accept tells what is chosen before it, in whichever epoch it asks for a vote.
-    if (message.kind === 'accept') learnPrevious(log, context, from, message)
-    return context.trace.mark('message_of_other_epoch')
-  }
   switch (message.kind) {
     case 'prepare':
       return onPrepare(log, context, from, message)
