@@ -12,8 +12,8 @@ export const epochMutants: readonly Mutant[] = [
     edits: [
       {
         file: ofStanding,
-        find: 'return epoch === set.epoch || !ofOneEpoch.has(kind)',
-        replace: 'return epoch > 0 || set.epoch > 0 || !ofOneEpoch.has(kind)',
+        find: '  return epoch === set.epoch\n',
+        replace: '  return epoch > 0 || set.epoch > 0\n',
       },
     ],
   },

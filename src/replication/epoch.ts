@@ -90,11 +90,15 @@ export function onGate(log: GroupLog): void {
   log.standing = 'voting'
 }
 
-/** The acceptances at open positions, as a seal tells them once it is durable. */
-export function openAcceptances(log: GroupLog): readonly OpenAcceptance[] {
+/**
+ * The acceptances at open positions, as a seal tells them once it is durable. Undefined where a record is damaged: this
+ * seal tells not all that the node has accepted, and counts for nothing in this group.
+ */
+export function openAcceptances(log: GroupLog): readonly OpenAcceptance[] | undefined {
   const open: OpenAcceptance[] = []
   for (const [position, record] of log.records) {
-    if (record.kind !== 'present' || record.acceptor.accepted === undefined) continue
+    if (record.kind === 'faulty') return undefined
+    if (record.acceptor.accepted === undefined) continue
     open.push({ position, ...record.acceptor.accepted })
   }
   return open

@@ -9,9 +9,13 @@ const ofOneEpoch: ReadonlySet<GroupMessage['kind']> = new Set([
   ...(['query', 'highest', 'invalidated', 'revoke', 'revoked'] as const),
 ])
 
-/** MOVE-1: whether the group may take the message in its present epoch. */
-export function isOfEpoch({ set }: GroupLog, { kind, epoch }: GroupMessage): boolean {
-  return epoch === set.epoch || !ofOneEpoch.has(kind)
+/** MOVE-1: whether the group may take the message in its present epoch. Its ballots are of that epoch, too. */
+export function isOfEpoch({ set }: GroupLog, message: GroupMessage): boolean {
+  const { kind, epoch } = message
+  if (!ofOneEpoch.has(kind)) return true
+  if ('ballot' in message && message.ballot.epoch !== epoch) return false
+  if (message.kind === 'refused' && message.promised.epoch !== epoch) return false
+  return epoch === set.epoch
 }
 
 /** Whether this node votes in the epoch, answers read rounds of it, and counts itself in its own. */

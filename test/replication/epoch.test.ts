@@ -3,8 +3,12 @@ import { expect, test } from 'vitest'
 import { AssertionError } from '../../src/base/assert.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
 import type { ReplicaSet } from '../../src/placement/placement.ts'
-import type { OpenAcceptance } from '../../src/replication/epoch.ts'
+import { openAcceptances, type OpenAcceptance } from '../../src/replication/epoch.ts'
+import { restoreLog, type GroupLog, type PositionRecord } from '../../src/replication/log.ts'
+import { emptyState } from '../../src/replication/state.ts'
 import { CoreCluster, type CoreNode } from './core-cluster.ts'
+
+const value = Buffer.from('value')
 
 function nextSet(cluster: CoreCluster): ReplicaSet {
   return { ...cluster.placement.replicasOf(cluster.group), epoch: 2 }
@@ -46,6 +50,25 @@ test('MOVE-1: an accept of another epoch gets no vote, and teaches the value cho
   expect(other.durable.get(2)).toBeUndefined()
   expect(other.replica.appliedInMemory(cluster.group)?.position).toBe(1)
   expect(cluster.marks).toContain('message_of_other_epoch')
+})
+
+test('MOVE-1: a ballot of another epoch than its message gets no vote, and ends no proposal', () => {
+  const cluster = new CoreCluster()
+  const [leader, other] = [cluster.at(0), cluster.at(1)]
+  const at = { group: cluster.group, epoch: 1, position: 1 }
+  const foreign = { epoch: 7, round: 1, node: leader.node, incarnation: 1 }
+  other.take(leader.node, { kind: 'prepare', ...at, ballot: foreign })
+  other.take(leader.node, { kind: 'accept', ...at, ballot: foreign, value: Buffer.from('v') })
+  expect(cluster.inFlight).toEqual([])
+  expect(other.durable.size).toBe(0)
+  cluster.submit(0, { key: 'a' })
+  const [ballot] = ballotsOf(cluster, 'accept')
+  if (ballot === undefined) throw new Error('no accept')
+  for (const from of [other.node, cluster.at(2).node]) {
+    leader.take(from, { kind: 'refused', ...at, ballot, promised: foreign })
+  }
+  cluster.deliver()
+  expect([...leader.verdicts.values()].map(({ kind }) => kind)).toEqual(['committed'])
 })
 
 test('MOVE-2: a node that has sealed gives no vote, answers no round, and begins nothing', () => {
@@ -138,6 +161,18 @@ test('MOVE-5: a carried acceptance leaves a higher one, a damaged record and an 
   taker.step({ kind: 'carry', acceptances })
   expect(taker.durable.get(2)?.accepted).toEqual({ ballot: own, value })
   expect(taker.durable.get(1)?.accepted?.value).toEqual(value)
+})
+
+test('MOVE-3: a seal beside a damaged record tells nothing of its group', () => {
+  const { group, placement, limits } = new CoreCluster()
+  const set = placement.replicasOf(group)
+  const accepted = { ballot: { epoch: 1, round: 0, node: set.firstFull, incarnation: 1 }, value }
+  const sound = new Map([[1, { kind: 'present', acceptor: { accepted } }] as const])
+  const logOf = (records: ReadonlyMap<number, PositionRecord>): GroupLog =>
+    restoreLog(group, set, emptyState(), records, limits)
+  expect(openAcceptances(logOf(sound))).toEqual([{ position: 1, ...accepted }])
+  const damaged = new Map<number, PositionRecord>([...sound, [2, { kind: 'faulty' }]])
+  expect(openAcceptances(logOf(damaged))).toBeUndefined()
 })
 
 test.each([
