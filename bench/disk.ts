@@ -1,4 +1,4 @@
-/** What a disk has written, by the counters of the device. */
+/** Bytes that a disk has written, by the counters of the device. */
 import { readFile, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 

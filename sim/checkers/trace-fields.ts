@@ -26,10 +26,11 @@ export function readBallot(event: TraceEvent, field: string): Ballot {
 /** The value as a ballot, if it is one. */
 export function asBallot(value: unknown): Ballot | undefined {
   if (!isRecord(value)) return undefined
-  const { round, node, incarnation } = value
-  if (typeof round !== 'number' || typeof incarnation !== 'number') return undefined
+  const { epoch, round, node, incarnation } = value
+  if (typeof epoch !== 'number' || typeof round !== 'number') return undefined
+  if (typeof incarnation !== 'number') return undefined
   if (typeof node !== 'string' || !isNodeId(node)) return undefined
-  return { round, node, incarnation }
+  return { epoch, round, node, incarnation }
 }
 
 /** A committed verdict's position and attempt; of any other verdict, undefined. */

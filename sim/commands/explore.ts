@@ -16,7 +16,8 @@ import {
   type Schedule,
   type ScheduleResult,
 } from '../explore/pct.ts'
-import { scopes, type Scope } from '../explore/scope.ts'
+import type { Scope } from '../explore/scope.ts'
+import { scopes } from '../explore/scopes.ts'
 import { mutants } from '../mutants/mutants.ts'
 import { SeededRandom } from '../world/random.ts'
 import { exitCodes } from '../result.ts'

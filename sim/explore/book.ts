@@ -10,6 +10,7 @@
 import { present } from '../../src/base/assert.ts'
 import { equalBytes, latin1 } from '../../src/base/bytes.ts'
 import type { Position } from '../../src/base/ids.ts'
+import type { ReplicaSet } from '../../src/placement/placement.ts'
 import { describeBallot, type Ballot } from '../../src/paxos/ballot.ts'
 import { decodeEntry, type Entry } from '../../src/replication/entry.ts'
 import type { Verdict } from '../../src/group/outcome.ts'
@@ -104,7 +105,8 @@ class Writing {
         return this.#accept(seen.position, seen.ballot, seen.value)
       case 'told': {
         const proposed = this.#proposals.get(formatKey(seen.position, seen.ballot))
-        const isChosen = proposed !== undefined && this.#isMajority(proposed.acceptedBy)
+        const isChosen =
+          proposed !== undefined && this.#isMajority(proposed.acceptedBy, seen.ballot)
         return this.#check(
           isChosen,
           'PAX-7',
@@ -141,10 +143,18 @@ class Writing {
     if (!holds) this.#breaches.push({ rule, sentence })
   }
 
-  #isMajority(bits: number): boolean {
+  /** Of the voters of the ballot's epoch. */
+  #isMajority(bits: number, { epoch }: Ballot): boolean {
+    const { names } = this.#setting
+    const { voters } = this.#setOf(epoch)
     let count = 0
-    for (let at = 0; at < this.#setting.names.length; at++) count += (bits >> at) & 1
-    return count > this.#setting.names.length / 2
+    for (const voter of voters) count += (bits >> names.indexOf(voter)) & 1
+    return count > voters.length / 2
+  }
+
+  #setOf(epoch: number): ReplicaSet {
+    const { set, nextSet } = this.#setting
+    return epoch === set.epoch ? set : present(nextSet, 'explore: a ballot of no epoch')
   }
 
   #propose(position: Position, ballot: Ballot, value: Uint8Array): void {
@@ -160,7 +170,7 @@ class Writing {
 
   #checkLeader(position: Position, ballot: Ballot): void {
     if (position === 1) {
-      const isFirst = ballot.node === this.#setting.set.firstFull
+      const isFirst = ballot.node === this.#setOf(ballot.epoch).firstFull
       return this.#check(isFirst, 'PAX-6', 'Position 1 has ballot zero of another than its leader.')
     }
     const leader = this.#entryAt(position - 1)?.nextLeader
@@ -183,7 +193,7 @@ class Writing {
     this.#check(isSame, 'PAX-5', 'A value was accepted that was not proposed at its ballot.')
     const acceptedBy = (known?.acceptedBy ?? 0) | (1 << this.#node)
     this.#proposals.set(key, { value, acceptedBy })
-    if (this.#isMajority(acceptedBy)) this.#choose(position, value)
+    if (this.#isMajority(acceptedBy, ballot)) this.#choose(position, value)
   }
 
   #choose(position: Position, value: Uint8Array): void {

@@ -14,6 +14,7 @@ const unordered: ReadonlySet<string> = new Set([
   ...['proposals', 'chosen', 'states', 'floors'],
   ...['listed', 'by', 'acknowledged', 'grants', 'ignored', 'groups', 'revocations'],
   'restoring',
+  'seals',
 ])
 
 /** A value's text: plain data, bytes, maps and sets; anything else is refused. */

@@ -142,13 +142,22 @@ export function isExpiryDue(
 /** The real tables during one step. What `Leases` does for a node is done here for each pair. */
 export class PairedLeases extends Leases {
   readonly #leaseMs: number
+  readonly #isEnding: boolean
   readonly #lent: Map<NodeId, { grants: Grants; now: number; received: readonly Received[] }>
   readonly #borrowed: Map<NodeId, { held: HeldLeases; now: number }>
 
-  constructor(setting: Setting, node: NodeId, incarnation: number, pairs: LeasePairs) {
+  /** `isEnding`: the node grants none any more, since its voters change. */
+  constructor(
+    setting: Setting,
+    node: NodeId,
+    incarnation: number,
+    pairs: LeasePairs,
+    isEnding = false,
+  ) {
     const limits = buildLimits(setting)
     super({ node, nodes: [], incarnation, limits, startedMs: 0 })
     this.#leaseMs = limits.leaseMs
+    this.#isEnding = isEnding
     this.#lent = new Map(
       [...pairs.lent].map(([peer, { grants: state, now, received }]) => {
         const grants = new Grants([peer], incarnation, limits, blindFrom(now, limits))
@@ -198,6 +207,7 @@ export class PairedLeases extends Leases {
   }
 
   override register(registering: Registering): Term | undefined {
+    if (this.#isEnding) return undefined
     const found = this.#lent.get(registering.from)
     return found?.grants.register({ ...registering, now: found.now })
   }
@@ -230,7 +240,7 @@ export class PairedLeases extends Leases {
   take(from: NodeId, message: LeaseMessage, drop: (group: GroupId) => void): readonly LeaseTold[] {
     if (message.kind === 'renew') {
       const found = this.#lent.get(from)
-      if (found === undefined) return []
+      if (found === undefined || this.#isEnding) return []
       const { incarnation, sentAt } = message.asked
       const { now } = found
       const answer = found.grants.onRenew(from, message, now)

@@ -28,6 +28,11 @@ export function fold(held: Held | undefined, record: LogRecord): Held {
       const value = held?.chosen === undefined ? record.value : held.value
       return { ...held, promised: ballot, accepted: ballot, ...(value && { value }) }
     }
+    case 'copied': {
+      const promised = higher(held?.promised, ballot)
+      const value = held?.chosen === undefined ? record.value : held.value
+      return { ...held, promised, accepted: ballot, ...(value && { value }) }
+    }
     case 'chosen':
       return { ...held, chosen: ballot, ...(record.value && { value: record.value }) }
   }

@@ -27,6 +27,7 @@ import {
   withoutCrashes,
   type NodeState,
 } from './node-state.ts'
+import { isOfSealedEpoch } from './change.ts'
 import { emptyBook, writeDown, type Book } from './book.ts'
 import { canonicalText, Interner } from './canonical.ts'
 import { nodeAction, type NodeAction, type Sent, type SentMessage } from './node-action.ts'
@@ -86,13 +87,14 @@ export class Model {
   constructor(scope: Scope) {
     this.setting = buildSetting(scope)
     this.#nodes = new Interner()
-    const [first = 0, second = 0, third = 0] = this.setting.names.map((_, at) =>
+    const nodes = this.setting.names.map((_, at) =>
       this.#numberOfNode(newNode(this.setting, at), scope.crashes + (scope.losses ?? 0)),
     )
+    while (nodes.length < bookAt) nodes.push(0)
     const book = this.#books.number(canonicalText(emptyBook), emptyBook)
     this.#observations.number(canonicalText([]), [])
     const budget = packBudget(wholeBudget(scope))
-    this.initial = this.#warm(this.#afterPrologue([first, second, third, book, budget]))
+    this.initial = this.#warm(this.#afterPrologue([...nodes, book, budget]))
   }
 
   /** Where the search begins: the first submissions are made, and everything settles after each. */
@@ -154,7 +156,7 @@ export class Model {
     const budget = unpackBudget(packed)
     const list: ActionCode[] = []
     this.#pushDeliveries(list, vector, budget)
-    for (let at = 0; at < bookAt; at++) {
+    for (let at = 0; at < this.setting.names.length; at++) {
       const cell = this.#nodes.at(vector[at] ?? 0)
       for (const code of cell.actions) {
         if (this.#mayCome(vector, code, at, budget)) list.push(actionAt(code, at))
@@ -237,7 +239,7 @@ export class Model {
     const next = [...vector.slice(0, bookAt), noted.next, packBudget(budget)]
     next[action.node] = transition.node
     if (restarts.has(action.kind) && crashes === 0) {
-      for (let at = 0; at < bookAt; at++) next[at] = this.#calmed(next[at] ?? 0)
+      for (let at = 0; at < this.setting.names.length; at++) next[at] = this.#calmed(next[at] ?? 0)
     }
     this.#refill(next, vector, action, transition.sent, crashes)
     const breaches = [...transition.breaches, ...noted.breaches]
@@ -378,6 +380,9 @@ export class Model {
     if (message.kind === 'highest' && this.#mayAskAnew(vector, to)) return false
     if (answers.has(message.kind)) return this.#isDeadAnswer(node, to, number, crashes)
     if (message.kind === 'digest') return !this.#isRestoring(node, message.asked)
+    if (message.kind === 'sealed') return this.node(node).change.isPastGate
+    const isSealed = isOfSealedEpoch(this.setting, this.node(node), message)
+    if (isSealed && this.#isIdle(vector, node, to, number)) return true
     return this.#isDeadQuestion(vector, flight, number, crashes)
   }
 
@@ -395,6 +400,8 @@ export class Model {
         return this.#isForgotten(vector[from] ?? 0, to, message.read)
       case 'snapshot':
         return this.#isPassed(vector, node, message.position, crashes)
+      case 'seal-request':
+        return this.node(vector[from] ?? 0).change.isPastGate
       case 'digest-request':
         return !this.#isRestoring(vector[from] ?? 0, message.asked)
       case 'prepare':

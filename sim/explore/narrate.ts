@@ -7,7 +7,7 @@ import type { Model } from './model.ts'
 import { nodeAction, type NodeAction, type SentMessage } from './node-action.ts'
 import { unpackAction, type ActionCode } from './state-vector.ts'
 import type { Observation } from './observation.ts'
-import { describeSubmission } from './scope.ts'
+import { describeSubmission } from './scopes.ts'
 
 /** One line an action. */
 export function narrate(model: Model, path: readonly ActionCode[]): readonly string[] {
@@ -55,6 +55,10 @@ function describeAction(model: Model, action: NodeAction): string {
       return `a client begins read ${action.read}`
     case 'snapshot':
       return `sends ${action.peer} a snapshot of state record ${action.state}, and forgets its log up to there`
+    case 'hear':
+      return 'hears that the voters change, and grants no lease any more'
+    case 'seal':
+      return 'seals the first epoch'
     case 'renew':
       return `it is time to renew the lease of ${action.peer}`
     case 'lapse':
@@ -95,6 +99,10 @@ function describeObservation(seen: Observation): readonly string[] {
 export function describeMessage(message: SentMessage): string {
   const position = 'position' in message ? ` #${message.position}` : ''
   if (message.kind === 'digest') return `digest through #${message.through}`
+  if (message.kind === 'sealed') {
+    const open = message.open.map((one) => `#${one.position} ${describeBallot(one.ballot)}`)
+    return `sealed through #${message.applied} (accepted above: ${open.join(', ') || 'nothing'})`
+  }
   const ballot = 'ballot' in message ? ` ${describeBallot(message.ballot)}` : ''
   return `${message.kind}${position}${ballot}${describeDetail(message)}`
 }

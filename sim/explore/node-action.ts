@@ -2,6 +2,7 @@
 import { present } from '../../src/base/assert.ts'
 import type { NodeId, Position } from '../../src/base/ids.ts'
 import type { LeaseMessage } from '../../src/lease/message.ts'
+import type { OpenAcceptance } from '../../src/replication/epoch.ts'
 import type { GroupMessage } from '../../src/replication/message.ts'
 import { timerNames, type TimerName } from './scope.ts'
 import { unpackAction, type ActionCode } from './state-vector.ts'
@@ -23,6 +24,8 @@ export type NodeAction =
   | { readonly kind: 'renew'; readonly peer: NodeId }
   /** Sends a snapshot of this state record to the peer, and forgets the log up to there. */
   | { readonly kind: 'snapshot'; readonly peer: NodeId; readonly state: number }
+  /** It hears that the voters change; it seals the first epoch. */
+  | { readonly kind: 'hear' | 'seal' }
   /** A tick passes for the lease that this peer has granted here, or that this node has granted to it. */
   | { readonly kind: 'lapse' | 'expire'; readonly peer: NodeId }
 
@@ -46,7 +49,22 @@ export interface DigestSent {
   readonly through: Position
 }
 
-export type SentMessage = GroupMessage | LeaseMessage | SnapshotSent | DigestAsked | DigestSent
+/** A voter's seal of the first epoch, as it tells it. */
+export interface Sealed {
+  readonly kind: 'sealed'
+  /** Applied there. */
+  readonly applied: Position
+  /** Accepted there above that. */
+  readonly open: readonly OpenAcceptance[]
+}
+
+/** A new voter that has restarted asks for the seal anew. */
+export interface SealAsked {
+  readonly kind: 'seal-request'
+}
+
+export type SentMessage =
+  GroupMessage | LeaseMessage | SnapshotSent | DigestAsked | DigestSent | Sealed | SealAsked
 
 export function isOfLeases(message: SentMessage): message is LeaseMessage {
   return ['renew', 'renewed', 'hand-back', 'slow'].includes(message.kind)
@@ -74,6 +92,8 @@ export function nodeAction(model: ActionSource, code: ActionCode): NodeAction {
       return { kind: 'deliver', from: name, message }
     }
     case 'flush':
+    case 'hear':
+    case 'seal':
       return { kind }
     case 'timer':
       return { kind, timer: present(timerNames[argument], 'explore: no such timer') }
@@ -90,9 +110,7 @@ export function nodeAction(model: ActionSource, code: ActionCode): NodeAction {
       const peer = present(model.setting.names[argument % 4], 'explore: no such node')
       return { kind, peer, state: Math.floor(argument / 4) }
     }
-    case 'renew':
-    case 'lapse':
-    case 'expire':
+    default:
       return { kind, peer: present(model.setting.names[argument], 'explore: no such node') }
   }
 }

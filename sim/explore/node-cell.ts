@@ -39,7 +39,8 @@ export function buildNodeCell(state: NodeState, setting: Setting): NodeCell {
   const actions: ActionCode[] = []
   const isWithin = ({ position }: LogRecord): boolean => position <= scope.positions
   const next = state.pending.find((write) => write.isForced)
-  if (next?.records.some(isWithin) === true) actions.push(packAction('flush', 0, 0))
+  if (next?.isSeal === true || next?.records.some(isWithin) === true)
+    actions.push(packAction('flush', 0, 0))
   const isDone = state.log.state.position >= scope.positions
   for (const timer of isDone ? [] : setTimers(state.log)) {
     if (!scope.timers.includes(timer)) continue
@@ -48,6 +49,7 @@ export function buildNodeCell(state: NodeState, setting: Setting): NodeCell {
   actions.push(...leaseActions(state, setting))
   if (scope.snapshots !== undefined) actions.push(...snapshotActions(state, setting))
   actions.push(...restoreActions(state))
+  if (setting.nextSet !== undefined) actions.push(...changeActions(state))
   const crashes: ActionCode[] = []
   const losses: ActionCode[] = []
   for (let writes = 0; writes <= state.pending.length; writes++) {
@@ -65,6 +67,14 @@ function restoreActions({ restoring, states }: NodeState): ActionCode[] {
   return [...states.entries()].flatMap(([at, { position }]) =>
     isRestoredBy(restoring, position) ? [packAction('restore', 0, at)] : [],
   )
+}
+
+/** A voter that hears of the change lets what it has granted run out; then it seals. */
+function changeActions({ change, log, pairs }: NodeState): ActionCode[] {
+  if (change.part === 'joins' || log.standing !== 'voting' || change.isSealed) return []
+  const lent = [...pairs.lent.values()]
+  if (!change.isEnding && lent.length > 0) return [packAction('hear', 0, 0)]
+  return lent.some(mayExpire) ? [] : [packAction('seal', 0, 0)]
 }
 
 /** A snapshot of each state that the data store may hold, to each node. */

@@ -3,12 +3,13 @@
  * step changes it: each works on a copy. Time has no length here: each deadline is either set or not, and
  * whether it has come is for the search to say.
  */
-import { assert } from '../../src/base/assert.ts'
+import { assert, present } from '../../src/base/assert.ts'
 import type { NodeId, Position } from '../../src/base/ids.ts'
 import type { Effect, LogRecord } from '../../src/replication/effect.ts'
 import { noDeadline, nextDeadline, restoreLog, type GroupLog } from '../../src/replication/log.ts'
 import { emptyState } from '../../src/replication/state.ts'
 import { ValidationWindow, type EntryWriteSets } from '../../src/replication/window.ts'
+import { newChange, takeUpEpoch, type ChangeState } from './change.ts'
 import { canonicalText } from './canonical.ts'
 import { written, type LogDisk } from './log-disk.ts'
 import { newLeasePairs, type LeasePairs } from './lease-pairs.ts'
@@ -21,6 +22,8 @@ export interface PendingWrite {
   readonly records: readonly LogRecord[]
   readonly isForced: boolean
   readonly after: readonly Effect[]
+  /** The seal of the first epoch. */
+  readonly isSeal?: boolean
 }
 
 /** A state record that the data store may hold. */
@@ -33,6 +36,7 @@ export interface AppliedState {
 /** The last ballot this node took up, in this incarnation. */
 export interface BallotDraw {
   readonly position: Position
+  /** Epoch and round, in one number. */
   readonly round: number
   readonly phase: string
 }
@@ -54,17 +58,22 @@ export interface NodeState {
   readonly pairs: LeasePairs
   /** A node that is being restored: how far each peer's log was when it first answered. Absent: it is restored. */
   readonly restoring?: RestoringTargets | undefined
+  readonly change: ChangeState
 }
 
 export function newNode(setting: Setting, at = 0): NodeState {
-  const { group, set, limits } = setting
+  const { group, limits, names } = setting
+  const log = restoreLog(group, setting.set, emptyState(), new Map(), limits)
+  const change = newChange(setting, present(names[at], 'explore: no such node'))
+  takeUpEpoch(setting, log, change)
   return {
     incarnation: 1,
     windowFrom: 0,
     windowSets: [],
     disk: new Map(),
     pending: [],
-    log: restoreLog(group, set, emptyState(), new Map(), limits),
+    log,
+    change,
     states: [{ position: 0, bytes: undefined }],
     drawn: 0,
     proposed: 0,
@@ -139,7 +148,7 @@ function forgetUrges({ proposal, lease }: GroupLog): void {
 /** When no crash can come any more, what would survive one need not be told apart. */
 export function withoutCrashes(node: NodeState): NodeState {
   const last = node.states.at(-1)
-  const free = node.pending.findIndex((write) => write.after.length > 0)
+  const free = node.pending.findIndex((write) => write.after.length > 0 || write.isSeal)
   const count = free < 0 ? node.pending.length : free
   const records = node.pending.slice(0, count).flatMap((write) => write.records)
   return {
@@ -152,8 +161,8 @@ export function withoutCrashes(node: NodeState): NodeState {
 
 export function textOfNode(node: NodeState): string {
   const { log, ...rest } = node
-  const { window: _window, set: _set, group: _group, ...logRest } = log
-  return canonicalText({ ...rest, log: logRest })
+  const { window: _window, set, group: _group, ...logRest } = log
+  return canonicalText({ ...rest, log: { ...logRest, epoch: set.epoch } })
 }
 
 /** All that waits for the next write are messages to other nodes. */

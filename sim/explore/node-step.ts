@@ -3,11 +3,9 @@
  * ("durable, then visible"; what a step delivers to its own node is stepped at once), and what an
  * observer sees comes out. A function of (state, action): it is worked out once and remembered.
  *
- * PAX-2, PAX-3 on the records that become durable; PAX-4 on the answers that leave; PAX-5 on the
- * value that follows phase 1, and on ballots, each drawn once; PAX-6 on position 1.
+ * PAX-4 on the answers that leave, PAX-6 on position 1; `step-checks.ts` has the others.
  */
 import { AssertionError, assert, present } from '../../src/base/assert.ts'
-import { equalBytes } from '../../src/base/bytes.ts'
 import { numbersFrom } from '../../src/base/drawn-numbers.ts'
 import type { NodeId, Position } from '../../src/base/ids.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
@@ -27,7 +25,7 @@ import { decodeState, emptyState, encodeState } from '../../src/replication/stat
 import type { EntryWriteSets } from '../../src/replication/window.ts'
 import { PairedLeases, restartedPairs, type LeasePairs, type LeaseTold } from './lease-pairs.ts'
 import type { LeaseView } from './lease-rules.ts'
-import { fold, recordsAbove, written, type LogDisk } from './log-disk.ts'
+import { recordsAbove, written, type LogDisk } from './log-disk.ts'
 import { cutThrough, namedBy, noTargets, type RestoringTargets } from './lost-data.ts'
 import {
   copyLog,
@@ -39,11 +37,14 @@ import {
   type NodeState,
   type PendingWrite,
 } from './node-state.ts'
-import { answerBreaches, findHighest, readBallot } from './answer-checks.ts'
-import { isAtLeast, observedIn, type Breach, type Observation } from './observation.ts'
+import { takeUpEpoch } from './change.ts'
+import { answerBreaches } from './answer-checks.ts'
+import { observedIn, type Breach, type Observation } from './observation.ts'
 import { isOfLeases, type DigestSent, type NodeAction } from './node-action.ts'
 import type { Sent, SentMessage, SnapshotSent } from './node-action.ts'
+import { Seals } from './seals.ts'
 import type { Setting } from './setting.ts'
+import { adoptionBreaches, drawBreaches, makeDurable } from './step-checks.ts'
 
 export interface NodeOutcome {
   readonly next: NodeState
@@ -85,6 +86,7 @@ class NodeStep {
   #proposed: number
   #lastDraw: BallotDraw | undefined
   #restoring: RestoringTargets | undefined
+  readonly #seals: Seals
   #effects: Effect[] = []
   readonly #inbox: GroupEvent[] = []
   #isStepping = false
@@ -96,7 +98,11 @@ class NodeStep {
     this.#setting = setting
     this.#name = name
     this.#pairs = node.pairs
-    this.#leases = new PairedLeases(setting, name, node.incarnation, node.pairs)
+    this.#seals = new Seals(node.change, {
+      ...{ setting, name, log: () => this.#log, step: (event) => this.#step(event) },
+      send: (to, message) => this.#sent.push({ to, message }),
+    })
+    this.#leases = this.#pairedLeases(node.incarnation)
     this.#incarnation = node.incarnation
     this.#log = copyLog(node, setting)
     this.#windowFrom = node.windowFrom
@@ -114,6 +120,7 @@ class NodeStep {
     let isHalted = false
     try {
       this.#act(action)
+      this.#seals.passGate(this.next.pending)
     } catch (error) {
       if (!(error instanceof AssertionError)) throw error
       const [rule = 'META-3', ...words] = error.message.split(': ')
@@ -132,6 +139,7 @@ class NodeStep {
       ...{ windowSets: this.#windowSets, disk: this.#disk, pending: this.#pending },
       ...{ states: this.#states, drawn: this.#drawn, proposed: this.#proposed },
       ...{ lastDraw: this.#lastDraw, pairs: this.#leases.pairs, restoring: this.#restoring },
+      change: this.#seals.change,
     }
   }
 
@@ -152,6 +160,12 @@ class NodeStep {
         this.#states = this.#states.slice(action.state)
         this.#restoring = undefined
         return this.#step({ kind: 'wake' })
+      case 'hear':
+        return this.#seals.hear()
+      case 'seal':
+        this.#step({ kind: 'seal' })
+        this.#pending.push({ records: [], isForced: true, after: [], isSeal: true })
+        return undefined
       case 'submit': {
         const request = action.submission
         const submitted = present(this.#setting.submissions[request], 'explore: no submission')
@@ -180,6 +194,8 @@ class NodeStep {
     if (message.kind === 'snapshot') return this.#install(message)
     if (message.kind === 'digest-request') return this.#nameTo(from, message.asked)
     if (message.kind === 'digest') return this.#takeDigest(from, message)
+    if (message.kind === 'sealed') return this.#seals.take(from, message)
+    if (message.kind === 'seal-request') return this.#seals.answer(from)
     this.#step({ kind: 'message', from, message })
   }
 
@@ -386,38 +402,26 @@ class NodeStep {
     this.#pending = this.#pending.slice(at + 1)
     for (const { records } of writes) this.#makeDurable(records)
     for (const { after } of writes) this.#run(after)
+    if (writes.some(({ isSeal }) => isSeal)) this.#seals.onDurable()
   }
 
   #makeDurable(records: readonly LogRecord[]): void {
-    const disk = new Map(this.#disk)
-    for (const record of records) {
-      const { position, ballot } = record
-      const held = disk.get(position)
-      if (record.kind === 'promise') {
-        this.#check(isAtLeast(ballot, held?.promised), 'PAX-2', 'A promise on the disk went back.')
-      }
-      if (record.kind === 'accept') {
-        const { value } = record
-        const isAllowed = isAtLeast(ballot, held?.promised)
-        this.#check(isAllowed, 'PAX-3', 'A ballot below the promise was accepted.')
-        if (ballot.node === this.#name) {
-          this.#observations.push({ kind: 'proposed', position, ballot, value })
-        }
-        this.#observations.push({ kind: 'accepted', position, ballot, value })
-      }
-      disk.set(position, fold(held, record))
-    }
-    this.#disk = disk
+    const made = makeDurable(this.#name, this.#disk, records)
+    this.#disk = made.disk
+    this.#observations.push(...made.observations)
+    this.#breaches.push(...made.breaches)
   }
 
   /** `cut`: the log gives up the flushes of the positions through here. */
   #crash(writes: number, state: number, cut: Position = 0): void {
-    for (const { records } of this.#pending.slice(0, writes)) this.#makeDurable(records)
+    const survive = this.#pending.slice(0, writes)
+    for (const { records } of survive) this.#makeDurable(records)
+    this.#seals.restart(survive.some(({ isSeal }) => isSeal))
     if (cut > 0) this.#disk = cutThrough(this.#disk, cut)
     this.#pending = []
     this.#incarnation += 1
     this.#pairs = restartedPairs(this.#setting, this.#pairs, this.#incarnation)
-    this.#leases = new PairedLeases(this.#setting, this.#name, this.#incarnation, this.#pairs)
+    this.#leases = this.#pairedLeases(this.#incarnation)
     this.#drawn = 0
     this.#lastDraw = undefined
     const found = present(this.#states[state], 'explore: no such state record')
@@ -429,10 +433,12 @@ class NodeStep {
     const { records, decisions } = recordsAbove(this.#disk, found.position)
     const applied = present(stored, 'LOG-6: a state record is of no known format')
     this.#log = restoreLog(group, set, applied, records, limits)
+    takeUpEpoch(this.#setting, this.#log, this.#seals.change)
     for (const [position, decision] of decisions) this.#log.decisions.set(position, decision)
     this.#stepOnce({ kind: 'wake' }, () => this.#open())
     this.#step({ kind: 'wake' })
     this.#askPeers()
+    this.#seals.ask()
   }
 
   /** A run that begins unrestored asks anew, and goes by no answer to an earlier one. */
@@ -452,46 +458,25 @@ class NodeStep {
     this.#log.sweepDeadline = context.now + delay
   }
 
-  #check(holds: boolean, rule: string, sentence: string): void {
-    if (!holds) this.#breaches.push({ rule, sentence })
+  #pairedLeases(incarnation: number): PairedLeases {
+    const { isEnding, isSealed } = this.#seals.change
+    const isOver = isEnding || isSealed
+    return new PairedLeases(this.#setting, this.#name, incarnation, this.#pairs, isOver)
   }
 
   #checkAnswer(message: GroupMessage): void {
     this.#breaches.push(...answerBreaches(this.#disk, message))
   }
 
-  /** A ballot that was left is never taken up again: late answers to it can mean nothing any more. */
-  #checkDraw(proposal: Proposal): void {
-    const { position } = proposal
-    const round = readBallot(proposal)?.round
-    if (round === undefined) return
-    const last = this.#lastDraw
-    const isSame = last?.position === position && last.round === round
-    const isPrepared = proposal.phase.kind === 'accepting' && last?.phase === 'preparing'
-    const isGoingOn = isSame && (isPrepared || last.phase === proposal.phase.kind)
-    const isHigher =
-      last === undefined ||
-      position > last.position ||
-      (position === last.position && round > last.round)
-    this.#check(isGoingOn || isHigher, 'PAX-5', 'A node drew one ballot twice.')
-    this.#lastDraw = { position, round, phase: proposal.phase.kind }
-  }
-
   #checkProposal(before: Proposal | undefined, event: GroupEvent): void {
     const { proposal } = this.#log
     if (proposal?.phase === before?.phase || proposal === undefined) return
-    this.#checkDraw(proposal)
+    const { draw, breaches } = drawBreaches(proposal, this.#lastDraw)
+    this.#lastDraw = draw
+    this.#breaches.push(...breaches)
     if (proposal.phase.kind !== 'accepting') return
     if (before?.phase.kind === 'accepting' && before.position === proposal.position) return
     this.#proposed += 1
-    if (before?.phase.kind !== 'preparing' || event.kind !== 'message') return
-    if (event.message.kind !== 'promised') return
-    const answers = [...before.phase.promises.values(), event.message.accepted]
-    const highest = findHighest(answers)
-    this.#check(
-      highest === undefined || equalBytes(highest.value, proposal.phase.value),
-      'PAX-5',
-      'The value proposed is not the one accepted at the highest ballot among the answers.',
-    )
+    this.#breaches.push(...adoptionBreaches(before, event, proposal.phase))
   }
 }

@@ -55,6 +55,7 @@ export function observedIn(message: GroupMessage): readonly Observation[] {
 
 /** The total order of ballots, written a second time: the code under test may have another. */
 export function compare(a: Ballot, b: Ballot): number {
+  if (a.epoch !== b.epoch) return a.epoch < b.epoch ? -1 : 1
   if (a.round !== b.round) return a.round < b.round ? -1 : 1
   if (a.node !== b.node) return a.node < b.node ? -1 : 1
   return Math.sign(a.incarnation - b.incarnation)

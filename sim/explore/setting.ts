@@ -1,4 +1,5 @@
 /** The constants of a search: the nodes, the group, the bounds. */
+import { present } from '../../src/base/assert.ts'
 import { groupOfBytes, nodeId, type GroupId, type NodeId } from '../../src/base/ids.ts'
 import { defaultLimits, type Limits } from '../../src/base/limits.ts'
 import { encodeTuple } from '../../src/base/tuple.ts'
@@ -10,7 +11,10 @@ import type { Scope, ScopeSubmission } from './scope.ts'
 export interface Setting {
   readonly scope: Scope
   readonly group: GroupId
+  /** The voters of the first epoch. */
   readonly set: ReplicaSet
+  /** Those of the second; absent: there is none. */
+  readonly nextSet: ReplicaSet | undefined
   readonly placement: Placement
   readonly limits: Limits
   /** The leader of position 1 first. */
@@ -19,6 +23,7 @@ export interface Setting {
 }
 
 const nodeCount = 3
+const newcomer = nodeId('n4')
 
 export function buildSetting(scope: Scope): Setting {
   const nodes = Array.from({ length: nodeCount }, (_, at) => nodeId(`n${at + 1}`))
@@ -26,8 +31,16 @@ export function buildSetting(scope: Scope): Setting {
   const placement = staticPlacement(nodes)
   const set = placement.replicasOf(group)
   const submissions = scope.submissions.map(toSubmitted)
-  const common = { scope, group, set, placement, submissions }
-  return { ...common, limits: { ...defaultLimits, eraseWithinMs: 0 }, names: set.voters }
+  const nextSet = scope.leaver === undefined ? undefined : replaceVoter(set, scope.leaver)
+  const names = [...set.voters, ...(nextSet === undefined ? [] : [newcomer])]
+  const common = { scope, group, set, nextSet, placement, submissions }
+  return { ...common, limits: { ...defaultLimits, eraseWithinMs: 0 }, names }
+}
+
+/** The newcomer is in the leaver's place: first, where that was the leader of position 1. */
+function replaceVoter({ epoch, voters }: ReplicaSet, leaver: number): ReplicaSet {
+  const next = voters.map((voter, at) => (at === leaver ? newcomer : voter))
+  return { epoch: epoch + 1, voters: next, firstFull: present(next[0], 'explore: no voter') }
 }
 
 /** So that the first node is the leader of position 1, and the names read in order. */

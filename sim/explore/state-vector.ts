@@ -1,5 +1,5 @@
 /**
- * A searched state as a vector of numbers: the three nodes' states, the observer's book, what may
+ * A searched state as a vector of numbers: the nodes' states (four; where a scope uses three, 0 for the last), the observer's book, what may
  * still happen, then the messages in flight, ascending. And actions as single numbers.
  */
 import { present } from '../../src/base/assert.ts'
@@ -11,7 +11,7 @@ export type ActionCode = number
 // prettier-ignore
 const actionKinds = [
   'deliver', 'repeat', 'flush', 'timer', 'crash', 'submit', 'read', 'renew', 'lapse', 'expire', 'snapshot',
-  'lose', 'restore',
+  'lose', 'restore', 'hear', 'seal',
 ] as const
 export type ActionKind = (typeof actionKinds)[number]
 
@@ -43,10 +43,10 @@ export function unpackAction(code: ActionCode): Action {
   return { kind, node: rest % 4, argument: Math.floor(rest / 4) }
 }
 
-export const bookAt = 3
-export const budgetAt = 4
+export const bookAt = 4
+export const budgetAt = 5
 /** Where messages begin in a state vector. */
-export const flightAt = 5
+export const flightAt = 6
 
 /** The events that may still happen; submissions and reads already made, as bits. */
 export interface Budget {

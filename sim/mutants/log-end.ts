@@ -77,7 +77,7 @@ export const logEndMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/acceptance.ts',
-        find: "record?.kind === 'faulty' || !context.isRestored",
+        find: "record?.kind === 'faulty' || !hasVote(log, context)",
         replace: "record?.kind === 'faulty'",
       },
     ],
@@ -88,8 +88,9 @@ export const logEndMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/read.ts',
-        find: "if (!context.isRestored) return context.trace.mark('round_asked_of_unrestored_replica')",
-        replace: "if (!context.isRestored) context.trace.mark('round_asked_of_unrestored_replica')",
+        find: "if (!hasVote(log, context)) return context.trace.mark('round_asked_of_node_without_vote')",
+        replace:
+          "if (!hasVote(log, context)) context.trace.mark('round_asked_of_node_without_vote')",
       },
     ],
   },
@@ -100,7 +101,7 @@ export const logEndMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/read.ts',
-        find: 'const countsOwn = context.isRestored',
+        find: 'const countsOwn = hasVote(log, context)',
         replace: 'const countsOwn = true',
       },
     ],

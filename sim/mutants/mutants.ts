@@ -12,6 +12,7 @@ import { cellMutants } from './cells.ts'
 import { costMutants } from './cost.ts'
 import { gatewayMutants } from './gateway.ts'
 import { hashMutants } from './hashes.ts'
+import { epochMutants } from './epochs.ts'
 import { healingMutants } from './healing.ts'
 import { historyMutants } from './history.ts'
 import { indexMutants } from './indexes.ts'
@@ -93,12 +94,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     id: 'G02',
-    title: 'ballots are compared by their round alone',
+    title: 'ballots are compared by their epoch and round alone',
     edits: [
       {
         file: 'src/paxos/ballot.ts',
-        find: 'a.round - b.round || compareText(a.node, b.node) || a.incarnation - b.incarnation',
-        replace: 'a.round - b.round || (compareText(a.node, b.node) && 0)',
+        find: '    compareText(a.node, b.node) ||\n    a.incarnation - b.incarnation\n',
+        replace: '    (compareText(a.node, b.node) && 0)\n',
       },
     ],
   },
@@ -214,6 +215,7 @@ export const mutants: readonly Mutant[] = [
   ...eraseMutants,
   ...logEndMutants,
   ...hashMutants,
+  ...epochMutants,
   ...healingMutants,
   ...tableMutants,
   ...triggerMutants,

@@ -5,8 +5,8 @@
  *
  *   head      format 1 · number 8 · incarnation 8 · predecessor's CRC 4 · counts of groups, ballots
  *             and records 4 each · header length 4
- *   tables    groups (length 2, bytes, the flush before that names the group 8) · ballots (round 8,
- *             incarnation 8, length 1, node)
+ *   tables    groups (length 2, bytes, the flush before that names the group 8) · ballots (epoch
+ *             and round 8, incarnation 8, length 1, node)
  *   records   kind 1 · group 4 · ballot 4 · position 8 · payload offset 4 · length 4 · CRC 4
  *   CRC 4     of all the header above; it stands for the whole flush, since it covers the CRCs
  *   payloads  the values' bytes as they came
@@ -18,7 +18,7 @@
 import { assert, present } from '../base/assert.ts'
 import { asBuffer, crc32, readCount, writeCount } from '../base/bytes.ts'
 import { groupOfBytes, isNodeId, type GroupId, type Position } from '../base/ids.ts'
-import type { Ballot } from '../paxos/ballot.ts'
+import { packRound, unpackRound, type Ballot } from '../paxos/ballot.ts'
 import type { LogRecord } from '../replication/effect.ts'
 import { BallotTable } from './ballot-table.ts'
 
@@ -51,7 +51,7 @@ export interface CopiedAcceptance {
 }
 
 /** A record of a flush: an acceptor's, or a copy of an older one. */
-export type FlushRecord = LogRecord | CopiedAcceptance
+export type FlushRecord = Exclude<LogRecord, { readonly kind: 'copied' }> | CopiedAcceptance
 
 /** The identity of a flush, as its header gives it. */
 export interface FlushStamp {
@@ -173,8 +173,9 @@ function writeTables(bytes: Buffer, tables: Tables): number {
     writeCount(bytes, tables.previous[slot] ?? 0, at)
     at += previousBytes
   }
-  for (const { round, incarnation, node } of tables.ballots) {
-    writeCount(bytes, round, at)
+  for (const ballot of tables.ballots) {
+    const { incarnation, node } = ballot
+    writeCount(bytes, packRound(ballot), at)
     writeCount(bytes, incarnation, at + 8)
     bytes[at + 16] = node.length
     at += 17 + bytes.write(node, at + 17, 'latin1')
@@ -231,7 +232,11 @@ export function decodeFlush(flush: Uint8Array): FlushHeader | undefined {
     const end = at + 17 + bytes.readUInt8(at + 16)
     const node = bytes.toString('latin1', at + 17, end)
     if (!isNodeId(node)) return undefined
-    ballots.push({ round: readCount(bytes, at), node, incarnation: readCount(bytes, at + 8) })
+    ballots.push({
+      ...unpackRound(readCount(bytes, at)),
+      node,
+      incarnation: readCount(bytes, at + 8),
+    })
     at = end
   }
   const records: RecordHeader[] = []

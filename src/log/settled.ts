@@ -12,7 +12,7 @@
 import { asBuffer, readCount, writeCount } from '../base/bytes.ts'
 import { groupOfBytes, isNodeId, type GroupId, type Position } from '../base/ids.ts'
 import { pack, unpack } from '../base/pack.ts'
-import type { Ballot } from '../paxos/ballot.ts'
+import { unpackRound, type Ballot } from '../paxos/ballot.ts'
 import { corruptData, unknownFormat } from '../store/damage.ts'
 import type { Range } from '../ports/storage.ts'
 import { allPositions, positionKey } from '../store/row-format.ts'
@@ -133,7 +133,7 @@ const stretchBytes = 9
 
 /**
  * The row of one position, of earlier builds: format 1 · last flush 8 · the value's flush 8 · its index 4 ·
- * numbers of the three ballots, 1 each · the ballots that these number from 0: round 8, incarnation 8,
+ * numbers of the three ballots, 1 each · the ballots that these number from 0: epoch and round 8, incarnation 8,
  * length 1, node
  */
 const positionFormat = 2
@@ -270,7 +270,11 @@ function decodeBallots(bytes: Buffer): readonly Ballot[] {
     const end = nodeAt + (bytes[nodeAt - 1] ?? 0)
     const node = bytes.toString('latin1', nodeAt, end)
     if (end > bytes.length || !isNodeId(node)) throw notWhole()
-    ballots.push({ round: readCount(bytes, at), node, incarnation: readCount(bytes, at + 8) })
+    ballots.push({
+      ...unpackRound(readCount(bytes, at)),
+      node,
+      incarnation: readCount(bytes, at + 8),
+    })
     at = end
   }
   return ballots

@@ -4,6 +4,7 @@
  * PAX-2  The promised ballot never goes down.
  * PAX-3  It accepts a ballot only at or above its promise, and has then promised it.
  * PAX-5  At one ballot it sees one value.
+ * MOVE-5 An acceptance of an earlier epoch is kept whatever is promised, unless a higher one is here.
  *
  * Durability is the caller's: a reply may leave only when `next` is on the disk (PAX-4).
  */
@@ -60,6 +61,18 @@ export function decideAccept(
   }
   const next = checked(acceptor, { promised: ballot, accepted: { ballot, value } })
   return { kind: 'accepted', next }
+}
+
+/** An acceptance that another voter gave in an earlier epoch. `next === acceptor`: a higher one, or this one, is here. */
+export function carry(acceptor: Acceptor, carried: BallotValue): Acceptor {
+  const { promised, accepted } = acceptor
+  const { ballot, value } = carried
+  if (accepted !== undefined && equalBallots(accepted.ballot, ballot)) {
+    assert(equalBytes(accepted.value, value), 'PAX-5: two values at one ballot')
+  }
+  if (accepted !== undefined && compareBallots(accepted.ballot, ballot) >= 0) return acceptor
+  const isPromised = promised !== undefined && compareBallots(promised, ballot) > 0
+  return checked(acceptor, { promised: isPromised ? promised : ballot, accepted: carried })
 }
 
 function checked(before: Acceptor, after: Acceptor): Acceptor {

@@ -1,14 +1,20 @@
 /**
- * Ballots: a total order of (round, node, incarnation). Two ballots are equal only if all three are.
+ * Ballots: a total order of (epoch, round, node, incarnation). Two ballots are equal only if all four are.
+ *
+ * The *epoch* says which nodes are the voters: a vote at a ballot is one among the voters of its epoch. So each
+ * ballot of an epoch is above all those of the epochs before, and no promise of one epoch binds a node in the next.
  *
  * Round 0 is *ballot zero*: the one a position's leader may use without a prepare (Megastore,
- * 4.4.2). A node draws each (position, round) at most once per incarnation, so a ballot stands for
+ * 4.4.2). A node draws each (position, epoch, round) at most once per incarnation, so a ballot stands for
  * at most one value (PAX-5).
  */
+import { assert } from '../base/assert.ts'
 import { compareText } from '../base/bytes.ts'
 import type { NodeId } from '../base/ids.ts'
 
 export interface Ballot {
+  /** Of the voters, from 1. */
+  readonly epoch: number
   readonly round: number
   readonly node: NodeId
   /** Of the node's store; raised and made durable at each start, so a restart never reuses one. */
@@ -16,13 +22,39 @@ export interface Ballot {
 }
 
 export function compareBallots(a: Ballot, b: Ballot): number {
-  return a.round - b.round || compareText(a.node, b.node) || a.incarnation - b.incarnation
+  return (
+    a.epoch - b.epoch ||
+    a.round - b.round ||
+    compareText(a.node, b.node) ||
+    a.incarnation - b.incarnation
+  )
 }
 
 export function equalBallots(a: Ballot, b: Ballot): boolean {
   return compareBallots(a, b) === 0
 }
 
-export function describeBallot(ballot: Ballot): string {
-  return `${ballot.round}.${ballot.node}.${ballot.incarnation}`
+/** `round.node.incarnation`; with `epoch/` before it where that is not the first. */
+export function describeBallot({ epoch, round, node, incarnation }: Ballot): string {
+  return `${epoch === 1 ? '' : `${epoch}/`}${round}.${node}.${incarnation}`
+}
+
+/** Rounds of one epoch. */
+const roundsMax = 2 ** 32
+/** So that both fit into a number that is counted exactly. */
+export const epochMax: number = 2 ** 21
+export const roundMax: number = roundsMax - 1
+
+/**
+ * Epoch and round as one count, as disks and messages have them: it orders as they do, and in the first epoch it is the
+ * round, as it was before there were epochs.
+ */
+export function packRound({ epoch, round }: Pick<Ballot, 'epoch' | 'round'>): number {
+  assert(epoch >= 1 && epoch <= epochMax, 'PAX-2: an epoch that no record has room for')
+  assert(round >= 0 && round <= roundMax, 'PAX-5: a round that no record has room for')
+  return (epoch - 1) * roundsMax + round
+}
+
+export function unpackRound(packed: number): Pick<Ballot, 'epoch' | 'round'> {
+  return { epoch: Math.floor(packed / roundsMax) + 1, round: packed % roundsMax }
 }

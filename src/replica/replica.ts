@@ -147,10 +147,6 @@ export class Replica {
     // Before, not after: only now have the effects of the last step reached the data store.
     this.#evict()
     const log = this.#open(group, context)
-    if (event.kind === 'message' && event.message.epoch !== log.set.epoch) {
-      context.trace.mark('message_of_other_epoch')
-      return this.#effects
-    }
     stepGroup(log, context, event)
     this.#scheduleWake(log, context)
     return this.#effects

@@ -4,7 +4,8 @@
  *
  * PAX-8  At a position that it has applied a replica gives no vote, refuses nothing, and never says that nothing
  *        was accepted: it tells what was chosen, and how far it has applied.
- * LOG-19 A replica that is not restored gives no vote at all.
+ * LOG-19 A replica that is not restored gives no vote at all; nor does one outside its gate, or that has sealed the
+ *        epoch (MOVE-2, MOVE-3).
  */
 import { assert } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
@@ -13,6 +14,7 @@ import type { Ballot } from '../paxos/ballot.ts'
 import type { Leases } from '../lease/leases.ts'
 import type { Context, Effect, LogRecord, ReadyMessage } from './effect.ts'
 import { jitter } from './effect.ts'
+import { hasVote } from './standing.ts'
 import { noDeadline, type GroupLog } from './log.ts'
 import type { Accept, Accepted, Fetch, Prepare } from './message.ts'
 
@@ -147,10 +149,10 @@ function votingRecord(
     return undefined
   }
   const record = log.records.get(position)
-  if (record?.kind === 'faulty' || !context.isRestored) {
+  if (record?.kind === 'faulty' || !hasVote(log, context)) {
     // A record that is damaged, or that may be lost, counts neither as a vote nor as "nothing accepted".
     context.trace.mark(
-      context.isRestored ? 'vote_asked_of_faulty_record' : 'vote_asked_of_unrestored_replica',
+      hasVote(log, context) ? 'vote_asked_of_faulty_record' : 'vote_asked_of_node_without_vote',
     )
     const { group, set } = log
     context.emit(

@@ -12,7 +12,10 @@ import type { RowWritten } from './apply.ts'
 import type { Verdict } from '../group/outcome.ts'
 import type { Accepted, GroupMessage } from './message.ts'
 
-/** The records that an acceptor makes durable. `accept` promises its ballot, too. */
+/**
+ * The records that an acceptor makes durable. `accept` promises its ballot, too; so does `copied`, an acceptance of
+ * earlier, beside which a higher promise may stand.
+ */
 export type LogRecord =
   | {
       readonly kind: 'promise'
@@ -22,6 +25,13 @@ export type LogRecord =
     }
   | {
       readonly kind: 'accept'
+      readonly group: GroupId
+      readonly position: Position
+      readonly ballot: Ballot
+      readonly value: Uint8Array
+    }
+  | {
+      readonly kind: 'copied'
       readonly group: GroupId
       readonly position: Position
       readonly ballot: Ballot

@@ -5,11 +5,13 @@
  */
 import { assert, unreachable } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
+import type { ReplicaSet } from '../placement/placement.ts'
 import { onAccept, onPrepare } from './acceptance.ts'
 import * as catchUp from './catch-up.ts'
 import * as commit from './commit.ts'
 import { readAhead } from './compose.ts'
 import { jitter, type Context } from './effect.ts'
+import * as epoch from './epoch.ts'
 import { install } from './install.ts'
 import { checkLog } from './invariants.ts'
 import { advance } from './learn.ts'
@@ -18,6 +20,7 @@ import type { Accept, Committed, Forward, GroupLeaseMessage, GroupMessage } from
 import * as propose from './propose.ts'
 import * as readLease from './read-lease.ts'
 import * as read from './read.ts'
+import { isOfEpoch } from './standing.ts'
 import type { GroupState } from './state.ts'
 import * as submission from './submit.ts'
 import { decodeTransaction } from '../group/transaction.ts'
@@ -47,6 +50,14 @@ export type GroupEvent =
   | { readonly kind: 'install'; readonly state: GroupState; readonly isRepair?: true }
   /** The group's rows are wrong at this node: it takes no further step until a snapshot has taken their place. */
   | { readonly kind: 'aside' }
+  /** The seal of the present epoch is on its way to the disk: this node votes in it no more. */
+  | { readonly kind: 'seal' }
+  /** The voters have changed. */
+  | { readonly kind: 'epoch'; readonly set: ReplicaSet }
+  /** The acceptances that a seal of the epoch before tells of this group. */
+  | { readonly kind: 'carry'; readonly acceptances: readonly epoch.OpenAcceptance[] }
+  /** This node has passed the gate of the present epoch. */
+  | { readonly kind: 'gate' }
   /** Time has passed, or something the group waits for may have come. */
   | { readonly kind: 'wake' }
 
@@ -72,7 +83,7 @@ type Handled = Exclude<GroupEvent, { readonly kind: 'aside' }>
 function handle(log: GroupLog, context: Context, event: Handled): void {
   switch (event.kind) {
     case 'message':
-      return onMessage(log, context, event.from, event.message)
+      return takeMessage(log, context, event.from, event.message)
     case 'submit':
       return onSubmit(log, context, event.arrived)
     case 'cancel-submit':
@@ -89,11 +100,27 @@ function handle(log: GroupLog, context: Context, event: Handled): void {
       return submission.takeBackFrom(log, event.peer)
     case 'install':
       return install(log, context, event)
+    case 'seal':
+      return epoch.onSeal(log, context)
+    case 'epoch':
+      return epoch.onEpoch(log, context, event.set)
+    case 'carry':
+      return epoch.onCarry(log, context, event.acceptances)
+    case 'gate':
+      return epoch.onGate(log)
     case 'wake':
       return onWake(log, context)
     default:
       return unreachable(event)
   }
+}
+
+/** MOVE-1: of another epoch only what does not ask for, give or end a vote, a part in a round or a registration. */
+function takeMessage(log: GroupLog, context: Context, from: NodeId, message: GroupMessage): void {
+  if (isOfEpoch(log, message)) return onMessage(log, context, from, message)
+  context.trace.mark('message_of_other_epoch')
+  // An accept tells of the value chosen before it as well.
+  if (message.kind === 'accept') learnPrevious(log, context, from, message)
 }
 
 function onMessage(log: GroupLog, context: Context, from: NodeId, message: GroupMessage): void {
@@ -156,12 +183,19 @@ function onLeaseMessage(
 
 /** An accept request tells of the position before it as well: that is the cheapest notice there is. */
 function onAcceptRequest(log: GroupLog, context: Context, from: NodeId, message: Accept): void {
-  const { position, previous } = message
-  if (previous !== undefined) {
-    catchUp.onCommitted(log, context, from, { position: position - 1, ballot: previous })
-    advance(log, context)
-  }
+  learnPrevious(log, context, from, message)
   onAccept(log, context, from, message)
+}
+
+function learnPrevious(
+  log: GroupLog,
+  context: Context,
+  from: NodeId,
+  { position, previous }: Accept,
+): void {
+  if (previous === undefined) return
+  catchUp.onCommitted(log, context, from, { position: position - 1, ballot: previous })
+  advance(log, context)
 }
 
 function onSubmit(log: GroupLog, context: Context, arrived: readonly Arrived[]): void {
@@ -208,7 +242,7 @@ function pump(log: GroupLog, context: Context): void {
 }
 
 function proposeNext(log: GroupLog, context: Context): void {
-  if (log.proposal !== undefined || log.waiting.size === 0) return
+  if (log.proposal !== undefined || log.waiting.size === 0 || log.standing === 'sealed') return
   submission.forwardPending(log, context)
   if (log.waiting.size === 0) return
   if (log.decisions.has(log.state.position + 1)) return

@@ -22,6 +22,7 @@ export function checkLog(log: GroupLog, context: Context): void {
   )
   assert(log.replies.length === 0, 'queue: a verdict stays behind until the next step')
   checkWaits(log)
+  checkEpoch(log)
   checkLease(log)
   checkProposal(log, context)
 }
@@ -43,9 +44,19 @@ function checkWaits(log: GroupLog): void {
     catchUp === undefined || catchUp.deadline < noDeadline,
     'LIVE-1: a catch-up without a deadline',
   )
-  assert(log.readsWaiting.length === 0 || readRound !== undefined, 'LIVE-1: a read waits in vain')
+  const isAsked = log.readsWaiting.length === 0 || readRound !== undefined
+  assert(isAsked || log.standing === 'sealed', 'LIVE-1: a read waits in vain')
   const [earliest, later] = [log.wakes.at(-1) ?? 0, log.wakes.at(-2) ?? noDeadline]
   assert(earliest <= later, 'LIVE-1: wake-ups are out of order')
+}
+
+/** A node that has sealed has nothing under way; proposals are of the present epoch. */
+function checkEpoch({ standing, set, proposal, readRound, lease }: GroupLog): void {
+  assert(standing !== 'sealed' || proposal === undefined, 'MOVE-2: a proposal in a sealed epoch')
+  assert(standing !== 'sealed' || readRound === undefined, 'MOVE-2: a round in a sealed epoch')
+  assert(standing === 'voting' || lease === undefined, 'MOVE-2: a lease of a node without a vote')
+  if (proposal === undefined || proposal.phase.kind === 'backing-off') return
+  assert(proposal.phase.ballot.epoch === set.epoch, 'MOVE-1: a proposal of another epoch')
 }
 
 function checkLease({ lease, set, idleDeadline }: GroupLog): void {

@@ -24,6 +24,12 @@ import { ValidationWindow } from './window.ts'
 export type PositionRecord =
   { readonly kind: 'present'; readonly acceptor: Acceptor } | { readonly kind: 'faulty' }
 
+/**
+ * This node's part in the present epoch: it votes; it has sealed the epoch, and votes in it no more; or it has not
+ * passed the gate of it (`epoch.ts`).
+ */
+export type Standing = 'voting' | 'sealed' | 'before-gate'
+
 /** A position known to be committed. Without a value it has to be fetched. */
 export interface Decision {
   readonly ballot: Ballot
@@ -133,7 +139,9 @@ export const noStride: Stride = { entries: 0, bytes: 0 }
 
 export interface GroupLog {
   readonly group: GroupId
-  readonly set: ReplicaSet
+  /** The voters of the present epoch. */
+  set: ReplicaSet
+  standing: Standing
   readonly state: GroupState
   /** The ballot at which the applied position was committed, where known. */
   appliedBallot: Ballot | undefined
@@ -195,6 +203,7 @@ export function restoreLog(
   return {
     group,
     set,
+    standing: 'voting',
     state,
     appliedBallot: undefined,
     records: new Map(records),

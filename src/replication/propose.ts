@@ -14,6 +14,7 @@ import { maybeCommit, retryHolders } from './commit.ts'
 import { composeEntry } from './compose.ts'
 import { jitter, type Context, type Effect } from './effect.ts'
 import type { Leader } from './entry.ts'
+import { hasVote } from './standing.ts'
 import { noHolders, noteHolders } from './holders.ts'
 import type { GroupLog, Proposal } from './log.ts'
 import type { Accepted, Prepare, Promised, Refused } from './message.ts'
@@ -28,7 +29,7 @@ export function findLeader(log: GroupLog): Leader | { readonly node: NodeId } {
 
 function mayUseBallotZero(log: GroupLog, context: Context): boolean {
   const leader = findLeader(log)
-  if (leader.node !== context.node || !context.isAdmitted || !context.isRestored) return false
+  if (leader.node !== context.node || !context.isAdmitted || !hasVote(log, context)) return false
   if ('incarnation' in leader && leader.incarnation !== context.incarnation) return false
   return !log.records.has(log.state.position + 1)
 }
@@ -40,14 +41,15 @@ export function proposePending(log: GroupLog, context: Context): void {
   const value = composeEntry(log, context)
   if (value === undefined) return
   const { node, incarnation } = context
-  startAccept(log, context, { round: 0, node, incarnation }, value, 0)
+  startAccept(log, context, { epoch: log.set.epoch, round: 0, node, incarnation }, value, 0)
 }
 
-/** Phase 1 at the open position, above every round seen there. */
+/** Phase 1 at the open position, above every round seen there; nothing where this node has sealed the epoch. */
 export function startPrepare(log: GroupLog, context: Context, attempt: number): void {
+  if (log.standing === 'sealed') return
   const { node, incarnation } = context
   const position = log.state.position + 1
-  const ballot: Ballot = { round: nextRound(log), node, incarnation }
+  const ballot: Ballot = { epoch: log.set.epoch, round: nextRound(log), node, incarnation }
   assert(ballot.round > log.highestRound, 'PAX-5: a prepare at a round that was seen')
   log.highestRound = ballot.round
   log.proposal = {
@@ -66,7 +68,8 @@ export function startPrepare(log: GroupLog, context: Context, attempt: number): 
 /** Own promises count as seen: they outlive the memory of what this node has proposed (PAX-5). */
 function nextRound(log: GroupLog): number {
   const record = log.records.get(log.state.position + 1)
-  const own = record?.kind === 'present' ? (record.acceptor.promised?.round ?? 0) : 0
+  const promised = record?.kind === 'present' ? record.acceptor.promised : undefined
+  const own = promised?.epoch === log.set.epoch ? promised.round : 0
   return Math.max(log.highestRound, own) + 1
 }
 
@@ -160,7 +163,9 @@ export function onAccepted(log: GroupLog, context: Context, from: NodeId, messag
 export function onRefused(log: GroupLog, context: Context, from: NodeId, message: Refused): void {
   const current = findPhase(log, 'preparing', message) ?? findPhase(log, 'accepting', message)
   if (current === undefined) return
-  log.highestRound = Math.max(log.highestRound, message.promised.round)
+  const { epoch, round } = message.promised
+  assert(epoch === log.set.epoch, 'MOVE-1: a refusal by a promise of another epoch')
+  log.highestRound = Math.max(log.highestRound, round)
   const { proposal } = current
   // Chosen is chosen: a proposer with a higher ballot will find this very value.
   if (proposal.awaiting !== undefined) return

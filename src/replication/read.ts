@@ -4,7 +4,8 @@
  * waited for, or finished, before anything is shown.
  *
  * LOG-19  A replica that is not restored answers no round, and counts itself in none: it may have voted for what it
- *         knows nothing of. It registers no holder, and no attempt of its own begins.
+ *         knows nothing of. It registers no holder, and no attempt of its own begins. The same holds of a node outside
+ *         its gate, and of one that has sealed the epoch (MOVE-2, MOVE-3).
  *
  * One round per group is on its way at a time; reads that begin meanwhile share the next one,
  * since a round's answers count only for reads that began before it was sent.
@@ -14,6 +15,7 @@ import type { NodeId, Position } from '../base/ids.ts'
 import { computeMajority } from '../placement/placement.ts'
 import { catchUpTo, refuseFalseClaims } from './catch-up.ts'
 import { jitter, type Context } from './effect.ts'
+import { hasVote } from './standing.ts'
 import { highestKnown, type GroupLog, type ReadRound } from './log.ts'
 import type { Highest, Query } from './message.ts'
 import { beginAttempt, leasedPosition, onAnswer } from './read-lease.ts'
@@ -46,15 +48,16 @@ export function cancelRead(log: GroupLog, read: number): void {
 export function startReadRound(log: GroupLog, context: Context): void {
   if (log.readRound !== undefined) return
   if (log.readsWaiting.length === 0 && !log.mustAskMajority) return
+  if (log.standing === 'sealed') return
   const round = context.drawNumber()
   assert(round > (log.lease?.attempt ?? 0), 'LEASE-2: attempts of a group fall')
   const deadline = context.now + jitter(context, context.limits.phaseTimeoutMs, round % 1024, 0)
   const { readsWaiting: reads, mustAskMajority: isOfClaims } = log
-  const countsOwn = context.isRestored
+  const countsOwn = hasVote(log, context)
   log.readRound = { round, reads, isOfClaims, countsOwn, answers: new Map(), deadline }
   log.readsWaiting = []
   log.mustAskMajority = false
-  if (reads.length > 0 && context.isRestored) beginAttempt(log, context, round)
+  if (reads.length > 0 && countsOwn) beginAttempt(log, context, round)
   sendQueries(log, context, log.readRound)
   if (countsOwn) countAnswer(log, context, log.readRound, context.node, highestKnown(log))
 }
@@ -81,7 +84,7 @@ export function onReadDeadline(log: GroupLog, context: Context, current: ReadRou
 }
 
 export function onQuery(log: GroupLog, context: Context, from: NodeId, message: Query): void {
-  if (!context.isRestored) return context.trace.mark('round_asked_of_unrestored_replica')
+  if (!hasVote(log, context)) return context.trace.mark('round_asked_of_node_without_vote')
   const { group, set } = log
   const { read, mayRegister } = message
   const position = highestKnown(log)

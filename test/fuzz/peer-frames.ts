@@ -17,7 +17,7 @@ function messageOf(random: SeededRandom): Message {
   const node = (): ReturnType<typeof nodeId> =>
     nodeId(random.pick(['a', 'b', 'c', 'd', 'x'.repeat(32)]))
   const of = { group: name(), epoch: random.pick([0, 0, 0, 1, 7]) }
-  const ballot = { round: count(), node: node(), incarnation: count() }
+  const ballot = { epoch: 1, round: count(), node: node(), incarnation: count() }
   const at = { ...of, position: count(), ballot }
   const asked = { incarnation: count(), sentAt: count(), sentWall: count() }
   const term = { incarnation: count(), number: count() }

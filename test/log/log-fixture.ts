@@ -117,7 +117,7 @@ export function group(name: string): GroupId {
 }
 
 export function ballot(round: number, node = 'node-1', incarnation = 1): Ballot {
-  return { round, node: nodeId(node), incarnation }
+  return { epoch: 1, round, node: nodeId(node), incarnation }
 }
 
 export function promise(name: string, position: number, round: number): LogRecord {

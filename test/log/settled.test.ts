@@ -2,6 +2,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId } from '../../src/base/ids.ts'
+import { roundMax } from '../../src/paxos/ballot.ts'
 import { positionKey } from '../../src/store/row-format.ts'
 import { SettledRows, type PositionRow } from '../../src/log/settled.ts'
 import { encodeOldRow, keepOldRow } from './earlier-builds.ts'
@@ -9,7 +10,10 @@ import { FakeData } from './log-fixture.ts'
 
 const count = fc.maxSafeNat()
 const node = fc.stringMatching(/^[a-z0-9-]{1,32}$/).map(nodeId)
-const ballot = fc.record({ round: count, node, incarnation: count })
+/** Such rows were written before there were epochs. */
+const epoch = fc.constant(1)
+const round = fc.oneof(fc.nat({ max: 9 }), fc.integer({ min: 0, max: roundMax }))
+const ballot = fc.record({ epoch, round, node, incarnation: count })
 const group = fc.uint8Array({ minLength: 1, maxLength: 1024 }).map(groupOfBytes)
 const index = fc.integer({ min: 0, max: 10_000 })
 /** Of few ballots, as in a log: some of them the same. */

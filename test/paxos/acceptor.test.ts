@@ -10,6 +10,7 @@ import {
 import { compareBallots, equalBallots, type Ballot } from '../../src/paxos/ballot.ts'
 
 const ballot = (round: number, node = 'n1', incarnation = 1): Ballot => ({
+  epoch: 1,
   round,
   node: nodeId(node),
   incarnation,
@@ -17,6 +18,7 @@ const ballot = (round: number, node = 'n1', incarnation = 1): Ballot => ({
 const value = (text: string): Uint8Array => Buffer.from(text)
 
 const anyBallot = fc.record({
+  epoch: fc.integer({ min: 1, max: 2 }),
   round: fc.integer({ min: 0, max: 3 }),
   node: fc.constantFrom(nodeId('n1'), nodeId('n2')),
   incarnation: fc.integer({ min: 1, max: 2 }),
@@ -26,14 +28,19 @@ const request = fc.record({ kind: fc.constantFrom('prepare', 'accept'), ballot: 
 /** One value a ballot, as proposers promise (PAX-5). */
 const valueOf = (of: Ballot): Uint8Array => value(JSON.stringify(of))
 
-test('PAX-5: ballots are totally ordered, and equal only in round, node and incarnation', () => {
+test('PAX-5: ballots are totally ordered, and equal only in epoch, round, node and incarnation', () => {
   expect(compareBallots(ballot(1, 'n1'), ballot(1, 'n2'))).toBeLessThan(0)
   expect(compareBallots(ballot(1, 'n1', 1), ballot(1, 'n1', 2))).toBeLessThan(0)
   expect(compareBallots(ballot(2, 'n1'), ballot(1, 'n2'))).toBeGreaterThan(0)
+  expect(compareBallots({ ...ballot(0, 'n1'), epoch: 2 }, ballot(9, 'n2'))).toBeGreaterThan(0)
   fc.assert(
     fc.property(anyBallot, anyBallot, (a, b) => {
       expect(Math.sign(compareBallots(a, b))).toBe(-Math.sign(compareBallots(b, a)) + 0 || 0)
-      const isSame = a.round === b.round && a.node === b.node && a.incarnation === b.incarnation
+      const isSame =
+        a.epoch === b.epoch &&
+        a.round === b.round &&
+        a.node === b.node &&
+        a.incarnation === b.incarnation
       expect(equalBallots(a, b)).toBe(isSame)
     }),
     { seed: 1 },

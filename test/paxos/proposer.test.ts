@@ -5,7 +5,12 @@ import * as proposer from '../../src/paxos/proposer.ts'
 
 const [a, b, c, d] = [nodeId('a'), nodeId('b'), nodeId('c'), nodeId('d')]
 const voters = [a, b, c]
-const ballot = (round: number, node: NodeId = a): Ballot => ({ round, node, incarnation: 1 })
+const ballot = (round: number, node: NodeId = a): Ballot => ({
+  epoch: 1,
+  round,
+  node,
+  incarnation: 1,
+})
 const at = (round: number, text: string) => ({ ballot: ballot(round), value: Buffer.from(text) })
 
 test('PAX-7: a majority of the voters wins, each counted once, others not at all', () => {

@@ -5,7 +5,7 @@ import { PeerOutbox } from '../../src/peers/peer-outbox.ts'
 import type { Accept } from '../../src/replication/message.ts'
 
 const envelope = { group: groupOfBytes(Buffer.from('g')), epoch: 1 }
-const ballot = { round: 1, node: nodeId('n1'), incarnation: 1 }
+const ballot = { epoch: 1, round: 1, node: nodeId('n1'), incarnation: 1 }
 const mebibyte = 1024 * 1024
 
 function accept(position: number, bytes: number): Accept {

@@ -154,7 +154,7 @@ test('MOVE-4: groups of other nodes, which never come, put no digest off', () =>
 })
 
 const mebibyte = Buffer.alloc(1024 * 1024)
-const ballot = { round: 1, node: peer, incarnation: 1 }
+const ballot = { epoch: 1, round: 1, node: peer, incarnation: 1 }
 const envelope = { group: groupOfBytes(Buffer.from('g')), epoch: 1 }
 const longKeys = Array.from({ length: 512 }, () => mebibyte.subarray(0, 1024))
 

@@ -180,7 +180,7 @@ test('LIVE-6: a peer is supplied first with what a client waits for there, also 
     ...{ limits: defaultLimits, trace: silentTrace, slices },
     snapshots: { durable: () => 0 },
     log: {
-      chosen: () => ({ ballot: { round: 0, node: peer, incarnation: 1 }, value }),
+      chosen: () => ({ ballot: { epoch: 1, round: 0, node: peer, incarnation: 1 }, value }),
       *since() {
         yield 0
         return { through: 0, isWhole: true, groups: [] }

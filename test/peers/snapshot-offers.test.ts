@@ -29,7 +29,7 @@ function answerOf(
       chosen: (_, position) =>
         position < has.logFrom
           ? undefined
-          : { ballot: { round: 0, node: peer, incarnation: 1 }, value },
+          : { ballot: { epoch: 1, round: 0, node: peer, incarnation: 1 }, value },
       *since() {
         yield 0
         return { through: 0, isWhole: true, groups: [] }

@@ -18,7 +18,7 @@ import { SnapshotIntake } from '../../src/store/snapshot-intake.ts'
 import { GatedStore, onDisk, simulatedDisk } from '../store/stores.ts'
 
 const peer = nodeId('peer')
-const ballot = { round: 1, node: peer, incarnation: 1 }
+const ballot = { epoch: 1, round: 1, node: peer, incarnation: 1 }
 const here: Applied = { position: 2, timestamp: 20, horizon: 5 }
 
 function row(key: string, value: string, stamp: number): SnapshotRow {

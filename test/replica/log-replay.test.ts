@@ -17,7 +17,7 @@ import { ToldTransport } from './told-transport.ts'
 
 const [node, other] = [nodeId('n1'), nodeId('n2')]
 const placement = staticPlacement([node, other, nodeId('n3')])
-const ballot = { round: 1, node: other, incarnation: 1 }
+const ballot = { epoch: 1, round: 1, node: other, incarnation: 1 }
 const higher = { ...ballot, round: 9 }
 const envelope = { group: group('g'), epoch: 1 }
 const count = 40

@@ -20,7 +20,7 @@ import { ToldTransport } from './told-transport.ts'
 const [node, other, third] = [nodeId('n1'), nodeId('n2'), nodeId('n3')]
 const cluster = clusterId('test')
 const placement = staticPlacement([node, other, third])
-const ballot = { round: 1, node: other, incarnation: 1 }
+const ballot = { epoch: 1, round: 1, node: other, incarnation: 1 }
 
 interface Stores {
   readonly log: OrderedStore

@@ -15,7 +15,7 @@ import { ToldTransport } from './told-transport.ts'
 
 const [node, other, third] = [nodeId('n1'), nodeId('n2'), nodeId('n3')]
 const placement = staticPlacement([node, other, third])
-const ballot = { round: 1, node: other, incarnation: 1 }
+const ballot = { epoch: 1, round: 1, node: other, incarnation: 1 }
 const perDigest = 20
 const digests = 50
 /** Fetches answered in a turn: far fewer than there are groups named. */

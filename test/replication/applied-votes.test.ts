@@ -17,7 +17,7 @@ test.each(['prepare', 'accept'] as const)(
     )
     const { group } = cluster
     const at = { group, epoch: 1, position: 2 }
-    const ballot = { round: 9, node: behind.node, incarnation: 1 }
+    const ballot = { epoch: 1, round: 9, node: behind.node, incarnation: 1 }
     const message: Prepare | Accept =
       kind === 'prepare'
         ? { kind, ...at, ballot }
@@ -38,7 +38,7 @@ test('PAX-8: a replica whose log cannot say what was chosen says at least how fa
   cluster.deliver(({ to }) => to !== behind.node)
   asked.durable.clear()
   const { group } = cluster
-  const ballot = { round: 9, node: behind.node, incarnation: 1 }
+  const ballot = { epoch: 1, round: 9, node: behind.node, incarnation: 1 }
   const message: Prepare = { kind: 'prepare', group, epoch: 1, position: 1, ballot }
   asked.step({ kind: 'message', from: behind.node, message })
   expect(cluster.inFlight).toMatchObject([

@@ -6,7 +6,7 @@ test('LIVE-4, LOG-5: a position that was promised and forgotten is closed when a
   const cluster = new CoreCluster()
   const [proposer, promiser] = [cluster.at(2), cluster.at(1)]
   const position = 1
-  const prepared = { round: 3, node: proposer.node, incarnation: 1 }
+  const prepared = { epoch: 1, round: 3, node: proposer.node, incarnation: 1 }
   const { group } = cluster
   const message = { kind: 'prepare', group, epoch: 1, position, ballot: prepared } as const
   promiser.step({ kind: 'message', from: proposer.node, message })

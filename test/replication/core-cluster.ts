@@ -12,7 +12,7 @@ import { groupOfBytes, nodeId, type GroupId, type NodeId } from '../../src/base/
 import { encodeTuple } from '../../src/base/tuple.ts'
 import { staticPlacement, type Placement } from '../../src/placement/placement.ts'
 import type { Acceptor } from '../../src/paxos/acceptor.ts'
-import type { Ballot } from '../../src/paxos/ballot.ts'
+import { compareBallots, type Ballot } from '../../src/paxos/ballot.ts'
 import { silentTrace, type TraceEvent } from '../../src/ports/trace.ts'
 import type { GroupRecord, RecordSource } from '../../src/replica/group-record.ts'
 import { Replica, type Reading } from '../../src/replica/replica.ts'
@@ -253,6 +253,12 @@ export class CoreNode implements RecordSource {
     if (record.kind === 'promise') folded.promised = record.ballot
     if (record.kind === 'accept') {
       folded.promised = record.ballot
+      folded.accepted = { ballot: record.ballot, value: record.value }
+    }
+    if (record.kind === 'copied') {
+      const { promised } = folded
+      const isPromised = promised !== undefined && compareBallots(promised, record.ballot) > 0
+      if (!isPromised) folded.promised = record.ballot
       folded.accepted = { ballot: record.ballot, value: record.value }
     }
     if (record.kind === 'chosen') {

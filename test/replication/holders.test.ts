@@ -15,7 +15,7 @@ import {
 
 const [a, b, c, d, e] = [nodeId('a'), nodeId('b'), nodeId('c'), nodeId('d'), nodeId('e')]
 const voters = [a, b, c]
-const noPhase = accept({ round: 0, node: a, incarnation: 1 }, Buffer.from('v'))
+const noPhase = accept({ epoch: 1, round: 0, node: a, incarnation: 1 }, Buffer.from('v'))
 const acceptedBy = (...nodes: readonly NodeId[]): Accepting =>
   nodes.reduce((phase, node) => countAcceptance(phase, node), noPhase)
 const of = (node: NodeId, incarnation = 1): LeaseHolder => ({ node, incarnation })

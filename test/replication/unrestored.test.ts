@@ -25,7 +25,7 @@ test.each(['prepare', 'accept'] as const)(
   (kind) => {
     const { cluster, lost, behind } = withLoss()
     const at = { group: cluster.group, epoch: 1, position: 1 }
-    const ballot = { round: 9, node: behind.node, incarnation: 1 }
+    const ballot = { epoch: 1, round: 9, node: behind.node, incarnation: 1 }
     const message: Prepare | Accept =
       kind === 'prepare'
         ? { kind, ...at, ballot }

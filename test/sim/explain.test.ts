@@ -24,7 +24,7 @@ import { nodeId } from '../../src/base/ids.ts'
 import { statedRules } from '../architecture-rules.ts'
 
 const group = 'g'
-const ballot = { round: 1, node: 'n1', incarnation: 1 }
+const ballot = { epoch: 1, round: 1, node: 'n1', incarnation: 1 }
 
 type Words = readonly [
   at: number,

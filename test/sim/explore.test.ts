@@ -18,7 +18,8 @@ import { isRestoredBy, noTargets } from '../../sim/explore/lost-data.ts'
 import { Model } from '../../sim/explore/model.ts'
 import { copyLog, newNode, textOfNode } from '../../sim/explore/node-state.ts'
 import { compareSchedules, walk } from '../../sim/explore/pct.ts'
-import { scopeNamed, scopes, type Scope } from '../../sim/explore/scope.ts'
+import type { Scope } from '../../sim/explore/scope.ts'
+import { scopeNamed, scopes } from '../../sim/explore/scopes.ts'
 import { buildSetting } from '../../sim/explore/setting.ts'
 import { flightAt, packAction, packBudget } from '../../sim/explore/state-vector.ts'
 import { unpackAction, unpackBudget } from '../../sim/explore/state-vector.ts'
@@ -75,6 +76,23 @@ test('LOG-19: a data store is restored by a majority of the others, each as far 
     [b, 3],
   ])
   expect([isRestoredBy(both, 2), isRestoredBy(both, 3)]).toEqual([false, true])
+})
+
+test('MOVE-3: a voter is replaced while the leader writes, in every order of events', () => {
+  const report = explore({ scope: scope('change') })
+  expect(report.breach).toBeUndefined()
+  expect(report.isComplete).toBe(true)
+  const without = explore({ scope: { ...scope('change'), leaver: undefined } })
+  // A search in which no voter ever seals would be clean as well.
+  expect(report.states).toBeGreaterThan(1000 * without.states)
+})
+
+test('MOVE-1, MOVE-2: a change beside a second proposer, a lease or a crash, as far as there is time', () => {
+  for (const name of ['change-leader', 'change-lagging', 'change-read', 'change-crash']) {
+    const report = explore({ scope: scope(name), statesMax: 20_000 })
+    expect(report.breach).toBeUndefined()
+    expect(report.states).toBeGreaterThan(16_000)
+  }
 })
 
 test('LEASE-3: a read elsewhere sees what was acknowledged, in every order of events', () => {
@@ -214,6 +232,7 @@ test('a copy of a log is equal and shares no map with it', () => {
 })
 
 const ballots = fc.record({
+  epoch: fc.integer({ min: 1, max: 2 }),
   round: fc.integer({ min: 0, max: 3 }),
   node: fc.constantFrom(nodeId('n1'), nodeId('n2')),
   incarnation: fc.integer({ min: 1, max: 2 }),
@@ -265,7 +284,7 @@ test("LOG-1: the explorer's disk folds records as the log's index does", () => {
 })
 
 test('a position whose disk holds a promise alone is present and has accepted nothing', () => {
-  const ballot = { round: 1, node: nodeId('n1'), incarnation: 1 }
+  const ballot = { epoch: 1, round: 1, node: nodeId('n1'), incarnation: 1 }
   expect(lookUp(undefined)).toEqual({ kind: 'absent' })
   expect(lookUp({ promised: ballot })).toEqual({
     ...{ kind: 'present', acceptor: { promised: ballot }, chosen: false },

@@ -82,7 +82,7 @@ class Court {
 
   choose(position: number, value: Uint8Array): void {
     const view = this.judge.book.of(group, position)
-    view.chosen = { ballot: { round: 1, node: nodeId('n1'), incarnation: 1 }, value }
+    view.chosen = { ballot: { epoch: 1, round: 1, node: nodeId('n1'), incarnation: 1 }, value }
     this.judge.model.onChosen(view)
   }
 

@@ -7,7 +7,7 @@ import { LogEndChecker } from '../../sim/checkers/log-end-checker.ts'
 import { Referee } from '../../sim/checkers/referee.ts'
 
 const group = groupOfBytes(Buffer.from('group'))
-const ballot = { round: 0, node: nodeId('n1'), incarnation: 1 }
+const ballot = { epoch: 1, round: 0, node: nodeId('n1'), incarnation: 1 }
 const never = Number.MAX_SAFE_INTEGER
 const valueBytes = 1_000
 const all = ['n1', 'n2', 'n3']

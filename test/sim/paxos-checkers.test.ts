@@ -19,7 +19,7 @@ const second = nodes.find((node) => node !== first) ?? first
 const third = nodes.find((node) => node !== first && node !== second) ?? first
 
 function ballot(round: number, node: string, incarnation = 1): Ballot {
-  return { round, node: nodeId(node), incarnation }
+  return { epoch: 1, round, node: nodeId(node), incarnation }
 }
 
 /** An entry that names `node` as the leader of the position after it. */

@@ -7,7 +7,7 @@ import type { Message, PeerFrame } from '../../src/replication/message.ts'
 import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer/peer-codec.ts'
 import { CoreCluster } from '../replication/core-cluster.ts'
 
-const oneBallot: Ballot = { round: 1, node: nodeId('a'), incarnation: 1 }
+const oneBallot: Ballot = { epoch: 1, round: 1, node: nodeId('a'), incarnation: 1 }
 const about = { group: groupOfBytes(Buffer.from('g')), epoch: 1, position: 1, ballot: oneBallot }
 /** Format, the flush, how many messages. */
 const headBytes = 1 + 1 + 1

@@ -3,7 +3,7 @@
  * read by hand: they are the bulk of all frames, and MessagePack makes an array of each and a text of
  * each node's name. A frame spells each of its few ballots once.
  *
- *   ballot    its number in the frame · where that is the next one: round · incarnation
+ *   ballot    its number in the frame · where that is the next one: epoch and round · incarnation
  *             · length of the node, node
  *   message   kind 1 · length of the group · epoch · position · ballot
  *             · accept: ballot of the position before, its number plus one, or zero for none
@@ -14,8 +14,7 @@
  */
 import { varBytesMax, writeVar } from '../../base/bytes.ts'
 import { entryBytesMax } from '../../base/limits.ts'
-import type { Ballot } from '../../paxos/ballot.ts'
-import { equalBallots } from '../../paxos/ballot.ts'
+import { equalBallots, packRound, unpackRound, type Ballot } from '../../paxos/ballot.ts'
 import type { Accept, Accepted, Committed } from '../../replication/message.ts'
 import type { ByteReader } from '../../base/byte-reader.ts'
 import * as field from '../fields.ts'
@@ -60,8 +59,8 @@ function writeBallot(
   const number = list.ensureNumber(ballot)
   let at = writeVar(bytes, number + more, start)
   if (number < known) return at
-  const { round, node, incarnation } = ballot
-  at = writeVar(bytes, round, at)
+  const { node, incarnation } = ballot
+  at = writeVar(bytes, packRound(ballot), at)
   at = writeVar(bytes, incarnation, at)
   at = writeVar(bytes, node.length, at)
   return at + bytes.write(node, at, 'latin1')
@@ -126,10 +125,10 @@ function readBallot(reader: ByteReader, ballots: Ballot[], number: number): Ball
   const known = ballots[number]
   if (known !== undefined) return known
   if (number > ballots.length) throw new field.MalformedError('ballot is not listed')
-  const round = reader.count()
+  const of = unpackRound(reader.count())
   const incarnation = field.count(reader.count(), 'incarnation', 1)
   const node = field.node(reader.latin1(reader.count()))
-  const ballot = { round, node, incarnation }
+  const ballot = { ...of, node, incarnation }
   ballots.push(ballot)
   return ballot
 }

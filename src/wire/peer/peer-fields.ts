@@ -2,17 +2,17 @@
 import type { Packable } from '../../base/pack.ts'
 import type { LeaseHolder, Term } from '../../lease/message.ts'
 import type { BallotValue } from '../../paxos/acceptor.ts'
-import type { Ballot } from '../../paxos/ballot.ts'
+import { packRound, unpackRound, type Ballot } from '../../paxos/ballot.ts'
 import * as field from '../fields.ts'
 
 export function packBallot(ballot: Ballot): readonly [number, string, number] {
-  return [ballot.round, ballot.node, ballot.incarnation]
+  return [packRound(ballot), ballot.node, ballot.incarnation]
 }
 
 export function ballot(value: unknown): Ballot {
   const [round, name, incarnation] = field.list(value, 'ballot', 3)
   return {
-    round: field.count(round, 'round'),
+    ...unpackRound(field.count(round, 'round')),
     node: field.node(name),
     incarnation: field.count(incarnation, 'incarnation', 1),
   }

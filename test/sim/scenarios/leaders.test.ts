@@ -114,7 +114,12 @@ test('R11 PAX-6: a leader named in an earlier life prepares like everybody else'
   expect(story.entryAt('n2', 1).nextLeader).toEqual({ node: 'n1', incarnation: 1 })
   const proposal = story.first({ verb: 'does', kind: 'propose', position: 2 })
   expect(proposal.who).toBe('n1')
-  expect(ballotOf(proposal.fields)).toMatchObject({ round: 1, node: 'n1', incarnation: 2 })
+  expect(ballotOf(proposal.fields)).toMatchObject({
+    epoch: 1,
+    round: 1,
+    node: 'n1',
+    incarnation: 2,
+  })
   expect(story.whenNoted('c1', 'BASE/1 is written')).toBeLessThan(1_000)
 })
 

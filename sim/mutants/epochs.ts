@@ -1,0 +1,93 @@
+/** Planted bugs in the change of voters: epochs, seals, gates, carried acceptances. */
+import type { Mutant } from './mutant.ts'
+
+const ofEpochs = 'src/replication/epoch.ts'
+const ofStanding = 'src/replication/standing.ts'
+
+export const epochMutants: readonly Mutant[] = [
+  {
+    id: 'MOV1',
+    title: 'epochs: votes are asked for and counted across epochs',
+    scopes: ['change-lagging'],
+    edits: [
+      {
+        file: ofStanding,
+        find: '  return epoch === set.epoch\n',
+        replace: '  return epoch > 0 || set.epoch > 0\n',
+      },
+    ],
+  },
+  {
+    id: 'MOV2',
+    title: 'epochs: a voter votes on in the epoch that it has sealed',
+    scopes: ['change'],
+    edits: [
+      {
+        file: ofStanding,
+        find: "return standing === 'voting' && isRestored",
+        replace: "return standing !== 'before-gate' && isRestored",
+      },
+    ],
+  },
+  {
+    id: 'MOV3',
+    title: 'epochs: a voter votes before its gate',
+    scopes: ['change'],
+    edits: [
+      {
+        file: ofStanding,
+        find: "return standing === 'voting' && isRestored",
+        replace: "return standing !== 'sealed' && isRestored",
+      },
+    ],
+  },
+  {
+    id: 'MOV4',
+    title: 'epochs: one seal opens the gate',
+    scopes: ['change'],
+    edits: [
+      {
+        file: 'src/peers/gate.ts',
+        find: 'return count >= computeMajority(this.#voters)',
+        replace: 'return count >= 1',
+      },
+    ],
+  },
+  {
+    id: 'MOV5',
+    title: 'epochs: what was accepted at open positions is not carried',
+    scopes: ['change'],
+    edits: [
+      {
+        file: ofEpochs,
+        find: '    if (position <= log.state.position) continue\n',
+        replace: '    if (position > 0) continue\n',
+      },
+    ],
+  },
+  {
+    id: 'MOV6',
+    title: 'epochs: a seal leaves the registrations of its node as they are',
+    scopes: ['change-read'],
+    edits: [
+      {
+        file: ofEpochs,
+        find: '  log.proposal = undefined\n  stopReading(log, context)\n',
+        replace: '  log.proposal = undefined\n',
+      },
+    ],
+  },
+  {
+    id: 'MOV7',
+    title: 'epochs: a prepare passes over acceptances of the epoch before',
+    scopes: ['change'],
+    edits: [
+      {
+        file: 'src/paxos/proposer.ts',
+        find: '    if (accepted === undefined) continue\n',
+        replace:
+          '    if (accepted === undefined || accepted.ballot.epoch < phase.ballot.epoch) continue\n',
+      },
+    ],
+  },
+]

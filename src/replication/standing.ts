@@ -1,0 +1,24 @@
+/** A node's part in the present epoch of a group, and the messages that are of one epoch alone (`epoch.ts`). */
+import type { Context } from './effect.ts'
+import type { GroupLog } from './log.ts'
+import type { GroupMessage } from './message.ts'
+
+/** By these nodes ask for, give or end a vote, a part in a read round or a registration. */
+const ofOneEpoch: ReadonlySet<GroupMessage['kind']> = new Set([
+  ...(['prepare', 'promised', 'accept', 'accepted', 'refused', 'faulty'] as const),
+  ...(['query', 'highest', 'invalidated', 'revoke', 'revoked'] as const),
+])
+
+/** MOVE-1: whether the group may take the message in its present epoch. Its ballots are of that epoch, too. */
+export function isOfEpoch({ set }: GroupLog, message: GroupMessage): boolean {
+  const { kind, epoch } = message
+  if (!ofOneEpoch.has(kind)) return true
+  if ('ballot' in message && message.ballot.epoch !== epoch) return false
+  if (message.kind === 'refused' && message.promised.epoch !== epoch) return false
+  return epoch === set.epoch
+}
+
+/** Whether this node votes in the epoch, answers read rounds of it, and counts itself in its own. */
+export function hasVote({ standing }: GroupLog, { isRestored }: Context): boolean {
+  return standing === 'voting' && isRestored
+}
