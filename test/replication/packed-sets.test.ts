@@ -47,6 +47,45 @@ test('entries come out as they went in, the oldest first, however many were drop
   )
 })
 
+/** Pushes that use up the spare room at least twice, of entries of this length; `count` of them stay. */
+function pass(packed: PackedSets, count: number, keyChars: number): void {
+  const one = { by: { session: 'a', sequence: 1 }, keys: ['x'.repeat(keyChars)] }
+  for (let position = 1; position <= 6 * countMost; position++) {
+    packed.push({ position, timestamp: 1, sets: [one] }, 1)
+    while (packed.size > count) packed.drop()
+  }
+}
+
+const countMost = 1_000
+/** Beside the characters of its key. */
+const entryBytes = 49
+
+test('as many entries as ever take a third more memory than their bytes', () => {
+  for (const count of [16, 64, countMost]) {
+    const packed = new PackedSets()
+    pass(packed, count, 100)
+    const bytes = count * (entryBytes + 100)
+    expect(packed.heldBytes).toBeGreaterThanOrEqual(bytes)
+    expect(packed.heldBytes).toBeLessThanOrEqual((bytes * 4) / 3 + 512)
+  }
+})
+
+test('entries take at most 2.5 times their bytes, however many there were before', () => {
+  const phase = fc.record({ count: fc.integer({ min: 1, max: countMost }), keyChars: fc.nat(40) })
+  fc.assert(
+    fc.property(fc.array(phase, { minLength: 2, maxLength: 6 }), (phases) => {
+      const packed = new PackedSets()
+      for (const { count, keyChars } of phases) {
+        pass(packed, count, keyChars)
+        // An entry more for the one that is pushed, and one for the room that a session's name may take.
+        const bytesMost = (count + 2) * (entryBytes + keyChars)
+        expect(packed.heldBytes).toBeLessThanOrEqual(Math.max(1_024, 2.5 * bytesMost))
+      }
+    }),
+    { numRuns: 20 },
+  )
+})
+
 test('TXN-1: a window consulted along the way remembers the same as one consulted at the end', () => {
   const few = { ...defaultLimits, validationWindow: 3, validationWindowMax: 5, validationMs: 2 }
   const step = fc.record({ keys: fc.array(key, { maxLength: 2 }), isAsked: fc.boolean() })
