@@ -39,7 +39,7 @@ export class ChosenPlaces {
 
   /** Takes in a flush, whichever comes first. */
   add(flush: number, records: readonly RecordHeader[]): void {
-    if (this.#positions > this.#max) this.#clear()
+    if (this.#positions > this.#max) this.clear()
     this.#flushes.add(flush)
     for (const [index, { kind, group, position, ballot, piece }] of records.entries()) {
       if (kind === 'promise') continue
@@ -74,7 +74,7 @@ export class ChosenPlaces {
     }
   }
 
-  #clear(): void {
+  clear(): void {
     this.#groups.clear()
     this.#flushes.clear()
     this.#positions = 0

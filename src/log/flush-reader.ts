@@ -55,6 +55,11 @@ export class FlushReader {
     return read
   }
 
+  clear(): void {
+    this.#kept.clear()
+    this.#keptBytes = 0
+  }
+
   #forget(): void {
     for (const [number, flush] of this.#kept) {
       if (this.#keptBytes <= keptBytesMax || this.#kept.size === 1) return

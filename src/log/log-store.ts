@@ -112,8 +112,8 @@ export class LogStore {
     const queue = new FlushQueue({ ...opened, flushBytesMax }, opened.end.number)
     this.#queue = queue
     this.#values = new LogValues({
-      ...{ index: opened.index, rows: opened.rows, trace: options.trace },
-      reader: new FlushReader(journal),
+      ...{ index: opened.index, rows: opened.rows, reader: new FlushReader(journal) },
+      ...{ clock: options.clock, trace: options.trace },
       pending: (place) => queue.valueAt(place),
       pendingGroups: (flush) => queue.groupsOf(flush),
       durableFlush: () => this.#durableFlush,
@@ -488,7 +488,7 @@ export class LogStore {
   stop(): Promise<void> {
     this.#isStopping = true
     this.#records.stop()
-    this.#sweep.stop()
+    for (const part of [this.#sweep, this.#values]) part.stop()
     this.#schedule()
     this.#stopped ??= new Promise((resolve) => {
       this.#onStopped = resolve

@@ -4,6 +4,7 @@
  */
 import type { GroupId, Position } from '../base/ids.ts'
 import type { Ballot } from '../paxos/ballot.ts'
+import type { Clock, Timer } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import { ChosenPlaces } from './chosen-places.ts'
 import type { NamedGroup, RecordHeader } from './flush.ts'
@@ -16,6 +17,7 @@ export interface LogValuesParts {
   readonly index: LogIndex
   readonly rows: SettledPositions
   readonly reader: FlushReader
+  readonly clock: Pick<Clock, 'setTimer'>
   readonly trace: Trace
   /** A value in a flush that is not durable yet, and the groups that such a flush names. */
   pending(place: Place): Uint8Array | undefined
@@ -25,9 +27,19 @@ export interface LogValuesParts {
   firstFlush(): number
 }
 
+/**
+ * A peer that was away asks for many values, and the node keeps up to 66 MiB of what it has read for them. It drops them
+ * when no peer has asked for this long, or for twice as long: peers are seldom away.
+ */
+export const unaskedMs = 30_000
+
 export class LogValues {
   readonly #parts: LogValuesParts
   readonly #places = new ChosenPlaces()
+  /** Since the timer was set. */
+  #isAsked = false
+  #timer: Timer | undefined
+  #isStopped = false
 
   constructor(parts: LogValuesParts) {
     this.#parts = parts
@@ -41,6 +53,7 @@ export class LogValues {
     group: GroupId,
     position: Position,
   ): { readonly ballot: Ballot; readonly value: Uint8Array } | undefined {
+    this.#onAsked()
     const { index, reader, pending, firstFlush } = this.#parts
     const held = this.#places.find(group, position) ?? index.chosen(group, position)
     const found = held ?? this.#search(group, position)
@@ -96,6 +109,7 @@ export class LogValues {
     const { index, reader, pending } = this.#parts
     const place = index.place(group, position)
     if (place === undefined || place === 'faulty') return place
+    this.#onAsked()
     const value = pending(place) ?? reader.read(place)
     if (value !== undefined) return value
     this.#noteDamage(group, position)
@@ -111,11 +125,33 @@ export class LogValues {
 
   /** The checksum of the flush before a durable one, as that one names it; undefined where the disk lost that. */
   previousCrc(flush: number): number | undefined {
+    this.#onAsked()
     return this.#parts.reader.header(flush)?.previousCrc
   }
 
   /** The records that a durable flush wrote; undefined where the disk no longer gives them. */
   records(flush: number): readonly RecordHeader[] | undefined {
+    this.#onAsked()
     return this.#parts.reader.header(flush)?.records
+  }
+
+  #onAsked(): void {
+    this.#isAsked = true
+    if (this.#timer === undefined && !this.#isStopped) this.#setTimer()
+  }
+
+  #setTimer(): void {
+    this.#isAsked = false
+    this.#timer = this.#parts.clock.setTimer(unaskedMs, () => {
+      if (this.#isAsked) return this.#setTimer()
+      this.#timer = undefined
+      this.#places.clear()
+      this.#parts.reader.clear()
+    })
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#timer?.cancel()
   }
 }
