@@ -126,9 +126,30 @@ function stallFigures(registry: Registry): (ms: number) => void {
   }
 }
 
+type AddGauge = (name: string, help: string, read: () => number) => void
+
+/** Of what is resident, the parts that the engine knows of. The rest is of LevelDB, and spare room of the allocator. */
+function addMemoryFigures(gauge: AddGauge): void {
+  gauge('process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage.rss())
+  const heap = 'JavaScript objects'
+  gauge(
+    'nodejs_heap_size_used_bytes',
+    `${heap}, those included that the next collection drops.`,
+    () => {
+      return process.memoryUsage().heapUsed
+    },
+  )
+  gauge('nodejs_heap_size_total_bytes', `Memory that the engine has taken for ${heap}.`, () => {
+    return process.memoryUsage().heapTotal
+  })
+  gauge('nodejs_external_memory_bytes', 'Buffers, and other memory that objects hold.', () => {
+    return process.memoryUsage().external
+  })
+}
+
 /** Of the process as a whole: three nodes in one process give equal lines. */
 function addProcessFigures(registry: Registry, delay: IntervalHistogram): void {
-  const gauge = (name: string, help: string, read: () => number): void => {
+  const gauge: AddGauge = (name, help, read) => {
     const one: Gauge = new Gauge({
       name,
       help,
@@ -136,7 +157,7 @@ function addProcessFigures(registry: Registry, delay: IntervalHistogram): void {
       collect: () => one.set(read()),
     })
   }
-  gauge('process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage.rss())
+  addMemoryFigures(gauge)
   const cpu: Counter = new Counter({
     name: 'process_cpu_seconds_total',
     help: 'CPU time of the process, user and system.',
