@@ -190,8 +190,8 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/replication/acceptance.ts',
-        find: "  if (record?.kind === 'faulty' || !context.isRestored) {\n",
-        replace: '  if (!context.isRestored) {\n',
+        find: "  if (record?.kind === 'faulty' || !hasVote(log, context)) {\n",
+        replace: '  if (!hasVote(log, context)) {\n',
       },
     ],
   },

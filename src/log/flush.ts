@@ -18,7 +18,7 @@
 import { assert, present } from '../base/assert.ts'
 import { asBuffer, crc32, readCount, writeCount } from '../base/bytes.ts'
 import { groupOfBytes, isNodeId, type GroupId, type Position } from '../base/ids.ts'
-import { packRound, unpackRound, type Ballot } from '../paxos/ballot.ts'
+import { packRound, unpackBallot, type Ballot } from '../paxos/ballot.ts'
 import type { LogRecord } from '../replication/effect.ts'
 import { BallotTable } from './ballot-table.ts'
 
@@ -232,11 +232,7 @@ export function decodeFlush(flush: Uint8Array): FlushHeader | undefined {
     const end = at + 17 + bytes.readUInt8(at + 16)
     const node = bytes.toString('latin1', at + 17, end)
     if (!isNodeId(node)) return undefined
-    ballots.push({
-      ...unpackRound(readCount(bytes, at)),
-      node,
-      incarnation: readCount(bytes, at + 8),
-    })
+    ballots.push(unpackBallot(readCount(bytes, at), node, readCount(bytes, at + 8)))
     at = end
   }
   const records: RecordHeader[] = []

@@ -12,7 +12,7 @@
 import { asBuffer, readCount, writeCount } from '../base/bytes.ts'
 import { groupOfBytes, isNodeId, type GroupId, type Position } from '../base/ids.ts'
 import { pack, unpack } from '../base/pack.ts'
-import { unpackRound, type Ballot } from '../paxos/ballot.ts'
+import { unpackBallot, type Ballot } from '../paxos/ballot.ts'
 import { corruptData, unknownFormat } from '../store/damage.ts'
 import type { Range } from '../ports/storage.ts'
 import { allPositions, positionKey } from '../store/row-format.ts'
@@ -270,11 +270,7 @@ function decodeBallots(bytes: Buffer): readonly Ballot[] {
     const end = nodeAt + (bytes[nodeAt - 1] ?? 0)
     const node = bytes.toString('latin1', nodeAt, end)
     if (end > bytes.length || !isNodeId(node)) throw notWhole()
-    ballots.push({
-      ...unpackRound(readCount(bytes, at)),
-      node,
-      incarnation: readCount(bytes, at + 8),
-    })
+    ballots.push(unpackBallot(readCount(bytes, at), node, readCount(bytes, at + 8)))
     at = end
   }
   return ballots

@@ -55,6 +55,12 @@ export function packRound({ epoch, round }: Pick<Ballot, 'epoch' | 'round'>): nu
   return (epoch - 1) * roundsMax + round
 }
 
-export function unpackRound(packed: number): Pick<Ballot, 'epoch' | 'round'> {
-  return { epoch: Math.floor(packed / roundsMax) + 1, round: packed % roundsMax }
+/** The ballot whose epoch and round are packed so. */
+export function unpackBallot(packed: number, node: NodeId, incarnation: number): Ballot {
+  return {
+    epoch: Math.floor(packed / roundsMax) + 1,
+    round: packed % roundsMax,
+    node,
+    incarnation,
+  }
 }

@@ -1,8 +1,10 @@
 /** Epoch and round as one count, as disks and messages have them. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { epochMax, packRound, roundMax, unpackRound } from '../../src/paxos/ballot.ts'
+import { nodeId } from '../../src/base/ids.ts'
+import { epochMax, packRound, roundMax, unpackBallot } from '../../src/paxos/ballot.ts'
 
+const node = nodeId('n1')
 const epoch = fc.integer({ min: 1, max: epochMax })
 const round = fc.integer({ min: 0, max: roundMax })
 const both = fc.record({ epoch, round })
@@ -21,7 +23,7 @@ test('a packed round comes back, and orders as epoch and round do', () => {
     fc.property(both, both, (a, b) => {
       const packed = packRound(a)
       expect(Number.isSafeInteger(packed)).toBe(true)
-      expect(unpackRound(packed)).toEqual(a)
+      expect(unpackBallot(packed, node, 1)).toEqual({ ...a, node, incarnation: 1 })
       const order = a.epoch - b.epoch || a.round - b.round
       expect(Math.sign(packed - packRound(b))).toBe(Math.sign(order))
     }),
@@ -32,11 +34,14 @@ test('a packed round comes back, and orders as epoch and round do', () => {
 test('every count that a record may hold is an epoch and a round', () => {
   fc.assert(
     fc.property(fc.maxSafeNat(), (packed) => {
-      expect(packRound(unpackRound(packed))).toBe(packed)
+      expect(packRound(unpackBallot(packed, node, 1))).toBe(packed)
     }),
     { seed: 1 },
   )
-  expect(unpackRound(Number.MAX_SAFE_INTEGER)).toEqual({ epoch: epochMax, round: roundMax })
+  expect(unpackBallot(Number.MAX_SAFE_INTEGER, node, 1)).toMatchObject({
+    epoch: epochMax,
+    round: roundMax,
+  })
 })
 
 test('PAX-2: an epoch or a round that no record has room for stops', () => {

@@ -14,7 +14,7 @@
  */
 import { varBytesMax, writeVar } from '../../base/bytes.ts'
 import { entryBytesMax } from '../../base/limits.ts'
-import { equalBallots, packRound, unpackRound, type Ballot } from '../../paxos/ballot.ts'
+import { equalBallots, packRound, unpackBallot, type Ballot } from '../../paxos/ballot.ts'
 import type { Accept, Accepted, Committed } from '../../replication/message.ts'
 import type { ByteReader } from '../../base/byte-reader.ts'
 import * as field from '../fields.ts'
@@ -125,10 +125,10 @@ function readBallot(reader: ByteReader, ballots: Ballot[], number: number): Ball
   const known = ballots[number]
   if (known !== undefined) return known
   if (number > ballots.length) throw new field.MalformedError('ballot is not listed')
-  const of = unpackRound(reader.count())
+  const packed = reader.count()
   const incarnation = field.count(reader.count(), 'incarnation', 1)
   const node = field.node(reader.latin1(reader.count()))
-  const ballot = { ...of, node, incarnation }
+  const ballot = unpackBallot(packed, node, incarnation)
   ballots.push(ballot)
   return ballot
 }

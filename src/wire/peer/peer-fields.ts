@@ -2,7 +2,7 @@
 import type { Packable } from '../../base/pack.ts'
 import type { LeaseHolder, Term } from '../../lease/message.ts'
 import type { BallotValue } from '../../paxos/acceptor.ts'
-import { packRound, unpackRound, type Ballot } from '../../paxos/ballot.ts'
+import { packRound, unpackBallot, type Ballot } from '../../paxos/ballot.ts'
 import * as field from '../fields.ts'
 
 export function packBallot(ballot: Ballot): readonly [number, string, number] {
@@ -11,11 +11,8 @@ export function packBallot(ballot: Ballot): readonly [number, string, number] {
 
 export function ballot(value: unknown): Ballot {
   const [round, name, incarnation] = field.list(value, 'ballot', 3)
-  return {
-    ...unpackRound(field.count(round, 'round')),
-    node: field.node(name),
-    incarnation: field.count(incarnation, 'incarnation', 1),
-  }
+  const packed = field.count(round, 'round')
+  return unpackBallot(packed, field.node(name), field.count(incarnation, 'incarnation', 1))
 }
 
 export function ballotValue(value: unknown, bytesMax: number): BallotValue {
