@@ -35,9 +35,10 @@ const oldestNode = [20, 19]
 const turnWaitMs = 15 * 60_000
 const turnPollMs = 250
 
-/** What decides about the build. All of `sources` are compiled into one tree. */
-const sources = ['src', 'sim', 'schema', 'bench', 'test']
-const settings = ['tsconfig.json', 'package.json']
+/** What decides about the build. All of `sources` are compiled into one tree; tests are run from their sources. */
+const sources = ['src', 'sim', 'schema', 'bench']
+const buildConfig = '.ci/build.json'
+const settings = ['tsconfig.json', buildConfig, 'package.json']
 /** Inside dist/, so that whoever removes dist/ removes it too. */
 const buildStamp = '.built-from'
 
@@ -133,7 +134,8 @@ function build(withChecks) {
   remove(fresh)
   const from = sourcesNow()
   const tsc = inRoot('node_modules', 'typescript', 'bin', 'tsc')
-  const flags = ['-p', root, '--outDir', fresh, ...(withChecks ? [] : ['--noCheck'])]
+  const flags = ['-p', inRoot(buildConfig), '--outDir', fresh]
+  if (!withChecks) flags.push('--noCheck')
   const run = spawnSync(process.execPath, [tsc, ...flags], {
     cwd: root,
     // What tsc finds belongs on stderr with the rest: stdout is the started program's.
