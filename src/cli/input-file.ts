@@ -6,6 +6,12 @@ import { readBounded, readBoundedStream } from '../adapters/bounded-file.ts'
 import { fileFailure } from '../adapters/file-failure.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
 
+/** For a name with a separator in it, which is mostly a file with other separators. */
+export const oneColumnFlag = [
+  '--one-column',
+  'the CSV has one column, whose name has a comma or another separator in it',
+] as const
+
 /** More than any schema, definition, cell or list of descriptors has; devices have no end. */
 const inputBytesMax: number = 64 * 1024 * 1024
 

@@ -27,12 +27,6 @@ export interface InputFile {
   readonly baseName: string
 }
 
-/** For a name with a separator in it, which is mostly a file with other separators. */
-export const oneColumnFlag = [
-  '--one-column',
-  'the CSV has one column, whose name has a comma or another separator in it',
-] as const
-
 /** The file as its name and the flags describe it, or a usage error. */
 export function inputFile(path: string, options: Options = {}): InputFile {
   const match = /^(.+?)\.(csv|jsonl)(\.gz)?$/i.exec(basename(path))
