@@ -100,13 +100,15 @@ async function visit(
   }
   let refKey = 0
   // The first entry of a group waits for the leader's own disk.
-  await area.put(home, row, refKey++)
+  await area.putUncounted(home, row, refKey++)
   note('commitAtLeader', home, await area.put(home, row, refKey++))
   note('commitElsewhere', away, await area.put(away, row, refKey++))
   note('currentReadFirst', away, await area.get(away, row))
   note('currentReadRepeated', away, await area.get(away, row))
   note('commitBesideReader', home, await area.put(home, row, refKey++))
-  for (let count = 0; count < writesToFollow; count++) await area.put(away, row, refKey++)
+  for (let count = 0; count < writesToFollow; count++) {
+    await area.putUncounted(away, row, refKey++)
+  }
   note('commitAfterFollowing', away, await area.put(away, row, refKey++))
 }
 
@@ -151,7 +153,7 @@ async function measureGap(
   { home, readers, failing, writer }: Omit<Failure, 'name'> & Record<'home' | 'writer', number>,
 ): Promise<number> {
   const row = area.row(home)
-  await area.put(home, row, 0)
+  await area.putUncounted(home, row, 0)
   for (const reader of readers) await area.get(reader, row)
   return await area.gap(failing, writer, row, 1)
 }
