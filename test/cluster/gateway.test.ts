@@ -118,8 +118,10 @@ test('a client that offers HTTP/2 with every request reads and writes cells like
 
 test('the gateway answers operators: health, status, metrics, the OpenAPI document', async () => {
   const [url] = urls()
-  const ready = await (await fetch(`${url}/readyz?verbose`)).text()
-  expect(ready).toContain('[+] nodes: 3 of 3 nodes answer\n')
+  await eventually('the gateway reaches every node', async () => {
+    const ready = await (await fetch(`${url}/readyz?verbose`)).text()
+    return ready.includes('[+] nodes: 3 of 3 nodes answer\n') || undefined
+  })
   const status: unknown = await (await fetch(`${url}/status`)).json()
   expect(status).toMatchObject({
     ...{ node: 'gateway', kind: 'gateway', cluster: 'test', ready: true, state: 'running' },

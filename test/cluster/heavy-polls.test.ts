@@ -61,6 +61,8 @@ test('polls of many shards leave a node time for others, and little in its memor
   await cells.shardLogs(placesOf(64), { limit: 10 })
   const before = await residentBytes(pid)
   const life = new LifeWatch(url)
+  // Nobody polls this one: what it takes is the machine's doing.
+  const idle = new LifeWatch(cluster.node('b').url)
   // A machine that is busy has the node refuse some: then they come again.
   const poll = (): ReturnType<typeof cells.shardLogs> =>
     cells.shardLogs(placesOf(64), { waitMs: 2_000, limit: 10 }).catch(async (error: unknown) => {
@@ -73,7 +75,7 @@ test('polls of many shards leave a node time for others, and little in its memor
   const answers = await Promise.all(Array.from({ length: 150 }, poll))
   for (const pages of answers) expect(pages).toHaveLength(64)
   const longestMs = await life.stop()
-  expect(longestMs).toBeLessThan(1_000)
+  expect(longestMs).toBeLessThan(1_000 + (await idle.stop()))
   expect((await residentBytes(pid)) - before).toBeLessThan(150 * megabyte)
   await client.close()
 })

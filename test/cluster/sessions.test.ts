@@ -17,7 +17,7 @@ import {
   type Tables,
   type TransactionCallOptions,
 } from '../../src/tables/tables.ts'
-import { startCluster, type TestCluster } from './harness.ts'
+import { patienceMs, startCluster, type TestCluster } from './harness.ts'
 
 const Counter = table('Counter', { id: t.integer(), value: t.integer() }).key('id').root()
 /** One for each transaction that has counted. */
@@ -166,7 +166,7 @@ function pause(ms: number): Promise<void> {
 /** Resolves when five more have been done. */
 async function progress(done: () => number): Promise<void> {
   const enough = done() + 5
-  await expect.poll(done, { timeout: 30_000, interval: 10 }).toBeGreaterThanOrEqual(enough)
+  await expect.poll(done, { timeout: patienceMs, interval: 10 }).toBeGreaterThanOrEqual(enough)
 }
 
 /** The test kills the node until this many clients got an unknown outcome; and at most how often. */
