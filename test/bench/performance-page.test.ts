@@ -165,6 +165,20 @@ test('the page gives the measured gain of a client answered before notices leave
   expect(page).toContain(`${ratios.perSecond.median.toFixed(3)} times as many commits`)
 })
 
+test.each([
+  ['leveldb', 'builds-checkpoints-64.json'],
+  ['files', 'builds-files-64.json'],
+])('the page gives the measured costs of a build whose logs end, with %s', (kind, file) => {
+  const report: BuildsReport = JSON.parse(textOf(`bench/results/${file}`))
+  const { isQuick, failures, options, ratios } = report
+  expect({ isQuick, failures }).toEqual({ isQuick: false, failures: 0 })
+  expect(options.logStore ?? 'leveldb').toBe(kind)
+  const { perSecond, p50Ms, p99Ms, cpuPer1000, deviceKibPer1000 } = ratios
+  const cells = [perSecond, p50Ms, p99Ms, cpuPer1000, deviceKibPer1000]
+  const row = cells.map(({ median }) => median.toFixed(2)).join(' | ')
+  expect(page).toContain(`| \`log_store: ${kind}\` | ${row} |`)
+})
+
 test('the page gives the measured cost of a returning node to the others', () => {
   const { p99Ms, worstGapMs, failures, idle }: ReturnsReport = JSON.parse(
     textOf('bench/results/returns.json'),

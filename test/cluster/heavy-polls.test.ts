@@ -61,7 +61,7 @@ test('polls of many shards leave a node time for others, and little in its memor
   await cells.shardLogs(placesOf(64), { limit: 10 })
   const before = await residentBytes(pid)
   const life = new LifeWatch(url)
-  // Nobody polls this one: what it takes is the machine's doing.
+  // The test does not poll this one: it is as slow as the machine is.
   const idle = new LifeWatch(cluster.node('b').url)
   // A machine that is busy has the node refuse some: then they come again.
   const poll = (): ReturnType<typeof cells.shardLogs> =>

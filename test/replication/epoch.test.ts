@@ -1,9 +1,13 @@
 /** The end of an epoch and the beginning of the next one, at the core. */
 import { expect, test } from 'vitest'
 import { AssertionError } from '../../src/base/assert.ts'
+import { defaultLimits } from '../../src/base/limits.ts'
+import { Leases } from '../../src/lease/leases.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
 import type { ReplicaSet } from '../../src/placement/placement.ts'
-import { openAcceptances, type OpenAcceptance } from '../../src/replication/epoch.ts'
+import { silentTrace } from '../../src/ports/trace.ts'
+import type { Context, Effect } from '../../src/replication/effect.ts'
+import { onCarry, openAcceptances, type OpenAcceptance } from '../../src/replication/epoch.ts'
 import { restoreLog, type GroupLog, type PositionRecord } from '../../src/replication/log.ts'
 import { emptyState } from '../../src/replication/state.ts'
 import { CoreCluster, type CoreNode } from './core-cluster.ts'
@@ -145,7 +149,7 @@ test('MOVE-5: a carried acceptance is kept under any promise, told to a prepare,
   ])
 })
 
-test('MOVE-5: a carried acceptance leaves a higher one, a damaged record and an applied position as they are', () => {
+test('MOVE-5: a carried acceptance leaves a higher one, and an applied position, as they are', () => {
   const cluster = new CoreCluster()
   const [leader, taker] = [cluster.at(0), cluster.at(1)]
   cluster.submit(0, { key: 'a' })
@@ -163,17 +167,51 @@ test('MOVE-5: a carried acceptance leaves a higher one, a damaged record and an 
   expect(taker.durable.get(1)?.accepted?.value).toEqual(value)
 })
 
-test('MOVE-3: a seal beside a damaged record tells nothing of its group', () => {
+/** Of a node that has this acceptor's record at position 1, and a damaged one at position 2. */
+function damagedLog(): GroupLog {
   const { group, placement, limits } = new CoreCluster()
   const set = placement.replicasOf(group)
   const accepted = { ballot: { epoch: 1, round: 0, node: set.firstFull, incarnation: 1 }, value }
-  const sound = new Map([[1, { kind: 'present', acceptor: { accepted } }] as const])
-  const logOf = (records: ReadonlyMap<number, PositionRecord>): GroupLog =>
-    restoreLog(group, set, emptyState(), records, limits)
-  expect(openAcceptances(logOf(sound))).toEqual([{ position: 1, ...accepted }])
-  const damaged = new Map<number, PositionRecord>([...sound, [2, { kind: 'faulty' }]])
-  expect(openAcceptances(logOf(damaged))).toBeUndefined()
+  const records = new Map<number, PositionRecord>([
+    [1, { kind: 'present', acceptor: { accepted } }],
+    [2, { kind: 'faulty' }],
+  ])
+  return restoreLog(group, set, emptyState(), records, limits)
+}
+
+test('MOVE-3: a seal beside a damaged record tells nothing of its group', () => {
+  const log = damagedLog()
+  expect(openAcceptances(log)).toBeUndefined()
+  log.records.delete(2)
+  expect(openAcceptances(log)).toMatchObject([{ position: 1, value }])
 })
+
+test('MOVE-5: a carried acceptance leaves a damaged record as it is', () => {
+  const log = damagedLog()
+  const ballot = { epoch: 1, round: 3, node: log.set.firstFull, incarnation: 1 }
+  log.set = { ...log.set, epoch: 2 }
+  log.standing = 'before-gate'
+  const emitted: Effect[] = []
+  const acceptances = [1, 2].map((position) => ({ position, ballot, value: Buffer.from('more') }))
+  onCarry(log, contextOf(log, emitted), acceptances)
+  expect(log.records.get(2)).toEqual({ kind: 'faulty' })
+  expect(emitted).toMatchObject([
+    { kind: 'persist', records: [{ kind: 'copied', position: 1, ballot }] },
+  ])
+})
+
+function contextOf({ set }: GroupLog, emitted: Effect[]): Context {
+  const [node, incarnation, limits] = [set.firstFull, 1, defaultLimits]
+  return {
+    ...{ node, incarnation, limits, trace: silentTrace, wall: 1, now: 1, stamp: 1 },
+    ...{ mayPropose: true, isAdmitted: true, isRestored: true },
+    leases: new Leases({ node, nodes: set.voters, incarnation, limits, startedMs: 0 }),
+    isSuspected: () => false,
+    fetchPatienceMs: () => 0,
+    drawNumber: () => 1,
+    emit: (effect) => emitted.push(effect),
+  }
+}
 
 test.each([
   ['MOVE-1: an epoch goes back', ['seal', 'epoch', 'epoch']],
