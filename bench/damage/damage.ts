@@ -132,7 +132,8 @@ class Step {
 
   async run(step: StepName): Promise<StepReport> {
     const { load } = this.#cluster
-    await this.#makeTables()
+    if (step === 'rows') await this.#makeTables('data')
+    else if (fileDamages[step].file === 'table') await this.#makeTables(fileDamages[step].store)
     const beforeMs = performance.now()
     const wrongBefore = load.wrong.length
     await delay(this.#options.before * 1_000, undefined, { signal: this.#signal })
@@ -156,11 +157,15 @@ class Step {
     }
   }
 
-  /** A data store that was made anew has its rows in a journal, which a start takes for one that a crash cut short. */
-  async #makeTables(): Promise<void> {
+  /**
+   * A store whose rows are all in a journal yet gets tables by a restart. A running node never reads a journal again, and a
+   * start takes a damaged one for one that a crash cut short. A log of segments has no tables.
+   */
+  async #makeTables(store: FileDamage['store']): Promise<void> {
     const node = this.#cluster.node(0)
-    const folder = join(this.#cluster.folderOf(node), 'data')
-    if (!(await hasTables(folder))) await restart(node, this.#signal)
+    const isOfFiles = store === 'log' && this.#options.logStore === 'files'
+    const folder = join(this.#cluster.folderOf(node), store)
+    if (!isOfFiles && !(await hasTables(folder))) await restart(node, this.#signal)
   }
 
   async #damage({ store, file, hurt, isLive }: FileDamage): Promise<NodeWatch> {

@@ -44,6 +44,8 @@ const roundsMax = 2 ** 32
 /** So that both fit into a number that is counted exactly. */
 export const epochMax: number = 2 ** 21
 export const roundMax: number = roundsMax - 1
+/** No proposer comes so far: a peer that tells of a higher round errs, and leaves no room for rounds above it. */
+export const roundToldMax: number = 2 ** 31
 
 /**
  * Epoch and round as one count, as disks and messages have them: it orders as they do, and in the first epoch it is the

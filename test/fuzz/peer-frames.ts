@@ -4,6 +4,7 @@
  * accepted values and commits are left out, since Paxos bears silence and crashes, and no lies.
  */
 import { groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
+import { unpackBallot } from '../../src/paxos/ballot.ts'
 import type { Message } from '../../src/replication/message.ts'
 import { encodePeerFrame } from '../../src/wire/peer/peer-codec.ts'
 import type { SeededRandom } from '../../sim/world/random.ts'
@@ -17,7 +18,7 @@ function messageOf(random: SeededRandom): Message {
   const node = (): ReturnType<typeof nodeId> =>
     nodeId(random.pick(['a', 'b', 'c', 'd', 'x'.repeat(32)]))
   const of = { group: name(), epoch: random.pick([0, 0, 0, 1, 7]) }
-  const ballot = { epoch: 1, round: count(), node: node(), incarnation: count() }
+  const ballot = unpackBallot(count(), node(), count())
   const at = { ...of, position: count(), ballot }
   const asked = { incarnation: count(), sentAt: count(), sentWall: count() }
   const term = { incarnation: count(), number: count() }
@@ -26,7 +27,7 @@ function messageOf(random: SeededRandom): Message {
       kind: 'prepare',
       ...of,
       position: random.int(1, 3),
-      ballot: { ...ballot, round: random.int(0, 9) },
+      ballot: { ...ballot, epoch: 1, round: random.int(0, 9) },
     }),
     () => ({ kind: 'promised', ...at }),
     () => ({ kind: 'promised', ...at, accepted: { ballot, value: bytes() } }),

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId } from '../../src/base/ids.ts'
 import { entryBytesMax, frameBytesMax } from '../../src/base/limits.ts'
 import { pack, type Packable } from '../../src/base/pack.ts'
-import { epochMax, roundMax, type Ballot } from '../../src/paxos/ballot.ts'
+import { epochMax, roundToldMax, type Ballot } from '../../src/paxos/ballot.ts'
 import type { Verdict } from '../../src/group/outcome.ts'
 import type { Message, PeerFrame } from '../../src/replication/message.ts'
 import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer/peer-codec.ts'
@@ -15,8 +15,9 @@ const positive = count.map((number) => Math.max(1, number))
 const bytes = fc.uint8Array({ maxLength: 40 }).map((some) => Buffer.from(some))
 const node = fc.stringMatching(/^[a-z0-9-]{1,32}$/).map(nodeId)
 const group = fc.uint8Array({ minLength: 1, maxLength: 1024 }).map(groupOfBytes)
-const of = { epoch: fc.integer({ min: 1, max: epochMax }), round: fc.nat({ max: roundMax }) }
-const ballot = fc.record({ ...of, node, incarnation: positive })
+const epoch = fc.integer({ min: 1, max: epochMax })
+const round = fc.integer({ min: 0, max: roundToldMax })
+const ballot = fc.record({ epoch, round, node, incarnation: positive })
 const ballotValue = fc.record({ ballot, value: bytes })
 const chosen = fc.record({ position: positive, ballot, value: bytes })
 

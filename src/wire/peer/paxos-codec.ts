@@ -14,10 +14,11 @@
  */
 import { varBytesMax, writeVar } from '../../base/bytes.ts'
 import { entryBytesMax } from '../../base/limits.ts'
-import { equalBallots, packRound, unpackBallot, type Ballot } from '../../paxos/ballot.ts'
+import { equalBallots, packRound, type Ballot } from '../../paxos/ballot.ts'
 import type { Accept, Accepted, Committed } from '../../replication/message.ts'
 import type { ByteReader } from '../../base/byte-reader.ts'
 import * as field from '../fields.ts'
+import { toldBallot } from './peer-fields.ts'
 
 /** Messages that are written so. Acceptances that list lease holders are not among them. */
 export type BulkMessage = Accept | Accepted | Committed
@@ -128,7 +129,7 @@ function readBallot(reader: ByteReader, ballots: Ballot[], number: number): Ball
   const packed = reader.count()
   const incarnation = field.count(reader.count(), 'incarnation', 1)
   const node = field.node(reader.latin1(reader.count()))
-  const ballot = unpackBallot(packed, node, incarnation)
+  const ballot = toldBallot(packed, node, incarnation)
   ballots.push(ballot)
   return ballot
 }

@@ -1,8 +1,9 @@
 /** Parts of messages of peers as positional arrays, checked when read: ballots, terms, lease holders. */
+import type { NodeId } from '../../base/ids.ts'
 import type { Packable } from '../../base/pack.ts'
 import type { LeaseHolder, Term } from '../../lease/message.ts'
 import type { BallotValue } from '../../paxos/acceptor.ts'
-import { packRound, unpackBallot, type Ballot } from '../../paxos/ballot.ts'
+import { packRound, roundToldMax, unpackBallot, type Ballot } from '../../paxos/ballot.ts'
 import * as field from '../fields.ts'
 
 export function packBallot(ballot: Ballot): readonly [number, string, number] {
@@ -12,7 +13,14 @@ export function packBallot(ballot: Ballot): readonly [number, string, number] {
 export function ballot(value: unknown): Ballot {
   const [round, name, incarnation] = field.list(value, 'ballot', 3)
   const packed = field.count(round, 'round')
-  return unpackBallot(packed, field.node(name), field.count(incarnation, 'incarnation', 1))
+  return toldBallot(packed, field.node(name), field.count(incarnation, 'incarnation', 1))
+}
+
+/** The ballot whose epoch and round are packed so. Throws a MalformedError for a round that none can have come to. */
+export function toldBallot(packed: number, node: NodeId, incarnation: number): Ballot {
+  const told = unpackBallot(packed, node, incarnation)
+  if (told.round > roundToldMax) throw new field.MalformedError('round is too high')
+  return told
 }
 
 export function ballotValue(value: unknown, bytesMax: number): BallotValue {
