@@ -6,6 +6,7 @@ import type { CompareReport } from '../../bench/compare/compare.ts'
 import type { Figures, RatioName } from '../../bench/compare/summary.ts'
 import type { SystemName } from '../../bench/compare/system.ts'
 import type { ComparisonReport } from '../../bench/comparison/comparison.ts'
+import { stepNames, type DamageReport } from '../../bench/damage/damage.ts'
 import type { LifetimeReport, Piece } from '../../bench/lifetime/lifetime.ts'
 import type { OverloadReport } from '../../bench/overload/overload.ts'
 import type { ReturnsReport } from '../../bench/returns/returns.ts'
@@ -225,6 +226,25 @@ test('the page gives what grew in half an hour, and how nodes came back', () => 
     const cells = [kind, away, ...times, grouped(snapshots), `${grouped(p99Ms)} ms`]
     expect(page).toContain(`| ${cells.join(' | ')} |`)
   }
+})
+
+test('the page gives what became of damaged files', () => {
+  const { steps }: DamageReport = JSON.parse(textOf('bench/results/damage.json'))
+  expect(steps.map(({ step }) => step)).toEqual(stepNames)
+  const seconds = (value: number | undefined): string =>
+    value === undefined ? '–' : `${value.toFixed(1)} s`
+  for (const { courses, before, meanwhile } of steps) {
+    const p99 = [before, meanwhile].map(({ p99Ms }) => `${p99Ms.toFixed(0)} ms`).join(', ')
+    for (const { outcome, foundSeconds, healedSeconds } of courses) {
+      const cells = [outcome, seconds(foundSeconds), seconds(healedSeconds), p99]
+      expect(page).toContain(`| ${cells.join(' | ')} |`)
+    }
+  }
+  expect(steps.every(({ wrong }) => wrong === 0)).toBe(true)
+  const shown = steps.reduce((sum, step) => sum + step.shownBeforeFound, 0)
+  expect(page).toContain(`reads showed ${shown} times a planted row`)
+  const failures = steps.flatMap(({ before, meanwhile }) => [before.failures, meanwhile.failures])
+  expect(failures.every((count) => count === 0)).toBe(true)
 })
 
 test('the page gives the measured goodput under overload', () => {
