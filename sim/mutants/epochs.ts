@@ -55,7 +55,7 @@ export const epochMutants: readonly Mutant[] = [
   },
   {
     id: 'MOV5',
-    title: 'epochs: what was accepted at open positions is not carried',
+    title: 'epochs: a new voter does not carry the acceptances at open positions',
     scopes: ['change'],
     edits: [
       {

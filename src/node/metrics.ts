@@ -128,7 +128,7 @@ function stallFigures(registry: Registry): (ms: number) => void {
 
 type AddGauge = (name: string, help: string, read: () => number) => void
 
-/** Of what is resident, the parts that the engine knows of. The rest is of LevelDB, and spare room of the allocator. */
+/** The parts of the resident memory that the engine counts. LevelDB and the allocator's free room take the rest. */
 function addMemoryFigures(gauge: AddGauge): void {
   gauge('process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage.rss())
   const heap = 'JavaScript objects'

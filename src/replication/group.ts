@@ -115,7 +115,7 @@ function handle(log: GroupLog, context: Context, event: Handled): void {
   }
 }
 
-/** MOVE-1: of another epoch only what does not ask for, give or end a vote, a part in a round or a registration. */
+/** MOVE-1: a group takes votes, answers to rounds and registrations of its own epoch alone, and any other message. */
 function takeMessage(log: GroupLog, context: Context, from: NodeId, message: GroupMessage): void {
   if (isOfEpoch(log, message)) return onMessage(log, context, from, message)
   context.trace.mark('message_of_other_epoch')

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { deviceWrittenBytes } from '../../bench/disk.ts'
 import { withFolder } from '../cluster/harness.ts'
 
-test('a device has written what was synced, or the system does not tell', () =>
+test('the count of a device grows by the bytes of a synced file, where the system counts them', () =>
   withFolder(async (folder) => {
     const before = await deviceWrittenBytes(folder)
     const bytes = 4 * 1024 * 1024
