@@ -22,7 +22,9 @@ import { openRecord, sealRecord } from './sealed-record.ts'
  */
 const wholeFormat = 3
 const cutFormat = 4
-const readFormats: readonly number[] = [2, wholeFormat, cutFormat]
+/** So does one of an epoch behind the first, or of a store that took the place of another: a build of before would vote. */
+const epochsFormat = 5
+const readFormats: readonly number[] = [2, wholeFormat, cutFormat, epochsFormat]
 
 export const metaName = 'meta'
 /** The same again, written along: a damaged bit leaves the other one. */
@@ -34,6 +36,8 @@ export interface Identity {
   readonly incarnation: number
   readonly cluster: ClusterId
   readonly node: NodeId
+  /** The seat of a store that took the place of another one; 0: it is its node's first. */
+  readonly seat: number
 }
 
 export interface LogMeta extends Identity {
@@ -43,6 +47,8 @@ export interface LogMeta extends Identity {
   readonly previousCrc: number
   /** The longest that a read lease given by this store has lasted, in any incarnation; milliseconds. */
   readonly longestLeaseMs: number
+  /** The last epoch of the replica set that the node had heard of as this was written. */
+  readonly epoch: number
 }
 
 /** The node that opens a log, and how long the leases last that it gives from now on, milliseconds. */
@@ -50,18 +56,16 @@ export interface Owner {
   readonly cluster: ClusterId
   readonly node: NodeId
   readonly leaseMs: number
+  /** Of an empty folder: the seat that it is to have; absent: it is the first one of its node. */
+  readonly seat?: number
 }
 
 function encodeMeta(meta: LogMeta): Uint8Array {
   const { storeId, incarnation, cluster, node, firstFlush, previousCrc, longestLeaseMs } = meta
-  const place = [firstFlush, previousCrc, longestLeaseMs]
-  return sealRecord(firstFlush > 1 ? cutFormat : wholeFormat, [
-    storeId,
-    incarnation,
-    cluster,
-    node,
-    ...place,
-  ])
+  const common = [storeId, incarnation, cluster, node, firstFlush, previousCrc, longestLeaseMs]
+  const { seat, epoch } = meta
+  if (seat > 0 || epoch > 1) return sealRecord(epochsFormat, [...common, seat, epoch])
+  return sealRecord(firstFlush > 1 ? cutFormat : wholeFormat, common)
 }
 
 /** It, and its copy. */
@@ -78,14 +82,24 @@ export function decodeMeta(bytes: Uint8Array): LogMeta {
   const fields = openRecord(bytes)
   if (fields === undefined) throw corruptLog('the record of its identity is damaged')
   const [format, storeId, incarnation, cluster, node, ...place] = fields
-  // A store that was last opened before there were leases has given none.
-  const [firstFlush, previousCrc, longestLeaseMs = 0] = place
   checkFormat(format)
   const isOwned =
     isText(storeId) && isStoreId(storeId) && isText(cluster) && isClusterId(cluster) && isText(node)
-  const isPlaced = isNumber(firstFlush) && isNumber(previousCrc) && isNumber(longestLeaseMs)
-  if (!isOwned || !isNumber(incarnation) || !isPlaced || !isNodeId(node)) throw notWhole()
-  return { storeId, incarnation, cluster, node, firstFlush, previousCrc, longestLeaseMs }
+  if (!isOwned || !isNumber(incarnation) || !isNodeId(node)) throw notWhole()
+  return { storeId, incarnation, cluster, node, ...readPlace(place) }
+}
+
+/** A store that was last opened before there were leases has given none. */
+function readPlace([
+  firstFlush,
+  previousCrc,
+  longestLeaseMs = 0,
+  seat = 0,
+  epoch = 1,
+]: readonly unknown[]): Omit<LogMeta, Exclude<keyof Identity, 'seat'>> {
+  if (!isNumber(firstFlush) || !isNumber(previousCrc)) throw notWhole()
+  if (!isNumber(longestLeaseMs) || !isNumber(seat) || !isNumber(epoch)) throw notWhole()
+  return { firstFlush, previousCrc, longestLeaseMs, seat, epoch }
 }
 
 /** The same, and undefined for whatever is no such record, or damaged. */
@@ -120,6 +134,16 @@ function isNumber(value: unknown): value is number {
 export function checkOwner(meta: LogMeta, cluster: ClusterId, node: NodeId): void {
   if (meta.cluster !== cluster) throw foreign('cluster', meta.cluster, cluster)
   if (meta.node !== node) throw foreign('node', meta.node, node)
+}
+
+/** Throws `invalid` when the seat is for a store that comes after this one: the folder would be refused by all peers. */
+export function checkSeat(meta: LogMeta, seat = 0): void {
+  if (seat <= meta.seat) return
+  throw new StoreError(
+    'invalid',
+    `A seat is for an empty data folder, and this one has store ${meta.storeId}. Move the folder away, and start with an ` +
+      `empty one at seat ${seat}. Or start without a seat, where this is the store that votes.`,
+  )
 }
 
 function foreign(what: string, found: string, wanted: string): StoreError {

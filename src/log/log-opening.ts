@@ -10,7 +10,7 @@ import { tellDamages, type LogDamage } from './log-mending.ts'
 import type { LogMeta } from './log-meta.ts'
 import { openMeta, readMemory, recoverFlushes, settledEnd } from './log-recovery.ts'
 import { LogSettling } from './log-settling.ts'
-import { PeerMemory } from './peer-memory.ts'
+import type { PeerMemory } from './peer-memory.ts'
 import type { FlushMark, SettledPositions } from './settled.ts'
 
 export interface LogStoreOptions {
@@ -23,6 +23,8 @@ export interface LogStoreOptions {
   readonly carryAfterFlushes: number
   /** How long the leases last that this node gives from now on. */
   readonly leaseMs: number
+  /** Of an empty folder: see `Owner`. */
+  readonly seat?: number
 }
 
 /** The parts that opening a log brings together. */
@@ -49,7 +51,8 @@ export async function openLog(
   const mark = rows.mark()
   const from = settledEnd(journal, meta, mark)
   // LOG-19: before any mark is kept. A start that finds a mark finds this, too.
-  if (mark === undefined && meta.firstFlush > 1) rows.keepRestored(false)
+  const isLacking = meta.firstFlush > 1 || meta.seat > 0
+  if (mark === undefined && isLacking) rows.keepRestored(false)
   const index = new LogIndex(rows)
   const ledger = new FlushLedger(meta.firstFlush, from.number)
   const settling = new LogSettling({ index, ledger, rows, carryAfterFlushes })
@@ -57,7 +60,7 @@ export async function openLog(
   const end = await recoverFlushes(journal, meta, from, index, ledger, trace)
   // A mark that an unrestored data store has kept says nothing of the flushes that are gone.
   index.onFolded(rows.isRestored())
-  const memory = new PeerMemory(readMemory(journal, end.number))
+  const memory = readMemory(journal, meta, end.number)
   const damages = tellDamages(journal, trace)
   const read = { index, rows, ledger, settling }
   return { meta, ...read, end, memory, damages }

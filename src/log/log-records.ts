@@ -78,19 +78,27 @@ export class LogRecords {
 
   /** The records that go along with a flush. */
   takeAlong(): readonly JournalRecord[] {
-    const news = this.memory.take()
-    this.#isMemoryDue = false
-    const renewal = this.#isRenewalDue
-      ? [...metaRecords(this.#meta), damagesRecord(this.#damages)]
-      : []
+    const renewal = this.#isRenewalDue ? [damagesRecord(this.#damages)] : []
+    const isMetaDue = this.#isRenewalDue
     this.#isRenewalDue = false
-    return [...renewal, ...(news === undefined ? [] : [news])]
+    return [...renewal, ...this.#takeMemory(isMetaDue)]
+  }
+
+  /** The record of the identity names the epoch, too: no copy of one record alone says how far the node had come. */
+  #takeMemory(isMetaDue: boolean): readonly JournalRecord[] {
+    this.#isMemoryDue = false
+    const news = this.memory.take()
+    const { epoch } = this.memory.epochs
+    const isNewEpoch = news !== undefined && epoch !== this.#meta.epoch
+    if (isNewEpoch) this.#meta = { ...this.#meta, epoch }
+    const meta = isMetaDue || isNewEpoch ? metaRecords(this.#meta) : []
+    return news === undefined ? meta : [...meta, news]
   }
 
   /** A later first flush goes before all else. */
   takeMove(): LoneWrite | undefined {
-    const meta = this.#nextMeta
-    if (meta === undefined) return undefined
+    if (this.#nextMeta === undefined) return undefined
+    const meta = { ...this.#nextMeta, epoch: this.#meta.epoch }
     const onWritten = (): void => {
       this.#meta = meta
       this.#nextMeta = undefined
@@ -100,8 +108,8 @@ export class LogRecords {
   }
 
   takeMemory(): LoneWrite | undefined {
-    this.#isMemoryDue = false
-    const news = this.memory.take()
-    return news && { records: [news], onWritten: () => this.memory.onWritten() }
+    const records = this.#takeMemory(false)
+    if (records.length === 0) return undefined
+    return { records, onWritten: () => this.memory.onWritten() }
   }
 }

@@ -9,7 +9,7 @@
  */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
-import { storeId } from '../base/ids.ts'
+import { storeId, type StoreId } from '../base/ids.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
 import type { Journal, JournalFlush } from '../ports/journal.ts'
 import type { Trace } from '../ports/trace.ts'
@@ -20,6 +20,7 @@ import type { LogIndex } from './log-index.ts'
 import { readFlush, readRecord, scanFlushes } from './journal-reads.ts'
 import {
   checkOwner,
+  checkSeat,
   decodeMeta,
   metaName,
   metaRecords,
@@ -27,7 +28,16 @@ import {
   type Owner,
 } from './log-meta.ts'
 import { mendLog } from './log-mending.ts'
-import { decodeMemory, encodeMemory, memoryName, type Remembered } from './peer-memory.ts'
+import { lostEpochs } from './own-epochs.ts'
+import {
+  decodeEpochs,
+  decodeMemory,
+  encodeLostMemory,
+  encodeMemory,
+  memoryName,
+  PeerMemory,
+  type Remembered,
+} from './peer-memory.ts'
 import type { FlushMark } from './settled.ts'
 
 /**
@@ -46,24 +56,44 @@ export async function openMeta(
   if (bytes === 'damaged') throw corruptLog('the record of its identity cannot be read')
   if (bytes === undefined) await refuseOrphans(journal)
   const found = bytes === undefined ? undefined : decodeMeta(bytes)
-  if (found !== undefined) checkOwner(found, owner.cluster, owner.node)
-  const { cluster, node } = owner
-  const fresh = { cluster, node, incarnation: 0, firstFlush: 1, previousCrc: 0, longestLeaseMs: 0 }
-  const last = found ?? { ...fresh, storeId: storeId(randomUuid(random)) }
+  if (found !== undefined) {
+    checkOwner(found, owner.cluster, owner.node)
+    checkSeat(found, owner.seat)
+  }
+  const last = found ?? makeMeta(owner, storeId(randomUuid(random)))
   const longestLeaseMs = Math.max(last.longestLeaseMs, owner.leaseMs)
   const meta = { ...last, incarnation: last.incarnation + 1, longestLeaseMs }
   const [record, copy] = metaRecords(meta)
   const records = [record]
-  // A log that begins now remembers that it has met no peer.
-  if (found === undefined) records.push({ name: memoryName, value: encodeMemory([]) })
+  // A log that begins now remembers that it has met no peer. A newcomer is to hear from the others who votes.
+  const memory = meta.seat > 0 ? encodeLostMemory() : encodeMemory([])
+  if (found === undefined) records.push({ name: memoryName, value: memory })
   records.push(copy)
   await journal.checkpoint(records)
   return meta
 }
 
-/** The log's memory of peers; undefined when that is lost, or older than the record. */
-export function readMemory(journal: Journal, lastFlush: number): readonly Remembered[] | undefined {
+/** Of an empty folder. The first start makes the incarnation the first one of its seat. */
+function makeMeta({ cluster, node, seat = 0 }: Owner, id: StoreId): LogMeta {
+  const incarnation = Math.max(0, seat - 1)
+  const begin = { firstFlush: 1, previousCrc: 0, longestLeaseMs: 0, seat, epoch: 1 }
+  return { storeId: id, cluster, node, incarnation, ...begin }
+}
+
+/** The log's memory of peers, and of epochs. */
+export function readMemory(journal: Journal, meta: LogMeta, lastFlush: number): PeerMemory {
   const bytes = readRecord(journal, memoryName)
+  const known = readStores(bytes, lastFlush)
+  const isSound = known !== undefined && bytes !== undefined && bytes !== 'damaged'
+  const epochs = isSound ? decodeEpochs(bytes) : undefined
+  return new PeerMemory(known, epochs ?? lostEpochs(meta.seat, meta.epoch))
+}
+
+/** Undefined when they are lost, or older than the record. */
+function readStores(
+  bytes: Uint8Array | 'damaged' | undefined,
+  lastFlush: number,
+): readonly Remembered[] | undefined {
   if (bytes === 'damaged') return undefined
   if (bytes !== undefined) return decodeMemory(bytes)
   // A node that has written nothing has never voted, nor counted a vote.

@@ -96,8 +96,8 @@ export class LogStore {
   }
 
   private constructor(journal: Journal, options: LogStoreOptions, opened: OpenedLog) {
-    const { storeId, incarnation, cluster, node, longestLeaseMs } = opened.meta
-    this.identity = { storeId, incarnation, cluster, node }
+    const { storeId, incarnation, cluster, node, seat, longestLeaseMs } = opened.meta
+    this.identity = { storeId, incarnation, cluster, node, seat }
     this.longestLeaseMs = longestLeaseMs
     this.memory = opened.memory
     this.#records = new LogRecords(opened.meta, opened.memory, opened.damages)

@@ -8,11 +8,14 @@ import { assert } from '../base/assert.ts'
 import type { NodeId } from '../base/ids.ts'
 import { decodeRemembered, encodeRemembered, type RememberedStore } from '../base/remembered.ts'
 import type { JournalRecord } from '../ports/journal.ts'
+import { firstEpochs, isFirst, packEpochs, readEpochs, type OwnEpochs } from './own-epochs.ts'
 import { openFields, sealRecord } from './sealed-record.ts'
 
 export const memoryName = 'peers'
 
-const memoryFormat = 'peers 1'
+const firstFormat = 'peers 1'
+/** Opens with the node's part in the epochs. */
+const epochsFormat = 'peers 2'
 
 export type Remembered = RememberedStore
 
@@ -21,14 +24,25 @@ export function encodeLostMemory(): Uint8Array {
   return sealRecord('lost', [])
 }
 
-export function encodeMemory(list: readonly Remembered[]): Uint8Array {
-  return sealRecord(memoryFormat, list.map(encodeRemembered))
+export function encodeMemory(
+  list: readonly Remembered[],
+  epochs: OwnEpochs = firstEpochs,
+): Uint8Array {
+  const rows = list.map(encodeRemembered)
+  if (isFirst(epochs)) return sealRecord(firstFormat, rows)
+  return sealRecord(epochsFormat, [packEpochs(epochs), ...rows])
 }
 
 /** Undefined for bytes that are not such a record, whole. */
 export function decodeMemory(bytes: Uint8Array): readonly Remembered[] | undefined {
-  const rows = openFields(bytes, memoryFormat)
+  const rows = openFields(bytes, firstFormat) ?? openFields(bytes, epochsFormat)?.slice(1)
   return rows && decodeRemembered(rows)
+}
+
+/** The same of the node's part in the epochs. */
+export function decodeEpochs(bytes: Uint8Array): OwnEpochs | undefined {
+  if (openFields(bytes, firstFormat) !== undefined) return firstEpochs
+  return readEpochs(openFields(bytes, epochsFormat)?.[0])
 }
 
 interface Waiter {
@@ -37,22 +51,60 @@ interface Waiter {
   readonly after: () => void
 }
 
+/** As much of it as is written at a time. */
+interface Written {
+  readonly known: ReadonlyMap<NodeId, Remembered>
+  readonly epochs: OwnEpochs
+}
+
 export class PeerMemory {
   #known: ReadonlyMap<NodeId, Remembered>
+  #epochs: OwnEpochs
   /** The same, durably. */
-  #kept: ReadonlyMap<NodeId, Remembered>
+  #kept: Written
   #isWhole: boolean
   #changes = 0
   #changesTaken = 0
   #changesKept = 0
-  #taken: ReadonlyMap<NodeId, Remembered> | undefined
+  #taken: Written | undefined
   #waiters: Waiter[] = []
 
   /** Undefined: this log had such a record, and has it no longer, or comes from before there was one. */
-  constructor(kept: readonly Remembered[] | undefined) {
+  constructor(kept: readonly Remembered[] | undefined, epochs: OwnEpochs = firstEpochs) {
     this.#known = new Map(kept?.map((one) => [one.node, one]))
-    this.#kept = this.#known
+    this.#epochs = epochs
+    this.#kept = { known: this.#known, epochs }
     this.#isWhole = kept !== undefined
+  }
+
+  /** This node's part in the epochs. */
+  get epochs(): OwnEpochs {
+    return this.#epochs
+  }
+
+  /** The same, durably. */
+  get keptEpochs(): OwnEpochs {
+    return this.#kept.epochs
+  }
+
+  /** `whenKept` tells of the time when it is durable. */
+  setEpochs(epochs: OwnEpochs): void {
+    assert(
+      epochs.epoch >= this.#epochs.epoch,
+      'MOVE-2: a node goes back to an epoch that it has sealed',
+    )
+    this.#epochs = epochs
+    this.#changes += 1
+  }
+
+  /** From now on another store of that node votes. */
+  exchange(next: Remembered): void {
+    assert(
+      this.#known.get(next.node)?.storeId !== next.storeId,
+      'MOVE-6: a store takes its own place',
+    )
+    this.#known = new Map(this.#known).set(next.node, next)
+    this.#changes += 1
   }
 
   /** Whether this node can tell a store that must not vote. */
@@ -67,7 +119,7 @@ export class PeerMemory {
 
   /** The memory that may be told to others: it is still true after a crash. */
   get kept(): readonly Remembered[] {
-    return [...this.#kept.values()]
+    return [...this.#kept.known.values()]
   }
 
   of(node: NodeId): Remembered | undefined {
@@ -107,8 +159,8 @@ export class PeerMemory {
   take(): JournalRecord | undefined {
     if (!this.#isWhole || !this.isUnsaved) return undefined
     this.#changesTaken = this.#changes
-    this.#taken = this.#known
-    return { name: memoryName, value: encodeMemory([...this.#known.values()]) }
+    this.#taken = { known: this.#known, epochs: this.#epochs }
+    return { name: memoryName, value: encodeMemory([...this.#known.values()], this.#epochs) }
   }
 
   /** The write that took the last news along is durable. */

@@ -18,9 +18,10 @@ export interface OpenStores {
 /** Opens the stores of a node. Rejects with `corrupt` or `invalid` when they must not be used. */
 export async function openStores(ports: DriverPorts, options: DriverOptions): Promise<OpenStores> {
   const { clock, random, trace } = ports
-  const { node, cluster, limits } = options
+  const { node, cluster, limits, seat } = options
   const { flushBytesMax, carryAfterFlushes, leaseMs } = limits
-  const own = { node, cluster, clock, random, trace, flushBytesMax, carryAfterFlushes, leaseMs }
+  const common = { node, cluster, clock, random, trace, flushBytesMax, carryAfterFlushes, leaseMs }
+  const own = seat === undefined ? common : { ...common, seat }
   // The owner of the folder comes first: nothing in another node's folder is believed, nor put aside.
   const meta = await openMeta(ports.log, own, random, trace)
   await checkVotes(ports.data)
@@ -32,7 +33,7 @@ export async function openStores(ports: DriverPorts, options: DriverOptions): Pr
   const set = placement.nodesOf(placement.setOfNode(node))
   const isRestored = settled.isRestored()
   assert(
-    isRestored || log.firstFlush > 1,
+    isRestored || log.firstFlush > 1 || log.identity.seat > 0,
     'LOG-19: the log is whole, and there is something to restore',
   )
   if (!isRestored && set.length === 1) throw lostAlone()

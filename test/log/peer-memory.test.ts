@@ -35,7 +35,14 @@ test('LOG-11: a record that is damaged is no memory, and nothing is kept of it b
 })
 
 test('LOG-12: a claim that the node’s own log refutes does not end it', () => {
-  const own = { storeId: 'mine', incarnation: 4, openedFlush: 10 }
+  const own = {
+    storeId: 'mine',
+    incarnation: 4,
+    openedFlush: 10,
+    seat: 0,
+    epoch: 1,
+    isMember: true,
+  }
   const claim = (flush: number): string =>
     claimIn(`stale-disk: n1 once had flush ${flush} on disk and now has 9`, own)
   expect([10, 11, 2 ** 52].map(claim)).toEqual(['refuted', 'fatal', 'refuted'])
