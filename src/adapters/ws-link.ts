@@ -16,17 +16,18 @@ import {
   helloProblem,
   isProof,
   isTold,
+  makeTell,
   nonceBytes,
   computeProof,
   protocolMax,
   protocolMin,
-  computeTell,
   type Expected,
   type HandshakeMessage,
   type Hello,
   type Met,
   type Role,
   type Side,
+  type Told,
 } from '../wire/handshake.ts'
 import { boundBytes, type ByteBound } from './byte-bound.ts'
 import { waits, wrong } from './link-causes.ts'
@@ -348,7 +349,7 @@ export class WsLink<Frame> {
   }
 
   /** Of the listener this is its proof as well. */
-  #onTell(told: { readonly info: LinkInfo; readonly mac: Uint8Array }): void {
+  #onTell(told: Told): void {
     const theirs = this.#theirs
     const isDialer = this.#hello.side === 'dialer'
     const isInTurn = this.#met === undefined && this.#isProven !== isDialer
@@ -378,8 +379,8 @@ export class WsLink<Frame> {
   #tell(theirs: Hello): void {
     assert(this.#isProven, 'HELLO-2: a stranger is told what is for the cluster')
     const info = this.#parts.info()
-    const mac = computeTell(this.#context.secret, this.#hello, theirs, info)
-    this.#say({ kind: 'tell', info, mac })
+    const told = makeTell(this.#context.secret, this.#hello, theirs, info)
+    this.#say({ kind: 'tell', ...told })
   }
 
   #up(met: Met): void {

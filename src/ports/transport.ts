@@ -29,6 +29,10 @@ export interface LinkInfo {
   readonly knowsLogEnds?: boolean
   /** Whether it knows the messages by which nodes compare their groups: the same holds of these. */
   readonly compares?: boolean
+  /** Whether it knows the messages about a change of the voters: the same holds of these. */
+  readonly knowsEpochs?: boolean
+  /** The seat of a store that took the place of another one; absent: it is its node's first. */
+  readonly seat?: number
 }
 
 /** Why an address that is dialled has no link, as of the latest try. */

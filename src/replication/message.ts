@@ -295,6 +295,57 @@ export interface Directory {
   readonly groups: readonly (readonly [GroupId, Position])[]
 }
 
+/**
+ * A node's part in the present epoch of its replica set, as it durably is. Told as a link comes up, and again when it
+ * changes.
+ */
+export interface StandingTold {
+  readonly kind: 'standing'
+  /** The highest epoch that the sender has heard of: it acts in no earlier one. */
+  readonly epoch: number
+  /** The last epoch whose gate it has passed; 0: none. */
+  readonly gated: number
+  /** Whether its data store holds all that it has to (LOG-19). */
+  readonly isRestored: boolean
+}
+
+/** Asks a voter of the epoch before `epoch` for its seal. */
+export interface SealRequest {
+  readonly kind: 'seal-request'
+  readonly epoch: number
+  /** The last group of the page before; absent: this asks for the first page. */
+  readonly after?: GroupId
+}
+
+/** A group with positions above what the sealing voter has applied, and all that the voter had accepted there. */
+export interface SealedGroup {
+  readonly group: GroupId
+  readonly applied: Position
+  /** Undefined: a record is damaged. The seal counts for nothing in this group. */
+  readonly open: readonly OpenAcceptance[] | undefined
+}
+
+/** An acceptance at an open position, as a voter of the epoch before told it with its seal. */
+export interface OpenAcceptance extends BallotValue {
+  readonly position: Position
+}
+
+/** A page of the sender's seal: it acts at no epoch before `epoch`, and has passed the gate of the one before. */
+export interface SealPage {
+  readonly kind: 'seal-page'
+  readonly epoch: number
+  /** All that the sender accepted before its seal stands in its flushes through here. */
+  readonly through: number
+  readonly after?: GroupId
+  /** The next page begins behind this group; absent: this one is the last. */
+  readonly next?: GroupId
+  /** In their order. */
+  readonly groups: readonly SealedGroup[]
+}
+
+/** Messages about a change of the voters of a replica set. */
+export type EpochMessage = StandingTold | SealRequest | SealPage
+
 /** Asks a peer for the sums of its buckets of groups. */
 export interface SumsRequest {
   readonly kind: 'sums-request'
@@ -342,6 +393,7 @@ export type NodeMessage =
   | DirectoryRequest
   | Directory
   | CompareMessage
+  | EpochMessage
   | ClockTold
   | LeaseMessage
 

@@ -18,6 +18,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { pack, unpack, type Packable } from '../base/pack.ts'
 import { decodeRemembered, encodeRemembered } from '../base/remembered.ts'
 import type { LinkInfo } from '../ports/transport.ts'
+import { isAbsent, isCount } from './fields.ts'
 
 /** The protocol versions this build speaks. 4: the dialer proves itself first. 5: peers tell of their lists of nodes. 6: peers send snapshots. */
 export const protocolMin = 6
@@ -53,10 +54,26 @@ export interface Met extends Hello {
   readonly info: LinkInfo
 }
 
+/** The facts that a side tells of itself, and its proof of them. */
+export interface Told {
+  readonly info: LinkInfo
+  /** Over the facts that every build of this protocol knows of. */
+  readonly mac: Uint8Array
+  readonly later?: Later
+}
+
+/** The facts among these that earlier builds do not know: they stand apart, so that such a build passes over them. */
+export interface Later {
+  /** As they are packed. A later build may tell more in them than this one reads. */
+  readonly bytes: Uint8Array
+  /** Over all facts of the tell. */
+  readonly mac: Uint8Array
+}
+
 export type HandshakeMessage =
   | { readonly kind: 'hello'; readonly hello: Hello }
   | { readonly kind: 'proof'; readonly mac: Uint8Array }
-  | { readonly kind: 'tell'; readonly info: LinkInfo; readonly mac: Uint8Array }
+  | ({ readonly kind: 'tell' } & Told)
   | { readonly kind: 'welcome' }
   | { readonly kind: 'refuse'; readonly reason: string }
 
@@ -73,8 +90,11 @@ export function encodeHandshake(message: HandshakeMessage): Uint8Array {
     }
     case 'proof':
       return pack([messageFormat, 'proof', message.mac])
-    case 'tell':
-      return pack([messageFormat, 'tell', encodeFields(message.info), message.mac])
+    case 'tell': {
+      const { info, mac, later } = message
+      const more = later === undefined ? [] : [later.bytes, later.mac]
+      return pack([messageFormat, 'tell', encodeFields(info), mac, ...more])
+    }
     case 'welcome':
       return pack([messageFormat, 'welcome'])
     case 'refuse':
@@ -82,12 +102,18 @@ export function encodeHandshake(message: HandshakeMessage): Uint8Array {
   }
 }
 
+/** All facts but the later ones: a side computes the HMAC over those that it has read, so there may be no more of them. */
 function encodeFields(info: LinkInfo): Packable[] {
   const { storeId, incarnation, durableFlush, run, known, nodes, knowsLogEnds, compares } = info
   const told = [storeId, incarnation, durableFlush, run, known?.map(encodeRemembered), nodes]
-  // Earlier builds pass over it.
-  if (knowsLogEnds !== true) return told
-  return compares === true ? [...told, true, true] : [...told, true]
+  const ends = knowsLogEnds === true || undefined
+  if (compares === true) return [...told, ends, true]
+  return ends === undefined ? told : [...told, ends]
+}
+
+/** Undefined where there are none. */
+function encodeLater({ knowsEpochs, seat }: LinkInfo): Uint8Array | undefined {
+  return knowsEpochs === true || seat !== undefined ? pack([knowsEpochs, seat]) : undefined
 }
 
 /** The message, or undefined for anything else. */
@@ -95,15 +121,15 @@ export function decodeHandshake(bytes: Uint8Array): HandshakeMessage | undefined
   if (bytes.length > handshakeBytesMax) return undefined
   const fields = unpack(bytes)
   if (!Array.isArray(fields) || fields[0] !== messageFormat) return undefined
-  const [, kind, first, second]: unknown[] = fields
+  const [, kind, first, second, ...more]: unknown[] = fields
   if (kind === 'welcome') return { kind }
   if (kind === 'refuse' && typeof first === 'string') {
     return { kind, reason: first.slice(0, reasonCharsMax) }
   }
   if (kind === 'proof' && first instanceof Uint8Array) return { kind, mac: first }
   if (kind === 'tell' && Array.isArray(first) && second instanceof Uint8Array) {
-    const info = decodeInfo(first)
-    return info && { kind, info, mac: second }
+    const told = decodeTold(first, second, more)
+    return told && { kind, ...told }
   }
   if (kind !== 'hello') return undefined
   const hello = decodeHello(fields.slice(2))
@@ -125,9 +151,21 @@ function isRole(value: unknown): value is Role {
   return typeof value === 'string' && roles.includes(value)
 }
 
+function decodeTold(
+  facts: readonly unknown[],
+  mac: Uint8Array,
+  [bytes, laterMac]: readonly unknown[],
+): Told | undefined {
+  const info = decodeInfo(facts)
+  if (info === undefined || bytes === undefined) return info && { info, mac }
+  if (!(bytes instanceof Uint8Array && laterMac instanceof Uint8Array)) return undefined
+  const more = decodeLater(bytes)
+  return more && { info: { ...info, ...more }, mac, later: { bytes, mac: laterMac } }
+}
+
 function decodeInfo(of: readonly unknown[]): LinkInfo | undefined {
   const [storeId, incarnation, durableFlush, run, known, nodes, knowsLogEnds, compares] = of
-  if (of.every((one) => one === null || one === undefined)) return {}
+  if (of.every(isAbsent)) return {}
   if (typeof storeId !== 'string' || !isCount(incarnation)) return undefined
   if (!isCount(durableFlush)) return undefined
   const ownRun = isCount(run) ? { run } : {}
@@ -136,14 +174,20 @@ function decodeInfo(of: readonly unknown[]): LinkInfo | undefined {
   const ends = knowsLogEnds === true ? { knowsLogEnds } : {}
   const newer = compares === true ? { ...ends, compares } : ends
   const told = { storeId, incarnation, durableFlush, ...ownRun, ...memory, ...newer }
-  if (nodes === null || nodes === undefined) return told
+  if (isAbsent(nodes)) return told
   // Dropped, it would make a side with a wrong list one that tells of none.
   const isDigest = typeof nodes === 'string' && nodes.length <= nodesCharsMax
   return isDigest ? { ...told, nodes } : undefined
 }
 
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+function decodeLater(bytes: Uint8Array): LinkInfo | undefined {
+  const fields = unpack(bytes)
+  if (!Array.isArray(fields)) return undefined
+  const [knowsEpochs, seat]: unknown[] = fields
+  const known = knowsEpochs === true ? { knowsEpochs } : {}
+  if (isAbsent(seat)) return known
+  // Dropped, it would make the store of a later seat its node's first.
+  return isCount(seat, 1) ? { ...known, seat } : undefined
 }
 
 /** The facts that a side expects of the other; an absent name is not compared. */
@@ -186,7 +230,15 @@ export function computeProof(secret: string, prover: Hello, verifier: Hello): Ui
   return computeMac(secret, 'proof', prover, verifier, [])
 }
 
-/** The same over what it tells of itself: no other side's words pass for its own. */
+/** The facts that `prover` tells, with its proof: no other side's words pass for its own. */
+export function makeTell(secret: string, prover: Hello, verifier: Hello, info: LinkInfo): Told {
+  const mac = computeTell(secret, prover, verifier, info)
+  const bytes = encodeLater(info)
+  if (bytes === undefined) return { info, mac }
+  return { info, mac, later: { bytes, mac: computeLater(secret, prover, verifier, info, bytes) } }
+}
+
+/** The HMAC over what it tells of itself, later facts left out. */
 export function computeTell(
   secret: string,
   prover: Hello,
@@ -200,18 +252,31 @@ export function isProof(mac: Uint8Array, secret: string, prover: Hello, verifier
   return isSame(mac, computeProof(secret, prover, verifier))
 }
 
+/** Whether this is `prover`'s own, all of it. Facts without their HMAC are not. */
 export function isTold(
-  { info, mac }: { readonly info: LinkInfo; readonly mac: Uint8Array },
+  { info, mac, later }: Told,
   secret: string,
   prover: Hello,
   verifier: Hello,
 ): boolean {
-  return isSame(mac, computeTell(secret, prover, verifier, info))
+  if (!isSame(mac, computeTell(secret, prover, verifier, info))) return false
+  if (later === undefined) return encodeLater(info) === undefined
+  return isSame(later.mac, computeLater(secret, prover, verifier, info, later.bytes))
+}
+
+function computeLater(
+  secret: string,
+  prover: Hello,
+  verifier: Hello,
+  info: LinkInfo,
+  later: Uint8Array,
+): Uint8Array {
+  return computeMac(secret, 'later', prover, verifier, [...encodeFields(info), later])
 }
 
 function computeMac(
   secret: string,
-  word: 'proof' | 'tell',
+  word: 'proof' | 'tell' | 'later',
   prover: Hello,
   verifier: Hello,
   told: readonly Packable[],

@@ -66,6 +66,16 @@ function messageOf(random: SeededRandom): Message {
       ...{ kind: 'directory', asked: count(), through: count(), after: name(), next: name() },
       groups: [[name(), count()]],
     }),
+    () => ({
+      ...{ kind: 'standing', epoch: random.pick([1, 2, 7]), gated: random.int(0, 2) },
+      isRestored: random.chance(500_000),
+    }),
+    () => ({ kind: 'seal-request', epoch: random.pick([2, 2, 7, 0]), after: name() }),
+    () => ({
+      ...{ kind: 'seal-page', epoch: random.pick([2, 2, 7, 0]), through: count() },
+      ...{ after: name(), next: name() },
+      groups: [{ group: name(), applied: count(), open: random.chance(500_000) ? [] : undefined }],
+    }),
     () => ({ kind: 'clock', wall: count(), asked: count(), answers: count() }),
     () => ({ kind: 'renew', asked, grantor: count(), serial: count(), term }),
     () => ({ kind: 'renewed', asked, leaseMs: count(), term, serial: count(), revoked: [name()] }),

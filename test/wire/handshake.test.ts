@@ -1,7 +1,7 @@
 /** The handshake's words: as bytes, what is refused and why, and what a proof is bound to. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { pack } from '../../src/base/pack.ts'
+import { pack, type Packable } from '../../src/base/pack.ts'
 import {
   decodeHandshake,
   encodeHandshake,
@@ -9,6 +9,7 @@ import {
   helloProblem,
   isProof,
   isTold,
+  makeTell,
   nonceBytes,
   computeProof,
   protocolMin,
@@ -16,8 +17,18 @@ import {
   type Expected,
   type HandshakeMessage,
   type Hello,
+  type Told,
 } from '../../src/wire/handshake.ts'
 import type { LinkInfo } from '../../src/ports/transport.ts'
+
+const n1: Hello = {
+  ...{ side: 'dialer', role: 'peer', protocolMin: 1, protocolMax: 3, cluster: 'c', node: 'n1' },
+  nonce: Buffer.alloc(nonceBytes, 1),
+}
+const n2: Hello = {
+  ...{ side: 'listener', role: 'peer', protocolMin: 2, protocolMax: 5, cluster: 'c', node: 'n2' },
+  nonce: Buffer.alloc(nonceBytes, 2),
+}
 
 const count = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER })
 const name = fc.stringMatching(/^[a-z0-9-]{0,32}$/)
@@ -32,22 +43,34 @@ const hello: fc.Arbitrary<Hello> = fc
   })
   .map(({ range: [protocolMin, protocolMax], ...rest }) => ({ ...rest, protocolMin, protocolMax }))
 
+const yes = fc.constant(true)
+
 const info: fc.Arbitrary<LinkInfo> = fc.oneof(
   fc.constant({}),
   fc.record(
     {
       ...{ storeId: fc.uuid(), incarnation: count, durableFlush: count },
       nodes: fc.string({ maxLength: 64 }),
+      ...{ knowsLogEnds: yes, compares: yes, knowsEpochs: yes },
+      seat: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
     },
     { requiredKeys: ['storeId', 'incarnation', 'durableFlush'] },
   ),
 )
 const mac = fc.uint8Array().map(Buffer.from)
 
+/** The message, its later facts as bytes alone: unpacking leaves a property on those that it has read. */
+function read(bytes: Uint8Array): HandshakeMessage | undefined {
+  const decoded = decodeHandshake(bytes)
+  if (decoded?.kind !== 'tell' || decoded.later === undefined) return decoded
+  const { later } = decoded
+  return { ...decoded, later: { bytes: Buffer.from(later.bytes), mac: later.mac } }
+}
+
 const message: fc.Arbitrary<HandshakeMessage> = fc.oneof(
   fc.record({ kind: fc.constant('hello' as const), hello }),
   fc.record({ kind: fc.constant('proof' as const), mac }),
-  fc.record({ kind: fc.constant('tell' as const), info, mac }),
+  info.map((told) => ({ kind: 'tell' as const, ...makeTell('secret', n1, n2, told) })),
   fc.record({ kind: fc.constant('welcome' as const) }),
   fc.record({ kind: fc.constant('refuse' as const), reason: fc.string({ maxLength: 100 }) }),
 )
@@ -55,7 +78,7 @@ const message: fc.Arbitrary<HandshakeMessage> = fc.oneof(
 test('every word of a handshake comes back as it was said', () => {
   fc.assert(
     fc.property(message, (one) => {
-      expect(decodeHandshake(encodeHandshake(one))).toEqual(one)
+      expect(read(encodeHandshake(one))).toEqual(one)
     }),
     { numRuns: 500 },
   )
@@ -76,9 +99,9 @@ test('damage and garbage are no words, or words that can be said: never an excep
   let refused = 0
   fc.assert(
     fc.property(damaged, (input) => {
-      const decoded = decodeHandshake(input)
+      const decoded = read(input)
       if (decoded === undefined) refused += 1
-      else expect(decodeHandshake(encodeHandshake(decoded))).toEqual(decoded)
+      else expect(read(encodeHandshake(decoded))).toEqual(decoded)
     }),
     { numRuns: 2000 },
   )
@@ -86,6 +109,10 @@ test('damage and garbage are no words, or words that can be said: never an excep
 })
 
 const zeros = Buffer.alloc(nonceBytes)
+/** A tell with these later facts. */
+function tellOf(later: Packable): Buffer {
+  return pack([1, 'tell', ['id', 1, 1, 5, [], 'd', true, true], zeros, later, zeros])
+}
 
 test.each([
   ['an HTTP request', Buffer.from('GET / HTTP/1.1\r\n\r\n')],
@@ -101,6 +128,12 @@ test.each([
   ['a negative flush', pack([1, 'tell', ['id', 1, -1], zeros])],
   ['a digest of nodes that is no text', pack([1, 'tell', ['id', 1, 1, 5, [], 7], zeros])],
   ['a digest too long', pack([1, 'tell', ['id', 1, 1, 5, [], 'x'.repeat(65)], zeros])],
+  ['seat zero', tellOf(pack([true, 0]))],
+  ['half a seat', tellOf(pack([true, 1.5]))],
+  ['a seat that is text', tellOf(pack([true, '1']))],
+  ['later facts that are no list', tellOf(pack(true))],
+  ['later facts that are not packed', tellOf([true, 1])],
+  ['later facts without a proof', pack([1, 'tell', ['id', 1, 1], zeros, pack([true])])],
   ['a store without a proof', pack([1, 'tell', ['id', 1, 1]])],
   ['a proof that is text', pack([1, 'proof', 'text'])],
   ['a word too long', pack([1, 'refuse', 'x'.repeat(handshakeBytesMax)])],
@@ -108,16 +141,13 @@ test.each([
   expect(decodeHandshake(bytes)).toBeUndefined()
 })
 
-const n1: Hello = {
-  ...{ side: 'dialer', role: 'peer', protocolMin: 1, protocolMax: 3, cluster: 'c', node: 'n1' },
-  nonce: Buffer.alloc(nonceBytes, 1),
-}
-const n2: Hello = {
-  ...{ side: 'listener', role: 'peer', protocolMin: 2, protocolMax: 5, cluster: 'c', node: 'n2' },
-  nonce: Buffer.alloc(nonceBytes, 2),
-}
 const client: Hello = { ...n1, role: 'client', cluster: '', node: '' }
 const node: Hello = { ...n2, role: 'node' }
+
+const newest: LinkInfo = {
+  ...{ storeId: 's', incarnation: 1, durableFlush: 7 },
+  ...{ knowsLogEnds: true, compares: true, knowsEpochs: true, seat: 3 },
+}
 
 test('two that fit have no problem with each other, whichever asks', () => {
   expect(helloProblem(n1, n2, { role: 'peer', cluster: 'c', node: 'n2' })).toBeUndefined()
@@ -187,6 +217,44 @@ test('a side’s store info is bound to its proof, with no other words and no ot
   const proof = computeProof('secret', n1, n2)
   expect(isTold({ info: {}, mac: proof }, 'secret', n1, n2)).toBe(false)
   expect(isProof(computeTell('secret', n1, n2, {}), 'secret', n1, n2)).toBe(false)
+})
+
+test('the proof binds each fact that later builds tell, and says which of them are absent', () => {
+  const told = makeTell('secret', n1, n2, newest)
+  const isHeld = (changed: Partial<Told>): boolean =>
+    isTold({ ...told, ...changed }, 'secret', n1, n2)
+  expect(isHeld({})).toBe(true)
+  expect(isTold(told, 'another', n1, n2)).toBe(false)
+  expect(isTold(told, 'secret', n2, n1)).toBe(false)
+  for (const name of ['knowsLogEnds', 'compares'] as const) {
+    const { [name]: _, ...less } = newest
+    expect(isHeld({ info: less })).toBe(false)
+  }
+  const { mac } = told.later ?? told
+  expect(isHeld({ later: { bytes: pack([true, 4]), mac } })).toBe(false)
+  expect(isHeld({ later: { bytes: pack([true, 3]), mac: told.mac } })).toBe(false)
+  expect(isTold({ info: newest, mac: told.mac }, 'secret', n1, n2)).toBe(false)
+  // The same later facts, told of another store.
+  const { later } = makeTell('secret', n1, n2, { ...newest, storeId: 't' })
+  expect(later?.bytes).toEqual(told.later?.bytes)
+  expect(later && isHeld({ later })).toBe(false)
+})
+
+test('a tell with later facts begins with all of the tell of an earlier build, which passes over the rest', () => {
+  const told = makeTell('secret', n1, n2, newest)
+  const parts = [['s', 1, 7, null, null, null, true, true], told.mac]
+  const rest = [told.later?.bytes, told.later?.mac]
+  expect(encodeHandshake({ kind: 'tell', ...told })).toEqual(pack([1, 'tell', ...parts, ...rest]))
+  const { knowsEpochs: _, seat: __, ...earlier } = newest
+  const before = { kind: 'tell', ...makeTell('secret', n1, n2, earlier) } as const
+  expect(encodeHandshake(before)).toEqual(pack([1, 'tell', ...parts]))
+})
+
+test('of the later facts of a tell a node reads those that it knows, and keeps the bytes that the proof is of', () => {
+  const bytes = Buffer.from(pack([true, 3, 'more']))
+  const said = pack([1, 'tell', ['s', 1, 7, null, null, null, true, true], zeros, bytes, zeros])
+  const later = { bytes, mac: zeros }
+  expect(read(said)).toEqual({ kind: 'tell', info: newest, mac: zeros, later })
 })
 
 test('a hello of version 3, which told of its store, is read, and refused for its version', () => {

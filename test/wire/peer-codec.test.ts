@@ -6,8 +6,9 @@ import { entryBytesMax, frameBytesMax } from '../../src/base/limits.ts'
 import { pack, type Packable } from '../../src/base/pack.ts'
 import { epochMax, roundToldMax, type Ballot } from '../../src/paxos/ballot.ts'
 import type { Verdict } from '../../src/group/outcome.ts'
-import type { Message, PeerFrame } from '../../src/replication/message.ts'
+import type { Message, PeerFrame, SealedGroup } from '../../src/replication/message.ts'
 import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer/peer-codec.ts'
+import { framed, reasonOf } from './framed.ts'
 
 const far = fc.constantFrom(2 ** 32 - 1, 2 ** 32, 2 ** 53 - 1)
 const count = fc.oneof(fc.nat({ max: 300 }), fc.maxSafeNat(), far)
@@ -17,7 +18,8 @@ const node = fc.stringMatching(/^[a-z0-9-]{1,32}$/).map(nodeId)
 const group = fc.uint8Array({ minLength: 1, maxLength: 1024 }).map(groupOfBytes)
 const epoch = fc.integer({ min: 1, max: epochMax })
 const round = fc.integer({ min: 0, max: roundToldMax })
-const ballot = fc.record({ epoch, round, node, incarnation: positive })
+const ballotFields = { epoch, round, node, incarnation: positive }
+const ballot = fc.record(ballotFields)
 const ballotValue = fc.record({ ballot, value: bytes })
 const chosen = fc.record({ position: positive, ballot, value: bytes })
 
@@ -44,6 +46,23 @@ const verdict: fc.Arbitrary<Verdict> = fc.oneof(
 const envelope = { group, epoch: positive }
 
 const marks = fc.array(fc.tuple(group, count, fc.constantFrom(Buffer.of(), Buffer.alloc(16, 7))))
+
+const sealedEpoch = fc.integer({ min: 2, max: epochMax })
+
+/** A group with acceptances of epochs before this one, above what is applied. */
+function sealedBefore(epoch: number): fc.Arbitrary<SealedGroup> {
+  const older = fc.record({ ...ballotFields, epoch: fc.integer({ min: 1, max: epoch - 1 }) })
+  const position = fc.oneof(
+    fc.constantFrom(301, Number.MAX_SAFE_INTEGER),
+    fc.nat().map((more) => 301 + more),
+  )
+  const open = fc.array(fc.record({ position, ballot: older, value: bytes }), { maxLength: 3 })
+  return fc.record({
+    ...{ group, applied: fc.nat({ max: 300 }) },
+    open: fc.option(open, { nil: undefined }),
+  })
+}
+
 /** One arbitrary a kind: a kind without one does not compile. */
 const messageByKind: {
   readonly [Kind in Message['kind']]: fc.Arbitrary<Message & { kind: Kind }>
@@ -183,6 +202,23 @@ const messageByKind: {
   sums: fc.record({ kind: fc.constant('sums'), asked: count, sums: bytes }),
   'marks-request': fc.record({ kind: fc.constant('marks-request'), asked: count, marks }),
   marks: fc.record({ kind: fc.constant('marks'), asked: count, marks }),
+  standing: fc
+    .record({ kind: fc.constant('standing' as const), epoch, isRestored: fc.boolean() })
+    .chain((one) => fc.nat({ max: one.epoch }).map((gated) => ({ ...one, gated }))),
+  'seal-request': fc.record(
+    { kind: fc.constant('seal-request'), epoch: sealedEpoch, after: group },
+    { requiredKeys: ['kind', 'epoch'] },
+  ),
+  'seal-page': sealedEpoch.chain((ending) =>
+    fc.record(
+      {
+        ...{ kind: fc.constant('seal-page'), epoch: fc.constant(ending) },
+        ...{ through: count, after: group, next: group },
+        groups: fc.array(sealedBefore(ending), { maxLength: 3 }),
+      },
+      { requiredKeys: ['kind', 'epoch', 'through', 'groups'] },
+    ),
+  ),
   renew: fc.record(
     {
       ...{ kind: fc.constant('renew'), asked },
@@ -205,35 +241,6 @@ const frame: fc.Arbitrary<PeerFrame> = fc.record({
   durableFlush: count,
   messages: fc.array(message, { maxLength: 5 }),
 })
-
-/** 7 bits a byte, the lowest first; no bound. */
-function varOf(number: number | bigint): Buffer {
-  const [rest, low] = [BigInt(number) / 128n, Number(BigInt(number) % 128n)]
-  return rest === 0n ? Buffer.of(low) : Buffer.concat([Buffer.of(low + 128), varOf(rest)])
-}
-
-/**
- * A frame by hand: messages as they are packed, or bytes that stand for one; `tail`: the bytes behind them.
- */
-function framed(
-  parts: readonly (Packable[] | Buffer)[],
-  { flush = 7, count = parts.length, tail = Buffer.of() } = {},
-): Buffer {
-  const head = Buffer.concat([Buffer.of(2), varOf(flush), varOf(count)])
-  const bodies = parts.map((part) => {
-    if (part instanceof Uint8Array) return part
-    const packed = pack(part)
-    return Buffer.concat([Buffer.of(0), varOf(packed.length), packed])
-  })
-  return Buffer.concat([head, ...bodies, tail])
-}
-
-/** The reason of a refusal; fails when the bytes were taken for a frame. */
-function reasonOf(input: Uint8Array): string {
-  const decoded = decodePeerFrame(input)
-  if (decoded.ok) throw new Error(`taken for a frame: ${JSON.stringify(decoded.frame)}`)
-  return decoded.reason
-}
 
 function checkRoundTrip(one: PeerFrame): void {
   expect(decodePeerFrame(encodePeerFrame(one))).toEqual({ ok: true, frame: one })
@@ -306,7 +313,7 @@ const packable: fc.Arbitrary<Packable> = fc.letrec<{ value: Packable }>((tie) =>
 })).value
 /** Close to a frame: only the messages are anything at all. */
 const almost = fc
-  .array(fc.tuple(fc.nat({ max: 26 }), fc.array(packable, { maxLength: 7 })), { maxLength: 3 })
+  .array(fc.tuple(fc.nat({ max: 40 }), fc.array(packable, { maxLength: 7 })), { maxLength: 3 })
   .map((messages) => framed(messages.map(([kind, fields]) => [kind, ...fields])))
 const garbage = fc.oneof(bytes, packable.map(pack), almost)
 
@@ -336,164 +343,4 @@ test('a cut frame is never taken for a shorter one', () => {
     ),
     { numRuns: 300 },
   )
-})
-
-const ballotOf = (round: Packable, name: Packable = 'a', incarnation: Packable = 1): Packable => [
-  ...[round, name, incarnation],
-]
-
-const acceptedWith = (holders: Packable): Packable[] => [4, 'g', 1, 1, ballotOf(1), holders]
-
-/** A message about leases with one field that is not what it should be. */
-const wrongLeaseFields: readonly (readonly [string, readonly Packable[], string])[] = [
-  ['holders that are a node', acceptedWith('a'), 'holders is no list'],
-  ['a holder that is a node alone', acceptedWith(['a']), 'holder is no list'],
-  ['a holder of three fields', acceptedWith([['a', 1, 1]]), 'holder has another length'],
-  ['a holder of no node', acceptedWith([['A!', 1]]), 'node is no node id'],
-  ['a holder of incarnation zero', acceptedWith([['a', 0]]), 'incarnation is no number from 1'],
-  [
-    'accepted without the field of holders',
-    [4, 'g', 1, 1, ballotOf(1)],
-    'message of kind accepted has another length',
-  ],
-  ['a query that says 1', [10, 'g', 1, 1, 1], 'may register is neither true nor false'],
-  ['a query that says nothing', [10, 'g', 1, 1, null], 'may register is neither true nor false'],
-  ['highest with half a term', [11, 'g', 1, 1, 1, [1]], 'term has another length'],
-  ['highest with a number as term', [11, 'g', 1, 1, 1, 1], 'term is no list'],
-  ['an invalidation at zero', [16, 'g', 1, 0], 'position is no number from 1'],
-  ['invalidated at zero', [17, 'g', 1, 0, 1], 'position is no number from 1'],
-  ['invalidated by incarnation zero', [17, 'g', 1, 1, 0], 'incarnation is no number from 1'],
-  ['a revocation at zero', [18, 'g', 1, 0, 'a'], 'position is no number from 1'],
-  ['a revocation of no node', [18, 'g', 1, 1, 'A!'], 'node is no node id'],
-  ['revoked at zero', [19, 'g', 1, 0, 'a'], 'position is no number from 1'],
-  ['revoked of no node', [19, 'g', 1, 1, null], 'node is no node id'],
-  ['a release of a negative attempt', [20, 'g', 1, -1], 'attempt is no number from 0'],
-  ['a release of no group', [20, '', 1, 1], 'group is no group id'],
-  ['a renewal of incarnation zero', [21, [0, 1, 1], 0, 0, null], 'incarnation is no number from 1'],
-  ['a renewal sent before time', [21, [1, -1, 1], 0, 0, null], 'sent at is no number from 0'],
-  ['a renewal with half a wall', [21, [1, 1, 0.5], 0, 0, null], 'sent wall is no number from 0'],
-  ['a renewal without a wall', [21, [1, 1], 0, 0, null], 'asked has another length'],
-  ['a renewal of a negative grantor', [21, [1, 1, 1], -1, 0, null], 'grantor is no number from 0'],
-  ['a renewal of a negative serial', [21, [1, 1, 1], 0, -1, null], 'serial is no number from 0'],
-  [
-    'a renewal without the field of the term',
-    [21, [1, 1, 1], 0, 0],
-    'message of kind renew has another length',
-  ],
-  ['a renewal of a term of none', [21, [1, 1, 1], 0, 0, [0, 1]], 'incarnation is no number from 1'],
-  ['renewed and never asked', [22, null, 9, [1, 1], 0, []], 'asked is no list'],
-  [
-    'renewed for less than no time',
-    [22, [1, 1, 1], -9, [1, 1], 0, []],
-    'lease is no number from 0',
-  ],
-  ['renewed without a term', [22, [1, 1, 1], 9, null, 0, []], 'term is no list'],
-  [
-    'renewed at a fractional serial',
-    [22, [1, 1, 1], 9, [1, 1], 0.5, []],
-    'serial is no number from 0',
-  ],
-  ['renewed with nothing revoked', [22, [1, 1, 1], 9, [1, 1], 0, null], 'revoked is no list'],
-  [
-    'renewed with a revoked number',
-    [22, [1, 1, 1], 9, [1, 1], 0, ['g', 1]],
-    'group is no group id',
-  ],
-  ['a term handed back that is zero', [23, [1, 0]], 'term is no number from 1'],
-  ['no term handed back', [23, null], 'term is no list'],
-  ['a slow holder of no node', [24, ''], 'node is no node id'],
-  ['a kind beyond the last', [25, 'a'], 'message is of no known kind'],
-]
-
-const unknownKind = 'message is of no known kind'
-
-/** A message with one field that is not what it should be. */
-const wrongFields: readonly (readonly [string, readonly Packable[], string])[] = [
-  ['an unknown kind', [99], 'message is of no known kind'],
-  ['kind zero', [0, 'g', 1, 1, ballotOf(1)], 'message is of no known kind'],
-  [
-    'one field too many',
-    [1, 'g', 1, 1, ballotOf(1), 1],
-    'message of kind prepare has another length',
-  ],
-  ['one field too few', [1, 'g', 1, 1], 'message of kind prepare has another length'],
-  ['a verdict with more', [13, 'g', 1, 1, [2, 1]], 'verdict has another length'],
-  ['a verdict with less', [13, 'g', 1, 1, [0, 1]], 'verdict has another length'],
-  ['no kind', [], 'kind is no number from 0'],
-  ['a kind that is text', ['prepare'], 'kind is no number from 0'],
-  ['an empty group', [1, '', 1, 1, ballotOf(1)], 'group is no group id'],
-  ['a group beyond latin1', [1, '\u{1f600}', 1, 1, ballotOf(1)], 'group is no group id'],
-  ['a group too long', [1, 'x'.repeat(1025), 1, 1, ballotOf(1)], 'group is no group id'],
-  ['epoch zero', [1, 'g', 0, 1, ballotOf(1)], 'epoch is no number from 1'],
-  ['position zero', [1, 'g', 1, 0, ballotOf(1)], 'position is no number from 1'],
-  ['a negative position', [1, 'g', 1, -5, ballotOf(1)], 'position is no number from 1'],
-  ['a fractional position', [1, 'g', 1, 1.5, ballotOf(1)], 'position is no number from 1'],
-  ['a position above 2^53', [1, 'g', 1, 2 ** 60, ballotOf(1)], 'position is no number from 1'],
-  ['a round below zero', [1, 'g', 1, 1, ballotOf(-1)], 'round is no number from 0'],
-  ['a ballot of no node', [1, 'g', 1, 1, ballotOf(1, 'A!')], 'node is no node id'],
-  ['incarnation zero', [1, 'g', 1, 1, ballotOf(1, 'a', 0)], 'incarnation is no number from 1'],
-  ['a ballot of two fields', [1, 'g', 1, 1, [1, 'a']], 'ballot has another length'],
-  ['an accept that is packed', [3, 'g', 1, 1, ballotOf(1), Buffer.of(), null], unknownKind],
-  ['a notice that is packed', [7, 'g', 1, 1, ballotOf(1)], unknownKind],
-  [
-    'accepted without a value',
-    [2, 'g', 1, 1, ballotOf(1), [ballotOf(1)]],
-    'accepted has another length',
-  ],
-  ['an unknown verdict', [13, 'g', 1, 1, [9]], 'verdict is of no known kind'],
-  [
-    'a key too long',
-    [12, 'g', 1, 0, [Buffer.alloc(1025)], [], Buffer.of(), 1, 1, 0],
-    'key is too long',
-  ],
-  [
-    'a range with one end',
-    [12, 'g', 1, 0, [], [[Buffer.of()]], Buffer.of(), 1, 1, 0],
-    'range has another length',
-  ],
-  [
-    'an end of a range too long',
-    [12, 'g', 1, 0, [], [[Buffer.of(), Buffer.alloc(1026)]], Buffer.of(), 1, 1, 0],
-    'end of a range is too long',
-  ],
-  [
-    'a forward of incarnation zero',
-    [12, 'g', 1, 0, [], [], Buffer.of(), 1, 0, 0],
-    'incarnation is no number from 1',
-  ],
-  ['no ranges', [12, 'g', 1, 0, [], null, Buffer.of(), 1, 1, 0], 'ranges is no list'],
-  [
-    'a conflict with a key and no writer',
-    [13, 'g', 1, 1, [1, 1, Buffer.of(), null, null]],
-    'session is no text',
-  ],
-  [
-    'a conflict with a writer and no key',
-    [13, 'g', 1, 1, [1, 1, null, 's', 1]],
-    'key is not bytes',
-  ],
-  [
-    'a conflict with a session too long',
-    [13, 'g', 1, 1, [1, 1, Buffer.of(), 'x'.repeat(257), 1]],
-    'session is too long',
-  ],
-  ...wrongLeaseFields,
-]
-
-test.each(wrongFields)('%s is refused with its reason', (_, fields, reason) => {
-  expect(reasonOf(framed([[...fields]]))).toBe(reason)
-})
-
-test('a frame of another format or shape is refused with its reason', () => {
-  expect(reasonOf(pack([1, 7, []]))).toBe('the frame is of no known format')
-  expect(reasonOf(Buffer.of(2))).toBe('a number is cut')
-  expect(reasonOf(framed([], { flush: 2 ** 60 }))).toBe('a number is cut')
-  expect(reasonOf(framed([], { count: 1 }))).toBe('the bytes are cut')
-  expect(reasonOf(framed([]).subarray(0, -1))).toBe('a number is cut')
-  expect(reasonOf(framed([], { tail: Buffer.of(1) }))).toBe('the frame goes on beyond its messages')
-  expect(reasonOf(framed([Buffer.of(0, 9)]))).toBe('the bytes are cut')
-  expect(reasonOf(Buffer.from('GET / HTTP/1.1\r\nHost: a\r\n'))).toBe(
-    'the frame is of no known format',
-  )
-  expect(reasonOf(Buffer.of())).toBe('the bytes are cut')
 })

@@ -13,6 +13,7 @@ import {
   readLeaseMessage,
 } from './lease-codec.ts'
 import { isCompare, isCompareKind, packCompare, readCompare } from './compare-codec.ts'
+import { isEpochKind, isOfEpoch, packEpoch, readEpoch } from './epoch-codec.ts'
 import { packLogEnd, readLogEnd } from './log-end-codec.ts'
 import { bulkKinds } from './paxos-codec.ts'
 import { packSnapshot, readSnapshot } from './snapshot-codec.ts'
@@ -58,6 +59,9 @@ const kinds = {
   sums: 34,
   'marks-request': 35,
   marks: 36,
+  standing: 37,
+  'seal-request': 38,
+  'seal-page': 39,
 } as const satisfies Record<PackedMessage['kind'], number>
 
 /** Fields of a message of each kind, its kind and envelope among them; absent ones are sent as nil. */
@@ -94,6 +98,9 @@ const fieldCounts: Readonly<Record<PackedMessage['kind'], number>> = {
   sums: 3,
   'marks-request': 3,
   marks: 3,
+  standing: 4,
+  'seal-request': 3,
+  'seal-page': 6,
 }
 
 /** Messages about one ballot at one position. */
@@ -111,6 +118,7 @@ function isKind(kind: string): kind is PackedMessage['kind'] {
 
 export function packMessage(message: PackedMessage): Packable {
   if (isCompare(message)) return [kinds[message.kind], ...packCompare(message)]
+  if (isOfEpoch(message)) return [kinds[message.kind], ...packEpoch(message)]
   switch (message.kind) {
     case 'digest-request':
       return [kinds[message.kind], message.after, message.asked]
@@ -204,6 +212,7 @@ export function readMessage(value: unknown): PackedMessage {
 
 function readFields(kind: PackedMessage['kind'], fields: readonly unknown[]): PackedMessage {
   if (isCompareKind(kind)) return readCompare(kind, fields.slice(1))
+  if (isEpochKind(kind)) return readEpoch(kind, fields.slice(1))
   switch (kind) {
     case 'digest-request':
       return {
