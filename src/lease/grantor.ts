@@ -73,6 +73,8 @@ export interface GrantsState {
 }
 
 export class Grants {
+  /** The epoch is to be sealed here: no lease is granted or made longer, and no group registered. */
+  isEnding = false
   readonly #incarnation: number
   readonly #limits: LeaseLimits
   #peers: ReadonlyMap<NodeId, Peer>
@@ -122,7 +124,7 @@ export class Grants {
     if (peer.grant !== undefined && term !== undefined && isSameTerm(term, peer.grant.term)) {
       acknowledge(peer.grant, message.serial)
     }
-    if (now < peer.refusedUntilMs) return undefined
+    if (this.isEnding || now < peer.refusedUntilMs) return undefined
     const grant = this.#grantFor(peer, asked, now)
     grant.untilMs = Math.max(grant.untilMs, this.#computeEnd(now, this.#limits.leaseMs))
     // Its holder counts no more than `leaseMs` from a moment before this one.
@@ -182,6 +184,7 @@ export class Grants {
   /** Notes that `from` will serve the group; the term it is noted under, or undefined when it is not. */
   register({ group, from, attempt, position, now }: Registering): Term | undefined {
     const grant = this.#live(from, now)
+    if (this.isEnding) return undefined
     if (grant === undefined || now < (this.#peers.get(from)?.refusedUntilMs ?? 0)) return undefined
     // A new registration cancels no revocation: what the holder is to drop, it may not hold anew.
     if (grant.revocations.has(group)) return undefined
@@ -236,6 +239,15 @@ export class Grants {
     if (registration.position >= position) return false
     const revocation = grant.revocations.get(group)
     return revocation === undefined || now < revocation.endsMs
+  }
+
+  /** Whether no peer can count on a registration here any more, given in whichever incarnation. */
+  areOver(now: number): boolean {
+    for (const { blindUntilMs, grant } of this.#peers.values()) {
+      if (now < blindUntilMs) return false
+      if (grant !== undefined && now < grant.untilMs && grant.groups.size > 0) return false
+    }
+    return true
   }
 
   /** Begins to end that registration, or goes on. Returns whether it has ended. */

@@ -110,6 +110,16 @@ export class Leases {
     this.#grants.release(group, from, attempt)
   }
 
+  /** True: this node is to seal its epoch, and gives no lease any more. False: it is in the next one. */
+  set isEnding(isEnding: boolean) {
+    this.#grants.isEnding = isEnding
+  }
+
+  /** Whether no lease counts any more that this node has given. */
+  areGrantsOver(now: number): boolean {
+    return this.#grants.areOver(now)
+  }
+
   holders(group: GroupId, position: Position, now: number): readonly LeaseHolder[] {
     return this.#grants.holders(group, position, now)
   }
