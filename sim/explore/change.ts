@@ -1,9 +1,9 @@
 /**
  * A change of the voters as the search knows it: one voter is replaced by a fourth node. The rule of the gate is that of
- * `src/peers/gate.ts` as it is. A position stands for the flush that names it.
+ * `src/members/gate.ts` as it is. A position stands for the flush that names it.
  */
 import type { NodeId, Position } from '../../src/base/ids.ts'
-import { Gate } from '../../src/peers/gate.ts'
+import { Gate } from '../../src/members/gate.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
 import type { GroupLog } from '../../src/replication/log.ts'
 import type { SentMessage } from './node-action.ts'

@@ -2,7 +2,7 @@
 import { present } from '../../src/base/assert.ts'
 import type { NodeId, Position } from '../../src/base/ids.ts'
 import type { LeaseMessage } from '../../src/lease/message.ts'
-import type { OpenAcceptance } from '../../src/replication/epoch.ts'
+import type { OpenAcceptance } from '../../src/replication/message.ts'
 import type { GroupMessage } from '../../src/replication/message.ts'
 import { timerNames, type TimerName } from './scope.ts'
 import { unpackAction, type ActionCode } from './state-vector.ts'

@@ -1,7 +1,7 @@
 /** The seals and the gate of one node during a step: what the edge of a node does as the voters change. */
-import { assert, present } from '../../src/base/assert.ts'
+import { assert } from '../../src/base/assert.ts'
 import type { NodeId } from '../../src/base/ids.ts'
-import { openAcceptances } from '../../src/replication/epoch.ts'
+import { openRecords } from '../../src/replication/epoch.ts'
 import type { GroupEvent } from '../../src/replication/group.ts'
 import type { GroupLog } from '../../src/replication/log.ts'
 import { isGateOpen, type ChangeState, type Gated } from './change.ts'
@@ -90,7 +90,8 @@ export class Seals {
   /** As it is now: of the first epoch this node accepts no more. */
   #own(): Sealed {
     const { setting, log } = this.#ports
-    const all = present(openAcceptances(log()), 'explore: no disk damages a record here')
+    const { open: all, damaged } = openRecords(log().records)
+    assert(damaged.length === 0, 'explore: no disk damages a record here')
     const open = all.filter(({ ballot }) => ballot.epoch === setting.set.epoch)
     return { kind: 'sealed', applied: log().state.position, open }
   }

@@ -12,9 +12,10 @@ import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Leases } from '../lease/leases.ts'
 import type { ClockReading as LeaseReading } from '../lease/clock-reading.ts'
-import type { Placement } from '../placement/placement.ts'
+import type { Placement, ReplicaSet } from '../placement/placement.ts'
 import type { Trace } from '../ports/trace.ts'
 import { jitter, type Context, type Effect } from '../replication/effect.ts'
+import { openRecords, type OpenRecords } from '../replication/epoch.ts'
 import { stepGroup, type GroupEvent } from '../replication/group.ts'
 import { acceptedAsItLeaves } from '../replication/acceptance.ts'
 import type { Accepted } from '../replication/message.ts'
@@ -28,11 +29,12 @@ import {
   restoreLog,
   takeWakes,
   type GroupLog,
+  type Standing,
 } from '../replication/log.ts'
 import { findLeader } from '../replication/propose.ts'
 import { isLeased, leasedPosition, readBarrier } from '../replication/read-lease.ts'
 import type { GroupState } from '../replication/state.ts'
-import type { RecordSource } from './group-record.ts'
+import type { GroupRecord, RecordSource } from './group-record.ts'
 import { findRecorded } from './intent-outcome.ts'
 import type { IntentName, IntentOutcome } from '../group/replica-port.ts'
 
@@ -48,6 +50,13 @@ export interface Reading {
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
+/** A node's part in the present epoch, group by group. */
+export interface EpochView {
+  /** The voters of the group's bucket in the present epoch, given those of the configuration. */
+  setOf(configured: ReplicaSet): ReplicaSet
+  standingOf(group: GroupId): Standing
+}
+
 export interface ReplicaOptions {
   readonly node: NodeId
   readonly incarnation: number
@@ -56,6 +65,8 @@ export interface ReplicaOptions {
   readonly trace: Trace
   readonly source: RecordSource
   readonly leases: Leases
+  /** This node's part in the present epoch. */
+  readonly epochs: EpochView
   /** How long a fetch of the group's entries may still take (`../peers/fetches.ts`); 0: none is under way. */
   fetchPatienceMs(group: GroupId): number
 }
@@ -77,6 +88,11 @@ interface Held {
 
 /** The leases that a node counts on or has granted, for checkers that look at all nodes at once. */
 export type ObservedLeases = Pick<Replica, 'leasedThrough' | 'eachCounted' | 'lists'>
+
+function isAwaiting(log: GroupLog): boolean {
+  const reads = log.readsWaiting.length > 0 || log.readRound !== undefined
+  return reads || log.waiting.size > 0 || log.forwarded.size > 0 || log.proposal !== undefined
+}
 
 /** How many groups are looked at to find one that may leave memory. */
 const evictionTries = 8
@@ -147,9 +163,36 @@ export class Replica {
     // Before, not after: only now have the effects of the last step reached the data store.
     this.#evict()
     const log = this.#open(group, context)
+    this.#takeUpEpoch(log, context)
     stepGroup(log, context, event)
     this.#scheduleWake(log, context)
     return this.#effects
+  }
+
+  /**
+   * The epoch of the node becomes the group's with its next step: the change of a set's voters costs a node nothing for a group
+   * that is not used.
+   */
+  #takeUpEpoch(log: GroupLog, context: Context): void {
+    if (this.#isOfPresent(log)) return
+    const { epochs, placement } = this.#options
+    const set = epochs.setOf(placement.replicasOf(log.group))
+    const standing = epochs.standingOf(log.group)
+    if (log.standing === 'voting') stepGroup(log, context, { kind: 'seal' })
+    // A store without a vote stays outside of every epoch.
+    if (standing === 'sealed') return
+    if (set !== log.set) stepGroup(log, context, { kind: 'epoch', set })
+    if (standing === 'voting' && log.standing !== 'voting')
+      stepGroup(log, context, { kind: 'gate' })
+    assert(set.epoch >= log.set.epoch, 'MOVE-1: the epoch of a group goes back')
+    assert(log.standing === standing, 'MOVE-2: a group has another part in the epoch than its node')
+  }
+
+  #isOfPresent({ group, set, standing }: GroupLog): boolean {
+    const { epochs, placement } = this.#options
+    return (
+      standing === epochs.standingOf(group) && set === epochs.setOf(placement.replicasOf(group))
+    )
   }
 
   /** A wake-up of the group has come. False when nothing waits for time any more. */
@@ -192,7 +235,7 @@ export class Replica {
   leased(group: GroupId, reading: LeaseReading): Applied | undefined {
     const held = this.#groups.get(group)
     const lease = held?.log.lease
-    if (held === undefined || lease === undefined) return undefined
+    if (held === undefined || lease === undefined || !this.#isOfPresent(held.log)) return undefined
     const { position, timestamp, horizon } = held.log.state
     if (leasedPosition(held.log, this.#at(reading)) !== position) return undefined
     assert(
@@ -208,7 +251,9 @@ export class Replica {
   /** Whether what `leased` gave, in this very call, may still be served at a later reading. */
   isStillLeased(group: GroupId, reading: LeaseReading): boolean {
     const held = this.#groups.get(group)
-    return held !== undefined && isLeased(held.log, this.#at(reading))
+    return (
+      held !== undefined && this.#isOfPresent(held.log) && isLeased(held.log, this.#at(reading))
+    )
   }
 
   /**
@@ -218,7 +263,8 @@ export class Replica {
     const { node, leases } = this.#options
     const log = this.#groups.get(group)?.log
     const judge = { ...reading, node, leases: { confirmHeld: leases.isHeld.bind(leases) } }
-    return log !== undefined && isLeased(log, judge) ? readBarrier(log) : undefined
+    if (log === undefined || !this.#isOfPresent(log)) return undefined
+    return isLeased(log, judge) ? readBarrier(log) : undefined
   }
 
   #at({ now, wall }: LeaseReading): Context {
@@ -240,7 +286,7 @@ export class Replica {
     for (const group of leases.entered) {
       const log = this.#groups.get(group)?.log
       const term = log?.lease?.grants.get(grantor)
-      if (log === undefined || term === undefined) continue
+      if (log === undefined || term === undefined || !this.#isOfPresent(log)) continue
       if (leases.isHeld(grantor, term, reading)) visit(group, readBarrier(log) + 1)
     }
   }
@@ -262,6 +308,24 @@ export class Replica {
 
   #readState(group: GroupId): GroupState {
     return this.#groups.get(group)?.log.state ?? this.#options.source.load(group).state
+  }
+
+  /** How far the group is applied here and what stands above that, whether or not it is in memory. */
+  look(group: GroupId): OpenRecords & { readonly applied: Position } {
+    const held = this.#groups.get(group)?.log
+    const { state, records }: Pick<GroupRecord, 'state' | 'records'> =
+      held ?? this.#options.source.load(group)
+    const found = openRecords(records)
+    const isAbove = found.open.every(({ position }) => position > state.position)
+    assert(isAbove, 'PAX-8: an applied position is told as an open one')
+    return { applied: state.position, ...found }
+  }
+
+  /** The groups in memory in which a transaction or a read waits. */
+  waiting(): readonly GroupId[] {
+    const found: GroupId[] = []
+    for (const [group, { log }] of this.#groups) if (isAwaiting(log)) found.push(group)
+    return found
   }
 
   /** Groups in memory that have, or may come to have, something in them. */
@@ -311,11 +375,13 @@ export class Replica {
       known.isUsed = true
       return known.log
     }
-    const { placement, limits, source } = this.#options
+    const { placement, limits, source, epochs } = this.#options
     const { state, records, decisions, isPart } = source.load(group)
-    const set = placement.replicasOf(group)
+    const set = epochs.setOf(placement.replicasOf(group))
     assert(set.voters.includes(this.#options.node), 'MOVE-4: a group of other nodes is opened')
     const log = restoreLog(group, set, state, records, limits)
+    log.standing = epochs.standingOf(group)
+    assert(set.epoch >= 1, 'MOVE-1: a group is opened in no epoch')
     for (const [position, decision] of decisions) log.decisions.set(position, decision)
     this.#groups.set(group, { log, isPart, isUsed: true })
     resume(log, context)

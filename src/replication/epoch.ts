@@ -13,16 +13,12 @@
  */
 import { assert } from '../base/assert.ts'
 import type { Position } from '../base/ids.ts'
-import { carry, freshAcceptor, type BallotValue } from '../paxos/acceptor.ts'
+import { carry, freshAcceptor } from '../paxos/acceptor.ts'
 import type { ReplicaSet } from '../placement/placement.ts'
 import { jitter, type Context, type LogRecord } from './effect.ts'
-import { noDeadline, type GroupLog } from './log.ts'
+import { noDeadline, type GroupLog, type PositionRecord } from './log.ts'
+import type { OpenAcceptance } from './message.ts'
 import { stopReading } from './read-lease.ts'
-
-/** An acceptance at an open position, as a voter of the epoch before told it with its seal. */
-export interface OpenAcceptance extends BallotValue {
-  readonly position: Position
-}
 
 /** This node's seal of the epoch is on its way to the disk; it grants no lease in it, and none that it granted lasts. */
 export function onSeal(log: GroupLog, context: Context): void {
@@ -59,10 +55,8 @@ export function onCarry(
   context: Context,
   acceptances: readonly OpenAcceptance[],
 ): void {
-  assert(
-    log.standing === 'before-gate',
-    'MOVE-3: acceptances are carried at another time than before the gate',
-  )
+  // It was kept while the group was aside.
+  if (log.standing !== 'before-gate') return context.trace.mark('acceptances_carried_late')
   const { group } = log
   const records: LogRecord[] = []
   for (const { position, ballot, value } of acceptances) {
@@ -90,16 +84,21 @@ export function onGate(log: GroupLog): void {
   log.standing = 'voting'
 }
 
-/**
- * The acceptances at open positions, as a seal tells them once it is durable. Undefined where a record is damaged: this
- * seal tells not all that the node has accepted, and counts for nothing in this group.
- */
-export function openAcceptances(log: GroupLog): readonly OpenAcceptance[] | undefined {
+/** A group's records above its applied position. */
+export interface OpenRecords {
+  readonly open: readonly OpenAcceptance[]
+  /** Positions whose record is damaged: a seal tells not all that the node has accepted there. */
+  readonly damaged: readonly Position[]
+}
+
+/** The acceptances at open positions, as a seal tells them. */
+export function openRecords(records: ReadonlyMap<Position, PositionRecord>): OpenRecords {
   const open: OpenAcceptance[] = []
-  for (const [position, record] of log.records) {
-    if (record.kind === 'faulty') return undefined
-    if (record.acceptor.accepted === undefined) continue
-    open.push({ position, ...record.acceptor.accepted })
+  const damaged: Position[] = []
+  for (const [position, record] of records) {
+    if (record.kind === 'faulty') damaged.push(position)
+    else if (record.acceptor.accepted !== undefined)
+      open.push({ position, ...record.acceptor.accepted })
   }
-  return open
+  return { open, damaged }
 }

@@ -16,7 +16,14 @@ import { install } from './install.ts'
 import { checkLog } from './invariants.ts'
 import { advance } from './learn.ts'
 import { noDeadline, noStride, type GroupLog } from './log.ts'
-import type { Accept, Committed, Forward, GroupLeaseMessage, GroupMessage } from './message.ts'
+import type {
+  Accept,
+  Committed,
+  Forward,
+  GroupLeaseMessage,
+  GroupMessage,
+  OpenAcceptance,
+} from './message.ts'
 import * as propose from './propose.ts'
 import * as readLease from './read-lease.ts'
 import * as read from './read.ts'
@@ -55,9 +62,11 @@ export type GroupEvent =
   /** The voters have changed. */
   | { readonly kind: 'epoch'; readonly set: ReplicaSet }
   /** The acceptances that a seal of the epoch before tells of this group. */
-  | { readonly kind: 'carry'; readonly acceptances: readonly epoch.OpenAcceptance[] }
+  | { readonly kind: 'carry'; readonly acceptances: readonly OpenAcceptance[] }
   /** This node has passed the gate of the present epoch. */
   | { readonly kind: 'gate' }
+  /** The peer has. */
+  | { readonly kind: 'voter'; readonly peer: NodeId }
   /** Time has passed, or something the group waits for may have come. */
   | { readonly kind: 'wake' }
 
@@ -100,6 +109,17 @@ function handle(log: GroupLog, context: Context, event: Handled): void {
       return submission.takeBackFrom(log, event.peer)
     case 'install':
       return install(log, context, event)
+    case 'wake':
+      return onWake(log, context)
+    default:
+      return handleEpoch(log, context, event)
+  }
+}
+
+type OfEpochs = GroupEvent & { readonly kind: 'seal' | 'epoch' | 'carry' | 'gate' | 'voter' }
+
+function handleEpoch(log: GroupLog, context: Context, event: OfEpochs): void {
+  switch (event.kind) {
     case 'seal':
       return epoch.onSeal(log, context)
     case 'epoch':
@@ -108,8 +128,9 @@ function handle(log: GroupLog, context: Context, event: Handled): void {
       return epoch.onCarry(log, context, event.acceptances)
     case 'gate':
       return epoch.onGate(log)
-    case 'wake':
-      return onWake(log, context)
+    case 'voter':
+      propose.askVoter(log, context, event.peer)
+      return read.askVoter(log, context)
     default:
       return unreachable(event)
   }

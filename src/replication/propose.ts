@@ -175,6 +175,21 @@ export function onRefused(log: GroupLog, context: Context, from: NodeId, message
   backOff(log, context, proposal, context.now - proposal.phaseStart)
 }
 
+/** The peer has begun to vote in this epoch: a request that it dropped before is sent to it again. */
+export function askVoter(log: GroupLog, context: Context, peer: NodeId): void {
+  const { proposal, set } = log
+  if (proposal === undefined || peer === context.node || !set.voters.includes(peer)) return
+  const { phase, position } = proposal
+  if (phase.kind === 'preparing') {
+    if (!phase.promises.has(peer)) sendPrepare(log, context, phase.ballot, [peer])
+  } else if (phase.kind === 'accepting' && !phase.acceptances.has(peer)) {
+    // At position 1 no other node hears of the value before this node's own disk holds it.
+    if (position === 1 && phase.ballot.round === 0) return
+    const message = acceptMessage(log, position, phase.ballot, phase.value)
+    context.emit(reply(context, peer, message))
+  }
+}
+
 /**
  * Patience grows with the tries: where disks or the network are slower than `phaseTimeoutMs`, duelling
  * proposers would else give every phase up before it can end (LIVE-5).

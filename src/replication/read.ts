@@ -76,6 +76,11 @@ function sendQueries(log: GroupLog, context: Context, current: ReadRound): void 
   }
 }
 
+/** The peer has begun to vote in this epoch: a question that it dropped before is sent to it again. */
+export function askVoter(log: GroupLog, context: Context): void {
+  if (log.readRound !== undefined) sendQueries(log, context, log.readRound)
+}
+
 export function onReadDeadline(log: GroupLog, context: Context, current: ReadRound): void {
   context.trace.mark('read_round_resent')
   current.deadline =

@@ -1,21 +1,27 @@
 /** A node's part in the present epoch of a group, and the messages that are of one epoch alone (`epoch.ts`). */
 import type { Context } from './effect.ts'
 import type { GroupLog } from './log.ts'
-import type { GroupMessage } from './message.ts'
+import type { GroupMessage, Message } from './message.ts'
 
 /** By these nodes ask for, give or end a vote, a part in a read round or a registration. */
-const ofOneEpoch: ReadonlySet<GroupMessage['kind']> = new Set([
+const kinds: ReadonlySet<Message['kind']> = new Set([
   ...(['prepare', 'promised', 'accept', 'accepted', 'refused', 'faulty'] as const),
   ...(['query', 'highest', 'invalidated', 'revoke', 'revoked'] as const),
 ])
 
+/** Whether the message asks for, gives or ends a vote, a part in a read round or a registration. */
+export function isOfOneEpoch({ kind }: { readonly kind: Message['kind'] }): boolean {
+  return kinds.has(kind)
+}
+
 /** MOVE-1: whether the group may take the message in its present epoch. Its ballots are of that epoch, too. */
-export function isOfEpoch({ set }: GroupLog, message: GroupMessage): boolean {
+export function isOfEpoch({ set, standing }: GroupLog, message: GroupMessage): boolean {
   const { kind, epoch } = message
-  if (!ofOneEpoch.has(kind)) return true
+  if (!kinds.has(kind)) return true
   if ('ballot' in message && message.ballot.epoch !== epoch) return false
   if (message.kind === 'refused' && message.promised.epoch !== epoch) return false
-  return epoch === set.epoch
+  // A store that is to get its vote has the epoch of the others, and no part in it.
+  return epoch === set.epoch && standing !== 'sealed'
 }
 
 /** Whether this node votes in the epoch, answers read rounds of it, and counts itself in its own. */

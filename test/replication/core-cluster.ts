@@ -10,7 +10,8 @@ import type { LeaseMessage } from '../../src/lease/message.ts'
 import { defaultLimits, type Limits } from '../../src/base/limits.ts'
 import { groupOfBytes, nodeId, type GroupId, type NodeId } from '../../src/base/ids.ts'
 import { encodeTuple } from '../../src/base/tuple.ts'
-import { staticPlacement, type Placement } from '../../src/placement/placement.ts'
+import { staticPlacement, type Placement, type ReplicaSet } from '../../src/placement/placement.ts'
+import type { Standing } from '../../src/replication/log.ts'
 import type { Acceptor } from '../../src/paxos/acceptor.ts'
 import { compareBallots, type Ballot } from '../../src/paxos/ballot.ts'
 import { silentTrace, type TraceEvent } from '../../src/ports/trace.ts'
@@ -66,6 +67,9 @@ export class CoreNode implements RecordSource {
   readonly #cluster: CoreCluster
   readonly #inbox: GroupEvent[] = []
   #isStepping = false
+  /** The node's part in the epoch, as the events of the test have made it. */
+  #set: ReplicaSet | undefined
+  #standing: Standing = 'voting'
 
   constructor(node: NodeId, cluster: CoreCluster) {
     this.node = node
@@ -99,7 +103,19 @@ export class CoreNode implements RecordSource {
     const { node, incarnation } = this
     const leases = this.#leases
     const own = { node, incarnation, placement, limits, trace, source: this, leases }
-    return new Replica({ ...own, fetchPatienceMs: () => 0 })
+    const epochs = {
+      setOf: (configured: ReplicaSet) => this.#set ?? configured,
+      standingOf: () => this.#standing,
+    }
+    return new Replica({ ...own, fetchPatienceMs: () => 0, epochs })
+  }
+
+  #noteEpoch(event: GroupEvent): void {
+    if (event.kind === 'seal') this.#standing = 'sealed'
+    if (event.kind === 'gate') this.#standing = 'voting'
+    if (event.kind !== 'epoch') return
+    this.#set = event.set
+    this.#standing = 'before-gate'
   }
 
   load(): GroupRecord {
@@ -127,6 +143,7 @@ export class CoreNode implements RecordSource {
     try {
       for (let next = this.#inbox.shift(); next !== undefined; next = this.#inbox.shift()) {
         const effects = this.replica.step(this.#cluster.group, next, this.#reading())
+        this.#noteEpoch(next)
         for (const effect of effects) this.#carryOut(effect)
       }
     } finally {
