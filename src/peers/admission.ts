@@ -23,6 +23,15 @@ export interface MetaStore {
   setMeta(name: string, value: Uint8Array): void
 }
 
+/** The store that is to take the place of a node's present one. */
+export interface Newcomer {
+  readonly seat: number
+  /** Absent: none has come as yet. */
+  readonly store?: string
+  /** Of the change that replaces it. */
+  readonly number: number
+}
+
 export interface AdmissionParts {
   readonly node: NodeId
   readonly nodes: readonly NodeId[]
@@ -34,6 +43,8 @@ export interface AdmissionParts {
   readonly memory: PeerMemory
   /** Has the news in `memory` made durable. */
   remember(): void
+  /** The store that may come to the node's name without a vote; undefined: none may. */
+  findNewcomer(node: NodeId): Newcomer | undefined
 }
 
 const forgetful =
@@ -77,7 +88,27 @@ export class Admission {
     if (!memory.isWhole) this.#askVoucher(node, info)
     if (!memory.isWhole) return forgetful
     const known = memory.of(node)
-    return known && staleness(known, info)
+    const newcomer = this.#parts.findNewcomer(node)
+    if (newcomer !== undefined && known?.storeId !== info.storeId) {
+      return seatProblem(node, newcomer, info)
+    }
+    // A change that is under way has a seat for one store alone, and the old one gives its name up.
+    if (newcomer !== undefined && info.seat !== newcomer.seat) return beingReplaced(node, newcomer)
+    return known && staleness(known, info, memory.epochs.epoch)
+  }
+
+  /** Whether the store is neither the one that votes for the node, nor may come to take its place. */
+  isForeign(node: NodeId, info: LinkInfo): boolean {
+    const known = this.#parts.memory.of(node)
+    if (known === undefined || known.storeId === info.storeId) return false
+    return this.#parts.findNewcomer(node) === undefined
+  }
+
+  /** Whether the store, which may have a link, has no vote. */
+  isNewcomer(node: NodeId, info: LinkInfo): boolean {
+    const known = this.#parts.memory.of(node)
+    const isComing = this.#parts.findNewcomer(node) !== undefined
+    return isComing && known?.storeId !== info.storeId
   }
 
   /**
@@ -92,7 +123,9 @@ export class Admission {
     const vouchers = [...this.#vouchers].filter(([one, said]) => !this.#isDoubted(one, said))
     const others = nodes.length - 1
     if (vouchers.length < Math.min(others, Math.floor(nodes.length / 2) + 1)) return
-    if (vouchers.length < others && !vouchers.some(([, said]) => this.#knowsOwn(said))) return
+    // No node knows a store that has come to take another's place.
+    const isKnown = vouchers.some(([, said]) => this.#knowsOwn(said)) || !memory.epochs.isMember
+    if (vouchers.length < others && !isKnown) return
     for (const one of vouchers.flatMap(([, { known = [] }]) => known)) {
       if (one.node !== node && nodes.includes(one.node) && areCredible(one)) memory.learn(one)
     }
@@ -108,7 +141,7 @@ export class Admission {
 
   #isDoubted(peer: NodeId, info: LinkInfo): boolean {
     const told = [...this.#vouchers.values()].flatMap(({ known = [] }) => known)
-    return told.some((one) => one.node === peer && staleness(one, info) !== undefined)
+    return told.some((one) => one.node === peer && staleness(one, info, 1) !== undefined)
   }
 
   /**
@@ -142,12 +175,24 @@ export class Admission {
   }
 }
 
+/** Why the store may not come to the seat. */
+function seatProblem(node: NodeId, newcomer: Newcomer, info: LinkInfo): string | undefined {
+  const { seat, store } = newcomer
+  if (info.seat !== seat) return beingReplaced(node, newcomer)
+  if (store === undefined || store === info.storeId) return undefined
+  return `seat-taken: store ${store} has come to seat ${seat} of ${node}, and no other one may`
+}
+
+function beingReplaced(node: NodeId, { number, seat }: Newcomer): string {
+  return `being-replaced: change ${number} replaces the store of ${node}; an empty folder comes with --seat ${seat}, and the old one after trilithon nodes cancel`
+}
+
 /** Why such a store must not vote, given what is known of it. */
-function staleness(known: RememberedStore, info: LinkInfo): string | undefined {
+function staleness(known: RememberedStore, info: LinkInfo, epoch: number): string | undefined {
   const { node } = known
   const { storeId, durableFlush = 0, incarnation = 0, run = 0 } = info
   if (known.storeId !== storeId) {
-    return `unknown-store: ${node} voted with store ${known.storeId}; an emptied or exchanged data folder must not vote under its name`
+    return `unknown-store: ${node} voted with store ${known.storeId} (epoch ${epoch}); an emptied or exchanged data folder must not vote under its name: trilithon nodes replace ${node} makes it a member`
   }
   const isSameIncarnation = known.incarnation === incarnation
   if (isSameIncarnation && known.run === run) return undefined

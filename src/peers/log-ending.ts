@@ -50,6 +50,8 @@ export interface LogEndingParts {
   readonly slices: Slices
   /** All nodes of the replica set but this one. */
   readonly others: readonly NodeId[]
+  /** The data store holds it from now on. */
+  onRestored(): void
   onFailed(error: unknown): void
 }
 
@@ -68,7 +70,10 @@ export class LogEnding {
       ...{ trace, others: parts.others, isRestored: settled.isRestored() },
       ask: (peer) => peers.requestDigest(peer),
       appliedThrough: (peer) => peers.appliedThrough(peer),
-      onRestored: () => settled.keepRestored(true),
+      onRestored: () => {
+        settled.keepRestored(true)
+        parts.onRestored()
+      },
     })
     this.#pages = new DirectoryPages({
       ...{ limits, log, onFailed, later: slices.add.bind(slices) },

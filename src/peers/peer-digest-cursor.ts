@@ -75,6 +75,17 @@ export class PeerDigestCursor {
     }
   }
 
+  /** Whether all that was named so far is `isKnown`; false where something was not named, or will not come. */
+  isTaken(isKnown: (group: GroupId, position: Position) => boolean): boolean {
+    if (this.#isHalted) return false
+    for (const { lacking } of [this.#older, this.#newer]) {
+      for (const [group, position] of lacking) {
+        if (this.#log.highest(group) < position && !isKnown(group, position)) return false
+      }
+    }
+    return true
+  }
+
   /** Whether `max` or more of what was named are still on their way. */
   isFull(max: number): boolean {
     if (this.#named < max) return false

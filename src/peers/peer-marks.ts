@@ -17,6 +17,12 @@ import { PeerDigestCursor, type OwnLog } from './peer-digest-cursor.ts'
 
 export interface PeerMarksParts {
   readonly node: NodeId
+  /** The peer's store whose flushes these are; undefined: none is known. */
+  readonly peerStore: string | undefined
+  /** The store has come just now: no mark of it was kept. */
+  readonly isNewStore: boolean
+  /** Marks may have been kept by builds that kept no store with them: there was one alone under each name. */
+  readonly areOld: boolean
   /** This node's log, its data store looked at in the same way, batches for flushes, and the id of its store. */
   readonly log: OwnLog
   readonly applied: OwnLog
@@ -37,6 +43,8 @@ interface Pages {
 }
 
 export class PeerMarks {
+  /** The peer's store whose flushes these are; undefined: it has not been met. */
+  peerStore: string | undefined
   /** All groups of the peer's flushes through here were named to this node, of those that it can read. */
   digestedThrough: number
   /** The same of all of its flushes through here: none of them was damaged when the peer answered. */
@@ -54,10 +62,16 @@ export class PeerMarks {
 
   constructor(parts: PeerMarksParts) {
     this.#parts = parts
-    const { node, log, applied, storeId: ownStore, meta } = parts
+    const { node, log, applied, storeId: ownStore, meta, isNewStore, areOld } = parts
+    this.peerStore = parts.peerStore
     const read = (name: string): readonly unknown[] => {
       const fields = unpack(meta.meta(name) ?? new Uint8Array())
-      return Array.isArray(fields) ? fields : []
+      if (!Array.isArray(fields) || isNewStore) return []
+      const store: unknown = fields[3]
+      // A node that has lost its memory of peers finds out with the next link whose marks these are.
+      if (typeof store === 'string') this.peerStore ??= store
+      const isOfStore = typeof store === 'string' ? store === this.peerStore : areOld
+      return isOfStore ? fields : []
     }
     const digest = read(`digest/${node}`)
     const known = readMark(digest, log, ownStore)
@@ -69,12 +83,22 @@ export class PeerMarks {
     this.knownThrough = this.digestedThrough
     assert(durable >= this.digestedThrough, 'LOG-18: flushes behind the mark are not named again')
     // One that is refused goes with the next batch: the log may come to be as long as it was.
-    this.isUnsaved = digest.length > 0 && known === 0
+    this.isUnsaved = isNewStore || (digest.length > 0 && known === 0)
   }
 
   /** Everything that the peer's flushes through here name is durably applied. */
   get appliedThrough(): number {
     return this.#applied.through
+  }
+
+  /**
+   * Whether everything that the peer's flushes through this one name is `isKnown`, or durably applied here. False as long as
+   * something of it was not named.
+   */
+  isTakenThrough(flush: number, isKnown: (group: GroupId, position: Position) => boolean): boolean {
+    if (this.digestedThrough < flush || this.#lacksFlushes || this.#pages !== undefined)
+      return false
+    return this.#applied.isTaken(isKnown)
   }
 
   /** The page of the peer's directory to ask for next; undefined: digests do. */
@@ -107,7 +131,7 @@ export class PeerMarks {
       'LOG-18: a mark goes before the batch that holds what it is about',
     )
     const keep = (name: string, { coveredByFlush, through }: PeerDigestCursor): void =>
-      meta.setMeta(`${name}/${node}`, pack([ownStore, coveredByFlush, through]))
+      meta.setMeta(`${name}/${node}`, pack([ownStore, coveredByFlush, through, this.peerStore]))
     keep('digest', this.#known)
     keep('applied', this.#applied)
   }

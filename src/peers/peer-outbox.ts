@@ -5,7 +5,7 @@
  */
 import { FrameQueue } from '../base/frame-queue.ts'
 import type { Verdict } from '../group/outcome.ts'
-import type { Message } from '../replication/message.ts'
+import type { Message, SealedGroup } from '../replication/message.ts'
 
 /** Bodies of one frame; above it a peer is supplied with nothing more in this turn. */
 const peerFrameBytesMax: number = 8 * 1024 * 1024
@@ -64,9 +64,15 @@ function bodyBytes(message: Message): number {
       return verdictBytes(message.verdict)
     case 'digest':
       return sum(message.groups, ([{ length }]) => length)
+    case 'seal-page':
+      return sum(message.groups, sealedBytes)
     default:
       return 0
   }
+}
+
+function sealedBytes({ group, open = [] }: SealedGroup): number {
+  return group.length + sum(open, ({ value }) => value.length)
 }
 
 function verdictBytes(verdict: Verdict): number {

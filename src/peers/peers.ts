@@ -19,12 +19,14 @@ import type {
   Message,
   PeerFrame,
 } from '../replication/message.ts'
-import { Admission, areCredible, type MetaStore } from './admission.ts'
+import { Admission, areCredible, type MetaStore, type Newcomer } from './admission.ts'
 import type { OwnLog } from './peer-digest-cursor.ts'
 import { PeerMarks } from './peer-marks.ts'
-import { PeerClocks, clockAnswerMsMax, clockTellMs } from './peer-clocks.ts'
+import { ClockAsks } from './clock-asks.ts'
+import { PeerClocks } from './peer-clocks.ts'
+import { isFirst } from '../log/own-epochs.ts'
 import type { PeerMemory } from '../log/peer-memory.ts'
-import { PeerOutbox } from './peer-outbox.ts'
+import { makePeer, type Peer } from './peer.ts'
 import type { Digested } from './group-discovery.ts'
 import type { Work } from './slices.ts'
 
@@ -48,6 +50,8 @@ export interface PeersOptions {
   remember(): void
   /** The peer's link may be used; these frames have come over it meanwhile. */
   onJoined(peer: NodeId, info: LinkInfo, held: readonly PeerFrame[]): void
+  /** The store of a link that is in use has come to have its node's vote. */
+  onVoter(peer: NodeId, info: LinkInfo): void
   onSuspicion(peer: NodeId, isSuspected: boolean): void
   /** Whether the group is one of this node's. */
   isHeld(group: GroupId): boolean
@@ -57,37 +61,8 @@ export interface PeersOptions {
   later(lane: string, work: Work): void
   /** A digest was taken up. */
   onDigested(peer: NodeId, digested: Digested): void
-}
-
-interface Peer {
-  readonly node: NodeId
-  readonly outbox: PeerOutbox
-  lastHeardMs: number
-  lastSentMs: number
-  clockAskedMs: number
-  /** Questions that are not answered: when they left, by their numbers, which rise. */
-  readonly clockAsks: Map<number, number>
-  isSuspected: boolean
-  readonly marks: PeerMarks
-  /** The build that it runs knows the messages about where a log ends. */
-  knowsLogEnds: boolean
-  /** It knows the messages by which nodes compare their groups. */
-  compares: boolean
-  /** The mark of LOG-18 as this node last told it over this link; undefined: it has not. */
-  toldMark: number | undefined
-  /** The peer's mark of LOG-18, and the store that told it. */
-  heardMark: { readonly storeId: string; readonly through: number } | undefined
-  /** A digest is to be asked for when enough of what the last ones named has come. */
-  isThrottled: boolean
-  /** It has let this node's store in since the start, and remembers it. */
-  hasAdmitted: boolean
-  /** The highest durable flush number heard of it. */
-  durableFlush: number
-  /** Of links that came and went. */
-  link: number
-  /** Its store stands in this node's log, durably: the link is used. */
-  isJoined: boolean
-  readonly held: PeerFrame[]
+  /** The store that may come to the node's name without a vote; undefined: none may. */
+  findNewcomer(node: NodeId): Newcomer | undefined
 }
 
 /** Frames of a link that is not used yet: those beyond that number are as if lost on the way. */
@@ -99,7 +74,8 @@ export class Peers {
   readonly #peers: ReadonlyMap<NodeId, Peer>
   #admittedBy = 0
   readonly #admission: Admission
-  /** Digests and clocks asked for. */
+  readonly #clockAsks: ClockAsks
+  /** Digests asked for. */
   #asked: number
   #isFlushing = false
   /** Only notices wait, and leave a turn later. */
@@ -112,33 +88,28 @@ export class Peers {
     this.clocks = new PeerClocks(options.nodes, options.limits, now)
     const others = options.nodes.filter((node) => node !== options.node)
     this.#admission = new Admission(options)
+    const { clocks } = this
+    const send = (to: NodeId, message: ClockTold): void => this.send(to, message)
+    this.#clockAsks = new ClockAsks({ ...options, others, clocks, send })
     this.#peers = new Map(
       others.toSorted(compareText).map((node) => [node, this.#remember(node, now)]),
     )
   }
 
-  #remember(node: NodeId, now: number): Peer {
-    const { meta, log, applied, trace, memory, storeId, isHeld, onNamed } = this.#options
-    const marks = new PeerMarks({
-      ...{ node, log, applied, storeId, meta, isHeld },
+  #makeMarks(node: NodeId, peerStore: string | undefined, isNewStore: boolean): PeerMarks {
+    const { meta, log, applied, memory, storeId, isHeld, onNamed } = this.#options
+    return new PeerMarks({
+      ...{ node, log, applied, storeId, meta, isHeld, peerStore, isNewStore },
+      areOld: isFirst(memory.epochs),
       onNamed: (group, position) => onNamed(group, position, node),
     })
+  }
+
+  #remember(node: NodeId, now: number): Peer {
+    const { trace, memory } = this.#options
+    const marks = this.#makeMarks(node, memory.of(node)?.storeId, false)
     if (marks.digestedThrough > 0) trace.mark('digests_resumed')
-    return {
-      node,
-      outbox: new PeerOutbox(),
-      lastHeardMs: now,
-      lastSentMs: now,
-      clockAskedMs: now,
-      clockAsks: new Map(),
-      isSuspected: false,
-      hasAdmitted: false,
-      marks,
-      ...{ knowsLogEnds: false, compares: false, toldMark: undefined, heardMark: undefined },
-      isThrottled: false,
-      durableFlush: memory.of(node)?.durableFlush ?? 0,
-      ...{ link: 0, isJoined: false, held: [] },
-    }
+    return makePeer(node, now, marks, memory.of(node)?.durableFlush ?? 0)
   }
 
   /**
@@ -163,14 +134,53 @@ export class Peers {
     }))
   }
 
-  /** This node, or one that has been heard of lately. */
+  /** This node, or one with a vote that has been heard of lately. */
   isAlive(node: NodeId): boolean {
+    return this.isHeardOf(node) && !this.isNewcomer(node)
+  }
+
+  isHeardOf(node: NodeId): boolean {
     return this.#peers.get(node)?.isSuspected !== true
+  }
+
+  /** Whether the peer's store has come to take the place of another one, and has no vote as yet. */
+  isNewcomer(node: NodeId): boolean {
+    return this.#peers.get(node)?.isNewcomer === true
+  }
+
+  /** The facts that the peer told as its present link began; undefined: there is none. */
+  linkOf(node: NodeId): LinkInfo | undefined {
+    const peer = this.#peers.get(node)
+    return peer?.isJoined === true ? peer.info : undefined
+  }
+
+  /** Whether the peer's build knows the messages about changes of the voters. */
+  knowsEpochs(node: NodeId): boolean {
+    return this.linkOf(node)?.knowsEpochs === true
+  }
+
+  /** Another store may have come to have the vote of a node: a newcomer is a peer from then on, and no other store is. */
+  checkVoters(): void {
+    const { memory, trace } = this.#options
+    for (const peer of this.#peers.values()) {
+      const voter = memory.of(peer.node)?.storeId
+      if (!peer.isJoined || voter === undefined) continue
+      if (peer.info.storeId === voter) {
+        if (!peer.isNewcomer) continue
+        peer.isNewcomer = false
+        this.#admission.learn(peer.node, peer.info)
+        this.#options.onVoter(peer.node, peer.info)
+      } else if (!peer.isNewcomer) {
+        trace.mark('replaced_store_cut_off')
+        peer.isJoined = false
+        this.#setSuspected(peer, true)
+      }
+    }
   }
 
   /** Whether the nodes beside this one that are alive are a majority. */
   get areOthersEnough(): boolean {
-    const alive = this.list().filter(({ isSuspected }) => !isSuspected)
+    const alive = this.list().filter(({ node }) => this.isAlive(node))
     return alive.length * 2 > this.#options.nodes.length
   }
 
@@ -237,7 +247,15 @@ export class Peers {
       this.#setSuspected(peer, true)
       return peer.node
     }
-    this.#admission.learn(peer.node, info)
+    if (this.#admission.isForeign(peer.node, info)) {
+      // It was admitted as a newcomer, and its change was given up meanwhile.
+      this.#options.trace.mark('link_of_store_without_seat')
+      return peer.node
+    }
+    peer.info = info
+    peer.isNewcomer = this.#admission.isNewcomer(peer.node, info)
+    if (!peer.isNewcomer) this.#admission.learn(peer.node, info)
+    this.#checkStore(peer)
     peer.knowsLogEnds = info.knowsLogEnds === true
     peer.compares = info.compares === true
     peer.toldMark = undefined
@@ -249,12 +267,24 @@ export class Peers {
     return peer.node
   }
 
+  /** Marks of another store's flushes say nothing of this one's. */
+  #checkStore(peer: Peer): void {
+    const { storeId } = peer.info
+    const { peerStore } = peer.marks
+    peer.marks.peerStore = storeId
+    if (peerStore === undefined || peerStore === storeId) return
+    this.#options.trace.mark('marks_of_another_store_dropped')
+    peer.marks = this.#makeMarks(peer.node, storeId, true)
+    peer.heardMark = undefined
+    peer.durableFlush = 0
+  }
+
   /** The peer's store stands in this node's log: from now on its votes count here. */
   #join(peer: Peer, info: LinkInfo): void {
-    this.#admission.checkKept(peer.node, info)
+    if (!peer.isNewcomer) this.#admission.checkKept(peer.node, info)
     peer.isJoined = true
     this.heard(peer.node)
-    this.#askClock(peer)
+    this.#clockAsks.ask(peer.node)
     this.askDigest(peer.node)
     this.#options.onJoined(peer.node, info, peer.held.splice(0))
   }
@@ -263,7 +293,7 @@ export class Peers {
   #learn(peer: Peer, durableFlush: number): void {
     if (durableFlush <= peer.durableFlush || !areCredible({ durableFlush })) return
     peer.durableFlush = durableFlush
-    this.#admission.raise(peer.node, durableFlush)
+    if (!peer.isNewcomer) this.#admission.raise(peer.node, durableFlush)
   }
 
   /** Has what was learnt since the last time go along with the data store's next batch. */
@@ -284,8 +314,8 @@ export class Peers {
       return undefined
     }
     // A peer says nothing before this node's store stands in its log.
-    if (!peer.hasAdmitted) this.#admittedBy += 1
-    peer.hasAdmitted = true
+    if (!peer.hasAdmitted && !peer.isNewcomer) this.#admittedBy += 1
+    peer.hasAdmitted ||= !peer.isNewcomer
     this.#learn(peer, frame.durableFlush)
     this.heard(peer.node)
     return peer.node
@@ -309,11 +339,11 @@ export class Peers {
   beat(): void {
     const { clock, limits } = this.#options
     const now = clock.monotonicMs()
-    this.#watchClock(now)
+    this.#clockAsks.watch(now)
     // With a commit it goes along; an idle node keeps it, too.
     this.#options.remember()
     for (const peer of this.#peers.values()) {
-      if (now - peer.clockAskedMs >= clockTellMs) this.#askClock(peer)
+      if (this.#clockAsks.isDue(peer.node, now)) this.#clockAsks.ask(peer.node)
       else if (now - peer.lastSentMs >= limits.heartbeatMs) this.#sendFrame(peer, [])
       if (now - peer.lastHeardMs >= limits.suspectMs) this.#setSuspected(peer, true)
       if (peer.isThrottled) this.#request(peer)
@@ -321,44 +351,9 @@ export class Peers {
     }
   }
 
-  #askClock(peer: Peer): void {
-    const { clock } = this.#options
-    const now = clock.monotonicMs()
-    const asked = (this.#asked += 1)
-    peer.clockAskedMs = now
-    for (const [number, leftMs] of peer.clockAsks) {
-      if (now - leftMs > clockAnswerMsMax) peer.clockAsks.delete(number)
-    }
-    peer.clockAsks.set(asked, now)
-    this.send(peer.node, { kind: 'clock', wall: clock.wallMicros(), asked, answers: 0 })
-  }
-
   /** A peer asks for this node's clock, or says what its own showed. */
-  onClock(from: NodeId, { wall, asked, answers }: ClockTold): void {
-    const peer = this.#peers.get(from)
-    if (peer === undefined) return
-    const { clock } = this.#options
-    if (asked > 0) {
-      this.send(from, { kind: 'clock', wall: clock.wallMicros(), asked: 0, answers: asked })
-    }
-    const leftMs = peer.clockAsks.get(answers)
-    if (leftMs === undefined) return
-    // The answer to an older question may come later: that clock may have been set since.
-    for (const number of peer.clockAsks.keys()) {
-      if (number <= answers) peer.clockAsks.delete(number)
-    }
-    const now = clock.monotonicMs()
-    if (now - leftMs <= clockAnswerMsMax) this.clocks.hear(from, wall, leftMs, now)
-  }
-
-  #watchClock(now: number): void {
-    const { clock, trace } = this.#options
-    const reading = { wall: clock.wallMicros(), now }
-    const is = this.clocks.look(reading)
-    if (is === undefined) return
-    trace.mark(is === 'right' ? 'the wall clock is right again' : `the wall clock is ${is}`)
-    const { clocks } = this
-    trace.emit({ kind: 'clock', is, leadMs: clocks.leadMs(reading), lagMs: clocks.lagMs(reading) })
+  onClock(from: NodeId, told: ClockTold): void {
+    if (this.#peers.has(from)) this.#clockAsks.onTold(from, told)
   }
 
   /** Called every `digestMs`. */
@@ -422,7 +417,9 @@ export class Peers {
     if (digest.through > digest.after) this.askDigest(peer.node)
   }
 
-  #tellDigested({ node, marks, durableFlush: durable }: Peer, asked: number): void {
+  #tellDigested({ node, marks, durableFlush: durable, isNewcomer }: Peer, asked: number): void {
+    // It may lack what was acknowledged before it came.
+    if (isNewcomer) return
     this.#options.onDigested(node, { asked, through: marks.knownThrough, durable })
   }
 
@@ -451,9 +448,18 @@ export class Peers {
     this.send(peer.node, { kind: 'durable-mark', through })
   }
 
-  /** Everything that the peer's flushes through here name is durably applied here (LOG-18). */
+  /** Everything that the flushes of the peer's voting store through here name is durably applied here (LOG-18). */
   appliedThrough(node: NodeId): number {
-    return this.#peers.get(node)?.marks.appliedThrough ?? 0
+    return this.isNewcomer(node) ? 0 : (this.#peers.get(node)?.marks.appliedThrough ?? 0)
+  }
+
+  /** Whether everything that the peer's flushes through this one name is `isKnown`, or durably applied here. */
+  isTakenThrough(
+    node: NodeId,
+    flush: number,
+    isKnown: (group: GroupId, position: Position) => boolean,
+  ): boolean {
+    return this.#peers.get(node)?.marks.isTakenThrough(flush, isKnown) === true
   }
 
   /** Whether the peer's build knows of directories. */
@@ -469,9 +475,9 @@ export class Peers {
 
   /** A peer tells how much of this node's log it has durably applied. */
   onDurableMark(from: NodeId, through: number): void {
-    const { log, memory, trace } = this.#options
+    const { log, trace } = this.#options
     const peer = this.#peers.get(from)
-    const storeId = memory.of(from)?.storeId
+    const storeId = peer?.info.storeId
     if (peer === undefined || storeId === undefined) return
     // It can have heard of no flush that is not durable here.
     if (through > log.durableFlush) return trace.mark('durable_mark_beyond_the_log')

@@ -10,54 +10,82 @@ import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo } from '../ports/transport.ts'
 import { areCredible } from './admission.ts'
 import type { LogStore } from '../log/log-store.ts'
+import type { PeerMemory } from '../log/peer-memory.ts'
 
 /**
  * The facts on its store that this node tells as a link begins. Of its log it tells the end that the start found: later
  * flushes take the numbers of those that the disk may have lost, and a peer that knew these would not see that (LOG-10).
  */
 export function describeSelf({ identity, memory, openedFlush, run }: OwnLog): LinkInfo {
-  const { storeId, incarnation } = identity
+  const { storeId, incarnation, seat } = identity
   const durableFlush = openedFlush
   const known = memory.isWhole ? { known: memory.kept } : {}
-  return { storeId, incarnation, durableFlush, run, ...known, knowsLogEnds: true, compares: true }
+  const capable = { knowsLogEnds: true, compares: true, knowsEpochs: true }
+  return {
+    storeId,
+    incarnation,
+    durableFlush,
+    run,
+    ...known,
+    ...capable,
+    ...(seat > 0 && { seat }),
+  }
 }
 
 export type OwnLog = Pick<LogStore, 'memory' | 'openedFlush' | 'run'> & {
-  readonly identity: Pick<LogStore['identity'], 'storeId' | 'incarnation'>
+  readonly identity: Pick<LogStore['identity'], 'storeId' | 'incarnation' | 'seat'>
+}
+
+/** The log of this store ends before what a peer has heard of it, or is a copy of the past: the store must not vote again. */
+export class StaleLog extends StoreError {
+  constructor(message: string) {
+    super('corrupt', message, { store: 'log' })
+  }
+}
+
+/** Another store has the place of this one: it must not vote again, and no other one takes its place. */
+export class RetiredStore extends StoreError {
+  constructor(message: string) {
+    super('corrupt', message, { store: 'log' })
+  }
 }
 
 /** The claims with which peers refuse this node. */
 export class Refusals {
   /** Those that this node's own log refutes. */
   falseClaims = 0
-  readonly #own: OwnWord
+  readonly #own: Omit<OwnWord, 'epoch' | 'isMember'>
+  readonly #memory: Pick<PeerMemory, 'epochs'>
   readonly #trace: Trace
   readonly #retire: (error: StoreError) => void
 
   constructor(
-    { identity, openedFlush }: LogStore,
+    { identity, openedFlush, memory }: LogStore,
     trace: Trace,
     retire: (error: StoreError) => void,
   ) {
-    const { storeId, incarnation } = identity
-    this.#own = { storeId, incarnation, openedFlush }
+    const { storeId, incarnation, seat } = identity
+    this.#own = { storeId, incarnation, openedFlush, seat }
+    this.#memory = memory
     this.#trace = trace
     this.#retire = retire
   }
 
   hear(peer: string, reason: string): void {
     this.#trace.mark('refused_by_peer')
-    const claim = claimIn(reason, this.#own)
+    const { epoch, isMember } = this.#memory.epochs
+    const own = { ...this.#own, epoch, isMember }
+    const claim = claimIn(reason, own)
     if (claim === 'refuted') {
       this.falseClaims += 1
       this.#trace.mark('false_claim_about_log')
       this.#trace.emit({ kind: 'false-claim', peer, reason })
     }
     if (claim !== 'fatal') return
-    const isRefuted = claimIn(reason, this.#own) === 'refuted'
+    const isRefuted = claimIn(reason, own) === 'refuted'
     assert(!isRefuted, 'LOG-12: a node retires for a claim that its own log refutes')
     const text = `${peer} will not vote with this store any more (${reason})`
-    this.#retire(new StoreError('corrupt', text))
+    this.#retire(reason.startsWith('stale-disk') ? new StaleLog(text) : new RetiredStore(text))
   }
 }
 
@@ -66,13 +94,17 @@ export interface OwnWord {
   readonly storeId: string
   readonly incarnation: number
   readonly openedFlush: number
+  readonly seat: number
+  /** The last epoch that it has heard of, and whether it votes in it. */
+  readonly epoch: number
+  readonly isMember: boolean
 }
 
 export type Claim = 'none' | 'refuted' | 'fatal'
 
 const flushClaim = /^stale-disk: \S+ once had flush (\d+) /
 const incarnationClaim = /^stale-disk: \S+ once was in incarnation (\d+) /
-const storeClaim = /^unknown-store: \S+ voted with store ([^;]+);/
+const storeClaim = /^unknown-store: \S+ voted with store ([^;\s]+)(?: \(epoch (\d+)\))?;/
 
 /**
  * `refuted`: this log has that flush and had it when it was opened, or is in that incarnation, or is that
@@ -83,7 +115,16 @@ export function claimIn(reason: string, own: OwnWord): Claim {
   const [flush, incarnation] = [flushClaim, incarnationClaim].map((form) => numberIn(form, reason))
   if (flush !== undefined) return judged(flush, own.openedFlush)
   if (incarnation !== undefined) return judged(incarnation, own.incarnation)
-  return storeClaim.exec(reason)?.[1] === own.storeId ? 'refuted' : 'fatal'
+  return judgeStore(reason, own)
+}
+
+/** A peer that is behind in epochs does not know that this store has its node's vote, or a seat. */
+function judgeStore(reason: string, { storeId, seat, epoch, isMember }: OwnWord): Claim {
+  const [, named, told = '1'] = storeClaim.exec(reason) ?? []
+  if (named === storeId) return 'refuted'
+  const isLater = Number(told) > epoch
+  if (!isMember || (seat > 0 && !isLater) || Number(told) < epoch) return 'none'
+  return 'fatal'
 }
 
 function numberIn(form: RegExp, reason: string): number | undefined {

@@ -30,7 +30,14 @@ function forgetful(kept?: readonly RememberedStore[]): {
     meta,
     memory,
   }
-  return { memory, admission: new Admission({ ...parts, remember: () => undefined }) }
+  return {
+    memory,
+    admission: new Admission({
+      ...parts,
+      remember: () => undefined,
+      findNewcomer: () => undefined,
+    }),
+  }
 }
 
 function hello(

@@ -1,5 +1,6 @@
 /** How far a node knows a peer's flushes, and how far it has durably applied them. */
 import { expect, test } from 'vitest'
+import { pack } from '../../src/base/pack.ts'
 import { nodeId, type GroupId, type Position } from '../../src/base/ids.ts'
 import type { OwnLog } from '../../src/peers/peer-digest-cursor.ts'
 import { PeerMarks } from '../../src/peers/peer-marks.ts'
@@ -24,6 +25,9 @@ class Node {
   readonly applied = new Store()
   readonly kept = new Map<string, Uint8Array>()
   readonly named: GroupId[] = []
+  peerStore: string | undefined = 'of n2'
+  isNewStore = false
+  areOld = true
   marks = this.start()
 
   start(): PeerMarks {
@@ -34,6 +38,7 @@ class Node {
         setMeta: (name, value) => void this.kept.set(name, value),
       },
       isHeld: () => true,
+      ...{ peerStore: this.peerStore, isNewStore: this.isNewStore, areOld: this.areOld },
       onNamed: (name) => this.named.push(name),
     })
     return this.marks
@@ -122,4 +127,81 @@ test('LOG-18: no mark passes what a digest could not name, and the directory nam
   expect(node.through()).toBe(20)
   // The answer to a question of before.
   expect(node.page({ asked: 4, through: 30, groups: [] })).toBe(false)
+})
+
+/** Whether all that the peer's flushes through 10 name is here, but for positions that are known. */
+function isTaken(node: Node, ...known: readonly GroupId[]): boolean {
+  return node.marks.isTakenThrough(10, (name) => known.includes(name))
+}
+
+test('MOVE-3: flushes are taken when all that they name is applied or known', () => {
+  const node = new Node()
+  node.digest(0, 9, [])
+  expect(isTaken(node), 'not named as far').toBe(false)
+  node.log.positions.set(c, 4)
+  node.digest(9, 10, [
+    [a, 2],
+    [b, 1],
+    [c, 4],
+  ])
+  node.applied.positions.set(b, 1)
+  expect([isTaken(node), isTaken(node, a), isTaken(node, c)]).toEqual([false, false, false])
+  expect(isTaken(node, a, c)).toBe(true)
+  node.applied.positions.set(a, 1)
+  expect(isTaken(node, c), 'at a lower position').toBe(false)
+  node.applied.positions.set(a, 2)
+  node.applied.positions.set(c, 4)
+  expect(isTaken(node)).toBe(true)
+  // A later digest names more, and that counts, too.
+  node.digest(10, 20, [[b, 5]])
+  expect([isTaken(node), isTaken(node, b)]).toEqual([false, true])
+})
+
+test('MOVE-3: flushes that a digest could not name are taken with the last page of the directory', () => {
+  const node = new Node()
+  node.digest(0, 10, [], false)
+  expect(isTaken(node)).toBe(false)
+  node.page({ asked: 3, through: 20, next: b, groups: [] })
+  expect(isTaken(node)).toBe(false)
+  node.page({ asked: 4, through: 20, after: b, groups: [] })
+  expect(isTaken(node)).toBe(true)
+})
+
+test('LOG-18: marks of the store that another one replaced are dropped, over restarts, too', () => {
+  const node = new Node()
+  node.digest(0, 10, [])
+  expect(node.through()).toBe(10)
+  node.marks.save()
+  node.peerStore = 'second'
+  expect([node.start().digestedThrough, isTaken(node)]).toEqual([0, false])
+  node.peerStore = 'of n2'
+  expect(node.start().digestedThrough, 'the first one again').toBe(10)
+  node.peerStore = 'second'
+  node.isNewStore = true
+  expect([node.start().digestedThrough, node.marks.isUnsaved]).toEqual([0, true])
+  node.marks.save()
+  node.isNewStore = false
+  node.peerStore = 'of n2'
+  expect(node.start().digestedThrough, 'after the second one').toBe(0)
+})
+
+test('LOG-18: a node that forgot the store takes the marks for those of the store that they name', () => {
+  const node = new Node()
+  node.digest(0, 10, [])
+  node.through()
+  node.marks.save()
+  node.peerStore = undefined
+  node.start()
+  expect([node.marks.digestedThrough, node.marks.peerStore]).toEqual([10, 'of n2'])
+})
+
+test('LOG-18: marks that name no store count in the first epoch alone', () => {
+  const node = new Node()
+  for (const name of ['digest/n2', 'applied/n2']) node.kept.set(name, pack(['own', 1, 10]))
+  expect(node.start().digestedThrough).toBe(10)
+  node.isNewStore = true
+  expect(node.start().digestedThrough, 'of another store').toBe(0)
+  node.isNewStore = false
+  node.areOld = false
+  expect(node.start().digestedThrough).toBe(0)
 })

@@ -50,7 +50,9 @@ function start(
     },
     memory,
     remember: () => keep(memory),
+    findNewcomer: () => undefined,
     onJoined: () => undefined,
+    onVoter: () => undefined,
     onSuspicion: () => undefined,
     isHeld: (group) => group !== elsewhere,
     onNamed: () => undefined,
@@ -181,7 +183,14 @@ const large: readonly Message[] = [
   },
   {
     ...{ kind: 'digest', after: 0, asked: 1, through: 1, isWhole: true },
-    groups: longKeys.concat(longKeys).map((name) => [groupOfBytes(name), 1]),
+    groups: longKeys.concat(longKeys).map((name) => [groupOfBytes(name), 1] as const),
+  },
+  {
+    ...{ kind: 'seal-page', epoch: 2, through: 1 },
+    groups: longKeys.slice(256).map((name) => ({
+      ...{ group: groupOfBytes(name), applied: 0 },
+      open: [{ position: 1, ballot, value: mebibyte.subarray(0, 3 * 1024) }],
+    })),
   },
 ]
 
