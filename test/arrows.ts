@@ -20,7 +20,8 @@ replication  base ports group paxos placement lease
 store        base ports group replication
 log          base ports paxos replication store
 peers        base ports group placement lease replication store log
-replica      base ports group time paxos placement lease replication store log peers
+members      base ports group paxos placement lease replication log peers
+replica      base ports group time paxos placement lease replication store log peers members
 txn          base ports group time
 worklist     base ports group time txn
 queues       base ports group txn worklist
@@ -36,27 +37,28 @@ config       base cells adapters
 client       base schema ports group time txn worklist queues indexes tables cells wire
              wire/client adapters
 triggers     base schema ports time txn tables cells adapters client
-node         base ports journal group placement replication store peers replica txn worklist queues
-             tables cells wire wire/peer wire/client adapters config client
+node         base ports journal group members placement replication store peers replica txn worklist
+             queues tables cells wire wire/peer wire/client adapters config client
 gateway      base ports txn cells wire/client adapters config client node
 cli          base schema txn queues indexes tables cells adapters inspect config client triggers
              node gateway
 src          base group txn queues indexes tables cells client
 docs         triggers src
 sim          base schema ports journal group time paxos placement lease replication store log peers
-             replica txn worklist queues indexes tables cells wire/peer wire/client adapters
+             members replica txn worklist queues indexes tables cells wire/peer wire/client adapters
              inspect client triggers node gateway cli
 bench        base schema placement store txn queues tables cells adapters client triggers cli sim
-test         base schema ports journal group time paxos placement lease replication store log peers
-             replica txn worklist queues indexes tables cells wire wire/peer wire/client adapters
-             inspect config client triggers node gateway cli src sim bench
+test         base schema ports journal group members time paxos placement lease replication store log
+             peers replica txn worklist queues indexes tables cells wire wire/peer wire/client
+             adapters inspect config client triggers node gateway cli src sim bench
 `
 
 /** Folders of src that have a line of their own inside another folder. */
 export const nestedFolders: ReadonlySet<string> = new Set(['wire/peer', 'wire/client'])
 
 export const protocolWing: readonly string[] = [
-  ...['paxos', 'placement', 'lease', 'replication', 'store', 'log', 'peers', 'replica'],
+  ...['paxos', 'placement', 'lease', 'replication', 'store', 'log', 'peers'],
+  ...['members', 'replica'],
 ]
 export const dataWing: readonly string[] = [
   ...['txn', 'worklist', 'queues', 'indexes', 'tables', 'cells', 'triggers', 'client'],

@@ -2,8 +2,8 @@
  * Which nodes hold a group. A bucket (4,096 of them) is the unit of placement; a map says which
  * nodes hold it, under an epoch that every replication message names.
  *
- * Static for now: the configuration names replica sets, one or several; a node is in one of them, and
- * is a full replica of its buckets, epoch 1. Buckets go to the sets in turn; the order of a bucket's
+ * The configuration names replica sets, one or several; a node is in one of them, and is a full replica of its
+ * buckets. Here they are in epoch 1: `../members` has the later ones. Buckets go to the sets in turn; the order of a bucket's
  * replicas rotates, so that the first position of each group (whose leader is the first full replica)
  * spreads over the nodes.
  */

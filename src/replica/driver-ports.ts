@@ -24,4 +24,9 @@ export interface DriverOptions {
   readonly cluster: ClusterId
   readonly placement: Placement
   readonly limits: Limits
+  /**
+   * The first incarnation of a store that takes the place of another one under this node's name, as the change that replaces it
+   * says. Of use to an empty folder alone. Absent: an empty folder is the node's first.
+   */
+  readonly seat?: number
 }

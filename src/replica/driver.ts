@@ -6,23 +6,22 @@
 import { assert } from '../base/assert.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import { Holdings } from '../placement/holdings.ts'
-import type { LinkInfo } from '../ports/transport.ts'
 import type { GroupEvent } from '../replication/group.ts'
-import type { PeerFrame } from '../replication/message.ts'
 import { LocalWorklist } from '../store/worklist.ts'
 import { Comparing } from './comparing.ts'
 import { EffectRunner } from './effect-runner.ts'
-import { snapshotPorts } from './installs.ts'
 import { Edge } from './edge.ts'
 import { Erasing } from './erasing.ts'
 import { Inbound } from './inbound.ts'
 import { toError } from '../store/damage.ts'
 import type { DataStore } from '../store/data-store.ts'
+import { DriverLinks, makePeers } from './driver-links.ts'
+import { makeMembers } from './driver-members.ts'
+import { makePeerWork } from './driver-work.ts'
 import type { DriverOptions, DriverPorts } from './driver-ports.ts'
 import { openStores, type OpenStores } from './open-stores.ts'
 import { watchStores } from './store-hooks.ts'
 import { Deadlines } from '../time/deadlines.ts'
-import { appliedOf } from './applied-log.ts'
 import { listGroups } from './group-list.ts'
 import { LogEnding } from '../peers/log-ending.ts'
 import { Backpressure } from '../peers/backpressure.ts'
@@ -35,12 +34,14 @@ import type {
   Submission,
 } from '../group/replica-port.ts'
 import { LeaseKeeper } from '../peers/lease-keeper.ts'
+import { Epochs } from '../members/epochs.ts'
+import type { Members } from '../members/members.ts'
 import type { LogStore } from '../log/log-store.ts'
 import type { PeerClocks } from '../peers/peer-clocks.ts'
-import { PeerWork } from '../peers/peer-work.ts'
-import { Peers } from '../peers/peers.ts'
+import type { PeerWork } from '../peers/peer-work.ts'
+import type { Peers } from '../peers/peers.ts'
 import { StoredRecords } from './record-source.ts'
-import { Refusals, describeSelf } from '../peers/refusal.ts'
+import { Refusals } from '../peers/refusal.ts'
 import { Replica, type ObservedLeases, type Reading } from './replica.ts'
 import { buildStatus, type ReplicaStatus } from './replica-status.ts'
 import { GroupDiscovery } from '../peers/group-discovery.ts'
@@ -72,10 +73,18 @@ export class Driver implements LocalReplica {
   readonly #comparing: Comparing
   readonly #discovery: GroupDiscovery
   readonly #keeper: LeaseKeeper
+  readonly #epochs: Epochs
+  readonly members: Members
   readonly #edge: Edge
   readonly #inbound: Inbound
+  readonly #links: DriverLinks
   readonly #wakes: Deadlines<GroupId>
   readonly #rounds: Rounds
+  /** The calls that nearly all parts make. */
+  readonly #calls = {
+    step: (group: GroupId, event: GroupEvent): void => this.#step(group, event),
+    onFailed: (error: unknown): void => this.#fail(toError(error)),
+  }
   readonly #steps: Steps = new Steps({
     run: (group, event) =>
       this.#effects.run(this.#replica.step(group, event, this.#reading()), group),
@@ -106,6 +115,7 @@ export class Driver implements LocalReplica {
     const [{ nodes }, { incarnation, storeId }] = [this.#holdings, log.identity]
     const source = new StoredRecords(log, data)
     this.#source = source
+    this.#epochs = new Epochs({ node, storeId, seat: log.identity.seat, trace, log })
     this.#keeper = new LeaseKeeper({
       send: (to, message) => this.#peers.send(to, message),
       onRevoked: (group, peer) => this.#step(group, { kind: 'revoked', peer }),
@@ -116,19 +126,15 @@ export class Driver implements LocalReplica {
     this.#work = this.#peerWork()
     const [{ fetches, slices, replies }, { leases }] = [this.#work, this.#keeper]
     const fetchPatienceMs = this.#work.patienceMs.bind(this.#work)
-    const held = { source, leases, fetchPatienceMs }
+    const held = { source, leases, fetchPatienceMs, epochs: this.#epochs }
     this.#replica = new Replica({ incarnation, trace, ...held, ...options })
     this.#wakes = new Deadlines(clock, (group, nowMs) => this.#onDue(group, nowMs))
     this.#rounds = new Rounds(clock)
-    this.#peers = new Peers({
-      ...{ node, incarnation, nodes, limits, storeId },
-      ...{ clock, trace, transport: ports.peers, meta: data, log, applied: appliedOf(log, data) },
-      ...{ memory: log.memory, remember: () => log.remember() },
-      onJoined: (...joined) => this.#onJoined(...joined),
-      onSuspicion: (peer, isSuspected) => this.#onSuspicion(peer, isSuspected),
+    this.#links = this.#makeLinks()
+    this.#peers = makePeers({
+      ...{ node, nodes, limits, clock, trace, transport: ports.peers, data, log },
+      ...{ links: this.#links, work: this.#work, members: () => this.members },
       isHeld: (group) => this.#isHeld(group),
-      onNamed: fetches.name.bind(fetches),
-      later: slices.add.bind(slices),
       onDigested: (peer, digested) => {
         this.#ending.restoring.onDigested(peer, digested.durable)
         this.#discovery.onDigest(peer, digested)
@@ -140,9 +146,11 @@ export class Driver implements LocalReplica {
     this.#edge = this.#makeEdge()
     this.#ending = new LogEnding({
       ...{ others, settled, log, data, clock, trace, limits, replies, slices, peers: this.#peers },
-      onFailed: (error) => this.#fail(toError(error)),
+      onRestored: () => this.members.onRestored(),
+      onFailed: this.#calls.onFailed,
     })
     this.#erasing = this.#makeErasing(stores.book)
+    this.members = this.#makeMembers()
     this.#inbound = this.#makeInbound()
     this.#effects = new EffectRunner({
       ...{ node, clock, trace, log, data, replica: this.#replica, fetches, replies },
@@ -166,6 +174,7 @@ export class Driver implements LocalReplica {
   }
 
   #isFirst(group: GroupId): boolean {
+    if (!this.#epochs.own.isMember) return false
     return this.#holdings.isFirst(group, (one) => this.#peers.isAlive(one))
   }
 
@@ -177,7 +186,36 @@ export class Driver implements LocalReplica {
       isFirst: (group) => this.#isFirst(group),
       stamp: () => this.#reading().stamp,
       submit: (...asked) => this.submit(...asked),
-      onFailed: (error) => this.#fail(toError(error)),
+      onFailed: this.#calls.onFailed,
+    })
+  }
+
+  #makeLinks(): DriverLinks {
+    return new DriverLinks({
+      ...{ nodes: this.#holdings.nodes, trace: this.#ports.trace, log: this.#log },
+      ...{ replica: this.#replica, keeper: this.#keeper, work: this.#work },
+      ...{ peers: () => this.#peers, members: () => this.members },
+      ...{ inbound: () => this.#inbound, refusals: () => this.#refusals },
+      ...{ isOver: () => this.#isOver, step: this.#calls.step },
+      guarded: (work) => this.#guarded(work),
+    })
+  }
+
+  #makeMembers(): Members {
+    const [{ clock, trace }, { node, limits, placement }] = [this.#ports, this.#options]
+    return makeMembers({
+      ...{ node, nodes: this.#holdings.nodes, placement, clock, trace, limits },
+      ...{ log: this.#log, data: this.#data },
+      ...{ epochs: this.#epochs, replica: this.#replica, edge: this.#edge, work: this.#work },
+      leases: () => this.#keeper.leases,
+      peers: () => this.#peers,
+      readCurrent: (group, timeoutMs) => this.read(group, 'current', timeoutMs),
+      submit: (...asked) => this.submit(...asked),
+      stamp: () => this.#reading().stamp,
+      ...this.#calls,
+      ...{ healing: this.#comparing.healing, isHeld: (group) => this.#isHeld(group) },
+      isRestored: () => this.#ending.restoring.isOver,
+      onRetired: (reason) => this.#fail(reason),
     })
   }
 
@@ -186,10 +224,9 @@ export class Driver implements LocalReplica {
     return new Comparing({
       ...{ node, others, clock, trace, limits, data: this.#data, replica: this.#replica },
       ...{ peers: this.#peers, work: this.#work },
-      epochOf: (group) => placement.replicasOf(group).epoch,
+      epochOf: (group) => this.#epochs.setOf(placement.replicasOf(group)).epoch,
       isHeld: (group) => this.#isHeld(group),
-      step: (group, event) => this.#step(group, event),
-      onFailed: (error) => this.#fail(toError(error)),
+      ...this.#calls,
     })
   }
 
@@ -198,7 +235,7 @@ export class Driver implements LocalReplica {
     return new Edge({
       ...{ clock, trace, limits, data: this.#data, replica: this.#replica },
       healing: this.#comparing.healing,
-      step: (group, event) => this.#step(group, event),
+      step: this.#calls.step,
       guarded: (work) => this.#guarded(work),
       isOver: () => this.#isOver,
       isRestored: () => this.#ending.restoring.isOver,
@@ -210,33 +247,20 @@ export class Driver implements LocalReplica {
     return new Inbound({
       ...{ work: this.#work, peers: this.#peers, keeper: this.#keeper },
       ...{ backpressure: this.#backpressure, trace: this.#ports.trace, ending: this.#ending },
-      comparing: this.#comparing,
+      ...{ comparing: this.#comparing, epochs: this.members },
       isHeld: (group) => this.#isHeld(group),
-      step: (group, event) => this.#step(group, event),
+      step: this.#calls.step,
       onBug: (error) => this.onBug(error),
     })
   }
 
   #peerWork(): PeerWork {
-    const [{ clock, trace }, { limits }] = [this.#ports, this.#options]
-    return new PeerWork({
-      ...{ limits, clock, trace, log: this.#log, backpressure: this.#backpressure },
-      send: (to, message) => this.#peers.send(to, message),
-      hasRoomFor: (to) => this.#peers.hasRoomFor(to),
-      stores: this.#ports,
-      onLogDamaged: (what) =>
-        this.#guarded(() => void this.#log.renew(what, () => this.#data.wantBatch())),
-      snapshots: snapshotPorts(
-        this.#data,
-        () => this.#replica,
-        () => this.#edge.installs,
-        () => this.#comparing,
-      ),
-      applied: (group) => this.#replica.appliedInMemory(group)?.position,
-      isAwaited: (group) => this.#replica.isAwaited(group),
-      areOthersEnough: () => this.#peers.areOthersEnough,
-      step: (group, event) => this.#step(group, event),
-      onFailed: (error) => this.#fail(toError(error)),
+    return makePeerWork({
+      ...{ ports: this.#ports, limits: this.#options.limits, log: this.#log, data: this.#data },
+      ...{ backpressure: this.#backpressure, guarded: (work) => this.#guarded(work) },
+      ...{ peers: () => this.#peers, replica: () => this.#replica },
+      ...{ edge: () => this.#edge, comparing: () => this.#comparing },
+      ...this.#calls,
     })
   }
 
@@ -276,21 +300,16 @@ export class Driver implements LocalReplica {
     if (this.#log.settledFlush < this.#log.durableFlush) this.#data.wantBatch()
     if (this.#isStopped) return
     assert(!this.#log.isReplaying, 'LOG-7: a node joins before its log is replayed')
+    this.members.start()
     this.#work.scrubber.start()
     this.#comparing.start()
     this.#join()
   }
 
   #join(): void {
-    const [{ peers }, { heartbeatMs, digestMs }] = [this.#ports, this.#options.limits]
+    const { heartbeatMs, digestMs } = this.#options.limits
     this.#erasing.start(this.#rounds)
-    peers.start({
-      self: () => describeSelf(this.#log),
-      admit: (peer, info) => this.#peers.admit(peer, info),
-      onRefused: (peer, reason) => this.#refusals.hear(peer, reason),
-      onLink: (peer, state, info) => this.#onLink(peer, state, info),
-      onFrame: (from, frame) => this.#onFrame(from, frame),
-    })
+    this.#links.start(this.#ports.peers)
     this.#rounds.every(heartbeatMs, () =>
       this.#guarded(() => {
         this.#peers.beat()
@@ -300,19 +319,9 @@ export class Driver implements LocalReplica {
     )
     this.#rounds.every(digestMs, () => {
       this.#guarded(() => this.#peers.askDigests())
+      this.members.remind()
       this.#ending.look()
     })
-  }
-
-  #onLink(from: string, state: 'up' | 'down', info: LinkInfo): void {
-    if (!this.#isOver) this.#peers.onLink(from, state, info)
-  }
-
-  #onJoined(peer: NodeId, info: LinkInfo, held: readonly PeerFrame[]): void {
-    assert(this.#holdings.nodes.includes(peer), 'MOVE-4: a node of another set joins')
-    this.#onSuspicion(peer, false)
-    this.#keeper.onLink(peer, info.incarnation ?? 0)
-    for (const frame of held) this.#onFrame(peer, frame)
   }
 
   holds(group: GroupId): boolean {
@@ -394,6 +403,7 @@ export class Driver implements LocalReplica {
       ...{ work: this.#work, leases: this.#keeper.leases, peers: this.#peers },
       ...{ refusals: this.#refusals, failure: this.#failure, clock: this.#ports.clock },
       ...{ ending: this.#ending, erasing: this.#erasing, comparing: this.#comparing },
+      members: this.members.report,
     })
   }
 
@@ -408,6 +418,7 @@ export class Driver implements LocalReplica {
     this.#isStopped = true
     this.#rounds.stop()
     this.#work.stop()
+    this.members.stop()
     this.#erasing.stop()
     this.#comparing.stop()
     this.#edge.installs.stop()
@@ -421,18 +432,6 @@ export class Driver implements LocalReplica {
     await this.#data.stop()
     // Last: the leases handed back, and the answers of the last flush, are on their way by now.
     await this.#ports.peers.close()
-  }
-
-  #onFrame(from: string, frame: PeerFrame): void {
-    if (this.#isOver) return
-    const peer = this.#peers.onFrame(from, frame)
-    if (peer === undefined) return
-    const { trace } = this.#ports
-    trace.begin?.('messages of peers')
-    this.#guarded(() => {
-      for (const message of frame.messages) this.#inbound.take(peer, message)
-    })
-    trace.end?.()
   }
 
   /** The log's facts about settled positions are read from the data store, which may be damaged. */
@@ -452,13 +451,6 @@ export class Driver implements LocalReplica {
     const isHeld = this.holds(group)
     if (!isHeld) this.#ports.trace.mark('group_of_other_nodes')
     return isHeld
-  }
-
-  #onSuspicion(peer: NodeId, isSuspected: boolean): void {
-    if (isSuspected) this.#work.forget(peer)
-    for (const group of this.#replica.suspect(peer, isSuspected)) {
-      this.#step(group, { kind: 'suspect', peer })
-    }
   }
 
   /** Stopped, or failed: a node in doubt of itself answers no request. */
@@ -495,6 +487,7 @@ export class Driver implements LocalReplica {
     if (this.#failure !== undefined || this.#isStopped) return
     this.#failure = reason
     this.#edge.installs.stop()
+    this.members.stop()
     this.onFailure(reason)
   }
 }

@@ -11,12 +11,20 @@ import type { Peers } from '../peers/peers.ts'
 import type { Comparing } from './comparing.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { GroupEvent } from '../replication/group.ts'
-import type { GroupMessage, Message, SnapshotMessage } from '../replication/message.ts'
+import { isOfOneEpoch } from '../replication/standing.ts'
+import type {
+  EpochMessage,
+  GroupMessage,
+  Message,
+  SnapshotMessage,
+} from '../replication/message.ts'
 
 export interface InboundParts {
   readonly work: PeerWork
   readonly ending: LogEnding
   readonly comparing: Pick<Comparing, 'onMessage' | 'findRefusal'>
+  /** The change of this replica set's voters. */
+  readonly epochs: { onMessage(from: NodeId, message: EpochMessage): void }
   readonly peers: Peers
   readonly keeper: LeaseKeeper
   readonly backpressure: Backpressure
@@ -28,6 +36,14 @@ export interface InboundParts {
   onBug(error: unknown): void
 }
 
+const leaseKinds: ReadonlySet<Message['kind']> = new Set([
+  ...(['renew', 'renewed', 'hand-back', 'slow', 'release'] as const),
+])
+
+function isOfLeases({ kind }: Message): boolean {
+  return leaseKinds.has(kind)
+}
+
 export class Inbound {
   readonly #parts: InboundParts
 
@@ -36,14 +52,21 @@ export class Inbound {
   }
 
   take(from: NodeId, message: Message): void {
-    const { ending, peers, keeper } = this.#parts
+    const { ending, epochs, peers, keeper } = this.#parts
     if (isOfLogs(message)) return this.#apart(() => ending.onMessage(from, message))
     if (isOfComparison(message)) {
       return this.#apart(() => this.#parts.comparing.onMessage(from, message))
     }
+    // A store without a vote has none to give, nor leases to hold or to end, whatever it says.
+    const isOfVoters = isOfOneEpoch(message) || isOfLeases(message)
+    if (isOfVoters && peers.isNewcomer(from)) return
     switch (message.kind) {
       case 'clock':
         return this.#apart(() => peers.onClock(from, message))
+      case 'standing':
+      case 'seal-request':
+      case 'seal-page':
+        return this.#apart(() => epochs.onMessage(from, message))
       case 'renew':
       case 'renewed':
       case 'hand-back':

@@ -4,6 +4,7 @@ import { countDamages } from '../log/log-mending.ts'
 import type { LogEndFigures, PeerMark } from '../log/log-end.ts'
 import type { LogStore } from '../log/log-store.ts'
 import type { ScrubFigures } from '../log/scrubber.ts'
+import type { MembersReport } from '../members/report.ts'
 import type { PeerWork } from '../peers/peer-work.ts'
 import type { Peers } from '../peers/peers.ts'
 import type { Refusals } from '../peers/refusal.ts'
@@ -82,6 +83,8 @@ export interface ReplicaStatus extends ScrubFigures, RowScrubFigures, LogEndFigu
   /** Refusals of peers that this node's own log refutes. */
   readonly falseClaims: number
   readonly failure: string | undefined
+  /** The voters of the replica set, and the last change of them. */
+  readonly members: MembersReport
   readonly peers: readonly PeerStatus[]
 }
 
@@ -101,6 +104,7 @@ export interface StatusParts {
   readonly ending: LogEnding
   readonly erasing: Pick<Erasing, 'figures'>
   readonly comparing: Pick<Comparing, 'figures' | 'rows'>
+  readonly members: MembersReport
 }
 
 export function buildStatus(parts: StatusParts): ReplicaStatus {
@@ -129,6 +133,7 @@ export function buildStatus(parts: StatusParts): ReplicaStatus {
     falseClaims: refusals.falseClaims,
     ...{ ...work.scrubber.figures, ...parts.comparing.rows.figures },
     failure: failure?.message,
+    members: parts.members,
     peers: peers
       .list()
       .map((peer) => ({ ...peer, ...(marks.get(peer.node) ?? { isBehind: false }) })),

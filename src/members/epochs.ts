@@ -1,0 +1,152 @@
+/**
+ * A node's part in the present epoch of its replica set, in memory and in its log, and so the part of each of its groups: a
+ * group that is not in memory gets its part as it is opened.
+ *
+ * MOVE-2  A node that has heard of an epoch acts in no earlier one, over restarts, too. From the turn in which it takes the
+ *         epoch up it votes nowhere, until the gate; it tells of that only when it is durable.
+ */
+import { assert } from '../base/assert.ts'
+import type { GroupId, NodeId } from '../base/ids.ts'
+import type { OwnEpochs } from '../log/own-epochs.ts'
+import type { PeerMemory } from '../log/peer-memory.ts'
+import type { ReplicaSet } from '../placement/placement.ts'
+import type { Trace } from '../ports/trace.ts'
+import type { Standing } from '../replication/log.ts'
+import { isVoter, type SetRow } from './change.ts'
+
+export interface EpochsParts {
+  readonly node: NodeId
+  readonly storeId: string
+  /** Of the store; 0: it is its node's first. */
+  readonly seat: number
+  readonly trace: Trace
+  readonly log: {
+    readonly memory: PeerMemory
+    /** The flush that records go into now. */
+    readonly lastFlush: number
+    readonly durableFlush: number
+    /** Has the news in `memory` made durable. */
+    remember(): void
+  }
+}
+
+export class Epochs {
+  readonly #parts: EpochsParts
+  /** The replica sets of the present epoch, by those of the configuration. */
+  #sets = new Map<ReplicaSet, ReplicaSet>()
+  #blocked: ReadonlySet<GroupId>
+  /** All that this run accepted before its last seal is in flushes through this one. */
+  #sealFlush = 0
+
+  constructor(parts: EpochsParts) {
+    this.#parts = parts
+    this.#blocked = new Set(parts.log.memory.epochs.blocked)
+  }
+
+  get own(): OwnEpochs {
+    return this.#parts.log.memory.epochs
+  }
+
+  /** Whether all of it is durable. */
+  get isKept(): boolean {
+    return this.#parts.log.memory.keptEpochs === this.own
+  }
+
+  /** Whether the seal of the epoch before, and all that was accepted before it, is durable. */
+  get isSealDurable(): boolean {
+    return this.isKept && this.#parts.log.durableFlush >= this.#sealFlush
+  }
+
+  /** The node votes in the groups that are not blocked. */
+  get isVoting(): boolean {
+    const { isMember, gated, epoch } = this.own
+    return isMember && gated === epoch
+  }
+
+  /** The voters in the present epoch, given those of the configuration. */
+  setOf(configured: ReplicaSet): ReplicaSet {
+    const { epoch } = this.own
+    if (configured.epoch === epoch) return configured
+    const known = this.#sets.get(configured)
+    if (known !== undefined) return known
+    const set = { ...configured, epoch }
+    this.#sets.set(configured, set)
+    return set
+  }
+
+  standingOf(group: GroupId): Standing {
+    const { isMember, gated, epoch } = this.own
+    // A newcomer acts in no epoch before the one that makes it a voter.
+    if (!isMember) return 'sealed'
+    return gated < epoch || this.#blocked.has(group) ? 'before-gate' : 'voting'
+  }
+
+  /**
+   * This node's seal of the epoch before: it acts in the row's epoch alone from now on. `then` is called when that is
+   * durable.
+   */
+  enter(row: SetRow, then: () => void): void {
+    const { own } = this
+    assert(row.epoch > own.epoch, 'MOVE-2: a node enters an epoch that it has sealed')
+    const { log, trace } = this.#parts
+    for (const [one, { store }] of row.stores) this.#exchange(one, store)
+    const hadVote = own.isMember && own.gated === row.epoch - 1
+    const isMember = this.isNamed(row)
+    assert(own.isMember || !hadVote, 'MOVE-7: a store without a vote tells a seal')
+    this.#sealFlush = log.lastFlush
+    this.#set({
+      ...{ epoch: row.epoch, gated: own.gated, isMember, isDoubted: false },
+      soundFor: hadVote ? row.epoch : 0,
+      ...{ blocked: [], unsound: hadVote ? own.blocked : [] },
+    })
+    trace.mark('epoch_sealed')
+    trace.emit({ kind: 'epoch', epoch: row.epoch, isMember, isSound: hadVote })
+    log.memory.whenKept(then)
+  }
+
+  /** Whether this node's store votes in the row's epoch. */
+  isNamed(row: SetRow): boolean {
+    const { node, storeId, seat } = this.#parts
+    return isVoter(row, node, storeId, seat)
+  }
+
+  /**
+   * The record was lost, and a majority of the others has told the row since: it is of the last epoch. In the first one there
+   * is no gate to pass.
+   */
+  confirm(row: SetRow): void {
+    const { own } = this
+    assert(own.isDoubted, 'MOVE-2: an epoch is confirmed that was not in doubt')
+    if (row.epoch !== own.epoch) return
+    for (const [one, { store }] of row.stores) this.#exchange(one, store)
+    const gated = row.epoch === 1 ? 1 : own.gated
+    this.#set({ ...own, isMember: this.isNamed(row), isDoubted: false, gated })
+    this.#parts.trace.mark('epoch_confirmed')
+  }
+
+  /** The gate is passed, but for these groups. `then` is called when that is durable; the node votes from then on. */
+  pass(blocked: readonly GroupId[], then: () => void): void {
+    const { own } = this
+    assert(own.isMember, 'MOVE-7: a store without a vote passes a gate')
+    this.#set({ ...own, gated: own.epoch, blocked })
+    this.#parts.trace.emit({ kind: 'gate', epoch: own.epoch, blocked: blocked.length })
+    this.#parts.log.memory.whenKept(then)
+  }
+
+  #set(next: OwnEpochs): void {
+    const { log } = this.#parts
+    // Of one epoch a group has one set: it takes another for another epoch.
+    if (next.epoch !== this.own.epoch) this.#sets = new Map()
+    log.memory.setEpochs(next)
+    this.#blocked = new Set(next.blocked)
+    log.remember()
+  }
+
+  /** From now on the store of the row is the peer's, whose links tell how far its log is. */
+  #exchange(node: NodeId, store: string): void {
+    const { node: own, log } = this.#parts
+    const { memory } = log
+    if (node === own || memory.of(node)?.storeId === store) return
+    memory.exchange({ node, storeId: store, durableFlush: 0, incarnation: 0, run: 0 })
+  }
+}

@@ -1,0 +1,448 @@
+/**
+ * A node's part in the changes of its replica set's voters: it follows the row of the set's own group, seals the epoch
+ * before when the row names another one, passes the gate, and moves a change on. Between changes it does nothing.
+ */
+import { StoreError } from '../base/errors.ts'
+import { isStoreId, type GroupId, type NodeId, type Position } from '../base/ids.ts'
+import type { Limits } from '../base/limits.ts'
+import type { Leases } from '../lease/leases.ts'
+import type { LogStore } from '../log/log-store.ts'
+import type { Newcomer } from '../peers/admission.ts'
+import type { Peers } from '../peers/peers.ts'
+import { RetiredStore } from '../peers/refusal.ts'
+import type { Work } from '../peers/slices.ts'
+import { computeMajority } from '../placement/placement.ts'
+import type { Clock, Timer } from '../ports/clock.ts'
+import type { Trace } from '../ports/trace.ts'
+import type { GroupEvent } from '../replication/group.ts'
+import type { EpochMessage, StandingTold } from '../replication/message.ts'
+import * as changes from './change.ts'
+import type { Epochs } from './epochs.ts'
+import { GateKeeper } from './gate-keeper.ts'
+import { Mover, type MoverParts } from './mover.ts'
+import type { MemberReport, MembersPort, MembersReport } from './report.ts'
+import { SealPages, type GroupLook } from './seal-pages.ts'
+import { setRowKey } from './set-group.ts'
+
+export interface MembersParts extends Pick<MoverParts, 'readCurrent' | 'submit' | 'stamp'> {
+  readonly node: NodeId
+  /** All nodes of the replica set, in the order of the configuration. */
+  readonly nodes: readonly NodeId[]
+  /** The set's own group. */
+  readonly group: GroupId
+  readonly log: LogStore
+  readonly data: { readonly lastBatch: number; readonly durableBatch: number }
+  readonly clock: Clock
+  readonly trace: Trace
+  readonly limits: Limits
+  readonly epochs: Epochs
+  leases(): Leases
+  peers(): Peers
+  /** A row of the set's own group, as it is applied here. */
+  get(key: Uint8Array): Uint8Array | undefined
+  watch(position: Position, wake: () => void): () => void
+  isHeld(group: GroupId): boolean
+  /** Whether a snapshot is taking the place of the group's rows. */
+  isAside(group: GroupId): boolean
+  look(group: GroupId): GroupLook
+  applied(group: GroupId): Position
+  /** The event goes to each group in which a transaction or a read waits. */
+  stepWaiting(event: GroupEvent): void
+  step(group: GroupId, event: GroupEvent): void
+  isRestored(): boolean
+  later(lane: string, work: Work): void
+  /** This node's store has no part in the set any more. */
+  onRetired(reason: RetiredStore): void
+  onFailed(error: unknown): void
+}
+
+/** Times between two looks at a seal or a gate that is on its way, and at a change that another node goes on with. */
+const sealTickMs = 20
+const changeTickMs = 100
+/** The same of groups outside the gate, which wait for a node that may be down; and of a row that is to be confirmed. */
+const idleTickMs = 1_000
+/** A node tells its part again after this time, while a change is under way: the frame may have been lost. */
+const tellAgainMs = 500
+const confirmMs = 5_000
+/** Between changes nothing rests on it but reports. */
+const remindersPerTelling = 5
+/** A change that stands still for this long is the next node's to go on with. */
+const moverPatienceMs = 3_000
+/** A new store's first incarnation is this much above all that the old one is known to have had. */
+const seatGap = 4_096
+const seatMax = 2 ** 21 - 2 * seatGap
+
+export class Members implements MembersPort {
+  readonly #parts: MembersParts
+  readonly #gate: GateKeeper
+  readonly #pages: SealPages
+  readonly #mover: Mover
+  readonly #told = new Map<NodeId, StandingTold>()
+  #row: changes.SetRow = changes.firstRow
+  #timer: Timer | undefined
+  #unwatch: () => void = () => undefined
+  #isStarted = false
+  #isStopped = false
+  #isConfirming = false
+  #toldMs = 0
+  #reminders = 0
+
+  constructor(parts: MembersParts) {
+    this.#parts = parts
+    const { node, nodes, log, data, clock, trace, limits, epochs, group } = parts
+    const { look, applied, step, later, readCurrent, submit, stamp, onFailed } = parts
+    const isSound = (): boolean => this.#isStarted && parts.isRestored()
+    const send = (to: NodeId, message: EpochMessage): void => this.#send(to, message)
+    this.#pages = new SealPages({ epochs, trace, limits, log, isSound, look, later, send })
+    this.#gate = new GateKeeper({
+      ...{ node, others: nodes.filter((one) => one !== node), epochs, clock, trace, log, data },
+      ...{ isSound, look, applied, step, send, onFailed },
+      ...{ isHeld: parts.isHeld, isAside: parts.isAside },
+      isTakenThrough: (...asked) => parts.peers().isTakenThrough(...asked),
+      requestDigest: (peer) => parts.peers().requestDigest(peer),
+      onPassed: () => this.#onPassed(),
+    })
+    this.#mover = new Mover({
+      ...{ node, group, clock, trace, readCurrent, submit, stamp, onFailed },
+      run: `change-${log.identity.storeId}-${log.run}`,
+      row: () => this.#read(),
+      lastRow: () => this.#row,
+      isFirst: () => this.#isFirst(),
+      newcomer: (...asked) => this.#newcomer(...asked),
+      isVoting: () => epochs.isVoting && epochs.own.epoch === this.#row.epoch,
+    })
+  }
+
+  /** Called when the log is replayed: from now on the row says what is to be done. */
+  start(): void {
+    this.#isStarted = true
+    this.#follow()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#unwatch()
+    this.#timer?.cancel()
+  }
+
+  #read(): changes.SetRow {
+    const bytes = this.#parts.get(setRowKey)
+    if (bytes === undefined) return changes.firstRow
+    const row = changes.decodeRow(bytes)
+    if (row !== undefined) return row
+    // Taken for the first row it would be overwritten by the next change.
+    throw new StoreError(
+      'invalid',
+      'The row of the voters is of a format that this version does not know.',
+    )
+  }
+
+  /** Takes up the row as it is now, and again whenever the group moves. */
+  #follow(): void {
+    if (this.#isStopped) return
+    const { group, applied, watch } = this.#parts
+    this.#unwatch()
+    this.#unwatch = watch(applied(group), () => this.#follow())
+    try {
+      this.#row = this.#read()
+    } catch (error) {
+      // The group is aside: a snapshot puts its rows right, and wakes the watcher. Or a later version wrote the row.
+      if (!(error instanceof StoreError)) throw error
+    }
+    this.#tick()
+  }
+
+  #tick(): void {
+    if (this.#isStopped) return
+    const { epochs, onFailed, peers } = this.#parts
+    try {
+      if (this.#isOver()) return
+      if (epochs.own.isDoubted) this.#confirm()
+      if (this.#mustSeal) this.#seal()
+      peers().checkVoters()
+      this.#gate.go()
+      this.#mover.go()
+      this.#tellAgain()
+    } catch (error) {
+      return onFailed(error)
+    }
+    this.#schedule()
+  }
+
+  /** A store without a vote has nothing to seal: it waits for the epoch that names it. */
+  get #mustSeal(): boolean {
+    const { epochs } = this.#parts
+    return this.#row.epoch > epochs.own.epoch && epochs.isNamed(this.#row)
+  }
+
+  #schedule(): void {
+    this.#timer?.cancel()
+    this.#timer = undefined
+    if (this.#isStopped) return
+    const { epochs, clock } = this.#parts
+    const { own } = epochs
+    const isAtGate = this.#gate.isBusy && own.gated < own.epoch
+    const isSealing = this.#mustSeal || !epochs.isSealDurable || isAtGate
+    const isIdle = !isSealing && !this.#mover.isBusy
+    if (isIdle && !this.#gate.isBusy && !own.isDoubted) return
+    const ms = isSealing ? sealTickMs : isIdle ? idleTickMs : changeTickMs
+    this.#timer = clock.setTimer(ms, () => this.#tick())
+  }
+
+  /** The record of the epoch was lost: it is the row's, if a majority of the others has no later one. */
+  #confirm(): void {
+    const { epochs, group, nodes, log, readCurrent, onFailed } = this.#parts
+    if (this.#isConfirming || !log.memory.isWhole) return
+    const confirm = (): void => {
+      this.#row = this.#read()
+      if (epochs.own.isDoubted) epochs.confirm(this.#row)
+    }
+    // Of fewer than three nodes the others are no majority.
+    if (nodes.length < 3) return confirm()
+    this.#isConfirming = true
+    readCurrent(group, confirmMs)
+      .then(confirm)
+      .catch((error: unknown) => {
+        if (!(error instanceof StoreError)) onFailed(error)
+      })
+      .finally(() => (this.#isConfirming = false))
+  }
+
+  #tellAgain(): void {
+    const { clock } = this.#parts
+    const now = clock.monotonicMs()
+    if (!this.#mover.isBusy || now - this.#toldMs < tellAgainMs) return
+    this.#toldMs = now
+    this.#tellAll()
+  }
+
+  /** The seal: not before every lease is over that this node has given in the epoch (LEASE-2). */
+  #seal(): void {
+    const { epochs, clock, leases } = this.#parts
+    if (epochs.isVoting) {
+      leases().isEnding = true
+      if (!leases().areGrantsOver(clock.monotonicMs())) return
+    }
+    epochs.enter(this.#row, () => this.#onSealed())
+    leases().isEnding = false
+  }
+
+  #onSealed(): void {
+    if (this.#isStopped) return
+    this.#tellAll()
+    this.#tick()
+  }
+
+  #onPassed(): void {
+    if (this.#isStopped) return
+    this.#tellAll()
+    this.#parts.stepWaiting({ kind: 'wake' })
+    this.#tick()
+  }
+
+  /** A store that another one has replaced serves nothing any more, and neither does one whose seat was given up. */
+  #isOver(): boolean {
+    const { node, log, onRetired } = this.#parts
+    const { seat, storeId } = log.identity
+    if (!changes.isOver(this.#row, node, storeId, seat)) return false
+    const named = this.#row.stores.get(node)
+    const why =
+      named === undefined || named.seat < seat
+        ? `Seat ${seat} was given up, and this store has none`
+        : `Store ${named.store} votes as ${node} in the place of this store ${storeId}`
+    this.stop()
+    onRetired(new RetiredStore(`${why}. Move this data folder away.`))
+    return true
+  }
+
+  onMessage(from: NodeId, message: EpochMessage): void {
+    switch (message.kind) {
+      case 'standing':
+        return this.#onStanding(from, message)
+      case 'seal-request':
+        if (message.epoch > this.#parts.epochs.own.epoch) this.#parts.peers().requestDigest(from)
+        return this.#pages.ask(from, message)
+      case 'seal-page':
+        this.#gate.onPage(from, message)
+        return this.#schedule()
+    }
+  }
+
+  #onStanding(from: NodeId, told: StandingTold): void {
+    const { own } = this.#parts.epochs
+    const hadVote = this.#told.get(from)?.gated === own.epoch
+    this.#told.set(from, told)
+    const hasVote = told.epoch === own.epoch && told.gated === own.epoch && own.epoch > 1
+    if (hasVote && !hadVote) this.#parts.stepWaiting({ kind: 'voter', peer: from })
+    if (told.epoch === own.epoch) this.#gate.onSealed(from)
+    // The row that begins that epoch stands in the peer's log.
+    if (told.epoch > this.#parts.epochs.own.epoch) this.#parts.peers().requestDigest(from)
+    this.#mover.go()
+  }
+
+  /** A link is in use: the peer hears of this node's part. */
+  onJoined(peer: NodeId): void {
+    this.#told.delete(peer)
+    this.#tell(peer)
+  }
+
+  /** The data store has all that it has to have. */
+  onRestored(): void {
+    this.#tellAll()
+    this.#schedule()
+  }
+
+  /** Called every `digestMs`. Behind the first epoch a peer may have missed the frame that told it of this node's part. */
+  remind(): void {
+    this.#reminders += 1
+    const isDue = this.#reminders % remindersPerTelling === 0
+    if (isDue && this.#parts.epochs.own.epoch > 1) this.#tellAll()
+  }
+
+  #tellAll(): void {
+    for (const node of this.#parts.nodes) if (node !== this.#parts.node) this.#tell(node)
+  }
+
+  #tell(to: NodeId): void {
+    const { epochs, isRestored } = this.#parts
+    if (!epochs.isKept) return
+    const { epoch, gated } = epochs.own
+    this.#send(to, { kind: 'standing', epoch, gated, isRestored: isRestored() })
+  }
+
+  #send(to: NodeId, message: EpochMessage): void {
+    if (this.#parts.peers().knowsEpochs(to)) this.#parts.peers().send(to, message)
+  }
+
+  /** The store that may come to the node's name as a newcomer. */
+  findNewcomer(node: NodeId): Newcomer | undefined {
+    const { change } = this.#row
+    if (change?.node !== node || !changes.isUnderWay(change)) return undefined
+    const { seat = 0, store, number } = change
+    return store === undefined ? { seat, number } : { seat, number, store }
+  }
+
+  #newcomer(node: NodeId, seat: number): ReturnType<MoverParts['newcomer']> {
+    const link = this.#parts.peers().linkOf(node)
+    const told = this.#told.get(node)
+    const store = link?.storeId
+    if (link?.seat !== seat || store === undefined || told === undefined) return undefined
+    return isStoreId(store) ? { store, isRestored: told.isRestored } : undefined
+  }
+
+  /**
+   * The first node that votes, as far as it has told; after a while the next one: the first may have no link to the
+   * newcomer, or may not get on.
+   */
+  #isFirst(): boolean {
+    const { node, nodes, epochs, stamp } = this.#parts
+    const { change } = this.#row
+    if (!epochs.isVoting || change === undefined) return false
+    const waitedMs = (stamp() - change.sinceMicros) / 1_000
+    const voting = nodes.filter((one) => one === node || this.#hasVote(one))
+    return waitedMs >= moverPatienceMs * voting.indexOf(node)
+  }
+
+  #hasVote(node: NodeId): boolean {
+    const told = this.#told.get(node)
+    const { epoch } = this.#parts.epochs.own
+    return this.#parts.peers().isAlive(node) && told?.epoch === epoch && told.gated === epoch
+  }
+
+  async replace(node: NodeId): Promise<{ readonly change: changes.Change }> {
+    const { node: own, nodes, log } = this.#parts
+    if (!nodes.includes(node)) {
+      throw new StoreError(
+        'invalid',
+        `${node} is no node of this replica set: ${nodes.join(', ')}.`,
+      )
+    }
+    if (node === own) {
+      throw new StoreError(
+        'invalid',
+        `${node} cannot begin the replacement of its own store: the other nodes of its set can.`,
+      )
+    }
+    this.#checkBuilds(node)
+    return this.#request((row, now) => {
+      const { change } = row
+      if (change?.node === node && changes.isUnderWay(change)) return undefined
+      const seat = Math.max(row.lastSeat, log.memory.of(node)?.incarnation ?? 0) + seatGap
+      if (seat > seatMax) throw new StoreError('invalid', `${node} has no seat left.`)
+      return changes.beginReplace(row, node, seat, now)
+    })
+  }
+
+  async renew(): Promise<{ readonly change: changes.Change }> {
+    this.#checkBuilds(undefined)
+    return this.#request((row, now) => changes.beginRenew(row, now))
+  }
+
+  async cancel(): Promise<{ readonly change: changes.Change }> {
+    return this.#request((row, now) => changes.giveUp(row, now))
+  }
+
+  /** A build of before would vote on in an epoch that the others have ended. */
+  #checkBuilds(but: NodeId | undefined): void {
+    const { node: own, nodes, peers } = this.#parts
+    for (const node of nodes) {
+      if (node === own || node === but || !peers().isAlive(node)) continue
+      if (peers().knowsEpochs(node)) continue
+      throw new StoreError(
+        'unavailable',
+        `${node} runs a build that knows no epochs: upgrade it first.`,
+      )
+    }
+  }
+
+  async #request(
+    make: (row: changes.SetRow, now: number) => changes.SetRow | undefined,
+  ): Promise<{ readonly change: changes.Change }> {
+    const { change } = await this.#mover.request(make)
+    if (change === undefined)
+      throw new StoreError('internal', 'a change was made, and there is none')
+    return { change }
+  }
+
+  get report(): MembersReport {
+    const { node, nodes, epochs } = this.#parts
+    const members = nodes.map((one) => (one === node ? this.#describeSelf() : this.#describe(one)))
+    const { change } = this.#row
+    const voting = members.filter(({ isAlive, standing }) => isAlive && standing === 'voting')
+    const canLose = voting.length - computeMajority(nodes)
+    const { epoch, blocked } = epochs.own
+    const { standing } = this.#describeSelf()
+    const own = { epoch, standing, blockedGroups: blocked.length }
+    return { ...own, members, canLose, ...(change !== undefined && { change }) }
+  }
+
+  #describeSelf(): MemberReport {
+    const { node, log, epochs } = this.#parts
+    const { epoch, isMember } = epochs.own
+    const standing = !isMember ? 'newcomer' : epochs.isVoting ? 'voting' : 'before-gate'
+    return { node, storeId: log.identity.storeId, isAlive: true, epoch, standing }
+  }
+
+  #describe(node: NodeId): MemberReport {
+    const { log, peers, epochs } = this.#parts
+    const link = peers().linkOf(node)
+    const storeId = log.memory.of(node)?.storeId
+    // In the first epoch there is no gate: a store that has a link votes.
+    const isOfFirst = epochs.own.epoch === 1 && !peers().isNewcomer(node)
+    const told = this.#told.get(node) ?? (isOfFirst ? { epoch: 1, gated: 1 } : undefined)
+    const known = storeId === undefined ? {} : { storeId }
+    const isAlive = peers().isHeardOf(node)
+    if (!isAlive || told === undefined) return { node, ...known, isAlive, standing: 'unknown' }
+    const { epoch, gated } = told
+    if (peers().isNewcomer(node)) {
+      return {
+        node,
+        ...(link?.storeId !== undefined && { storeId: link.storeId }),
+        isAlive,
+        epoch,
+        standing: 'newcomer',
+      }
+    }
+    return { node, ...known, isAlive, epoch, standing: gated === epoch ? 'voting' : 'before-gate' }
+  }
+}

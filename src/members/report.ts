@@ -1,0 +1,48 @@
+/** The voters of a replica set as one of its nodes sees them, for operators. */
+import type { NodeId } from '../base/ids.ts'
+import type { Change } from './change.ts'
+
+export interface MemberReport {
+  readonly node: NodeId
+  /** The store that votes under the name; absent: this node does not know it. */
+  readonly storeId?: string
+  /** Whether the node is heard of. */
+  readonly isAlive: boolean
+  /** The epoch that it acts in; absent: it has not told. */
+  readonly epoch?: number
+  /**
+   * `voting`: it votes in its epoch. `before-gate`: it has yet to take up what the epoch before chose. `newcomer`: it copies,
+   * and has no vote. `unknown`: it has not told.
+   */
+  readonly standing: 'voting' | 'before-gate' | 'newcomer' | 'unknown'
+}
+
+export interface MembersReport {
+  /** The epoch that this node acts in. */
+  readonly epoch: number
+  /** This node's own part in it. */
+  readonly standing: MemberReport['standing']
+  /** Groups in which it has no vote all the same, until a further node has told its seal. */
+  readonly blockedGroups: number
+  /** Every node of the replica set, this one included. */
+  readonly members: readonly MemberReport[]
+  /** The last change, as far as this node knows. */
+  readonly change?: Change
+  /** How many more voters may fail before nothing commits: those alive and voting, less a majority. Below 0: it does not now. */
+  readonly canLose: number
+}
+
+/** The requests of an operator for the voters of a node's replica set. */
+export interface MembersPort {
+  readonly report: MembersReport
+  /**
+   * Begins the replacement of that node's store by an empty one, or finds it begun. Resolves with the seat that the empty store is to
+   * start with. Rejects with `invalid` for a node of another set, for this node itself, and while another change is under way;
+   * with `unavailable` where no majority answers in time.
+   */
+  replace(node: NodeId): Promise<{ readonly change: Change }>
+  /** Begins a new epoch with the same stores. Rejects as `replace` does. */
+  renew(): Promise<{ readonly change: Change }>
+  /** Gives the change under way up. Rejects with `invalid` where there is none, or it can only go on. */
+  cancel(): Promise<{ readonly change: Change }>
+}
