@@ -25,6 +25,7 @@ const verbs: ReadonlyMap<string, () => Promise<AddVerb>> = new Map([
   ['node', async () => (await import('./node.ts')).addNodeCommand],
   ['gateway', async () => (await import('./gateway.ts')).addGatewayCommand],
   ['status', async () => (await import('./status.ts')).addStatusCommand],
+  ['nodes', async () => (await import('./nodes.ts')).addNodesCommand],
   ['cells', async () => (await import('./cells.ts')).addCellsCommand],
   ['schema', async () => (await import('./schema.ts')).addSchemaCommand],
   ['load', async () => (await import('./load.ts')).addTableLoadCommand],

@@ -1,13 +1,13 @@
 /** `trilithon compare resolve`: an operator decides which node's rows are right, where no majority has the same ones. */
 import type { Command } from 'commander'
 import { CliError, exitFailure, exitUnavailable, exitUsage } from './exit.ts'
+import { addAskFlags } from './node-asks.ts'
 import type { Options } from './options.ts'
 import { print, printJson } from './output.ts'
 import { namesOf, RoundAsks, type NodeAnswer } from './round-asks.ts'
-import { addRoundFlags } from './rounds.ts'
 
 export function addResolveCommand(compare: Command): void {
-  addRoundFlags(compare.command('resolve <GROUP>'))
+  addAskFlags(compare.command('resolve <GROUP>'))
     .description(
       'where no majority has the same rows of a group: the other nodes take those of one node',
     )

@@ -1,6 +1,6 @@
 /** `trilithon node`: one node until a signal stops it. Logs are JSON lines on stderr. */
 import type { Command } from 'commander'
-import { Daemon } from '../node/daemon.ts'
+import { LastingDaemon } from '../node/lasting-daemon.ts'
 import { buildApi } from './api.ts'
 import { addConfigFlags, loadNodeConfig } from './config-flags.ts'
 import type { Options } from './options.ts'
@@ -21,5 +21,5 @@ async function runNode(options: Options): Promise<void> {
   if (config.insecure)
     logger.warn('insecure: every process that reaches this address can read and write')
   const start = { config, files, logger, lost, version, gateway: buildApi, portFlag: '--listen' }
-  await runUntilTold(() => Daemon.start(start), logger)
+  await runUntilTold(() => LastingDaemon.start(start), logger)
 }

@@ -1,8 +1,8 @@
 /** Questions to all nodes about rounds of comparing or of scrubbing, and the answers as they come. */
-import { causeOfError, causeOfStatus } from '../adapters/link-causes.ts'
+import { askNode, type NodeRequest } from '../adapters/node-asks.ts'
+import { readHeaders } from './node-asks.ts'
 import type { Options } from './options.ts'
 import { askNodes } from './status.ts'
-import { readSecret } from './url-flags.ts'
 
 /** Members that each answer has; the others are of the kind of round. */
 export interface RoundReport {
@@ -28,23 +28,23 @@ export interface NodeAnswer {
   readonly isRefused?: boolean
 }
 
-const askTimeoutMs = 5_000
+const timeoutMs = 5_000
 
 export class RoundAsks {
   readonly nodes: readonly Pick<NodeAnswer, 'id' | 'url'>[]
-  readonly #headers: Readonly<Record<string, string>>
+  readonly #headers: NodeRequest['headers']
 
   /** Every node of the cluster that the addresses lead to. Throws where none of them answers. */
   static async open(options: Options): Promise<RoundAsks> {
-    const secret = await readSecret(options)
+    const headers = await readHeaders(options)
     const { nodes } = await askNodes(options)
     return new RoundAsks(
       nodes.map(({ id, url }) => ({ id, url })),
-      secret === undefined ? {} : { authorization: `Bearer ${secret}` },
+      headers,
     )
   }
 
-  private constructor(nodes: RoundAsks['nodes'], headers: Readonly<Record<string, string>>) {
+  private constructor(nodes: RoundAsks['nodes'], headers: NodeRequest['headers']) {
     this.nodes = nodes
     this.#headers = headers
   }
@@ -65,26 +65,10 @@ export class RoundAsks {
     url: string,
     path: string,
   ): Promise<Pick<NodeAnswer, 'report' | 'why' | 'isRefused'>> {
-    try {
-      const signal = AbortSignal.timeout(askTimeoutMs)
-      const response = await fetch(`${url}${path}`, { method, signal, headers: this.#headers })
-      const body: unknown = await response.json().catch(() => undefined)
-      if (response.ok && isObject(body)) return { report: completed(body) }
-      if (isObject(body) && typeof body['detail'] === 'string') {
-        return { why: body['detail'], isRefused: response.status < 500 }
-      }
-      return { why: causeOfStatus(response.status, false, url).reason }
-    } catch (error) {
-      const isLate = error instanceof DOMException && error.name === 'TimeoutError'
-      const cause = error instanceof Error && error.cause instanceof Error ? error.cause : undefined
-      const why = cause === undefined ? String(error) : causeOfError(cause, url).reason
-      return { why: isLate ? 'no answer in time' : why }
-    }
+    const headers = this.#headers
+    const { body, ...refusal } = await askNode({ method, url, path, headers, timeoutMs })
+    return body === undefined ? refusal : { report: completed(body) }
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function completed(body: Readonly<Record<string, unknown>>): RoundReport {

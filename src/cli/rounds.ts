@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { parseNumber } from './client.ts'
 import { CliError, exitFailure, exitUnavailable } from './exit.ts'
+import { addAskFlags } from './node-asks.ts'
 import type { Options } from './options.ts'
 import { print, printJson, say, table } from './output.ts'
 import { RoundAsks, type NodeAnswer } from './round-asks.ts'
@@ -13,7 +14,6 @@ import {
   type RoundKind,
 } from './round-follow.ts'
 import { onStopSignals } from './signals.ts'
-import { addUrlFlag } from './url-flags.ts'
 
 const countSecondsMax = 86_400
 
@@ -23,20 +23,14 @@ export function addRoundCommands(
   kind: RoundKind,
   words: { readonly now: string },
 ): Command {
-  const now = addRoundFlags(of.command('now'))
+  const now = addAskFlags(of.command('now'))
     .description(words.now)
     .option('--no-wait', 'begin, and do not wait for the end')
     .action((options: Options) => beginRounds(kind, options))
-  addRoundFlags(of.command('status'))
+  addAskFlags(of.command('status'))
     .description(`how far ${kind.name} is at each node, and what it found; begins nothing`)
     .action((options: Options) => showRounds(kind, options))
   return now
-}
-
-export function addRoundFlags(command: Command): Command {
-  return addUrlFlag(command)
-    .option('--secret-file <FILE>', "the cluster's secret (or TRILITHON_SECRET_FILE)")
-    .option('--json', 'as JSON')
 }
 
 async function showRounds(kind: RoundKind, options: Options): Promise<void> {

@@ -89,6 +89,7 @@ export function buildConfig(sources: ConfigSources): ConfigResult {
     insecure: take('insecure', readBoolean) ?? false,
     logLevel: take('log_level', readLogLevel) ?? ('info' as const),
     logStore: take('log_store', readLogStore) ?? logStoreDefault,
+    healLog: take('heal_log', readBoolean) ?? true,
     ...takeNumbers(take),
     limits: takeLimits(take),
     listener: takeListenerSettings(take),
@@ -114,10 +115,12 @@ export function buildConfig(sources: ConfigSources): ConfigResult {
 
 function takeNumbers(
   take: Take,
-): Pick<NodeConfig, 'drainTimeoutMs' | 'bufferCopies' | 'requestBytesMax'> {
+): Pick<NodeConfig, 'drainTimeoutMs' | 'bufferCopies' | 'requestBytesMax' | 'seat'> {
   const count = (name: string, least: number, most: number): number | undefined =>
     take(name, (at) => readCount(at, least, most))
+  const seat = count('seat', 1, numberMax)
   return {
+    ...(seat !== undefined && { seat }),
     drainTimeoutMs: count('drain_timeout_ms', 0, drainTimeoutMaxMs) ?? drainTimeoutDefaultMs,
     bufferCopies: count('buffer_copies', 0, numberMax) ?? bufferCopiesDefault,
     requestBytesMax:
@@ -167,6 +170,8 @@ function effectiveSettings(
     ['log_store', config.logStore ?? logStoreDefault],
     ['drain_timeout_ms', String(config.drainTimeoutMs)],
     ['buffer_copies', String(config.bufferCopies)],
+    ['seat', config.seat?.toString()],
+    ['heal_log', String(config.healLog ?? false)],
     ['request_bytes_max', String(config.requestBytesMax ?? requestBytesMaxDefault)],
     ...limitSettings.map(({ name, limit }): [string, string] => [name, String(limits[limit])]),
   ])

@@ -28,6 +28,13 @@ export interface NodeConfig {
   readonly drainTimeoutMs: number
   /** Other replica sets that each take a copy of a cell whose own set is silent; 0: none. */
   readonly bufferCopies: number
+  /** The seat of an empty data folder that takes the place of another store of this node; absent: it is the node's first. */
+  readonly seat?: number
+  /**
+   * Where the log must not be used, the node asks the others that an empty store takes the place of its own. Absent: it does not,
+   * and ends.
+   */
+  readonly healLog?: boolean
   readonly limits: Limits
   /** Absent: the defaults. */
   readonly listener?: ListenerSettings

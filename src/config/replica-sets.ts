@@ -2,11 +2,11 @@
  * The replica sets of a configuration, and the check that a data folder stays with those it was made
  * under: what a node has voted on counts in these alone.
  */
-import { open, rename } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { StoreError } from '../base/errors.ts'
 import type { NodeId } from '../base/ids.ts'
 import { readBounded } from '../adapters/bounded-file.ts'
+import { writeDurably } from '../adapters/durable-file.ts'
 import { fileFailure } from '../adapters/file-failure.ts'
 import type { NodeAddress } from './values.ts'
 
@@ -27,7 +27,7 @@ export async function keepReplicaSets(
   const path = join(folder, 'replica-sets')
   const text = sets.map((set) => set.join(' ')).join('\n')
   const known = await readKnown(path)
-  if (known === undefined) return writeWhole(path, text)
+  if (known === undefined) return writeDurably(path, text)
   if (known === text) return
   const told = (lines: string): string => lines.split('\n').join(' | ')
   const mend = isReordered(known, text)
@@ -63,23 +63,4 @@ async function readKnown(path: string): Promise<string | undefined> {
   }
   const text = `${path} has more than ${setsBytesMax} bytes: no node wrote it; it says whose the data folder is`
   throw new StoreError('invalid', text)
-}
-
-/** After a loss of power the file is whole, or was never written. */
-async function writeWhole(path: string, text: string): Promise<void> {
-  const begun = `${path}.new`
-  const file = await open(begun, 'w')
-  try {
-    await file.writeFile(text)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  await rename(begun, path)
-  const folder = await open(dirname(path), 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
 }

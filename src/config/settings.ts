@@ -76,6 +76,17 @@ export const nodeSettings: readonly Setting[] = [
     fallback: '1',
   },
   {
+    name: 'seat',
+    argument: 'NUMBER',
+    what: 'for an empty data folder that takes the place of a lost one: as trilithon nodes replace says',
+  },
+  {
+    name: 'heal_log',
+    argument: 'true|false',
+    what: 'where log/ is damaged or was cut, ask the other nodes for a seat, and begin anew; false: end',
+    fallback: 'true',
+  },
+  {
     name: 'request_bytes_max',
     argument: 'NUMBER',
     what: 'bodies of the HTTP requests at work, together, in bytes',

@@ -15,6 +15,7 @@ import { heldClock } from '../peers/peer-clocks.ts'
 import type { LocalReplica } from '../group/replica-port.ts'
 import type { ReplicaStatus } from '../replica/replica-status.ts'
 import type { Upkeep } from '../replica/upkeep.ts'
+import type { MembersPort } from '../members/report.ts'
 import { WorklistService } from '../worklist/worklist-service.ts'
 import { GroupService } from '../txn/group-service.ts'
 import type { ClientFrame } from '../wire/client/client-message.ts'
@@ -168,6 +169,11 @@ export class Node {
   /** Comparisons and scrubs that an operator begins. */
   get upkeep(): Upkeep {
     return this.#driver.upkeep
+  }
+
+  /** The voters of its replica set, which an operator may change. */
+  get members(): MembersPort {
+    return this.#driver.members
   }
 
   status(): NodeStatus {

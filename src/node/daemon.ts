@@ -16,7 +16,8 @@ import { present } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import { placementOver } from '../placement/placement.ts'
 import type { Timer } from '../ports/clock.ts'
-import type { Trace, TraceEvent } from '../ports/trace.ts'
+import { StaleLog } from '../peers/refusal.ts'
+import type { Trace } from '../ports/trace.ts'
 import { DataStore } from '../store/data-store.ts'
 import { votingSpans } from '../store/row-format.ts'
 import { authorization } from './authorization.ts'
@@ -30,10 +31,12 @@ import { drain } from './drain.ts'
 import { FolderWatch } from './folder-watch.ts'
 import { listen, type BoundServer, type Fetch, type Serve } from './http-server.ts'
 import { openLinks, type Links } from './links.ts'
+import { LogHealing } from './log-healing.ts'
 import { openLog } from './open-log.ts'
 import { defaultListenerSettings } from '../config/listener-settings.ts'
 import { createMetrics, type Figure, type NodeMetrics } from './metrics.ts'
 import { planOpenFiles, type FilesPlan } from './open-files-plan.ts'
+import { tellingOperator } from './operator-trace.ts'
 import { sparingLog } from './sparing-log.ts'
 import { watchStalls, type Stall, type Stalls } from './stalls.ts'
 import { isOperation, operationRoutes, type Self } from './operations.ts'
@@ -64,7 +67,12 @@ export interface DaemonOptions {
   readonly portFlag: string
   /** Files that it may have open: its part, where it shares its process. Absent: what the system allows. */
   readonly openFilesMax?: number
+  /** Ends a start that asks the other nodes for a seat. */
+  readonly signal?: AbortSignal
 }
+
+/** Starts that follow one another: the first finds `data/` damaged, say, and the next one the log. */
+const startsMax = 3
 
 /** After the drain timeout, connections that still talk get this long to end by themselves. */
 const closeGraceMs = 500
@@ -83,6 +91,7 @@ export class Daemon {
   readonly #options: DaemonOptions
   readonly #metrics: NodeMetrics
   readonly #mayUse: (request: Request) => boolean
+  readonly #healing: LogHealing
   readonly #startedAtMs = systemClock.monotonicMs()
   #state: NodeState = 'starting'
   #server: BoundServer | undefined
@@ -101,23 +110,30 @@ export class Daemon {
   #stopping: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
-  /** Resolves when the node serves; rejects with a StoreError of one sentence when it cannot. */
+  /**
+   * Resolves when the node serves; rejects with a StoreError of one sentence when it cannot. Where its log must not be used,
+   * and its folder says that it is this node's, it waits for a seat, as long as that takes.
+   */
   static async start(options: DaemonOptions): Promise<Daemon> {
-    const first = new Daemon(options)
-    try {
-      await first.#openOrClose()
-      return first
-    } catch (error) {
-      if (!first.#isDataDamaged) throw error
+    const { config, files, logger, signal } = options
+    const parts = { config, secret: files.secret, logger, clock: systemClock, signal }
+    const healing = new LogHealing(parts)
+    for (let starts = 1; ; starts++) {
+      const daemon = new Daemon(options, healing)
+      try {
+        await daemon.#openOrClose()
+        return daemon
+      } catch (error) {
+        // The node found its derived store damaged as it took it up, and has put it aside by now.
+        const mayStart = daemon.#isDataDamaged || (await healing.takeUp(error))
+        if (!mayStart || starts === startsMax) throw error
+      }
     }
-    // The node found its derived store damaged while it took it up, and has put it aside by now.
-    const second = new Daemon(options)
-    await second.#openOrClose()
-    return second
   }
 
-  private constructor(options: DaemonOptions) {
+  private constructor(options: DaemonOptions, healing: LogHealing) {
     this.#options = options
+    this.#healing = healing
     this.#mayUse = authorization(options.files.secret)
     const { node, cluster } = options.config
     this.#metrics = createMetrics({ node, cluster })
@@ -127,8 +143,17 @@ export class Daemon {
     return present(this.#server, 'daemon: it listens').url
   }
 
+  /** Whether a new start heals this failure. */
+  healsByStart(reason: Error): boolean {
+    return reason instanceof StaleLog && this.#healing.isHealable(reason)
+  }
+
   get node(): Node {
     return present(this.#node, 'daemon: it is open')
+  }
+
+  get #running(): Node | undefined {
+    return this.#state === 'running' ? this.#node : undefined
   }
 
   status(): StatusReport {
@@ -157,6 +182,7 @@ export class Daemon {
     const { trace } = this.#stalls
     const { filesPerStore: openTablesMax } = plan
     const { logStore: logKind = logStoreDefault } = config
+    await this.#healing.prepare()
     const folder = await openDataFolder(config.data, {
       logKind,
       openLog: (path) => openLog(path, logKind, openTablesMax),
@@ -174,7 +200,8 @@ export class Daemon {
     this.#folder = folder
     this.#disk = new DiskWatch(config.data, clock)
     const sets = buildReplicaSets(config.nodes)
-    if (folder.wasDataReset) this.#noteDataReset()
+    const seat = this.#healing.seat ?? config.seat
+    if (folder.wasDataReset && this.#healing.seat === undefined) this.#noteDataReset()
     this.#links = await this.#openLinks(this.#server)
     this.#node = await Node.open(
       {
@@ -193,6 +220,7 @@ export class Daemon {
         limits: config.limits,
         placement: placementOver(sets),
         bufferCopies: config.bufferCopies,
+        ...(seat !== undefined && { seat }),
         beforeStart: () => keepReplicaSets(config.data, sets),
         onBug: bugLog(logger),
         onDamagedIndex: ({ code, message }) => logger.error({ code }, message),
@@ -200,15 +228,21 @@ export class Daemon {
       (reason) => this.#fail(reason),
     )
     if (this.#failure !== undefined) throw this.#failure
+    const { storeId, incarnation } = this.#node.status().replica
+    await this.#healing.finish(storeId, () => this.#isLinked())
     this.#folderWatch = await FolderWatch.start({ folder: config.data, logKind }, clock, (reason) =>
       this.#fail(reason),
     )
+    if (this.#failure !== undefined) throw this.#failure
     const requestBytesMax = config.requestBytesMax ?? requestBytesMaxDefault
     this.#gateway = this.#options.gateway(this.#node, requestBytesMax)
     this.#state = 'running'
     this.#settling = clock.setTimer(settledMs, () => void this.#settle(folder))
-    const { storeId, incarnation } = this.#node.status().replica
     logger.info({ storeId, incarnation }, 'serving')
+  }
+
+  #isLinked(): boolean {
+    return this.#running?.status().replica.peers.some(({ isUp }) => isUp) === true
   }
 
   /** Only a note: where it cannot be written, the next start reads more than it has to. */
@@ -282,10 +316,8 @@ export class Daemon {
       checks: () => readinessChecks(this.#parts()),
       status: () => this.status(),
       erase: () => this.#node?.status().replica.erase,
-      upkeep: {
-        mayUse: this.#mayUse,
-        find: () => (this.#state === 'running' ? this.#node?.upkeep : undefined),
-      },
+      upkeep: { mayUse: this.#mayUse, find: () => this.#running?.upkeep },
+      members: { mayUse: this.#mayUse, find: () => this.#running?.members },
       figures: () => [...statusFigures(this.#parts()), ...this.#edgeFigures()],
     }
   }
@@ -293,7 +325,8 @@ export class Daemon {
   #edgeFigures(): readonly Figure[] {
     const [server, links, node] = [this.#server, this.#links, this.#node]
     const log = logFigures(this.#options.lost?.())
-    return [...log, ...[server, links, node].flatMap((one) => one?.figures() ?? [])]
+    const all = [...log, ...this.#healing.figures()]
+    return [...all, ...[server, links, node].flatMap((one) => one?.figures() ?? [])]
   }
 
   #noteDataReset(): void {
@@ -315,6 +348,7 @@ export class Daemon {
       startedAtMs: this.#startedAtMs,
       nowMs: systemClock.monotonicMs(),
       dataResets: this.#dataResets,
+      healing: this.#healing.status,
       disk: this.#disk?.use,
       replica: this.#node?.status().replica,
       queues: this.#node?.status().queues,
@@ -355,7 +389,7 @@ export class Daemon {
     const stack = cause instanceof StoreError ? {} : { stack: cause.stack }
     this.#options.logger.fatal(
       { cause: cause.message, reason: reason.message, ...stack },
-      'the node must stop',
+      this.healsByStart(cause) ? 'the node must stop, and starts anew' : 'the node must stop',
     )
     this.onFailure(reason)
   }
@@ -399,11 +433,13 @@ export class Daemon {
     await this.#links?.close()
     await closed
     this.#settling?.cancel()
+    this.#healing.stop()
     this.#folderWatch?.stop()
     await this.#folder?.close()
     this.#disk?.stop()
     this.#stalls?.stop()
     this.#metrics.close()
+    if (this.#failure instanceof StaleLog) await this.#healing.takeUp(this.#failure)
     if (this.#isDataDamaged) {
       await resetData(this.#options.config.data)
       this.#options.logger.warn(
@@ -415,63 +451,6 @@ export class Daemon {
 
 function isOfData(error: unknown): boolean {
   return error instanceof StoreError && error.detail.store === 'data'
-}
-
-const damagedBeneath =
-  'log/ was found damaged by a scrub; the node goes on, and loses nothing it promised: keep data/, and check this disk'
-
-/** A trace that also tells the operator, as they happen, of events that need attention. */
-function tellingOperator(trace: Trace, logger: Logger): Trace {
-  return {
-    emit: (event) => {
-      trace.emit(event)
-      // A start that reads all of a long log takes a while: the operator sees its progress here.
-      if (event.kind === 'folding') logger.info(pickFields(event), 'reading the log')
-      if (event.kind === 'log-damage') {
-        const { isRenewed, ...fields } = event
-        const text = isRenewed === true ? damagedBeneath : 'log/ was found damaged'
-        logger.error(pickFields(fields), `${text}: see "A damaged log" in operating.md`)
-      }
-      tellOfRows(event, logger)
-      if (event.kind === 'false-claim') {
-        logger.error(pickFields(event), 'a false claim: a peer refuses what this log refutes')
-      }
-      if (event.kind === 'erase-overdue') {
-        const text = 'bytes of what was deleted are still in files after erase_within_ms'
-        logger.error(pickFields(event), `${text}: see trilithon erase status`)
-      }
-      if (event.kind !== 'clock') return
-      const { is } = event
-      if (is === 'right') logger.info(pickFields(event), 'the wall clock is right again')
-      else logger.warn(pickFields(event), `the wall clock is ${String(is)}: set it`)
-    },
-    mark: (name) => trace.mark(name),
-  }
-}
-
-/** Names of groups are bytes: the first ones in hexadecimal do to find them. */
-const groupBytesShown = 64
-
-function tellOfRows(event: TraceEvent, logger: Logger): void {
-  const { group: told } = event
-  const name = Buffer.from(typeof told === 'string' ? told : '', 'latin1')
-  const group = name.subarray(0, groupBytesShown).toString('hex')
-  if (event.kind === 'ill') {
-    logger.error(
-      { group },
-      'rows of this group are damaged here: others serve it until it is mended',
-    )
-  }
-  if (event.kind === 'mended') logger.info({ group }, 'a peer has mended this group')
-  if (event.kind === 'undecided') {
-    const what = 'the replicas have different rows of this group, and no majority has the same ones'
-    logger.error({ group }, `${what}: it takes no write here; start the nodes that are down`)
-  }
-}
-
-function pickFields(event: TraceEvent): object {
-  const { kind: _, ...fields } = event
-  return fields
 }
 
 function damagedData(cause: Error): StoreError {

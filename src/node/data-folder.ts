@@ -3,14 +3,18 @@
  * LevelDB holds a lock of `data/`, which is opened first: it stands for the whole folder, whatever keeps the log.
  * `owner.json` only says whose it is, for the error message.
  *
- * The log is never mended by guesswork: a damaged one stops the node for good. `data/` is derived,
- * so a damaged one is made again from the log.
+ * The log is never mended by guesswork: a store with a damaged one never votes again, and an empty store may take its place
+ * (`log-healing.ts`). `data/` is derived, so a damaged one is made again from the log.
+ *
+ * Small files beside them: whose the folder is (`folder-identity.ts`), and the seat of a store that is to be made
+ * (`seat-note.ts`).
  */
 import { readdir, rename, rm, stat } from 'node:fs/promises'
 import type { Dirent, Stats } from 'node:fs'
 import { join } from 'node:path'
 import { refuseOtherKind, type JournalKind } from '../adapters/journal-kind.ts'
 import { logName, settleSwitch } from '../adapters/log-switch.ts'
+import { nameBegun } from '../adapters/durable-file.ts'
 import { makeFolder } from '../adapters/make-folder.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Journal } from '../ports/journal.ts'
@@ -24,6 +28,8 @@ import {
   removeOwner,
   writeOwner,
 } from './folder-owner.ts'
+import { identityName } from './folder-identity.ts'
+import { seatName } from './seat-note.ts'
 import { answered } from './silent-folder.ts'
 
 export interface StoreAccess {
@@ -51,7 +57,7 @@ const asideName = 'data.damaged'
 
 /** Opens both stores, or rejects with one sentence that says what to do. */
 export async function openDataFolder(path: string, access: StoreAccess): Promise<DataFolder> {
-  await answered(path, makeOrExplain(path))
+  await makeDataFolder(path)
   const logPath = join(path, logName)
   // Before a byte in the folder changes.
   await refuseOtherKind(logPath, access.logKind)
@@ -89,6 +95,11 @@ export async function resetData(path: string): Promise<void> {
   await rename(join(path, 'data'), aside)
 }
 
+/** Rejects with one sentence where it cannot be made, has not answered in time, or has entries that no node makes. */
+export function makeDataFolder(path: string): Promise<void> {
+  return answered(path, makeOrExplain(path))
+}
+
 async function makeOrExplain(path: string): Promise<void> {
   try {
     await makeFolder(path)
@@ -107,8 +118,10 @@ async function makeOrExplain(path: string): Promise<void> {
 /** The entries of a node's folder, each with its kind. */
 const ownEntries: ReadonlyMap<string, 'a file' | 'a folder'> = new Map([
   [ownerName, 'a file'],
-  ['replica-sets', 'a file'],
-  ['replica-sets.new', 'a file'],
+  ...['replica-sets', identityName, seatName].flatMap((name): [string, 'a file'][] => [
+    [name, 'a file'],
+    [nameBegun(name), 'a file'],
+  ]),
   ['log', 'a folder'],
   ['data', 'a folder'],
 ])

@@ -1,10 +1,11 @@
 /**
  * The requests that operators and their tools send to a process: `/livez`, `/readyz?verbose`, `/metrics`,
- * `/status`, `/erase`, and those of `upkeep-routes.ts`. These answer from the first moment on, while a node's stores are still being opened, and while
- * draining.
+ * `/status`, `/erase`, and those of `upkeep-routes.ts` and `members-routes.ts`. These answer from the first moment on, while
+ * a node's stores are still being opened, and while draining.
  */
 import { Hono, type Context } from 'hono'
 import type { Clock } from '../ports/clock.ts'
+import { addMembersRoutes, membersAnswers, type MembersAccess } from './members-routes.ts'
 import type { Figure, NodeMetrics } from './metrics.ts'
 import { findParameterProblem, type OperationAnswer } from './operation-answer.ts'
 import { problemContentType, problemPage } from './refusals.ts'
@@ -56,6 +57,7 @@ export const operationAnswers: readonly OperationAnswer[] = [
     answers: { 200: { what: 'The figures.', type: text } },
   },
   ...upkeepAnswers,
+  ...membersAnswers,
 ]
 
 const operationPaths: ReadonlySet<string> = new Set(operationAnswers.map(({ path }) => path))
@@ -76,6 +78,8 @@ export interface Self {
   erase?(): object | undefined
   /** Its comparisons and scrubs. Absent: it has no stores. */
   readonly upkeep?: UpkeepAccess
+  /** The voters of its replica set. Absent: it is in none. */
+  readonly members?: MembersAccess
   figures(): readonly Figure[]
 }
 
@@ -135,7 +139,7 @@ export function operationRoutes(
   app.use(async (context, next) => refuse(context) ?? next())
   app.get('/', (context) => {
     const paths =
-      '/v1/datastores/… /openapi.json /livez /readyz?verbose /metrics /status /erase /compare /scrub'
+      '/v1/datastores/… /openapi.json /livez /readyz?verbose /metrics /status /erase /compare /scrub /members'
     return context.text(`${self.name()}\n${paths}\n`)
   })
   app.get('/livez', (context) => {
@@ -171,5 +175,6 @@ export function operationRoutes(
     return context.body(page.text, 200, { 'content-type': page.contentType })
   })
   addUpkeepRoutes(app, self.upkeep)
+  addMembersRoutes(app, self.members)
   return app
 }

@@ -13,8 +13,11 @@ import type { DiskUse } from './disk-use.ts'
 import { mainSet, type NodeAddress } from '../config/values.ts'
 import { describeErase, eraseFigures } from './erase-figures.ts'
 import { figureName } from './figure-names.ts'
+import { describeHealed, describeOpening, describeUnopened } from './healing-words.ts'
+import type { HealingStatus } from './log-healing.ts'
 import type { Figure } from './metrics.ts'
 import { compareFigures, describeCompare } from './compare-figures.ts'
+import { describeMembers, membersFigures } from './members-figures.ts'
 import { describeSnapshots, snapshotFigures } from './snapshot-figures.ts'
 
 export type NodeState = 'starting' | 'running' | 'draining' | 'failed'
@@ -36,6 +39,7 @@ export interface StatusParts {
   readonly startedAtMs: number
   readonly nowMs: number
   readonly dataResets: number
+  readonly healing?: HealingStatus
   /** Absent until it was measured. */
   readonly disk?: DiskUse | undefined
   /** Absent while the stores are being opened. */
@@ -91,6 +95,8 @@ export interface SeenNode {
   readonly durableMark?: number
   /** This node's log does not wait for it any more, or has given up what it lacks. Absent: no. */
   readonly isBehindLog?: true
+  /** It takes no part in its epoch yet. Absent: it does, or that is not known. */
+  readonly hasNoVote?: true
 }
 
 export function statusReport(parts: StatusParts): StatusReport {
@@ -137,7 +143,7 @@ export function readinessChecks(parts: StatusParts): readonly Check[] {
   const hasMajority = spareNodes(nodes) >= 0
   const areClocksAwaited = parts.replica?.areClocksAwaited === true
   return [
-    { name: 'stores', ok: isOpen, text: isOpen ? 'open' : 'being opened' },
+    { name: 'stores', ok: isOpen, text: isOpen ? 'open' : describeOpening(parts.healing) },
     {
       name: 'accepting',
       ok: parts.state === 'running',
@@ -161,15 +167,26 @@ function seenNodes({ node, nodes, replica }: StatusParts): readonly SeenNode[] {
     const isSelf = id === node
     const peer = replica?.peers.find((one) => one.node === id)
     const isUp = isSelf ? replica !== undefined : peer?.isUp === true && !peer.isSuspected
+    const standing = replica?.members.members.find((one) => one.node === id)?.standing
     const { mark, isBehind } = peer ?? {}
     const told = mark === undefined ? {} : { durableMark: mark }
-    return { id, url, isSelf, isUp, ...told, ...(isBehind === true && { isBehindLog: true }) }
+    const seen: SeenNode = {
+      id,
+      url,
+      isSelf,
+      isUp,
+      ...told,
+      ...(isBehind === true && { isBehindLog: true }),
+    }
+    return standing === 'newcomer' || standing === 'before-gate'
+      ? { ...seen, hasNoVote: true }
+      : seen
   })
 }
 
 function spareNodes(nodes: readonly SeenNode[]): number {
   const majority = Math.floor(nodes.length / 2) + 1
-  return Math.max(-1, nodes.filter(({ isUp }) => isUp).length - majority)
+  return Math.max(-1, nodes.filter(({ isUp, hasNoVote }) => isUp && !hasNoVote).length - majority)
 }
 
 function listMessages(
@@ -181,7 +198,7 @@ function listMessages(
   const { state, replica, dataResets } = parts
   if (state === 'draining') messages.push('this node is stopping; requests go to the others')
   if (replica?.failure !== undefined) messages.push(`this node failed: ${replica.failure}`)
-  if (replica === undefined) return [...messages, 'the stores are being opened']
+  if (replica === undefined) return [...messages, ...describeUnopened(parts.healing)]
   messages.push(...describeAway(nodes, parts.troubles))
   if (canLose < 0) {
     messages.push(
@@ -196,7 +213,7 @@ function listMessages(
     )
   }
   messages.push(...describeSnapshots(replica.snapshots), ...describeRestoring(replica))
-  messages.push(...describeErase(replica.erase))
+  messages.push(...describeMembers(replica.members), ...describeErase(replica.erase))
   messages.push(...describeCompare(replica.compare))
   const behind = nodes.filter(({ isBehindLog }) => isBehindLog === true)
   for (const { id } of behind) {
@@ -222,6 +239,7 @@ function listMessages(
       'a peer refuses this node for what its own log refutes: see "false claim" in its log, and mend that peer',
     )
   }
+  messages.push(...describeHealed(parts.healing))
   return [...messages, ...describeDamages(replica, dataResets)]
 }
 
@@ -312,6 +330,7 @@ export function statusFigures(parts: StatusParts): readonly Figure[] {
   }
   figures.push(...snapshotFigures(parts.replica?.snapshots), ...eraseFigures(parts.replica?.erase))
   figures.push(...compareFigures(parts.replica?.compare))
+  figures.push(...membersFigures(parts.replica?.members))
   const indexes: Readonly<Record<string, number>> = { ...parts.indexes }
   for (const [field, value] of Object.entries(indexes)) {
     const name = figureName('trilithon_index', field)

@@ -7,27 +7,26 @@ import type { Context, Hono } from 'hono'
 import { StoreError } from '../base/errors.ts'
 import { groupOfBytes, isNodeId, type GroupId } from '../base/ids.ts'
 import type { Begun, Upkeep as UpkeepOfNode } from '../replica/upkeep.ts'
+import {
+  findPart,
+  findTrusted,
+  jsonType as json,
+  quoted,
+  refusalPage,
+  refusals,
+  refusalsOfTrust,
+  type OperationAccess,
+} from './operation-access.ts'
 import type { OperationAnswer } from './operation-answer.ts'
-import { problemContentType, problemPage, unauthorized } from './refusals.ts'
+import { problemContentType } from './refusals.ts'
 
 type Upkeep = Pick<UpkeepOfNode, keyof UpkeepOfNode>
 
-export interface UpkeepAccess {
-  /** Whether the request may begin something, and be told names of groups. */
-  mayUse(request: Request): boolean
-  /** Undefined while the node serves nothing. */
-  find(): Upkeep | undefined
-}
+export type UpkeepAccess = OperationAccess<Upkeep>
 
-const json = 'application/json'
-const refusals = {
-  404: { what: 'A gateway has no stores.', type: problemContentType },
-  503: { what: 'The stores are being opened, or closed.', type: problemContentType },
-}
 const begun = {
   202: { what: 'The round that is under way now.', type: json },
-  400: { what: 'The request has a body.', type: problemContentType },
-  401: { what: 'The secret is missing.', type: problemContentType },
+  ...refusalsOfTrust,
   ...refusals,
 }
 
@@ -95,7 +94,7 @@ export function addUpkeepRoutes(app: Hono, access: UpkeepAccess | undefined): vo
 type Report = (upkeep: Upkeep, isTrusted: boolean) => object
 
 function tell(access: UpkeepAccess | undefined, context: Context, report: Report): Response {
-  const upkeep = findUpkeep(access, context)
+  const upkeep = findPart(access, context)
   if (upkeep instanceof Response) return upkeep
   return context.json(report(upkeep, access?.mayUse(context.req.raw) === true))
 }
@@ -111,10 +110,6 @@ function begin(
   return context.json({ ...start(upkeep), ...report(upkeep, true) }, 202)
 }
 
-const statusByRefusal: Readonly<Record<string, 400 | 404 | 503>> = {
-  ...{ invalid: 400, 'not-found': 404, unavailable: 503 },
-}
-
 async function resolve(access: UpkeepAccess | undefined, context: Context): Promise<Response> {
   const upkeep = findTrusted(access, context)
   if (upkeep instanceof Response) return upkeep
@@ -124,10 +119,7 @@ async function resolve(access: UpkeepAccess | undefined, context: Context): Prom
     await upkeep.resolve(parseGroup(name), from)
     return context.json({ group: name, from }, 202)
   } catch (error) {
-    if (!(error instanceof StoreError)) throw error
-    const status = statusByRefusal[error.code]
-    if (status === undefined) throw error
-    return problem(context, status, error.code, error.message)
+    return refusalPage(context, error)
   }
 }
 
@@ -138,36 +130,4 @@ function parseGroup(text: string): GroupId {
   if (isName) return groupOfBytes(Buffer.from(text, 'hex'))
   const what = 'is no name of a group in hexadecimal: trilithon compare status lists names'
   throw new StoreError('invalid', `group: ${quoted(text)} ${what}`)
-}
-
-function quoted(text: string): string {
-  return JSON.stringify(text.slice(0, 80))
-}
-
-function findTrusted(access: UpkeepAccess | undefined, context: Context): Upkeep | Response {
-  const request = context.req.raw
-  if (access !== undefined && !access.mayUse(request)) return unauthorized()
-  const hasBody = (request.headers.get('content-length') ?? '0') !== '0'
-  if (hasBody || request.headers.has('transfer-encoding')) {
-    return problem(context, 400, 'invalid', 'this request takes no body')
-  }
-  return findUpkeep(access, context)
-}
-
-function findUpkeep(access: UpkeepAccess | undefined, context: Context): Upkeep | Response {
-  if (access === undefined) {
-    return problem(context, 404, 'not-found', 'a gateway has no stores: ask a node')
-  }
-  const text = 'the stores are being opened, or closed: ask again'
-  return access.find() ?? problem(context, 503, 'unavailable', text)
-}
-
-function problem(
-  context: Context,
-  status: 400 | 404 | 503,
-  code: StoreError['code'],
-  text: string,
-): Response {
-  const type = { 'content-type': problemContentType }
-  return context.body(problemPage(status, code, text), status, type)
 }

@@ -39,6 +39,7 @@ function partsWith(clock: Partial<ReplicaStatus>): StatusParts {
       ...{ areClocksAwaited: false, ...clock },
       ...{ firstFlush: 1, retainedBytes: 0, retainedMs: 0, droppedFlushes: 0, peersBehind: 0 },
       ...{ failure: undefined, peers: [] },
+      members: { epoch: 1, standing: 'voting', blockedGroups: 0, members: [], canLose: 0 },
     },
   }
 }

@@ -1,0 +1,120 @@
+/**
+ * The requests by which an operator sees and changes the voters of a node's replica set: `/members`. GET tells them, and is
+ * open as all figures are. POST begins a change, or gives it up, and takes the cluster's secret. A change goes on by itself
+ * after the answer: GET tells how far it is.
+ */
+import type { Context, Hono } from 'hono'
+import { formatIso } from '../base/datetime.ts'
+import { StoreError } from '../base/errors.ts'
+import { isNodeId, type NodeId } from '../base/ids.ts'
+import type { Change } from '../members/change.ts'
+import type { MembersPort, MembersReport } from '../members/report.ts'
+import {
+  findPart,
+  findTrusted,
+  jsonType as json,
+  quoted,
+  refusalPage,
+  refusals,
+  refusalsOfTrust,
+  type OperationAccess,
+} from './operation-access.ts'
+import type { OperationAnswer } from './operation-answer.ts'
+import { problemContentType } from './refusals.ts'
+
+export type MembersAccess = OperationAccess<MembersPort>
+
+const changed = {
+  202: { what: 'The change that is under way now.', type: json },
+  ...refusalsOfTrust,
+  400: {
+    what: 'Another change is under way, there is no such node, or the request has a body.',
+    type: problemContentType,
+  },
+  ...refusals,
+  503: {
+    what: 'No majority answers, or the stores are being opened, or closed.',
+    type: problemContentType,
+  },
+}
+
+export const membersAnswers: readonly OperationAnswer[] = [
+  {
+    path: '/members',
+    operationId: 'getMembers',
+    summary: "The voters of this node's replica set, and the last change of them",
+    answers: { 200: { what: 'The voters, as this node sees them.', type: json }, ...refusals },
+  },
+  {
+    path: '/members/replace',
+    method: 'POST',
+    operationId: 'replaceMember',
+    summary: "Begins to replace another node's store by an empty one, or joins that change",
+    texts: { node: 'the node whose store is replaced' },
+    answers: changed,
+  },
+  {
+    path: '/members/renew',
+    method: 'POST',
+    operationId: 'renewMembers',
+    summary: 'Begins a new epoch with the same stores',
+    answers: changed,
+  },
+  {
+    path: '/members/cancel',
+    method: 'POST',
+    operationId: 'cancelChange',
+    summary: 'Gives up the change under way, where its epoch has not begun',
+    answers: {
+      ...changed,
+      202: { what: 'The change, given up.', type: json },
+      400: {
+        what: 'No change is under way, it can only go on, or the request has a body.',
+        type: problemContentType,
+      },
+    },
+  },
+]
+
+export function addMembersRoutes(app: Hono, access: MembersAccess | undefined): void {
+  app.get('/members', (context) => {
+    const members = findPart(access, context)
+    if (members instanceof Response) return members
+    return context.json(describeReport(members.report))
+  })
+  app.post('/members/replace', (context) =>
+    change(access, context, (members) => members.replace(readNode(context))),
+  )
+  app.post('/members/renew', (context) => change(access, context, (members) => members.renew()))
+  app.post('/members/cancel', (context) => change(access, context, (members) => members.cancel()))
+}
+
+async function change(
+  access: MembersAccess | undefined,
+  context: Context,
+  ask: (members: MembersPort) => ReturnType<MembersPort['renew']>,
+): Promise<Response> {
+  const members = findTrusted(access, context)
+  if (members instanceof Response) return members
+  try {
+    const { change: asked } = await ask(members)
+    return context.json({ change: describeChange(asked) }, 202)
+  } catch (error) {
+    return refusalPage(context, error)
+  }
+}
+
+function readNode(context: Context): NodeId {
+  const { node = '' } = context.req.query()
+  if (isNodeId(node)) return node
+  throw new StoreError('invalid', `node: ${quoted(node)} names no node`)
+}
+
+function describeReport({ change: last, ...report }: MembersReport): object {
+  return { ...report, ...(last !== undefined && { change: describeChange(last) }) }
+}
+
+/** With its moment in words too, since readers of JSON are people at times. */
+function describeChange(one: Change): object {
+  return { ...one, since: formatIso(one.sinceMicros) }
+}

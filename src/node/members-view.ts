@@ -1,0 +1,75 @@
+/** The answers of a node about the voters of its replica set, as commands and other nodes read them. */
+import { isObject } from '../adapters/node-asks.ts'
+
+export interface MemberView {
+  readonly node: string
+  readonly standing: string
+  readonly isAlive: boolean
+  /** Absent: the node has not told it. */
+  readonly epoch?: number
+  readonly storeId?: string
+}
+
+/** A change of the voters. */
+export interface ChangeView {
+  readonly number: number
+  readonly kind: 'replace' | 'renew'
+  readonly phase: 'copying' | 'sealing' | 'done' | 'given-up'
+  /** Of `replace` alone, as `seat` and `store`. */
+  readonly node?: string
+  readonly seat?: number
+  /** Absent until the empty store has come. */
+  readonly store?: string
+  /** As the phase began, in ISO 8601. */
+  readonly since: string
+}
+
+export interface MembersView {
+  readonly epoch: number
+  readonly members: readonly MemberView[]
+  /** The last change; absent: there was none. */
+  readonly change?: ChangeView
+  readonly canLose: number
+}
+
+/** Undefined for an answer of another form. */
+export function readMembers(body: Readonly<Record<string, unknown>>): MembersView | undefined {
+  const { epoch, members, change, canLose } = body
+  if (typeof epoch !== 'number' || typeof canLose !== 'number') return undefined
+  if (!Array.isArray(members) || !members.every(isMember)) return undefined
+  if (change === undefined) return { epoch, members, canLose }
+  return isChange(change) ? { epoch, members, change, canLose } : undefined
+}
+
+function isMember(value: unknown): value is MemberView {
+  if (!isObject(value)) return false
+  const { node, standing, isAlive, epoch, storeId } = value
+  const hasNames = typeof node === 'string' && typeof standing === 'string'
+  return hasNames && typeof isAlive === 'boolean' && isNumber(epoch) && isText(storeId)
+}
+
+const kinds: readonly unknown[] = ['replace', 'renew']
+const phases: readonly unknown[] = ['copying', 'sealing', 'done', 'given-up']
+
+export function isChange(value: unknown): value is ChangeView {
+  if (!isObject(value)) return false
+  const { number, kind, phase, node, seat, store, since } = value
+  const hasNames = typeof number === 'number' && kinds.includes(kind) && phases.includes(phase)
+  const isOfNode = kind === 'renew' || (typeof node === 'string' && typeof seat === 'number')
+  return hasNames && isOfNode && isText(store) && typeof since === 'string'
+}
+
+function isNumber(value: unknown): boolean {
+  return value === undefined || typeof value === 'number'
+}
+
+function isText(value: unknown): boolean {
+  return value === undefined || typeof value === 'string'
+}
+
+/** Whether the change goes on. */
+export function isGoingOn(change: ChangeView | undefined): change is ChangeView & {
+  readonly phase: 'copying' | 'sealing'
+} {
+  return change?.phase === 'copying' || change?.phase === 'sealing'
+}

@@ -1,0 +1,186 @@
+/** The voters of a replica set over HTTP, changes of them that operators begin, and refusals in words. */
+import { expect, onTestFinished, test } from 'vitest'
+import { StoreError, type StoreErrorCode } from '../../src/base/errors.ts'
+import { nodeId, storeId, type NodeId } from '../../src/base/ids.ts'
+import type { Change } from '../../src/members/change.ts'
+import type { MembersPort } from '../../src/members/report.ts'
+import { authorization } from '../../src/node/authorization.ts'
+import { createMetrics } from '../../src/node/metrics.ts'
+import { operationRoutes } from '../../src/node/operations.ts'
+
+const secret = 'a secret of sufficient length'
+const trusted = { authorization: `Bearer ${secret}` }
+const sinceMicros = Date.UTC(2026, 0, 31, 8, 30) * 1_000
+const since = '2026-01-31T08:30:00.000000Z'
+const store = storeId('30541edc-3175-4700-9226-c2bc18fbfb5c')
+const members = [
+  { node: nodeId('n1'), storeId: store, isAlive: true, epoch: 1, standing: 'voting' },
+  { node: nodeId('n2'), isAlive: false, standing: 'unknown' },
+] as const
+const replacing: Change = {
+  ...{ number: 1, kind: 'replace', phase: 'copying', node: nodeId('n2'), seat: 4097, sinceMicros },
+}
+
+interface Answer {
+  readonly status: number
+  readonly body: unknown
+  readonly allow: string | undefined
+}
+
+/** Each call that has come through; `refusal`: the answer to the next one. */
+class Bench {
+  readonly calls: string[] = []
+  refusal: StoreError | undefined
+  change: Change | undefined
+  isOpen = true
+  readonly ask: (method: string, path: string, headers?: Record<string, string>) => Promise<Answer>
+
+  constructor(isGateway = false) {
+    const metrics = createMetrics({ node: 'x' })
+    onTestFinished(() => metrics.close())
+    const port = this.#port()
+    const access = {
+      mayUse: authorization(secret),
+      find: () => (this.isOpen ? port : undefined),
+    }
+    const app = operationRoutes(
+      {
+        ...{ name: () => 'x', isAlive: () => true, checks: () => [], status: () => ({}) },
+        ...{ figures: () => [], ...(!isGateway && { members: access }) },
+      },
+      metrics,
+      { monotonicMs: () => 0 },
+    )
+    this.ask = async (method, path, headers = trusted) => {
+      const response = await app.request(path, { method, headers })
+      const text = await response.text()
+      const isJson = text !== '' && response.headers.get('content-type')?.includes('json') === true
+      const body: unknown = isJson ? JSON.parse(text) : text
+      return { status: response.status, body, allow: response.headers.get('allow') ?? undefined }
+    }
+  }
+
+  #port(): MembersPort {
+    const answer = async (call: string, change: Change): Promise<{ readonly change: Change }> => {
+      this.calls.push(call)
+      if (this.refusal !== undefined) throw this.refusal
+      return { change }
+    }
+    const report = (): MembersPort['report'] => ({
+      ...{ epoch: 1, standing: 'voting', blockedGroups: 0, members, canLose: 0 },
+      ...(this.change !== undefined && { change: this.change }),
+    })
+    return {
+      get report() {
+        return report()
+      },
+      replace: (node: NodeId) => answer(`replace ${node}`, replacing),
+      renew: () => answer('renew', { number: 2, kind: 'renew', phase: 'sealing', sinceMicros }),
+      cancel: () => answer('cancel', { ...replacing, phase: 'given-up' }),
+    }
+  }
+}
+
+const replace = '/members/replace?node=n2'
+const changes = [replace, '/members/renew', '/members/cancel']
+
+test('GET tells the voters and the last change, its moment in words too, and is open', async () => {
+  const bench = new Bench()
+  const report = { epoch: 1, standing: 'voting', blockedGroups: 0, canLose: 0, members }
+  expect(await bench.ask('GET', '/members', {})).toEqual({
+    ...{ status: 200, body: report, allow: undefined },
+  })
+  bench.change = { ...replacing, store }
+  expect(await bench.ask('GET', '/members', {})).toMatchObject({
+    body: { ...report, change: { ...replacing, store, since } },
+  })
+  expect(await bench.ask('HEAD', '/members', {})).toMatchObject({ status: 200 })
+  expect(bench.calls).toEqual([])
+})
+
+test('POST begins a change or gives it up, and tells which one', async () => {
+  const { ask, calls } = new Bench()
+  expect(await ask('POST', replace)).toEqual({
+    ...{ status: 202, body: { change: { ...replacing, since } }, allow: undefined },
+  })
+  expect(await ask('POST', '/members/renew')).toMatchObject({
+    ...{ status: 202, body: { change: { number: 2, kind: 'renew', phase: 'sealing', since } } },
+  })
+  expect(await ask('POST', '/members/cancel')).toMatchObject({
+    ...{ status: 202, body: { change: { number: 1, phase: 'given-up', since } } },
+  })
+  expect(calls).toEqual(['replace n2', 'renew', 'cancel'])
+})
+
+test.for(changes)('POST %s without the secret or with a body changes nothing', async (path) => {
+  const { ask, calls } = new Bench()
+  for (const headers of [{}, { authorization: 'Bearer another secret, of a length' }]) {
+    expect(await ask('POST', path, headers)).toMatchObject({
+      ...{ status: 401, body: { code: 'forbidden' } },
+    })
+  }
+  expect(await ask('POST', path, { ...trusted, 'content-length': '2' })).toMatchObject({
+    ...{ status: 400, body: { detail: 'this request takes no body' } },
+  })
+  expect(calls).toEqual([])
+})
+
+test.for(['GET /members', ...changes.map((path) => `POST ${path}`)])(
+  '%s: a gateway has no stores, and a node that starts says so',
+  async (request) => {
+    const [method = '', path = ''] = request.split(' ')
+    expect(await new Bench(true).ask(method, path)).toMatchObject({
+      ...{ status: 404, body: { detail: 'a gateway has no stores: ask a node' } },
+    })
+    const bench = new Bench()
+    bench.isOpen = false
+    expect(await bench.ask(method, path)).toMatchObject({
+      ...{ status: 503, body: { detail: 'the stores are being opened, or closed: ask again' } },
+    })
+    expect(bench.calls).toEqual([])
+  },
+)
+
+test.for(changes)('POST %s keeps the code and the words of a refusal', async (path) => {
+  const bench = new Bench()
+  const cases: readonly (readonly [StoreErrorCode, number])[] = [
+    ['invalid', 400],
+    ['unavailable', 503],
+  ]
+  for (const [code, status] of cases) {
+    bench.refusal = new StoreError(code, 'no, do that')
+    expect(await bench.ask('POST', path)).toMatchObject({
+      ...{ status, body: { code, detail: 'no, do that' } },
+    })
+  }
+})
+
+test.for([
+  ['DELETE', '/members', 'GET', '/members is asked with GET, not DELETE'],
+  ['POST', '/members', 'GET', '/members is asked with GET, not POST'],
+  ['GET', replace, 'POST', '/members/replace is asked with POST, not GET'],
+  ['GET', '/members/cancel', 'POST', '/members/cancel is asked with POST, not GET'],
+] as const)('%s %s is another method', async ([method, path, allow, detail]) => {
+  expect(await new Bench().ask(method, path)).toMatchObject({
+    ...{ status: 405, allow, body: { detail } },
+  })
+})
+
+test.for([
+  ['/members/replace', 'the parameter node is missing: the node whose store is replaced\n'],
+  [`${replace}&node=n3`, 'the parameter node is given twice\n'],
+  [`${replace}&force=true`, 'there is no parameter "force" here, only node\n'],
+  ['/members/renew?node=n2', 'this request takes no parameters\n'],
+] as const)('POST %s has other parameters', async ([path, body]) => {
+  const { ask, calls } = new Bench()
+  expect(await ask('POST', path)).toMatchObject({ status: 400, body })
+  expect(calls).toEqual([])
+})
+
+test('a name that no node can have is refused, and changes nothing', async () => {
+  const { ask, calls } = new Bench()
+  expect(await ask('POST', '/members/replace?node=N%202')).toMatchObject({
+    ...{ status: 400, body: { code: 'invalid', detail: 'node: "N 2" names no node' } },
+  })
+  expect(calls).toEqual([])
+})
