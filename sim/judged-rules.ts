@@ -18,6 +18,9 @@ export const judgedRules: readonly string[] = [
   ...['TTL-1', 'TTL-2', 'TTL-3', 'TTL-4', 'HOLD-1', 'PURGE-1'],
 ]
 
+/** The rules that checkers count in runs that change voters: no other run judges by them (`namedFaults`). */
+export const judgedByChanges: readonly string[] = ['MOVE-2', 'MOVE-3', 'MOVE-5']
+
 /** Those of `rules`, or of all, by which nothing was judged. */
 export function unjudged(
   judgements: Readonly<Record<string, number>>,

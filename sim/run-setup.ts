@@ -12,7 +12,7 @@ import {
   openClientFrame,
 } from '../src/wire/client/client-codec.ts'
 import { ownError } from './checkers/own-error-checker.ts'
-import { Cluster } from './cluster/cluster.ts'
+import { Cluster, type ClusterParts } from './cluster/cluster.ts'
 import type { SimCluster } from './cluster/comparison.ts'
 import { computeEventsMax } from './cluster/event-bound.ts'
 import type { Fault } from './faults/fault.ts'
@@ -63,6 +63,15 @@ export function drawPlan(seed: number, switches: Switches = {}): RunPlan {
 /** Rows and cells of a run live for seconds: the workers look as often. */
 const expirySweepMs = 400
 
+const readers: Pick<
+  ClusterParts<Node, ClientFrame>,
+  'readLeases' | 'readMembers' | 'readClocks'
+> = {
+  readLeases: ({ replica }) => replica.observedLeases,
+  readMembers: ({ members }) => members,
+  readClocks: ({ replica }) => replica.clocks,
+}
+
 /** For clusters without clients and gateways: nothing befalls them. */
 export const nobody: Pick<Surroundings, 'killClient' | 'pauseClient'> = {
   killClient: () => undefined,
@@ -109,17 +118,15 @@ export function makeCluster(
     },
     killClient,
     pauseClient,
-    readLeases: ({ replica }) => replica.observedLeases,
-    readClocks: ({ replica }) => replica.clocks,
+    ...readers,
     open: (ports, nodeOptions, fail) => {
       const { groupsAtOnceMax } = relayBounds
       const relay = { ...worklistBounds, groupsAtOnceMax, ...options.relay }
       const { heavy } = options.workload
       const slices = heavy === undefined ? {} : { slices: heavy.slices }
       const onBug = (bug: Bug): void => fail(ownError(bug))
-      const schemaTrustMs = cellIndexTrustMs
-      const expiry = { expirySweepMs }
-      const known = { delivery, relay, hasCellIndexes, cellIndexTrustMs, schemaTrustMs, ...expiry }
+      const trust = { cellIndexTrustMs, schemaTrustMs: cellIndexTrustMs }
+      const known = { delivery, relay, hasCellIndexes, ...trust, expirySweepMs }
       const told = { onBug, onDamagedIndex: fail }
       const own = { ...known, ...told, ...slices, ...nodeOptions }
       return Node.open(ports, own, fail)

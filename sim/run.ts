@@ -9,9 +9,9 @@ import { CellWorkload } from './workloads/cell-workload.ts'
 import { judgeHistory } from './checkers/history-checker.ts'
 import { lookAtClocks, nodesInTime } from './cluster/seen-clocks.ts'
 import type { Referee } from './checkers/referee.ts'
-import { computeMajority } from '../src/placement/placement.ts'
-import { buildSets } from './cluster/endpoints.ts'
+import { chooseCore } from './cluster/core.ts'
 import { Comparison, type SimCluster } from './cluster/comparison.ts'
+import { expectVoters } from './cluster/voters-look.ts'
 import { expectErased } from './cluster/erase-look.ts'
 import { inspectNowAndThen } from './cluster/inspections.ts'
 import type { History } from './history/operation.ts'
@@ -305,13 +305,11 @@ class Run {
 
   /** A core of nodes is well, the others stay broken for good: the core must go on without them. */
   async #corePhase(): Promise<void> {
-    const { world, nemesis, hosts, atlas, coverage } = this.#cluster
-    const { isCoreFirst, coreOrder, rest } = this.#options.healing
+    const { world, nemesis, coverage } = this.#cluster
+    const { isCoreFirst, rest } = this.#options.healing
     if (!isCoreFirst) return
-    const sound = coreOrder.filter((node) => atlas.isSound(node))
-    const core = buildSets(hosts.length, this.#options.setCount).flatMap((set) =>
-      sound.filter((node) => set.some((one) => one === node)).slice(0, computeMajority(set)),
-    )
+    const core = chooseCore(this.#cluster, this.#options)
+    if (core === undefined) return coverage.count('no core while voters change')
     nemesis.healCore(core, rest)
     coverage.count(`core while the rest is ${rest}`)
     this.#workload.probe(core)
@@ -341,6 +339,7 @@ class Run {
     this.#expectNoStorm(rest)
     const told = listWaiting(this.#sessions)
     this.#expect(rest === 'done', 'LIVE-1', 'A call did not end in the healed world.', told)
+    if (!this.#isBroken()) await expectVoters(this.#cluster, this.#referee, () => this.#isBroken())
     if (this.#isBroken()) return
     const names = this.#cluster.inService.map((host) => host.name)
     this.#workload.finish(names)

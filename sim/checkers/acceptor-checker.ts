@@ -17,6 +17,8 @@ import {
   type PositionBook,
   type PositionView,
 } from './position-book.ts'
+import type { BallotValue } from '../../src/paxos/acceptor.ts'
+import type { EpochChecker } from './epoch-checker.ts'
 import type { ProposalChecker } from './proposal-checker.ts'
 import type { Referee } from './referee.ts'
 
@@ -24,8 +26,15 @@ export class AcceptorChecker {
   readonly #book: PositionBook
   readonly #referee: Referee
   readonly #proposals: ProposalChecker
+  readonly #epochs: Pick<EpochChecker, 'epochOf'>
 
-  constructor(book: PositionBook, referee: Referee, proposals: ProposalChecker) {
+  constructor(
+    book: PositionBook,
+    referee: Referee,
+    proposals: ProposalChecker,
+    epochs: Pick<EpochChecker, 'epochOf'>,
+  ) {
+    this.#epochs = epochs
     this.#book = book
     this.#referee = referee
     this.#proposals = proposals
@@ -94,13 +103,33 @@ export class AcceptorChecker {
 
   /** A copy says what the acceptor had accepted last: a start may know of nothing else. */
   #copied(node: string, view: PositionView, { ballot, value }: CopiedAcceptance): void {
-    const { accepted } = ensureAcceptor(view, node)
+    const acceptor = ensureAcceptor(view, node)
+    const { accepted } = acceptor
+    const isCarried =
+      value !== undefined &&
+      ballot.epoch < this.#epochs.epochOf(node) &&
+      !isAtLeast(accepted?.ballot, ballot)
+    if (isCarried) return this.#carried(node, view, { ballot, value })
     this.#referee.check(
       accepted !== undefined && (value === undefined || isSameValue(accepted, { ballot, value })),
       'LOG-7',
       'A copy of an acceptance is of another one than the last.',
       () => ({ ...describePlace(view, node, ballot), accepted: accepted?.ballot }),
     )
+  }
+
+  /** It took up what a voter of the epoch before had accepted: its own answers tell of that from now on. */
+  #carried(node: string, view: PositionView, { ballot, value }: BallotValue): void {
+    const proposed = view.proposed.get(describeBallot(ballot))
+    this.#referee.check(
+      proposed !== undefined && isSameValue(proposed, { ballot, value }),
+      'MOVE-5',
+      'An acceptance is carried that nobody proposed.',
+      () => describePlace(view, node, ballot),
+    )
+    const acceptor = ensureAcceptor(view, node)
+    acceptor.accepted = { ballot, value }
+    if (!isAtLeast(acceptor.promised, ballot)) acceptor.promised = ballot
   }
 
   /** A message leaves `node`: its claims must be on the disk by now. */

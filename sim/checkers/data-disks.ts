@@ -63,6 +63,11 @@ export class DataDisks {
     return this.#groups.get(node)?.get(group)?.position ?? 0
   }
 
+  /** Whether a snapshot that is whole on the node's disk is replacing the rows of the group: a start goes on with that. */
+  isSwitching(node: string, group: string): boolean {
+    return this.#replaced.get(node)?.has(group) === true
+  }
+
   /** The node's disk is replaced: only the new disk's records count. */
   replace(node: string, puts: readonly Put[]): void {
     this.#groups.delete(node)

@@ -2,7 +2,8 @@
  * LOG-9: when a node remembers how far it need not ask a peer for digests again, it durably has all
  * that the peer's flushes through there tell of: in its log, or applied.
  */
-import { numberOfKey } from '../../src/journal/ordered-journal.ts'
+import { metaName, tryDecodeMeta } from '../../src/log/log-meta.ts'
+import { numberOfKey, recordKey } from '../../src/journal/ordered-journal.ts'
 import { assert } from '../../src/base/assert.ts'
 import { latin1 } from '../../src/base/bytes.ts'
 import { unpack } from '../../src/base/pack.ts'
@@ -27,11 +28,14 @@ export interface DigestCheckerParts {
 }
 
 const peerText = latin1(nameKey('digest/'))
+const metaText = latin1(recordKey(metaName))
 const peerByte = peerText.charCodeAt(0)
 
 export class DigestChecker {
   readonly #parts: DigestCheckerParts
   readonly #logs = new Map<string, LogOnDisk>()
+  /** The id of the store of each node. */
+  readonly #stores = new Map<string, string>()
   /** By node and peer, through which flush it was looked at. */
   readonly #checked = new Map<string, Map<string, number>>()
 
@@ -45,10 +49,14 @@ export class DigestChecker {
    */
   onLogDurable(
     node: string,
-    { key }: Put,
+    { key, value }: Put,
     records: readonly FlushRecord[],
     isWhole: boolean,
   ): void {
+    if (value !== undefined && latin1(key) === metaText) {
+      const storeId = tryDecodeMeta(value)?.storeId
+      if (storeId !== undefined) this.#stores.set(node, storeId)
+    }
     if (records.length === 0) return
     const { highest, flushes } = this.#of(node)
     const positions = new Map<string, number>()
@@ -66,6 +74,14 @@ export class DigestChecker {
     this.#checked.delete(node)
   }
 
+  /** Another store is to have the node's vote: its log begins anew. */
+  onStoreLost(node: string): void {
+    this.onReplaced(node)
+    this.#logs.delete(node)
+    this.#stores.delete(node)
+    for (const checked of this.#checked.values()) checked.delete(node)
+  }
+
   onDataDurable(node: string, puts: readonly Put[]): void {
     for (const { key, value } of puts) {
       if (value === undefined || key[0] !== peerByte) continue
@@ -74,8 +90,11 @@ export class DigestChecker {
       const stored = decodeStored(key, value)
       assert(typeof stored === 'object', 'digest-checker: a durable value does not decode')
       const fields = unpack(stored.payload)
-      const through: unknown = Array.isArray(fields) ? fields[2] : undefined
-      if (typeof through === 'number') this.#check(node, name.slice(peerText.length), through)
+      const [, , through, store]: unknown[] = Array.isArray(fields) ? fields : []
+      const peer = name.slice(peerText.length)
+      // The mark may be of a store that is lost.
+      const isOfStore = this.#stores.get(peer) === store
+      if (typeof through === 'number' && isOfStore) this.#check(node, peer, through)
     }
   }
 

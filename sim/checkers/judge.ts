@@ -16,6 +16,7 @@ import { WorklistChecker } from './worklist-checker.ts'
 import { CellChecker } from './cell-checker.ts'
 import { ClockChecker } from './clock-checker.ts'
 import { DataDisks } from './data-disks.ts'
+import { EpochChecker } from './epoch-checker.ts'
 import { EraseChecker } from './erase-checker.ts'
 import { DigestChecker } from './digest-checker.ts'
 import { decodeRecordsLeft, decodeRecords } from './flush-records.ts'
@@ -58,6 +59,7 @@ export class Judge {
   readonly clocks: ClockChecker
   readonly turns: TurnChecker
   readonly erased: EraseChecker
+  readonly epochs: EpochChecker
   /** Called after an entry was applied and checked. */
   onApplied: (node: string, group: string) => void = () => undefined
   /** Called as a node asks for a snapshot of a group, puts the group aside for it, and has it back. */
@@ -85,12 +87,15 @@ export class Judge {
     }
     const { book, model } = this
     this.#proposals = new ProposalChecker({ book, referee, coverage, onChosen })
-    this.#acceptors = new AcceptorChecker(book, referee, this.#proposals)
     this.disks = new DataDisks((group, position) => model.of(group).horizons[position] ?? 0)
     const durablePosition = (node: string, group: string): number =>
       this.disks.findPosition(node, group)
     this.log = new LogChecker({ book, referee, model, durablePosition })
     const isForgotten = (node: string): boolean => this.#forgotten.has(node)
+    const applied = (node: string, group: string): number => this.log.appliedPosition(node, group)
+    const isTaking = (node: string, group: string): boolean => this.disks.isSwitching(node, group)
+    this.epochs = new EpochChecker({ book, referee, applied, isTaking })
+    this.#acceptors = new AcceptorChecker(book, referee, this.#proposals, this.epochs)
     this.#digests = new DigestChecker({ referee, findPosition: durablePosition, isForgotten })
     const others = (node: string): readonly string[] =>
       placement.nodesOf(placement.setOfNode(nodeId(node))).filter((one) => one !== node)
@@ -117,6 +122,18 @@ export class Judge {
   onForgotten(node: string): void {
     this.#narrator?.note(node, 'has an old disk')
     this.#forgotten.add(node)
+  }
+
+  /** Another store is to have the node's vote. The votes of the lost one count on: another epoch counts those of the new one. */
+  onStoreLost(node: string): void {
+    this.#narrator?.note(node, 'has lost its store')
+    this.#forgotten.delete(node)
+    this.book.forget(node)
+    this.onDataReplaced(node, [])
+    this.#digests.onStoreLost(node)
+    this.#logEnds.onStoreLost(node)
+    this.logFirst.onStoreLost(node)
+    this.epochs.onStoreLost(node)
   }
 
   /** The node's data disk holds something else: `puts` is all of it. */
@@ -160,6 +177,7 @@ export class Judge {
     this.#pace.onSent(from, to, frame)
     for (const message of frame.messages) {
       this.#acceptors.onSent(from, message)
+      this.epochs.onSent(from, message)
       this.#proposals.onSent(from, message)
       this.#logEnds.onSent(from, to, message)
       const isFirst = message.kind === 'snapshot-request' && message.part === 0
@@ -178,8 +196,12 @@ export class Judge {
   /** A write of a node's log disk became durable; not `isWhole`: a crash left a part of it. */
   onLogDurable(node: string, puts: readonly Put[], isWhole = true): void {
     if (this.#forgotten.has(node)) return
-    for (const put of puts) {
-      const records = isWhole ? decodeRecords(put) : decodeRecordsLeft(put)
+    const written = puts.map((put) => {
+      return { put, records: isWhole ? decodeRecords(put) : decodeRecordsLeft(put) }
+    })
+    const voted = written.flatMap(({ records }) => records)
+    this.epochs.onVotes(node, puts, voted)
+    for (const { put, records } of written) {
       this.#digests.onLogDurable(node, put, records, isWhole)
       this.erased.onLogDurable(node, put)
       this.#logEnds.onLogDurable(node, put, records)
@@ -189,6 +211,7 @@ export class Judge {
         this.logFirst.onLogDurable(node, record)
       }
     }
+    this.epochs.onLogDurable(node, puts)
   }
 
   /** A write of a node's data disk became durable. */

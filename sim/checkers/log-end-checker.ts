@@ -101,6 +101,13 @@ export class LogEndChecker {
     this.#replaced.add(node)
   }
 
+  /** Another store is to have the node's vote: its log begins anew. */
+  onStoreLost(node: string): void {
+    this.onReplaced(node)
+    this.#logs.delete(node)
+    for (const checked of this.#checked.values()) checked.delete(node)
+  }
+
   onStart(node: string): void {
     this.#runs.set(node, { sinceMs: this.#parts.monotonicMs(node), heard: new Set() })
   }

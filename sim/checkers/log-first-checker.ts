@@ -15,6 +15,11 @@ export class LogFirstChecker {
     this.#referee = referee
   }
 
+  /** Another store is to have the node's vote. */
+  onStoreLost(node: string): void {
+    this.#chosen.delete(node)
+  }
+
   /** A record became durable on the node's log disk. */
   onLogDurable(node: string, { kind, group, position }: FlushRecord): void {
     if (kind !== 'chosen') return

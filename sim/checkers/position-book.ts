@@ -70,6 +70,13 @@ export class PositionBook {
     return view
   }
 
+  /** The node's disks are lost: nothing is known any more of what they held. */
+  forget(node: string): void {
+    for (const positions of this.#views.values()) {
+      for (const { acceptors } of positions.values()) acceptors.delete(node)
+    }
+  }
+
   /** All positions of a group that anything is known of, in order. */
   listPositions(group: string): readonly PositionView[] {
     const views = [...(this.#views.get(group)?.values() ?? [])]

@@ -13,6 +13,7 @@ import type { OrderedStore, Put } from '../../src/ports/storage.ts'
 import type { Trace } from '../../src/ports/trace.ts'
 import type { Transport } from '../../src/ports/transport.ts'
 import type { PeerClocks } from '../../src/peers/peer-clocks.ts'
+import type { MembersPort } from '../../src/members/report.ts'
 import type { ObservedLeases } from '../../src/replica/replica.ts'
 import type { Message, PeerFrame } from '../../src/replication/message.ts'
 import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer/peer-codec.ts'
@@ -55,6 +56,8 @@ export interface ProgramOptions {
   readonly cluster: ClusterId
   readonly placement: Placement
   readonly limits: SwarmOptions['limits']
+  /** Of a store that is to take the place of a lost one, while there is nothing of it on the disks. */
+  readonly seat?: number
 }
 
 export interface ClusterParts<P extends Program, ClientFrame> {
@@ -88,6 +91,8 @@ export interface ClusterParts<P extends Program, ClientFrame> {
   pauseClient(client: string, lengthMicros: number): void
   /** The leases that this node counts on, and those that it has granted; undefined: it is not open. */
   readLeases(program: P): ObservedLeases | undefined
+  /** The voters of its replica set, which an operator may change. */
+  readMembers(program: P): MembersPort
   /** Its knowledge of the others' clocks. */
   readClocks(program: P): Pick<PeerClocks, 'held' | 'isAwaited'>
 }
@@ -118,6 +123,7 @@ const betweenNodes: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
   ...(['digest-request', 'digest', 'clock', 'renew', 'renewed', 'slow'] as const),
   ...(['durable-mark', 'directory-request', 'directory'] as const),
   ...(['sums-request', 'sums', 'marks-request', 'marks'] as const),
+  ...(['standing', 'seal-request', 'seal-page'] as const),
 ])
 
 function countGroupMessages({ messages }: PeerFrame): number {
@@ -217,6 +223,7 @@ export class Cluster<P extends Program, ClientFrame> {
       buildSets(options.nodeCount, options.setCount),
       limits.truncateBytesMin >= defaultLimits.truncateBytesMin,
     )
+    judge.epochs.isHurt = (node) => this.atlas.isHurt(node)
     this.nemesis = new Nemesis({
       ...{ ...common, faults, victims: this.hosts, atlas: this.atlas, load: this.load },
       clients: aroundNodes(options.workload),
@@ -227,16 +234,22 @@ export class Cluster<P extends Program, ClientFrame> {
         this.clientNetwork.reset(this.#outgoing(a), b)
         this.clientNetwork.reset(a, this.#outgoing(b))
       },
-      loseNextReply: (node) => {
-        this.clientNetwork.loseNext(node)
-      },
+      loseNextReply: (node) => this.clientNetwork.loseNext(node),
       echo: (...echoed) => this.#echo(...echoed),
       leader: () => judge.model.leader,
       onDataReplaced: (node) => this.#onDataReplaced(node),
       onForgotten: (node) => judge.onForgotten(node),
+      onStoreLost: (node) => judge.onStoreLost(node),
+      members: (node) => this.readMembers(node),
       killClient: parts.killClient,
       pauseClient: parts.pauseClient,
     })
+  }
+
+  /** The node as an operator asks it to change the voters of its set; undefined: it is not open. */
+  readMembers(node: string): MembersPort | undefined {
+    const program = this.hosts.find(({ name }) => name === node)?.program
+    return program && this.#parts.readMembers(program)
   }
 
   #echo(node: string, framesMax: number): void {
@@ -411,10 +424,11 @@ export class Cluster<P extends Program, ClientFrame> {
         const clients = this.clientNetwork.attach(process, [])
         const elsewhere = this.#linksElsewhere(process)
         const store = data.open(process)
+        const own = { node: name, cluster: clusterName, placement: this.placement, limits }
         const begin = (journal: Journal): Promise<P> =>
           open(
             { clock, random, trace, log: journal, data: store, peers, clients, elsewhere },
-            { node: name, cluster: clusterName, placement: this.placement, limits },
+            { ...own, ...(host.seat !== undefined && { seat: host.seat }) },
             fail,
           )
         const journal = log.openJournal(process)

@@ -103,8 +103,9 @@ export class NodeHost<P extends Program> {
   #strike: ((disk: DiskName) => void) | undefined
   #readStrike: (() => void) | undefined
   #switchStrike: (() => void) | undefined
-  /** Why it must not start: for a while, or for good. */
-  #held: 'held' | 'retired' | undefined
+  /** Why it must not start: for a while, for good, or until it gets a seat. */
+  #held: 'held' | 'retired' | 'lost' | undefined
+  #seat: number | undefined
 
   constructor(parts: HostParts<P>) {
     this.#parts = parts
@@ -156,6 +157,26 @@ export class NodeHost<P extends Program> {
     this.#held = 'retired'
   }
 
+  /** The seat that it is started with: until its store has been made. */
+  get seat(): number | undefined {
+    return this.#seat
+  }
+
+  /** It and its disks are gone for good: it stays down until it gets a seat, whatever it was before. */
+  lose(): void {
+    if (this.isUp()) this.crash()
+    for (const name of ['log', 'data'] as const) this.disks[name].disk.restore(new Map())
+    this.#held = 'lost'
+  }
+
+  /** Starts it on its empty disks, as the store that is to have this seat. */
+  takeSeat(seat: number): void {
+    assert(this.#held === 'lost', 'node-host: a seat for a node that has a store')
+    this.#held = undefined
+    this.#seat = seat
+    this.restart()
+  }
+
   /** It is not started until it is released. */
   hold(): void {
     this.#held ??= 'held'
@@ -165,7 +186,7 @@ export class NodeHost<P extends Program> {
     if (this.#held === 'held') this.#held = undefined
   }
 
-  /** Starts the node, unless it is up, held or retired. */
+  /** Starts the node, unless it is up, held or retired, or waits for a seat. */
   restart(): void {
     if (this.#process !== undefined || this.#held !== undefined) return
     const { world, coverage, skew, name, times, open, onStart, onOpen, onTurn } = this.#parts
@@ -192,6 +213,7 @@ export class NodeHost<P extends Program> {
     open({ process, clock, random: random.fork('node'), trace, fail }).then((program) => {
       if (!process.isAlive) return
       this.#program = program
+      this.#seat = undefined
       if (hasFailed) return
       const damage = startDamage(this.#parts.name, this.disks.data.disk)
       if (damage !== undefined) this.#parts.world.fail(damage)

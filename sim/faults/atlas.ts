@@ -19,7 +19,9 @@ import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { StoreError } from '../../src/base/errors.ts'
 import { decodeFlush } from '../../src/log/flush.ts'
 import { decodeMeta, metaName } from '../../src/log/log-meta.ts'
-import { decodeMemory, memoryName } from '../../src/log/peer-memory.ts'
+import { firstEpochs, type OwnEpochs } from '../../src/log/own-epochs.ts'
+import { decodeEpochs, decodeMemory, memoryName } from '../../src/log/peer-memory.ts'
+import { computeMajority } from '../../src/placement/placement.ts'
 import type { DiskImage } from '../world/disk.ts'
 import type { LogDisk } from '../world/log-disk.ts'
 
@@ -47,6 +49,12 @@ export class Atlas {
   readonly #forgetful = new Set<string>()
   readonly #refusing = new Set<string>()
   readonly #swapped = new Set<string>()
+  /** Data disks that came to harm while their logs had given up flushes. */
+  readonly #lacking = new Set<string>()
+  /** Nodes whose stores are lost, and whose next ones have no vote as yet. */
+  readonly #replacing = new Set<string>()
+  /** Nodes whose first store is lost: the log of the next one begins later than its data. */
+  readonly #seated = new Set<string>()
   readonly #areLogsWhole: boolean
 
   /** `sets`: the nodes of each replica set; absent: all are in one. `areLogsWhole`: no log gives up flushes. */
@@ -61,13 +69,63 @@ export class Atlas {
   }
 
   /** The nodes that hold what the node holds, itself included. */
-  #findSet(node: string): readonly string[] {
+  setOf(node: string): readonly string[] {
     return this.#sets.find((set) => set.includes(node)) ?? []
   }
 
   /** Whether the node knows all of its votes: such nodes alone can be relied on. */
   isSound(node: string): boolean {
-    return !this.#hurtLogs.has(node) && (this.#areLogsWhole || !this.#onceHurtData.has(node))
+    return !this.isHurt(node) && !this.#replacing.has(node)
+  }
+
+  /** Whether the node durably votes in the newest epoch that a node of its set has heard of. */
+  isSettled(node: string): boolean {
+    const epochs = this.setOf(node).map((one) => this.#readEpochs(one))
+    const newest = Math.max(...epochs.map((one) => one?.epoch ?? 0))
+    const own = this.#readEpochs(node)
+    if (own === undefined) return false
+    const { epoch, gated, isMember, blocked } = own
+    return isMember && epoch === newest && gated === epoch && blocked.length === 0
+  }
+
+  /** Undefined: there is none, or it is damaged. */
+  #readEpochs(node: string): OwnEpochs | undefined {
+    const value = this.#disks.get(node)?.log.durableValue(latin1(recordKey(memoryName)))
+    // An empty log that is no other one's: it is yet to begin.
+    if (value === undefined) return this.#replacing.has(node) ? undefined : firstEpochs
+    return decodeEpochs(value)
+  }
+
+  /** Takes into account that both disks of the node are gone for good; false: that must not happen. */
+  loseStore(node: string): boolean {
+    if (this.#swapped.size > 0 || !this.outvote(node)) return false
+    for (const one of [this.#hurtLogs, this.#hurtData, this.#lacking]) one.delete(node)
+    for (const one of [this.#forgetful, this.#refusing]) one.delete(node)
+    this.#seated.add(node)
+    return true
+  }
+
+  /** The others are to go on without the vote of the node's present store; false: that must not happen. */
+  outvote(node: string): boolean {
+    const isOther = this.setOf(node).some((one) => this.#replacing.has(one))
+    if (isOther || !this.#areOthersEnough(node)) return false
+    this.#replacing.add(node)
+    return true
+  }
+
+  /** Records of its log may be damaged, or its data lost. */
+  isHurt(node: string): boolean {
+    return this.#hurtLogs.has(node) || this.#lacking.has(node)
+  }
+
+  /** The node's store votes: a new one, or the old one again. */
+  endReplacing(node: string): void {
+    this.#replacing.delete(node)
+  }
+
+  /** Whether the log of the node has all that its data came from. */
+  #isLogWhole(node: string): boolean {
+    return this.#areLogsWhole && !this.#seated.has(node)
   }
 
   /** Its log went back in time, or is another: it must not vote again. */
@@ -96,15 +154,20 @@ export class Atlas {
   }
 
   #mayHurt(node: string): boolean {
-    const set = this.#findSet(node)
-    const hurtMax = Math.floor((set.length - 1) / 2)
-    const hurt = set.filter((one) => !this.isSound(one)).length
-    return !this.isSound(node) || hurt < hurtMax
+    if (this.#replacing.has(node)) return false
+    return !this.isSound(node) || this.#areOthersEnough(node)
+  }
+
+  /** Whether a majority of well voters is left without the node. */
+  #areOthersEnough(node: string): boolean {
+    const set = this.setOf(node)
+    const well = set.filter((one) => one !== node && this.isSound(one) && this.isSettled(one))
+    return well.length >= computeMajority(set)
   }
 
   /** The same for a log that forgets: `image` is what will be there, nothing when it is empty. */
   forgetLog(node: string, image: DiskImage): boolean {
-    const set = this.#findSet(node)
+    const set = this.setOf(node)
     const keepers = [...this.#disks].filter(([name]) => name !== node && set.includes(name))
     const isRemembered = keepers.every(
       ([, { log }]) => readStoredFlush(log, node) > findLastFlush(image),
@@ -117,8 +180,10 @@ export class Atlas {
 
   /** The same for a data disk: what its node knows of its peers' logs is not lost with it. */
   hurtData(node: string): boolean {
-    if (this.#swapped.size > 0 || (!this.#areLogsWhole && !this.#mayHurt(node))) return false
+    const isWhole = this.#isLogWhole(node)
+    if (this.#swapped.size > 0 || (!isWhole && !this.#mayHurt(node))) return false
     this.#noteHurtData(node)
+    if (!isWhole) this.#lacking.add(node)
     return true
   }
 
@@ -129,7 +194,7 @@ export class Atlas {
 
   /** It has a data disk of another time, which it can use where its log is whole. */
   exchangeData(node: string): void {
-    if (this.#areLogsWhole) this.mendData(node)
+    if (this.#isLogWhole(node)) this.mendData(node)
   }
 
   /** The data disk was made anew. */
@@ -160,7 +225,7 @@ export class Atlas {
     const sound = nodes.filter((node) => this.isSound(node))
     const lacking: string[] = []
     for (const node of sound) {
-      for (const peer of this.#findSet(node)) {
+      for (const peer of this.setOf(node)) {
         const [own, its] = [this.#disks.get(node)?.log, this.#disks.get(peer)?.log]
         if (node === peer || !sound.includes(peer) || own === undefined || its === undefined)
           continue

@@ -5,10 +5,14 @@
 import { aroundNodes, gatewayNames, nodeName, buildSets } from '../cluster/endpoints.ts'
 import { inOrder, type Fault } from './fault.ts'
 import { drawings, type Draw, type Drawing } from './fault-drawings.ts'
+import { membersDrawings } from './members-drawings.ts'
 import { loneCut } from '../workloads/lone-draw.ts'
 import { lostDataFaults } from '../lost-data-draw.ts'
 import { SeededRandom } from '../world/random.ts'
 import type { SwarmOptions } from '../swarm.ts'
+
+/** By the names of faults. */
+export const allDrawings: ReadonlyMap<string, Drawing> = new Map([...drawings, ...membersDrawings])
 
 /** Moments at which a fault of one name strikes in a run, at most. */
 const momentsMax = 200
@@ -22,7 +26,7 @@ export function drawFaults(options: SwarmOptions): readonly Fault[] {
   const sets = buildSets(options.nodeCount, options.setCount)
   const around = { nodes, sets, clients, gateways }
   // Where a node is to be alone with a write, all others go on.
-  const kinds = options.workload.lone === undefined ? [...drawings] : []
+  const kinds = options.workload.lone === undefined ? [...allDrawings] : []
   const faults = kinds.flatMap(([name, drawing]) =>
     drawKind({ ...around, rates: options.faultRates, random: random.fork(name) }, name, drawing),
   )

@@ -176,7 +176,19 @@ export type LoadFault =
   /** A gateway stands still: its requests wait with it. */
   | (Lasting & { readonly kind: 'client-pause'; readonly client: string })
 
-export type Fault = ProcessFault | NetworkFault | DiskFault | ClockFault | LoadFault
+/** An operator changes the voters of the node's replica set. */
+export type MembersFault =
+  /** Asks the node, or others of its set when it does not answer, for a new epoch with the same stores. */
+  | (Moment & { readonly kind: 'renew'; readonly node: string })
+  /**
+   * The node and its disks are gone for good. An operator asks the others to replace its store, and starts the node with
+   * empty disks this long after they gave it a seat.
+   */
+  | (Downing & { readonly kind: 'replace' })
+  /** An operator has a store replaced that is well, and gives the change up this long after it was made. */
+  | (Lasting & { readonly kind: 'mistaken-replace'; readonly node: string })
+
+export type Fault = ProcessFault | NetworkFault | DiskFault | ClockFault | LoadFault | MembersFault
 
 export type FaultKind = Fault['kind']
 
@@ -210,6 +222,11 @@ export const diskKinds: readonly DiskFault['kind'][] = [
   ...(['journal-rot', 'misdirected-write', 'stale-disk', 'empty-disk', 'swapped-disks'] as const),
 ]
 export const clockKinds: readonly ClockFault['kind'][] = ['clock-jump', 'clock-strobe']
+export const membersKinds: readonly MembersFault['kind'][] = [
+  'renew',
+  'replace',
+  'mistaken-replace',
+]
 
 /** Whether the fault is of one of these kinds. */
 export function isOfKind<Kind extends FaultKind>(

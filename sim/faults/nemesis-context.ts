@@ -8,6 +8,7 @@ import type { Load } from '../workloads/load.ts'
 import type { HostDisks } from '../cluster/node-host.ts'
 import type { Weather } from '../world/weather.ts'
 import type { World } from '../world/world.ts'
+import type { MembersPort } from '../../src/members/report.ts'
 
 /** A node, and the actions of the nemesis on it. */
 export interface Victim {
@@ -26,8 +27,12 @@ export interface Victim {
   onNextSwitch(strike: () => void): void
   /** Calls `strike` at the next read of its disks; once a process. */
   onNextRead(strike: () => void): void
-  /** Starts it, unless it is up, held or retired. */
+  /** Starts it, unless it is up, held or retired, or waits for a seat. */
   restart(): void
+  /** It and its disks are gone for good: it stays down until it gets a seat, whatever it was before. */
+  lose(): void
+  /** Starts it on its empty disks, as the store that is to have this seat. */
+  takeSeat(seat: number): void
   hold(): void
   release(): void
   pause(lengthMicros: number): void
@@ -56,6 +61,10 @@ export interface Surroundings {
   leader(): string | undefined
   /** The data disk of this node holds something else now. */
   onDataReplaced(node: string): void
+  /** Both disks of this node are empty, and another store is to have its vote. */
+  onStoreLost(node: string): void
+  /** The node as an operator asks it to change the voters of its set; undefined: it is not open. */
+  members(node: string): MembersPort | undefined
   /** The log disk of this node is of another time: it must not be heard again. */
   onForgotten(node: string): void
   killClient(client: string, downMicros: number): void

@@ -11,12 +11,14 @@ import {
   diskKinds,
   inOrder,
   isOfKind,
+  membersKinds,
   networkKinds,
   processKinds,
   type Fault,
 } from './fault.ts'
 import type { Context, Surroundings, Victim } from './nemesis-context.ts'
 import { calmDisks, putDisksRight, strikeDisk, takeImages } from './nemesis-disk.ts'
+import { strikeMembers } from './nemesis-members.ts'
 import { strikeNetwork } from './nemesis-network.ts'
 import { strikeClock, strikeLoad, strikeProcess } from './nemesis-process.ts'
 
@@ -148,5 +150,6 @@ function strike(fault: Fault, context: Context): void {
   else if (isOfKind(fault, networkKinds)) strikeNetwork(fault, context)
   else if (isOfKind(fault, diskKinds)) strikeDisk(fault, context)
   else if (isOfKind(fault, clockKinds)) strikeClock(fault, context)
+  else if (isOfKind(fault, membersKinds)) strikeMembers(fault, context)
   else strikeLoad(fault, context)
 }

@@ -12,8 +12,8 @@ export const epochMutants: readonly Mutant[] = [
     edits: [
       {
         file: ofStanding,
-        find: '  return epoch === set.epoch\n',
-        replace: '  return epoch > 0 || set.epoch > 0\n',
+        find: "  return epoch === set.epoch && standing !== 'sealed'\n",
+        replace: "  return (epoch > 0 || set.epoch > 0) && standing !== 'sealed'\n",
       },
     ],
   },
@@ -26,6 +26,11 @@ export const epochMutants: readonly Mutant[] = [
         file: ofStanding,
         find: "return standing === 'voting' && isRestored",
         replace: "return standing !== 'before-gate' && isRestored",
+      },
+      {
+        file: ofStanding,
+        find: "return epoch === set.epoch && standing !== 'sealed'",
+        replace: 'return epoch === set.epoch',
       },
     ],
   },
@@ -47,7 +52,7 @@ export const epochMutants: readonly Mutant[] = [
     scopes: ['change'],
     edits: [
       {
-        file: 'src/peers/gate.ts',
+        file: 'src/members/gate.ts',
         find: 'return count >= computeMajority(this.#voters)',
         replace: 'return count >= 1',
       },

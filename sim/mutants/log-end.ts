@@ -124,8 +124,8 @@ export const logEndMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/log/log-opening.ts',
-        find: 'if (mark === undefined && meta.firstFlush > 1) rows.keepRestored(false)',
-        replace: 'if (mark === undefined && meta.firstFlush > 1) rows.keepRestored(true)',
+        find: 'if (mark === undefined && isLacking) rows.keepRestored(false)',
+        replace: 'if (mark === undefined && isLacking) rows.keepRestored(true)',
       },
     ],
   },

@@ -36,6 +36,7 @@ import { copyMutants } from './copies.ts'
 import { timeMutants } from './time.ts'
 import { triggerMutants } from './triggers.ts'
 import { validationMutants } from './validation.ts'
+import { voterMutants } from './voters.ts'
 
 /** Rules whose violations clients can see for themselves. */
 const clientRules = ['CELL-1', 'CELL-2', 'CELL-3', 'CELL-8', 'LEASE-3', 'LOG-3']
@@ -216,6 +217,7 @@ export const mutants: readonly Mutant[] = [
   ...logEndMutants,
   ...hashMutants,
   ...epochMutants,
+  ...voterMutants,
   ...healingMutants,
   ...tableMutants,
   ...triggerMutants,

@@ -52,6 +52,11 @@ const rules: Readonly<Record<string, string>> = {
   'MOVE-2': 'A voter gives nothing in an epoch that it has sealed.',
   'MOVE-3': 'A voter takes part in an epoch when it has what a majority of the one before had.',
   'MOVE-5': 'A carried acceptance is told to proposers, and counts for no majority.',
+  'MOVE-6': "Epochs follow one another by entries of the set's own group.",
+  'MOVE-7':
+    'A store that takes the place of another one has no vote before the epoch that names it.',
+  'SEAT-1': 'A node asks for a seat only where its folder says that it is its own.',
+  'SEAT-2': 'The old stores leave their places only after the seat is durable.',
   'SNAP-1': 'A snapshot takes a group on, and never back.',
   'SNAP-2': 'A snapshot is of one position: state record, newest rows and history.',
   'SNAP-3': 'A snapshot is taken in whole or not at all, whenever the node ends.',

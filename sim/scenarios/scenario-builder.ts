@@ -167,6 +167,16 @@ export class ScenarioBuilder {
     return this.fault({ kind: 'reset', ...this.#moment, between: [a, b] })
   }
 
+  /** An operator asks the node for a new epoch with the same stores. */
+  renew(node: string): this {
+    return this.fault({ kind: 'renew', ...this.#moment, node })
+  }
+
+  /** Its disks are gone for good; it comes with empty ones this long after it has a seat. */
+  replace(node: string, downMs = 100): this {
+    return this.fault({ kind: 'replace', ...this.#moment, node, downMicros: downMs * 1_000 })
+  }
+
   fault(fault: Fault): this {
     this.#faults.push(fault)
     return this

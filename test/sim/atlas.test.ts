@@ -115,3 +115,19 @@ test('the end of a log is its last flush', () => {
   expect(findLastFlush(logImage(7))).toBe(7)
   expect(findLastFlush(new Map())).toBe(0)
 })
+
+test('MOVE-6: while a store is replaced, no other one of its set is lost or damaged', () => {
+  const atlas = new Atlas(disksOf(3))
+  expect(atlas.loseStore('n2')).toBe(true)
+  expect(atlas.isSettled('n2'), 'an empty disk has no vote').toBe(false)
+  expect([atlas.loseStore('n1'), atlas.hurtLog('n1'), atlas.hurtLog('n2')]).toEqual([
+    false,
+    false,
+    false,
+  ])
+  atlas.endReplacing('n2')
+  expect(atlas.hurtLog('n1')).toBe(true)
+  expect(atlas.loseStore('n3'), 'one log is damaged').toBe(false)
+  expect(atlas.loseStore('n1'), 'the damaged one').toBe(true)
+  expect(atlas.isHurt('n1')).toBe(false)
+})

@@ -1,10 +1,15 @@
 import { expect, test } from 'vitest'
 import { present } from '../../src/base/assert.ts'
-import { drawFaults } from '../../sim/faults/fault-draw.ts'
-import { drawings } from '../../sim/faults/fault-drawings.ts'
+import { allDrawings, drawFaults } from '../../sim/faults/fault-draw.ts'
 import type { Fault } from '../../sim/faults/fault.ts'
 import { drawSwarm } from '../../sim/swarm.ts'
-import { conditionNames, faultNames, toFlags, noFaultRates } from '../../sim/faults/swarm-faults.ts'
+import {
+  conditionNames,
+  faultNames,
+  namedFaults,
+  toFlags,
+  noFaultRates,
+} from '../../sim/faults/swarm-faults.ts'
 
 const seeds = Array.from({ length: 60 }, (_, i) => i + 1)
 
@@ -13,9 +18,11 @@ function nameOf(fault: Fault): string {
 }
 
 test('every fault that has a rate can be drawn, and nothing else is', () => {
-  expect(drawings.size).toBe(faultNames.length)
-  expect(faultNames.filter((name) => !drawings.has(name))).toEqual([])
-  const drawn = new Set(seeds.flatMap((seed) => drawFaults(drawSwarm(seed)).map(nameOf)))
+  expect(allDrawings.size).toBe(faultNames.length)
+  expect(faultNames.filter((name) => !allDrawings.has(name))).toEqual([])
+  const named = { only: namedFaults }
+  const plans = seeds.flatMap((seed) => [drawSwarm(seed), drawSwarm(seed, named)])
+  const drawn = new Set(plans.flatMap((plan) => drawFaults(plan).map(nameOf)))
   expect(faultNames.filter((name) => !drawn.has(name))).toEqual([])
 })
 

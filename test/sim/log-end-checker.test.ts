@@ -58,7 +58,7 @@ class Court {
         incarnation: 1,
         cluster: clusterId('sim'),
       },
-      ...{ node: nodeId('n1'), firstFlush, longestLeaseMs: 0 },
+      ...{ node: nodeId('n1'), firstFlush, seat: 0, epoch: 1, longestLeaseMs: 0 },
       previousCrc: this.#crcs[firstFlush - 1] ?? 0,
     })
     this.checker.onLogDurable('n1', { key: recordKey(meta.name), value: meta.value }, [])

@@ -1,0 +1,154 @@
+/**
+ * An operator who changes the voters of a replica set: asks a node, and another one when that does not answer, until the
+ * change is made. A change that has begun goes on when the world heals.
+ */
+import { unreachable } from '../../src/base/assert.ts'
+import { StoreError } from '../../src/base/errors.ts'
+import { nodeId } from '../../src/base/ids.ts'
+import type { Change } from '../../src/members/change.ts'
+import type { MembersPort } from '../../src/members/report.ts'
+import type { MembersFault } from './fault.ts'
+import type { Context, FaultOf, Victim } from './nemesis-context.ts'
+
+/** An answer that has not come by then is waited for no longer. */
+const againMicros = 6_000_000
+const refusedMicros = 500_000
+const lookMicros = 100_000
+const renewTriesMax = 5
+
+export function strikeMembers(fault: MembersFault, context: Context): void {
+  switch (fault.kind) {
+    case 'renew':
+      return renew(fault, context)
+    case 'replace':
+      return replace(fault, context)
+    case 'mistaken-replace':
+      return replaceInError(fault, context)
+    default:
+      return unreachable(fault)
+  }
+}
+
+function renew(fault: FaultOf<'renew'>, context: Context): void {
+  const { node } = fault
+  const others = context.atlas.setOf(node).filter((one) => one !== node)
+  ask(context, {
+    ...{ nodes: [node, ...others], triesMax: renewTriesMax },
+    request: (port) => port.renew(),
+    onMade: () => context.count(fault),
+  })
+}
+
+function replace(fault: FaultOf<'replace'>, context: Context): void {
+  const { node, downMicros } = fault
+  const { atlas, victims, world } = context
+  const victim = victims.find(({ name }) => name === node)
+  if (victim === undefined || !atlas.loseStore(node)) return
+  context.count(fault)
+  victim.lose()
+  context.onStoreLost(node)
+  forgetImages(node, context)
+  ask(context, {
+    ...{ nodes: atlas.setOf(node).filter((one) => one !== node), triesMax: Infinity },
+    request: (port) => port.replace(nodeId(node)),
+    onMade: ({ seat }) => {
+      if (seat === undefined) return world.fail(new TypeError('a replacement without a seat'))
+      world.schedule(downMicros, 'takes a seat', () => {
+        victim.takeSeat(seat)
+        expectVote(victim, context)
+      })
+    },
+  })
+}
+
+/** The node may be up all the while: the others have no links with it until the change is given up. */
+function replaceInError(fault: FaultOf<'mistaken-replace'>, context: Context): void {
+  const { node, lengthMicros } = fault
+  const { atlas, world } = context
+  if (!atlas.outvote(node)) return
+  const nodes = atlas.setOf(node).filter((one) => one !== node)
+  const asked = { nodes, triesMax: Infinity }
+  const giveUp = ({ number }: Change): void =>
+    ask(context, {
+      ...asked,
+      // It may have been given up by a request before this one, whose answer was lost.
+      request: (port) => {
+        const { change } = port.report
+        const isOver = change?.number === number && change.phase === 'given-up'
+        return isOver ? Promise.resolve({ change }) : port.cancel()
+      },
+      onMade: () => atlas.endReplacing(node),
+    })
+  ask(context, {
+    ...asked,
+    request: (port) => port.replace(nodeId(node)),
+    onMade: (change) => {
+      context.count(fault)
+      world.schedule(lengthMicros, 'gives a change up', () => giveUp(change))
+    },
+  })
+}
+
+/** A data disk of the lost store is of no use to another one. */
+function forgetImages(node: string, { images }: Context): void {
+  for (const fault of images.keys()) {
+    if (fault.kind === 'stale-disk' && fault.node === node && fault.disk === 'data') {
+      images.delete(fault)
+    }
+  }
+}
+
+/** Until it votes it counts as lost. */
+function expectVote(victim: Victim, context: Context): void {
+  const { atlas, world, coverage } = context
+  world.schedule(lookMicros, 'look for a vote', () => {
+    if (!atlas.isSettled(victim.name)) return expectVote(victim, context)
+    coverage.count('replaced store votes')
+    atlas.endReplacing(victim.name)
+  })
+}
+
+interface Asking {
+  /** Asked in turn. */
+  readonly nodes: readonly string[]
+  readonly triesMax: number
+  request(port: MembersPort): Promise<{ readonly change: Change }>
+  onMade(change: Change): void
+}
+
+function ask(context: Context, { nodes, triesMax, request, onMade }: Asking): void {
+  const { world } = context
+  let isMade = false
+  let tries = 0
+  let waits = 0
+  const go = (): void => {
+    if (isMade || tries === triesMax) return
+    const port = context.members(nodes[tries % nodes.length] ?? '')
+    tries += 1
+    again(port === undefined ? refusedMicros : againMicros)
+    if (port === undefined) return
+    request(port).then(
+      ({ change }) => {
+        if (!isMade) onMade(change)
+        isMade = true
+      },
+      (error: unknown) => {
+        if (isExpected(error)) again(refusedMicros)
+        else world.fail(error)
+      },
+    )
+  }
+  /** The last wait counts. */
+  const again = (delayMicros: number): void => {
+    const wait = (waits += 1)
+    world.schedule(delayMicros, 'operator asks', () => {
+      if (wait === waits) go()
+    })
+  }
+  go()
+}
+
+/** Another change is under way, no majority answers, or the node has failed. */
+function isExpected(error: unknown): boolean {
+  return error instanceof StoreError && error.code !== 'internal'
+}

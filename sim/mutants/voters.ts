@@ -1,0 +1,134 @@
+/** Planted bugs in the change of the voters of a replica set, as nodes with logs, links and clocks carry it out. */
+import type { Edit, Mutant } from './mutant.ts'
+
+const ofEpochs = 'src/members/epochs.ts'
+const ofGate = 'src/members/gate-keeper.ts'
+
+/** Few runs change the voters: all of the mutant's seeds do. */
+const everyRunRenews: Edit = {
+  file: 'sim/faults/swarm-faults.ts',
+  find: "['renew', 0, 2, 15]",
+  replace: "['renew', 1_000_000, 1, 3]",
+}
+
+const everyRunReplaces: Edit = {
+  file: 'sim/faults/swarm-faults.ts',
+  find: "['replace', 0, 4, 20]",
+  replace: "['replace', 1_000_000, 3, 6]",
+}
+
+export const voterMutants: readonly Mutant[] = [
+  {
+    id: 'VOT1',
+    title: 'voters: a node tells of its seal before that is durable',
+    edits: [
+      everyRunRenews,
+      {
+        file: ofEpochs,
+        find: '    log.memory.whenKept(then)\n  }\n\n  /** Whether this node',
+        replace: '    then()\n  }\n\n  /** Whether this node',
+      },
+      {
+        file: 'src/members/members.ts',
+        find: '    if (!epochs.isKept) return\n',
+        replace: '    if (epochs.own.epoch === 0) return\n',
+      },
+    ],
+  },
+  {
+    id: 'VOT2',
+    title: 'voters: a node seals while a lease that it has granted lasts',
+    edits: [
+      everyRunRenews,
+      {
+        file: 'src/members/members.ts',
+        find: '      if (!leases().areGrantsOver(clock.monotonicMs())) return\n',
+        replace: '      leases().areGrantsOver(clock.monotonicMs())\n',
+      },
+    ],
+  },
+  {
+    id: 'VOT3',
+    title: 'voters: a node passes the gate without what the seals tell of open positions',
+    edits: [
+      everyRunRenews,
+      {
+        file: ofGate,
+        find: '      if (isHere(told, look(told.group))) continue\n',
+        replace: '      if (isHere(told, look(told.group)) || told.applied >= 0) continue\n',
+      },
+      {
+        file: ofGate,
+        find: "    if (epochs.standingOf(group) !== 'before-gate' || isAside(group)) return\n",
+        replace: "    if (epochs.standingOf(group) === 'before-gate' || isAside(group)) return\n",
+      },
+    ],
+  },
+  {
+    id: 'VOT4',
+    title: 'voters: a node seals an epoch whose gate it has not passed, and the seal counts',
+    edits: [
+      everyRunRenews,
+      {
+        file: ofEpochs,
+        find: '    const hadVote = own.isMember && own.gated === row.epoch - 1\n',
+        replace: '    const hadVote = own.isMember\n',
+      },
+    ],
+  },
+  {
+    id: 'VOT5',
+    title: 'voters: a newcomer votes before the epoch that makes it a voter',
+    edits: [
+      everyRunReplaces,
+      {
+        file: ofEpochs,
+        find: "    if (!isMember) return 'sealed'\n",
+        replace: "    if (!isMember) return 'voting'\n",
+      },
+    ],
+  },
+  {
+    id: 'VOT6',
+    title: 'voters: a start forgets which epoch the node has sealed',
+    edits: [
+      everyRunRenews,
+      {
+        file: 'src/log/log-recovery.ts',
+        find: '  const epochs = isSound ? decodeEpochs(bytes) : undefined\n',
+        replace:
+          '  const epochs = isSound && decodeEpochs(bytes) ? { ...lostEpochs(0, 1), gated: 1 } : undefined\n',
+      },
+    ],
+  },
+  {
+    id: 'VOT7',
+    title: 'voters: what a lost store had told counts for the one in its place',
+    edits: [
+      everyRunReplaces,
+      {
+        file: 'src/peers/peer-marks.ts',
+        find: '      if (!Array.isArray(fields) || isNewStore) return []\n',
+        replace:
+          '      if (Array.isArray(fields)) return fields\n      if (isNewStore) return []\n',
+      },
+    ],
+  },
+  {
+    id: 'VOT8',
+    title: 'voters: a store that was replaced is let in again',
+    edits: [
+      everyRunReplaces,
+      {
+        file: 'sim/faults/swarm-faults.ts',
+        find: "['stale-disk', 150_000, 2, 15]",
+        replace: "['stale-disk', 1_000_000, 1, 3]",
+      },
+      {
+        file: 'src/peers/admission.ts',
+        find: '  if (known.storeId !== storeId) {\n    return `unknown-store',
+        replace: '  if (known.storeId.length !== storeId.length) {\n    return `unknown-store',
+      },
+    ],
+  },
+]
