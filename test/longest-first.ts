@@ -52,6 +52,7 @@ const seconds: Readonly<Record<string, number>> = {
   'test/cluster/strangers.test.ts': 16,
   'test/cluster/readme.test.ts': 14,
   'test/sim/mutants.test.ts': 14,
+  'test/cli/nodes.test.ts': 20,
   'test/cli/strict.test.ts': 14,
   'test/cluster/log-rot.test.ts': 14,
   'test/adapters/level-damage.test.ts': 14,
