@@ -80,7 +80,7 @@ test('a node that hears of another process under the name gets no request for a 
   expect(requests).toEqual(['0 GET /members Bearer word'])
 })
 
-test('a change with the lost store of this folder is given up, one with an unknown store is not', async () => {
+test('SEAT-1: a change with the lost store of this folder is given up, one with an unknown store is not', async () => {
   const bound = (store: string): object => ({ ...quiet, change: { ...granted, store } })
   const lost = await askPeers({ view: bound('own'), change: granted })
   expect(lost.outcome).toBe(4_097)
