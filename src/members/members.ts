@@ -113,7 +113,7 @@ export class Members implements MembersPort {
     })
   }
 
-  /** Called when the log is replayed: from now on the row says what is to be done. */
+  /** Called when the log is replayed: from now on the node follows the row. */
   start(): void {
     this.#isStarted = true
     this.#follow()

@@ -22,7 +22,7 @@ export function tellingOperator(trace: Trace, logger: Logger): Trace {
         logger.error(pickFields(event), 'a false claim: a peer refuses what this log refutes')
       }
       if (event.kind === 'erase-overdue') {
-        const text = 'bytes of what was deleted are still in files after erase_within_ms'
+        const text = 'files still have bytes of deleted rows after erase_within_ms'
         logger.error(pickFields(event), `${text}: see trilithon erase status`)
       }
       if (event.kind !== 'clock') return

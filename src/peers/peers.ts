@@ -418,7 +418,7 @@ export class Peers {
   }
 
   #tellDigested({ node, marks, durableFlush: durable, isNewcomer }: Peer, asked: number): void {
-    // It may lack what was acknowledged before it came.
+    // It may lack groups whose writes were acknowledged before it came.
     if (isNewcomer) return
     this.#options.onDigested(node, { asked, through: marks.knownThrough, durable })
   }

@@ -238,7 +238,7 @@ test('MOVE-6: a node that lost its memory in an epoch knows the store that the r
   expect(memory.kept.map(({ storeId }) => storeId)).toEqual([storeOf(n2, 2)])
 })
 
-test('MOVE-2: a seal is durable with the flush that takes what was accepted before it', () => {
+test('MOVE-2: a seal is durable no earlier than the acceptances before it', () => {
   const member = new Member()
   member.flushes.last = 25
   member.epochs.enter(renewedTo(2), () => undefined)

@@ -1,4 +1,4 @@
-/** The gate of an epoch at one node: which seals count, what is carried, and which groups stay outside. */
+/** The gate of an epoch at one node: the seals that count, the acceptances that it carries, the groups that it blocks. */
 import { expect, test } from 'vitest'
 import { nodeId } from '../../src/base/ids.ts'
 import { firstEpochs } from '../../src/log/own-epochs.ts'

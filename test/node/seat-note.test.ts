@@ -24,7 +24,7 @@ async function noteMoving(seat: number): Promise<void> {
   await writeFile(join(folder, 'seat.json'), JSON.stringify({ seat, phase: 'moving' }))
 }
 
-test('SEAT-2: a seat moves both stores aside, in the place of what was aside before, and stays until it is removed', async () => {
+test('SEAT-2: a node with a seat moves both stores aside, over older ones, and keeps the seat until a new store is made', async () => {
   for (const name of ['log', 'data', 'log.damaged', 'data.damaged']) await makeStore(name, name)
   expect(await settleSeat(folder)).toBeUndefined()
   await takeSeat(folder, 4_097)

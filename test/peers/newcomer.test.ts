@@ -113,7 +113,7 @@ test('MOVE-7: the memory of the store that votes stays as it was while a newcome
   expect(node.memory.of(n2)).toEqual(before)
 })
 
-test('MOVE-7: a digest of a newcomer says nothing of what was acknowledged', () => {
+test('MOVE-7: a digest of a newcomer counts for no list of acknowledged groups', () => {
   const node = new Node()
   node.peers.onLink(n2, 'up', told)
   node.peers.onLink(n3, 'up', third)
