@@ -18,8 +18,11 @@ import type { GroupLook } from './seal-pages.ts'
 
 /** A voter's seal, as far as its pages have come. */
 interface TakenSeal {
-  through: number
-  readonly groups: Map<GroupId, SealedGroup>
+  /** Undefined: no page has come. */
+  through: number | undefined
+  groups: Map<GroupId, SealedGroup>
+  /** The pages that are coming; they take the place of `groups` when the last one is here. */
+  coming: Map<GroupId, SealedGroup>
   /** The next page begins behind this group. */
   next: GroupId | undefined
   isWhole: boolean
@@ -100,13 +103,17 @@ export class GateKeeper {
   }
 
   #askFor(voter: NodeId): void {
-    const { clock, send, requestDigest } = this.#parts
+    const { clock, send, requestDigest, isTakenThrough } = this.#parts
     const seal = this.#seals.get(voter) ?? emptySeal()
     this.#seals.set(voter, seal)
     const now = clock.monotonicMs()
     if (seal.isTaken || now - seal.askedMs < againMs) return
     seal.askedMs = now
-    if (seal.isWhole) return requestDigest(voter)
+    // Named so far are all groups of the flushes through the seal, perhaps of later ones, too.
+    const through = seal.through ?? 0
+    const isNamed = seal.isWhole && isTakenThrough(voter, through, () => true)
+    if (seal.isWhole && !isNamed) return requestDigest(voter)
+    // A voter that is past its gate accepts in this epoch, and digests name that. Pages of now tell it apart.
     const after = seal.next === undefined ? {} : { after: seal.next }
     send(voter, { kind: 'seal-request', epoch: this.#epoch, ...after })
   }
@@ -121,20 +128,26 @@ export class GateKeeper {
   onPage(from: NodeId, page: SealPage): void {
     const { trace, isHeld } = this.#parts
     const seal = this.#seals.get(from)
-    if (!this.isBusy || seal === undefined || seal.isWhole || page.epoch !== this.#epoch) return
+    if (!this.isBusy || seal === undefined || seal.isTaken || page.epoch !== this.#epoch) return
     if (page.after !== seal.next) return
     if (!page.groups.every((told) => isCredible(told, page.epoch))) {
       return trace.mark('seal_with_acceptances_of_its_epoch')
     }
     for (const told of page.groups) {
       if (!isHeld(told.group)) continue
-      seal.groups.set(told.group, told)
+      seal.coming.set(told.group, told)
       this.#carry(told)
     }
-    seal.through = Math.max(seal.through, page.through)
+    // Of the first page: all that was accepted before the seal is in flushes through there.
+    if (seal.through === undefined) seal.through = page.through
     seal.next = page.next
-    seal.askedMs = -againMs
-    if (page.next !== undefined) return this.go()
+    if (page.next !== undefined) {
+      seal.askedMs = -againMs
+      return this.go()
+    }
+    seal.groups = seal.coming
+    seal.coming = new Map()
+    if (!seal.isWhole) seal.askedMs = -againMs
     seal.isWhole = true
     trace.mark('seal_taken')
     this.go()
@@ -188,7 +201,7 @@ export class GateKeeper {
   }
 
   /** Everything that its flushes name is applied here, or its open acceptances are carried. */
-  #isTaken(voter: NodeId, { through, groups }: TakenSeal): boolean {
+  #isTaken(voter: NodeId, { through = 0, groups }: TakenSeal): boolean {
     const { isTakenThrough, look, applied } = this.#parts
     let isAll = true
     for (const told of groups.values()) {
@@ -239,8 +252,9 @@ export class GateKeeper {
 }
 
 function emptySeal(): TakenSeal {
-  const groups = new Map<GroupId, SealedGroup>()
-  return { through: 0, groups, next: undefined, isWhole: false, askedMs: -againMs, isTaken: false }
+  const [groups, coming] = [new Map<GroupId, SealedGroup>(), new Map<GroupId, SealedGroup>()]
+  const nothing = { through: undefined, groups, coming, next: undefined }
+  return { ...nothing, isWhole: false, askedMs: -againMs, isTaken: false }
 }
 
 function groupOf({ group }: SealedGroup): GroupId {

@@ -177,7 +177,7 @@ test('MOVE-3: a page that is not the next one is dropped', () => {
   node.keeper.onPage(n2, page([]))
   expect(node.digests, 'before a question').toEqual([])
   node.go()
-  const first = page([sealed(a, 0, acceptance(1))], { next: a })
+  const first = page([sealed(a, 0, acceptance(1))], { next: a, through: 99 })
   node.keeper.onPage(n2, page([], { after: b }))
   node.keeper.onPage(n2, first)
   node.keeper.onPage(n2, first)
@@ -185,6 +185,20 @@ test('MOVE-3: a page that is not the next one is dropped', () => {
   expect([node.digests, node.stepped.length]).toEqual([[], 1])
   node.keeper.onPage(n2, page([], { after: a }))
   expect(node.digests).toEqual([n2])
+})
+
+test('MOVE-3: a voter that votes on past its gate keeps no other one outside by its later acceptances', async () => {
+  const node = new AtGate()
+  node.lacking = [[b, 9]]
+  node.go()
+  node.keeper.onPage(n2, page([]))
+  node.go(200)
+  expect(node.syncing, 'a digest names what no page tells of').toBe(0)
+  // Its acceptance is of this epoch: the page leaves that out, and tells how far the group is applied.
+  node.keeper.onPage(n2, page([sealed(b, 0)]))
+  node.go()
+  await node.synced()
+  expect(node.isThrough).toBe(true)
 })
 
 test('the node asks again for a seal that does not come, from where its pages end, and no sooner', () => {
