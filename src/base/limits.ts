@@ -29,6 +29,9 @@ export const tailWaitSecondsMax = 60
 /** Groups in one answer to the question which groups have rows under a topic of their worklists. */
 export const listedGroupsMax = 1000
 
+/** Nodes of one replica set: more make every commit slower and none safer. */
+export const nodeCountMax = 15
+
 /** The bounds and delays that a replica runs under. Milliseconds, bytes and counts, as named. */
 export interface Limits {
   /** Groups whose record stays in memory; only quiescent ones above this are forgotten. */

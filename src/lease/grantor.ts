@@ -77,7 +77,9 @@ export class Grants {
   isEnding = false
   readonly #incarnation: number
   readonly #limits: LeaseLimits
-  #peers: ReadonlyMap<NodeId, Peer>
+  #peers: Map<NodeId, Peer>
+  /** Leases of earlier runs may last until then. */
+  readonly #blindUntilMs: number
   /** All terms so far, of all peers. */
   #terms = 0
 
@@ -93,9 +95,20 @@ export class Grants {
     this.#incarnation = incarnation
     this.#limits = limits
     const blindUntilMs = this.#computeEnd(startedMs, longestLeaseMs)
+    this.#blindUntilMs = blindUntilMs
     this.#peers = new Map(
       peers.map((node) => [node, { node, grant: undefined, blindUntilMs, refusedUntilMs: 0 }]),
     )
+  }
+
+  /** Exactly these peers may hold leases from now on. The one that is gone counts on none; an earlier run may have granted one to the new. */
+  setPeers(nodes: readonly NodeId[]): void {
+    for (const node of this.#peers.keys()) if (!nodes.includes(node)) this.#peers.delete(node)
+    for (const node of nodes) {
+      if (this.#peers.has(node)) continue
+      const blindUntilMs = this.#blindUntilMs
+      this.#peers.set(node, { node, grant: undefined, blindUntilMs, refusedUntilMs: 0 })
+    }
   }
 
   /** A copy, for a search that comes back to it. */
@@ -105,7 +118,7 @@ export class Grants {
 
   set state(state: GrantsState) {
     const { peers, terms } = structuredClone(state)
-    this.#peers = peers
+    this.#peers = new Map(peers)
     this.#terms = terms
   }
 

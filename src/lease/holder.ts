@@ -37,12 +37,18 @@ export type HeldState = ReadonlyMap<NodeId, Held>
 export class HeldLeases {
   readonly #incarnation: number
   readonly #limits: LeaseLimits
-  #held: HeldState
+  #held: Map<NodeId, Held>
 
   constructor(peers: readonly NodeId[], incarnation: number, limits: LeaseLimits) {
     this.#incarnation = incarnation
     this.#limits = limits
     this.#held = new Map(peers.map((peer) => [peer, nothing()]))
+  }
+
+  /** Exactly these peers may grant leases from now on. */
+  setPeers(nodes: readonly NodeId[]): void {
+    for (const node of this.#held.keys()) if (!nodes.includes(node)) this.#held.delete(node)
+    for (const node of nodes) if (!this.#held.has(node)) this.#held.set(node, nothing())
   }
 
   /** A copy, for a search that comes back to it. */
@@ -51,7 +57,7 @@ export class HeldLeases {
   }
 
   set state(state: HeldState) {
-    this.#held = structuredClone(state)
+    this.#held = new Map(structuredClone(state))
   }
 
   /**

@@ -40,7 +40,7 @@ export class Leases {
   /** A holder is to hear at once of what is being revoked, which its next renewal would tell it. */
   onRevoking: (holder: NodeId, message: Renewed) => void = () => undefined
   readonly #options: LeasesOptions
-  readonly #peers: readonly NodeId[]
+  #peers: readonly NodeId[]
   readonly #held: HeldLeases
   readonly #grants: Grants
   /** When this node last asked each holder again that has not acknowledged a revocation. */
@@ -57,6 +57,16 @@ export class Leases {
     this.#held = new HeldLeases(this.#peers, incarnation, limits)
     const blindMs = { startedMs, longestLeaseMs }
     this.#grants = new Grants(this.#peers, incarnation, limits, blindMs)
+  }
+
+  /**
+   * Nodes were added or removed. Called when no lease counts any more that this node has given, or that it holds of a
+   * node that is gone: the epoch has ended in which they were given.
+   */
+  setPeers(peers: readonly NodeId[]): void {
+    this.#peers = [...peers]
+    this.#held.setPeers(peers)
+    this.#grants.setPeers(peers)
   }
 
   /** Groups that this node serves by itself, or tries to. */

@@ -1,5 +1,5 @@
 /** A node's part in the epochs of its replica set, as its log remembers it (`../members/SPEC.md`). */
-import { groupOfBytes, bytesOfGroup, type GroupId } from '../base/ids.ts'
+import { groupOfBytes, bytesOfGroup, isNodeId, type GroupId, type NodeId } from '../base/ids.ts'
 import type { Packable } from '../base/pack.ts'
 
 export interface OwnEpochs {
@@ -9,6 +9,10 @@ export interface OwnEpochs {
   readonly gated: number
   /** The epoch that its seal counts for: it had passed the gate of the one before. 0: there is none. */
   readonly soundFor: number
+  /** The nodes that vote in `epoch`; absent: those that the set began with. */
+  readonly voters?: readonly NodeId[]
+  /** The same of the epoch before. */
+  readonly before?: readonly NodeId[]
   /** Whether its store is one of the voters of `epoch`. */
   readonly isMember: boolean
   /** The record of this was lost: the node has no vote before a majority of the others has told it the epoch. */
@@ -51,9 +55,9 @@ export function isFirst({ epoch, gated }: OwnEpochs): boolean {
 }
 
 export function packEpochs(own: OwnEpochs): Packable {
-  const { epoch, gated, soundFor, isMember, isDoubted, blocked, unsound } = own
+  const { epoch, gated, soundFor, isMember, isDoubted, blocked, unsound, voters, before } = own
   const groups = [blocked.map(bytesOfGroup), unsound.map(bytesOfGroup)]
-  return [epoch, gated, soundFor, isMember, isDoubted, ...groups]
+  return [epoch, gated, soundFor, isMember, isDoubted, ...groups, voters ?? [], before ?? []]
 }
 
 /** Undefined for fields that are none. */
@@ -65,7 +69,22 @@ export function readEpochs(packed: unknown): OwnEpochs | undefined {
   if (epoch < 1 || gated > epoch || typeof isMember !== 'boolean') return undefined
   if (blocked === undefined || unsound === undefined || typeof isDoubted !== 'boolean')
     return undefined
-  return { epoch, gated, soundFor, isMember, isDoubted, blocked, unsound }
+  const [voters, before] = [readNodes(fields[7]), readNodes(fields[8])]
+  if (voters === undefined || before === undefined) return undefined
+  return {
+    ...{ epoch, gated, soundFor, isMember, isDoubted, blocked, unsound },
+    ...(voters.length > 0 && { voters }),
+    ...(before.length > 0 && { before }),
+  }
+}
+
+/** A list of nodes; undefined for anything else. */
+export function readNodes(list: unknown): readonly NodeId[] | undefined {
+  if (!Array.isArray(list)) return undefined
+  const nodes = list.filter((one: unknown): one is NodeId => {
+    return typeof one === 'string' && isNodeId(one)
+  })
+  return nodes.length === list.length ? nodes : undefined
 }
 
 function readGroups(list: unknown): readonly GroupId[] | undefined {

@@ -139,10 +139,12 @@ export class PeerMemory {
     this.#changes += 1
   }
 
-  /** The memory is whole again: enough of `others` nodes have told what they know, or it was all kept elsewhere. */
-  restore(told: number, others: number): void {
-    const isMajority = told >= Math.min(others, Math.floor((others + 1) / 2) + 1)
-    assert(isMajority, 'LOG-11: a memory of peers is taken for whole before a majority has told it')
+  /** The memory is whole again: as many nodes as it takes have told what they know, or it was all kept elsewhere. */
+  restore(told: number, needed: number): void {
+    assert(
+      told >= needed,
+      'LOG-11: a memory of peers is taken for whole before a majority has told it',
+    )
     this.#isWhole = true
     this.#changes += 1
   }

@@ -10,12 +10,14 @@
  * counts the same incarnation.
  */
 import { assert } from '../base/assert.ts'
-import type { NodeId } from '../base/ids.ts'
+import { isNodeId, type NodeId } from '../base/ids.ts'
+import { nodeCountMax } from '../base/limits.ts'
 import { pack, unpack } from '../base/pack.ts'
 import type { RememberedStore } from '../base/remembered.ts'
 import type { Trace } from '../ports/trace.ts'
-import type { LinkInfo } from '../ports/transport.ts'
+import { passingRefusal, type LinkInfo } from '../ports/transport.ts'
 import type { PeerMemory } from '../log/peer-memory.ts'
+import type { SetNodes } from '../placement/set-nodes.ts'
 
 /** Small values kept with the data store. */
 export interface MetaStore {
@@ -34,7 +36,7 @@ export interface Newcomer {
 
 export interface AdmissionParts {
   readonly node: NodeId
-  readonly nodes: readonly NodeId[]
+  readonly nodes: SetNodes
   /** Of this node's own log. */
   readonly storeId: string
   readonly trace: Trace
@@ -47,8 +49,10 @@ export interface AdmissionParts {
   findNewcomer(node: NodeId): Newcomer | undefined
 }
 
-const forgetful =
-  'forgetful: this node has lost its memory of who votes with which store; it lets nobody in before a majority has told it'
+/** Stores that a peer may tell of: as many as a set can have several times over. */
+const knownMax = 4 * nodeCountMax
+
+const forgetful = `${passingRefusal} this node has lost its memory of who votes with which store; it lets nobody in before a majority has told it`
 
 export class Admission {
   readonly #parts: AdmissionParts
@@ -61,28 +65,28 @@ export class Admission {
 
   /** Versions before kept this with the data store: the log takes it over, once. */
   #takeOver(): void {
-    const { meta, memory, node: own, nodes, trace } = this.#parts
+    const { meta, memory, nodes, trace } = this.#parts
     let count = 0
-    for (const node of nodes) {
+    for (const node of nodes.otherVoters) {
       const known = unpack(meta.meta(`peer/${node}`) ?? new Uint8Array())
       const [storeId, durableFlush]: unknown[] = Array.isArray(known) ? known : []
-      if (node === own || typeof storeId !== 'string' || typeof durableFlush !== 'number') continue
+      if (typeof storeId !== 'string' || typeof durableFlush !== 'number') continue
       memory.learn({ node, storeId, durableFlush, incarnation: 0, run: 0 })
       // It grows old there: a log that loses its memory later must not believe it.
       meta.setMeta(`peer/${node}`, pack([]))
       count += 1
     }
     // A node without others has no peer to forget.
-    const others = nodes.length - 1
+    const others = nodes.otherVoters.length
     if (count > 0 || others === 0) memory.restore(others, others)
     else trace.mark('peer_memory_missing')
   }
 
   /** Why this peer may not have a link, or undefined when it may. */
   findProblem(name: string, info: LinkInfo): string | undefined {
-    const { memory, nodes, node: own } = this.#parts
-    const node = nodes.find((one) => one === name && one !== own)
-    if (node === undefined) return `unknown-node: this cluster has no node ${name}`
+    const { memory, nodes } = this.#parts
+    const node = nodes.others.find((one) => one === name)
+    if (node === undefined) return this.#outside(name)
     if (info.storeId === undefined) return 'malformed: no store id'
     if (!areCredible(info)) return 'malformed: no log can have come so far'
     if (!memory.isWhole) this.#askVoucher(node, info)
@@ -95,6 +99,14 @@ export class Admission {
     // A change that is under way has a seat for one store alone, and the old one gives its name up.
     if (newcomer !== undefined && info.seat !== newcomer.seat) return beingReplaced(node, newcomer)
     return known && staleness(known, info, memory.epochs.epoch)
+  }
+
+  #outside(name: string): string {
+    const { memory } = this.#parts
+    const { epoch } = memory.epochs
+    return isNodeId(name) && memory.of(name) !== undefined
+      ? `removed-node: ${name} has no vote since epoch ${epoch}; move its data folder away`
+      : `unknown-node: this cluster has no node ${name}; trilithon nodes add makes it a member`
   }
 
   /** Whether the store is neither the one that votes for the node, nor may come to take its place. */
@@ -121,16 +133,18 @@ export class Admission {
     const { memory, node, nodes, trace, remember } = this.#parts
     if (info.known !== undefined) this.#vouchers.set(peer, info)
     const vouchers = [...this.#vouchers].filter(([one, said]) => !this.#isDoubted(one, said))
-    const others = nodes.length - 1
-    if (vouchers.length < Math.min(others, Math.floor(nodes.length / 2) + 1)) return
+    const others = nodes.otherVoters.length
+    const needed = Math.min(others, nodes.majority)
+    if (vouchers.length < needed) return
     // No node knows a store that has come to take another's place.
     const isKnown = vouchers.some(([, said]) => this.#knowsOwn(said)) || !memory.epochs.isMember
     if (vouchers.length < others && !isKnown) return
-    for (const one of vouchers.flatMap(([, { known = [] }]) => known)) {
-      if (one.node !== node && nodes.includes(one.node) && areCredible(one)) memory.learn(one)
+    // Of nodes that have left, too: another store under such a name must not count for the old one.
+    for (const one of vouchers.flatMap(([, { known = [] }]) => known.slice(0, knownMax))) {
+      if (one.node !== node && areCredible(one)) memory.learn(one)
     }
     trace.mark('peer_memory_restored')
-    memory.restore(vouchers.length, others)
+    memory.restore(vouchers.length, needed)
     remember()
   }
 

@@ -1,5 +1,4 @@
 /** Asks peers for their clocks, and takes the answers up: what lies between a question and its answer bounds the clock. */
-import { present } from '../base/assert.ts'
 import { numbersFrom } from '../base/drawn-numbers.ts'
 import type { NodeId } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -9,7 +8,6 @@ import { clockAnswerMsMax, clockTellMs, type PeerClocks } from './peer-clocks.ts
 
 export interface ClockAsksParts {
   readonly incarnation: number
-  readonly others: readonly NodeId[]
   readonly clock: Clock
   readonly trace: Trace
   readonly clocks: PeerClocks
@@ -24,14 +22,14 @@ interface Asked {
 
 export class ClockAsks {
   readonly #parts: ClockAsksParts
-  readonly #asked: ReadonlyMap<NodeId, Asked>
+  readonly #asked = new Map<NodeId, Asked>()
+  readonly #startMs: number
   #numbers: number
 
   constructor(parts: ClockAsksParts) {
     this.#parts = parts
     this.#numbers = numbersFrom(parts.incarnation)
-    const lastMs = parts.clock.monotonicMs()
-    this.#asked = new Map(parts.others.map((node) => [node, { lastMs, left: new Map() }]))
+    this.#startMs = parts.clock.monotonicMs()
   }
 
   /** Whether the peer is to be asked once more. */
@@ -76,6 +74,10 @@ export class ClockAsks {
   }
 
   #of(node: NodeId): Asked {
-    return present(this.#asked.get(node), 'replica: a clock is of a peer')
+    const known = this.#asked.get(node)
+    if (known !== undefined) return known
+    const asked = { lastMs: this.#startMs, left: new Map<number, number>() }
+    this.#asked.set(node, asked)
+    return asked
   }
 }

@@ -10,6 +10,7 @@ import { Restoring } from './restoring.ts'
 import type { Peers } from './peers.ts'
 import type { CatchUpReplies } from './replies.ts'
 import type { Slices } from './slices.ts'
+import type { SetNodes } from '../placement/set-nodes.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { DigestRequest, DirectoryRequest, Message } from '../replication/message.ts'
@@ -39,6 +40,8 @@ export interface LogEndingParts {
       limit: number,
       known: readonly GroupId[],
     ): Promise<readonly GroupId[]>
+    /** Resolves when everything committed before the call is durable. Rejects where the store fails, which ends the node, or stops. */
+    drain(): Promise<void>
   }
   /** Where the data store says whether it is restored. */
   readonly settled: Pick<SettledPositions, 'isRestored' | 'keepRestored'>
@@ -48,8 +51,7 @@ export interface LogEndingParts {
   readonly peers: Peers
   readonly replies: CatchUpReplies
   readonly slices: Slices
-  /** All nodes of the replica set but this one. */
-  readonly others: readonly NodeId[]
+  readonly nodes: SetNodes
   /** The data store holds it from now on. */
   onRestored(): void
   onFailed(error: unknown): void
@@ -67,8 +69,10 @@ export class LogEnding {
     const { log, settled, data, clock, trace, limits, peers, slices, onFailed } = parts
     this.#end = new LogEnd({ log, clock, trace, limits, marks: () => peers.heardMarks() })
     this.restoring = new Restoring({
-      ...{ trace, others: parts.others, isRestored: settled.isRestored() },
+      ...{ trace, nodes: parts.nodes, isRestored: settled.isRestored() },
       ask: (peer) => peers.requestDigest(peer),
+      advanceMarks: () => peers.advanceMarks(),
+      drain: () => data.drain(),
       appliedThrough: (peer) => peers.appliedThrough(peer),
       onRestored: () => {
         settled.keepRestored(true)

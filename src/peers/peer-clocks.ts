@@ -47,7 +47,8 @@ interface Heard {
 export type ClockFault = 'ahead' | 'behind'
 
 export class PeerClocks {
-  readonly #majority: number
+  /** Of the replica set, as they are now. */
+  readonly #voters: readonly NodeId[]
   readonly #leadMicrosMax: number
   /** Before this a node waits for clocks of others; there may be too few others to make up a majority. */
   readonly #waitUntilMs: number
@@ -64,15 +65,15 @@ export class PeerClocks {
   /** It is too far off as far as is known; without what has been heard since, that may be a mistake. */
   #beyond: { readonly fault: ClockFault; readonly sinceMs: number } | undefined
 
-  /** `nodes`: all of the replica set, this one among them; `startMs`: of the monotonic clock. */
+  /** `voters`: of the replica set, a list that changes; `startMs`: of the monotonic clock. */
   constructor(
-    nodes: readonly NodeId[],
+    voters: readonly NodeId[],
     { clockLeadMsMax }: Pick<Limits, 'clockLeadMsMax'>,
     startMs: number,
   ) {
-    this.#majority = computeMajority(nodes)
+    this.#voters = voters
     this.#leadMicrosMax = clockLeadMsMax * 1_000
-    const hasOthers = nodes.length - 1 >= this.#majority
+    const hasOthers = voters.length - 1 >= computeMajority(voters)
     this.#waitUntilMs = hasOthers ? startMs + clockWaitMs : Number.NEGATIVE_INFINITY
   }
 
@@ -87,13 +88,15 @@ export class PeerClocks {
     )
     this.#heard.set(peer, [...left, one])
     this.#heardMs = cameMs
-    const all = [...this.#heard.values()]
+    const majority = computeMajority(this.#voters)
+    // A node that has no vote any more, or none yet, says nothing.
+    const all = this.#voters.flatMap((voter) => [this.#heard.get(voter) ?? []].filter(isSome))
     const highest = all.map(computeHighest).sort((a, b) => a - b)
     const lowest = all.map(computeLowest).sort((a, b) => b - a)
-    this.#highest = highest[this.#majority - 1] ?? Number.POSITIVE_INFINITY
-    this.#lowest = lowest[this.#majority - 1] ?? Number.NEGATIVE_INFINITY
+    this.#highest = highest[majority - 1] ?? Number.POSITIVE_INFINITY
+    this.#lowest = lowest[majority - 1] ?? Number.NEGATIVE_INFINITY
     assert(
-      all.length < this.#majority || Number.isFinite(this.#highest),
+      all.length < majority || Number.isFinite(this.#highest),
       'CLOCK-3: a majority has told its clocks, and they are waited for',
     )
   }
@@ -171,6 +174,10 @@ export interface ClockStatus {
   readonly isClockBehind: boolean
   /** Too few others have told what their clocks show, and the node has not waited for it long enough. */
   readonly areClocksAwaited: boolean
+}
+
+function isSome(heard: readonly Heard[]): boolean {
+  return heard.length > 0
 }
 
 function computeHighest(heard: readonly Heard[]): number {

@@ -112,6 +112,15 @@ export class PeerDigestCursor {
 
   /** Moves on as far as the own log allows. Returns whether it did. */
   advance(): boolean {
+    const before = this.#older
+    const isFurther = this.#endLot()
+    // All of the next lot may be here as well: it waits for no other look.
+    const isNextDue = this.#older !== before && this.#older.through > this.#through
+    return (isNextDue && this.#endLot()) || isFurther
+  }
+
+  /** Is done with the older lot, where all of it is known for good. Returns whether more of the peer's flushes count by that. */
+  #endLot(): boolean {
     const { lacking, through } = this.#older
     for (const [group, position] of lacking) {
       // One that is still lacking holds up the lot: those behind it are not looked at until it has come.

@@ -46,3 +46,8 @@ export function makePeer(node: NodeId, now: number, marks: PeerMarks, durableFlu
     ...{ durableFlush, link: 0, isJoined: false, held: [] },
   }
 }
+
+/** The page of the peer's directory to ask for; undefined: digests do, or it knows of no directory. */
+export function nextPage({ marks, knowsLogEnds }: Peer): PeerMarks['nextPage'] {
+  return knowsLogEnds ? marks.nextPage : undefined
+}

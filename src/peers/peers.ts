@@ -2,23 +2,13 @@
  * The other nodes as this one sees them: one frame per peer and turn, heartbeats, suspicion, which peer may
  * join, and what this node may have missed of them. Per peer, never per group.
  */
-import { present } from '../base/assert.ts'
 import { compareText } from '../base/bytes.ts'
-import { numbersFrom } from '../base/drawn-numbers.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo, Transport } from '../ports/transport.ts'
-import type {
-  ClockTold,
-  Digest,
-  DigestRequest,
-  Directory,
-  DirectoryRequest,
-  Message,
-  PeerFrame,
-} from '../replication/message.ts'
+import type { ClockTold, Digest, Directory, Message, PeerFrame } from '../replication/message.ts'
 import { Admission, areCredible, type MetaStore, type Newcomer } from './admission.ts'
 import type { OwnLog } from './peer-digest-cursor.ts'
 import { PeerMarks } from './peer-marks.ts'
@@ -26,14 +16,16 @@ import { ClockAsks } from './clock-asks.ts'
 import { PeerClocks } from './peer-clocks.ts'
 import { isFirst } from '../log/own-epochs.ts'
 import type { PeerMemory } from '../log/peer-memory.ts'
+import { PeerDigests } from './peer-digests.ts'
 import { makePeer, type Peer } from './peer.ts'
 import type { Digested } from './group-discovery.ts'
+import type { SetNodes } from '../placement/set-nodes.ts'
 import type { Work } from './slices.ts'
 
 export interface PeersOptions {
   readonly node: NodeId
   readonly incarnation: number
-  readonly nodes: readonly NodeId[]
+  readonly nodes: SetNodes
   readonly limits: Limits
   readonly clock: Clock
   readonly trace: Trace
@@ -71,29 +63,24 @@ const heldFramesMax = 64
 export class Peers {
   readonly clocks: PeerClocks
   readonly #options: PeersOptions
-  readonly #peers: ReadonlyMap<NodeId, Peer>
-  #admittedBy = 0
+  #peers: ReadonlyMap<NodeId, Peer> = new Map()
   readonly #admission: Admission
   readonly #clockAsks: ClockAsks
-  /** Digests asked for. */
-  #asked: number
+  readonly #digests: PeerDigests
   #isFlushing = false
   /** Only notices wait, and leave a turn later. */
   #isWaiting = false
 
   constructor(options: PeersOptions) {
     this.#options = options
-    this.#asked = numbersFrom(options.incarnation)
     const now = options.clock.monotonicMs()
-    this.clocks = new PeerClocks(options.nodes, options.limits, now)
-    const others = options.nodes.filter((node) => node !== options.node)
+    this.clocks = new PeerClocks(options.nodes.voters, options.limits, now)
     this.#admission = new Admission(options)
     const { clocks } = this
-    const send = (to: NodeId, message: ClockTold): void => this.send(to, message)
-    this.#clockAsks = new ClockAsks({ ...options, others, clocks, send })
-    this.#peers = new Map(
-      others.toSorted(compareText).map((node) => [node, this.#remember(node, now)]),
-    )
+    const send = (to: NodeId, message: Message): void => this.send(to, message)
+    this.#digests = new PeerDigests({ ...options, send })
+    this.#clockAsks = new ClockAsks({ ...options, clocks, send })
+    this.#takeUpNodes(now)
   }
 
   #makeMarks(node: NodeId, peerStore: string | undefined, isNewStore: boolean): PeerMarks {
@@ -112,12 +99,51 @@ export class Peers {
     return makePeer(node, now, marks, memory.of(node)?.durableFlush ?? 0)
   }
 
+  /** The nodes to have links with, as they are now. */
+  #takeUpNodes(now: number): void {
+    const { others } = this.#options.nodes
+    const known = this.#peers
+    this.#peers = new Map(
+      others
+        .toSorted(compareText)
+        .map((node) => [node, known.get(node) ?? this.#remember(node, now)]),
+    )
+  }
+
+  /** It has no vote any more. Its next link is refused in words, by which it ends. */
+  #cutOff(peer: Peer): void {
+    const { transport } = this.#options
+    peer.isJoined = false
+    this.#setSuspected(peer, true)
+    transport.disconnect?.(peer.node)
+  }
+
+  /** Nodes were added or removed. Returns those that are new to this node. */
+  checkNodes(): readonly NodeId[] {
+    const { nodes, clock, trace } = this.#options
+    const before = this.#peers
+    if (before.size === nodes.others.length && nodes.others.every((one) => before.has(one)))
+      return []
+    for (const peer of before.values()) {
+      if (nodes.has(peer.node)) continue
+      trace.mark('removed_node_cut_off')
+      this.#cutOff(peer)
+    }
+    this.#takeUpNodes(clock.monotonicMs())
+    return nodes.others.filter((one) => !before.has(one))
+  }
+
   /**
    * Whether a majority, this node included, has let its store in since it started. A log that went
    * back in time cannot grow past what the others remember of it before they have seen it.
    */
   get isAdmitted(): boolean {
-    return 2 * (this.#admittedBy + 1) > this.#options.nodes.length
+    const { voters, node } = this.#options.nodes
+    let admitted = 0
+    for (const one of voters) {
+      if (one === node || this.#peers.get(one)?.hasAdmitted === true) admitted += 1
+    }
+    return 2 * admitted > voters.length
   }
 
   /** For status: which peers are reachable. */
@@ -140,7 +166,7 @@ export class Peers {
   }
 
   isHeardOf(node: NodeId): boolean {
-    return this.#peers.get(node)?.isSuspected !== true
+    return node === this.#options.node || this.#peers.get(node)?.isSuspected === false
   }
 
   /** Whether the peer's store has come to take the place of another one, and has no vote as yet. */
@@ -172,16 +198,15 @@ export class Peers {
         this.#options.onVoter(peer.node, peer.info)
       } else if (!peer.isNewcomer) {
         trace.mark('replaced_store_cut_off')
-        peer.isJoined = false
-        this.#setSuspected(peer, true)
+        this.#cutOff(peer)
       }
     }
   }
 
   /** Whether the nodes beside this one that are alive are a majority. */
   get areOthersEnough(): boolean {
-    const alive = this.list().filter(({ node }) => this.isAlive(node))
-    return alive.length * 2 > this.#options.nodes.length
+    const { otherVoters, voters } = this.#options.nodes
+    return otherVoters.filter((node) => this.isAlive(node)).length * 2 > voters.length
   }
 
   /** Whether the peer may be sent, in this turn, what it can ask for again. */
@@ -314,7 +339,6 @@ export class Peers {
       return undefined
     }
     // A peer says nothing before this node's store stands in its log.
-    if (!peer.hasAdmitted && !peer.isNewcomer) this.#admittedBy += 1
     peer.hasAdmitted ||= !peer.isNewcomer
     this.#learn(peer, frame.durableFlush)
     this.heard(peer.node)
@@ -346,7 +370,7 @@ export class Peers {
       if (this.#clockAsks.isDue(peer.node, now)) this.#clockAsks.ask(peer.node)
       else if (now - peer.lastSentMs >= limits.heartbeatMs) this.#sendFrame(peer, [])
       if (now - peer.lastHeardMs >= limits.suspectMs) this.#setSuspected(peer, true)
-      if (peer.isThrottled) this.#request(peer)
+      if (peer.isThrottled) this.#digests.request(peer)
       this.#tellMark(peer)
     }
   }
@@ -358,86 +382,36 @@ export class Peers {
 
   /** Called every `digestMs`. */
   askDigests(): void {
-    for (const peer of this.#peers.values()) {
-      peer.marks.advance()
-      this.askDigest(peer.node)
-    }
+    this.advanceMarks()
+    for (const { node } of this.#peers.values()) this.askDigest(node)
+  }
+
+  /** Takes up how much of the peers' flushes this node has by now. */
+  advanceMarks(): void {
+    for (const { marks } of this.#peers.values()) marks.advance()
   }
 
   askDigest(node: NodeId): void {
     const peer = this.#peers.get(node)
-    if (peer === undefined) return
-    const isBehind = peer.marks.digestedThrough < peer.durableFlush
-    if (isBehind || nextPage(peer) !== undefined) this.#request(peer)
+    if (peer !== undefined) this.#digests.ask(peer)
   }
 
   /**
    * Whether or not there is anything known to be new. Gives the number of the question; where it is put
-   * off, the one that leaves instead has a higher number.
+   * off, the one that leaves instead has a higher number. `isUrgent`: it is never put off.
    */
-  requestDigest(node: NodeId): number {
-    return this.#request(present(this.#peers.get(node), 'replica: a digest is of a peer'))
-  }
-
-  /**
-   * As long as one digest's worth of what the peer named is still on its way, this node asks for no more:
-   * each group that it goes after stays in memory until its entries have come.
-   */
-  #request(peer: Peer): number {
-    const { limits, trace } = this.#options
-    const asked = (this.#asked += 1)
-    peer.isThrottled = peer.marks.isFull(limits.digestGroupsMax)
-    if (peer.isThrottled) {
-      trace.mark('digest_throttled')
-      return asked
-    }
-    const page = nextPage(peer)
-    const message: DigestRequest | DirectoryRequest =
-      page === undefined
-        ? { kind: 'digest-request', after: peer.marks.digestedThrough, asked }
-        : { kind: 'directory-request', asked, ...page }
-    this.send(peer.node, message)
-    return asked
+  requestDigest(node: NodeId, isUrgent = false): number {
+    return this.#digests.request(this.#peers.get(node), isUrgent)
   }
 
   onDigest(from: NodeId, digest: Digest): void {
     const peer = this.#peers.get(from)
-    if (peer === undefined) return
-    this.#options.later(`digest of ${from}`, { name: 'digest', pieces: this.#takeIn(peer, digest) })
-  }
-
-  *#takeIn(peer: Peer, digest: Digest): Generator<number, void> {
-    if (digest.after === peer.marks.digestedThrough) yield* this.#takeUp(peer, digest)
-    this.#tellDigested(peer, digest.asked)
-  }
-
-  *#takeUp(peer: Peer, digest: Digest): Generator<number, void> {
-    yield* peer.marks.takeDigest(digest)
-    if (!digest.isWhole) this.#options.trace.mark('digest_incomplete')
-    if (digest.through > digest.after) this.askDigest(peer.node)
-  }
-
-  #tellDigested({ node, marks, durableFlush: durable, isNewcomer }: Peer, asked: number): void {
-    // It may lack groups whose writes were acknowledged before it came.
-    if (isNewcomer) return
-    this.#options.onDigested(node, { asked, through: marks.knownThrough, durable })
+    if (peer !== undefined) this.#digests.onDigest(peer, digest)
   }
 
   onDirectory(from: NodeId, page: Directory): void {
     const peer = this.#peers.get(from)
-    if (peer === undefined) return
-    this.#options.later(`digest of ${from}`, { name: 'digest', pieces: this.#takePage(peer, page) })
-  }
-
-  *#takePage(peer: Peer, page: Directory): Generator<number, void> {
-    if (!peer.marks.isNextPage(page)) return
-    if (page.after === undefined) this.#options.trace.mark('directory_begun')
-    yield* peer.marks.takePage(page, this.#asked)
-    if (page.next === undefined) {
-      this.#options.trace.mark('directory_taken')
-      this.#tellDigested(peer, page.asked)
-    }
-    this.askDigest(peer.node)
+    if (peer !== undefined) this.#digests.onDirectory(peer, page)
   }
 
   /** Tells how much of its log this node has durably applied, where that is news. */
@@ -492,9 +466,4 @@ export class Peers {
       return [node, isPresent ? heardMark.through : undefined]
     })
   }
-}
-
-/** The page of the peer's directory to ask for; undefined: digests do, or it knows of no directory. */
-function nextPage({ marks, knowsLogEnds }: Peer): PeerMarks['nextPage'] {
-  return knowsLogEnds ? marks.nextPage : undefined
 }

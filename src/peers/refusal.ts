@@ -54,7 +54,7 @@ export class RetiredStore extends StoreError {
 export class Refusals {
   /** Those that this node's own log refutes. */
   falseClaims = 0
-  readonly #own: Omit<OwnWord, 'epoch' | 'isMember'>
+  readonly #own: Omit<OwnWord, 'epoch' | 'isMember' | 'hasVoted'>
   readonly #memory: Pick<PeerMemory, 'epochs'>
   readonly #trace: Trace
   readonly #retire: (error: StoreError) => void
@@ -73,8 +73,8 @@ export class Refusals {
 
   hear(peer: string, reason: string): void {
     this.#trace.mark('refused_by_peer')
-    const { epoch, isMember } = this.#memory.epochs
-    const own = { ...this.#own, epoch, isMember }
+    const { epoch, isMember, gated } = this.#memory.epochs
+    const own = { ...this.#own, epoch, isMember, hasVoted: gated > 0 }
     const claim = claimIn(reason, own)
     if (claim === 'refuted') {
       this.falseClaims += 1
@@ -98,12 +98,15 @@ export interface OwnWord {
   /** The last epoch that it has heard of, and whether it votes in it. */
   readonly epoch: number
   readonly isMember: boolean
+  /** Whether it ever had a vote: a newcomer has had none. */
+  readonly hasVoted: boolean
 }
 
 export type Claim = 'none' | 'refuted' | 'fatal'
 
 const flushClaim = /^stale-disk: \S+ once had flush (\d+) /
 const incarnationClaim = /^stale-disk: \S+ once was in incarnation (\d+) /
+const removedClaim = /^removed-node: \S+ has no vote since epoch (\d+);/
 const storeClaim = /^unknown-store: \S+ voted with store ([^;\s]+)(?: \(epoch (\d+)\))?;/
 
 /**
@@ -111,11 +114,19 @@ const storeClaim = /^unknown-store: \S+ voted with store ([^;\s]+)(?: \(epoch (\
  * store; or no log can have come so far.
  */
 export function claimIn(reason: string, own: OwnWord): Claim {
+  const removedIn = numberIn(removedClaim, reason)
+  // A newcomer has no vote either, as its peers know; and a peer that is behind knows no node that was added since.
+  if (removedIn !== undefined) return isRemovedBy(removedIn, own) ? 'fatal' : 'none'
   if (!reason.startsWith('stale-disk') && !reason.startsWith('unknown-store')) return 'none'
   const [flush, incarnation] = [flushClaim, incarnationClaim].map((form) => numberIn(form, reason))
   if (flush !== undefined) return judged(flush, own.openedFlush)
   if (incarnation !== undefined) return judged(incarnation, own.incarnation)
   return judgeStore(reason, own)
+}
+
+/** It may have sealed its last epoch for the one that begins without it. */
+function isRemovedBy(epoch: number, own: OwnWord): boolean {
+  return own.isMember ? epoch > own.epoch : own.hasVoted && epoch >= own.epoch
 }
 
 /** A peer that is behind in epochs does not know that this store has its node's vote, or a seat. */

@@ -13,19 +13,22 @@
  */
 import { assert } from '../base/assert.ts'
 import type { NodeId } from '../base/ids.ts'
-import { computeMajority } from '../placement/placement.ts'
+import type { SetNodes } from '../placement/set-nodes.ts'
 import type { Trace } from '../ports/trace.ts'
 
 export interface RestoringParts {
   readonly trace: Trace
-  /** All nodes of the replica set but this one. */
-  readonly others: readonly NodeId[]
+  readonly nodes: Pick<SetNodes, 'otherVoters' | 'majority'>
   /** As the data store says at the start. */
   readonly isRestored: boolean
   /** Asks the peer how far its log goes; `onDigested` brings the answer. */
   ask(peer: NodeId): unknown
   /** Everything that the peer's flushes through here name is durably applied (LOG-18). */
   appliedThrough(peer: NodeId): number
+  /** Moves that on as far as the data store allows. */
+  advanceMarks(): void
+  /** Resolves when everything committed before the call is durable. Rejects where the store fails, which ends the node, or stops. */
+  drain(): Promise<void>
   onRestored(): void
 }
 
@@ -34,6 +37,7 @@ export class Restoring {
   /** By peer, how far its log went when it first answered. */
   readonly #targets = new Map<NodeId, number>()
   #isOver: boolean
+  #isDraining = false
 
   constructor(parts: RestoringParts) {
     this.#parts = parts
@@ -47,7 +51,7 @@ export class Restoring {
 
   /** The peers whose flushes this node has not applied as far as it has to. Empty: it is restored. */
   get lacking(): readonly NodeId[] {
-    return this.#isOver ? [] : this.#parts.others.filter((peer) => !this.#isTaken(peer))
+    return this.#isOver ? [] : this.#parts.nodes.otherVoters.filter((peer) => !this.#isTaken(peer))
   }
 
   /**
@@ -55,9 +59,9 @@ export class Restoring {
    * knows by then of every transaction that was acknowledged before the start.
    */
   get hasTakenUp(): boolean {
-    const { others } = this.#parts
-    const taken = others.filter((peer) => this.#isTaken(peer)).length
-    return others.length === 0 || taken >= computeMajority({ length: others.length + 1 })
+    const { otherVoters, majority } = this.#parts.nodes
+    const taken = otherVoters.filter((peer) => this.#isTaken(peer)).length
+    return otherVoters.length === 0 || taken >= majority
   }
 
   /** The peer has answered: its last durable flush was this one. */
@@ -67,12 +71,33 @@ export class Restoring {
     this.#targets.set(peer, durable)
   }
 
-  /** Called every `digestMs`, when the marks have moved. */
+  /** Called every `digestMs`. */
   look(): void {
     if (this.#isOver) return
-    const { others, ask, trace, onRestored } = this.#parts
-    for (const peer of others) if (!this.#targets.has(peer)) ask(peer)
-    if (!this.hasTakenUp) return
+    const { nodes, ask } = this.#parts
+    for (const peer of nodes.otherVoters) if (!this.#targets.has(peer)) ask(peer)
+    this.#check()
+  }
+
+  /**
+   * Called every `heartbeatMs`, and with each durable batch. The peers wait for a node that is not restored: it leaves no
+   * entry to the checkpoint of its group, and goes by each batch, not by the round of digests that comes next.
+   */
+  goOn(): void {
+    if (this.#isOver) return
+    const { advanceMarks, drain } = this.#parts
+    advanceMarks()
+    this.#check()
+    if (this.#isOver || this.#isDraining) return
+    this.#isDraining = true
+    drain()
+      .catch(() => undefined)
+      .finally(() => (this.#isDraining = false))
+  }
+
+  #check(): void {
+    if (this.#isOver || !this.hasTakenUp) return
+    const { trace, onRestored } = this.#parts
     this.#isOver = true
     trace.mark('restored_from_peers')
     trace.emit({ kind: 'restored' })

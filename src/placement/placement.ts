@@ -30,7 +30,7 @@ export interface Placement {
   setOf(group: GroupId): number
   /** The number of the set that the node is in. */
   setOfNode(node: NodeId): number
-  /** The nodes of a set. */
+  /** The first voters of a set. */
   nodesOf(set: number): readonly NodeId[]
 }
 
@@ -43,14 +43,36 @@ export function computeMajority(voters: { readonly length: number }): number {
   return Math.floor(voters.length / 2) + 1
 }
 
+/** Whether the node is the first one alive of those voters: one node does what is done once for a group. */
+export function isFirstAlive(
+  node: NodeId,
+  voters: readonly NodeId[],
+  isAlive: (node: NodeId) => boolean,
+): boolean {
+  return voters.find(isAlive) === node
+}
+
 /** Every node holds everything. `nodes` are distinct; their order is the same at every node. */
 export function staticPlacement(nodes: readonly NodeId[]): Placement {
   return placementOver([nodes])
 }
 
-/** Each set holds its share of the buckets. The order, of sets and in each, is the same at every node. */
-export function placementOver(sets: readonly (readonly NodeId[])[]): Placement {
-  const nodes = sets.flat()
+/** A node that has come to a set later than its first voters. */
+export interface Joining {
+  readonly node: NodeId
+  /** The number of the set, from 0. */
+  readonly set: number
+}
+
+/**
+ * Each set holds its share of the buckets. `sets`: the first voters of each. The order, of sets and in each, is the same at
+ * every node. `joining`: nodes that no set began with, as far as the caller's configuration names them.
+ */
+export function placementOver(
+  sets: readonly (readonly NodeId[])[],
+  joining: readonly Joining[] = [],
+): Placement {
+  const nodes = [...sets.flat(), ...joining.map(({ node }) => node)]
   assert(sets.length > 0 && sets.every((set) => set.length > 0), 'placement: a set has nodes')
   assert(new Set(nodes).size === nodes.length, 'placement: a node is named twice')
   const rotations = sets.map(buildRotations)
@@ -59,7 +81,8 @@ export function placementOver(sets: readonly (readonly NodeId[])[]): Placement {
     nodes,
     setCount: sets.length,
     setOf,
-    setOfNode: (node) => sets.findIndex((set) => set.includes(node)),
+    setOfNode: (node) =>
+      joining.find((one) => one.node === node)?.set ?? sets.findIndex((set) => set.includes(node)),
     nodesOf: (number) => present(sets[number], 'placement: there is such a set'),
     replicasOf: (group) => {
       const bucket = hashToBucket(group)

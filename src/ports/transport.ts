@@ -45,6 +45,9 @@ export interface Unreached {
   readonly reason: string
 }
 
+/** A refusal that begins so goes away by itself within moments: its link is dialled again as after a break. */
+export const passingRefusal = 'forgetful:'
+
 export interface TransportHandlers<Frame> {
   /** The facts that this side tells of itself in a handshake that begins now. */
   self(): LinkInfo
@@ -63,6 +66,12 @@ export interface TransportHandlers<Frame> {
   onDrained?(peer: Endpoint): void
 }
 
+export interface PeerAddress {
+  readonly node: Endpoint
+  /** Scheme, host and port; undefined: as it was given at first. */
+  readonly url: string | undefined
+}
+
 export interface Transport<Frame> {
   /** Called once, before anything else; links come up from now on and after every loss by themselves. */
   start(handlers: TransportHandlers<Frame>): void
@@ -73,6 +82,13 @@ export interface Transport<Frame> {
   queuedBytes?(to: Endpoint): number
   /** Held: nothing is read from this peer, so that it waits; absent: that cannot be done. */
   hold?(from: Endpoint, isHeld: boolean): void
+  /**
+   * The peers to have links with from now on, and where those are reached that the transport was not given at first. Absent: they
+   * do not change.
+   */
+  setPeers?(peers: readonly PeerAddress[]): void
+  /** Ends the link with the peer, if there is one: the next one has to be admitted anew. Absent: that cannot be done. */
+  disconnect?(peer: Endpoint): void
   /** How many addresses are dialled, where callers are to hear why one has no link; 0 or absent: they are not. */
   readonly addresses?: number
   close(): Promise<void>
