@@ -11,19 +11,23 @@
  */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
-import { isNodeId, isStoreId, type NodeId, type StoreId, type Timestamp } from '../base/ids.ts'
-import { pack, unpack } from '../base/pack.ts'
+import type { NodeId, StoreId, Timestamp } from '../base/ids.ts'
 
 export type ChangePhase = 'copying' | 'sealing' | 'done' | 'given-up'
+
+/**
+ * `replace`: a node's store by an empty one. `add`: a node with an empty store. `remove`: a node leaves. `renew`: the same
+ * stores in a new epoch.
+ */
+export type ChangeKind = 'replace' | 'add' | 'remove' | 'renew'
 
 /** A change of the voters. */
 export interface Change {
   /** From 1, in their order. */
   readonly number: number
-  /** `replace`: a node's store by an empty one. `renew`: the same stores in a new epoch. */
-  readonly kind: 'replace' | 'renew'
+  readonly kind: ChangeKind
   readonly phase: ChangePhase
-  /** The node whose store is replaced; absent for `renew`. */
+  /** The node that is replaced, added or removed; absent for `renew`. */
   readonly node?: NodeId
   /** The first incarnation of the store that takes part from now on: above each that the old one has had. */
   readonly seat?: number
@@ -43,6 +47,12 @@ export interface SeatedStore {
 export interface SetRow {
   /** The last epoch that has begun; 1 before the first change. */
   readonly epoch: number
+  /** The nodes that vote in it; absent: those that the set began with. */
+  readonly voters?: readonly NodeId[]
+  /** The nodes that voted in the epoch before; absent: those that the set began with. */
+  readonly before?: readonly NodeId[]
+  /** Where nodes are reached that the set did not begin with: scheme, host and port. */
+  readonly urls: ReadonlyMap<NodeId, string>
   /** Of the nodes whose first store was replaced. */
   readonly stores: ReadonlyMap<NodeId, SeatedStore>
   /** The highest seat that a change has handed out; 0: none has. */
@@ -52,15 +62,15 @@ export interface SetRow {
 }
 
 /** Before the first change. */
-export const firstRow: SetRow = { epoch: 1, stores: new Map(), lastSeat: 0 }
-
-const rowFormat = 1
-const phases: readonly string[] = [
-  ...(['copying', 'sealing', 'done', 'given-up'] as const),
-] satisfies ChangePhase[]
+export const firstRow: SetRow = { epoch: 1, urls: new Map(), stores: new Map(), lastSeat: 0 }
 
 export function isUnderWay({ phase }: Change): boolean {
   return phase === 'copying' || phase === 'sealing'
+}
+
+/** Whether a change stands where the other one does: nothing has moved it on. */
+export function isSameStep(one: Change | undefined, other: Change | undefined): boolean {
+  return one?.number === other?.number && one?.phase === other?.phase && one?.store === other?.store
 }
 
 /** A node's store is to be replaced by an empty one. Throws `invalid` while another change is under way. */
@@ -78,11 +88,71 @@ export function beginReplace(row: SetRow, node: NodeId, seat: number, now: Times
   return { ...row, lastSeat: seat, change }
 }
 
+/** A node with an empty store is to vote, too. Throws `invalid` while another change is under way. */
+export function beginAdd(
+  row: SetRow,
+  { node, url, seat }: { readonly node: NodeId; readonly url: string; readonly seat: number },
+  now: Timestamp,
+): SetRow {
+  assert(seat > row.lastSeat, 'MOVE-6: a seat is handed out twice')
+  const number = nextNumber(row)
+  const urls = new Map(row.urls).set(node, url)
+  const common = { number, kind: 'add', phase: 'copying' } as const
+  return { ...row, urls, lastSeat: seat, change: { ...common, node, seat, sinceMicros: now } }
+}
+
+/**
+ * A node is to vote no more: the next epoch begins at once. `voters`: those of the present epoch. `lastSeat`: no store of the
+ * node has come further. Throws `invalid` while another change is under way.
+ */
+export function beginRemove(
+  row: SetRow,
+  { node, voters, lastSeat }: RemovedNode,
+  now: Timestamp,
+): SetRow {
+  assert(voters.includes(node) && voters.length > 1, 'MOVE-6: a node is removed that has no vote')
+  const number = nextNumber(row)
+  const stores = new Map(row.stores)
+  stores.delete(node)
+  const urls = new Map(row.urls)
+  urls.delete(node)
+  return {
+    ...nextEpoch(
+      row,
+      voters,
+      voters.filter((one) => one !== node),
+    ),
+    ...{ stores, urls, lastSeat: Math.max(row.lastSeat, lastSeat) },
+    change: { number, kind: 'remove', phase: 'sealing', node, sinceMicros: now },
+  }
+}
+
+interface RemovedNode {
+  readonly node: NodeId
+  readonly voters: readonly NodeId[]
+  readonly lastSeat: number
+}
+
 /** The same stores in a new epoch. Throws `invalid` while another change is under way. */
 export function beginRenew(row: SetRow, now: Timestamp): SetRow {
   const number = nextNumber(row)
   const change: Change = { number, kind: 'renew', phase: 'sealing', sinceMicros: now }
-  return { ...row, epoch: row.epoch + 1, change }
+  return { ...nextEpoch(row), change }
+}
+
+/** `before` and `voters` are absent where they are those that the set began with. */
+function nextEpoch(
+  row: SetRow,
+  before: readonly NodeId[] | undefined = row.voters,
+  voters: readonly NodeId[] | undefined = before,
+): SetRow {
+  const { stores, urls, lastSeat } = row
+  return {
+    ...{ epoch: row.epoch + 1, stores, urls, lastSeat },
+    ...(row.change !== undefined && { change: row.change }),
+    ...(voters !== undefined && { voters }),
+    ...(before !== undefined && { before }),
+  }
 }
 
 function nextNumber({ change }: SetRow): number {
@@ -102,15 +172,15 @@ export function bindStore(row: SetRow, store: StoreId): SetRow {
   return { ...row, change: { ...change, store } }
 }
 
-/** The newcomer has what the others hold: the next epoch begins, in which its store votes. */
-export function beginEpoch(row: SetRow, now: Timestamp): SetRow {
+/** The newcomer has what the others hold: the next epoch begins, in which its store votes. `voters`: of the present one. */
+export function beginEpoch(row: SetRow, voters: readonly NodeId[], now: Timestamp): SetRow {
   const { change } = row
   assert(change?.phase === 'copying', 'MOVE-6: an epoch begins twice')
-  const { node, store, seat = 0 } = change
+  const { kind, node, store, seat = 0 } = change
   assert(node !== undefined && store !== undefined, 'MOVE-6: an epoch begins without its voter')
+  assert(voters.includes(node) === (kind === 'replace'), 'MOVE-6: a node is added twice')
   return {
-    ...row,
-    epoch: row.epoch + 1,
+    ...(kind === 'add' ? nextEpoch(row, voters, [...voters, node]) : nextEpoch(row)),
     stores: new Map(row.stores).set(node, { store, seat }),
     change: { ...change, phase: 'sealing', sinceMicros: now },
   }
@@ -127,7 +197,9 @@ export function endChange(row: SetRow, now: Timestamp): SetRow {
 export function giveUp(row: SetRow, now: Timestamp): SetRow {
   const { change } = row
   if (change?.phase === 'copying') {
-    return { ...row, change: { ...change, phase: 'given-up', sinceMicros: now } }
+    const urls = new Map(row.urls)
+    if (change.kind === 'add' && change.node !== undefined) urls.delete(change.node)
+    return { ...row, urls, change: { ...change, phase: 'given-up', sinceMicros: now } }
   }
   const why =
     change?.phase === 'sealing'
@@ -137,74 +209,37 @@ export function giveUp(row: SetRow, now: Timestamp): SetRow {
 }
 
 /** Whether the store of a node votes in the row's epoch. `seat` 0: it is the node's first. */
-export function isVoter({ stores }: SetRow, node: NodeId, storeId: string, seat: number): boolean {
-  const named = stores.get(node)
-  return named === undefined ? seat === 0 : named.store === storeId
-}
-
-/** Whether the row says that the store never votes again, or never will. */
-export function isOver(
-  { stores, change }: SetRow,
+export function isVoter(
+  { voters, stores }: SetRow,
   node: NodeId,
   storeId: string,
   seat: number,
 ): boolean {
+  if (voters?.includes(node) === false) return false
+  const named = stores.get(node)
+  return named === undefined ? seat === 0 : named.store === storeId
+}
+
+/** Whether the node's removal has begun, and is not done. */
+export function isLeaving({ change }: SetRow, node: NodeId): boolean {
+  return change?.kind === 'remove' && change.node === node && isUnderWay(change)
+}
+
+/** Whether the row says that the store never votes again, or never will. */
+export function isOver(row: SetRow, node: NodeId, storeId: string, seat: number): boolean {
+  const { stores, change } = row
   const named = stores.get(node)
   if (named !== undefined && named.store !== storeId && named.seat > seat) return true
+  if (isRemoved(row, node, seat)) return true
   if (seat === 0 || named?.store === storeId || change?.node !== node) return false
   const { seat: last = 0, phase } = change
   return last > seat || (last === seat && phase === 'given-up')
 }
 
-export function encodeRow({ epoch, stores, lastSeat, change }: SetRow): Uint8Array {
-  const packedChange = change && [
-    ...[change.number, change.kind, change.phase, change.node, change.seat],
-    ...[change.store, change.sinceMicros],
-  ]
-  const packedStores = [...stores].map(([node, { store, seat }]) => [node, store, seat])
-  return pack([rowFormat, epoch, packedStores, lastSeat, packedChange])
-}
-
-/** Undefined for bytes that are not such a row. */
-export function decodeRow(bytes: Uint8Array): SetRow | undefined {
-  const fields = unpack(bytes)
-  if (!Array.isArray(fields) || fields[0] !== rowFormat) return undefined
-  const [, epoch, list, lastSeat, packed]: unknown[] = fields
-  const stores = readStores(list)
-  if (!isCount(epoch) || epoch < 1 || !isCount(lastSeat) || stores === undefined) return undefined
-  if (packed === undefined || packed === null) return { epoch, stores, lastSeat }
-  const change = readChange(packed)
-  return change && { epoch, stores, lastSeat, change }
-}
-
-function readStores(list: unknown): SetRow['stores'] | undefined {
-  if (!Array.isArray(list)) return undefined
-  const stores = new Map<NodeId, SeatedStore>()
-  for (const one of list) {
-    const [node, store, seat]: unknown[] = Array.isArray(one) ? one : []
-    if (typeof node !== 'string' || !isNodeId(node)) return undefined
-    if (typeof store !== 'string' || !isStoreId(store) || !isCount(seat)) return undefined
-    stores.set(node, { store, seat })
-  }
-  return stores
-}
-
-function readChange(packed: unknown): Change | undefined {
-  if (!Array.isArray(packed)) return undefined
-  const [number, kind, phase, node, seat, store, sinceMicros]: unknown[] = packed
-  if (!isCount(number) || !isPhase(phase) || !isCount(sinceMicros)) return undefined
-  if (kind === 'renew') return { number, kind, phase, sinceMicros }
-  if (kind !== 'replace' || typeof node !== 'string' || !isNodeId(node)) return undefined
-  if (!isCount(seat)) return undefined
-  const common = { number, kind, phase, node, seat, sinceMicros } as const
-  if (store === undefined || store === null) return common
-  return typeof store === 'string' && isStoreId(store) ? { ...common, store } : undefined
-}
-
-function isPhase(value: unknown): value is ChangePhase {
-  return typeof value === 'string' && phases.includes(value)
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+/** Until the others are past their gates they may need its seal. A row from before its seat says nothing of a store. */
+function isRemoved(row: SetRow, node: NodeId, seat: number): boolean {
+  const { voters, lastSeat, change } = row
+  if (voters?.includes(node) !== false || seat > lastSeat || isLeaving(row, node)) return false
+  const isComing = change?.node === node && isUnderWay(change) && change.seat === seat
+  return !isComing
 }

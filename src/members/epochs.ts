@@ -5,14 +5,15 @@
  * MOVE-2  A node that has heard of an epoch acts in no earlier one, over restarts, too. From the turn in which it takes the
  *         epoch up it votes nowhere, until the gate; it tells of that only when it is durable.
  */
-import { assert } from '../base/assert.ts'
+import { assert, present } from '../base/assert.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
 import type { OwnEpochs } from '../log/own-epochs.ts'
 import type { PeerMemory } from '../log/peer-memory.ts'
 import type { ReplicaSet } from '../placement/placement.ts'
+import type { SetNodes } from '../placement/set-nodes.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { Standing } from '../replication/log.ts'
-import { isVoter, type SetRow } from './change.ts'
+import { isUnderWay, isVoter, type SetRow } from './change.ts'
 
 export interface EpochsParts {
   readonly node: NodeId
@@ -20,6 +21,10 @@ export interface EpochsParts {
   /** Of the store; 0: it is its node's first. */
   readonly seat: number
   readonly trace: Trace
+  /** The list that all parts of the node share: it is changed here alone. */
+  readonly nodes: SetNodes
+  /** The nodes that the set began with. */
+  readonly first: readonly NodeId[]
   readonly log: {
     readonly memory: PeerMemory
     /** The flush that records go into now. */
@@ -27,6 +32,8 @@ export interface EpochsParts {
     readonly durableFlush: number
     /** Has the news in `memory` made durable. */
     remember(): void
+    /** Has the records written that wait for a flush of others. */
+    force(): void
   }
 }
 
@@ -40,7 +47,9 @@ export class Epochs {
 
   constructor(parts: EpochsParts) {
     this.#parts = parts
-    this.#blocked = new Set(parts.log.memory.epochs.blocked)
+    const { voters = parts.first, blocked } = parts.log.memory.epochs
+    this.#blocked = new Set(blocked)
+    parts.nodes.set(voters, [])
   }
 
   get own(): OwnEpochs {
@@ -63,15 +72,31 @@ export class Epochs {
     return isMember && gated === epoch
   }
 
-  /** The voters in the present epoch, given those of the configuration. */
+  /** The nodes whose seals count at the gate of the present epoch. */
+  get before(): readonly NodeId[] {
+    return this.own.before ?? this.#parts.first
+  }
+
+  /** The voters in the present epoch, given those that the set began with. */
   setOf(configured: ReplicaSet): ReplicaSet {
     const { epoch } = this.own
-    if (configured.epoch === epoch) return configured
+    const { nodes, first } = this.#parts
+    if (configured.epoch === epoch && isSame(nodes.voters, first)) return configured
     const known = this.#sets.get(configured)
     if (known !== undefined) return known
-    const set = { ...configured, epoch }
+    const set = { epoch, ...rotate(nodes.voters, first.indexOf(configured.firstFull)) }
     this.#sets.set(configured, set)
     return set
+  }
+
+  /** Takes up which nodes the row names: a newcomer goes by it, and all have links with a node that is coming. */
+  look(row: SetRow): void {
+    const { nodes, first } = this.#parts
+    const { isMember, isDoubted, epoch, voters } = this.own
+    const now = (isMember && !isDoubted ? voters : row.voters) ?? first
+    const coming = row.epoch > epoch ? (row.voters ?? first) : []
+    if (!isSame(nodes.voters, now)) this.#sets = new Map()
+    nodes.set([...now], [...coming, ...changing(row)])
   }
 
   standingOf(group: GroupId): Standing {
@@ -96,12 +121,16 @@ export class Epochs {
     this.#sealFlush = log.lastFlush
     this.#set({
       ...{ epoch: row.epoch, gated: own.gated, isMember, isDoubted: false },
+      ...nodesOf(row),
       soundFor: hadVote ? row.epoch : 0,
       ...{ blocked: [], unsound: hadVote ? own.blocked : [] },
     })
+    this.look(row)
     trace.mark('epoch_sealed')
     trace.emit({ kind: 'epoch', epoch: row.epoch, isMember, isSound: hadVote })
     log.memory.whenKept(then)
+    // Else the seal waits, where nothing else is written, until a checkpoint syncs the log.
+    if (log.durableFlush < this.#sealFlush) log.force()
   }
 
   /** Whether this node's store votes in the row's epoch. */
@@ -120,7 +149,8 @@ export class Epochs {
     if (row.epoch !== own.epoch) return
     for (const [one, { store }] of row.stores) this.#exchange(one, store)
     const gated = row.epoch === 1 ? 1 : own.gated
-    this.#set({ ...own, isMember: this.isNamed(row), isDoubted: false, gated })
+    this.#set({ ...own, ...nodesOf(row), isMember: this.isNamed(row), isDoubted: false, gated })
+    this.look(row)
     this.#parts.trace.mark('epoch_confirmed')
   }
 
@@ -149,4 +179,27 @@ export class Epochs {
     if (node === own || memory.of(node)?.storeId === store) return
     memory.exchange({ node, storeId: store, durableFlush: 0, incarnation: 0, run: 0 })
   }
+}
+
+/** A node that is being added; or one that leaves, and tells its seal until the others are past their gates. */
+function changing({ change }: SetRow): readonly NodeId[] {
+  const { kind, node } = change ?? {}
+  if (change === undefined || node === undefined || !isUnderWay(change)) return []
+  return kind === 'add' || kind === 'remove' ? [node] : []
+}
+
+/** The voters of the row's epoch, and of the one before. */
+function nodesOf({ voters, before }: SetRow): Pick<OwnEpochs, 'voters' | 'before'> {
+  return { ...(voters !== undefined && { voters }), ...(before !== undefined && { before }) }
+}
+
+function isSame(some: readonly NodeId[], others: readonly NodeId[]): boolean {
+  return some.length === others.length && some.every((one, at) => one === others[at])
+}
+
+/** Their order begins with another one for each turn. */
+function rotate(nodes: readonly NodeId[], turn: number): Omit<ReplicaSet, 'epoch'> {
+  const at = Math.max(0, turn) % nodes.length
+  const voters = [...nodes.slice(at), ...nodes.slice(0, at)]
+  return { voters, firstFull: present(voters[0], 'MOVE-6: a replica set without voters') }
 }

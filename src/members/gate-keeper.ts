@@ -33,7 +33,6 @@ interface TakenSeal {
 
 export interface GateKeeperParts {
   readonly node: NodeId
-  readonly others: readonly NodeId[]
   readonly epochs: Epochs
   readonly clock: Clock
   readonly trace: Trace
@@ -92,13 +91,13 @@ export class GateKeeper {
   /** Goes on. Called every now and then as long as it is busy. */
   go(): void {
     if (!this.isBusy) return
-    const { epochs, others } = this.#parts
+    const { epochs, node } = this.#parts
     if (this.#epoch !== epochs.own.epoch) {
       this.#epoch = epochs.own.epoch
       this.#seals = new Map()
       this.#batch = undefined
     }
-    for (const other of others) this.#askFor(other)
+    for (const voter of epochs.before) if (voter !== node) this.#askFor(voter)
     this.#check()
   }
 
@@ -136,6 +135,7 @@ export class GateKeeper {
     for (const told of page.groups) {
       if (!isHeld(told.group)) continue
       seal.coming.set(told.group, told)
+      this.#goAfter(from, told)
       this.#carry(told)
     }
     // Of the first page: all that was accepted before the seal is in flushes through there.
@@ -153,10 +153,22 @@ export class GateKeeper {
     this.go()
   }
 
+  /** The voter has applied what the notice may have been lost of, and what digests name late. */
+  #goAfter(informer: NodeId, { group, applied: position }: SealedGroup): void {
+    const { step, look } = this.#parts
+    if (!this.#takesUp(group) || position <= look(group).applied) return
+    step(group, { kind: 'exists', position, informer })
+  }
+
+  /** Where the group is aside, an event would wait until it is back, which may be behind the gate. */
+  #takesUp(group: GroupId): boolean {
+    const { epochs, isAside } = this.#parts
+    return epochs.standingOf(group) === 'before-gate' && !isAside(group)
+  }
+
   #carry({ group, open = [] }: SealedGroup): void {
-    const { epochs, step, look, isAside } = this.#parts
-    // An event would wait until the group is back, which may be behind the gate.
-    if (epochs.standingOf(group) !== 'before-gate' || isAside(group)) return
+    const { step, look } = this.#parts
+    if (!this.#takesUp(group)) return
     const { applied } = look(group)
     const acceptances = open.filter(({ position }) => position > applied)
     if (acceptances.length > 0) step(group, { kind: 'carry', acceptances })
@@ -166,8 +178,8 @@ export class GateKeeper {
     for (const [voter, seal] of this.#seals) {
       if (seal.isWhole && !seal.isTaken) seal.isTaken = this.#isTaken(voter, seal)
     }
-    const { node, others, epochs, log, data, onFailed } = this.#parts
-    if (this.#countSound() < computeMajority([node, ...others]) || this.#isSyncing) return
+    const { epochs, log, data, onFailed } = this.#parts
+    if (this.#countSound() < computeMajority(epochs.before) || this.#isSyncing) return
     this.#batch ??= data.lastBatch
     // A snapshot stands in no flush: it is here for good with its batch.
     if (data.durableBatch < this.#batch) return
@@ -194,7 +206,8 @@ export class GateKeeper {
     const { epochs, trace, onPassed } = this.#parts
     // The node found out meanwhile that it has no part in the epoch.
     if (!this.isBusy) return
-    assert(this.#countSound() > 0, 'MOVE-3: a gate is passed without a seal')
+    const isMajority = this.#countSound() >= computeMajority(epochs.before)
+    assert(isMajority, 'MOVE-3: a gate is passed without the seals of a majority')
     trace.mark(blocked.length === 0 ? 'gate_passed' : 'gate_passed_with_blocked_groups')
     if (blocked.length === 0) this.#seals = new Map()
     epochs.pass(blocked, onPassed)
@@ -243,7 +256,7 @@ export class GateKeeper {
   }
 
   #blockedBy(seals: readonly ReadonlySet<GroupId>[]): readonly GroupId[] {
-    const majority = computeMajority([this.#parts.node, ...this.#parts.others])
+    const majority = computeMajority(this.#parts.epochs.before)
     const doubtful = new Set(seals.flatMap((unsound) => [...unsound]))
     return [...doubtful].filter((group) => {
       return seals.filter((unsound) => !unsound.has(group)).length < majority

@@ -11,7 +11,7 @@ import type { Newcomer } from '../peers/admission.ts'
 import type { Peers } from '../peers/peers.ts'
 import { RetiredStore } from '../peers/refusal.ts'
 import type { Work } from '../peers/slices.ts'
-import { computeMajority } from '../placement/placement.ts'
+import type { SetNodes } from '../placement/set-nodes.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { GroupEvent } from '../replication/group.ts'
@@ -19,15 +19,18 @@ import type { EpochMessage, StandingTold } from '../replication/message.ts'
 import * as changes from './change.ts'
 import type { Epochs } from './epochs.ts'
 import { GateKeeper } from './gate-keeper.ts'
+import { MemberRequests } from './member-requests.ts'
 import { Mover, type MoverParts } from './mover.ts'
 import type { MemberReport, MembersPort, MembersReport } from './report.ts'
+import { decodeRow } from './row-codec.ts'
 import { SealPages, type GroupLook } from './seal-pages.ts'
 import { setRowKey } from './set-group.ts'
 
 export interface MembersParts extends Pick<MoverParts, 'readCurrent' | 'submit' | 'stamp'> {
   readonly node: NodeId
-  /** All nodes of the replica set, in the order of the configuration. */
-  readonly nodes: readonly NodeId[]
+  /** The nodes that the set began with, in the order of the configuration. */
+  readonly first: readonly NodeId[]
+  readonly nodes: SetNodes
   /** The set's own group. */
   readonly group: GroupId
   readonly log: LogStore
@@ -49,6 +52,8 @@ export interface MembersParts extends Pick<MoverParts, 'readCurrent' | 'submit' 
   /** The event goes to each group in which a transaction or a read waits. */
   stepWaiting(event: GroupEvent): void
   step(group: GroupId, event: GroupEvent): void
+  /** The nodes in `nodes` may have changed; where those are reached that the set did not begin with. */
+  onNodes(urls: ReadonlyMap<NodeId, string>): void
   isRestored(): boolean
   later(lane: string, work: Work): void
   /** This node's store has no part in the set any more. */
@@ -68,17 +73,17 @@ const confirmMs = 5_000
 const remindersPerTelling = 5
 /** A change that stands still for this long is the next node's to go on with. */
 const moverPatienceMs = 3_000
-/** A new store's first incarnation is this much above all that the old one is known to have had. */
-const seatGap = 4_096
-const seatMax = 2 ** 21 - 2 * seatGap
 
 export class Members implements MembersPort {
   readonly #parts: MembersParts
   readonly #gate: GateKeeper
   readonly #pages: SealPages
   readonly #mover: Mover
+  readonly #requests: MemberRequests
   readonly #told = new Map<NodeId, StandingTold>()
   #row: changes.SetRow = changes.firstRow
+  /** When this node found the row as it is. */
+  #rowMs = 0
   #timer: Timer | undefined
   #unwatch: () => void = () => undefined
   #isStarted = false
@@ -89,17 +94,18 @@ export class Members implements MembersPort {
 
   constructor(parts: MembersParts) {
     this.#parts = parts
-    const { node, nodes, log, data, clock, trace, limits, epochs, group } = parts
+    const { node, log, data, clock, trace, limits, epochs, group } = parts
     const { look, applied, step, later, readCurrent, submit, stamp, onFailed } = parts
     const isSound = (): boolean => this.#isStarted && parts.isRestored()
     const send = (to: NodeId, message: EpochMessage): void => this.#send(to, message)
     this.#pages = new SealPages({ epochs, trace, limits, log, isSound, look, later, send })
     this.#gate = new GateKeeper({
-      ...{ node, others: nodes.filter((one) => one !== node), epochs, clock, trace, log, data },
+      ...{ node, epochs, clock, trace, log, data },
       ...{ isSound, look, applied, step, send, onFailed },
       ...{ isHeld: parts.isHeld, isAside: parts.isAside },
       isTakenThrough: (...asked) => parts.peers().isTakenThrough(...asked),
-      requestDigest: (peer) => parts.peers().requestDigest(peer),
+      // Groups with open positions may keep others waiting until this node has a vote.
+      requestDigest: (peer) => parts.peers().requestDigest(peer, true),
       onPassed: () => this.#onPassed(),
     })
     this.#mover = new Mover({
@@ -108,8 +114,13 @@ export class Members implements MembersPort {
       row: () => this.#read(),
       lastRow: () => this.#row,
       isFirst: () => this.#isFirst(),
+      votersOf: (row) => this.#votersOf(row),
       newcomer: (...asked) => this.#newcomer(...asked),
       isVoting: () => epochs.isVoting && epochs.own.epoch === this.#row.epoch,
+    })
+    this.#requests = new MemberRequests({
+      ...{ node, nodes: parts.nodes, log, mover: this.#mover, peers: parts.peers },
+      votersOf: (row) => this.#votersOf(row),
     })
   }
 
@@ -128,7 +139,7 @@ export class Members implements MembersPort {
   #read(): changes.SetRow {
     const bytes = this.#parts.get(setRowKey)
     if (bytes === undefined) return changes.firstRow
-    const row = changes.decodeRow(bytes)
+    const row = decodeRow(bytes)
     if (row !== undefined) return row
     // Taken for the first row it would be overwritten by the next change.
     throw new StoreError(
@@ -144,12 +155,30 @@ export class Members implements MembersPort {
     this.#unwatch()
     this.#unwatch = watch(applied(group), () => this.#follow())
     try {
-      this.#row = this.#read()
+      this.#take(this.#read())
     } catch (error) {
       // The group is aside: a snapshot puts its rows right, and wakes the watcher. Or a later version wrote the row.
       if (!(error instanceof StoreError)) throw error
     }
+    this.#lookAtNodes()
     this.#tick()
+  }
+
+  #votersOf({ voters = this.#parts.first }: changes.SetRow): readonly NodeId[] {
+    return voters
+  }
+
+  /** The row names the nodes to have links with, and where those are that the set did not begin with. */
+  #lookAtNodes(): void {
+    const { epochs, onNodes } = this.#parts
+    epochs.look(this.#row)
+    onNodes(this.#row.urls)
+  }
+
+  #take(row: changes.SetRow): void {
+    if (!changes.isSameStep(row.change, this.#row.change))
+      this.#rowMs = this.#parts.clock.monotonicMs()
+    this.#row = row
   }
 
   #tick(): void {
@@ -169,10 +198,12 @@ export class Members implements MembersPort {
     this.#schedule()
   }
 
-  /** A store without a vote has nothing to seal: it waits for the epoch that names it. */
+  /** A store without a vote has nothing to seal: it waits for the epoch that names it. One that leaves seals its last epoch. */
   get #mustSeal(): boolean {
-    const { epochs } = this.#parts
-    return this.#row.epoch > epochs.own.epoch && epochs.isNamed(this.#row)
+    const { epochs, node } = this.#parts
+    if (this.#row.epoch <= epochs.own.epoch) return false
+    const isLeaving = epochs.own.isMember && changes.isLeaving(this.#row, node)
+    return isLeaving || epochs.isNamed(this.#row)
   }
 
   #schedule(): void {
@@ -193,12 +224,14 @@ export class Members implements MembersPort {
   #confirm(): void {
     const { epochs, group, nodes, log, readCurrent, onFailed } = this.#parts
     if (this.#isConfirming || !log.memory.isWhole) return
+    // The row of the last epoch names the nodes that a majority is of.
+    if (this.#row.epoch < epochs.own.epoch) return
     const confirm = (): void => {
-      this.#row = this.#read()
+      this.#take(this.#read())
       if (epochs.own.isDoubted) epochs.confirm(this.#row)
     }
     // Of fewer than three nodes the others are no majority.
-    if (nodes.length < 3) return confirm()
+    if (nodes.voters.length < 3) return confirm()
     this.#isConfirming = true
     readCurrent(group, confirmMs)
       .then(confirm)
@@ -225,6 +258,7 @@ export class Members implements MembersPort {
     }
     epochs.enter(this.#row, () => this.#onSealed())
     leases().isEnding = false
+    this.#lookAtNodes()
   }
 
   #onSealed(): void {
@@ -247,9 +281,11 @@ export class Members implements MembersPort {
     if (!changes.isOver(this.#row, node, storeId, seat)) return false
     const named = this.#row.stores.get(node)
     const why =
-      named === undefined || named.seat < seat
-        ? `Seat ${seat} was given up, and this store has none`
-        : `Store ${named.store} votes as ${node} in the place of this store ${storeId}`
+      named !== undefined && named.seat > seat
+        ? `Store ${named.store} votes as ${node} in the place of this store ${storeId}`
+        : this.#row.change?.seat === seat
+          ? `Seat ${seat} was given up, and this store has none`
+          : `${node} was removed from its replica set, with this store ${storeId}`
     this.stop()
     onRetired(new RetiredStore(`${why}. Move this data folder away.`))
     return true
@@ -300,7 +336,7 @@ export class Members implements MembersPort {
   }
 
   #tellAll(): void {
-    for (const node of this.#parts.nodes) if (node !== this.#parts.node) this.#tell(node)
+    for (const node of this.#parts.nodes.others) this.#tell(node)
   }
 
   #tell(to: NodeId): void {
@@ -317,8 +353,9 @@ export class Members implements MembersPort {
   /** The store that may come to the node's name as a newcomer. */
   findNewcomer(node: NodeId): Newcomer | undefined {
     const { change } = this.#row
-    if (change?.node !== node || !changes.isUnderWay(change)) return undefined
-    const { seat = 0, store, number } = change
+    if (change?.node !== node || change.seat === undefined) return undefined
+    if (!changes.isUnderWay(change)) return undefined
+    const { seat, store, number } = change
     return store === undefined ? { seat, number } : { seat, number, store }
   }
 
@@ -332,14 +369,13 @@ export class Members implements MembersPort {
 
   /**
    * The first node that votes, as far as it has told; after a while the next one: the first may have no link to the
-   * newcomer, or may not get on.
+   * newcomer, or may not get on. The time that stands in the row is of another node's wall clock, which may be far ahead.
    */
   #isFirst(): boolean {
-    const { node, nodes, epochs, stamp } = this.#parts
-    const { change } = this.#row
-    if (!epochs.isVoting || change === undefined) return false
-    const waitedMs = (stamp() - change.sinceMicros) / 1_000
-    const voting = nodes.filter((one) => one === node || this.#hasVote(one))
+    const { node, nodes, epochs, clock } = this.#parts
+    if (!epochs.isVoting) return false
+    const waitedMs = clock.monotonicMs() - this.#rowMs
+    const voting = nodes.voters.filter((one) => one === node || this.#hasVote(one))
     return waitedMs >= moverPatienceMs * voting.indexOf(node)
   }
 
@@ -349,67 +385,36 @@ export class Members implements MembersPort {
     return this.#parts.peers().isAlive(node) && told?.epoch === epoch && told.gated === epoch
   }
 
-  async replace(node: NodeId): Promise<{ readonly change: changes.Change }> {
-    const { node: own, nodes, log } = this.#parts
-    if (!nodes.includes(node)) {
-      throw new StoreError(
-        'invalid',
-        `${node} is no node of this replica set: ${nodes.join(', ')}.`,
-      )
-    }
-    if (node === own) {
-      throw new StoreError(
-        'invalid',
-        `${node} cannot begin the replacement of its own store: the other nodes of its set can.`,
-      )
-    }
-    this.#checkBuilds(node)
-    return this.#request((row, now) => {
-      const { change } = row
-      if (change?.node === node && changes.isUnderWay(change)) return undefined
-      const seat = Math.max(row.lastSeat, log.memory.of(node)?.incarnation ?? 0) + seatGap
-      if (seat > seatMax) throw new StoreError('invalid', `${node} has no seat left.`)
-      return changes.beginReplace(row, node, seat, now)
-    })
+  replace(node: NodeId): Promise<{ readonly change: changes.Change }> {
+    return this.#requests.replace(node)
   }
 
-  async renew(): Promise<{ readonly change: changes.Change }> {
-    this.#checkBuilds(undefined)
-    return this.#request((row, now) => changes.beginRenew(row, now))
+  add(node: NodeId, url: string): Promise<{ readonly change: changes.Change }> {
+    return this.#requests.add(node, url)
   }
 
-  async cancel(): Promise<{ readonly change: changes.Change }> {
-    return this.#request((row, now) => changes.giveUp(row, now))
+  remove(node: NodeId): Promise<{ readonly change: changes.Change }> {
+    return this.#requests.remove(node)
   }
 
-  /** A build of before would vote on in an epoch that the others have ended. */
-  #checkBuilds(but: NodeId | undefined): void {
-    const { node: own, nodes, peers } = this.#parts
-    for (const node of nodes) {
-      if (node === own || node === but || !peers().isAlive(node)) continue
-      if (peers().knowsEpochs(node)) continue
-      throw new StoreError(
-        'unavailable',
-        `${node} runs a build that knows no epochs: upgrade it first.`,
-      )
-    }
+  renew(): Promise<{ readonly change: changes.Change }> {
+    return this.#requests.renew()
   }
 
-  async #request(
-    make: (row: changes.SetRow, now: number) => changes.SetRow | undefined,
-  ): Promise<{ readonly change: changes.Change }> {
-    const { change } = await this.#mover.request(make)
-    if (change === undefined)
-      throw new StoreError('internal', 'a change was made, and there is none')
-    return { change }
+  cancel(): Promise<{ readonly change: changes.Change }> {
+    return this.#requests.cancel()
   }
 
   get report(): MembersReport {
     const { node, nodes, epochs } = this.#parts
-    const members = nodes.map((one) => (one === node ? this.#describeSelf() : this.#describe(one)))
+    const members = nodes.all.map((one) => {
+      return one === node ? this.#describeSelf() : this.#describe(one)
+    })
     const { change } = this.#row
-    const voting = members.filter(({ isAlive, standing }) => isAlive && standing === 'voting')
-    const canLose = voting.length - computeMajority(nodes)
+    const voting = members.filter((one) => {
+      return one.isAlive && one.standing === 'voting' && nodes.isVoter(one.node)
+    })
+    const canLose = voting.length - nodes.majority
     const { epoch, blocked } = epochs.own
     const { standing } = this.#describeSelf()
     const own = { epoch, standing, blockedGroups: blocked.length }

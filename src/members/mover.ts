@@ -9,6 +9,7 @@ import type { Outcome, ReadPoint, Submission } from '../group/replica-port.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import * as changes from './change.ts'
+import { encodeRow } from './row-codec.ts'
 import { setRowKey } from './set-group.ts'
 
 export interface MoverParts {
@@ -33,6 +34,8 @@ export interface MoverParts {
     node: NodeId,
     seat: number,
   ): { readonly store: StoreId; readonly isRestored: boolean } | undefined
+  /** The nodes that vote in the epoch of the row. */
+  votersOf(row: changes.SetRow): readonly NodeId[]
   /** Whether this node votes in the row's epoch. */
   isVoting(): boolean
   onFailed(error: unknown): void
@@ -74,14 +77,15 @@ export class Mover {
   /** Undefined: the change waits. */
   #next(row: changes.SetRow, now: Timestamp): changes.SetRow | undefined {
     const { change } = row
-    const { newcomer, isVoting } = this.#parts
+    const { newcomer, isVoting, votersOf } = this.#parts
     if (change?.phase === 'sealing') return isVoting() ? changes.endChange(row, now) : undefined
     if (change?.phase !== 'copying') return undefined
     const { node, seat = 0, store } = change
     const come = node === undefined ? undefined : newcomer(node, seat)
     if (come === undefined) return undefined
     if (store === undefined) return changes.bindStore(row, come.store)
-    return come.store === store && come.isRestored ? changes.beginEpoch(row, now) : undefined
+    if (come.store !== store || !come.isRestored) return undefined
+    return changes.beginEpoch(row, votersOf(row), now)
   }
 
   /** `make` may throw a refusal, or give undefined where nothing is to be done. Resolves with the row as it is then. */
@@ -119,7 +123,7 @@ export class Mover {
     return submit(
       {
         ...{ group, intent, attempt: 1, readPosition, reads: [setRowKey], ranges: [] },
-        ...{ allocations: [], mutations: [{ key: setRowKey, value: changes.encodeRow(next) }] },
+        ...{ allocations: [], mutations: [{ key: setRowKey, value: encodeRow(next) }] },
       },
       callMs,
     )

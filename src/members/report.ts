@@ -41,6 +41,13 @@ export interface MembersPort {
    * with `unavailable` where no majority answers in time.
    */
   replace(node: NodeId): Promise<{ readonly change: Change }>
+  /**
+   * Has a node with an empty store join, and vote once it has what the others have. `url`: scheme, host and port where the others reach
+   * it. Resolves with the seat that its store is to start with. Rejects as `replace` does.
+   */
+  add(node: NodeId, url: string): Promise<{ readonly change: Change }>
+  /** Has a node leave: its store never votes again. Rejects as `replace` does. */
+  remove(node: NodeId): Promise<{ readonly change: Change }>
   /** Begins a new epoch with the same stores. Rejects as `replace` does. */
   renew(): Promise<{ readonly change: Change }>
   /** Gives the change under way up. Rejects with `invalid` where there is none, or it can only go on. */

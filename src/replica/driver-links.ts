@@ -7,6 +7,7 @@ import type { LeaseKeeper } from '../peers/lease-keeper.ts'
 import type { PeerWork } from '../peers/peer-work.ts'
 import { Peers, type PeersOptions } from '../peers/peers.ts'
 import { describeSelf, type Refusals } from '../peers/refusal.ts'
+import type { SetNodes } from '../placement/set-nodes.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo, Transport } from '../ports/transport.ts'
 import type { GroupEvent } from '../replication/group.ts'
@@ -17,10 +18,11 @@ import type { Inbound } from './inbound.ts'
 import type { Replica } from './replica.ts'
 
 export interface DriverLinksParts {
-  readonly nodes: readonly NodeId[]
+  readonly nodes: SetNodes
   readonly trace: Trace
   readonly log: LogStore
   readonly replica: Replica
+  readonly transport: Transport<PeerFrame>
   readonly keeper: LeaseKeeper
   readonly work: PeerWork
   peers(): Peers
@@ -41,8 +43,8 @@ export class DriverLinks {
     this.#parts = parts
   }
 
-  start(transport: Transport<PeerFrame>): void {
-    const { log, peers, refusals, isOver } = this.#parts
+  start(): void {
+    const { log, peers, refusals, isOver, transport } = this.#parts
     transport.start({
       self: () => describeSelf(log),
       admit: (peer, info) => peers().admit(peer, info),
@@ -55,10 +57,18 @@ export class DriverLinks {
   /** The link is in use; these frames have come over it meanwhile. */
   onJoined(peer: NodeId, info: LinkInfo, held: readonly PeerFrame[]): void {
     const { nodes, peers, members } = this.#parts
-    assert(nodes.includes(peer), 'MOVE-4: a node of another set joins')
+    assert(nodes.has(peer), 'MOVE-4: a node of another set joins')
     if (!peers().isNewcomer(peer)) this.onVoter(peer, info)
     members().onJoined(peer)
     for (const frame of held) this.#onFrame(peer, frame)
+  }
+
+  /** Nodes were added or removed: links come and go, and so do the leases between them. */
+  onNodes(urls: ReadonlyMap<NodeId, string>): void {
+    const { nodes, peers, replica, keeper, transport } = this.#parts
+    transport.setPeers?.(nodes.others.map((node) => ({ node, url: urls.get(node) })))
+    for (const node of peers().checkNodes()) replica.suspect(node, true)
+    keeper.leases.setPeers(nodes.others)
   }
 
   /** The peer has a vote, by its link or by the epoch that begins. */
@@ -70,7 +80,7 @@ export class DriverLinks {
 
   onSuspicion(peer: NodeId, isSuspected: boolean): void {
     const { nodes, work, replica, peers, step } = this.#parts
-    assert(nodes.includes(peer), 'MOVE-4: a node of another set is suspected, or trusted')
+    assert(nodes.has(peer) || isSuspected, 'MOVE-4: a node of another set is trusted')
     if (isSuspected) work.forget(peer)
     // To the groups a store without a vote is one that does not answer.
     else if (peers().isNewcomer(peer)) return
@@ -108,7 +118,7 @@ export interface DriverPeersParts extends Pick<
 export function makePeers(parts: DriverPeersParts): Peers {
   const { log, data, links, work, members } = parts
   const { incarnation, storeId } = log.identity
-  assert(parts.nodes.includes(parts.node), 'MOVE-4: a node has peers of another set')
+  assert(!parts.nodes.has(parts.node), 'MOVE-4: a node is its own peer')
   return new Peers({
     ...parts,
     ...{ incarnation, storeId, meta: data, applied: appliedOf(log, data), memory: log.memory },

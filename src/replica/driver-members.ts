@@ -4,6 +4,7 @@ import type { GroupId, NodeId } from '../base/ids.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import { Members, type MembersParts } from '../members/members.ts'
 import { setGroupOf } from '../members/set-group.ts'
+import type { SetNodes } from '../placement/set-nodes.ts'
 import type { PeerWork } from '../peers/peer-work.ts'
 import type { DriverOptions, DriverPorts } from './driver-ports.ts'
 import type { Edge } from './edge.ts'
@@ -18,9 +19,9 @@ export interface DriverParts
       MembersParts,
       'log' | 'data' | 'epochs' | 'leases' | 'peers' | 'readCurrent' | 'submit' | 'stamp'
     >,
-    Pick<MembersParts, 'step' | 'isHeld' | 'isRestored' | 'onRetired' | 'onFailed'> {
+    Pick<MembersParts, 'step' | 'onNodes' | 'isHeld' | 'isRestored' | 'onRetired' | 'onFailed'> {
   readonly node: NodeId
-  readonly nodes: readonly NodeId[]
+  readonly nodes: SetNodes
   readonly replica: Replica
   readonly edge: Edge
   readonly healing: Pick<Healing, 'isAside'>
@@ -29,14 +30,13 @@ export interface DriverParts
 
 export function makeMembers(parts: DriverParts): Members {
   const { node, placement, replica, edge, healing, work, log, step } = parts
-  const group = setGroupOf(placement, placement.setOfNode(node))
-  assert(
-    placement.replicasOf(group).voters.includes(node),
-    'MOVE-6: a node follows the row of another set',
-  )
+  const set = placement.setOfNode(node)
+  const group = setGroupOf(placement, set)
+  assert(placement.setOf(group) === set, 'MOVE-6: a node follows the row of another set')
   return new Members({
     ...parts,
     group,
+    first: placement.nodesOf(set),
     get: (key) => edge.reads.get(group, key)?.value,
     watch: (position, wake) => edge.requests.watch(group, position, wake),
     isAside: (one) => edge.installs.whenBack(one) !== undefined || healing.isAside(one),

@@ -1,13 +1,15 @@
 /** The work between a node and its peers, on the parts of the driver (`../peers/peer-work.ts`). */
+import { assert } from '../base/assert.ts'
 import { PeerWork, type PeerWorkParts } from '../peers/peer-work.ts'
 import type { Peers } from '../peers/peers.ts'
 import type { LogStore } from '../log/log-store.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { DataStore } from '../store/data-store.ts'
 import type { Comparing } from './comparing.ts'
 import type { DriverPorts } from './driver-ports.ts'
 import type { Edge } from './edge.ts'
 import { snapshotPorts } from './installs.ts'
-import type { Replica } from './replica.ts'
+import type { Reading, Replica } from './replica.ts'
 
 export interface DriverWork extends Pick<
   PeerWorkParts,
@@ -38,4 +40,16 @@ export function makePeerWork(parts: DriverWork): PeerWork {
     isAwaited: (group) => replica().isAwaited(group),
     areOthersEnough: () => peers().areOthersEnough,
   })
+}
+
+/** This node's clocks, and its rights by the words of its peers. */
+export function readNow(
+  clock: Clock,
+  { clocks, isAdmitted }: Peers,
+  may: Pick<Reading, 'mayPropose' | 'isRestored'>,
+): Reading {
+  const wall = clock.wallMicros()
+  const now = clock.monotonicMs()
+  assert(wall > 0, 'CLOCK-1: the wall clock shows no time')
+  return { wall, now, stamp: clocks.held({ wall, now }), isAdmitted, ...may }
 }

@@ -6,6 +6,8 @@
 import { assert } from '../base/assert.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import { Holdings } from '../placement/holdings.ts'
+import { isFirstAlive, type ReplicaSet } from '../placement/placement.ts'
+import { SetNodes } from '../placement/set-nodes.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import { LocalWorklist } from '../store/worklist.ts'
 import { Comparing } from './comparing.ts'
@@ -17,7 +19,7 @@ import { toError } from '../store/damage.ts'
 import type { DataStore } from '../store/data-store.ts'
 import { DriverLinks, makePeers } from './driver-links.ts'
 import { makeMembers } from './driver-members.ts'
-import { makePeerWork } from './driver-work.ts'
+import { makePeerWork, readNow } from './driver-work.ts'
 import type { DriverOptions, DriverPorts } from './driver-ports.ts'
 import { openStores, type OpenStores } from './open-stores.ts'
 import { watchStores } from './store-hooks.ts'
@@ -62,6 +64,7 @@ export class Driver implements LocalReplica {
   readonly #ports: DriverPorts
   readonly #options: DriverOptions
   readonly #holdings: Holdings
+  readonly #nodes: SetNodes
   readonly #log: LogStore
   readonly #data: DataStore
   readonly #source: StoredRecords
@@ -112,14 +115,15 @@ export class Driver implements LocalReplica {
     this.#data = data
     const [{ clock, trace }, { node, limits }] = [ports, options]
     this.#holdings = new Holdings(options.placement, node)
-    const [{ nodes }, { incarnation, storeId }] = [this.#holdings, log.identity]
-    const source = new StoredRecords(log, data)
-    this.#source = source
-    this.#epochs = new Epochs({ node, storeId, seat: log.identity.seat, trace, log })
+    const { incarnation } = log.identity
+    const first = options.placement.nodesOf(options.placement.setOfNode(node))
+    const nodes = (this.#nodes = new SetNodes(node, first))
+    const source = (this.#source = new StoredRecords(log, data))
+    this.#epochs = new Epochs({ ...log.identity, node, trace, log, nodes, first })
     this.#keeper = new LeaseKeeper({
       send: (to, message) => this.#peers.send(to, message),
       onRevoked: (group, peer) => this.#step(group, { kind: 'revoked', peer }),
-      ...{ node, nodes, incarnation },
+      ...{ node, nodes: nodes.others, incarnation },
       ...{ limits, clock, longestLeaseMs: log.longestLeaseMs },
     })
     this.#backpressure = new Backpressure({ limits, log, data, held: () => this.#replica })
@@ -140,12 +144,11 @@ export class Driver implements LocalReplica {
         this.#discovery.onDigest(peer, digested)
       },
     })
-    const others = nodes.filter((one) => one !== node)
-    this.#comparing = this.#makeComparing(others)
+    this.#comparing = this.#makeComparing()
     this.upkeep = new Upkeep({ comparing: this.#comparing, scrubber: this.#work.scrubber, log })
     this.#edge = this.#makeEdge()
     this.#ending = new LogEnding({
-      ...{ others, settled, log, data, clock, trace, limits, replies, slices, peers: this.#peers },
+      ...{ nodes, settled, log, data, clock, trace, limits, replies, slices, peers: this.#peers },
       onRestored: () => this.members.onRestored(),
       onFailed: this.#calls.onFailed,
     })
@@ -159,10 +162,10 @@ export class Driver implements LocalReplica {
       deliver: (message) => this.#step(message.group, { kind: 'message', from: node, message }),
     })
     // A transaction passed on to a node before there is a link is lost, and its caller would wait for it.
-    for (const other of others) this.#replica.suspect(other, true)
+    for (const other of nodes.others) this.#replica.suspect(other, true)
     this.#discovery = new GroupDiscovery({
       ask: (peer) => this.#peers.requestDigest(peer),
-      ...{ clock, againMs: limits.heartbeatMs, others },
+      ...{ clock, againMs: limits.heartbeatMs, others: nodes.otherVoters },
       isRestored: () => this.#ending.restoring.isOver,
     })
     const known = (): GroupId[] => [...this.#replica.known(), ...fetches.named()]
@@ -175,15 +178,15 @@ export class Driver implements LocalReplica {
 
   #isFirst(group: GroupId): boolean {
     if (!this.#epochs.own.isMember) return false
-    return this.#holdings.isFirst(group, (one) => this.#peers.isAlive(one))
+    const { voters } = this.#setOf(group)
+    return isFirstAlive(this.#options.node, voters, (one) => this.#peers.isAlive(one))
   }
 
   #makeErasing(book: OpenStores['book']): Erasing {
     const [{ clock, trace, data: store }, { limits }] = [this.#ports, this.#options]
     return new Erasing({
       ...{ book, store, log: this.#log, data: this.#data, clock, trace, limits },
-      ending: this.#ending,
-      isFirst: (group) => this.#isFirst(group),
+      ...{ ending: this.#ending, isFirst: (group) => this.#isFirst(group) },
       stamp: () => this.#reading().stamp,
       submit: (...asked) => this.submit(...asked),
       onFailed: this.#calls.onFailed,
@@ -192,7 +195,8 @@ export class Driver implements LocalReplica {
 
   #makeLinks(): DriverLinks {
     return new DriverLinks({
-      ...{ nodes: this.#holdings.nodes, trace: this.#ports.trace, log: this.#log },
+      ...{ nodes: this.#nodes, trace: this.#ports.trace, log: this.#log },
+      transport: this.#ports.peers,
       ...{ replica: this.#replica, keeper: this.#keeper, work: this.#work },
       ...{ peers: () => this.#peers, members: () => this.members },
       ...{ inbound: () => this.#inbound, refusals: () => this.#refusals },
@@ -204,7 +208,8 @@ export class Driver implements LocalReplica {
   #makeMembers(): Members {
     const [{ clock, trace }, { node, limits, placement }] = [this.#ports, this.#options]
     return makeMembers({
-      ...{ node, nodes: this.#holdings.nodes, placement, clock, trace, limits },
+      ...{ node, nodes: this.#nodes, placement, clock, trace, limits },
+      onNodes: (urls) => this.#links.onNodes(urls),
       ...{ log: this.#log, data: this.#data },
       ...{ epochs: this.#epochs, replica: this.#replica, edge: this.#edge, work: this.#work },
       leases: () => this.#keeper.leases,
@@ -219,12 +224,17 @@ export class Driver implements LocalReplica {
     })
   }
 
-  #makeComparing(others: readonly NodeId[]): Comparing {
-    const [{ clock, trace }, { node, limits, placement }] = [this.#ports, this.#options]
+  #setOf(group: GroupId): ReplicaSet {
+    return this.#epochs.setOf(this.#options.placement.replicasOf(group))
+  }
+
+  #makeComparing(): Comparing {
+    const [{ clock, trace }, { node, limits }] = [this.#ports, this.#options]
     return new Comparing({
-      ...{ node, others, clock, trace, limits, data: this.#data, replica: this.#replica },
+      ...{ node, others: this.#nodes.otherVoters, clock, trace, limits },
+      ...{ data: this.#data, replica: this.#replica },
       ...{ peers: this.#peers, work: this.#work },
-      epochOf: (group) => this.#epochs.setOf(placement.replicasOf(group)).epoch,
+      epochOf: (group) => this.#setOf(group).epoch,
       isHeld: (group) => this.#isHeld(group),
       ...this.#calls,
     })
@@ -235,10 +245,8 @@ export class Driver implements LocalReplica {
     return new Edge({
       ...{ clock, trace, limits, data: this.#data, replica: this.#replica },
       healing: this.#comparing.healing,
-      step: this.#calls.step,
-      guarded: (work) => this.#guarded(work),
-      isOver: () => this.#isOver,
-      isRestored: () => this.#ending.restoring.isOver,
+      ...{ step: this.#calls.step, guarded: (work) => this.#guarded(work) },
+      ...{ isOver: () => this.#isOver, isRestored: () => this.#ending.restoring.isOver },
       onSettled: (ms) => this.#work.supply.pace.onCommit(ms),
     })
   }
@@ -266,16 +274,15 @@ export class Driver implements LocalReplica {
 
   #onDue(group: GroupId, nowMs: number): void {
     if (!this.#replica.isAwaitingTime(group, nowMs)) return
-    const { trace } = this.#ports
-    trace.begin?.('deadlines')
+    this.#ports.trace.begin?.('deadlines')
     this.#step(group, { kind: 'wake' })
-    trace.end?.()
+    this.#ports.trace.end?.()
   }
 
   #watchStores(): void {
-    const [{ clock }, { node: informer }] = [this.#ports, this.#options]
+    const { node: informer } = this.#options
     watchStores({
-      ...{ log: this.#log, data: this.#data, clock },
+      ...{ log: this.#log, data: this.#data, clock: this.#ports.clock },
       // As if a peer had spoken of it: the node fetches what others have, and closes the rest by a no-op.
       onHeldUp: (group, position) => this.#step(group, { kind: 'exists', position, informer }),
       onGroupDamaged: (group) => this.#comparing.onDamaged(group),
@@ -309,12 +316,13 @@ export class Driver implements LocalReplica {
   #join(): void {
     const { heartbeatMs, digestMs } = this.#options.limits
     this.#erasing.start(this.#rounds)
-    this.#links.start(this.#ports.peers)
+    this.#links.start()
     this.#rounds.every(heartbeatMs, () =>
       this.#guarded(() => {
         this.#peers.beat()
         this.#work.go()
         this.#comparing.go()
+        this.#ending.restoring.goOn()
       }),
     )
     this.#rounds.every(digestMs, () => {
@@ -397,13 +405,13 @@ export class Driver implements LocalReplica {
   }
 
   status(): ReplicaStatus {
+    const members = this.members.report
     return buildStatus({
       ...{ log: this.#log, data: this.#data, replica: this.#replica },
       requests: this.#edge.requests,
       ...{ work: this.#work, leases: this.#keeper.leases, peers: this.#peers },
       ...{ refusals: this.#refusals, failure: this.#failure, clock: this.#ports.clock },
-      ...{ ending: this.#ending, erasing: this.#erasing, comparing: this.#comparing },
-      members: this.members.report,
+      ...{ ending: this.#ending, erasing: this.#erasing, comparing: this.#comparing, members },
     })
   }
 
@@ -443,10 +451,7 @@ export class Driver implements LocalReplica {
     }
   }
 
-  /**
-   * A peer with another configuration: this node neither votes on nor fetches a group that it does not
-   * hold.
-   */
+  /** A peer has another configuration: this node neither votes on nor fetches a group that it does not hold. */
   #isHeld(group: GroupId): boolean {
     const isHeld = this.holds(group)
     if (!isHeld) this.#ports.trace.mark('group_of_other_nodes')
@@ -468,18 +473,15 @@ export class Driver implements LocalReplica {
   }
 
   #reading(): Reading {
-    const [{ clock }, { mayPropose }] = [this.#ports, this.#backpressure]
-    const { isAdmitted, clocks } = this.#peers
-    const wall = clock.wallMicros()
-    const now = clock.monotonicMs()
-    assert(wall > 0, 'CLOCK-1: the wall clock shows no time')
+    const { mayPropose } = this.#backpressure
     const isRestored = this.#ending.restoring.isOver
-    return { wall, now, stamp: clocks.held({ wall, now }), mayPropose, isAdmitted, isRestored }
+    return readNow(this.#ports.clock, this.#peers, { mayPropose, isRestored })
   }
 
   #onApplied(): void {
     this.#log.onBatchWritten()
     this.#work.fetches.go()
+    this.#ending.restoring.goOn()
     if (this.#log.isBehind) this.#data.wantBatch()
   }
 

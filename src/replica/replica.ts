@@ -179,8 +179,11 @@ export class Replica {
     const set = epochs.setOf(placement.replicasOf(log.group))
     const standing = epochs.standingOf(log.group)
     if (log.standing === 'voting') stepGroup(log, context, { kind: 'seal' })
-    // A store without a vote stays outside of every epoch.
-    if (standing === 'sealed') return
+    // A store without a vote stays outside of every epoch: all that it needs of the voters is whom to ask for entries.
+    if (standing === 'sealed') {
+      log.set = set
+      return
+    }
     if (set !== log.set) stepGroup(log, context, { kind: 'epoch', set })
     if (standing === 'voting' && log.standing !== 'voting')
       stepGroup(log, context, { kind: 'gate' })
@@ -378,7 +381,8 @@ export class Replica {
     const { placement, limits, source, epochs } = this.#options
     const { state, records, decisions, isPart } = source.load(group)
     const set = epochs.setOf(placement.replicasOf(group))
-    assert(set.voters.includes(this.#options.node), 'MOVE-4: a group of other nodes is opened')
+    const isVoter = set.voters.includes(this.#options.node)
+    assert(isVoter || epochs.standingOf(group) === 'sealed', 'MOVE-7: a store votes in no group')
     const log = restoreLog(group, set, state, records, limits)
     log.standing = epochs.standingOf(group)
     assert(set.epoch >= 1, 'MOVE-1: a group is opened in no epoch')

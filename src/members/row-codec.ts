@@ -1,0 +1,92 @@
+/** The bytes of the row that says who votes in a replica set (`change.ts`). */
+import { isNodeId, isStoreId, type NodeId } from '../base/ids.ts'
+import { pack, unpack } from '../base/pack.ts'
+import { readNodes } from '../log/own-epochs.ts'
+import type { Change, ChangeKind, ChangePhase, SeatedStore, SetRow } from './change.ts'
+
+const rowFormat = 1
+const kinds: readonly string[] = [
+  ...(['replace', 'add', 'remove', 'renew'] as const),
+] satisfies ChangeKind[]
+const phases: readonly string[] = [
+  ...(['copying', 'sealing', 'done', 'given-up'] as const),
+] satisfies ChangePhase[]
+
+export function encodeRow(row: SetRow): Uint8Array {
+  const { epoch, voters = [], before = [], urls, stores, lastSeat, change } = row
+  const packedChange = change && [
+    ...[change.number, change.kind, change.phase, change.node, change.seat],
+    ...[change.store, change.sinceMicros],
+  ]
+  const packedStores = [...stores].map(([node, { store, seat }]) => [node, store, seat])
+  const nodes = [[...voters], [...before], [...urls].map((one) => [...one])]
+  return pack([rowFormat, epoch, packedStores, lastSeat, packedChange, ...nodes])
+}
+
+/** Undefined for bytes that are not such a row. */
+export function decodeRow(bytes: Uint8Array): SetRow | undefined {
+  const fields = unpack(bytes)
+  if (!Array.isArray(fields) || fields[0] !== rowFormat) return undefined
+  const [, epoch, list, lastSeat, packed]: unknown[] = fields
+  const stores = readStores(list)
+  const [voters, before, urls] = [readNodes(fields[5]), readNodes(fields[6]), readUrls(fields[7])]
+  if (!isCount(epoch) || epoch < 1 || !isCount(lastSeat) || stores === undefined) return undefined
+  if (voters === undefined || before === undefined || urls === undefined) return undefined
+  const row = {
+    ...{ epoch, urls, stores, lastSeat },
+    ...(voters.length > 0 && { voters }),
+    ...(before.length > 0 && { before }),
+  }
+  if (packed === undefined || packed === null) return row
+  const change = readChange(packed)
+  return change && { ...row, change }
+}
+
+function readUrls(list: unknown): SetRow['urls'] | undefined {
+  if (!Array.isArray(list)) return undefined
+  const urls = new Map<NodeId, string>()
+  for (const one of list) {
+    const [node, url]: unknown[] = Array.isArray(one) ? one : []
+    if (typeof node !== 'string' || !isNodeId(node) || typeof url !== 'string') return undefined
+    urls.set(node, url)
+  }
+  return urls
+}
+
+function readStores(list: unknown): SetRow['stores'] | undefined {
+  if (!Array.isArray(list)) return undefined
+  const stores = new Map<NodeId, SeatedStore>()
+  for (const one of list) {
+    const [node, store, seat]: unknown[] = Array.isArray(one) ? one : []
+    if (typeof node !== 'string' || !isNodeId(node)) return undefined
+    if (typeof store !== 'string' || !isStoreId(store) || !isCount(seat)) return undefined
+    stores.set(node, { store, seat })
+  }
+  return stores
+}
+
+function readChange(packed: unknown): Change | undefined {
+  if (!Array.isArray(packed)) return undefined
+  const [number, kind, phase, node, seat, store, sinceMicros]: unknown[] = packed
+  if (!isCount(number) || !isPhase(phase) || !isCount(sinceMicros)) return undefined
+  if (!isKind(kind)) return undefined
+  if (kind === 'renew') return { number, kind, phase, sinceMicros }
+  if (typeof node !== 'string' || !isNodeId(node)) return undefined
+  if (kind === 'remove') return { number, kind, phase, node, sinceMicros }
+  if (!isCount(seat)) return undefined
+  const common = { number, kind, phase, node, seat, sinceMicros } as const
+  if (store === undefined || store === null) return common
+  return typeof store === 'string' && isStoreId(store) ? { ...common, store } : undefined
+}
+
+function isKind(value: unknown): value is ChangeKind {
+  return typeof value === 'string' && kinds.includes(value)
+}
+
+function isPhase(value: unknown): value is ChangePhase {
+  return typeof value === 'string' && phases.includes(value)
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}
