@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import { frameBytesMax } from '../base/limits.ts'
 import type { Timer } from '../ports/clock.ts'
+import { passingRefusal } from '../ports/transport.ts'
 import { reasonCharsMax } from '../wire/handshake.ts'
 import { causeOfError, causeOfStatus } from './link-causes.ts'
 import { WsLink, type LinkContext, type LinkParts } from './ws-link.ts'
@@ -89,9 +90,9 @@ export class WsDialer<Frame> {
         this.#failures = 0
         this.#parts.onUp(link, theirs)
       },
-      onRefused: (...refusal) => {
-        this.#wasRefused = true
-        this.#parts.onRefused(...refusal)
+      onRefused: (reason, ...refusal) => {
+        this.#wasRefused = !reason.startsWith(passingRefusal)
+        this.#parts.onRefused(reason, ...refusal)
       },
       onDown: (link) => this.#onDown(link),
     })

@@ -57,7 +57,7 @@ async function lookUntil(
 ): Promise<MembersView> {
   for (;;) {
     try {
-      // The node whose store is replaced may be an empty one, or a stranger.
+      // The node that the change is about may be an empty one, a stranger, or gone.
       return (await asks.look(node)).view
     } catch (error) {
       if (!(error instanceof CliError)) throw error
@@ -99,7 +99,7 @@ function describeStep(
     const names = left.map(({ node: one }) => one).join(', ')
     return `sealing, its epoch has begun${names === '' ? '' : `; not voting yet: ${names}`}`
   }
-  if (kind === 'replace' && store === undefined) {
+  if ((kind === 'replace' || kind === 'add') && store === undefined) {
     return `copying, waits for ${node} with an empty data folder and --seat ${seat}`
   }
   return `copying, ${node} takes up what the others hold`

@@ -1,11 +1,18 @@
 /** Words for the voters of a replica set, and for a change of them. */
 import type { ChangeView, MembersView } from '../node/members-view.ts'
 
-/** `n2 gets another store, seat 4097`; `all voters go on in a new epoch`. */
+/** `n2 gets an empty store, seat 4097`; `the same stores go on in a new epoch`. */
 export function describeAim({ kind, node = '', seat = 0 }: ChangeView): string {
-  return kind === 'replace'
-    ? `${node} gets an empty store, seat ${seat}`
-    : 'the same stores go on in a new epoch'
+  switch (kind) {
+    case 'replace':
+      return `${node} gets an empty store, seat ${seat}`
+    case 'add':
+      return `${node} joins with an empty store, seat ${seat}`
+    case 'remove':
+      return `${node} leaves for good`
+    case 'renew':
+      return 'the same stores go on in a new epoch'
+  }
 }
 
 /** The command that starts the empty store of a change; undefined where none is waited for. */
@@ -21,8 +28,24 @@ export interface Majority {
   readonly voting: readonly string[]
 }
 
-export function majorityOf({ members }: MembersView): Majority {
-  const voting = members.filter(({ isAlive, standing }) => isAlive && standing === 'voting')
-  const needed = Math.floor(members.length / 2) + 1
-  return { voters: members.length, needed, voting: voting.map(({ node }) => node) }
+export function majorityOf(view: MembersView): Majority {
+  const voters = votersOf(view)
+  const voting = voters.filter(({ isAlive, standing }) => isAlive && standing === 'voting')
+  const needed = majority(voters.length)
+  return { voters: voters.length, needed, voting: voting.map(({ node }) => node) }
+}
+
+/** The nodes that majorities are of: a node that joins is not among them before its epoch. */
+export function votersOf({ members, change }: MembersView): MembersView['members'] {
+  const joining = change?.kind === 'add' && change.phase === 'copying' ? change.node : undefined
+  return members.filter(({ node }) => node !== joining)
+}
+
+export function majority(voters: number): number {
+  return Math.floor(voters / 2) + 1
+}
+
+/** Voters of so many that may fail while all of them are well. */
+export function spareOf(voters: number): number {
+  return voters - majority(voters)
 }

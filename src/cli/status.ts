@@ -16,6 +16,8 @@ export function addStatusCommand(program: Command): void {
     .action(showStatus)
 }
 
+type SeenNode = Pick<Asked, 'id' | 'url' | 'isJoining'>
+
 /** The members read from a node's `/status`; all others go through as they are. */
 interface NodeReport {
   readonly node: string
@@ -24,7 +26,7 @@ interface NodeReport {
   readonly ready: boolean
   readonly version: string
   readonly uptimeSeconds: number
-  readonly nodes: readonly { readonly id: string; readonly url: string }[]
+  readonly nodes: readonly SeenNode[]
   /** Bytes; absent until they were measured, and of a gateway. */
   readonly disk?: { readonly logBytes: number; readonly dataBytes: number }
   /** Absent of a gateway, and while the stores are being opened. */
@@ -44,6 +46,8 @@ interface NodeReport {
 export interface Asked {
   readonly id: string
   readonly url: string
+  /** It is being added: no majority is of it yet. Absent: it is one of the voters. */
+  readonly isJoining?: true
   /** Absent: it did not answer. */
   readonly report: NodeReport | undefined
   /** Why it did not. */
@@ -64,15 +68,18 @@ export async function askNodes(
     throw new CliError(`no node answers: ${why} (--url names another)`, exitUnavailable)
   }
   const nodes = await Promise.all(
-    first.nodes.map(async ({ id, url }): Promise<Asked> => ({ id, url, ...(await ask(url)) })),
+    first.nodes.map(async ({ id, url, isJoining }): Promise<Asked> => {
+      return { id, url, ...(isJoining === true && { isJoining }), ...(await ask(url)) }
+    }),
   )
   return { cluster: first.cluster, nodes }
 }
 
 async function showStatus(options: Options): Promise<void> {
   const { cluster, nodes: asked } = await askNodes(options)
-  const ready = asked.filter(({ report }) => report?.ready === true).length
-  const majority = Math.floor(asked.length / 2) + 1
+  const voters = asked.filter(({ isJoining }) => isJoining !== true)
+  const ready = voters.filter(({ report }) => report?.ready === true).length
+  const majority = Math.floor(voters.length / 2) + 1
   const spare = ready - majority
   if (options['json'] === true) {
     printJson({ cluster, ready, canLose: Math.max(-1, spare), nodes: asked })
@@ -81,7 +88,7 @@ async function showStatus(options: Options): Promise<void> {
   }
   if (spare < 0) {
     throw new CliError(
-      `${ready} of ${asked.length} nodes are ready; ${majority} are needed`,
+      `${ready} of ${voters.length} nodes are ready; ${majority} are needed`,
       exitUnavailable,
     )
   }

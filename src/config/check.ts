@@ -35,11 +35,25 @@ export function checkConfig(
   if (!ids.includes(config.node)) {
     complain('node', `node "${config.node}" is not one of the nodes: ${ids.join(', ')}`)
   }
+  checkSets(config, complain)
   const lacksPeerSecret = config.nodes.length > 1 && config.peerSecretFile === undefined
   checkListener(config, origins, complain, lacksPeerSecret ? ['peer_secret_file'] : [])
   checkLimitPairs(config, complain)
   if (origins.has('buffer_copies')) checkBufferCopies(config, complain)
   return problems
+}
+
+/** A node that joins goes by the nodes that its set began with. */
+function checkSets({ nodes }: NodeConfig, complain: Complain): void {
+  for (const set of new Set(nodes.map((one) => one.set))) {
+    const ofSet = nodes.filter((one) => one.set === set)
+    if (ofSet.some(({ joins = false }) => !joins)) continue
+    const ids = ofSet.map(({ id }) => id).join(', ')
+    complain(
+      'nodes',
+      `all nodes of set ${set} join (${ids}): name the nodes that it began with too, each without joins`,
+    )
+  }
 }
 
 /** Each copy goes to a set of its own; the default asks for no more than there are. */

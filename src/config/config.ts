@@ -146,8 +146,8 @@ function takeLimits(take: Take): Limits {
 }
 
 /** As a flag has it. */
-function nodeText({ id, url, set }: NodeAddress): string {
-  return set === mainSet ? `${id}=${url}` : `${id}@${set}=${url}`
+function nodeText({ id, url, set, joins }: NodeAddress): string {
+  return `${id}${set === mainSet ? '' : `@${set}`}${joins === true ? '+joins' : ''}=${url}`
 }
 
 function effectiveSettings(

@@ -10,10 +10,38 @@ import { writeDurably } from '../adapters/durable-file.ts'
 import { fileFailure } from '../adapters/file-failure.ts'
 import type { NodeAddress } from './values.ts'
 
-/** In the order in which the configuration first names them; of a set, in the order of its nodes. */
+/**
+ * The names of the sets, in the order in which the configuration first names a node of each. Nodes that join count for nothing
+ * here: configurations with and without them must give the same order.
+ */
+export function listSets(nodes: readonly NodeAddress[]): readonly string[] {
+  return [...new Set(listFirst(nodes).map(({ set }) => set))]
+}
+
+/** The nodes that the sets began with, in the order of the configuration. */
+export function listFirst(nodes: readonly NodeAddress[]): readonly NodeAddress[] {
+  return nodes.filter(({ joins = false }) => !joins)
+}
+
+/** The nodes that each set began with, in the order of the configuration. */
 export function buildReplicaSets(nodes: readonly NodeAddress[]): readonly (readonly NodeId[])[] {
-  const sets = [...new Set(nodes.map(({ set }) => set))]
-  return sets.map((name) => nodes.filter(({ set }) => set === name).map(({ id }) => id))
+  const first = listFirst(nodes)
+  return listSets(nodes).map((name) => first.filter(({ set }) => set === name).map(({ id }) => id))
+}
+
+/** A node that no set began with. */
+interface JoiningNode {
+  readonly node: NodeId
+  /** The number of the set that it comes to, from 0. */
+  readonly set: number
+}
+
+/** Those of a configuration that was checked: each comes to a set that others began. */
+export function buildJoining(nodes: readonly NodeAddress[]): readonly JoiningNode[] {
+  const sets = listSets(nodes)
+  return nodes
+    .filter(({ joins = false }) => joins)
+    .map(({ id, set }) => ({ node: id, set: sets.indexOf(set) }))
 }
 
 /**
@@ -35,7 +63,7 @@ export async function keepReplicaSets(
     : 'name those, or give the node its own folder'
   throw new StoreError(
     'invalid',
-    `the data folder ${folder} is of nodes ${told(known)}, and the configuration names ${told(text)}; nodes and their order cannot be changed in this version: ${mend}`,
+    `the data folder ${folder} is of nodes ${told(known)}, and the configuration names ${told(text)}; these are the nodes that the replica sets began with, and they stay so: ${mend}; a node that comes later has joins: true, and trilithon nodes add makes it a member`,
   )
 }
 

@@ -31,7 +31,7 @@ export const nodeSettings: readonly Setting[] = [
   {
     name: 'nodes',
     argument: 'ID=URL,…',
-    what: 'every node of the cluster, this one included; in the file a list of {id, url}',
+    what: 'every node of the cluster, this one included; ID+joins=URL for a node that trilithon nodes add makes a member; in the file a list of {id, url, joins}',
   },
   {
     name: 'secret_file',
@@ -78,7 +78,7 @@ export const nodeSettings: readonly Setting[] = [
   {
     name: 'seat',
     argument: 'NUMBER',
-    what: 'for an empty data folder that takes the place of a lost one: as trilithon nodes replace says',
+    what: 'for an empty data folder that takes the place of a lost one, or of a node that joins: as trilithon nodes replace or add says',
   },
   {
     name: 'heal_log',

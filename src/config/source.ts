@@ -70,16 +70,18 @@ export function scalarText(value: string, origin: Origin): Located {
   return { kind: 'scalar', value, origin }
 }
 
-/** `a=http://host:1,b@east=http://host:2` as the file's list of `{id, url, set}`. */
+/** `a=http://host:1,b@east=http://host:2,c+joins=http://host:3` as the file's list of `{id, url, set, joins}`. */
 export function nodeListText(text: string, origin: Origin): Located {
   const items = text.split(',').map((item): Located => {
     const cut = item.indexOf('=')
-    const [id = '', set] = (cut < 0 ? item : item.slice(0, cut)).trim().split('@', 2)
+    const [name = '', mark] = (cut < 0 ? item : item.slice(0, cut)).trim().split('+', 2)
+    const [id = '', set] = name.split('@', 2)
     const named: [string, string][] = [['id', id]]
     if (cut >= 0) named.push(['url', item.slice(cut + 1).trim()])
     if (set !== undefined) named.push(['set', set])
-    const fields = named.map(([name, value]): [string, LocatedField] => [
-      name,
+    if (mark !== undefined) named.push(['joins', mark === 'joins' ? 'true' : mark])
+    const fields = named.map(([field, value]): [string, LocatedField] => [
+      field,
       { value: scalarText(value, origin), origin },
     ])
     return { kind: 'map', fields: new Map(fields), origin }

@@ -1,5 +1,6 @@
 /** Readers of single configuration values: a typed value, or what is wrong with it and where. */
 import { isNodeId, type NodeId } from '../base/ids.ts'
+import { nodeCountMax } from '../base/limits.ts'
 import type { Located, Origin } from './source.ts'
 import { journalKinds, type JournalKind } from '../adapters/journal-kind.ts'
 import { plainHost } from '../adapters/origin-gate.ts'
@@ -26,6 +27,8 @@ export interface NodeAddress {
   readonly url: string
   /** The replica set that the node is in. */
   readonly set: string
+  /** The set did not begin with the node: `trilithon nodes add` makes it a member. Absent: the set began with it. */
+  readonly joins?: true
 }
 
 /** Of a node that names no set. */
@@ -34,8 +37,6 @@ export const mainSet = 'main'
 export type LogLevel = (typeof logLevels)[number]
 const logLevels = ['error', 'warn', 'info', 'debug'] as const
 
-/** More replicas than this make every commit slower and none safer. */
-export const nodeCountMax = 15
 export const setCountMax = 64
 
 export function refuse(
@@ -129,7 +130,7 @@ export function hostPort({ host, port }: Listen): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** A list of `{id, url}`, each id and each url once. `own`: the node that reads it, which calls all others. */
+/** A list of `{id, url, set?, joins?}`, each id and each url once. `own`: the node that reads it, which calls all others. */
 export function readNodes(located: Located, own?: NodeId): Read<readonly NodeAddress[]> {
   if (located.kind !== 'list' || located.items.length === 0) {
     return refuse(located.origin, 'wants a list of { id, url }, one for every node')
@@ -182,7 +183,7 @@ function countSets(
 
 function readNode(item: Located, own: NodeId | undefined): Read<NodeAddress> {
   if (item.kind !== 'map') return refuse(item.origin, `wants { id, url }, not ${shown(item)}`)
-  const known = ['id', 'url', 'set']
+  const known = ['id', 'url', 'set', 'joins']
   const problems: ValueProblem[] = []
   for (const [name, field] of item.fields) {
     if (known.includes(name)) continue
@@ -193,12 +194,14 @@ function readNode(item: Located, own: NodeId | undefined): Read<NodeAddress> {
   const id = readField(item, 'id', (at) => readText(at, isNodeId, 'is 1 to 32 of a-z, 0-9 and -'))
   const isOwn = id.ok && id.value === own
   const url = readField(item, 'url', isOwn ? readUrl : readCalledUrl)
-  const set: Read<string> = item.fields.has('set')
-    ? readField(item, 'set', (at) => readText(at, isNodeId, 'is 1 to 32 of a-z, 0-9 and -'))
-    : { ok: true, value: mainSet }
-  for (const read of [id, url, set]) if (!read.ok) problems.push(...read.problems)
-  if (!id.ok || !url.ok || !set.ok) return { ok: false, problems }
-  return { ok: true, value: { id: id.value, url: url.value, set: set.value } }
+  const set = readIfGiven<string>(item, 'set', mainSet, (at) =>
+    readText(at, isNodeId, 'is 1 to 32 of a-z, 0-9 and -'),
+  )
+  const joins = readIfGiven(item, 'joins', false, readBoolean)
+  for (const read of [id, url, set, joins]) if (!read.ok) problems.push(...read.problems)
+  if (!id.ok || !url.ok || !set.ok || !joins.ok) return { ok: false, problems }
+  const value = { id: id.value, url: url.value, set: set.value }
+  return { ok: true, value: joins.value ? { ...value, joins: true } : value }
 }
 
 function readField<T>(
@@ -208,6 +211,15 @@ function readField<T>(
 ): Read<T> {
   const field = item.fields.get(name)
   return field === undefined ? refuse(item.origin, `a node lacks its ${name}`) : read(field.value)
+}
+
+function readIfGiven<T>(
+  item: Located & { readonly kind: 'map' },
+  name: string,
+  fallback: T,
+  read: (located: Located) => Read<T>,
+): Read<T> {
+  return item.fields.has(name) ? readField(item, name, read) : { ok: true, value: fallback }
 }
 
 /** An origin with a port: no path, no query, no user. `ws:` is taken for `http:`. */

@@ -16,9 +16,14 @@ export function findWarnings(config: NodeConfig): readonly Warning[] {
   )
 }
 
-/** A set goes on as long as a majority of it is up: one of two, and one of one, are none. */
-function warnOfSets({ nodes }: NodeConfig): readonly string[] {
-  if (nodes.length === 1)
+/**
+ * A set goes on as long as a majority of it is up: one of two, and one of one, are none. Where nodes join, the configuration
+ * does not tell how many there are.
+ */
+function warnOfSets({ nodes: all }: NodeConfig): readonly string[] {
+  const changing = new Set(all.filter(({ joins }) => joins).map(({ set }) => set))
+  const nodes = all.filter(({ set }) => !changing.has(set))
+  if (all.length === 1)
     return ['one node: there is one copy of all data, and it survives no failure']
   return [...new Set(nodes.map(({ set }) => set))].flatMap((name) => {
     const { length } = nodes.filter(({ set }) => set === name)

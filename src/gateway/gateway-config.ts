@@ -2,6 +2,7 @@
  * A gateway's configuration, from the same sources as a node's: flag > environment > file > default.
  * `nodes` are addresses alone; a node's own list, with ids, is taken too.
  */
+import { nodeCountMax } from '../base/limits.ts'
 import { isClusterId, isNodeId } from '../base/ids.ts'
 import { defaultClientLimits, type ClientLimits } from '../client/client-limits.ts'
 import { callTimeoutMsMax } from '../txn/limits.ts'
@@ -38,7 +39,6 @@ import {
   hostPort,
   readListen,
   readLogLevel,
-  nodeCountMax,
   refuse,
   readText,
   readBoolean,
@@ -273,7 +273,7 @@ function readAddresses(located: Located): Read<readonly string[]> {
 function pickAddress(item: Located): Located {
   if (item.kind === 'map') return item.fields.get('url')?.value ?? item
   if (item.kind !== 'scalar' || typeof item.value !== 'string') return item
-  return { ...item, value: item.value.replace(/^[a-z0-9-]+=/, '') }
+  return { ...item, value: item.value.replace(/^[a-z0-9-]+(?:@[a-z0-9-]+)?(?:\+joins)?=/, '') }
 }
 
 function inForce(

@@ -14,6 +14,7 @@ import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { present } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
+import { nodeCountMax } from '../base/limits.ts'
 import { placementOver } from '../placement/placement.ts'
 import type { Timer } from '../ports/clock.ts'
 import { StaleLog } from '../peers/refusal.ts'
@@ -30,6 +31,7 @@ import { DiskWatch } from './disk-use.ts'
 import { drain } from './drain.ts'
 import { FolderWatch } from './folder-watch.ts'
 import { listen, type BoundServer, type Fetch, type Serve } from './http-server.ts'
+import { checkJoiningSeat } from './joining.ts'
 import { openLinks, type Links } from './links.ts'
 import { LogHealing } from './log-healing.ts'
 import { openLog } from './open-log.ts'
@@ -42,7 +44,7 @@ import { watchStalls, type Stall, type Stalls } from './stalls.ts'
 import { isOperation, operationRoutes, type Self } from './operations.ts'
 import { peerSecretWithoutFile } from './peer-secret.ts'
 import { notServing, overloaded, unauthorized } from './refusals.ts'
-import { keepReplicaSets, buildReplicaSets } from '../config/replica-sets.ts'
+import { buildJoining, buildReplicaSets, keepReplicaSets } from '../config/replica-sets.ts'
 import { bugLog } from './bug-log.ts'
 import { logFigures, type LostLines } from './log-figures.ts'
 import {
@@ -183,6 +185,8 @@ export class Daemon {
     const { filesPerStore: openTablesMax } = plan
     const { logStore: logKind = logStoreDefault } = config
     await this.#healing.prepare()
+    const seat = this.#healing.seat ?? config.seat
+    await checkJoiningSeat(config, seat)
     const folder = await openDataFolder(config.data, {
       logKind,
       openLog: (path) => openLog(path, logKind, openTablesMax),
@@ -200,7 +204,6 @@ export class Daemon {
     this.#folder = folder
     this.#disk = new DiskWatch(config.data, clock)
     const sets = buildReplicaSets(config.nodes)
-    const seat = this.#healing.seat ?? config.seat
     if (folder.wasDataReset && this.#healing.seat === undefined) this.#noteDataReset()
     this.#links = await this.#openLinks(this.#server)
     this.#node = await Node.open(
@@ -218,7 +221,7 @@ export class Daemon {
         node: config.node,
         cluster: config.cluster,
         limits: config.limits,
-        placement: placementOver(sets),
+        placement: placementOver(sets, buildJoining(config.nodes)),
         bufferCopies: config.bufferCopies,
         ...(seat !== undefined && { seat }),
         beforeStart: () => keepReplicaSets(config.data, sets),
@@ -255,7 +258,8 @@ export class Daemon {
     const plan = planOpenFiles({
       openFilesMax: this.#options.openFilesMax ?? openFilesMax(),
       stores: 2,
-      others: config.nodes.length - 1,
+      // Nodes may be added while it runs.
+      others: Math.max(config.nodes.length, nodeCountMax) - 1,
       wanted: config.listener ?? defaultListenerSettings,
     })
     const { connections, filesPerStore } = plan
@@ -358,6 +362,7 @@ export class Daemon {
       cellExpiry: this.#node?.status().cellExpiry,
       holds: this.#node?.status().holds,
       troubles: this.#links?.troubles,
+      peerUrls: this.#links?.peerUrls,
     }
   }
 

@@ -18,6 +18,7 @@ import {
 import { decodePeerFrame, encodePeerFrame } from '../wire/peer/peer-codec.ts'
 import { figureName } from './figure-names.ts'
 import type { NodeConfig } from '../config/node-config.ts'
+import { listFirst, listSets } from '../config/replica-sets.ts'
 import type { Figure } from './metrics.ts'
 import { sparingLog } from './sparing-log.ts'
 
@@ -25,6 +26,8 @@ export interface Links {
   readonly peers: Transport<PeerFrame>
   /** Why peers have no link, by their ids, where that is known. */
   readonly troubles: ReadonlyMap<string, string>
+  /** Where the peers of now are, by their ids, where that is known. */
+  readonly peerUrls: ReadonlyMap<string, string | undefined>
   readonly clients: Transport<ClientFrame>
   /** To the nodes of each other replica set, by its number. */
   readonly elsewhere: ReadonlyMap<number, Transport<ClientFrame>>
@@ -51,7 +54,8 @@ export function openLinks(options: LinksOptions): Links {
   const { server, connections, config, secret = '', peerSecret, logger } = options
   const { node, cluster, limits } = config
   const own = config.nodes.find(({ id }) => id === node)
-  const known = new Set<string>(config.nodes.map(({ id }) => id))
+  const listed = new Set<string>(config.nodes.map(({ id }) => id))
+  const known = { has: (id: string) => listed.has(id) || peers.peerUrls.has(id) }
   const log = sparingLog(systemClock, known, (message, detail) => logger.info(detail, message))
   const ports = { log, clock: systemClock, random: systemRandom }
   const common = { node, cluster, server, connections, secret, ...ports }
@@ -63,7 +67,7 @@ export function openLinks(options: LinksOptions): Links {
     peers: config.nodes
       .filter(({ set }) => set === own?.set)
       .map(({ id, url }) => ({ node: id, url })),
-    nodeList: listInWords(config.nodes),
+    nodeList: listInWords(listFirst(config.nodes)),
   })
   const clients = new WsClientListener<ClientFrame>({
     ...common,
@@ -72,8 +76,7 @@ export function openLinks(options: LinksOptions): Links {
     clientsMax,
   })
   const elsewhere = new Map<number, WsClientDialer<ClientFrame>>()
-  const sets = [...new Set(config.nodes.map(({ set }) => set))]
-  for (const [number, name] of sets.entries()) {
+  for (const [number, name] of listSets(config.nodes).entries()) {
     if (name === own?.set) continue
     const nodes = new Map(
       config.nodes.filter(({ set }) => set === name).map(({ id, url }) => [url, id]),
@@ -94,6 +97,9 @@ export function openLinks(options: LinksOptions): Links {
   return {
     peers,
     troubles: peers.troubles,
+    get peerUrls() {
+      return peers.peerUrls
+    },
     clients,
     elsewhere,
     figures: () => [

@@ -8,6 +8,11 @@ export function membersFigures(members: MembersReport | undefined): readonly Fig
   const { epoch, blockedGroups, change } = members
   return [
     {
+      name: 'trilithon_members_nodes',
+      help: 'Nodes of the replica set that this node knows now: voters, and those that join or leave.',
+      value: members.members.length,
+    },
+    {
       name: 'trilithon_members_epoch',
       help: "The epoch of the replica set's voters that this node acts in.",
       value: epoch,
@@ -35,8 +40,9 @@ export function describeMembers(members: MembersReport): readonly string[] {
   const { epoch, standing, blockedGroups, change } = members
   const messages: string[] = []
   if (change?.phase === 'copying') {
+    const what = change.kind === 'add' ? 'joins with' : 'gets'
     messages.push(
-      `change ${change.number}: ${change.node} gets an empty store; start it with an empty data folder and --seat ${change.seat}, if it does not run (trilithon nodes list)`,
+      `change ${change.number}: ${change.node} ${what} an empty store; start it with an empty data folder and --seat ${change.seat}, if it does not run (trilithon nodes list)`,
     )
   }
   if (change?.phase === 'sealing') {

@@ -4,6 +4,8 @@
  * after the answer: GET tells how far it is.
  */
 import type { Context, Hono } from 'hono'
+import { scalarText } from '../config/source.ts'
+import { isWildcard, readCalledUrl } from '../config/values.ts'
 import { formatIso } from '../base/datetime.ts'
 import { StoreError } from '../base/errors.ts'
 import { isNodeId, type NodeId } from '../base/ids.ts'
@@ -54,6 +56,22 @@ export const membersAnswers: readonly OperationAnswer[] = [
     answers: changed,
   },
   {
+    path: '/members/add',
+    method: 'POST',
+    operationId: 'addMember',
+    summary: 'Begins to make a node with an empty store a member, or joins that change',
+    texts: { node: 'the node that joins', url: 'where the others reach it: scheme, host and port' },
+    answers: changed,
+  },
+  {
+    path: '/members/remove',
+    method: 'POST',
+    operationId: 'removeMember',
+    summary: 'Begins to take another node out for good, or joins that change',
+    texts: { node: 'the node that leaves' },
+    answers: changed,
+  },
+  {
     path: '/members/renew',
     method: 'POST',
     operationId: 'renewMembers',
@@ -85,6 +103,12 @@ export function addMembersRoutes(app: Hono, access: MembersAccess | undefined): 
   app.post('/members/replace', (context) =>
     change(access, context, (members) => members.replace(readNode(context))),
   )
+  app.post('/members/add', (context) =>
+    change(access, context, (members) => members.add(readNode(context), readAddress(context))),
+  )
+  app.post('/members/remove', (context) =>
+    change(access, context, (members) => members.remove(readNode(context))),
+  )
   app.post('/members/renew', (context) => change(access, context, (members) => members.renew()))
   app.post('/members/cancel', (context) => change(access, context, (members) => members.cancel()))
 }
@@ -108,6 +132,17 @@ function readNode(context: Context): NodeId {
   const { node = '' } = context.req.query()
   if (isNodeId(node)) return node
   throw new StoreError('invalid', `node: ${quoted(node)} names no node`)
+}
+
+/** As in a configuration, whose rules hold here. */
+function readAddress(context: Context): string {
+  const { url = '' } = context.req.query()
+  const read = readCalledUrl(scalarText(url, { kind: 'default' }))
+  if (read.ok && !isWildcard(read.value)) return read.value
+  const why = read.ok
+    ? `${quoted(url)} is an address to listen on: the others would reach themselves by it`
+    : read.problems.map(({ reason }) => reason).join('; ')
+  throw new StoreError('invalid', `url: ${why}`)
 }
 
 function describeReport({ change: last, ...report }: MembersReport): object {

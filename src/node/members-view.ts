@@ -13,10 +13,11 @@ export interface MemberView {
 /** A change of the voters. */
 export interface ChangeView {
   readonly number: number
-  readonly kind: 'replace' | 'renew'
+  readonly kind: 'replace' | 'add' | 'remove' | 'renew'
   readonly phase: 'copying' | 'sealing' | 'done' | 'given-up'
-  /** Of `replace` alone, as `seat` and `store`. */
+  /** Absent of `renew`. */
   readonly node?: string
+  /** Of `replace` and `add` alone, as `store`. */
   readonly seat?: number
   /** Absent until the empty store has come. */
   readonly store?: string
@@ -48,15 +49,16 @@ function isMember(value: unknown): value is MemberView {
   return hasNames && typeof isAlive === 'boolean' && isNumber(epoch) && isText(storeId)
 }
 
-const kinds: readonly unknown[] = ['replace', 'renew']
+const kinds: readonly unknown[] = ['replace', 'add', 'remove', 'renew']
 const phases: readonly unknown[] = ['copying', 'sealing', 'done', 'given-up']
 
 export function isChange(value: unknown): value is ChangeView {
   if (!isObject(value)) return false
   const { number, kind, phase, node, seat, store, since } = value
   const hasNames = typeof number === 'number' && kinds.includes(kind) && phases.includes(phase)
-  const isOfNode = kind === 'renew' || (typeof node === 'string' && typeof seat === 'number')
-  return hasNames && isOfNode && isText(store) && typeof since === 'string'
+  const isOfNode = kind === 'renew' || typeof node === 'string'
+  const hasSeat = kind === 'renew' || kind === 'remove' || typeof seat === 'number'
+  return hasNames && isOfNode && hasSeat && isText(store) && typeof since === 'string'
 }
 
 function isNumber(value: unknown): boolean {

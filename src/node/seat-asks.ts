@@ -71,13 +71,15 @@ async function askOne(parts: SeatAsksParts, url: string): Promise<Answer> {
 async function clearWay(
   parts: SeatAsksParts,
   url: string,
-  { members, change }: MembersView,
+  { members, change, canLose }: MembersView,
 ): Promise<string | undefined> {
   const { node, storeId } = parts
   // A copy of a folder must not drive out the node that it was copied from.
   if (members.some((one) => one.node === node && one.isAlive)) {
     return `it hears of ${node}: another process runs under that name, or this one has just ended`
   }
+  // The request would wait there for a majority, and may be carried out when this node has come back with its own log.
+  if (canLose < 0) return 'no majority of the voters answers it now'
   if (!isGoingOn(change) || change.node !== node || change.store === undefined) return undefined
   if (change.phase === 'sealing') return `change ${change.number} goes on, and another one follows`
   if (change.store !== storeId) {

@@ -18,12 +18,12 @@ interface Span {
 }
 
 /**
- * `known`: nodes whose lines are counted by themselves, so that strangers do not take theirs. A line `…: more
+ * `known`: nodes whose lines are counted by themselves, so that strangers do not take theirs; they may change. A line `…: more
  * of these` with the count `inconclusive` ends a span in which there were too many.
  */
 export function sparingLog(
   clock: Pick<Clock, 'setTimer'>,
-  known: ReadonlySet<string>,
+  known: Pick<ReadonlySet<string>, 'has'>,
   tell: LinkLog,
 ): LinkLog {
   const spans = new Map<string, Span>()
@@ -38,7 +38,7 @@ export function sparingLog(
   }
   return (message, detail) => {
     const { node } = detail
-    // Messages are words of this program, and nodes those of its configuration: keys are few.
+    // Messages are words of this program, and nodes those that it has links with or knows by its configuration: keys are few.
     const key = typeof node === 'string' && known.has(node) ? `${message} ${node}` : message
     const span = spans.get(key) ?? begin(message, key)
     if (span.told >= linesMax) {

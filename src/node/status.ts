@@ -10,7 +10,7 @@ import type { RelayFigures } from '../tables/index-relay.ts'
 import type { QueuesStatus } from './background.ts'
 import type { BufferCounts } from './buffering.ts'
 import type { DiskUse } from './disk-use.ts'
-import { mainSet, type NodeAddress } from '../config/values.ts'
+import type { NodeAddress } from '../config/values.ts'
 import { describeErase, eraseFigures } from './erase-figures.ts'
 import { figureName } from './figure-names.ts'
 import { describeHealed, describeOpening, describeUnopened } from './healing-words.ts'
@@ -18,6 +18,7 @@ import type { HealingStatus } from './log-healing.ts'
 import type { Figure } from './metrics.ts'
 import { compareFigures, describeCompare } from './compare-figures.ts'
 import { describeMembers, membersFigures } from './members-figures.ts'
+import { findOwnSet, listSeenNodes, spareNodes, type SeenNode } from './status-nodes.ts'
 import { describeSnapshots, snapshotFigures } from './snapshot-figures.ts'
 
 export type NodeState = 'starting' | 'running' | 'draining' | 'failed'
@@ -32,7 +33,10 @@ export interface Check {
 export interface StatusParts {
   readonly node: NodeId
   readonly cluster: string
+  /** Those of the configuration. */
   readonly nodes: readonly NodeAddress[]
+  /** Where the peers of now are, by their ids, where that is known. Absent: where the configuration says. */
+  readonly peerUrls?: ReadonlyMap<string, string | undefined> | undefined
   readonly version: string
   readonly url: string
   readonly state: NodeState
@@ -86,22 +90,9 @@ export interface StatusReport {
   readonly messages: readonly string[]
 }
 
-export interface SeenNode {
-  readonly id: string
-  readonly url: string
-  readonly isSelf: boolean
-  readonly isUp: boolean
-  /** The last flush of this node's log that the peer is known to need no more. Absent: unknown, or this node. */
-  readonly durableMark?: number
-  /** This node's log does not wait for it any more, or has given up what it lacks. Absent: no. */
-  readonly isBehindLog?: true
-  /** It takes no part in its epoch yet. Absent: it does, or that is not known. */
-  readonly hasNoVote?: true
-}
-
 export function statusReport(parts: StatusParts): StatusReport {
   const { node, cluster, version, url, state } = parts
-  const nodes = seenNodes(parts)
+  const nodes = listSeenNodes(parts)
   const canLose = spareNodes(nodes)
   return {
     node,
@@ -126,10 +117,6 @@ export function statusReport(parts: StatusParts): StatusReport {
   }
 }
 
-function findOwnSet({ node, nodes }: Pick<StatusParts, 'node' | 'nodes'>): string {
-  return nodes.find(({ id }) => id === node)?.set ?? mainSet
-}
-
 /** Peers stand in `nodes` already. */
 function withoutPeers(status: ReplicaStatus): Omit<ReplicaStatus, 'peers'> {
   const { peers: _, ...rest } = status
@@ -138,7 +125,7 @@ function withoutPeers(status: ReplicaStatus): Omit<ReplicaStatus, 'peers'> {
 
 export function readinessChecks(parts: StatusParts): readonly Check[] {
   const isOpen = parts.replica !== undefined && parts.state !== 'starting'
-  const nodes = seenNodes(parts)
+  const nodes = listSeenNodes(parts)
   const up = nodes.filter(({ isUp }) => isUp).length
   const hasMajority = spareNodes(nodes) >= 0
   const areClocksAwaited = parts.replica?.areClocksAwaited === true
@@ -160,35 +147,6 @@ export function readinessChecks(parts: StatusParts): readonly Check[] {
   ]
 }
 
-function seenNodes({ node, nodes, replica }: StatusParts): readonly SeenNode[] {
-  const own = findOwnSet({ node, nodes })
-  const ofSet = nodes.filter(({ set }) => set === own)
-  return ofSet.map(({ id, url }) => {
-    const isSelf = id === node
-    const peer = replica?.peers.find((one) => one.node === id)
-    const isUp = isSelf ? replica !== undefined : peer?.isUp === true && !peer.isSuspected
-    const standing = replica?.members.members.find((one) => one.node === id)?.standing
-    const { mark, isBehind } = peer ?? {}
-    const told = mark === undefined ? {} : { durableMark: mark }
-    const seen: SeenNode = {
-      id,
-      url,
-      isSelf,
-      isUp,
-      ...told,
-      ...(isBehind === true && { isBehindLog: true }),
-    }
-    return standing === 'newcomer' || standing === 'before-gate'
-      ? { ...seen, hasNoVote: true }
-      : seen
-  })
-}
-
-function spareNodes(nodes: readonly SeenNode[]): number {
-  const majority = Math.floor(nodes.length / 2) + 1
-  return Math.max(-1, nodes.filter(({ isUp, hasNoVote }) => isUp && !hasNoVote).length - majority)
-}
-
 function listMessages(
   parts: StatusParts,
   nodes: readonly SeenNode[],
@@ -204,7 +162,7 @@ function listMessages(
     messages.push(
       'no majority is reachable: writes and up-to-date reads wait; read=snapshot still answers',
     )
-  } else if (canLose === 0 && nodes.length > 2) {
+  } else if (canLose === 0 && nodes.filter((one) => one.isJoining !== true).length > 2) {
     messages.push('the cluster cannot lose another node')
   }
   if (replica.isCatchingUp) {
@@ -255,13 +213,16 @@ function describeAway(
   nodes: readonly SeenNode[],
   troubles: StatusParts['troubles'],
 ): readonly string[] {
-  return nodes
-    .filter(({ isUp }) => !isUp)
-    .map(({ id }) => {
-      const trouble = troubles?.get(id)
-      const why = trouble === undefined ? '' : ` (${trouble})`
-      return `node ${id} cannot be reached${why}: start it, or look at its log`
-    })
+  return (
+    nodes
+      // Of one that joins, the words about the change say more.
+      .filter(({ isUp, isJoining }) => !isUp && isJoining !== true)
+      .map(({ id }) => {
+        const trouble = troubles?.get(id)
+        const why = trouble === undefined ? '' : ` (${trouble})`
+        return `node ${id} cannot be reached${why}: start it, or look at its log`
+      })
+  )
 }
 
 function describeDamages(

@@ -208,8 +208,8 @@ export function helloProblem(own: Hello, theirs: Hello, expected: Expected): str
     return `protocol: this side speaks versions ${mine}, the other ${other}`
   }
   const { cluster, node } = expected
-  if (expected.role === 'peer' && isWrongWay(own, theirs)) {
-    return `side: of two nodes the one with the smaller id dials`
+  if (expected.role === 'peer' && own.node === theirs.node) {
+    return `side: both ends are node ${own.node}`
   }
   const mayBeUnnamed = expected.role === 'client' && theirs.cluster === ''
   if (cluster !== undefined && !mayBeUnnamed && theirs.cluster !== cluster) {
@@ -219,10 +219,6 @@ export function helloProblem(own: Hello, theirs: Hello, expected: Expected): str
     return `node: expected node ${node}, met node ${theirs.node}`
   }
   return undefined
-}
-
-function isWrongWay(own: Hello, theirs: Hello): boolean {
-  return own.side === 'dialer' ? own.node >= theirs.node : theirs.node >= own.node
 }
 
 /** The proof that `prover` sends to `verifier`: bound to both hellos, so that it is of no use elsewhere. */
