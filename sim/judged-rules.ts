@@ -8,6 +8,7 @@ export const judgedRules: readonly string[] = [
   ...['LOG-1', 'LOG-2', 'LOG-3', 'LOG-4', 'LOG-5', 'LOG-6', 'LOG-8', 'LOG-9', 'LOG-13'],
   ...['LOG-7', 'LOG-14', 'LOG-15', 'LOG-16', 'LOG-17', 'LOG-18', 'SNAP-1', 'SNAP-4'],
   ...['HASH-1', 'HEAL-4', 'ERASE-1'],
+  ...['MOVE-2', 'MOVE-3', 'MOVE-5'],
   ...['LEASE-1', 'LEASE-2', 'LEASE-3', 'LEASE-4', 'MVCC-1', 'MVCC-2'],
   ...['CLOCK-1', 'CLOCK-2', 'CLOCK-3', 'TXN-1', 'TXN-2', 'TXN-4', 'TXN-5'],
   ...['IDX-1', 'IDX-2', 'IDX-3', 'IDX-4', 'IDX-5', 'IDX-6', 'IDX-7', 'IDX-9', 'IDX-10', 'IDX-14'],
@@ -17,9 +18,6 @@ export const judgedRules: readonly string[] = [
   ...['LIVE-1', 'LIVE-2', 'LIVE-3', 'LIVE-4', 'LIVE-5', 'LIVE-6', 'LOAD-10'],
   ...['TTL-1', 'TTL-2', 'TTL-3', 'TTL-4', 'HOLD-1', 'PURGE-1'],
 ]
-
-/** The rules that checkers count in runs that change voters: no other run judges by them (`namedFaults`). */
-export const judgedByChanges: readonly string[] = ['MOVE-2', 'MOVE-3', 'MOVE-5']
 
 /** Those of `rules`, or of all, by which nothing was judged. */
 export function unjudged(

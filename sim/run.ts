@@ -364,7 +364,7 @@ class Run {
   /** Each node knows by now how its clock is off, and goes by the others' where that is too much. */
   #lookAtClocks(): Promise<void> {
     const { clockLeadMsMax } = this.#options.limits
-    return lookAtClocks(this.#cluster, this.#options.setCount, clockLeadMsMax)
+    return lookAtClocks(this.#cluster, clockLeadMsMax)
   }
 
   /** After all writes: the workers handle the cells of that moment, and leave. */

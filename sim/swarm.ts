@@ -13,6 +13,7 @@ import { drawGateways, type GatewayOptions } from './cluster/gateway-draw.ts'
 import { drawSnapshots } from './cluster/snapshot-draw.ts'
 import { drawHeavy, type MuchOptions } from './workloads/heavy-draw.ts'
 import { withLone, type LoneOptions } from './workloads/lone-draw.ts'
+import { drawSpares } from './faults/members-drawings.ts'
 import { brokenKinds, type Broken } from './faults/nemesis.ts'
 import { drawFaultRates, isOn, type FaultRates, type Switches } from './faults/swarm-faults.ts'
 import { drawCellTtl, drawPurges } from './workloads/purge-draw.ts'
@@ -120,6 +121,8 @@ export interface SwarmOptions {
   /** Whether, at the end, all nodes are started again and compared once more. */
   readonly endsWithRestart: boolean
   readonly nodeCount: number
+  /** Nodes that may be added to the first set; absent: none. */
+  readonly spares?: number
   /** Replica sets, in which the nodes are in their order; absent: one. */
   readonly setCount?: number
   readonly workload: WorkloadOptions
@@ -168,7 +171,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   const drawn = drawWorkload(random.fork('workload'))
   const workload = isSplit ? { ...drawn, ...noReplicaSessions } : drawn
   const drawnOptions = {
-    ...{ seed, nodeCount },
+    ...{ seed, nodeCount, ...drawSpares(faultRates) },
     setCount: isSplit ? 2 : 1,
     inspections: random.pick([0, 5_000, 50_000]),
     endsWithRestart: random.chance(400_000),
@@ -193,10 +196,9 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
 }
 
 /**
- * Leases stand on monotonic clocks that drift within a bound: clocks that drift more than that, or leap,
- * are no part of what they promise; nor is a suspension that a wall clock hides which is set back. So the
- * bound is that of this world, and where there are leases no clock leaps, and none is set back where
- * machines are suspended (`withHonestClocks`).
+ * Leases stand on monotonic clocks that drift within a bound: clocks that drift more than that, or leap, are no part of what
+ * they promise; nor is a suspension that a wall clock hides which is set back. So the bound is that of this world, and where
+ * there are leases no clock leaps, and none is set back where machines are suspended (`withHonestClocks`).
  */
 function drawLeases(
   random: SeededRandom,
@@ -234,10 +236,8 @@ function drawBatches(random: SeededRandom): Partial<Limits> {
 /** Everything drawn, on one line. */
 export function describeSwarm(options: SwarmOptions): string {
   const { limits, ...others } = options
-  const knobs = Object.entries(limits).filter(
-    ([name, value]) =>
-      !Object.entries(defaultLimits).some((row) => row[0] === name && row[1] === value),
-  )
+  const usual = new Map<string, unknown>(Object.entries(defaultLimits))
+  const knobs = Object.entries(limits).filter(([name, value]) => usual.get(name) !== value)
   return JSON.stringify({ ...others, limits: Object.fromEntries(knobs) })
 }
 

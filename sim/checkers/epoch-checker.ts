@@ -3,6 +3,7 @@
  *
  * MOVE-2  Once a seal is durable its node votes in no earlier epoch, and it tells of the seal only then.
  * MOVE-3  A node votes in an epoch only once its gate is durable, and knows by then all that was chosen in earlier ones.
+ *         Its seal counts only where it had passed the gate of the epoch that it seals.
  */
 import { recordKey } from '../../src/journal/ordered-journal.ts'
 import { equalBytes, latin1 } from '../../src/base/bytes.ts'
@@ -44,6 +45,7 @@ export class EpochChecker {
   /** Another store is to have the node's vote. */
   onStoreLost(node: string): void {
     this.#own.delete(node)
+    this.#parts.book.voters.forget(node)
   }
 
   /** A write of the node's log is becoming durable, with these records. */
@@ -64,6 +66,13 @@ export class EpochChecker {
     const after = findEpochs(puts)
     if (after === undefined) return
     this.#own.set(node, after)
+    this.#parts.book.voters.note(node, after)
+    this.#parts.referee.check(
+      after.soundFor < after.epoch || after.gated >= after.epoch - 1,
+      'MOVE-3',
+      'The seal of a node counts that had not passed the gate of the epoch which it seals.',
+      () => ({ node, epoch: after.epoch, gated: after.gated }),
+    )
     if (after.gated > gated && !this.isHurt(node)) this.#onGate(node, after)
   }
 
@@ -87,7 +96,7 @@ export class EpochChecker {
     const isPast = after.gated === ballot.epoch && !after.blocked.includes(group)
     const isVoter = ballot.epoch < after.epoch ? before.gated === ballot.epoch : isPast
     referee.check(
-      isVoter && after.isMember,
+      isVoter && (ballot.epoch < after.epoch ? before : after).isMember,
       'MOVE-3',
       'A node votes in an epoch whose gate it has not durably passed, or in which it has no vote.',
       where,
@@ -98,7 +107,7 @@ export class EpochChecker {
   #onGate(node: string, { epoch, blocked }: OwnEpochs): void {
     const { book, referee, applied, isTaking } = this.#parts
     for (const group of book.groups) {
-      if (!book.isVoter(group, node) || isTaking(node, group)) continue
+      if (!book.voters.isVoter(group, node, epoch) || isTaking(node, group)) continue
       if (blocked.some((one) => one === group)) continue
       const through = applied(node, group)
       for (const view of book.listPositions(group)) {

@@ -3,7 +3,6 @@
  * messages, trace and disks; the code under test does not know of it.
  */
 import { unreachable } from '../../src/base/assert.ts'
-import { nodeId } from '../../src/base/ids.ts'
 import type { Placement } from '../../src/placement/placement.ts'
 import type { Put } from '../../src/ports/storage.ts'
 import type { TraceEvent } from '../../src/ports/trace.ts'
@@ -98,7 +97,7 @@ export class Judge {
     this.#acceptors = new AcceptorChecker(book, referee, this.#proposals, this.epochs)
     this.#digests = new DigestChecker({ referee, findPosition: durablePosition, isForgotten })
     const others = (node: string): readonly string[] =>
-      placement.nodesOf(placement.setOfNode(nodeId(node))).filter((one) => one !== node)
+      book.voters.ofNode(node).filter((one) => one !== node)
     const about = { referee, findPosition: durablePosition, isForgotten, others }
     this.#logEnds = new LogEndChecker({ ...about, limits, monotonicMs })
     this.logFirst = new LogFirstChecker(referee)

@@ -3,11 +3,11 @@
  * disk holds it, every value proposed, and the value chosen. Knows nothing of the code under test but its
  * messages and its log records.
  */
-import { equalBytes, fromLatin1 } from '../../src/base/bytes.ts'
-import { groupOfBytes } from '../../src/base/ids.ts'
+import { equalBytes } from '../../src/base/bytes.ts'
 import { compareBallots, describeBallot, type Ballot } from '../../src/paxos/ballot.ts'
 import type { BallotValue } from '../../src/paxos/acceptor.ts'
-import { computeMajority, type Placement, type ReplicaSet } from '../../src/placement/placement.ts'
+import type { Placement } from '../../src/placement/placement.ts'
+import { VoterBook } from './voter-book.ts'
 
 export interface AcceptorView {
   promised: Ballot | undefined
@@ -38,11 +38,10 @@ export interface PositionView {
 
 export class PositionBook {
   readonly #views = new Map<string, Map<number, PositionView>>()
-  readonly #sets = new Map<string, ReplicaSet>()
-  readonly #placement: Placement
+  readonly voters: VoterBook
 
   constructor(placement: Placement) {
-    this.#placement = placement
+    this.voters = new VoterBook(placement)
   }
 
   get groups(): readonly string[] {
@@ -81,25 +80,6 @@ export class PositionBook {
   listPositions(group: string): readonly PositionView[] {
     const views = [...(this.#views.get(group)?.values() ?? [])]
     return views.sort((a, b) => a.position - b.position)
-  }
-
-  ensureSet(group: string): ReplicaSet {
-    let set = this.#sets.get(group)
-    if (set === undefined) {
-      set = this.#placement.replicasOf(groupOfBytes(fromLatin1(group)))
-      this.#sets.set(group, set)
-    }
-    return set
-  }
-
-  isVoter(group: string, node: string): boolean {
-    return this.ensureSet(group).voters.some((voter) => voter === node)
-  }
-
-  isMajority(group: string, nodes: Iterable<string>): boolean {
-    let count = 0
-    for (const node of nodes) if (this.isVoter(group, node)) count += 1
-    return count >= computeMajority(this.ensureSet(group).voters)
   }
 }
 

@@ -22,7 +22,7 @@ import { Judge } from '../checkers/judge.ts'
 import { checkMended } from '../checkers/journal-checker.ts'
 import { Referee } from '../checkers/referee.ts'
 import { Coverage } from '../coverage.ts'
-import { aroundNodes, outgoing, buildSets } from './endpoints.ts'
+import { aroundNodes, outgoing, buildSets, listSpares } from './endpoints.ts'
 import type { Fault } from '../faults/fault.ts'
 import { httpCodec, type HttpFrame } from './http-wire.ts'
 import { LeaseWatch } from './lease-watch.ts'
@@ -182,7 +182,8 @@ export class Cluster<P extends Program, ClientFrame> {
     this.world = world
     const { coverage } = this
     this.referee = new Referee(() => world.nowMicros, parts.rules)
-    this.placement = placementOver(buildSets(options.nodeCount, options.setCount))
+    const spares = listSpares(options)
+    this.placement = placeNodes(options)
     const names = this.placement.nodes
     const { watch } = parts
     const narrator = watch && new Narrator(() => world.nowMicros, watch)
@@ -210,19 +211,14 @@ export class Cluster<P extends Program, ClientFrame> {
       observer: { onSent: () => undefined, onDelivered: () => undefined },
     })
     this.hosts = names.map((name, index) => this.#makeHost(name, index))
+    for (const host of this.hosts) if (spares.some((one) => one === host.name)) host.becomeSpare()
     this.#leases = new LeaseWatch({
       ...{ hosts: this.hosts, checker: judge.log, coverage },
       readLeases: (program: P) => parts.readLeases(program),
     })
     judge.onVisible = (...visible) => this.#leases.onVisible(...visible)
     this.load = new Load(world)
-    this.atlas = new Atlas(
-      new Map(
-        this.hosts.map(({ name, disks }) => [name, { log: disks.log.disk, data: disks.data.disk }]),
-      ),
-      buildSets(options.nodeCount, options.setCount),
-      limits.truncateBytesMin >= defaultLimits.truncateBytesMin,
-    )
+    this.atlas = makeAtlas(this.hosts, options)
     judge.epochs.isHurt = (node) => this.atlas.isHurt(node)
     this.nemesis = new Nemesis({
       ...{ ...common, faults, victims: this.hosts, atlas: this.atlas, load: this.load },
@@ -279,7 +275,13 @@ export class Cluster<P extends Program, ClientFrame> {
   }
 
   holds(node: string, group: GroupId): boolean {
-    return this.placement.replicasOf(group).voters.some((voter) => voter === node)
+    return this.sets[this.placement.setOf(group)]?.includes(node) === true
+  }
+
+  /** The nodes that vote in each replica set, as far as a disk durably names them. */
+  get sets(): readonly (readonly string[])[] {
+    const numbers = Array.from({ length: this.placement.setCount }, (_, set) => set)
+    return numbers.map((set) => this.atlas.setOf(this.placement.nodesOf(set)[0] ?? ''))
   }
 
   /** Nodes that are part of the run: not those which rightly refuse to. */
@@ -348,7 +350,7 @@ export class Cluster<P extends Program, ClientFrame> {
     const { placement, judge } = this
     if (program === undefined || reading === undefined) return
     const set = placement.setOfNode(nodeId(name))
-    if (placement.nodesOf(set).length < 3) return
+    if ((this.sets[set]?.length ?? 0) < 3) return
     const clocks = this.#parts.readClocks(program)
     judge.clocks.onSeen(name, reading.now, {
       isReady: () => !clocks.isAwaited(reading.now),
@@ -400,7 +402,8 @@ export class Cluster<P extends Program, ClientFrame> {
     const { options, makeDisk, makeLog, open } = this.#parts
     const { world, coverage, judge } = this
     const { limits, skews } = options
-    const ofSet = this.placement.nodesOf(this.placement.setOfNode(name))
+    const set = this.placement.setOfNode(name)
+    const ofSet = [...this.placement.nodesOf(set), ...(set === 0 ? listSpares(options) : [])]
     const before = ofSet.slice(0, ofSet.indexOf(name))
     const log = makeLog(world, `${name} log`, this.#priorities, (puts, isWhole) =>
       judge.onLogDurable(name, puts, isWhole),
@@ -462,4 +465,22 @@ export class Cluster<P extends Program, ClientFrame> {
     })
     return host
   }
+}
+
+/** Spares may come to the first set. */
+function placeNodes(options: SwarmOptions): Placement {
+  const joining = listSpares(options).map((node) => ({ node, set: 0 }))
+  return placementOver(buildSets(options.nodeCount, options.setCount), joining)
+}
+
+function makeAtlas(
+  hosts: readonly Pick<NodeHost<Program>, 'name' | 'disks'>[],
+  options: SwarmOptions,
+): Atlas {
+  return new Atlas(
+    new Map(hosts.map(({ name, disks }) => [name, { log: disks.log.disk, data: disks.data.disk }])),
+    buildSets(options.nodeCount, options.setCount),
+    options.limits.truncateBytesMin >= defaultLimits.truncateBytesMin,
+    listSpares(options),
+  )
 }

@@ -2,18 +2,18 @@
 import { computeMajority } from '../../src/placement/placement.ts'
 import type { SwarmOptions } from '../swarm.ts'
 import type { SimCluster } from './comparison.ts'
-import { buildSets } from './endpoints.ts'
 
 /**
  * A bare majority of each replica set, of nodes that were never hurt. Undefined: voters are on their way from one epoch to
  * the next in some set, which may take more nodes than that.
  */
 export function chooseCore(
-  { hosts, atlas }: SimCluster,
-  { healing, setCount }: SwarmOptions,
+  { atlas, sets }: SimCluster,
+  { healing }: SwarmOptions,
 ): readonly string[] | undefined {
-  const sound = healing.coreOrder.filter((node) => atlas.isSound(node))
-  const parts = buildSets(hosts.length, setCount).map((set) => {
+  const order = new Set([...healing.coreOrder, ...sets.flat()])
+  const sound = [...order].filter((node) => atlas.isSound(node))
+  const parts = sets.map((set) => {
     const ofSet = sound.filter((node) => set.some((one) => one === node))
     const needed = computeMajority(set)
     return { needed, ofSet, nodes: ofSet.filter((node) => atlas.isSettled(node)) }

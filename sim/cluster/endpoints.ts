@@ -14,6 +14,16 @@ export function buildSets(nodeCount: number, setCount = 1): readonly (readonly N
   return sizes.map((size) => names.splice(0, size))
 }
 
+/** Nodes beside those that the sets begin with: they have no part in the cluster until they are added. */
+export function listSpares({ nodeCount, spares = 0 }: Spares): readonly NodeId[] {
+  return Array.from({ length: spares }, (_, i) => nodeName(nodeCount + i))
+}
+
+interface Spares {
+  readonly nodeCount: number
+  readonly spares?: number
+}
+
 /** Where a node asks the nodes of other sets, as a client of theirs: as such it has lives, too. */
 export function outgoing(node: string, life: number): string {
   return `${node}~out${life}`

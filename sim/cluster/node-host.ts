@@ -104,7 +104,7 @@ export class NodeHost<P extends Program> {
   #readStrike: (() => void) | undefined
   #switchStrike: (() => void) | undefined
   /** Why it must not start: for a while, for good, or until it gets a seat. */
-  #held: 'held' | 'retired' | 'lost' | undefined
+  #held: 'held' | 'retired' | 'lost' | 'spare' | undefined
   #seat: number | undefined
 
   constructor(parts: HostParts<P>) {
@@ -147,9 +147,9 @@ export class NodeHost<P extends Program> {
     return this.#process !== undefined
   }
 
-  /** It refused to start, or its peers refused it, and rightly: it stays down. */
+  /** It refused to start, or its peers refused it, and rightly: it stays down. Or it is a spare. */
   get isRetired(): boolean {
-    return this.#held === 'retired'
+    return this.#held === 'retired' || this.#held === 'spare'
   }
 
   retire(): void {
@@ -169,9 +169,18 @@ export class NodeHost<P extends Program> {
     this.#held = 'lost'
   }
 
+  /** It has no part in the cluster, and no store: it stays down until it gets a seat. */
+  becomeSpare(): void {
+    this.lose()
+    this.#held = 'spare'
+  }
+
   /** Starts it on its empty disks, as the store that is to have this seat. */
   takeSeat(seat: number): void {
-    assert(this.#held === 'lost', 'node-host: a seat for a node that has a store')
+    assert(
+      this.#held === 'lost' || this.#held === 'spare',
+      'node-host: a seat for a node that has a store',
+    )
     this.#held = undefined
     this.#seat = seat
     this.restart()

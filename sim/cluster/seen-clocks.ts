@@ -2,7 +2,6 @@
 import type { SeenClock } from '../checkers/clock-checker.ts'
 import { epochMicros } from '../world/clock.ts'
 import type { SimCluster } from './comparison.ts'
-import { buildSets } from './endpoints.ts'
 import type { SwarmOptions } from '../swarm.ts'
 
 type Host = SimCluster['hosts'][number]
@@ -15,11 +14,10 @@ const clocksMicros = 15_000_000
  * make of it.
  */
 export async function lookAtClocks(
-  { world, hosts, judge, referee }: SimCluster,
-  setCount: number | undefined,
+  { world, hosts, judge, referee, sets }: SimCluster,
   leadMsMax: number,
 ): Promise<void> {
-  const seen = seenClocks(hosts, buildSets(hosts.length, setCount))
+  const seen = seenClocks(hosts, sets)
   const isOver = (): boolean => referee.violations.length > 0
   const isKnown = (): boolean => seen.every((of) => judge.clocks.isWell(of(), leadMsMax))
   await world.run(() => isOver() || isKnown(), world.nowMicros + clocksMicros)
@@ -32,10 +30,9 @@ export async function lookAtClocks(
  * node that it is wrong.
  */
 export function nodesInTime(
-  { world, hosts, inService }: SimCluster,
-  { setCount, limits }: Pick<SwarmOptions, 'setCount' | 'limits'>,
+  { world, inService, sets }: SimCluster,
+  { limits }: Pick<SwarmOptions, 'limits'>,
 ): readonly string[] {
-  const sets: readonly (readonly string[])[] = buildSets(hosts.length, setCount)
   const names: readonly string[] = inService.map(({ name }) => name)
   const isWhole = (node: string): boolean =>
     sets.some((set) => set.includes(node) && set.every((one) => names.includes(one)))

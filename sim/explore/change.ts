@@ -1,5 +1,5 @@
 /**
- * A change of the voters as the search knows it: one voter is replaced by a fourth node. The rule of the gate is that of
+ * A change of the voters as the search knows it: one voter is replaced, added or removed. The rule of the gate is that of
  * `src/members/gate.ts` as it is. A position stands for the flush that names it.
  */
 import type { NodeId, Position } from '../../src/base/ids.ts'

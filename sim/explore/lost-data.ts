@@ -4,6 +4,7 @@
  */
 import type { NodeId, Position } from '../../src/base/ids.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
+import { computeMajority } from '../../src/placement/placement.ts'
 import { Restoring } from '../../src/peers/restoring.ts'
 import type { LogDisk } from './log-disk.ts'
 
@@ -18,9 +19,15 @@ export function noTargets(names: readonly NodeId[], node: NodeId): RestoringTarg
 /** Whether a data store that durably holds `applied` is restored. */
 export function isRestoredBy(targets: RestoringTargets, applied: Position): boolean {
   const restoring = new Restoring({
-    ...{ trace: silentTrace, others: [...targets.keys()], isRestored: false },
+    ...{ trace: silentTrace, isRestored: false },
+    nodes: {
+      otherVoters: [...targets.keys()],
+      majority: computeMajority({ length: targets.size + 1 }),
+    },
     ask: () => undefined,
     appliedThrough: () => applied,
+    advanceMarks: () => undefined,
+    drain: () => Promise.resolve(),
     onRestored: () => undefined,
   })
   for (const [peer, through] of targets) {

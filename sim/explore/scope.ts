@@ -69,8 +69,12 @@ export interface Scope {
    * it (LOG-19). Absent: that happens to no node.
    */
   readonly losses?: 1 | undefined
-  /** This voter may be replaced by a fourth node, in a second epoch. Absent: the voters stay. */
-  readonly leaver?: number | undefined
+  /** The voters of a second epoch. Absent: the voters stay. */
+  readonly change?: ScopeChange | undefined
   /** Absent: no node grants any. */
   readonly leases?: ScopeLeases
 }
+
+/** A voter is replaced by a fourth node, the fourth node is added, or a voter is removed. `at`: the voter. */
+export type ScopeChange =
+  { readonly kind: 'replace' | 'remove'; readonly at: number } | { readonly kind: 'add' }

@@ -370,14 +370,14 @@ export const scopes: readonly Scope[] = [
     name: 'change',
     title: 'a voter is replaced while the leader writes',
     submissions: [submission(0, 'a')],
-    leaver: 2,
+    change: { kind: 'replace', at: 2 },
   },
   {
     ...nothing,
     name: 'change-leader',
     title: 'the leader is replaced, and another proposes',
     submissions: duel,
-    leaver: 0,
+    change: { kind: 'replace', at: 0 },
   },
   {
     ...nothing,
@@ -386,7 +386,7 @@ export const scopes: readonly Scope[] = [
     submissions: [submission(0, 'a')],
     reads: [2],
     timers: [],
-    leaver: 2,
+    change: { kind: 'replace', at: 2 },
     leases: { ...oneGrantor, lapses: 1 },
   },
   {
@@ -394,7 +394,7 @@ export const scopes: readonly Scope[] = [
     name: 'change-lagging',
     title: 'the voter that is replaced proposes, and so does the leader',
     submissions: [submission(2, 'b'), submission(0, 'a')],
-    leaver: 2,
+    change: { kind: 'replace', at: 2 },
   },
   {
     ...nothing,
@@ -402,7 +402,7 @@ export const scopes: readonly Scope[] = [
     title: 'a voter is replaced while the leader writes, and one crash',
     submissions: [submission(0, 'a')],
     crashes: 1,
-    leaver: 2,
+    change: { kind: 'replace', at: 2 },
   },
   {
     ...nothing,
@@ -410,7 +410,28 @@ export const scopes: readonly Scope[] = [
     title: 'a voter is replaced while the leader and another write, at two positions',
     submissions: [submission(0, 'a'), submission(1, 'b', { after: 0 })],
     positions: 2,
-    leaver: 0,
+    change: { kind: 'replace', at: 0 },
+  },
+  {
+    ...nothing,
+    name: 'change-add',
+    title: 'a node is added while the leader writes',
+    submissions: [submission(0, 'a')],
+    change: { kind: 'add' },
+  },
+  {
+    ...nothing,
+    name: 'change-remove',
+    title: 'a voter is removed that proposes while the leader does',
+    submissions: duel,
+    change: { kind: 'remove', at: 1 },
+  },
+  {
+    ...nothing,
+    name: 'change-remove-leader',
+    title: 'the leader is removed while it writes, and another proposes',
+    submissions: duel,
+    change: { kind: 'remove', at: 0 },
   },
   {
     ...nothing,

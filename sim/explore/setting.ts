@@ -6,7 +6,7 @@ import { encodeTuple } from '../../src/base/tuple.ts'
 import { staticPlacement, type Placement, type ReplicaSet } from '../../src/placement/placement.ts'
 import { encodeTransaction } from '../../src/group/transaction.ts'
 import type { Submitted } from '../../src/replication/submit.ts'
-import type { Scope, ScopeSubmission } from './scope.ts'
+import type { Scope, ScopeChange, ScopeSubmission } from './scope.ts'
 
 export interface Setting {
   readonly scope: Scope
@@ -31,15 +31,21 @@ export function buildSetting(scope: Scope): Setting {
   const placement = staticPlacement(nodes)
   const set = placement.replicasOf(group)
   const submissions = scope.submissions.map(toSubmitted)
-  const nextSet = scope.leaver === undefined ? undefined : replaceVoter(set, scope.leaver)
-  const names = [...set.voters, ...(nextSet === undefined ? [] : [newcomer])]
+  const nextSet = scope.change && changeVoters(set, scope.change)
+  const names = [...new Set([...set.voters, ...(nextSet?.voters ?? [])])]
   const common = { scope, group, set, nextSet, placement, submissions }
   return { ...common, limits: { ...defaultLimits, eraseWithinMs: 0 }, names }
 }
 
-/** The newcomer is in the leaver's place: first, where that was the leader of position 1. */
-function replaceVoter({ epoch, voters }: ReplicaSet, leaver: number): ReplicaSet {
-  const next = voters.map((voter, at) => (at === leaver ? newcomer : voter))
+/** A newcomer is in the leaver's place: first, where that was the leader of position 1. One that is added is the last. */
+function changeVoters({ epoch, voters }: ReplicaSet, change: ScopeChange): ReplicaSet {
+  const next =
+    change.kind === 'add'
+      ? [...voters, newcomer]
+      : voters.flatMap((voter, at) => {
+          if (at !== change.at) return [voter]
+          return change.kind === 'replace' ? [newcomer] : []
+        })
   return { epoch: epoch + 1, voters: next, firstFull: present(next[0], 'explore: no voter') }
 }
 

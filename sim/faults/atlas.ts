@@ -6,7 +6,8 @@
  *   majority holds is whole at one node that was never hurt. The core of the liveness phase is made
  *   of such nodes.
  * - A log that went back in time, or is empty, is refused by peers that remember how far it was. So
- *   all others must remember it durably, and from then on nothing that forgets it is dealt to them.
+ *   all others must remember it durably, and from then on nothing that forgets it is dealt to them. A store that was
+ *   replaced comes back only when all others durably know the one in its place.
  * - A damaged data disk is made anew from the log of its node (as the daemon does): any number, where
  *   logs keep all flushes. Where they give up some, the peers restore it (LOG-19): then such nodes count like those with
  *   damaged logs, for a majority of the others has to be whole.
@@ -18,9 +19,14 @@ import { flushesFrom, numberOfKey, recordKey } from '../../src/journal/ordered-j
 import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
 import { StoreError } from '../../src/base/errors.ts'
 import { decodeFlush } from '../../src/log/flush.ts'
-import { decodeMeta, metaName } from '../../src/log/log-meta.ts'
+import { metaName, tryDecodeMeta, type Identity } from '../../src/log/log-meta.ts'
 import { firstEpochs, type OwnEpochs } from '../../src/log/own-epochs.ts'
-import { decodeEpochs, decodeMemory, memoryName } from '../../src/log/peer-memory.ts'
+import {
+  decodeEpochs,
+  decodeMemory,
+  memoryName,
+  type Remembered,
+} from '../../src/log/peer-memory.ts'
 import { computeMajority } from '../../src/placement/placement.ts'
 import type { DiskImage } from '../world/disk.ts'
 import type { LogDisk } from '../world/log-disk.ts'
@@ -52,9 +58,16 @@ export class Atlas {
   /** Data disks that came to harm while their logs had given up flushes. */
   readonly #lacking = new Set<string>()
   /** Nodes whose stores are lost, and whose next ones have no vote as yet. */
+  /** Nodes without a part in the cluster, and those that were added to the first set. */
+  readonly #added = new Set<string>()
+  readonly #spares = new Set<string>()
+  /** They have no vote, or are about to lose it. */
+  readonly #removed = new Set<string>()
   readonly #replacing = new Set<string>()
   /** Nodes whose first store is lost: the log of the next one begins later than its data. */
   readonly #seated = new Set<string>()
+  /** The stores that have lost their disks, and their votes to others. */
+  readonly #lostStores = new Set<string>()
   readonly #areLogsWhole: boolean
 
   /** `sets`: the nodes of each replica set; absent: all are in one. `areLogsWhole`: no log gives up flushes. */
@@ -62,15 +75,64 @@ export class Atlas {
     disks: ReadonlyMap<string, NodeDisks>,
     sets: readonly (readonly string[])[] = [[...disks.keys()]],
     areLogsWhole = true,
+    spares: readonly string[] = [],
   ) {
     this.#disks = disks
     this.#sets = sets
     this.#areLogsWhole = areLogsWhole
+    for (const one of spares) this.becomeSpare(one)
   }
 
-  /** The nodes that hold what the node holds, itself included. */
+  /** The nodes that vote on what the node holds, as far as a disk durably names them. */
   setOf(node: string): readonly string[] {
-    return this.#sets.find((set) => set.includes(node)) ?? []
+    const first = this.#sets.find((set) => set.includes(node)) ?? this.#sets[0] ?? []
+    const all = first === this.#sets[0] ? [...first, ...this.#added] : first
+    const newest = all
+      .map((one) => this.#readEpochs(one))
+      .reduce((a, b) => ((b?.epoch ?? 0) > (a?.epoch ?? 0) ? b : a), undefined)
+    return newest?.voters ?? first
+  }
+
+  /** The node is to be added to the first set; false: it is no spare, or is being added. */
+  add(node: string): boolean {
+    if (!this.#spares.has(node)) return false
+    this.#spares.delete(node)
+    this.#added.add(node)
+    return true
+  }
+
+  /** The node is to have no vote any more, and counts as lost at once; false: that must not happen. */
+  remove(node: string): boolean {
+    const set = this.setOf(node)
+    if (set.length < 2 || this.#swapped.size > 0 || !set.includes(node)) return false
+    if (!this.#mayLeave(node, set)) return false
+    this.#replacing.add(node)
+    this.#removed.add(node)
+    return true
+  }
+
+  /** The others are a majority of the voters that are left, and of those before, or with the seal of the one that leaves. */
+  #mayLeave(node: string, set: readonly string[]): boolean {
+    if (set.some((one) => this.#replacing.has(one) && !this.#removed.has(one))) return false
+    const well = set.filter((one) => this.isSound(one) && this.isSettled(one))
+    const others = well.filter((one) => one !== node).length
+    return (
+      others >= computeMajority({ length: set.length - 1 }) && well.length >= computeMajority(set)
+    )
+  }
+
+  /** Whether the node has its vote no more, or is about to lose it. */
+  isRemoved(node: string): boolean {
+    return this.#removed.has(node)
+  }
+
+  /** Its store is gone: it may be added with another one. */
+  becomeSpare(node: string): void {
+    for (const one of [this.#hurtLogs, this.#hurtData, this.#lacking]) one.delete(node)
+    for (const one of [this.#forgetful, this.#refusing, this.#removed]) one.delete(node)
+    this.#seated.add(node)
+    this.#spares.add(node)
+    this.#replacing.add(node)
   }
 
   /** Whether the node knows all of its votes: such nodes alone can be relied on. */
@@ -102,12 +164,16 @@ export class Atlas {
     for (const one of [this.#hurtLogs, this.#hurtData, this.#lacking]) one.delete(node)
     for (const one of [this.#forgetful, this.#refusing]) one.delete(node)
     this.#seated.add(node)
+    const lost = identityOf(this.#disks.get(node)?.log.durableValue(latin1(recordKey(metaName))))
+    if (lost !== undefined) this.#lostStores.add(lost.storeId)
     return true
   }
 
   /** The others are to go on without the vote of the node's present store; false: that must not happen. */
   outvote(node: string): boolean {
-    const isOther = this.setOf(node).some((one) => this.#replacing.has(one))
+    const isOther = this.setOf(node).some(
+      (one) => this.#replacing.has(one) && !this.#removed.has(one),
+    )
     if (isOther || !this.#areOthersEnough(node)) return false
     this.#replacing.add(node)
     return true
@@ -169,9 +235,14 @@ export class Atlas {
   forgetLog(node: string, image: DiskImage): boolean {
     const set = this.setOf(node)
     const keepers = [...this.#disks].filter(([name]) => name !== node && set.includes(name))
-    const isRemembered = keepers.every(
-      ([, { log }]) => readStoredFlush(log, node) > findLastFlush(image),
-    )
+    const store = identityOf(image.get(latin1(recordKey(metaName))))?.storeId ?? ''
+    const isOfLost = this.#lostStores.has(store)
+    const isRemembered = keepers.every(([, { log }]) => {
+      const known = readRemembered(log, node)
+      // The memory of a store before this one says nothing about this one.
+      if (known === undefined || this.#lostStores.has(known.storeId)) return false
+      return isOfLost || known.durableFlush > findLastFlush(image)
+    })
     if (!isRemembered || !this.hurtLog(node)) return false
     this.#forgetful.add(node)
     this.#noteHurtData(node)
@@ -229,7 +300,10 @@ export class Atlas {
         const [own, its] = [this.#disks.get(node)?.log, this.#disks.get(peer)?.log]
         if (node === peer || !sound.includes(peer) || own === undefined || its === undefined)
           continue
-        const [noted, last] = [readStoredFlush(own, peer), its.durableKeys(flushesFrom(1)).at(-1)]
+        const [noted, last] = [
+          readRemembered(own, peer)?.durableFlush ?? 0,
+          its.durableKeys(flushesFrom(1)).at(-1),
+        ]
         const wanted = last === undefined ? 0 : (numberOfKey(fromLatin1(last)) ?? 0)
         if (noted < wanted) lacking.push(`${node} has noted flush ${noted} of ${peer}'s ${wanted}`)
       }
@@ -245,7 +319,7 @@ export class Atlas {
     if (code === 'unavailable' && this.#refusing.has(node)) return 'start-again'
     if (code !== 'corrupt') return 'unexpected'
     if (detail.store === 'data') return this.#hurtData.has(node) ? 'reset-data' : 'unexpected'
-    return this.#hurtLogs.has(node) ? 'retire' : 'unexpected'
+    return this.#hurtLogs.has(node) || this.#removed.has(node) ? 'retire' : 'unexpected'
   }
 }
 
@@ -264,23 +338,18 @@ export function findLastFlush(image: DiskImage): number {
  * Whether the image is that of a sound log which has been used: it has a record of its identity.
  */
 export function isUsedLog(image: DiskImage): boolean {
-  const meta = image.get(latin1(recordKey(metaName)))
-  return meta !== undefined && isIdentity(meta)
+  const identity = identityOf(image.get(latin1(recordKey(metaName))))
+  return identity !== undefined && identity.incarnation > 0
 }
 
-function isIdentity(meta: Uint8Array): boolean {
-  try {
-    return decodeMeta(meta).incarnation > 0
-  } catch (error) {
-    // Damaged, which is for the node itself to find.
-    if (error instanceof StoreError) return false
-    throw error
-  }
+/** Undefined: there is none, or it is damaged, which is for the node itself to find. */
+function identityOf(meta: Uint8Array | undefined): Identity | undefined {
+  return meta && tryDecodeMeta(meta)
 }
 
-/** How far `peer`'s log was, as a log disk durably knows it. */
-function readStoredFlush(log: LogDisk, peer: string): number {
+/** The store of `peer`, and how far its log was, as a log disk durably knows them. */
+function readRemembered(log: LogDisk, peer: string): Remembered | undefined {
   const value = log.durableValue(latin1(recordKey(memoryName)))
   const known = value === undefined ? undefined : decodeMemory(value)
-  return known?.find(({ node }) => node === peer)?.durableFlush ?? 0
+  return known?.find(({ node }) => node === peer)
 }

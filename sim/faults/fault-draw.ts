@@ -2,7 +2,7 @@
  * Draws a run's faults from its options, before the run begins: each kind at its own pace from a
  * stream of its own, so that a kind that is switched off moves no other.
  */
-import { aroundNodes, gatewayNames, nodeName, buildSets } from '../cluster/endpoints.ts'
+import { aroundNodes, gatewayNames, nodeName, buildSets, listSpares } from '../cluster/endpoints.ts'
 import { inOrder, type Fault } from './fault.ts'
 import { drawings, type Draw, type Drawing } from './fault-drawings.ts'
 import { membersDrawings } from './members-drawings.ts'
@@ -24,7 +24,7 @@ export function drawFaults(options: SwarmOptions): readonly Fault[] {
   const clients = aroundNodes(options.workload)
   const gateways = gatewayNames(options.workload.gateways)
   const sets = buildSets(options.nodeCount, options.setCount)
-  const around = { nodes, sets, clients, gateways }
+  const around = { nodes, spares: listSpares(options), sets, clients, gateways }
   // Where a node is to be alone with a write, all others go on.
   const kinds = options.workload.lone === undefined ? [...allDrawings] : []
   const faults = kinds.flatMap(([name, drawing]) =>

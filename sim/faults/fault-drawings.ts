@@ -9,6 +9,8 @@ export interface Draw {
   readonly rates: FaultRates
   readonly random: SeededRandom
   readonly nodes: readonly string[]
+  /** Nodes that no set begins with. */
+  readonly spares: readonly string[]
   /** The nodes of each replica set. */
   readonly sets: readonly (readonly string[])[]
   /** Gateways are among them. */
@@ -81,11 +83,9 @@ export const drawings: ReadonlyMap<string, Drawing> = new Map<string, Drawing>([
   ['gateway-pause', drawGatewayPause],
 ])
 
-function drawCrash(
-  node: string,
-  atMicros: number,
-  { random, rates }: Draw,
-): Extract<Fault, { readonly kind: 'crash' }> {
+type Crash = Extract<Fault, { readonly kind: 'crash' }>
+
+function drawCrash(node: string, atMicros: number, { random, rates }: Draw): Crash {
   return { kind: 'crash', atMicros, node, downMicros: random.exponential(rates.downMeanMicros) }
 }
 

@@ -182,11 +182,16 @@ export type MembersFault =
   | (Moment & { readonly kind: 'renew'; readonly node: string })
   /**
    * The node and its disks are gone for good. An operator asks the others to replace its store, and starts the node with
-   * empty disks this long after they gave it a seat.
+   * empty disks this long after they gave it a seat. `backMicros`: this long after the new store votes, the old one has
+   * turned up again under the node's name; absent: it never does.
    */
-  | (Downing & { readonly kind: 'replace' })
+  | (Downing & { readonly kind: 'replace'; readonly backMicros?: number })
   /** An operator has a store replaced that is well, and gives the change up this long after it was made. */
   | (Lasting & { readonly kind: 'mistaken-replace'; readonly node: string })
+  /** An operator adds a spare node, and starts it with empty disks this long after it got a seat. */
+  | (Downing & { readonly kind: 'add' })
+  /** An operator has a node leave, which may be up or down. Its disks are emptied when it has ended: it is a spare. */
+  | (Moment & { readonly kind: 'remove'; readonly node: string })
 
 export type Fault = ProcessFault | NetworkFault | DiskFault | ClockFault | LoadFault | MembersFault
 
@@ -226,6 +231,8 @@ export const membersKinds: readonly MembersFault['kind'][] = [
   'renew',
   'replace',
   'mistaken-replace',
+  'add',
+  'remove',
 ]
 
 /** Whether the fault is of one of these kinds. */

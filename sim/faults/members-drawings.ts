@@ -1,6 +1,7 @@
 /** How the changes of voters are drawn that an operator makes. */
 import type { Fault } from './fault.ts'
 import type { Draw, Drawing } from './fault-drawings.ts'
+import type { FaultRates } from './swarm-faults.ts'
 
 const second = 1_000_000
 
@@ -8,19 +9,44 @@ export const membersDrawings: ReadonlyMap<string, Drawing> = new Map<string, Dra
   ['renew', drawRenewal],
   ['replace', drawReplacement],
   ['mistaken-replace', drawMistake],
+  ['add', drawAddition],
+  ['remove', drawRemoval],
 ])
 
 function drawRenewal(atMicros: number, { random, nodes }: Draw): readonly Fault[] {
   return [{ kind: 'renew', atMicros, node: random.pick(nodes) }]
 }
 
+/** Of lost stores, in parts per million: they turn up again when others have their votes. */
+const returnRate = 300_000
+
 /** The empty disks are at hand at once, or much later. */
 function drawReplacement(atMicros: number, { random, nodes }: Draw): readonly Fault[] {
   const downMicros = random.exponential(random.pick([10_000, second / 2, 3 * second]))
-  return [{ kind: 'replace', atMicros, node: random.pick(nodes), downMicros }]
+  const node = random.pick(nodes)
+  const backMicros = random.exponential(random.pick([10_000, second]))
+  const back = random.chance(returnRate) ? { backMicros } : {}
+  return [{ kind: 'replace', atMicros, node, downMicros, ...back }]
+}
+
+function drawAddition(atMicros: number, { random, spares }: Draw): readonly Fault[] {
+  if (spares.length === 0) return []
+  const downMicros = random.exponential(random.pick([10_000, second / 2]))
+  return [{ kind: 'add', atMicros, node: random.pick(spares), downMicros }]
+}
+
+function drawRemoval(atMicros: number, { random, nodes, spares }: Draw): readonly Fault[] {
+  return [{ kind: 'remove', atMicros, node: random.pick([...nodes, ...spares]) }]
 }
 
 function drawMistake(atMicros: number, { random, nodes }: Draw): readonly Fault[] {
   const lengthMicros = random.exponential(random.pick([100_000, 2 * second]))
   return [{ kind: 'mistaken-replace', atMicros, node: random.pick(nodes), lengthMicros }]
+}
+
+/** Nodes that may be added, in a run that adds any. */
+export function drawSpares({ meanMicros }: Pick<FaultRates, 'meanMicros'>): {
+  readonly spares?: number
+} {
+  return meanMicros['add'] === undefined ? {} : { spares: 2 }
 }

@@ -31,6 +31,8 @@ export interface Victim {
   restart(): void
   /** It and its disks are gone for good: it stays down until it gets a seat, whatever it was before. */
   lose(): void
+  /** It has no part in the cluster, and no store: it stays down until it gets a seat. */
+  becomeSpare(): void
   /** Starts it on its empty disks, as the store that is to have this seat. */
   takeSeat(seat: number): void
   hold(): void

@@ -44,7 +44,7 @@ export function strikeDisk(fault: DiskFault, context: Context): void {
     case 'stale-disk':
       return staleDisk(fault, context)
     case 'empty-disk':
-      return exchange(fault, { log: new Map(), data: new Map() }, context)
+      return putDisks(fault, { log: new Map(), data: new Map() }, context)
     case 'swapped-disks':
       return swap(fault, context)
     default:
@@ -270,10 +270,11 @@ export function takeImages(fault: Fault, context: Context): void {
 function staleDisk(fault: FaultOf<'stale-disk'>, context: Context): void {
   const images = context.images.get(fault)
   if (images === undefined || !isUsedLog(images.log)) return
-  exchange(fault, images, context)
+  putDisks(fault, images, context)
 }
 
-function exchange(
+/** The node crashes, and starts on the disks of the images. Nothing happens where that must not be dealt to it. */
+export function putDisks(
   fault: FaultOf<'stale-disk' | 'empty-disk'>,
   images: DiskImages,
   context: Context,

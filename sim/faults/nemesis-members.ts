@@ -8,7 +8,9 @@ import { nodeId } from '../../src/base/ids.ts'
 import type { Change } from '../../src/members/change.ts'
 import type { MembersPort } from '../../src/members/report.ts'
 import type { MembersFault } from './fault.ts'
-import type { Context, FaultOf, Victim } from './nemesis-context.ts'
+import { isUsedLog } from './atlas.ts'
+import type { Context, DiskImages, FaultOf, Victim } from './nemesis-context.ts'
+import { putDisks } from './nemesis-disk.ts'
 
 /** An answer that has not come by then is waited for no longer. */
 const againMicros = 6_000_000
@@ -24,6 +26,10 @@ export function strikeMembers(fault: MembersFault, context: Context): void {
       return replace(fault, context)
     case 'mistaken-replace':
       return replaceInError(fault, context)
+    case 'add':
+      return add(fault, context)
+    case 'remove':
+      return remove(fault, context)
     default:
       return unreachable(fault)
   }
@@ -43,7 +49,9 @@ function replace(fault: FaultOf<'replace'>, context: Context): void {
   const { node, downMicros } = fault
   const { atlas, victims, world } = context
   const victim = victims.find(({ name }) => name === node)
-  if (victim === undefined || !atlas.loseStore(node)) return
+  if (victim === undefined) return
+  const lost = imagesOf(victim, context)
+  if (!atlas.loseStore(node)) return
   context.count(fault)
   victim.lose()
   context.onStoreLost(node)
@@ -55,9 +63,56 @@ function replace(fault: FaultOf<'replace'>, context: Context): void {
       if (seat === undefined) return world.fail(new TypeError('a replacement without a seat'))
       world.schedule(downMicros, 'takes a seat', () => {
         victim.takeSeat(seat)
-        expectVote(victim, context)
+        expectVote(victim, context, () => comeBack(fault, lost, context))
       })
     },
+  })
+}
+
+function add(fault: FaultOf<'add'>, context: Context): void {
+  const { node, downMicros } = fault
+  const { atlas, victims, world } = context
+  const victim = victims.find(({ name }) => name === node)
+  if (victim === undefined || !atlas.add(node)) return
+  ask(context, {
+    ...{ nodes: atlas.setOf(node), triesMax: Infinity },
+    request: (port) => port.add(nodeId(node), `http://${node}`),
+    onMade: ({ seat }) => {
+      if (seat === undefined) return world.fail(new TypeError('a node is added without a seat'))
+      context.count(fault)
+      world.schedule(downMicros, 'takes a seat', () => {
+        victim.takeSeat(seat)
+        expectVote(victim, context, () => undefined)
+      })
+    },
+  })
+}
+
+function remove(fault: FaultOf<'remove'>, context: Context): void {
+  const { node } = fault
+  const { atlas, victims } = context
+  const victim = victims.find(({ name }) => name === node)
+  if (victim === undefined || !atlas.remove(node)) return
+  ask(context, {
+    ...{ nodes: atlas.setOf(node).filter((one) => one !== node), triesMax: Infinity },
+    request: (port) => port.remove(nodeId(node)),
+    onMade: () => {
+      context.count(fault)
+      expectEnd(victim, context)
+    },
+  })
+}
+
+/** A node that was removed ends when it hears of that: it may be added again with another store. */
+function expectEnd(victim: Victim, context: Context): void {
+  const { atlas, world, coverage } = context
+  world.schedule(lookMicros, 'look for an end', () => {
+    if (!victim.isRetired) return expectEnd(victim, context)
+    coverage.count('removed node ended')
+    victim.becomeSpare()
+    context.onStoreLost(victim.name)
+    forgetImages(victim.name, context)
+    atlas.becomeSpare(victim.name)
   })
 }
 
@@ -98,13 +153,35 @@ function forgetImages(node: string, { images }: Context): void {
   }
 }
 
+/** Undefined: damage of now would be damage when they are put back, and the atlas would not know of it. */
+function imagesOf({ name, disks }: Victim, { atlas }: Context): DiskImages | undefined {
+  if (atlas.isSwapped(name) || atlas.hasHurtData(name) || !atlas.isSound(name)) return undefined
+  return { log: disks.log.disk.image(), data: disks.data.disk.image() }
+}
+
+/** The lost store takes the place of the one that has its vote. */
+function comeBack(
+  { node, backMicros }: FaultOf<'replace'>,
+  lost: DiskImages | undefined,
+  context: Context,
+): void {
+  if (backMicros === undefined || lost === undefined || !isUsedLog(lost.log)) return
+  context.after(backMicros, 'lost store is back', () => {
+    const atMicros = context.world.nowMicros
+    const old = { kind: 'stale-disk', name: 'lost store', disk: 'both' } as const
+    const when = { atMicros, imageAtMicros: atMicros, downMicros: 0 }
+    putDisks({ ...old, ...when, node }, lost, context)
+  })
+}
+
 /** Until it votes it counts as lost. */
-function expectVote(victim: Victim, context: Context): void {
+function expectVote(victim: Victim, context: Context, then: () => void): void {
   const { atlas, world, coverage } = context
   world.schedule(lookMicros, 'look for a vote', () => {
-    if (!atlas.isSettled(victim.name)) return expectVote(victim, context)
+    if (!atlas.isSettled(victim.name)) return expectVote(victim, context, then)
     coverage.count('replaced store votes')
     atlas.endReplacing(victim.name)
+    then()
   })
 }
 

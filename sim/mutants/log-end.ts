@@ -113,8 +113,8 @@ export const logEndMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/peers/restoring.ts',
-        find: 'taken >= computeMajority({ length: others.length + 1 })',
-        replace: 'taken + 1 >= computeMajority({ length: others.length + 1 })',
+        find: 'taken >= majority',
+        replace: 'taken + 1 >= majority',
       },
     ],
   },

@@ -7,13 +7,13 @@ const ofGate = 'src/members/gate-keeper.ts'
 /** Few runs change the voters: all of the mutant's seeds do. */
 const everyRunRenews: Edit = {
   file: 'sim/faults/swarm-faults.ts',
-  find: "['renew', 0, 2, 15]",
+  find: "['renew', 350_000, 2, 15]",
   replace: "['renew', 1_000_000, 1, 3]",
 }
 
 const everyRunReplaces: Edit = {
   file: 'sim/faults/swarm-faults.ts',
-  find: "['replace', 0, 4, 20]",
+  find: "['replace', 300_000, 4, 20]",
   replace: "['replace', 1_000_000, 3, 6]",
 }
 
@@ -106,11 +106,16 @@ export const voterMutants: readonly Mutant[] = [
     title: 'voters: what a lost store had told counts for the one in its place',
     edits: [
       everyRunReplaces,
+      everyRunRenews,
       {
         file: 'src/peers/peer-marks.ts',
         find: '      if (!Array.isArray(fields) || isNewStore) return []\n',
-        replace:
-          '      if (Array.isArray(fields)) return fields\n      if (isNewStore) return []\n',
+        replace: '      if (!Array.isArray(fields)) return []\n',
+      },
+      {
+        file: 'src/peers/peer-marks.ts',
+        find: '      return isOfStore ? fields : []\n',
+        replace: '      return isOfStore || store !== undefined ? fields : []\n',
       },
     ],
   },
@@ -120,9 +125,9 @@ export const voterMutants: readonly Mutant[] = [
     edits: [
       everyRunReplaces,
       {
-        file: 'sim/faults/swarm-faults.ts',
-        find: "['stale-disk', 150_000, 2, 15]",
-        replace: "['stale-disk', 1_000_000, 1, 3]",
+        file: 'sim/faults/members-drawings.ts',
+        find: 'const returnRate = 300_000\n',
+        replace: 'const returnRate = 1_000_000\n',
       },
       {
         file: 'src/peers/admission.ts',

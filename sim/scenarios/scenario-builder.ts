@@ -83,6 +83,11 @@ export class ScenarioBuilder {
     return this
   }
 
+  /** Nodes that may be added. */
+  spares(count: number): this {
+    return this.#with({ spares: count })
+  }
+
   /** Faults strike for this long; then all heals. */
   lasting(ms: number): this {
     return this.#with({ faultRates: noFaultRates(ms * 1_000) })
@@ -175,6 +180,16 @@ export class ScenarioBuilder {
   /** Its disks are gone for good; it comes with empty ones this long after it has a seat. */
   replace(node: string, downMs = 100): this {
     return this.fault({ kind: 'replace', ...this.#moment, node, downMicros: downMs * 1_000 })
+  }
+
+  /** A spare node is added; it comes with empty disks this long after it has a seat. */
+  add(node: string, downMs = 100): this {
+    return this.fault({ kind: 'add', ...this.#moment, node, downMicros: downMs * 1_000 })
+  }
+
+  /** An operator has the node leave. */
+  remove(node: string): this {
+    return this.fault({ kind: 'remove', ...this.#moment, node })
   }
 
   fault(fault: Fault): this {

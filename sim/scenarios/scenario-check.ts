@@ -108,6 +108,7 @@ function optionsShape(): unknown {
   return {
     ...calm,
     setCount: optional(1),
+    spares: optional(1),
     workload: {
       ...calm.workload,
       purges: optional(0),
@@ -150,14 +151,15 @@ function misfitOfKinds(
 
 /** Whether a value of the right shape is a plan that can be run. */
 export function findContradiction(plan: RunPlan): string | undefined {
-  const { nodeCount, setCount = 1, skews, workload } = plan.options
+  const { nodeCount, setCount = 1, spares = 0, skews, workload } = plan.options
   if (nodeCount < 1 || nodeCount > nodesMax) {
     return `plan.options.nodeCount: expected 1 to ${nodesMax}`
   }
   if (setCount < 1 || setCount > nodeCount) return 'plan.options.setCount: expected 1 to nodeCount'
+  if (spares < 0 || nodeCount + spares > nodesMax) return 'plan.options.spares: too many nodes'
   if (skews.length !== nodeCount) return 'plan.options.skews: expected one a node'
   const names: Names = {
-    nodes: new Set(Array.from({ length: nodeCount }, (_, i): string => nodeName(i))),
+    nodes: new Set(Array.from({ length: nodeCount + spares }, (_, i): string => nodeName(i))),
     clients: new Set(Array.from({ length: workload.clientCount }, (_, i) => clientName(i))),
     around: new Set(aroundNodes(workload)),
   }

@@ -11,6 +11,8 @@ export interface Carrier<Frame> {
   closed(port: Port<Frame>): void
   /** False: there is no link. */
   carry(from: Port<Frame>, to: string, frame: Frame): boolean
+  /** Loses the link between the two. */
+  reset(a: string, b: string): void
 }
 
 /** For as long as the process lives. */
@@ -44,6 +46,10 @@ export class Port<Frame> implements Transport<Frame> {
   send(to: string, frame: Frame): boolean {
     assert(this.process.isAlive, 'network: a dead process sends')
     return this.#network.carry(this, to, frame)
+  }
+
+  disconnect(peer: string): void {
+    this.#network.reset(this.name, peer)
   }
 
   isUp(peer: string): boolean {
