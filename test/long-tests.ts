@@ -15,6 +15,8 @@ export const longTests: string[] = [
   'test/cluster/damage.test.ts',
   'test/cluster/erase.test.ts',
   'test/cluster/gateway.test.ts',
+  'test/cluster/grow.test.ts',
+  'test/cluster/heal-log.test.ts',
   'test/cluster/indexes.test.ts',
   'test/cluster/log-store.test.ts',
   'test/cluster/outputs.test.ts',

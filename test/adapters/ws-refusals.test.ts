@@ -57,6 +57,9 @@ interface Node {
   readonly told: string[]
 }
 
+/** Why nodes refuse these peers, by name. */
+const problems = new Map([['unwanted', 'unknown-node: unwanted']])
+
 const info: LinkInfo = { storeId: 's', incarnation: 1, durableFlush: 7 }
 
 /** Node `name` with a listener of its own; dials those of `peers` with larger ids. */
@@ -83,7 +86,7 @@ async function startNode(
   })
   transport.start({
     self: () => info,
-    admit: (peer) => (peer === 'unwanted' ? 'unknown-node: unwanted' : undefined),
+    admit: (peer) => problems.get(peer),
     onRefused: (peer, reason) => told.push(`refused by ${peer}: ${reason}`),
     onLink: (peer, state) => told.push(`${state} ${peer}`),
     onFrame: (from, frame) => told.push(`${from}: ${frame}`),
@@ -234,6 +237,21 @@ test('why a peer that has proven itself has no link is noted of it', async () =>
   const url = `ws://127.0.0.1:${port}/v1/peer`
   expect(reasonIn(await converse(url, { ...ownHello, node: 'unwanted' }))).toMatch(/^unknown-node/)
   expect([...transport.troubles]).toEqual([['unwanted', 'unknown-node: unwanted']])
+})
+
+test('a refusal that goes away by itself puts the next dial off for a moment, and any other for seconds', async () => {
+  problems.set('a1', 'forgetful: for a moment').set('a2', 'stale-disk: for good')
+  const refusing = await startNode('z2', {})
+  const nodes = await Promise.all(
+    ['a1', 'a2'].map((name) => startNode(name, { z2: refusing.port })),
+  )
+  for (const { told } of nodes) await until(() => told.length > 0)
+  problems.clear()
+  problems.set('unwanted', 'unknown-node: unwanted')
+  const [soon, later] = nodes
+  // The first dial after a break waits for 50 ms at most, the one after a refusal for 2.5 s at least.
+  await until(() => soon?.told.includes('up z2') === true)
+  expect(later?.told.includes('up z2')).toBe(false)
 })
 
 test('a node notes trouble of a peer when another node answers at its address', async () => {

@@ -159,6 +159,8 @@ export interface ClusterOptions {
   readonly cluster?: string
   /** More lines for the node's file. */
   readonly extraYaml?: string | ((id: string) => string)
+  /** Nodes of `ids` that the set does not begin with. They are not started, and no configuration but their own names one. */
+  readonly joining?: readonly string[]
   /** Written to the configuration, not started. */
   readonly notStarted?: readonly string[]
 }
@@ -196,7 +198,9 @@ export interface TestNode {
 export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
   const cluster = await createCluster(options)
   try {
-    const started = cluster.nodes.filter(({ id }) => options.notStarted?.includes(id) !== true)
+    const { notStarted = [], joining = [] } = options
+    const resting = [...notStarted, ...joining]
+    const started = cluster.nodes.filter(({ id }) => !resting.includes(id))
     for (const node of started) node.spawn()
     await Promise.all(started.map((node) => node.ready()))
     return cluster
@@ -215,7 +219,11 @@ export async function createCluster(options: ClusterOptions = {}): Promise<TestC
     ...{ id, url: `http://127.0.0.1:${ports[i] ?? 0}` },
     ...(options.setOf !== undefined && { set: options.setOf(id) }),
   }))
-  const { extraYaml = '' } = options
+  const { extraYaml = '', joining = [] } = options
+  const listed = places.map((place) => ({
+    ...place,
+    ...(joining.includes(place.id) && { joins: true }),
+  }))
   const nodes: TestNode[] = []
   for (const place of places) {
     const configPath = join(folder, `${place.id}.yaml`)
@@ -226,7 +234,7 @@ export async function createCluster(options: ClusterOptions = {}): Promise<TestC
       `node: ${place.id}`,
       `listen: ${place.url.replace('http://', '')}`,
       `data: ${dataFolder}`,
-      `nodes: ${JSON.stringify(places)}`,
+      `nodes: ${JSON.stringify(listed.filter(({ id, joins }) => joins !== true || id === place.id))}`,
       typeof extraYaml === 'string' ? extraYaml : extraYaml(place.id),
     ]
     await writeFile(configPath, yaml.join('\n'))

@@ -33,7 +33,7 @@ export async function writeUntil(
   writers = 16,
 ): Promise<Ledger> {
   const ledger: Ledger = { acknowledged: [], unknown: [], failures: new Map() }
-  const client = await connect({ endpoints: urls, timeoutMs: 20_000 })
+  const client = await connect({ endpoints: urls, timeoutMs: patienceMs })
   const cells = client.cells(datastore)
   const write = async (writer: number): Promise<void> => {
     for (let number = 0; !isOver(ledger); number++) {
@@ -60,6 +60,25 @@ export async function writeUntil(
     await client.close()
   }
   return ledger
+}
+
+/**
+ * Puts once more those that may have happened: a put that equals one before repeats it. All of them are acknowledged
+ * then. Throws where a put failed for another reason than that its outcome stayed unknown.
+ */
+export async function settleUnknown(urls: readonly string[], ledger: Ledger): Promise<void> {
+  const others = [...ledger.failures].filter(([code]) => code !== 'unknown-outcome')
+  if (others.length > 0) throw new Error(`puts failed: ${others.join('; ')}`)
+  const client = await connect({ endpoints: urls, timeoutMs: patienceMs })
+  try {
+    for (const entry of ledger.unknown.splice(0)) {
+      const { rowKey, body } = entry
+      await client.cells(datastore).put({ rowKey, column: 'BASE', refKey: 0, body: { ...body } })
+      ledger.acknowledged.push(entry)
+    }
+  } finally {
+    await client.close()
+  }
 }
 
 /** Every cell of the datastore at one replica alone, by row key; and the log of each shard. */

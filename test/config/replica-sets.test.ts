@@ -27,7 +27,7 @@ test.each([
   const folder = await folderOf(first)
   await expect(keepReplicaSets(folder, sets(later))).rejects.toMatchObject({
     code: 'invalid',
-    message: `the data folder ${folder} is of nodes ${first}, and the configuration names ${later}; nodes and their order cannot be changed in this version: ${said}`,
+    message: `the data folder ${folder} is of nodes ${first}, and the configuration names ${later}; these are the nodes that the replica sets began with, and they stay so: ${said}; a node that comes later has joins: true, and trilithon nodes add makes it a member`,
   })
   const kept = await readFile(join(folder, 'replica-sets'), 'utf8')
   expect(kept).toBe(first.replaceAll(' | ', '\n'))

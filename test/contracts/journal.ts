@@ -274,7 +274,7 @@ export function journalContract(name: string, makePlace: () => Promise<JournalPl
             await place.remove()
           }
         }),
-        { numRuns: 80 },
+        { numRuns: 40 },
       )
     })
   })

@@ -42,6 +42,7 @@ test('LOG-12: a claim that the node’s own log refutes does not end it', () => 
     seat: 0,
     epoch: 1,
     isMember: true,
+    hasVoted: true,
   }
   const claim = (flush: number): string =>
     claimIn(`stale-disk: n1 once had flush ${flush} on disk and now has 9`, own)
@@ -50,4 +51,11 @@ test('LOG-12: a claim that the node’s own log refutes does not end it', () => 
     claimIn(`unknown-store: n1 voted with store ${id}; an emptied folder`, own)
   expect([store('mine'), store('another')]).toEqual(['refuted', 'fatal'])
   expect(claimIn('forgetful: whatever', own)).toBe('none')
+  const removed = (epoch: number, of: object): string =>
+    claimIn(`removed-node: n1 has no vote since epoch ${epoch}; move`, { ...own, ...of })
+  expect([removed(2, {}), removed(1, {})]).toEqual(['fatal', 'none'])
+  // It has told the seal of the epoch before, or it is a newcomer.
+  const sealed = { epoch: 2, isMember: false }
+  expect([removed(2, sealed), removed(1, sealed)]).toEqual(['fatal', 'none'])
+  expect(removed(2, { ...sealed, hasVoted: false })).toBe('none')
 })

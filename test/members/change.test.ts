@@ -4,12 +4,12 @@ import { expect, test } from 'vitest'
 import { nodeId, storeId } from '../../src/base/ids.ts'
 import { pack, type Packable } from '../../src/base/pack.ts'
 import {
+  beginAdd,
   beginEpoch,
+  beginRemove,
   beginRenew,
   beginReplace,
   bindStore,
-  decodeRow,
-  encodeRow,
   endChange,
   firstRow,
   giveUp,
@@ -20,14 +20,16 @@ import {
   type ChangePhase,
   type SetRow,
 } from '../../src/members/change.ts'
+import { decodeRow, encodeRow } from '../../src/members/row-codec.ts'
 
-const [n1, n2] = [nodeId('n1'), nodeId('n2')]
+const [n1, n2, n3, n4] = [nodeId('n1'), nodeId('n2'), nodeId('n3'), nodeId('n4')]
+const voters = [n1, n2, n3]
 const store = storeId('00000000-0000-4000-8000-000000000001')
 const other = storeId('00000000-0000-4000-8000-000000000002')
 
 const copying = beginReplace(firstRow, n2, 4_100, 10)
 const bound = bindStore(copying, store)
-const sealing = beginEpoch(bound, 20)
+const sealing = beginEpoch(bound, voters, 20)
 const done = endChange(sealing, 30)
 const givenUp = giveUp(copying, 15)
 const renewing = beginRenew(firstRow, 10)
@@ -43,7 +45,7 @@ const steps = {
   beginReplace: (row: SetRow) => beginReplace(row, n1, 5_000, 99),
   beginRenew: (row: SetRow) => beginRenew(row, 99),
   bindStore: (row: SetRow) => bindStore(row, other),
-  beginEpoch: (row: SetRow) => beginEpoch(row, 99),
+  beginEpoch: (row: SetRow) => beginEpoch(row, voters, 99),
   endChange: (row: SetRow) => endChange(row, 99),
   giveUp: (row: SetRow) => giveUp(row, 99),
 } as const
@@ -51,19 +53,29 @@ const steps = {
 test('MOVE-6: a replacement copies, begins its epoch with the store that came, and ends', () => {
   const change = { number: 1, kind: 'replace', node: n2, seat: 4_100 } as const
   expect(copying).toEqual({
-    ...{ epoch: 1, stores: new Map(), lastSeat: 4_100 },
+    ...{ epoch: 1, urls: new Map(), stores: new Map(), lastSeat: 4_100 },
     change: { ...change, phase: 'copying', sinceMicros: 10 },
   })
   expect(bound).toEqual({
-    ...{ epoch: 1, stores: new Map(), lastSeat: 4_100 },
+    ...{ epoch: 1, urls: new Map(), stores: new Map(), lastSeat: 4_100 },
     change: { ...change, phase: 'copying', sinceMicros: 10, store },
   })
   expect(sealing).toEqual({
-    ...{ epoch: 2, stores: new Map([[n2, { store, seat: 4_100 }]]), lastSeat: 4_100 },
+    ...{
+      epoch: 2,
+      urls: new Map(),
+      stores: new Map([[n2, { store, seat: 4_100 }]]),
+      lastSeat: 4_100,
+    },
     change: { ...change, phase: 'sealing', sinceMicros: 20, store },
   })
   expect(done).toEqual({
-    ...{ epoch: 2, stores: new Map([[n2, { store, seat: 4_100 }]]), lastSeat: 4_100 },
+    ...{
+      epoch: 2,
+      urls: new Map(),
+      stores: new Map([[n2, { store, seat: 4_100 }]]),
+      lastSeat: 4_100,
+    },
     change: { ...change, phase: 'done', sinceMicros: 30, store },
   })
 })
@@ -71,7 +83,7 @@ test('MOVE-6: a replacement copies, begins its epoch with the store that came, a
 test('MOVE-6: a renewal begins its epoch at once, with the same stores', () => {
   const before = { ...done, change: undefined }
   expect(beginRenew(done, 40)).toEqual({
-    ...{ epoch: 3, stores: before.stores, lastSeat: 4_100 },
+    ...{ epoch: 3, urls: new Map(), stores: before.stores, lastSeat: 4_100 },
     change: { number: 2, kind: 'renew', phase: 'sealing', sinceMicros: 40 },
   })
   expect(renewed.change?.phase).toBe('done')
@@ -90,12 +102,16 @@ test('MOVE-6: a change that was given up begins no epoch, and its number is not 
 })
 
 test('MOVE-6: the next store of a node takes the place of its last one, and others stay', () => {
-  const next = beginEpoch(bindStore(beginReplace(done, n1, 7_000, 40), other), 50)
+  const next = beginEpoch(bindStore(beginReplace(done, n1, 7_000, 40), other), voters, 50)
   expect([...next.stores]).toEqual([
     [n2, { store, seat: 4_100 }],
     [n1, { store: other, seat: 7_000 }],
   ])
-  const again = beginEpoch(bindStore(beginReplace(endChange(next, 60), n2, 9_000, 70), other), 80)
+  const again = beginEpoch(
+    bindStore(beginReplace(endChange(next, 60), n2, 9_000, 70), other),
+    voters,
+    80,
+  )
   expect([again.epoch, again.stores.get(n2)]).toEqual([4, { store: other, seat: 9_000 }])
   expect([again.stores.get(n1)?.store, again.lastSeat]).toEqual([other, 9_000])
   expect(done.stores.get(n1), 'of the row before').toBe(undefined)
@@ -185,6 +201,57 @@ test('MOVE-7: a store is over once a later one has its vote, or its seat was giv
   expect(over(beginReplace(done, n2, 9_000, 50)), 'it votes as yet').toEqual([true, false, true])
 })
 
+const adding = beginAdd(firstRow, { node: n4, url: 'http://h:4', seat: 4_100 }, 10)
+const added = beginEpoch(bindStore(adding, store), voters, 20)
+
+test('MOVE-6: a node that is added has its place behind the others, from its epoch on', () => {
+  expect(adding).toMatchObject({ epoch: 1, lastSeat: 4_100, change: { kind: 'add', node: n4 } })
+  expect([adding.voters, adding.urls.get(n4)]).toEqual([undefined, 'http://h:4'])
+  expect([added.epoch, added.before, added.voters]).toEqual([2, voters, [...voters, n4]])
+  expect(added.stores.get(n4)).toEqual({ store, seat: 4_100 })
+  const renewedRow = beginRenew(endChange(added, 30), 40)
+  expect([renewedRow.epoch, renewedRow.before, renewedRow.voters]).toEqual([
+    ...[3, [...voters, n4], [...voters, n4]],
+  ])
+  const gone = giveUp(adding, 15)
+  expect([gone.urls.size, gone.change?.phase, gone.voters]).toEqual([0, 'given-up', undefined])
+})
+
+test('MOVE-6: a node that is removed votes in no epoch any more, and its seats are not handed out again', () => {
+  const row = beginRemove(firstRow, { node: n3, voters, lastSeat: 70 }, 10)
+  expect(row.change).toEqual({
+    ...{ number: 1, kind: 'remove', phase: 'sealing', node: n3, sinceMicros: 10 },
+  })
+  expect([row.epoch, row.before, row.voters, row.lastSeat]).toEqual([2, voters, [n1, n2], 70])
+  expect([isVoter(row, n3, store, 0), isVoter(row, n1, store, 0)]).toEqual([false, true])
+  // Until the others are past their gates they may need its seal.
+  const ended = endChange(row, 20)
+  expect([row, ended].map((one) => isOver(one, n3, store, 0))).toEqual([false, true])
+  expect(isOver(ended, n1, store, 0)).toBe(false)
+  // It comes back under its name, with another store.
+  const back = beginAdd(endChange(row, 20), { node: n3, url: 'http://h:3', seat: 4_200 }, 30)
+  expect([isOver(back, n3, store, 0), isOver(back, n3, other, 4_200)]).toEqual([true, false])
+  expect(isVoter(back, n3, other, 4_200)).toBe(false)
+  const again = beginEpoch(bindStore(back, other), [n1, n2], 40)
+  expect([again.voters, again.before]).toEqual([
+    [n1, n2, n3],
+    [n1, n2],
+  ])
+  expect([isVoter(again, n3, other, 4_200), isVoter(again, n3, store, 0)]).toEqual([true, false])
+  const given = giveUp(back, 35)
+  expect([isOver(given, n3, other, 4_200), isOver(row, n3, other, 4_200)]).toEqual([true, false])
+})
+
+test('MOVE-6: a node that was added is removed with its store and its address', () => {
+  const four = [...voters, n4]
+  const row = beginRemove(endChange(added, 30), { node: n4, voters: four, lastSeat: 4_101 }, 40)
+  expect([row.voters, row.before, row.stores.size, row.urls.size]).toEqual([voters, four, 0, 0])
+  expect([isOver(row, n4, store, 4_100), isVoter(row, n4, store, 4_100)]).toEqual([false, false])
+  expect(isOver(endChange(row, 50), n4, store, 4_100)).toBe(true)
+  const only = { node: n1, voters: [n1], lastSeat: 0 }
+  expect(() => beginRemove(firstRow, only, 5)).toThrow('MOVE-6')
+})
+
 test('a change is under way while it copies and seals', () => {
   const phases: readonly ChangePhase[] = ['copying', 'sealing', 'done', 'given-up']
   const change: Change = { number: 1, kind: 'renew', phase: 'done', sinceMicros: 1 }
@@ -210,15 +277,23 @@ const replacements = fc.record(
   },
   { requiredKeys: ['number', 'kind', 'phase', 'sinceMicros', 'node', 'seat'] },
 )
+const additions = replacements.map((change) => ({ ...change, kind: 'add' as const }))
+const removals = fc.record({
+  ...{ number: count, kind: fc.constant('remove' as const), phase: phases, sinceMicros: count },
+  node: nodes,
+})
 const seated = fc.record({ store: stores, seat: count })
 const setRows: fc.Arbitrary<SetRow> = fc.record(
   {
     epoch: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
     stores: fc.array(fc.tuple(nodes, seated)).map((list) => new Map(list)),
     lastSeat: count,
-    change: fc.oneof(renewals, replacements),
+    urls: fc.array(fc.tuple(nodes, fc.webUrl())).map((list) => new Map(list)),
+    voters: fc.array(nodes, { minLength: 1 }),
+    before: fc.array(nodes, { minLength: 1 }),
+    change: fc.oneof(renewals, replacements, additions, removals),
   },
-  { requiredKeys: ['epoch', 'stores', 'lastSeat'] },
+  { requiredKeys: ['epoch', 'urls', 'stores', 'lastSeat'] },
 )
 
 test('a row is the same after it was encoded, and stores keep their order', () => {
@@ -255,6 +330,7 @@ const row = (epoch: Packable, list: Packable, change: Packable): Packable => [
   list,
   9,
   change,
+  ...[[], [], []],
 ]
 
 /** The list with another field at that place. */
@@ -264,8 +340,11 @@ function put(list: readonly Packable[], at: number, field: Packable): readonly P
 
 test.each<[string, Packable]>([
   ['no list', 1],
-  ['of a later format', [2, 1, [], 9, null]],
-  ['without its last seat', [1, 1, [], null, null]],
+  ['of a later format', [2, 1, [], 9, null, [], [], []]],
+  ['without its last seat', [1, 1, [], null, null, [], [], []]],
+  ['without voters', [1, 1, [], 9, null]],
+  ['a voter that is no node', [1, 1, [], 9, null, ['A'], [], []]],
+  ['an address that is no text', [1, 1, [], 9, null, [], [], [[n2, 4]]]],
   ['a store without its seat', row(1, [[n2, store]], null)],
   ['without an epoch', row(null, [], null)],
   ['of epoch 0', row(0, [], null)],

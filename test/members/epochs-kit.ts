@@ -10,6 +10,7 @@ import {
   firstRow,
   type SetRow,
 } from '../../src/members/change.ts'
+import { SetNodes } from '../../src/placement/set-nodes.ts'
 import { Epochs } from '../../src/members/epochs.ts'
 import type { Trace, TraceEvent } from '../../src/ports/trace.ts'
 
@@ -38,7 +39,11 @@ export function renewedTo(epoch: number): SetRow {
 
 /** The row in which the second store of a node has come to vote. */
 export function replaced(node: NodeId, before: SetRow = firstRow): SetRow {
-  return beginEpoch(bindStore(beginReplace(before, node, seat, 1), storeOf(node, 2)), 2)
+  return beginEpoch(
+    bindStore(beginReplace(before, node, seat, 1), storeOf(node, 2)),
+    [n1, n2, n3],
+    2,
+  )
 }
 
 export class RecordedTrace implements Trace {
@@ -68,8 +73,11 @@ export class Member {
   readonly trace: RecordedTrace = new RecordedTrace()
   readonly memory: PeerMemory
   readonly epochs: Epochs
+  readonly nodes: SetNodes
   /** How often the news in the memory was to be made durable. */
   remembered = 0
+  /** How often the log was to write what waits for a flush. */
+  forced = 0
   /** The log's last flush, and how far its flushes are durable. */
   readonly flushes: { last: number; durable: number } = { last: 20, durable: 20 }
   readonly #storeId: string
@@ -85,13 +93,17 @@ export class Member {
     this.memory = memory ?? new PeerMemory(known, own)
     this.#storeId = id
     this.#node = node
+    this.nodes = new SetNodes(node, [n1, n2, n3])
     const { flushes } = this
     const count = (): void => void (this.remembered += 1)
+    const force = (): void => void (this.forced += 1)
     this.epochs = new Epochs({
       ...{ node, storeId: id, seat: options.isSeated === true ? seat : 0, trace: this.trace },
+      ...{ nodes: this.nodes, first: [n1, n2, n3] },
       log: {
         memory: this.memory,
         remember: count,
+        force,
         get lastFlush() {
           return flushes.last
         },

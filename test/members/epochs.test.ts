@@ -248,3 +248,13 @@ test('MOVE-2: a seal is durable no earlier than the acceptances before it', () =
   member.flushes.durable = 25
   expect(member.epochs.isSealDurable).toBe(true)
 })
+
+test('MOVE-2: a seal waits for no other flush: acceptances before it that none has forced are written with it', () => {
+  const idle = new Member()
+  idle.epochs.enter(renewedTo(2), () => undefined)
+  expect(idle.forced, 'all is durable').toBe(0)
+  const member = new Member()
+  member.flushes.last = 21
+  member.epochs.enter(renewedTo(2), () => undefined)
+  expect(member.forced).toBe(1)
+})

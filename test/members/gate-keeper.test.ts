@@ -201,6 +201,17 @@ test('MOVE-3: a voter that votes on past its gate keeps no other one outside by 
   expect(node.isThrough).toBe(true)
 })
 
+test('MOVE-3: the node goes after what a seal tells as applied, at the voter that tells it', () => {
+  const node = new AtGate()
+  node.looks.set(a, { applied: 4, open: [], damaged: [] })
+  node.aside = [c]
+  node.go()
+  node.tell(n2, sealed(a, 4), sealed(b, 3), sealed(c, 3))
+  expect(node.stepped).toEqual([[b, { kind: 'exists', position: 3, informer: n2 }]])
+  node.go()
+  expect(node.stepped, 'once for each page').toHaveLength(1)
+})
+
 test('the node asks again for a seal that does not come, from where its pages end, and no sooner', () => {
   const node = new AtGate()
   node.go()

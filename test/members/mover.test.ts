@@ -7,12 +7,12 @@ import {
   beginRenew,
   beginReplace,
   bindStore,
-  decodeRow,
   firstRow,
   giveUp,
   type SetRow,
 } from '../../src/members/change.ts'
 import { Mover, type MoverParts } from '../../src/members/mover.ts'
+import { decodeRow } from '../../src/members/row-codec.ts'
 import { setRowKey } from '../../src/members/set-group.ts'
 import { HandClock } from '../ports/hand-clock.ts'
 import { groupNamed, n1, n2, RecordedTrace, storeOf } from './epochs-kit.ts'
@@ -21,7 +21,7 @@ const group = groupNamed('voters')
 const [store, other] = [storeOf(n2, 2), storeOf(n2, 3)]
 const copying = beginReplace(firstRow, n2, 4_100, 5)
 const bound = bindStore(copying, store)
-const sealing = beginEpoch(bound, 6)
+const sealing = beginEpoch(bound, [n1, n2], 6)
 
 /** A set's own group, in which transactions commit unless the test says otherwise. */
 class Moving {
@@ -56,6 +56,7 @@ class Moving {
       submit: (submission) => Promise.resolve(this.#submit(submission)),
       stamp: () => 77,
       isFirst: () => this.isFirst,
+      votersOf: () => [n1, n2],
       newcomer: (...of) => {
         this.asked.push(of)
         return this.newcomer
@@ -116,7 +117,7 @@ test('MOVE-6: the epoch begins once the bound store holds what the others do', a
   expect(moving.submitted).toEqual([])
   moving.newcomer = { store, isRestored: true }
   await moving.go()
-  expect(moving.row).toEqual(beginEpoch(bound, 77))
+  expect(moving.row).toEqual(beginEpoch(bound, [n1, n2], 77))
   expect(moving.trace.marks).toEqual(['change_sealing'])
 })
 

@@ -17,6 +17,12 @@ const members = [
   { node: nodeId('n1'), storeId: store, isAlive: true, epoch: 1, standing: 'voting' },
   { node: nodeId('n2'), isAlive: false, standing: 'unknown' },
 ] as const
+const adding: Change = {
+  ...{ number: 3, kind: 'add', phase: 'copying', node: nodeId('n4'), seat: 8193, sinceMicros },
+}
+const removing: Change = {
+  ...{ number: 4, kind: 'remove', phase: 'sealing', node: nodeId('n3'), sinceMicros },
+}
 const replacing: Change = {
   ...{ number: 1, kind: 'replace', phase: 'copying', node: nodeId('n2'), seat: 4097, sinceMicros },
 }
@@ -75,6 +81,8 @@ class Bench {
         return report()
       },
       replace: (node: NodeId) => answer(`replace ${node}`, replacing),
+      add: (node: NodeId, url: string) => answer(`add ${node} ${url}`, adding),
+      remove: (node: NodeId) => answer(`remove ${node}`, removing),
       renew: () => answer('renew', { number: 2, kind: 'renew', phase: 'sealing', sinceMicros }),
       cancel: () => answer('cancel', { ...replacing, phase: 'given-up' }),
     }
@@ -82,7 +90,9 @@ class Bench {
 }
 
 const replace = '/members/replace?node=n2'
-const changes = [replace, '/members/renew', '/members/cancel']
+const add = `/members/add?${new URLSearchParams({ node: 'n4', url: 'ws://10.0.0.4:4700/' }).toString()}`
+const remove = '/members/remove?node=n3'
+const changes = [replace, add, remove, '/members/renew', '/members/cancel']
 
 test('GET tells the voters and the last change, its moment in words too, and is open', async () => {
   const bench = new Bench()
@@ -103,13 +113,16 @@ test('POST begins a change or gives it up, and tells which one', async () => {
   expect(await ask('POST', replace)).toEqual({
     ...{ status: 202, body: { change: { ...replacing, since } }, allow: undefined },
   })
+  expect(await ask('POST', add)).toMatchObject({ status: 202, body: { change: adding } })
+  expect(await ask('POST', remove)).toMatchObject({ status: 202, body: { change: removing } })
   expect(await ask('POST', '/members/renew')).toMatchObject({
     ...{ status: 202, body: { change: { number: 2, kind: 'renew', phase: 'sealing', since } } },
   })
   expect(await ask('POST', '/members/cancel')).toMatchObject({
     ...{ status: 202, body: { change: { number: 1, phase: 'given-up', since } } },
   })
-  expect(calls).toEqual(['replace n2', 'renew', 'cancel'])
+  const added = 'add n4 http://10.0.0.4:4700'
+  expect(calls).toEqual(['replace n2', added, 'remove n3', 'renew', 'cancel'])
 })
 
 test.for(changes)('POST %s without the secret or with a body changes nothing', async (path) => {
@@ -170,10 +183,38 @@ test.for([
   ['/members/replace', 'the parameter node is missing: the node whose store is replaced\n'],
   [`${replace}&node=n3`, 'the parameter node is given twice\n'],
   [`${replace}&force=true`, 'there is no parameter "force" here, only node\n'],
+  [
+    '/members/add?node=n4',
+    'the parameter url is missing: where the others reach it: scheme, host and port\n',
+  ],
+  ['/members/remove', 'the parameter node is missing: the node that leaves\n'],
   ['/members/renew?node=n2', 'this request takes no parameters\n'],
 ] as const)('POST %s has other parameters', async ([path, body]) => {
   const { ask, calls } = new Bench()
   expect(await ask('POST', path)).toMatchObject({ status: 400, body })
+  expect(calls).toEqual([])
+})
+
+test.for([
+  ['ten', 'url: wants a URL such as http://127.0.0.1:4700, not "ten"'],
+  [
+    'http://10.0.0.4:4700/x',
+    'url: wants a URL such as http://127.0.0.1:4700, not "http://10.0.0.4:4700/x": only scheme, host and port',
+  ],
+  [
+    'http://10.0.0.4:0',
+    'url: wants a URL such as http://127.0.0.1:4700, not "http://10.0.0.4:0": no process can be called at port 0',
+  ],
+  [
+    'http://0.0.0.0:4700',
+    'url: "http://0.0.0.0:4700" is an address to listen on: the others would reach themselves by it',
+  ],
+] as const)('POST /members/add refuses the url %s', async ([url, detail]) => {
+  const { ask, calls } = new Bench()
+  const query = new URLSearchParams({ node: 'n4', url }).toString()
+  expect(await ask('POST', `/members/add?${query}`)).toMatchObject({
+    ...{ status: 400, body: { code: 'invalid', detail } },
+  })
   expect(calls).toEqual([])
 })
 

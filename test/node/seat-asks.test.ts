@@ -73,6 +73,12 @@ test('the first node that gives a seat ends the questions, which carry the secre
   ])
 })
 
+test('a node without a majority gets no request for a seat: it would be carried out later', async () => {
+  const { outcome, requests } = await askPeers({ view: { ...quiet, canLose: -1 }, change: granted })
+  expect(outcome).toEqual(['n0: no majority of the voters answers it now'])
+  expect(requests).toEqual(['0 GET /members Bearer word'])
+})
+
 test('a node that hears of another process under the name gets no request for a seat', async () => {
   const view = { ...quiet, members: [{ ...own, isAlive: true }] }
   const { outcome, requests } = await askPeers({ view, change: granted })

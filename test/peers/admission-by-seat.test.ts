@@ -1,4 +1,5 @@
 /** Which store may come to a node's name while a change replaces the store that votes under it. */
+import { SetNodes } from '../../src/placement/set-nodes.ts'
 import { expect, test } from 'vitest'
 import { nodeId, storeId } from '../../src/base/ids.ts'
 import { PeerMemory } from '../../src/log/peer-memory.ts'
@@ -17,14 +18,20 @@ const coming: Newcomer = { seat, number: 2 }
 /** The first store of n2, as its own log has it. */
 const oldWord = {
   ...{ storeId: 'old', incarnation: 4, openedFlush: 90 },
-  ...{ seat: 0, epoch: 1, isMember: true },
+  ...{ seat: 0, epoch: 1, isMember: true, hasVoted: true },
 }
 
 /** Node n1, which remembers both others; `newcomer`: to n2. */
 function admitting(newcomer?: Newcomer, memory: PeerMemory = new PeerMemory([old, third])) {
   const state: { newcomer: Newcomer | undefined } = { newcomer }
   const admission = new Admission({
-    ...{ node: n1, nodes: [n1, n2, n3], storeId: 'of n1', trace: silentTrace, memory },
+    ...{
+      node: n1,
+      nodes: new SetNodes(n1, [n1, n2, n3]),
+      storeId: 'of n1',
+      trace: silentTrace,
+      memory,
+    },
     meta: { meta: () => undefined, setMeta: () => undefined },
     remember: () => undefined,
     findNewcomer: (node) => (node === n2 ? state.newcomer : undefined),

@@ -1,4 +1,5 @@
 /** A node whose log has lost its memory of its peers, and the peers that come to it. */
+import { SetNodes } from '../../src/placement/set-nodes.ts'
 import { expect, test } from 'vitest'
 import { nodeId } from '../../src/base/ids.ts'
 import type { RememberedStore } from '../../src/base/remembered.ts'
@@ -24,7 +25,7 @@ function forgetful(kept?: readonly RememberedStore[]): {
   const meta = { meta: () => undefined, setMeta: () => undefined }
   const parts = {
     node: n1,
-    nodes: [n1, n2, n3],
+    nodes: new SetNodes(n1, [n1, n2, n3]),
     storeId: 'of n1',
     trace: silentTrace,
     meta,

@@ -1,4 +1,5 @@
 /** A node and a peer whose store has come to take the place of another one. */
+import { SetNodes } from '../../src/placement/set-nodes.ts'
 import { expect, test } from 'vitest'
 import { nodeId, type NodeId } from '../../src/base/ids.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
@@ -37,7 +38,7 @@ class Node {
   #makePeers(): Peers {
     const own = { durableFlush: 20, lastFlush: 20, highest: () => 0 }
     return new Peers({
-      ...{ node: n1, incarnation: 1, nodes: [n1, n2, n3], limits: defaultLimits },
+      ...{ node: n1, incarnation: 1, nodes: new SetNodes(n1, [n1, n2, n3]), limits: defaultLimits },
       ...{ storeId: 'own', log: own, applied: own, clock: this.#clock, trace: this.trace },
       transport: {
         start: () => undefined,

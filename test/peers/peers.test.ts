@@ -1,4 +1,5 @@
 /** The memory that a node has of its peers over its starts. */
+import { SetNodes } from '../../src/placement/set-nodes.ts'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
@@ -40,7 +41,7 @@ function start(
   }
   const memory = new PeerMemory([])
   const peers = new Peers({
-    ...{ node, incarnation: 1, nodes: [node, peer], limits, storeId },
+    ...{ node, incarnation: 1, nodes: new SetNodes(node, [node, peer]), limits, storeId },
     ...{ clock: systemClock, trace: silentTrace, transport },
     log: { durableFlush, lastFlush: durableFlush, highest: (group) => (has.has(group) ? 1 : 0) },
     applied: { durableFlush: 1, lastFlush: 1, highest: (group) => (has.has(group) ? 1 : 0) },
@@ -125,6 +126,15 @@ test('LIVE-3: a node requests no more digests while it lacks as much as one dige
   const before = asked().length
   peers.beat()
   expect(asked().length).toBe(before)
+})
+
+test('MOVE-3: a node on its way through a gate requests the next digest whatever it lacks', () => {
+  const { peers, asked } = start('a sixth store', 5)
+  peers.onDigest(peer, digest(0, 1, named('d', 9)))
+  peers.requestDigest(peer)
+  expect(asked()).toEqual([0])
+  peers.requestDigest(peer, true)
+  expect(asked()).toEqual([0, 1])
 })
 
 test('LOG-8, LOG-9: behind a flush that the peer could not read all is taken up, and nothing counts as known', () => {

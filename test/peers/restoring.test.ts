@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { nodeId, type NodeId } from '../../src/base/ids.ts'
+import { computeMajority } from '../../src/placement/placement.ts'
 import { Restoring } from '../../src/peers/restoring.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 
@@ -7,14 +8,20 @@ function restoringAmong(names: readonly string[], isRestored = false) {
   const others = names.map((name) => nodeId(name))
   const applied = new Map<NodeId, number>()
   const asked: NodeId[] = []
+  const drains: (() => void)[] = []
   let restored = 0
+  /** The marks as the data store allows them, which are looked at when the node goes on. */
+  const allowed = new Map<NodeId, number>()
   const restoring = new Restoring({
-    ...{ trace: silentTrace, others, isRestored },
+    ...{ trace: silentTrace, isRestored },
+    nodes: { otherVoters: others, majority: computeMajority({ length: others.length + 1 }) },
+    advanceMarks: () => allowed.forEach((through, peer) => applied.set(peer, through)),
+    drain: () => new Promise((resolve) => drains.push(resolve)),
     ask: (peer) => asked.push(peer),
     appliedThrough: (peer) => applied.get(peer) ?? 0,
     onRestored: () => (restored += 1),
   })
-  return { restoring, applied, asked, others, times: () => restored }
+  return { restoring, applied, allowed, drains, asked, others, times: () => restored }
 }
 
 test('LOG-19: a node of three is restored when it has applied the flushes of both others, and not before', () => {
@@ -64,4 +71,30 @@ test('a node whose data store is whole asks no peer', () => {
   const { restoring, asked, times } = restoringAmong(['n2', 'n3'], true)
   restoring.look()
   expect([restoring.isOver, asked, times()]).toEqual([true, [], 0])
+})
+
+test('LOG-19: a node that is not restored has one drain of its data store under way, and goes by each batch', async () => {
+  const { restoring, allowed, drains, asked, times } = restoringAmong(['n2', 'n3'])
+  const [n2, n3] = [nodeId('n2'), nodeId('n3')]
+  restoring.look()
+  for (const peer of [n2, n3]) restoring.onDigested(peer, 4)
+  for (let beat = 0; beat < 3; beat++) restoring.goOn()
+  expect([drains.length, asked.length]).toEqual([1, 2])
+  drains[0]?.()
+  await new Promise((resolve) => setImmediate(resolve))
+  for (let beat = 0; beat < 3; beat++) restoring.goOn()
+  expect(drains).toHaveLength(2)
+  allowed.set(n2, 4).set(n3, 3)
+  restoring.goOn()
+  expect(restoring.isOver).toBe(false)
+  allowed.set(n3, 4)
+  restoring.goOn()
+  restoring.goOn()
+  expect([restoring.isOver, times(), drains.length, asked.length]).toEqual([true, 1, 2, 2])
+})
+
+test('a node whose data store is whole drains nothing', () => {
+  const { restoring, drains } = restoringAmong(['n2', 'n3'], true)
+  restoring.goOn()
+  expect(drains).toEqual([])
 })

@@ -4,10 +4,12 @@
  */
 import { flushKey, recordKey } from '../../src/journal/ordered-journal.ts'
 import { expect, test } from 'vitest'
+import { present } from '../../src/base/assert.ts'
 import { StoreError } from '../../src/base/errors.ts'
 import { latin1 } from '../../src/base/bytes.ts'
-import { nodeId } from '../../src/base/ids.ts'
+import { clusterId, nodeId, storeId } from '../../src/base/ids.ts'
 import { encodeFlush } from '../../src/log/flush.ts'
+import { metaRecords } from '../../src/log/log-meta.ts'
 import { encodeMemory, memoryName } from '../../src/log/peer-memory.ts'
 import { Atlas, findLastFlush } from '../../sim/faults/atlas.ts'
 import { SimDisk, type DiskImage } from '../../sim/world/disk.ts'
@@ -26,8 +28,13 @@ function disksOf(count: number): Map<string, SimDisks> {
 const nothing = { records: [], groupNumbers: [], previous: [] }
 
 /** Lets a log disk remember a peer. */
-async function remember(disks: SimDisks | undefined, peer: string, flush: number): Promise<void> {
-  const one = { node: nodeId(peer), storeId: 'store', durableFlush: flush, incarnation: 1, run: 1 }
+async function remember(
+  disks: SimDisks | undefined,
+  peer: string,
+  flush: number,
+  storeId = 'store',
+): Promise<void> {
+  const one = { node: nodeId(peer), storeId, durableFlush: flush, incarnation: 1, run: 1 }
   const store = disks?.log.open()
   await store?.write([{ key: recordKey(memoryName), value: encodeMemory([one]) }])
   await store?.close()
@@ -40,6 +47,16 @@ function logImage(flushes: number): DiskImage {
     image.set(latin1(flushKey(number)), bytes)
   }
   return image
+}
+
+/** The record by which a log is that of a store of n1. */
+function identityImage(store = ''): DiskImage {
+  const identity = { storeId: storeId(store), cluster: clusterId('test'), node: nodeId('n1') }
+  const [{ name, value }] = metaRecords({
+    ...{ ...identity, incarnation: 1, seat: 0 },
+    ...{ firstFlush: 1, previousCrc: 0, longestLeaseMs: 0, epoch: 1 },
+  })
+  return new Map([[latin1(recordKey(name)), present(value, 'a record')]])
 }
 
 test('at most a minority of the logs is ever damaged', () => {
@@ -63,6 +80,24 @@ test('a log goes back only when all others durably remember how far it was', asy
   expect(atlas.isForgetful('n1')).toBe(false)
   expect(atlas.forgetLog('n1', logImage(5))).toBe(true)
   expect(atlas.isForgetful('n1')).toBe(true)
+})
+
+test('a store that was replaced comes back only when all others durably know the one in its place', async () => {
+  const disks = disksOf(3)
+  const atlas = new Atlas(disks)
+  const log = present(disks.get('n1'), 'three nodes').log
+  const [first, second] = ['1', '2'].map((digit) => `00000000-0000-4000-8000-00000000000${digit}`)
+  const old = new Map([...logImage(50), ...identityImage(first)])
+  log.restore(old)
+  for (const keeper of ['n2', 'n3']) await remember(disks.get(keeper), 'n1', 60, first)
+  expect(atlas.loseStore('n1')).toBe(true)
+  log.restore(identityImage(second))
+  atlas.endReplacing('n1')
+  expect(atlas.forgetLog('n1', logImage(0)), 'they know the lost store').toBe(false)
+  await remember(disks.get('n2'), 'n1', 3, second)
+  expect(atlas.forgetLog('n1', old), 'n3 would let it in').toBe(false)
+  await remember(disks.get('n3'), 'n1', 3, second)
+  expect(atlas.forgetLog('n1', old)).toBe(true)
 })
 
 test('LOG-10: a data disk that is lost takes nothing with it of what its node remembers of old logs', async () => {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { outcomeOf, summarise } from '../../sim/campaign.ts'
 import { expectedCounts } from '../../sim/coverage.ts'
 import { ruleNames } from '../../sim/scenarios/explain-rules.ts'
-import { judgedByChanges, judgedRules } from '../../sim/judged-rules.ts'
+import { judgedRules } from '../../sim/judged-rules.ts'
 import type { RunResult } from '../../sim/result.ts'
 
 const everything = [...expectedCounts(), 'leader changed', "adopted another's"]
@@ -80,7 +80,7 @@ test('META-2: each rule that a checker of the simulator names is among those tha
   }
   // Of these the verdict itself is: of two runs that differ, and of an error.
   const counted = [...named].filter((rule) => ruleNames.includes(rule) && !rule.startsWith('META-'))
-  expect(counted.sort()).toEqual([...judgedRules, ...judgedByChanges].sort())
+  expect(counted.sort()).toEqual([...judgedRules].sort())
 })
 
 test('the worst outcome of a campaign is its outcome: safety before all else', () => {

@@ -87,6 +87,15 @@ test('MOVE-3: a gate without a value that an earlier epoch has chosen is a find'
   expect(bench.rules).toEqual(['MOVE-3'])
 })
 
+test('MOVE-3: a seal that counts, of a node that has not passed the gate of the epoch before, is a find', () => {
+  const bench = new Bench()
+  bench.keep({ epoch: 2, soundFor: 2, gated: 1 })
+  bench.keep({ epoch: 3, soundFor: 0, gated: 1 })
+  expect(bench.rules).toEqual([])
+  bench.keep({ epoch: 3, soundFor: 3, gated: 1 })
+  expect(bench.rules).toEqual(['MOVE-3'])
+})
+
 test('MOVE-2: a node that tells its seal before it is durable is a find', () => {
   const bench = new Bench()
   const page = { kind: 'seal-page', epoch: 2, through: 1, groups: [] } as const

@@ -82,7 +82,7 @@ test('MOVE-3: a voter is replaced while the leader writes, in every order of eve
   const report = explore({ scope: scope('change') })
   expect(report.breach).toBeUndefined()
   expect(report.isComplete).toBe(true)
-  const without = explore({ scope: { ...scope('change'), leaver: undefined } })
+  const without = explore({ scope: { ...scope('change'), change: undefined } })
   // A search in which no voter ever seals would be clean as well.
   expect(report.states).toBeGreaterThan(1000 * without.states)
 })

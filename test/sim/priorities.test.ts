@@ -26,6 +26,12 @@ function place(options: PriorityOptions, seed = 1): Place {
   return { world, coverage, priorities: new Priorities(options, world, coverage) }
 }
 
+/** A small run shows as much as a large one. */
+function callsOf(seed: number): number {
+  const { clientCount, operationsPerClient, tableSessionCount } = drawSwarm(seed).workload
+  return clientCount * operationsPerClient + 100 * tableSessionCount
+}
+
 test('a quarter of the seeds go by priority, with changes in the phase of faults, and say so', () => {
   const plans = seeds.map((seed) => drawSwarm(seed))
   const drawn = plans.filter(({ priorities }) => priorities !== undefined)
@@ -91,7 +97,9 @@ test('when the world heals all ways and disks are alike again', () => {
 })
 
 test('META-1: a seed by priority takes the same course twice, and another one without', async () => {
-  const seed = seeds.find((one) => drawSwarm(one).priorities !== undefined) ?? 0
+  const [seed = 0] = seeds
+    .filter((one) => drawSwarm(one).priorities !== undefined)
+    .toSorted((a, b) => callsOf(a) - callsOf(b))
   const first = await runPlan(drawPlan(seed), { endsAtHealing: true })
   const again = await runPlan(drawPlan(seed), { endsAtHealing: true })
   expect(again.hash).toBe(first.hash)

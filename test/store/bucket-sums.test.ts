@@ -47,7 +47,9 @@ test('HEAL-1: sums that batches moved are those of a count of what is there then
         sums.move(group, known.get(group), mark)
         known.set(group, mark)
       }
-      expect(sums.all).toEqual((await countOf([...known])).all)
+      const counted = (await countOf([...known])).all ?? new Uint8Array()
+      // Kilobytes each: a comparison that could name each byte takes a hundred times as long.
+      expect(Buffer.compare(sums.all ?? new Uint8Array(), counted)).toBe(0)
     },
   )
   await fc.assert(property)

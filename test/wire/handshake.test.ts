@@ -174,13 +174,6 @@ test.each<readonly [string, Hello, Hello, Expected, string]>([
   ['a client on a peer link', n2, client, peerOfC, 'role: '],
   ['a peer on a client link', node, n1, { role: 'client', cluster: 'c' }, 'role: '],
   ['two dialers', n1, { ...n2, side: 'dialer' }, peerOfC, 'side: '],
-  [
-    'a larger id that dials',
-    { ...n1, side: 'listener' },
-    { ...n2, side: 'dialer' },
-    peerOfC,
-    'side: ',
-  ],
   ['itself', n1, { ...n2, node: 'n1' }, peerOfC, 'side: '],
 ])('%s: refused, with what to compare', (_, own, theirs, expected, reason) => {
   expect(helloProblem(own, theirs, expected)).toMatch(new RegExp(`^${reason}`))

@@ -66,17 +66,24 @@ test('MOVE-6: a store has no link while it is being replaced, and has one again 
 test('MOVE-6: a store that was replaced comes back, and is let in nowhere', async () => {
   // A newcomer takes up what the others hold within three rounds of digests, two seconds each.
   const story = underLoad(threeNodes('MOVE-6: the old store is back').lasting(12_000), 100, 3_000)
-  story
-    .at(1_000)
-    .replace('n2', 100)
-    .fault({
-      ...{ kind: 'stale-disk', node: 'n2', disk: 'both' },
-      ...{ imageAtMicros: 150_000, atMicros: 10_000_000, downMicros: 50_000 },
-    })
-  const told = await run(story)
-  expect(told.result.coverage).toMatchObject({ 'replaced store votes': 1, 'node: retire': 1 })
-  expect(told.has({ who: 'n2', verb: 'note', kind: 'has an old disk' })).toBe(true)
-  expect(told.has({ who: 'n2', verb: 'sends', after: 10_001 })).toBe(false)
+  const lost = { kind: 'replace', node: 'n2', downMicros: 100_000, backMicros: 500_000 } as const
+  const told = await run(story.fault({ ...lost, atMicros: 1_000_000 }))
+  const struck = { 'replaced store votes': 1, 'lost store both': 1, 'node: retire': 1 }
+  expect(told.result.coverage).toMatchObject(struck)
+  const backMs = told.when({ who: 'n2', verb: 'note', kind: 'has an old disk' })
+  expect(told.has({ who: 'n2', verb: 'sends', after: backMs })).toBe(false)
+})
+
+test('MOVE-6: a change that a node with a fast clock began goes on at the pace of the others', async () => {
+  const title = 'MOVE-6: begun by a fast clock'
+  const story = underLoad(threeNodes(title).nodes(5).lasting(14_000), 100, 3_000)
+  story.limits({ clockLeadMsMax: 60_000 })
+  const fast = { node: 'n1', wallMicros: 20_000_000, monotonicMicros: 0 } as const
+  story.fault({ kind: 'clock-jump', atMicros: 900_000, ...fast })
+  // That node is down from then on: the others go on with the change.
+  const told = await run(story.at(1_000).replace('n2', 300).at(1_100).crash('n1', 20_000))
+  expect(told.result.coverage).toMatchObject({ 'clock-jump': 1, 'replaced store votes': 1 })
+  expect(told.all({ who: 'n2', verb: 'does', kind: 'gate', before: 13_000 })).toHaveLength(1)
 })
 
 test('MOVE-3: a voter with a damaged record tells a seal, and its group goes on in the next epoch', async () => {
@@ -89,3 +96,62 @@ test('MOVE-3: a voter with a damaged record tells a seal, and its group goes on 
   expect(told.result.coverage['bit-rot log']).toBeGreaterThan(0)
   expect(gatesOf(told, 'n1')).toBe(1)
 })
+
+test('MOVE-6: a node is added under load, votes and proposes', async () => {
+  const story = underLoad(
+    threeNodes('MOVE-6: added under load').spares(1).lasting(6_000),
+    100,
+    5_000,
+  )
+  const told = await run(story.at(1_000).add('n4', 300))
+  expect(told.result.coverage).toMatchObject({ add: 1, 'replaced store votes': 1 })
+  expect(gatesOf(told, 'n4')).toBe(1)
+  expect(gatesOf(told, 'n1')).toBe(1)
+  expect(told.has({ who: 'n4', verb: 'does', kind: 'accept', after: 1_000 })).toBe(true)
+})
+
+test.each(['up', 'down'])(
+  'MOVE-6: a node that is %s is removed under load, and ends',
+  async (state) => {
+    const story = underLoad(threeNodes(`MOVE-6: removed while ${state}`).lasting(6_000), 100, 5_000)
+    if (state === 'down') story.at(900).crash('n3', 2_000)
+    const told = await run(story.at(1_000).remove('n3'))
+    expect(told.result.coverage).toMatchObject({ remove: 1, 'removed node ended': 1 })
+    expect([gatesOf(told, 'n1'), gatesOf(told, 'n3')]).toEqual([1, 0])
+    const after = { who: 'n3', verb: 'does', kind: 'accept', after: 3_000 } as const
+    expect(told.has(after)).toBe(false)
+  },
+)
+
+test('MOVE-6: three nodes become five, and three others of them are left', async () => {
+  const story = underLoad(
+    threeNodes('MOVE-6: three, five, three').spares(2).lasting(32_000),
+    100,
+    24_000,
+  )
+  story.at(1_000).add('n4').at(7_000).add('n5').at(15_000).remove('n1').at(20_000).remove('n2')
+  const told = await run(story)
+  expect(told.result.coverage).toMatchObject({ add: 2, remove: 2, 'removed node ended': 2 })
+  expect(gatesOf(told, 'n3')).toBe(4)
+  expect(told.has({ who: 'n5', verb: 'does', kind: 'accept', after: 22_000 })).toBe(true)
+})
+
+test('MOVE-6: a node that was removed is added again with another store', async () => {
+  const story = underLoad(threeNodes('MOVE-6: there and back').lasting(16_000), 100, 12_000)
+  const told = await run(story.at(1_000).remove('n3').at(4_000).add('n3'))
+  expect(told.result.coverage).toMatchObject({ remove: 1, add: 1, 'replaced store votes': 1 })
+  expect([gatesOf(told, 'n1'), gatesOf(told, 'n3')]).toEqual([2, 1])
+})
+
+test.each(['three', 'two'])(
+  'MOVE-3: a node leaves a set of %s, whose others need its seal',
+  async (count) => {
+    const story = underLoad(threeNodes(`MOVE-3: one of ${count} leaves`).lasting(9_000), 100, 7_000)
+    // Of three nodes the last one is asleep; of two there is no other.
+    if (count === 'three') story.at(900).crash('n3', 4_000).at(1_000).remove('n2')
+    else story.at(1_000).remove('n3').at(4_000).remove('n2')
+    const told = await run(story)
+    expect(told.result.coverage['removed node ended']).toBe(count === 'three' ? 1 : 2)
+    expect(told.has({ who: 'n1', verb: 'does', kind: 'accept', after: 6_500 })).toBe(true)
+  },
+)
