@@ -2,6 +2,7 @@
 import { computeMajority } from '../../src/placement/placement.ts'
 import type { SwarmOptions } from '../swarm.ts'
 import type { SimCluster } from './comparison.ts'
+import { listSpares } from './endpoints.ts'
 
 /**
  * A bare majority of each replica set, of nodes that were never hurt. Undefined: voters are on their way from one epoch to
@@ -9,10 +10,10 @@ import type { SimCluster } from './comparison.ts'
  */
 export function chooseCore(
   { atlas, sets }: SimCluster,
-  { healing }: SwarmOptions,
+  options: SwarmOptions,
 ): readonly string[] | undefined {
-  const order = new Set([...healing.coreOrder, ...sets.flat()])
-  const sound = [...order].filter((node) => atlas.isSound(node))
+  const order = [...options.healing.coreOrder, ...listSpares(options)]
+  const sound = order.filter((node) => atlas.isSound(node))
   const parts = sets.map((set) => {
     const ofSet = sound.filter((node) => set.some((one) => one === node))
     const needed = computeMajority(set)

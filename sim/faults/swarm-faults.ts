@@ -71,6 +71,11 @@ const rarities: readonly Rarity[] = [
 
 export const faultNames: readonly string[] = rarities.map(([name]) => name)
 
+/** The faults that no run draws unless they are named. */
+export const namedFaults: readonly string[] = rarities
+  .filter(([, share]) => share === 0)
+  .map(([name]) => name)
+
 /** Conditions that hold all the time, and may be switched off like a fault. */
 export const conditionNames: readonly string[] = [
   // of all ways of the network
@@ -181,7 +186,8 @@ export function drawFaultRates(random: SeededRandom, switches: Switches): FaultR
 function drawMeans(random: SeededRandom, switches: Switches): Readonly<Record<string, number>> {
   const means = rarities.flatMap(([name, share, lowest, highest]) => {
     const own = random.fork(name)
-    if (!own.chance(share) || !isOn(name, switches)) return []
+    const isNamed = share === 0 && switches.only?.includes(name) === true
+    if (!(isNamed || own.chance(share)) || !isOn(name, switches)) return []
     return [[name, Math.round(own.int(lowest * second, highest * second) / 2)] as const]
   })
   return Object.fromEntries(means)

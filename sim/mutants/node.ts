@@ -21,7 +21,7 @@ export const nodeMutants: readonly Mutant[] = [
     title: 'driver: deadlines are set by the monotonic clock and read off the wall clock',
     edits: [
       {
-        file: 'src/replica/driver.ts',
+        file: 'src/replica/driver-work.ts',
         find: 'const now = clock.monotonicMs()\n',
         replace: 'const now = clock.wallMicros() / 1000\n',
       },
@@ -245,7 +245,7 @@ export const nodeMutants: readonly Mutant[] = [
     title: 'an entry goes by the clock of its proposer, however far that is ahead of the others',
     edits: [
       {
-        file: 'src/replica/driver.ts',
+        file: 'src/replica/driver-work.ts',
         find: 'stamp: clocks.held({ wall, now })',
         replace: 'stamp: wall',
       },

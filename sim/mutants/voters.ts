@@ -25,8 +25,8 @@ export const voterMutants: readonly Mutant[] = [
       everyRunRenews,
       {
         file: ofEpochs,
-        find: '    log.memory.whenKept(then)\n  }\n\n  /** Whether this node',
-        replace: '    then()\n  }\n\n  /** Whether this node',
+        find: '    log.memory.whenKept(then)\n    // Else',
+        replace: '    then()\n    // Else',
       },
       {
         file: 'src/members/members.ts',
@@ -59,8 +59,8 @@ export const voterMutants: readonly Mutant[] = [
       },
       {
         file: ofGate,
-        find: "    if (epochs.standingOf(group) !== 'before-gate' || isAside(group)) return\n",
-        replace: "    if (epochs.standingOf(group) === 'before-gate' || isAside(group)) return\n",
+        find: '    if (!this.#takesUp(group)) return\n    const { applied }',
+        replace: '    if (this.#takesUp(group)) return\n    const { applied }',
       },
     ],
   },

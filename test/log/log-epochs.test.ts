@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { clusterId, groupOfBytes, nodeId, storeId } from '../../src/base/ids.ts'
-import { pack } from '../../src/base/pack.ts'
+import { pack, unpack } from '../../src/base/pack.ts'
 import { OrderedJournal, recordKey } from '../../src/journal/ordered-journal.ts'
 import { decodeMeta, metaCopyName, metaName, metaRecords } from '../../src/log/log-meta.ts'
 import type { LogStore } from '../../src/log/log-store.ts'
@@ -103,16 +103,18 @@ test('MOVE-2: bytes of a damaged part are none', () => {
   }
 })
 
-const whole = [2, 1, 0, true, false, [], []]
+const whole = [2, 1, 0, true, false, [], [], [], []]
 test.each([
   ['no list', 5],
-  ['epoch 0', [0, 0, 0, true, false, [], []]],
-  ['a gate that no epoch has', [2, 3, 0, true, false, [], []]],
-  ['no word on the vote', [2, 1, 0, null, false, [], []]],
-  ['a part of a seal', [2, 1, -1, true, false, [], []]],
-  ['no blocked groups', [2, 1, 0, true, false, null, []]],
-  ['a group without a name', [2, 1, 0, true, false, [Buffer.alloc(0)], []]],
-  ['an unsound group that is text', [2, 1, 0, true, false, [], ['g']]],
+  ['epoch 0', [0, 0, 0, true, false, [], [], [], []]],
+  ['a gate that no epoch has', [2, 3, 0, true, false, [], [], [], []]],
+  ['no word on the vote', [2, 1, 0, null, false, [], [], [], []]],
+  ['a part of a seal', [2, 1, -1, true, false, [], [], [], []]],
+  ['no blocked groups', [2, 1, 0, true, false, null, [], [], []]],
+  ['a group without a name', [2, 1, 0, true, false, [Buffer.alloc(0)], [], [], []]],
+  ['no voters', [2, 1, 0, true, false, [], [], null, []]],
+  ['a voter before that is no node', [2, 1, 0, true, false, [], [], [], ['A']]],
+  ['an unsound group that is text', [2, 1, 0, true, false, [], ['g'], [], []]],
 ])('MOVE-2: fields with %s are no part in the epochs', (_, fields) => {
   expect(readEpochs(whole)).toMatchObject({ epoch: 2, gated: 1 })
   expect(readEpochs(fields)).toBe(undefined)
@@ -125,8 +127,14 @@ test('the part in the epochs is packed in this order', () => {
     gated: 2,
     soundFor: 1,
     blocked: [groupOfBytes(Buffer.from('g'))],
+    voters: [nodeId('n1'), nodeId('n2')],
+    before: [nodeId('n1')],
   }
-  expect(pack(packEpochs(own))).toEqual(pack([3, 2, 1, true, false, [Buffer.from('g')], []]))
+  const groups = [[Buffer.from('g')], []]
+  expect(pack(packEpochs(own))).toEqual(
+    pack([3, 2, 1, true, false, ...groups, ['n1', 'n2'], ['n1']]),
+  )
+  expect(readEpochs(unpack(pack(packEpochs(own))))).toEqual(own)
 })
 
 /** The node's part becomes durable. */
