@@ -45,7 +45,7 @@ export function majority(voters: number): number {
   return Math.floor(voters / 2) + 1
 }
 
-/** Voters of so many that may fail while all of them are well. */
+/** How many of this number of voters may fail, and a majority is left. All of them are alive now. */
 export function spareOf(voters: number): number {
   return voters - majority(voters)
 }

@@ -43,7 +43,7 @@ export function computeMajority(voters: { readonly length: number }): number {
   return Math.floor(voters.length / 2) + 1
 }
 
-/** Whether the node is the first one alive of those voters: one node does what is done once for a group. */
+/** Whether the node is the first of these voters that is alive. That one does the work in the background for a group. */
 export function isFirstAlive(
   node: NodeId,
   voters: readonly NodeId[],

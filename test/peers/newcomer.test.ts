@@ -186,7 +186,7 @@ test('MOVE-6: the epoch cuts the store off that it replaces, and its mark counts
   expect(node.memory.of(n2)?.durableFlush).toBe(0)
 })
 
-test('LOG-18: with the first link of another store what was known of its flushes begins anew', () => {
+test('LOG-18: when a peer first has a link with another store, this node forgets its marks of the old store', () => {
   const node = new Node()
   node.newcomer = undefined
   node.peers.onLink(n2, 'up', firstStore)

@@ -49,7 +49,7 @@ const marks = fc.array(fc.tuple(group, count, fc.constantFrom(Buffer.of(), Buffe
 
 const sealedEpoch = fc.integer({ min: 2, max: epochMax })
 
-/** A group with acceptances of epochs before this one, above what is applied. */
+/** A seal tells of a group: how far it is applied, and an acceptance of an earlier epoch at a later position. */
 function sealedBefore(epoch: number): fc.Arbitrary<SealedGroup> {
   const older = fc.record({ ...ballotFields, epoch: fc.integer({ min: 1, max: epoch - 1 }) })
   const position = fc.oneof(
