@@ -12,6 +12,7 @@ import type { PeerMemory } from '../log/peer-memory.ts'
 import type { ReplicaSet } from '../placement/placement.ts'
 import type { SetNodes } from '../placement/set-nodes.ts'
 import type { Trace } from '../ports/trace.ts'
+import type { VotersTold } from '../ports/transport.ts'
 import type { Standing } from '../replication/log.ts'
 import { isUnderWay, isVoter, type SetRow } from './change.ts'
 
@@ -44,11 +45,14 @@ export class Epochs {
   #blocked: ReadonlySet<GroupId>
   /** All that this run accepted before its last seal is in flushes through this one. */
   #sealFlush = 0
+  /** The voters of the latest epoch that a peer has told of. */
+  #told: VotersTold
 
   constructor(parts: EpochsParts) {
     this.#parts = parts
     const { voters = parts.first, blocked } = parts.log.memory.epochs
     this.#blocked = new Set(blocked)
+    this.#told = { epoch: 0, nodes: voters }
     parts.nodes.set(voters, [])
   }
 
@@ -92,11 +96,35 @@ export class Epochs {
   /** Takes up which nodes the row names: a newcomer goes by it, and all have links with a node that is coming. */
   look(row: SetRow): void {
     const { nodes, first } = this.#parts
-    const { isMember, isDoubted, epoch, voters } = this.own
-    const now = (isMember && !isDoubted ? voters : row.voters) ?? first
+    const { epoch, voters } = this.own
+    const told = row.epoch < this.#told.epoch ? this.#told.nodes : row.voters
+    const now = (this.#knowsVoters ? voters : told) ?? first
     const coming = row.epoch > epoch ? (row.voters ?? first) : []
     if (!isSame(nodes.voters, now)) this.#sets = new Map()
     nodes.set([...now], [...coming, ...changing(row)])
+  }
+
+  /** The last epoch that this node has heard of. */
+  get lastHeard(): number {
+    return Math.max(this.own.epoch, this.#told.epoch)
+  }
+
+  /** Whether the record in the log names the voters of the epoch in which the node acts. */
+  get #knowsVoters(): boolean {
+    const { isMember, isDoubted } = this.own
+    return isMember && !isDoubted
+  }
+
+  /**
+   * A peer tells which nodes vote. That counts where this node does not know them, and until it has a row of that epoch: those
+   * that the set began with may be gone. Returns whether it is news; `look` takes it up.
+   */
+  hear(told: VotersTold): boolean {
+    if (this.#knowsVoters) return false
+    if (told.epoch <= this.#told.epoch || told.epoch < this.own.epoch) return false
+    this.#told = told
+    this.#parts.trace.mark('voters_heard_of')
+    return true
   }
 
   standingOf(group: GroupId): Standing {

@@ -14,6 +14,7 @@ import type { Work } from '../peers/slices.ts'
 import type { SetNodes } from '../placement/set-nodes.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
+import type { VotersTold } from '../ports/transport.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { EpochMessage, StandingTold } from '../replication/message.ts'
 import * as changes from './change.ts'
@@ -225,7 +226,7 @@ export class Members implements MembersPort {
     const { epochs, group, nodes, log, readCurrent, onFailed } = this.#parts
     if (this.#isConfirming || !log.memory.isWhole) return
     // The row of the last epoch names the nodes that a majority is of.
-    if (this.#row.epoch < epochs.own.epoch) return
+    if (this.#row.epoch < epochs.lastHeard) return
     const confirm = (): void => {
       this.#take(this.#read())
       if (epochs.own.isDoubted) epochs.confirm(this.#row)
@@ -348,6 +349,11 @@ export class Members implements MembersPort {
 
   #send(to: NodeId, message: EpochMessage): void {
     if (this.#parts.peers().knowsEpochs(to)) this.#parts.peers().send(to, message)
+  }
+
+  /** A peer told which nodes vote, as its link began. */
+  hearVoters(told: VotersTold): void {
+    if (this.#parts.epochs.hear(told)) this.#lookAtNodes()
   }
 
   /** The store that may come to the node's name as a newcomer. */

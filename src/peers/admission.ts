@@ -15,7 +15,7 @@ import { nodeCountMax } from '../base/limits.ts'
 import { pack, unpack } from '../base/pack.ts'
 import type { RememberedStore } from '../base/remembered.ts'
 import type { Trace } from '../ports/trace.ts'
-import { passingRefusal, type LinkInfo } from '../ports/transport.ts'
+import { passingRefusal, type LinkInfo, type VotersTold } from '../ports/transport.ts'
 import type { PeerMemory } from '../log/peer-memory.ts'
 import type { SetNodes } from '../placement/set-nodes.ts'
 
@@ -45,6 +45,8 @@ export interface AdmissionParts {
   readonly memory: PeerMemory
   /** Has the news in `memory` made durable. */
   remember(): void
+  /** A peer tells which nodes vote: this node may begin with a list that is out of date. */
+  hearVoters(told: VotersTold): void
   /** The store that may come to the node's name without a vote; undefined: none may. */
   findNewcomer(node: NodeId): Newcomer | undefined
 }
@@ -85,6 +87,7 @@ export class Admission {
   /** Why this peer may not have a link, or undefined when it may. */
   findProblem(name: string, info: LinkInfo): string | undefined {
     const { memory, nodes } = this.#parts
+    if (info.voters !== undefined) this.#parts.hearVoters(info.voters)
     const node = nodes.others.find((one) => one === name)
     if (node === undefined) return this.#outside(name)
     if (info.storeId === undefined) return 'malformed: no store id'
@@ -132,7 +135,9 @@ export class Admission {
   #askVoucher(peer: NodeId, info: LinkInfo): void {
     const { memory, node, nodes, trace, remember } = this.#parts
     if (info.known !== undefined) this.#vouchers.set(peer, info)
-    const vouchers = [...this.#vouchers].filter(([one, said]) => !this.#isDoubted(one, said))
+    const vouchers = [...this.#vouchers].filter(([one, said]) => {
+      return nodes.otherVoters.includes(one) && !this.#isDoubted(one, said)
+    })
     const others = nodes.otherVoters.length
     const needed = Math.min(others, nodes.majority)
     if (vouchers.length < needed) return

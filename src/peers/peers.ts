@@ -7,7 +7,7 @@ import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
-import type { LinkInfo, Transport } from '../ports/transport.ts'
+import type { LinkInfo, Transport, VotersTold } from '../ports/transport.ts'
 import type { ClockTold, Digest, Directory, Message, PeerFrame } from '../replication/message.ts'
 import { Admission, areCredible, type MetaStore, type Newcomer } from './admission.ts'
 import type { OwnLog } from './peer-digest-cursor.ts'
@@ -53,6 +53,8 @@ export interface PeersOptions {
   later(lane: string, work: Work): void
   /** A digest was taken up. */
   onDigested(peer: NodeId, digested: Digested): void
+  /** A peer tells which nodes vote. */
+  hearVoters(told: VotersTold): void
   /** The store that may come to the node's name without a vote; undefined: none may. */
   findNewcomer(node: NodeId): Newcomer | undefined
 }

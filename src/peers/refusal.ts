@@ -10,6 +10,7 @@ import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo } from '../ports/transport.ts'
 import { areCredible } from './admission.ts'
 import type { LogStore } from '../log/log-store.ts'
+import type { OwnEpochs } from '../log/own-epochs.ts'
 import type { PeerMemory } from '../log/peer-memory.ts'
 
 /**
@@ -29,7 +30,13 @@ export function describeSelf({ identity, memory, openedFlush, run }: OwnLog): Li
     ...known,
     ...capable,
     ...(seat > 0 && { seat }),
+    ...votersOf(memory.keptEpochs),
   }
+}
+
+function votersOf({ epoch, voters, isMember, isDoubted }: OwnEpochs): Pick<LinkInfo, 'voters'> {
+  if (voters === undefined || !isMember || isDoubted) return {}
+  return { voters: { epoch, nodes: voters } }
 }
 
 export type OwnLog = Pick<LogStore, 'memory' | 'openedFlush' | 'run'> & {

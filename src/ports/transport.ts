@@ -4,6 +4,7 @@
  * over; nothing above this port trusts it further. But no second copy comes over a later link of a
  * client's: those are one connection each, and a refusal rests on it (TXN-5).
  */
+import type { NodeId } from '../base/ids.ts'
 import type { RememberedStore } from '../base/remembered.ts'
 
 /** A node's id on peer links; on client links the node's id, or a client's as its node names it. */
@@ -33,6 +34,14 @@ export interface LinkInfo {
   readonly knowsEpochs?: boolean
   /** The seat of a store that took the place of another one; absent: it is its node's first. */
   readonly seat?: number
+  /** The nodes that vote in the sender's epoch; absent: those that its set began with, or the sender is in doubt of them. */
+  readonly voters?: VotersTold
+}
+
+export interface VotersTold {
+  readonly epoch: number
+  /** Not empty. */
+  readonly nodes: readonly NodeId[]
 }
 
 /** Why an address that is dialled has no link, as of the latest try. */

@@ -123,6 +123,7 @@ export function makePeers(parts: DriverPeersParts): Peers {
     ...parts,
     ...{ incarnation, storeId, meta: data, applied: appliedOf(log, data), memory: log.memory },
     remember: () => log.remember(),
+    hearVoters: (told) => members().hearVoters(told),
     findNewcomer: (peer) => members().findNewcomer(peer),
     onJoined: (...joined) => links.onJoined(...joined),
     onVoter: (...voter) => links.onVoter(...voter),

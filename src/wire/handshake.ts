@@ -15,6 +15,8 @@
  * its own. Who changes bytes on the way of a true link is kept out by TLS, not here.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { isNodeId, type NodeId } from '../base/ids.ts'
+import { nodeCountMax } from '../base/limits.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
 import { decodeRemembered, encodeRemembered } from '../base/remembered.ts'
 import type { LinkInfo } from '../ports/transport.ts'
@@ -112,7 +114,8 @@ function encodeFields(info: LinkInfo): Packable[] {
 }
 
 /** Undefined where there are none. */
-function encodeLater({ knowsEpochs, seat }: LinkInfo): Uint8Array | undefined {
+function encodeLater({ knowsEpochs, seat, voters }: LinkInfo): Uint8Array | undefined {
+  if (voters !== undefined) return pack([knowsEpochs, seat, [voters.epoch, voters.nodes]])
   return knowsEpochs === true || seat !== undefined ? pack([knowsEpochs, seat]) : undefined
 }
 
@@ -183,11 +186,23 @@ function decodeInfo(of: readonly unknown[]): LinkInfo | undefined {
 function decodeLater(bytes: Uint8Array): LinkInfo | undefined {
   const fields = unpack(bytes)
   if (!Array.isArray(fields)) return undefined
-  const [knowsEpochs, seat]: unknown[] = fields
+  const [knowsEpochs, seat, told]: unknown[] = fields
   const known = knowsEpochs === true ? { knowsEpochs } : {}
-  if (isAbsent(seat)) return known
+  const voters = isAbsent(told) ? {} : decodeVoters(told)
+  if (voters === undefined) return undefined
+  if (isAbsent(seat)) return { ...known, ...voters }
   // Dropped, it would make the store of a later seat its node's first.
-  return isCount(seat, 1) ? { ...known, seat } : undefined
+  return isCount(seat, 1) ? { ...known, seat, ...voters } : undefined
+}
+
+function decodeVoters(told: unknown): Pick<LinkInfo, 'voters'> | undefined {
+  const [epoch, nodes]: unknown[] = Array.isArray(told) ? told : []
+  if (!isCount(epoch, 1) || !Array.isArray(nodes)) return undefined
+  if (nodes.length === 0 || nodes.length > nodeCountMax) return undefined
+  const names = nodes.filter((one: unknown): one is NodeId => {
+    return typeof one === 'string' && isNodeId(one)
+  })
+  return names.length === new Set(nodes).size ? { voters: { epoch, nodes: names } } : undefined
 }
 
 /** The facts that a side expects of the other; an absent name is not compared. */

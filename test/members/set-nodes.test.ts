@@ -10,6 +10,7 @@ import {
   firstRow,
   type SetRow,
 } from '../../src/members/change.ts'
+import { lostEpochs } from '../../src/log/own-epochs.ts'
 import { staticPlacement } from '../../src/placement/placement.ts'
 import { groupNamed, Member, n1, n2, n3, newcomerEpochs, storeOf } from './epochs-kit.ts'
 
@@ -80,6 +81,28 @@ test('a newcomer goes by the voters of the row that it finds', () => {
   expect(nodes.voters).toEqual(first)
   epochs.look(removed)
   expect([nodes.voters, nodes.others]).toEqual([[n1, n2], [n1]])
+})
+
+test('a newcomer goes by the voters that a peer tells, until it has a row of that epoch', () => {
+  const { epochs, nodes } = new Member({ own: newcomerEpochs, node: n2, isSeated: true })
+  expect(epochs.hear({ epoch: 3, nodes: [n1, n4] })).toBe(true)
+  epochs.look(firstRow)
+  expect([nodes.voters, nodes.others, epochs.lastHeard]).toEqual([[n1, n4], [n1, n4], 3])
+  expect(epochs.hear({ epoch: 2, nodes: [n1, n3] })).toBe(false)
+  epochs.look(removed)
+  expect(nodes.voters).toEqual([n1, n4])
+  epochs.look({ ...added, epoch: 4 })
+  expect(nodes.voters).toEqual([n1, n2, n4])
+})
+
+test('a voter goes by its own record, and one that has lost it by the voters that a peer tells', () => {
+  const told = { epoch: 5, nodes: [n1, n4] }
+  expect(new Member().epochs.hear(told)).toBe(false)
+  const { epochs, nodes } = new Member({ own: lostEpochs(0, 5) })
+  expect(epochs.hear({ epoch: 4, nodes: [n1, n3] })).toBe(false)
+  expect(epochs.hear(told)).toBe(true)
+  epochs.look(firstRow)
+  expect(nodes.voters).toEqual([n1, n4])
 })
 
 test('the voters of the epoch, and of the one before, are those of the record after a start', () => {

@@ -2,6 +2,7 @@
 import { SetNodes } from '../../src/placement/set-nodes.ts'
 import { expect, test } from 'vitest'
 import { nodeId, storeId } from '../../src/base/ids.ts'
+import { firstEpochs, type OwnEpochs } from '../../src/log/own-epochs.ts'
 import { PeerMemory } from '../../src/log/peer-memory.ts'
 import { Admission, type Newcomer } from '../../src/peers/admission.ts'
 import { claimIn, describeSelf } from '../../src/peers/refusal.ts'
@@ -24,19 +25,21 @@ const oldWord = {
 /** Node n1, which remembers both others; `newcomer`: to n2. */
 function admitting(newcomer?: Newcomer, memory: PeerMemory = new PeerMemory([old, third])) {
   const state: { newcomer: Newcomer | undefined } = { newcomer }
+  const nodes = new SetNodes(n1, [n1, n2, n3])
   const admission = new Admission({
     ...{
       node: n1,
-      nodes: new SetNodes(n1, [n1, n2, n3]),
+      nodes,
       storeId: 'of n1',
       trace: silentTrace,
       memory,
     },
     meta: { meta: () => undefined, setMeta: () => undefined },
     remember: () => undefined,
+    hearVoters: ({ nodes: told }) => nodes.set(told, []),
     findNewcomer: (node) => (node === n2 ? state.newcomer : undefined),
   })
-  return { memory, admission, state }
+  return { memory, admission, state, nodes }
 }
 
 function hello(id: string, of: Partial<LinkInfo> = {}): LinkInfo {
@@ -136,6 +139,42 @@ test('LOG-11: a newcomer tells a forgetful node nothing, and gets no link before
   const info = hello('new', { seat, known: [own, third] })
   expect(admission.findProblem(n2, info)).toMatch(/^forgetful/)
   expect(memory.isWhole).toBe(false)
+})
+
+test('LOG-11: a node whose first peers are gone is let in by those that vote now', () => {
+  const { memory, admission, nodes } = admitting(undefined, new PeerMemory(undefined))
+  const [n4, n5] = [nodeId('n4'), nodeId('n5')]
+  const fourth = { node: n4, storeId: 'of n4', durableFlush: 3, incarnation: 1, run: 1 }
+  const own = { node: n1, storeId: 'of n1', durableFlush: 5, incarnation: 2, run: 1 }
+  const voters = { epoch: 4, nodes: [n1, n4, n5] }
+  const silent = hello('of n4', { durableFlush: 3, incarnation: 1, run: 1, known: [own] })
+  const told = { ...silent, voters }
+  expect(admission.findProblem(n4, silent)).toMatch(/^unknown-node/)
+  expect(admission.findProblem(n4, told)).toMatch(/^forgetful/)
+  expect(nodes.otherVoters).toEqual([n4, n5])
+  // A node that has left tells nothing that counts.
+  const left = hello('of n3', { durableFlush: 8, incarnation: 4, run: 3, known: [own, fourth] })
+  expect(admission.findProblem(n3, left)).toMatch(/^unknown-node/)
+  expect(memory.isWhole).toBe(false)
+  const last = { storeId: 'of n5', durableFlush: 1, incarnation: 1, run: 1 }
+  expect(admission.findProblem(n5, { ...last, known: [own, fourth], voters })).toBe(undefined)
+  expect(memory.isWhole).toBe(true)
+  expect(admission.findProblem(n4, told)).toBe(undefined)
+  expect(admission.findProblem(n4, { ...told, durableFlush: 2, run: 2 })).toMatch(/^stale-disk/)
+})
+
+test('a store tells which nodes vote, where it knows them and a change has named them', () => {
+  const identity = { storeId: newStore, incarnation: 1, seat: 0 }
+  const tell = (epochs: Partial<OwnEpochs>): LinkInfo =>
+    describeSelf({
+      ...{ identity, openedFlush: 4, run: 1 },
+      memory: new PeerMemory([], { ...firstEpochs, epoch: 3, ...epochs }),
+    })
+  const voters = [n1, n3]
+  expect(tell({ voters }).voters).toEqual({ epoch: 3, nodes: voters })
+  expect(tell({})).not.toHaveProperty('voters')
+  expect(tell({ voters, isDoubted: true })).not.toHaveProperty('voters')
+  expect(tell({ voters, isMember: false })).not.toHaveProperty('voters')
 })
 
 test('a store tells its seat with a link, and its first store tells none', () => {

@@ -36,6 +36,7 @@ function forgetful(kept?: readonly RememberedStore[]): {
     admission: new Admission({
       ...parts,
       remember: () => undefined,
+      hearVoters: () => undefined,
       findNewcomer: () => undefined,
     }),
   }

@@ -49,6 +49,7 @@ class Node {
       meta: { meta: () => undefined, setMeta: () => undefined },
       memory: this.memory,
       remember: () => this.keep(),
+      hearVoters: () => undefined,
       findNewcomer: (node) => (node === n2 ? this.newcomer : undefined),
       onJoined: (peer) => this.joined.push(peer),
       onVoter: (peer) => this.voters.push(peer),

@@ -51,6 +51,7 @@ function start(
     },
     memory,
     remember: () => keep(memory),
+    hearVoters: () => undefined,
     findNewcomer: () => undefined,
     onJoined: () => undefined,
     onVoter: () => undefined,

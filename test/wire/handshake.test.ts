@@ -1,6 +1,8 @@
 /** The handshake's words: as bytes, what is refused and why, and what a proof is bound to. */
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { nodeId } from '../../src/base/ids.ts'
+import { nodeCountMax } from '../../src/base/limits.ts'
 import { pack, type Packable } from '../../src/base/pack.ts'
 import {
   decodeHandshake,
@@ -44,6 +46,7 @@ const hello: fc.Arbitrary<Hello> = fc
   .map(({ range: [protocolMin, protocolMax], ...rest }) => ({ ...rest, protocolMin, protocolMax }))
 
 const yes = fc.constant(true)
+const nodeName = fc.stringMatching(/^[a-z][a-z0-9-]{0,31}$/).map(nodeId)
 
 const info: fc.Arbitrary<LinkInfo> = fc.oneof(
   fc.constant({}),
@@ -53,6 +56,10 @@ const info: fc.Arbitrary<LinkInfo> = fc.oneof(
       nodes: fc.string({ maxLength: 64 }),
       ...{ knowsLogEnds: yes, compares: yes, knowsEpochs: yes },
       seat: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+      voters: fc.record({
+        epoch: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+        nodes: fc.uniqueArray(nodeName, { minLength: 1, maxLength: nodeCountMax }),
+      }),
     },
     { requiredKeys: ['storeId', 'incarnation', 'durableFlush'] },
   ),
@@ -244,7 +251,7 @@ test('a tell with later facts begins with all of the tell of an earlier build, w
 })
 
 test('of the later facts of a tell a node reads those that it knows, and keeps the bytes that the proof is of', () => {
-  const bytes = Buffer.from(pack([true, 3, 'more']))
+  const bytes = Buffer.from(pack([true, 3, null, 'more']))
   const said = pack([1, 'tell', ['s', 1, 7, null, null, null, true, true], zeros, bytes, zeros])
   const later = { bytes, mac: zeros }
   expect(read(said)).toEqual({ kind: 'tell', info: newest, mac: zeros, later })

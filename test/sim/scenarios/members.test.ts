@@ -136,6 +136,18 @@ test('MOVE-6: three nodes become five, and three others of them are left', async
   expect(told.has({ who: 'n5', verb: 'does', kind: 'accept', after: 22_000 })).toBe(true)
 })
 
+test('LOG-11: a node is added to a set whose first nodes have left but one, one with a smaller name', async () => {
+  const title = 'LOG-11: the first nodes have left'
+  const quiet = underLoad(threeNodes(title).spares(2).lasting(22_000), 100, 1_500)
+  const story = underLoad(quiet, 18_000, 19_000)
+  story.at(1_000).remove('n1').at(3_500).remove('n2').at(7_000).add('n5')
+  const told = await run(story.at(14_000).add('n4'))
+  expect(told.result.coverage).toMatchObject({ add: 2, remove: 2 })
+  expect(told.result.coverage['voters_heard_of']).toBeGreaterThan(1)
+  expect(gatesOf(told, 'n4')).toBe(1)
+  expect(told.has({ who: 'n4', verb: 'does', kind: 'accept', after: 17_000 })).toBe(true)
+})
+
 test('MOVE-6: a node that was removed is added again with another store', async () => {
   const story = underLoad(threeNodes('MOVE-6: there and back').lasting(16_000), 100, 12_000)
   const told = await run(story.at(1_000).remove('n3').at(4_000).add('n3'))
