@@ -16,6 +16,7 @@ export const longTests: string[] = [
   'test/cluster/erase.test.ts',
   'test/cluster/gateway.test.ts',
   'test/cluster/grow.test.ts',
+  'test/cluster/recover.test.ts',
   'test/cluster/heal-log.test.ts',
   'test/cluster/indexes.test.ts',
   'test/cluster/log-store.test.ts',

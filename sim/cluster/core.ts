@@ -1,4 +1,5 @@
 /** The nodes that go on alone while all others stay broken for good. */
+import { isUnderWay } from '../../src/members/change.ts'
 import { computeMajority } from '../../src/placement/placement.ts'
 import type { SwarmOptions } from '../swarm.ts'
 import type { SimCluster } from './comparison.ts'
@@ -9,9 +10,11 @@ import { listSpares } from './endpoints.ts'
  * the next in some set, which may take more nodes than that.
  */
 export function chooseCore(
-  { atlas, sets }: SimCluster,
+  cluster: SimCluster,
   options: SwarmOptions,
 ): readonly string[] | undefined {
+  if (isGrowingOrShrinking(cluster)) return undefined
+  const { atlas, sets } = cluster
   const order = [...options.healing.coreOrder, ...listSpares(options)]
   const sound = order.filter((node) => atlas.isSound(node))
   const parts = sets.map((set) => {
@@ -24,4 +27,13 @@ export function chooseCore(
   })
   if (isBetween) return undefined
   return parts.flatMap(({ needed, nodes }) => nodes.slice(0, needed))
+}
+
+/** The core itself goes on with such a change, and then the majority is of more nodes, or its gate wants a node that leaves. */
+function isGrowingOrShrinking(cluster: SimCluster): boolean {
+  return cluster.inService.some(({ name }) => {
+    const { change } = cluster.readMembers(name)?.report ?? {}
+    const isOfSize = change?.kind === 'add' || change?.kind === 'remove'
+    return isOfSize && isUnderWay(change)
+  })
 }

@@ -12,6 +12,8 @@ export function describeAim({ kind, node = '', seat = 0 }: ChangeView): string {
       return `${node} leaves for good`
     case 'renew':
       return 'the same stores go on in a new epoch'
+    case 'recover':
+      return 'a majority was lost for good, and the nodes that were left went on without it'
   }
 }
 

@@ -102,6 +102,8 @@ function describePlan({ kind, node = '', url = '' }: Aim, epoch: number): string
       return `${node} leaves, and its store votes no more from epoch ${epoch} on`
     case 'renew':
       return `the same stores go on in epoch ${epoch}`
+    case 'recover':
+      return `the nodes that are left go on in epoch ${epoch}`
   }
 }
 

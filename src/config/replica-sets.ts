@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { StoreError } from '../base/errors.ts'
-import type { NodeId } from '../base/ids.ts'
+import { isNodeId, type NodeId } from '../base/ids.ts'
 import { readBounded } from '../adapters/bounded-file.ts'
 import { writeDurably } from '../adapters/durable-file.ts'
 import { fileFailure } from '../adapters/file-failure.ts'
@@ -65,6 +65,14 @@ export async function keepReplicaSets(
     'invalid',
     `the data folder ${folder} is of nodes ${told(known)}, and the configuration names ${told(text)}; these are the nodes that the replica sets began with, and they stay so: ${mend}; a node that comes later has joins: true, and trilithon nodes add makes it a member`,
   )
+}
+
+/** The first nodes of each set, as the folder keeps them; undefined: none were ever written. */
+export async function readReplicaSets(
+  folder: string,
+): Promise<readonly (readonly NodeId[])[] | undefined> {
+  const known = await readKnown(join(folder, 'replica-sets'))
+  return known?.split('\n').map((set) => set.split(' ').filter((one) => isNodeId(one)))
 }
 
 /** The same sets of the same nodes. */

@@ -17,9 +17,9 @@ export type ChangePhase = 'copying' | 'sealing' | 'done' | 'given-up'
 
 /**
  * `replace`: a node's store by an empty one. `add`: a node with an empty store. `remove`: a node leaves. `renew`: the same
- * stores in a new epoch.
+ * stores in a new epoch. `recover`: an operator began it where a majority was lost (`../log/quorum-loss.ts`); the row says so later.
  */
-export type ChangeKind = 'replace' | 'add' | 'remove' | 'renew'
+export type ChangeKind = 'replace' | 'add' | 'remove' | 'renew' | 'recover'
 
 /** A change of the voters. */
 export interface Change {
@@ -27,7 +27,7 @@ export interface Change {
   readonly number: number
   readonly kind: ChangeKind
   readonly phase: ChangePhase
-  /** The node that is replaced, added or removed; absent for `renew`. */
+  /** The node that is replaced, added or removed; absent for `renew` and `recover`. */
   readonly node?: NodeId
   /** The first incarnation of the store that takes part from now on: above each that the old one has had. */
   readonly seat?: number
@@ -138,6 +138,35 @@ export function beginRenew(row: SetRow, now: Timestamp): SetRow {
   const number = nextNumber(row)
   const change: Change = { number, kind: 'renew', phase: 'sealing', sinceMicros: now }
   return { ...nextEpoch(row), change }
+}
+
+/**
+ * The row of an epoch that began without an entry. It ends the change that was under way. `recovered`: the epoch, and the nodes
+ * that vote in it. `lastSeat`: no store of a node that is lost has come further.
+ */
+export function recordRecovery(
+  row: SetRow,
+  { epoch, voters, lastSeat }: RecoveredEpoch,
+  now: Timestamp,
+): SetRow {
+  assert(epoch > row.epoch, 'MOVE-6: an epoch is recovered that has begun')
+  const isLeft = ([node]: readonly [NodeId, unknown]): boolean => voters.includes(node)
+  return {
+    ...{ epoch, voters, before: voters },
+    urls: new Map([...row.urls].filter(isLeft)),
+    stores: new Map([...row.stores].filter(isLeft)),
+    lastSeat: Math.max(row.lastSeat, lastSeat),
+    change: {
+      number: (row.change?.number ?? 0) + 1,
+      ...{ kind: 'recover', phase: 'done', sinceMicros: now },
+    },
+  }
+}
+
+interface RecoveredEpoch {
+  readonly epoch: number
+  readonly voters: readonly NodeId[]
+  readonly lastSeat: number
 }
 
 /** `before` and `voters` are absent where they are those that the set began with. */

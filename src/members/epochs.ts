@@ -9,6 +9,7 @@ import { assert, present } from '../base/assert.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
 import type { OwnEpochs } from '../log/own-epochs.ts'
 import type { PeerMemory } from '../log/peer-memory.ts'
+import { recoveredEpochs, recoveryVotersMax, type Recovery } from '../log/quorum-loss.ts'
 import type { ReplicaSet } from '../placement/placement.ts'
 import type { SetNodes } from '../placement/set-nodes.ts'
 import type { Trace } from '../ports/trace.ts'
@@ -26,6 +27,8 @@ export interface EpochsParts {
   readonly nodes: SetNodes
   /** The nodes that the set began with. */
   readonly first: readonly NodeId[]
+  /** The epoch that an operator has begun, if one has. */
+  readonly recovery?: Recovery
   readonly log: {
     readonly memory: PeerMemory
     /** The flush that records go into now. */
@@ -50,10 +53,30 @@ export class Epochs {
 
   constructor(parts: EpochsParts) {
     this.#parts = parts
-    const { voters = parts.first, blocked } = parts.log.memory.epochs
+    const { recovery } = parts
+    if (recovery !== undefined && this.#isNews(recovery)) this.#recover(recovery)
+    const { voters = parts.first, blocked } = this.own
     this.#blocked = new Set(blocked)
     this.#told = { epoch: 0, nodes: voters }
     parts.nodes.set(voters, [])
+  }
+
+  #isNews({ storeId, epoch }: Recovery): boolean {
+    return storeId === this.#parts.storeId && epoch > this.own.epoch
+  }
+
+  /** The record goes into the log with the first write: no vote leaves before that is durable, as behind any seal. */
+  #recover(recovery: Recovery): void {
+    const { node, log, trace } = this.#parts
+    const { memory } = log
+    assert(recovery.voters.includes(node), 'MOVE-7: a store without a vote recovers its set')
+    assert(recovery.voters.length <= recoveryVotersMax, 'MOVE-3: a recovery leaves a seal out')
+    // The nodes that could tell which stores vote are lost.
+    if (!memory.isWhole) memory.restore(0, 0)
+    memory.setEpochs(recoveredEpochs(memory.epochs, recovery))
+    log.remember()
+    trace.mark('quorum_loss_recovered')
+    trace.emit({ kind: 'epoch', epoch: recovery.epoch, isMember: true, isSound: true })
   }
 
   get own(): OwnEpochs {

@@ -7,6 +7,7 @@ import { isStoreId, type GroupId, type NodeId, type Position } from '../base/ids
 import type { Limits } from '../base/limits.ts'
 import type { Leases } from '../lease/leases.ts'
 import type { LogStore } from '../log/log-store.ts'
+import { isRecovered } from '../log/quorum-loss.ts'
 import type { Newcomer } from '../peers/admission.ts'
 import type { Peers } from '../peers/peers.ts'
 import { RetiredStore } from '../peers/refusal.ts'
@@ -192,6 +193,7 @@ export class Members implements MembersPort {
       peers().checkVoters()
       this.#gate.go()
       this.#mover.go()
+      if (this.#isRowBehind) this.#recordRecovery()
       this.#tellAgain()
     } catch (error) {
       return onFailed(error)
@@ -207,6 +209,23 @@ export class Members implements MembersPort {
     return isLeaving || epochs.isNamed(this.#row)
   }
 
+  /** An operator has begun this node's epoch, and the row does not say so yet. */
+  get #isRowBehind(): boolean {
+    const { own } = this.#parts.epochs
+    return own.isMember && isRecovered(own.epoch, this.#row.epoch)
+  }
+
+  #recordRecovery(): void {
+    const { epochs, nodes, log } = this.#parts
+    if (!this.#isFirst()) return
+    const { epoch } = epochs.own
+    const known = log.memory.kept.map(({ incarnation }) => incarnation)
+    const recovered = { epoch, voters: [...nodes.voters], lastSeat: Math.max(0, ...known) }
+    this.#mover.record((row, now) => {
+      return row.epoch < epoch ? changes.recordRecovery(row, recovered, now) : undefined
+    })
+  }
+
   #schedule(): void {
     this.#timer?.cancel()
     this.#timer = undefined
@@ -215,7 +234,7 @@ export class Members implements MembersPort {
     const { own } = epochs
     const isAtGate = this.#gate.isBusy && own.gated < own.epoch
     const isSealing = this.#mustSeal || !epochs.isSealDurable || isAtGate
-    const isIdle = !isSealing && !this.#mover.isBusy
+    const isIdle = !isSealing && !this.#mover.isBusy && !this.#isRowBehind
     if (isIdle && !this.#gate.isBusy && !own.isDoubted) return
     const ms = isSealing ? sealTickMs : isIdle ? idleTickMs : changeTickMs
     this.#timer = clock.setTimer(ms, () => this.#tick())

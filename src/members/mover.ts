@@ -66,8 +66,17 @@ export class Mover {
   go(): void {
     if (this.#isAtWork || !this.isBusy || !this.#parts.isFirst()) return
     if (this.#next(this.#parts.lastRow(), this.#parts.stamp()) === undefined) return
+    this.#work((row, now) => this.#next(row, now))
+  }
+
+  /** Has the row name an epoch that began without an entry. Called every now and then, until it does. */
+  record(make: Next): void {
+    if (!this.#isAtWork) this.#work(make)
+  }
+
+  #work(make: Next): void {
     this.#isAtWork = true
-    this.#commit((row, now) => this.#next(row, now))
+    this.#commit(make)
       .catch((error: unknown) => {
         if (!(error instanceof StoreError)) this.#parts.onFailed(error)
       })

@@ -6,7 +6,7 @@ import type { Change, ChangeKind, ChangePhase, SeatedStore, SetRow } from './cha
 
 const rowFormat = 1
 const kinds: readonly string[] = [
-  ...(['replace', 'add', 'remove', 'renew'] as const),
+  ...(['replace', 'add', 'remove', 'renew', 'recover'] as const),
 ] satisfies ChangeKind[]
 const phases: readonly string[] = [
   ...(['copying', 'sealing', 'done', 'given-up'] as const),
@@ -70,7 +70,7 @@ function readChange(packed: unknown): Change | undefined {
   const [number, kind, phase, node, seat, store, sinceMicros]: unknown[] = packed
   if (!isCount(number) || !isPhase(phase) || !isCount(sinceMicros)) return undefined
   if (!isKind(kind)) return undefined
-  if (kind === 'renew') return { number, kind, phase, sinceMicros }
+  if (kind === 'renew' || kind === 'recover') return { number, kind, phase, sinceMicros }
   if (typeof node !== 'string' || !isNodeId(node)) return undefined
   if (kind === 'remove') return { number, kind, phase, node, sinceMicros }
   if (!isCount(seat)) return undefined

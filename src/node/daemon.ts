@@ -43,6 +43,7 @@ import { sparingLog } from './sparing-log.ts'
 import { watchStalls, type Stall, type Stalls } from './stalls.ts'
 import { isOperation, operationRoutes, type Self } from './operations.ts'
 import { peerSecretWithoutFile } from './peer-secret.ts'
+import { readRecovery, removeRecovery, type RecoveryNote } from './recovery-note.ts'
 import { notServing, overloaded, unauthorized } from './refusals.ts'
 import { buildJoining, buildReplicaSets, keepReplicaSets } from '../config/replica-sets.ts'
 import { bugLog } from './bug-log.ts'
@@ -204,6 +205,7 @@ export class Daemon {
     this.#folder = folder
     this.#disk = new DiskWatch(config.data, clock)
     const sets = buildReplicaSets(config.nodes)
+    const recovery = await this.#readRecovery()
     if (folder.wasDataReset && this.#healing.seat === undefined) this.#noteDataReset()
     this.#links = await this.#openLinks(this.#server)
     this.#node = await Node.open(
@@ -224,6 +226,7 @@ export class Daemon {
         placement: placementOver(sets, buildJoining(config.nodes)),
         bufferCopies: config.bufferCopies,
         ...(seat !== undefined && { seat }),
+        ...recovery,
         beforeStart: () => keepReplicaSets(config.data, sets),
         onBug: bugLog(logger),
         onDamagedIndex: ({ code, message }) => logger.error({ code }, message),
@@ -244,6 +247,14 @@ export class Daemon {
     logger.info({ storeId, incarnation }, 'serving')
   }
 
+  async #readRecovery(): Promise<{ readonly recovery?: RecoveryNote }> {
+    const { config, logger } = this.#options
+    const recovery = await readRecovery(config.data)
+    if (recovery === undefined) return {}
+    logger.warn({ ...recovery }, 'an operator has begun this epoch')
+    return { recovery }
+  }
+
   #isLinked(): boolean {
     return this.#running?.status().replica.peers.some(({ isUp }) => isUp) === true
   }
@@ -251,6 +262,8 @@ export class Daemon {
   /** Only a note: where it cannot be written, the next start reads more than it has to. */
   async #settle(folder: DataFolder): Promise<void> {
     await folder.settle().catch(() => undefined)
+    // The log has it by now, or the node takes it up once more.
+    if (this.#state === 'running') await removeRecovery(this.#options.config.data).catch(() => undefined)
   }
 
   #planFiles(): FilesPlan {

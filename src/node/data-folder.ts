@@ -29,6 +29,7 @@ import {
   writeOwner,
 } from './folder-owner.ts'
 import { identityName } from './folder-identity.ts'
+import { recoveryName } from './recovery-note.ts'
 import { seatName } from './seat-note.ts'
 import { answered } from './silent-folder.ts'
 
@@ -118,10 +119,12 @@ async function makeOrExplain(path: string): Promise<void> {
 /** The entries of a node's folder, each with its kind. */
 const ownEntries: ReadonlyMap<string, 'a file' | 'a folder'> = new Map([
   [ownerName, 'a file'],
-  ...['replica-sets', identityName, seatName].flatMap((name): [string, 'a file'][] => [
-    [name, 'a file'],
-    [nameBegun(name), 'a file'],
-  ]),
+  ...['replica-sets', identityName, seatName, recoveryName].flatMap(
+    (name): [string, 'a file'][] => [
+      [name, 'a file'],
+      [nameBegun(name), 'a file'],
+    ],
+  ),
   ['log', 'a folder'],
   ['data', 'a folder'],
 ])

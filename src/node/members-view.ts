@@ -13,9 +13,9 @@ export interface MemberView {
 /** A change of the voters. */
 export interface ChangeView {
   readonly number: number
-  readonly kind: 'replace' | 'add' | 'remove' | 'renew'
+  readonly kind: 'replace' | 'add' | 'remove' | 'renew' | 'recover'
   readonly phase: 'copying' | 'sealing' | 'done' | 'given-up'
-  /** Absent of `renew`. */
+  /** Absent of `renew` and `recover`. */
   readonly node?: string
   /** Of `replace` and `add` alone, as `store`. */
   readonly seat?: number
@@ -49,15 +49,16 @@ function isMember(value: unknown): value is MemberView {
   return hasNames && typeof isAlive === 'boolean' && isNumber(epoch) && isText(storeId)
 }
 
-const kinds: readonly unknown[] = ['replace', 'add', 'remove', 'renew']
+const kinds: readonly unknown[] = ['replace', 'add', 'remove', 'renew', 'recover']
 const phases: readonly unknown[] = ['copying', 'sealing', 'done', 'given-up']
 
 export function isChange(value: unknown): value is ChangeView {
   if (!isObject(value)) return false
   const { number, kind, phase, node, seat, store, since } = value
   const hasNames = typeof number === 'number' && kinds.includes(kind) && phases.includes(phase)
-  const isOfNode = kind === 'renew' || typeof node === 'string'
-  const hasSeat = kind === 'renew' || kind === 'remove' || typeof seat === 'number'
+  const isOfSet = kind === 'renew' || kind === 'recover'
+  const isOfNode = isOfSet || typeof node === 'string'
+  const hasSeat = isOfSet || kind === 'remove' || typeof seat === 'number'
   return hasNames && isOfNode && hasSeat && isText(store) && typeof since === 'string'
 }
 

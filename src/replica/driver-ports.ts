@@ -1,6 +1,7 @@
 /** The ports that the replica of a node runs on, and its options. */
 import type { ClusterId, NodeId } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
+import type { Recovery } from '../log/quorum-loss.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -29,4 +30,6 @@ export interface DriverOptions {
    * says. Of use to an empty folder alone. Absent: an empty folder is the node's first.
    */
   readonly seat?: number
+  /** An operator has begun this epoch, since a majority of the voters is lost for good. Of no use once the log has it. */
+  readonly recovery?: Recovery
 }

@@ -119,7 +119,7 @@ export class Driver implements LocalReplica {
     const first = options.placement.nodesOf(options.placement.setOfNode(node))
     const nodes = (this.#nodes = new SetNodes(node, first))
     const source = (this.#source = new StoredRecords(log, data))
-    this.#epochs = new Epochs({ ...log.identity, node, trace, log, nodes, first })
+    this.#epochs = new Epochs({ ...log.identity, ...options, trace, log, nodes, first })
     this.#keeper = new LeaseKeeper({
       send: (to, message) => this.#peers.send(to, message),
       onRevoked: (group, peer) => this.#step(group, { kind: 'revoked', peer }),

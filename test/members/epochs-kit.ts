@@ -2,6 +2,7 @@
 import { groupOfBytes, nodeId, storeId, type GroupId, type NodeId } from '../../src/base/ids.ts'
 import { firstEpochs, lostEpochs, type OwnEpochs } from '../../src/log/own-epochs.ts'
 import { decodeEpochs, decodeMemory, PeerMemory } from '../../src/log/peer-memory.ts'
+import type { Recovery } from '../../src/log/quorum-loss.ts'
 import {
   beginEpoch,
   beginRenew,
@@ -66,6 +67,7 @@ export interface MemberOptions {
   readonly isSeated?: boolean
   readonly own?: OwnEpochs
   readonly memory?: PeerMemory
+  readonly recovery?: Recovery
 }
 
 /** One node, which knows the first stores of the others. */
@@ -100,6 +102,7 @@ export class Member {
     this.epochs = new Epochs({
       ...{ node, storeId: id, seat: options.isSeated === true ? seat : 0, trace: this.trace },
       ...{ nodes: this.nodes, first: [n1, n2, n3] },
+      ...(options.recovery !== undefined && { recovery: options.recovery }),
       log: {
         memory: this.memory,
         remember: count,

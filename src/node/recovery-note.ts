@@ -1,0 +1,68 @@
+/**
+ * `recovery.json` in a node's data folder: an operator has begun an epoch there, since a majority of the voters is lost for good
+ * (`../log/quorum-loss.ts`). The next start takes it up, and the file goes when the log has it.
+ */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readBounded } from '../adapters/bounded-file.ts'
+import { writeDurably } from '../adapters/durable-file.ts'
+import { syncFolder } from '../adapters/sync-folder.ts'
+import { StoreError } from '../base/errors.ts'
+import { isNodeId, type NodeId } from '../base/ids.ts'
+
+export const recoveryName = 'recovery.json'
+
+const noteBytesMax = 65_536
+
+export interface RecoveryNote {
+  /** The store that it was written for: another one does not take it up. */
+  readonly storeId: string
+  readonly epoch: number
+  /** The nodes that vote in it. */
+  readonly voters: readonly NodeId[]
+}
+
+/** Rejects with the error of the system. */
+export async function writeRecovery(folder: string, note: RecoveryNote): Promise<void> {
+  const text = JSON.stringify({ ...note, at: new Date().toISOString() })
+  await writeDurably(join(folder, recoveryName), `${text}\n`)
+}
+
+/** Undefined where there is none. Rejects with `invalid` where there is one that cannot be understood. */
+export async function readRecovery(folder: string): Promise<RecoveryNote | undefined> {
+  const path = join(folder, recoveryName)
+  let bytes: Uint8Array | undefined
+  try {
+    bytes = await readBounded(path, noteBytesMax)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+  const note = bytes && parseNote(Buffer.from(bytes).toString())
+  if (note !== undefined) return note
+  const text = `${path} is not as trilithon recover writes it: remove it, and run that command again`
+  throw new StoreError('invalid', text)
+}
+
+export async function removeRecovery(folder: string): Promise<void> {
+  await rm(join(folder, recoveryName), { force: true })
+  await syncFolder(folder)
+}
+
+function parseNote(text: string): RecoveryNote | undefined {
+  let found: unknown
+  try {
+    found = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (typeof found !== 'object' || found === null) return undefined
+  if (!('storeId' in found && 'epoch' in found && 'voters' in found)) return undefined
+  const { storeId, epoch, voters } = found
+  if (typeof storeId !== 'string' || !Array.isArray(voters) || voters.length === 0) return undefined
+  if (typeof epoch !== 'number' || !Number.isSafeInteger(epoch) || epoch < 1) return undefined
+  const nodes = voters.filter((one: unknown): one is NodeId => {
+    return typeof one === 'string' && isNodeId(one)
+  })
+  return nodes.length === voters.length ? { storeId, epoch, voters: nodes } : undefined
+}
