@@ -263,7 +263,8 @@ export class Daemon {
   async #settle(folder: DataFolder): Promise<void> {
     await folder.settle().catch(() => undefined)
     // The log has it by now, or the node takes it up once more.
-    if (this.#state === 'running') await removeRecovery(this.#options.config.data).catch(() => undefined)
+    if (this.#state === 'running')
+      await removeRecovery(this.#options.config.data).catch(() => undefined)
   }
 
   #planFiles(): FilesPlan {
