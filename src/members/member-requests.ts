@@ -34,7 +34,7 @@ export class MemberRequests implements Omit<MembersPort, 'report'> {
     this.#checkVoter(node, 'replacement')
     this.#checkBuilds(node)
     return this.#make((row, now) => {
-      if (isUnderWay(row, 'replace', node)) return undefined
+      if (isGoingOn(row, 'replace', node)) return undefined
       return changes.beginReplace(row, node, this.#nextSeat(row, node), now)
     })
   }
@@ -45,7 +45,7 @@ export class MemberRequests implements Omit<MembersPort, 'report'> {
     }
     this.#checkBuilds(undefined)
     return this.#make((row, now) => {
-      if (isUnderWay(row, 'add', node) && row.urls.get(node) === url) return undefined
+      if (isGoingOn(row, 'add', node) && row.urls.get(node) === url) return undefined
       const count = this.#parts.votersOf(row).length
       if (count >= nodeCountMax) {
         throw new StoreError('invalid', `A replica set has at most ${nodeCountMax} nodes.`)
@@ -58,7 +58,7 @@ export class MemberRequests implements Omit<MembersPort, 'report'> {
     this.#checkVoter(node, 'removal')
     this.#checkBuilds(node)
     return this.#make((row, now) => {
-      if (isUnderWay(row, 'remove', node)) return undefined
+      if (isGoingOn(row, 'remove', node)) return undefined
       const voters = this.#parts.votersOf(row)
       if (!voters.includes(node)) return undefined
       const lastSeat = this.#parts.log.memory.of(node)?.incarnation ?? 0
@@ -119,6 +119,6 @@ export class MemberRequests implements Omit<MembersPort, 'report'> {
   }
 }
 
-function isUnderWay({ change }: changes.SetRow, kind: changes.ChangeKind, node: NodeId): boolean {
+function isGoingOn({ change }: changes.SetRow, kind: changes.ChangeKind, node: NodeId): boolean {
   return change?.kind === kind && change.node === node && changes.isUnderWay(change)
 }
