@@ -1,6 +1,6 @@
 /** Readers of single configuration values: a typed value, or what is wrong with it and where. */
 import { isNodeId, type NodeId } from '../base/ids.ts'
-import { nodeCountMax } from '../base/limits.ts'
+import { nodeCountMax, setCountMax } from '../base/limits.ts'
 import type { Located, Origin } from './source.ts'
 import { journalKinds, type JournalKind } from '../adapters/journal-kind.ts'
 import { plainHost } from '../adapters/origin-gate.ts'
@@ -36,8 +36,6 @@ export const mainSet = 'main'
 
 export type LogLevel = (typeof logLevels)[number]
 const logLevels = ['error', 'warn', 'info', 'debug'] as const
-
-export const setCountMax = 64
 
 export function refuse(
   at: Origin,
