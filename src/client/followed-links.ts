@@ -60,6 +60,10 @@ export class FollowedLinks implements Transport<ClientFrame> {
   #dialled: ReadonlyMap<Endpoint, string | undefined>
   /** Of each address the node that has answered there last. */
   readonly #nodeAt = new Map<Endpoint, string>()
+  /** The cluster of the node at each address, as it has proven. */
+  readonly #clusterAt = new Map<Endpoint, string>()
+  /** Of the lists: those of another cluster are passed over, as are its nodes at told addresses. */
+  #cluster: string | undefined
   readonly #up = new Set<Endpoint>()
   /** Links that are to end once they are idle. */
   readonly #leaving = new Set<Endpoint>()
@@ -106,6 +110,7 @@ export class FollowedLinks implements Transport<ClientFrame> {
     this.#parts.transport.start({
       ...handlers,
       self: () => ({ ...handlers.self(), followsNodes: true }),
+      admit: (endpoint, info) => this.#problem(endpoint, info) ?? handlers.admit(endpoint, info),
       onUnreached: (endpoint, why) => {
         // The application knows the given addresses alone, and waits for one of those.
         if (this.#isGiven(endpoint)) handlers.onUnreached?.(endpoint, why)
@@ -137,6 +142,13 @@ export class FollowedLinks implements Transport<ClientFrame> {
     return this.#given.includes(endpoint)
   }
 
+  #problem(endpoint: Endpoint, { cluster }: LinkInfo): string | undefined {
+    if (cluster === undefined) return undefined
+    this.#clusterAt.set(endpoint, cluster)
+    if (this.#isGiven(endpoint) || cluster === this.#cluster) return undefined
+    return `cluster: this side follows cluster ${this.#cluster ?? ''}, the other belongs to ${cluster}`
+  }
+
   #onLink(
     handlers: TransportHandlers<ClientFrame>,
     endpoint: Endpoint,
@@ -159,7 +171,9 @@ export class FollowedLinks implements Transport<ClientFrame> {
 
   #onLists(endpoint: Endpoint, sets: readonly SetList[]): void {
     const node = this.#nodeAt.get(endpoint)
-    if (node === undefined || !this.#known.take(node, sets)) return
+    const cluster = this.#clusterAt.get(endpoint)
+    if (this.#known.isEmpty) this.#cluster = cluster
+    if (node === undefined || cluster !== this.#cluster || !this.#known.take(node, sets)) return
     this.onLists()
     this.#settleSoon()
   }
@@ -193,7 +207,9 @@ export class FollowedLinks implements Transport<ClientFrame> {
 
   /** Which node answers at a given address says later, too, whether that one was removed. */
   #forget(endpoint: Endpoint): void {
-    if (!this.#isGiven(endpoint)) this.#nodeAt.delete(endpoint)
+    if (this.#isGiven(endpoint)) return
+    this.#nodeAt.delete(endpoint)
+    this.#clusterAt.delete(endpoint)
   }
 
   #set(next: ReadonlyMap<Endpoint, string | undefined>): void {

@@ -3,8 +3,8 @@
  * heard of. A list names at most as many nodes as a set may have, and there are at most as many lists as sets
  * (`../wire/client/nodes-codec.ts`), so the lists that are kept are bounded whoever told them.
  *
- * MAP-1  Of two lists of a set the one of the later epoch counts, in whatever order they come; of two lists of one epoch, the
- *        later one to come, but for an address that is a node's own word.
+ * MAP-1  Of two lists of a set the one of the later epoch counts, in whatever order they come. Of one epoch the first list to
+ *        come counts, but an address that is its node's own word takes the place of another one.
  * MAP-2  A told address is dialled only where it is as safe as those that the application gave: over TLS where one of those is.
  *        It is scheme, host and port, and its host is no address to listen on.
  */
@@ -27,6 +27,11 @@ export class KnownNodes {
   constructor(given: readonly string[], onlySet?: number) {
     this.#isSecure = given.some((url) => url.startsWith('https:'))
     this.#onlySet = onlySet
+  }
+
+  /** Whether the next list counts, whichever it is. */
+  get isEmpty(): boolean {
+    return this.#isStale || this.#lists.size === 0
   }
 
   /** In the order of the sets' numbers. */
@@ -64,17 +69,25 @@ export class KnownNodes {
   #take(list: SetList): boolean {
     const known = this.#lists.get(list.set)
     if (known !== undefined && known.epoch > list.epoch) return false
+    // Nodes whose configurations differ would have this client dial one address after the other.
     const isSameEpoch = known?.epoch === list.epoch
-    const nodes = isSameEpoch ? list.nodes.map((one) => keepOwnWord(one, known)) : list.nodes
-    if (isSameEpoch && areSame(known.nodes, nodes)) return false
+    const nodes = isSameEpoch ? known.nodes.map((one) => this.#better(one, list)) : list.nodes
+    if (isSameEpoch && nodes.every((one, at) => one === known.nodes[at])) return false
     this.#lists.set(list.set, { ...list, nodes })
     this.#refused += nodes.filter(({ url }) => !this.mayDial(url)).length
     return true
   }
 
+  /** The same node as the other list has it, where that one knows its address better. */
+  #better(known: ListedNode, { nodes }: SetList): ListedNode {
+    const told = nodes.find(({ node }) => node === known.node)
+    if (told === undefined || !this.mayDial(told.url) || told.url === known.url) return known
+    return told.isOwnWord === true || !this.mayDial(known.url) ? told : known
+  }
+
   /** This client has no link any more: the lists may be of a cluster that is gone. */
   onAlone(): void {
-    this.#isStale = true
+    this.#isStale = this.#lists.size > 0
   }
 
   /** Whether the node was in a set, and the set's list does not name it now. A gateway was in none. */
@@ -91,20 +104,4 @@ export class KnownNodes {
     const isNowhere = read.hostname === '0.0.0.0' || read.hostname === '[::]' || read.port === '0'
     return isAllowed && !isNowhere
   }
-}
-
-/** The list of another node may have the address of a configuration where this client has heard the node's own word. */
-function keepOwnWord(told: ListedNode, { nodes }: SetList): ListedNode {
-  const known = nodes.find(({ node }) => node === told.node)
-  return known?.isOwnWord === true && told.isOwnWord !== true ? known : told
-}
-
-function areSame(some: readonly ListedNode[], others: readonly ListedNode[]): boolean {
-  return (
-    some.length === others.length &&
-    some.every(({ node, url, isOwnWord }, at) => {
-      const other = others[at]
-      return node === other?.node && url === other.url && isOwnWord === other.isOwnWord
-    })
-  )
 }

@@ -32,7 +32,7 @@ import { drain } from './drain.ts'
 import { FolderWatch } from './folder-watch.ts'
 import { listen, type BoundServer, type Fetch, type Serve } from './http-server.ts'
 import { checkJoiningSeat } from './joining.ts'
-import { openLinks, type Links } from './links.ts'
+import { listUrls, openLinks, type Links } from './links.ts'
 import { LogHealing } from './log-healing.ts'
 import { openLog } from './open-log.ts'
 import { defaultListenerSettings } from '../config/listener-settings.ts'
@@ -221,6 +221,7 @@ export class Daemon {
         node: config.node,
         cluster: config.cluster,
         limits: config.limits,
+        addresses: this.#links.addresses,
         placement: placementOver(sets, buildJoining(config.nodes)),
         bufferCopies: config.bufferCopies,
         ...(seat !== undefined && { seat }),
@@ -230,6 +231,7 @@ export class Daemon {
       },
       (reason) => this.#fail(reason),
     )
+    this.#links.onAddresses = () => this.#node?.onAddresses()
     if (this.#failure !== undefined) throw this.#failure
     const { storeId, incarnation } = this.#node.status().replica
     await this.#healing.finish(storeId, () => this.#isLinked())
@@ -280,7 +282,7 @@ export class Daemon {
     const warn = sparingLog(systemClock, new Set(), (text, detail) => logger.warn(detail, text))
     return listen({
       ...{ listen: config.listen, tls: files.tls, fetch, portFlag, connections, answerBytesMax },
-      hosts: [...allowedHosts, ...config.nodes.map(({ url }) => new URL(url).hostname)],
+      hosts: [...allowedHosts, ...listUrls(config).map((url) => new URL(url).hostname)],
       origins: allowedOrigins,
       onError: ({ message: error }) => warn('the listener met an error', { error }),
     })
