@@ -3,7 +3,7 @@ import { asyncScope } from '../adapters/async-scope.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { WsClientDialer } from '../adapters/ws-clients.ts'
-import { checkOptions, listOf, text, wrongArgument, type Rules } from '../base/arguments.ts'
+import { checkOptions, flag, listOf, text, wrongArgument, type Rules } from '../base/arguments.ts'
 import { isClusterId } from '../base/ids.ts'
 import { timeoutRule } from '../txn/intents.ts'
 import { checkSignal, signalRule } from '../txn/signalled.ts'
@@ -44,7 +44,7 @@ const connectRules: Rules<ConnectOptions> = {
     accepts: (value) => typeof value === 'string' && isClusterId(value),
     words: '1 to 64 of a-z, 0-9 and -',
   },
-  follow: { accepts: (value) => typeof value === 'boolean', words: 'true or false' },
+  follow: flag,
   timeoutMs: timeoutRule,
   signal: signalRule,
 }

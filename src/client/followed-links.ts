@@ -229,7 +229,9 @@ export class FollowedLinks implements Transport<ClientFrame> {
       const isRemoved = node !== undefined && this.#known.isRemoved(node)
       if (!isRemoved || this.#isAlone(endpoint)) wanted.set(endpoint, undefined)
     }
-    const linked = new Set([...this.#up].filter((one) => wanted.has(one)).map((one) => this.#nodeAt.get(one)))
+    const linked = new Set(
+      [...this.#up].filter((one) => wanted.has(one)).map((one) => this.#nodeAt.get(one)),
+    )
     for (const { node, url } of this.#listed()) {
       if (wanted.size >= this.#linksMax) break
       if (linked.has(node) || wanted.has(url) || !this.#known.mayDial(url)) continue

@@ -205,7 +205,8 @@ export class Daemon {
     this.#disk = new DiskWatch(config.data, clock)
     const sets = buildReplicaSets(config.nodes)
     if (folder.wasDataReset && this.#healing.seat === undefined) this.#noteDataReset()
-    this.#links = await this.#openLinks(this.#server)
+    const links = await this.#openLinks(this.#server)
+    this.#links = links
     this.#node = await Node.open(
       {
         clock,
@@ -213,15 +214,13 @@ export class Daemon {
         trace,
         log: folder.log,
         data: folder.data,
-        peers: this.#links.peers,
-        clients: this.#links.clients,
-        elsewhere: this.#links.elsewhere,
+        ...{ peers: links.peers, clients: links.clients, elsewhere: links.elsewhere },
       },
       {
         node: config.node,
         cluster: config.cluster,
         limits: config.limits,
-        addresses: this.#links.addresses,
+        addresses: links.addresses,
         placement: placementOver(sets, buildJoining(config.nodes)),
         bufferCopies: config.bufferCopies,
         ...(seat !== undefined && { seat }),
@@ -231,7 +230,6 @@ export class Daemon {
       },
       (reason) => this.#fail(reason),
     )
-    this.#links.onAddresses = () => this.#node?.onAddresses()
     if (this.#failure !== undefined) throw this.#failure
     const { storeId, incarnation } = this.#node.status().replica
     await this.#healing.finish(storeId, () => this.#isLinked())
@@ -292,7 +290,11 @@ export class Daemon {
     const { config, files, logger } = this.#options
     const say = (text: string): void => logger.warn(text)
     const peerSecret = files.peerSecret ?? (await peerSecretWithoutFile(config, files, say))
-    return openLinks({ server, connections, config, secret: files.secret, peerSecret, logger })
+    const links = openLinks({
+      ...{ server, connections, config, secret: files.secret, peerSecret, logger },
+    })
+    links.onAddresses = () => this.#node?.onAddresses()
+    return links
   }
 
   #watchStalls(trace: Trace): Stalls {

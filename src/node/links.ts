@@ -2,7 +2,11 @@
 import type { Server } from 'node:http'
 import type { Logger } from 'pino'
 import type { Connections } from '../adapters/connections.ts'
-import { WsClientDialer, WsClientListener, type ClientDialerOptions } from '../adapters/ws-clients.ts'
+import {
+  WsClientDialer,
+  WsClientListener,
+  type ClientDialerOptions,
+} from '../adapters/ws-clients.ts'
 import type { TransportCounters } from '../adapters/ws-link.ts'
 import { WsPeerTransport } from '../adapters/ws-peers.ts'
 import { systemClock } from '../adapters/system-clock.ts'
