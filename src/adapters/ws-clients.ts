@@ -134,6 +134,12 @@ export interface ClientDialerOptions<Frame> extends Omit<LinkContext<Frame>, 'co
   readonly tellsAddresses?: boolean
 }
 
+/**
+ * Between two tries at an address that was told: a client may be where it cannot be reached at all, and thousands of
+ * clients would try in vain for as long as they run.
+ */
+const toldRedialMaxMs = 5_000
+
 /** A dialer, and the node that has to answer where it dials. */
 interface ClientDialer<Frame> {
   readonly node: string | undefined
@@ -194,6 +200,7 @@ export class WsClientDialer<Frame> implements Transport<Frame> {
     const dialer = new WsDialer<Frame>(context, {
       url,
       path: clientPath,
+      ...(node !== undefined && { redialMaxMs: toldRedialMaxMs }),
       role: 'client',
       cluster,
       node: '',
