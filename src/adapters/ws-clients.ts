@@ -135,7 +135,7 @@ export interface ClientDialerOptions<Frame> extends Omit<LinkContext<Frame>, 'co
 }
 
 /**
- * Between two tries at an address that was told: a client may be where it cannot be reached at all, and thousands of
+ * Between two tries at an address that a node has told: a client may be where it cannot be reached at all, and thousands of
  * clients would try in vain for as long as they run.
  */
 const toldRedialMaxMs = 5_000

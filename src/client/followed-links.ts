@@ -4,8 +4,8 @@
  *
  * MAP-3  There are never more links than `linksMax`, or than there are given addresses where those are more. A node has one
  *        link; one by a given address goes before one by a told address.
- * MAP-4  The link with a node that was removed ends once nothing waits there for an answer, and only while another link is up.
- *        Where no link is up, all given addresses are dialled again.
+ * MAP-4  The client leaves a link, as that with a removed node, only while another one is up that stays. The link ends once
+ *        nothing waits there for an answer. Where no link is up, all given addresses are dialled again.
  *
  * A short while passes between a list and the first dial by it: most given addresses have links by then, and a process that
  * lives for one call dials no more than it was given.
@@ -82,7 +82,7 @@ export class FollowedLinks implements Transport<ClientFrame> {
     this.#dialled = new Map(this.#given.map((endpoint) => [endpoint, undefined]))
   }
 
-  /** Of each set the latest list that was told. */
+  /** Of each set the latest list. */
   get lists(): readonly SetList[] {
     return this.#known.lists
   }
@@ -188,20 +188,24 @@ export class FollowedLinks implements Transport<ClientFrame> {
     })
   }
 
-  /** Leaves what is not wanted and has a link, and dials what is wanted as far as there is room. */
+  /** Leaves links that are not wanted, once a wanted one is up, and dials what is wanted as far as there is room. */
   #settle(): void {
     if (this.#handlers === undefined) return
     const wanted = this.#computeWanted()
+    const isHeld = [...this.#up].some((one) => wanted.has(one) && !this.#leaving.has(one))
     const next = new Map<Endpoint, string | undefined>()
-    for (const [endpoint, node] of this.#dialled) {
-      if (!wanted.has(endpoint) && this.#up.has(endpoint)) this.#leave(endpoint)
-      if (this.#leaving.has(endpoint)) next.set(endpoint, node)
-      else if (wanted.has(endpoint)) next.set(endpoint, wanted.get(endpoint))
-      else this.#forget(endpoint)
+    for (const endpoint of this.#up) {
+      if (isHeld && !wanted.has(endpoint)) this.#leave(endpoint, wanted)
+      next.set(endpoint, this.#dialled.get(endpoint))
     }
-    for (const [endpoint, node] of wanted) {
-      if (next.size < this.#linksMax && !next.has(endpoint)) next.set(endpoint, node)
+    if (!isHeld) for (const endpoint of this.#given) wanted.set(endpoint, undefined)
+    const first = isHeld ? [] : this.#given
+    for (const endpoint of [...first, ...wanted.keys()]) {
+      if (next.size < this.#linksMax && !next.has(endpoint)) {
+        next.set(endpoint, wanted.get(endpoint))
+      }
     }
+    for (const endpoint of this.#dialled.keys()) if (!next.has(endpoint)) this.#forget(endpoint)
     this.#set(next)
   }
 
@@ -218,35 +222,28 @@ export class FollowedLinks implements Transport<ClientFrame> {
       [...next].every(([url, node]) => this.#dialled.has(url) && this.#dialled.get(url) === node)
     if (isSame) return
     assert(next.size <= this.#linksMax, 'MAP-3: more links than there may be')
+    const isSafe = [...next.keys()].every((url) => this.#isGiven(url) || this.#known.mayDial(url))
+    assert(isSafe, 'MAP-2: a told address is dialled that is less safe than the given ones')
     this.#dialled = next
     this.#parts.transport.setEndpoints?.([...next].map(toAddress))
   }
 
-  #computeWanted(): ReadonlyMap<Endpoint, string | undefined> {
+  /** Each wanted address, with the node that has to answer there. */
+  #computeWanted(): Map<Endpoint, string | undefined> {
     const wanted = new Map<Endpoint, string | undefined>()
+    const linked = new Set<string>()
     for (const endpoint of this.#given) {
       const node = this.#nodeAt.get(endpoint)
-      const isRemoved = node !== undefined && this.#known.isRemoved(node)
-      if (!isRemoved || this.#isAlone(endpoint)) wanted.set(endpoint, undefined)
+      if (node !== undefined && this.#known.isRemoved(node)) continue
+      wanted.set(endpoint, undefined)
+      if (node !== undefined && this.#up.has(endpoint)) linked.add(node)
     }
-    const linked = new Set(
-      [...this.#up].filter((one) => wanted.has(one)).map((one) => this.#nodeAt.get(one)),
-    )
     for (const { node, url } of this.#listed()) {
       if (wanted.size >= this.#linksMax) break
       if (linked.has(node) || wanted.has(url) || !this.#known.mayDial(url)) continue
       wanted.set(url, node)
     }
     return wanted
-  }
-
-  /** Whether no other link is up that is to stay. */
-  #isAlone(endpoint: Endpoint): boolean {
-    return ![...this.#up].some((other) => {
-      const node = this.#nodeAt.get(other)
-      const stays = node === undefined || !this.#known.isRemoved(node)
-      return other !== endpoint && stays && !this.#leaving.has(other)
-    })
   }
 
   /** A node of each set in turn, so that each has links where there are too few for all. */
@@ -268,8 +265,10 @@ export class FollowedLinks implements Transport<ClientFrame> {
     return this.#turn
   }
 
-  #leave(endpoint: Endpoint): void {
+  #leave(endpoint: Endpoint, wanted: ReadonlyMap<Endpoint, unknown>): void {
     if (this.#leaving.has(endpoint)) return
+    const stays = [...this.#up].some((one) => wanted.has(one) && !this.#leaving.has(one))
+    assert(stays, 'MAP-4: the client leaves its last link')
     this.#leaving.add(endpoint)
     this.#handlers?.onLeaving?.(endpoint)
     this.#look()

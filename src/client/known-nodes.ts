@@ -1,13 +1,14 @@
 /**
  * The nodes of a cluster as its nodes have told them: of each replica set the list of the latest epoch that this client has
  * heard of. A list names at most as many nodes as a set may have, and there are at most as many lists as sets
- * (`../wire/client/nodes-codec.ts`), so the lists that are kept are bounded whoever told them.
+ * (`../wire/client/nodes-codec.ts`), so no teller can make this client keep more than that.
  *
  * MAP-1  Of two lists of a set the one of the later epoch counts, in whatever order they come. Of one epoch the first list to
  *        come counts, but an address that is its node's own word takes the place of another one.
  * MAP-2  A told address is dialled only where it is as safe as those that the application gave: over TLS where one of those is.
  *        It is scheme, host and port, and its host is no address to listen on.
  */
+import { assert } from '../base/assert.ts'
 import type { ListedNode, SetList } from '../wire/client/client-message.ts'
 
 /** Nodes that have told of their sets: far more than have links at once. */
@@ -73,6 +74,8 @@ export class KnownNodes {
     const isSameEpoch = known?.epoch === list.epoch
     const nodes = isSameEpoch ? known.nodes.map((one) => this.#better(one, list)) : list.nodes
     if (isSameEpoch && nodes.every((one, at) => one === known.nodes[at])) return false
+    const isLater = known === undefined || known.epoch < list.epoch
+    assert(isLater || isSameEpoch, 'MAP-1: an earlier list takes the place of a later one')
     this.#lists.set(list.set, { ...list, nodes })
     this.#refused += nodes.filter(({ url }) => !this.mayDial(url)).length
     return true

@@ -109,7 +109,7 @@ export class Links {
     if (place.isLeaving) this.#forget(place)
   }
 
-  /** No request goes there any more; what is under way there goes on. */
+  /** No further request goes there. Those under way go on. */
   onLeaving(endpoint: Endpoint): void {
     const place = this.#places.get(endpoint)
     if (place === undefined) return

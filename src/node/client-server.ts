@@ -77,7 +77,7 @@ export interface ClientServerPorts {
   readonly admission?: Admission
   /** Whether clients had better ask another node for now; absent: never. */
   readonly isReturning?: () => boolean
-  /** The nodes of the cluster, which clients are told; absent: they are told none. */
+  /** Tells clients the nodes of the cluster; absent: this process tells none. */
   readonly lists?: Pick<SetLists, 'open' | 'close'>
   /** The status that the node gives to a client that asks. */
   readonly status: () => Json

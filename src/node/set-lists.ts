@@ -28,7 +28,7 @@ export interface SetListsParts {
 /** Clients told in one turn: with thousands of them a change must not hold up their requests. */
 const toldPerTurn = 100
 const turnMs = 5
-/** A client whose link takes nothing now is told after this time. */
+/** The node tries again after this time where a client's link takes nothing now. */
 const againMs = 1_000
 
 export class SetLists {
@@ -51,7 +51,7 @@ export class SetLists {
     return [{ set, epoch, nodes: own }, ...addresses.others()]
   }
 
-  /** A client's link is up: it is told at once, if it knows such messages. */
+  /** A client's link is up: the node tells it at once, if it knows such messages. */
   open(client: Endpoint, { followsNodes }: LinkInfo): void {
     if (followsNodes !== true) return
     this.#clients.add(client)

@@ -180,7 +180,7 @@ test('the reason why a removed peer had no link is forgotten with it', async () 
   expect(a.transport.troubles).toEqual(new Map())
 })
 
-test('a peer says where clients reach it, and what it said is forgotten with the peer', async () => {
+test('a peer says where clients reach it, and that address is forgotten with the peer', async () => {
   const [one, two, three] = [await listening(), await listening(), await listening()]
   const urls = { n1: one.url, n2: two.url, n3: three.url }
   const ends = [

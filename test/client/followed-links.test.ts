@@ -21,7 +21,7 @@ function list(epoch: number, names: string, set = 0): SetList {
 
 interface World {
   readonly links: FollowedLinks
-  /** What the client above has heard. */
+  /** The words that the client above has heard. */
   readonly heard: string[]
   /** Addresses where something waits for its answer. */
   readonly busy: Set<string>
@@ -157,7 +157,7 @@ test('a node that has a link by a given address gets none by a told one', async 
   await world.pass(600)
   expect(world.dialled()).toBe('proxy b')
   world.down('http://proxy:1')
-  expect(world.dialled()).toBe('proxy b a')
+  expect(world.dialled()).toBe('proxy a b')
   world.up(urlOf('a'))
   world.tell(urlOf('a'), list(1, 'a b'))
   world.up('http://proxy:1', 'a')
@@ -193,7 +193,7 @@ test('lists of a second cluster are passed over, and an address that does not co
   expect(world.dialled()).toBe('a z b')
 })
 
-test('MAP-3: there are never more links than the limit, whatever is told, and each set has some', async () => {
+test('MAP-3: there are never more links than the limit, however long the lists are, and each set has some', async () => {
   const names = 'abcdefghijklmno'.split('')
   const lists = Array.from({ length: 4 }, (_, set) =>
     list(1, names.map((name) => `${name}${set}`).join(' '), set),

@@ -1,4 +1,4 @@
-/** Where clients reach a node: which addresses it may advertise, and what else follows from one. */
+/** Where clients reach a node: which addresses it may advertise, and which names it has by one. */
 import { expect, test } from 'vitest'
 import { buildConfig, type ConfigResult } from '../../src/config/config.ts'
 import { parseYaml } from '../../src/config/source.ts'
@@ -50,7 +50,7 @@ test.each([
 test.each([
   ['', true],
   ['follow: false\n', false],
-])('a gateway follows the nodes unless it is told otherwise: %j', (more, wanted) => {
+])('a gateway follows the nodes unless its configuration says otherwise: %j', (more, wanted) => {
   const parsed = parseYaml(`nodes: ["http://127.0.0.1:4700"]\n${more}`, 'g.yaml')
   const file = parsed.ok ? { path: 'g.yaml', root: parsed.root } : undefined
   const flags = new Map<string, string>()

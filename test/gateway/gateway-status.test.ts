@@ -28,7 +28,7 @@ test('a gateway that follows no nodes shows those of its configuration', () => {
   expect(namesOf(parts)).toEqual(['a:1 given', 'b:1 given'])
 })
 
-test('one that follows them shows which it was told of, and none that it has left', () => {
+test('one that follows them shows which it has learned, and none that it has left', () => {
   expect(namesOf({ ...parts, followed })).toEqual(['b given', 'c learned'])
   const { messages } = gatewayReport({ ...parts, followed })
   expect(messages.join('; ')).not.toContain('a:1')

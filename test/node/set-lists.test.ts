@@ -78,7 +78,7 @@ test('a client that follows the nodes hears of them as its link begins and as th
   expect(node.sent).toHaveLength(2)
 })
 
-test('a client whose link takes nothing is told later, with the lists of then', async () => {
+test('a client whose link takes nothing hears of the nodes later, with the lists of then', async () => {
   const node = start()
   node.deaf.add('c1')
   node.lists.open('c1', { followsNodes: true })
@@ -92,7 +92,7 @@ test('a client whose link takes nothing is told later, with the lists of then', 
   expect(node.sent).toHaveLength(1)
 })
 
-test('thousands of clients are told over several turns, each once', async () => {
+test('thousands of clients hear of a change over several turns, each once', async () => {
   const node = start()
   for (let nth = 0; nth < 1_000; nth++) node.lists.open(`c${nth}`, { followsNodes: true })
   node.sent.length = 0
