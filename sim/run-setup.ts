@@ -104,7 +104,7 @@ export function makeCluster(
         const decoded = opened.ok ? opened : decodeClientFrame(bytes)
         return decoded.ok ? decoded.frame : undefined
       },
-      asks: ({ kind }) => kind !== 'responses',
+      asks: ({ kind }) => kind !== 'responses' && kind !== 'nodes',
       refused(frame) {
         const answers = frame.kind === 'responses' ? frame.responses : []
         return answers.flatMap(({ id, answer }) => (classifyEnd(answer) === 'refused' ? [id] : []))
@@ -113,7 +113,7 @@ export function makeCluster(
       messagesIn(frame) {
         if (frame.kind === 'requests') return frame.requests.length
         // The node opens the requests of a packed frame one by one, later.
-        return frame.kind === 'packed' ? 1 : frame.responses.length
+        return frame.kind === 'responses' ? frame.responses.length : 1
       },
     },
     killClient,

@@ -14,6 +14,7 @@ export const longTests: string[] = [
   'test/cluster/chaos.test.ts',
   'test/cluster/damage.test.ts',
   'test/cluster/erase.test.ts',
+  'test/cluster/follow.test.ts',
   'test/cluster/gateway.test.ts',
   'test/cluster/grow.test.ts',
   'test/cluster/recover.test.ts',

@@ -91,7 +91,7 @@ export class CheckedLoad {
     const urls = places.map(({ url }) => url)
     const client = await openClient(urls, signal)
     const clients = await Promise.all(
-      urls.map((url) => connect({ endpoints: [url], timeoutMs: nodeReadMs })),
+      urls.map((url) => connect({ endpoints: [url], follow: false, timeoutMs: nodeReadMs })),
     )
     return new CheckedLoad(client, clients, signal)
   }

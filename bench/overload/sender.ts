@@ -165,6 +165,6 @@ process.on('message', (load) => {
 })
 for (let n = 0; n < Number(clientCount); n++) {
   const own = urls[n % urls.length]
-  if (own !== undefined) clients.push(await connect({ endpoints: [own], timeoutMs }))
+  if (own !== undefined) clients.push(await connect({ endpoints: [own], follow: false, timeoutMs }))
 }
 say({ kind: 'ready' })

@@ -23,7 +23,7 @@ export async function logsAt(
   read: ReplicaReadLevel,
   shards: readonly number[] = allShards,
 ): Promise<Logs> {
-  const client = await connect({ endpoints: [url], timeoutMs: readTimeoutMs })
+  const client = await connect({ endpoints: [url], follow: false, timeoutMs: readTimeoutMs })
   try {
     const logs: Map<number, readonly SeenCell[]> = new Map()
     let places: readonly Place[] = shards.map((shard) => ({ shard, addedId: 0 }))

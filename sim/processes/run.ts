@@ -220,7 +220,11 @@ async function waitForAgreement(
   const problems: string[] = []
   for (const level of ['current', 'snapshot'] as const) {
     for (const { id, place } of cluster.daemons) {
-      const client = await connect({ endpoints: [place.url ?? ''], timeoutMs: 5_000 })
+      const client = await connect({
+        endpoints: [place.url ?? ''],
+        follow: false,
+        timeoutMs: 5_000,
+      })
       const { cells } = recordClient(client, { client: `reader-${level}-${id}`, log })
       for (const shard of shards) {
         const wanted = lengths.get(shard) ?? 0

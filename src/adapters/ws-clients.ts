@@ -4,7 +4,13 @@
  */
 import type { Server } from 'node:http'
 import type { ClusterId, NodeId } from '../base/ids.ts'
-import type { Endpoint, Transport, TransportHandlers, Unreached } from '../ports/transport.ts'
+import type {
+  DialledAddress,
+  Endpoint,
+  Transport,
+  TransportHandlers,
+  Unreached,
+} from '../ports/transport.ts'
 import type { Connections } from './connections.ts'
 import { causeOfRefusal, waits } from './link-causes.ts'
 import { WsDialer } from './ws-dialer.ts'
@@ -65,13 +71,13 @@ export class WsClientListener<Frame> implements Transport<Frame> {
           if (this.#linked.size >= clientsMax) return `overloaded: ${clientsMax} clients have links`
           return handlers.admit(client, theirs.info) ?? connections?.prove(raw, 'client')
         },
-        onUp: (link) => {
+        onUp: (link, theirs) => {
           this.#linked.add(client)
           unfinished = this.#unfinished.watch(raw, () => {
             this.counters.endedForRoom += 1
             link.fail(waits('it had sent the longest at a message while too much of such had come'))
           })
-          handlers.onLink(client, 'up', {})
+          handlers.onLink(client, 'up', theirs.info)
         },
         onFrame: (_link, frame) => {
           unfinished?.finished()
@@ -128,13 +134,33 @@ export interface ClientDialerOptions<Frame> extends Omit<LinkContext<Frame>, 'co
   readonly tellsAddresses?: boolean
 }
 
+/**
+ * Between two tries at an address that a node has told: a client may be where it cannot be reached at all, and thousands of
+ * clients would try in vain for as long as they run.
+ */
+const toldRedialMaxMs = 5_000
+
+/** A dialer, and the node that has to answer where it dials. */
+interface ClientDialer<Frame> {
+  readonly node: string | undefined
+  readonly dialer: WsDialer<Frame>
+}
+
 export class WsClientDialer<Frame> implements Transport<Frame> {
   readonly counters: TransportCounters = zeroCounters()
   readonly #options: ClientDialerOptions<Frame>
-  readonly #dialers = new Map<Endpoint, WsDialer<Frame>>()
+  readonly #dialers = new Map<Endpoint, ClientDialer<Frame>>()
+  /** Of dialers that `setEndpoints` has ended: until their sockets are gone. */
+  readonly #ending = new Set<Promise<unknown>>()
+  /** Absent: it was not started, or has been closed. */
+  #handlers: TransportHandlers<Frame> | undefined
 
   get addresses(): number {
     return this.#options.tellsAddresses === true ? this.#options.urls.length : 0
+  }
+
+  get endpoints(): readonly Endpoint[] {
+    return this.#options.urls
   }
 
   constructor(options: ClientDialerOptions<Frame>) {
@@ -142,54 +168,78 @@ export class WsClientDialer<Frame> implements Transport<Frame> {
   }
 
   start(handlers: TransportHandlers<Frame>): void {
-    const { urls, nodes, cluster = '', secret, tellsAddresses = false } = this.#options
-    const context = { ...this.#options, counters: this.counters }
-    for (const url of urls) {
-      let isUp = false
-      const tell = ({ kind, reason }: Unreached, node = ''): void => {
-        const at = node === '' ? url : `${url} (node ${node})`
-        handlers.onUnreached?.(url, { kind, reason: tellsAddresses ? `${at}: ${reason}` : reason })
-      }
-      const dialer = new WsDialer<Frame>(context, {
-        url,
-        path: clientPath,
-        role: 'client',
-        cluster,
-        node: '',
-        name: nodes?.get(url) ?? url,
-        expected: { role: 'node', ...(cluster === '' ? {} : { cluster }) },
-        info: () => handlers.self(),
-        admit: ({ info, node, cluster }) => handlers.admit(url, { ...info, node, cluster }),
-        onUp: (_link, theirs) => {
-          isUp = true
-          handlers.onLink(url, 'up', { node: theirs.node })
-        },
-        onFrame: (_link, frame) => handlers.onFrame(url, frame),
-        onRefused: (reason, by, node) => {
-          // A stranger's words, too: they end nothing, and are all that tells why there is no link.
-          handlers.onRefused(url, by === 'a stranger' ? `${reason} (so it says)` : reason, node)
-          const isWithout = secret === '' && reason.startsWith('secret: ')
-          tell(causeOfRefusal(isWithout ? `${reason} (this client gives none)` : reason), node)
-        },
-        onFailed: (why) => tell(why),
-        onDown: () => {
-          if (isUp) handlers.onLink(url, 'down', {})
-          isUp = false
-        },
-      })
-      this.#dialers.set(url, dialer)
+    this.#handlers = handlers
+    for (const url of this.#options.urls) this.#dial(handlers, { endpoint: url })
+  }
+
+  setEndpoints(addresses: readonly DialledAddress[]): void {
+    const handlers = this.#handlers
+    if (handlers === undefined) return
+    const next = new Map(addresses.map(({ endpoint, node }) => [endpoint, node]))
+    for (const [url, { node, dialer }] of this.#dialers) {
+      if (next.has(url) && next.get(url) === node) continue
+      this.#dialers.delete(url)
+      const ending = dialer.close()
+      this.#ending.add(ending)
+      void ending.then(() => this.#ending.delete(ending))
+    }
+    for (const address of addresses) {
+      if (!this.#dialers.has(address.endpoint)) this.#dial(handlers, address)
     }
   }
 
+  #dial(handlers: TransportHandlers<Frame>, { endpoint: url, node }: DialledAddress): void {
+    const { nodes, cluster = '', secret, tellsAddresses = false } = this.#options
+    const context = { ...this.#options, counters: this.counters }
+    let isUp = false
+    const tell = ({ kind, reason }: Unreached, theirs = ''): void => {
+      const at = theirs === '' ? url : `${url} (node ${theirs})`
+      handlers.onUnreached?.(url, { kind, reason: tellsAddresses ? `${at}: ${reason}` : reason })
+    }
+    const named = { ...(cluster !== '' && { cluster }), ...(node !== undefined && { node }) }
+    const dialer = new WsDialer<Frame>(context, {
+      url,
+      path: clientPath,
+      ...(node !== undefined && { redialMaxMs: toldRedialMaxMs }),
+      role: 'client',
+      cluster,
+      node: '',
+      name: nodes?.get(url) ?? node ?? url,
+      expected: { role: 'node', ...named },
+      info: () => handlers.self(),
+      admit: ({ info, node: met, cluster: theirs }) =>
+        handlers.admit(url, { ...info, node: met, cluster: theirs }),
+      onUp: (_link, theirs) => {
+        isUp = true
+        handlers.onLink(url, 'up', { node: theirs.node })
+      },
+      onFrame: (_link, frame) => handlers.onFrame(url, frame),
+      onRefused: (reason, by, theirs) => {
+        // A stranger's words, too: they end nothing, and are all that tells why there is no link.
+        handlers.onRefused(url, by === 'a stranger' ? `${reason} (so it says)` : reason, theirs)
+        const isWithout = secret === '' && reason.startsWith('secret: ')
+        tell(causeOfRefusal(isWithout ? `${reason} (this client gives none)` : reason), theirs)
+      },
+      onFailed: (why) => tell(why),
+      onDown: () => {
+        if (isUp) handlers.onLink(url, 'down', {})
+        isUp = false
+      },
+    })
+    this.#dialers.set(url, { node, dialer })
+  }
+
   send(to: Endpoint, frame: Frame): boolean {
-    return this.#dialers.get(to)?.link?.send(frame) ?? false
+    return this.#dialers.get(to)?.dialer.link?.send(frame) ?? false
   }
 
   isUp(peer: Endpoint): boolean {
-    return this.#dialers.get(peer)?.link?.isUp ?? false
+    return this.#dialers.get(peer)?.dialer.link?.isUp ?? false
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#dialers.values()].map((dialer) => dialer.close()))
+    this.#handlers = undefined
+    const closing = [...this.#dialers.values()].map(({ dialer }) => dialer.close())
+    await Promise.all([...closing, ...this.#ending])
   }
 }

@@ -27,6 +27,8 @@ export interface DialerParts<Frame> extends Omit<LinkParts<Frame>, 'socket' | 'r
   /** `http:` or `https:` of the other side's listener. */
   readonly url: string
   readonly path: string
+  /** The longest time between two tries; absent: the usual one, of a second. */
+  readonly redialMaxMs?: number
 }
 
 export class WsDialer<Frame> {
@@ -103,7 +105,8 @@ export class WsDialer<Frame> {
     this.#parts.onDown(link)
     if (this.#isClosed) return
     const { clock, random } = this.#context
-    const growing = Math.min(redialMs * 2 ** Math.min(this.#failures, 10), redialMaxMs)
+    const { redialMaxMs: maxMs = redialMaxMs } = this.#parts
+    const growing = Math.min(redialMs * 2 ** Math.min(this.#failures, 10), maxMs)
     const base = this.#wasRefused ? refusedRedialMs : growing
     this.#failures += 1
     this.#wasRefused = false

@@ -40,6 +40,8 @@ export interface PeerTransportOptions<Frame> extends Omit<LinkContext<Frame>, 'c
   readonly peers: readonly { readonly node: NodeId; readonly url: string }[]
   /** All nodes that the cluster began with, in the order of the configuration, in words: `a b c`, `a@east d@west`. */
   readonly nodeList?: string
+  /** Where clients reach this node, if not where its peers do. */
+  readonly clientUrl?: string
   readonly server: Server
   /** Told of links that are a peer's. */
   readonly connections?: Pick<Connections, 'prove'>
@@ -79,6 +81,10 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
   /** Links that are up and count: by peer, and the peer of each. */
   readonly #links = new Map<Endpoint, WsLink<Frame>>()
   readonly #peers = new Map<WsLink<Frame>, Endpoint>()
+  /** Where clients reach the peers, of those that have said so. */
+  readonly #clientUrls = new Map<Endpoint, string>()
+  /** Called when a peer says where clients reach it, and had not said that before. */
+  onClientUrl: () => void = () => undefined
   /** Why peers have no link, as of the latest try. */
   readonly #troubles = new Map<string, string>()
   /** Accepted links, up or not. */
@@ -108,6 +114,11 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
   /** Of peers without a link: why the latest try gave none, where that is known. */
   get troubles(): ReadonlyMap<string, string> {
     return this.#troubles
+  }
+
+  /** Where clients reach the peers, of those that have said so: a peer that has a link now, or had one. */
+  get clientUrls(): ReadonlyMap<Endpoint, string> {
+    return this.#clientUrls
   }
 
   start(handlers: TransportHandlers<Frame>): void {
@@ -168,6 +179,7 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
     if (areSame(next, this.#addresses)) return
     this.#addresses = next
     for (const peer of this.#troubles.keys()) if (!next.has(peer)) this.#troubles.delete(peer)
+    for (const peer of this.#clientUrls.keys()) if (!next.has(peer)) this.#clientUrls.delete(peer)
     for (const [peer, { url, dialer }] of this.#dialers) {
       if (next.get(peer) === url) continue
       this.#dialers.delete(peer)
@@ -216,7 +228,7 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
       node: this.#options.node,
       name,
       expected,
-      info: () => ({ ...handlers.self(), ...this.#ownList() }),
+      info: () => ({ ...handlers.self(), ...this.#ownList(), ...this.#ownUrl() }),
       admit: (theirs) =>
         this.#listProblem(theirs) ??
         handlers.admit(theirs.node, theirs.info) ??
@@ -245,6 +257,18 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
    */
   #noteTrouble(node: string | undefined, reason: string): void {
     if (node !== undefined && this.#addresses.has(node)) this.#troubles.set(node, reason)
+  }
+
+  #ownUrl(): LinkInfo {
+    const { clientUrl } = this.#options
+    return clientUrl === undefined ? {} : { clientUrl }
+  }
+
+  #noteUrl(peer: Endpoint, url: string | undefined): void {
+    if (this.#clientUrls.get(peer) === url) return
+    if (url === undefined) this.#clientUrls.delete(peer)
+    else this.#clientUrls.set(peer, url)
+    this.onClientUrl()
   }
 
   #ownList(): LinkInfo {
@@ -282,6 +306,7 @@ export class WsPeerTransport<Frame> implements Transport<Frame> {
     void older?.close('replaced')
     this.#links.set(peer, link)
     this.#peers.set(link, peer)
+    this.#noteUrl(peer, theirs.info.clientUrl)
     handlers.onLink(peer, 'up', theirs.info)
   }
 

@@ -32,6 +32,12 @@ export const listedGroupsMax = 1000
 /** Nodes of one replica set: more make every commit slower and none safer. */
 export const nodeCountMax = 15
 
+/** Replica sets of a cluster. */
+export const setCountMax = 64
+
+/** Scheme, host and port of a node, characters. */
+export const nodeUrlCharsMax = 300
+
 /** The bounds and delays that a replica runs under. Milliseconds, bytes and counts, as named. */
 export interface Limits {
   /** Groups whose record stays in memory; only quiescent ones above this are forgotten. */

@@ -3,7 +3,7 @@ import { asyncScope } from '../adapters/async-scope.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { WsClientDialer } from '../adapters/ws-clients.ts'
-import { checkOptions, listOf, text, wrongArgument, type Rules } from '../base/arguments.ts'
+import { checkOptions, flag, listOf, text, wrongArgument, type Rules } from '../base/arguments.ts'
 import { isClusterId } from '../base/ids.ts'
 import { timeoutRule } from '../txn/intents.ts'
 import { checkSignal, signalRule } from '../txn/signalled.ts'
@@ -14,6 +14,7 @@ import type { ClientFrame } from '../wire/client/client-message.ts'
 import { decodeClientFrame, encodeClientFrame } from '../wire/client/client-codec.ts'
 import { Client } from './client.ts'
 import type { ClientLimits } from './client-limits.ts'
+import { FollowedLinks } from './followed-links.ts'
 
 /** Bytes waiting for one node's socket; above it requests go to another node. */
 const queueBytesMax: number = 64 * 1024 * 1024
@@ -25,6 +26,11 @@ export interface ConnectOptions {
   readonly secret?: string
   /** The cluster's id: a node of another cluster is refused. Default: whichever answers. */
   readonly cluster?: string
+  /**
+   * False: the client has links to these addresses alone. Else they are where it begins: the nodes tell it of the others, also of
+   * those that are added later, and it leaves nodes that are removed. A gateway tells of no nodes.
+   */
+  readonly follow?: boolean
   /** For calls that name no time-out of their own; default 10 seconds. */
   readonly timeoutMs?: number
   /** Closes the client when it is aborted, as its `close` does; no client is made when it is aborted before. */
@@ -38,6 +44,7 @@ const connectRules: Rules<ConnectOptions> = {
     accepts: (value) => typeof value === 'string' && isClusterId(value),
     words: '1 to 64 of a-z, 0-9 and -',
   },
+  follow: flag,
   timeoutMs: timeoutRule,
   signal: signalRule,
 }
@@ -68,13 +75,13 @@ export async function connect(options: ConnectOptions): Promise<Client> {
 
 /** The same with bounds of its own, for commands of this program. */
 export function dial(options: ConnectOptions, limits: Partial<ClientLimits> = {}): Client {
-  const { secret = '', cluster, timeoutMs, signal } = options
+  const { secret = '', cluster, follow = true, timeoutMs, signal } = options
   const nodes: readonly string[] | undefined = options.endpoints
   const urls = [...new Set((nodes ?? []).map(nodeUrl))]
   if (urls.length === 0) throw new StoreError('invalid', 'a client needs the address of a node')
   const problem = secret === '' ? undefined : secretProblem(secret)
   if (problem !== undefined) throw new StoreError('invalid', `the secret ${problem}`)
-  const transport = new WsClientDialer<ClientFrame>({
+  const dialer = new WsClientDialer<ClientFrame>({
     urls,
     secret,
     queueBytesMax,
@@ -85,7 +92,9 @@ export function dial(options: ConnectOptions, limits: Partial<ClientLimits> = {}
     codec: { encode: encodeClientFrame, decode: decodeClientFrame },
     log: () => undefined,
   })
-  const ports = { transport, clock: systemClock, random: systemRandom, scope: asyncScope() }
+  const machine = { clock: systemClock, random: systemRandom }
+  const transport = follow ? new FollowedLinks({ transport: dialer, ...machine }) : dialer
+  const ports = { transport, ...machine, scope: asyncScope() }
   return new Client(ports, { ...limits, ...(timeoutMs !== undefined && { timeoutMs }) }, signal)
 }
 

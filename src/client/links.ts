@@ -41,6 +41,8 @@ interface Place {
   readonly endpoint: Endpoint
   node: string
   isUp: boolean
+  /** Its link ends as soon as nothing waits there for an answer. */
+  isLeaving: boolean
   readonly breaker: Breaker
   readonly windows: Readonly<Record<Lane, Window>>
   readonly tries: Record<Ending, number>
@@ -97,12 +99,29 @@ export class Links {
     const tries = { answered: 0, failed: 0, lost: 0, inconclusive: 0 }
     const breaker = new Breaker(this.#limits)
     const windows = { writes: new Window(this.#limits), reads: new Window(this.#limits) }
-    return { endpoint, node, isUp: false, breaker, windows, tries }
+    return { endpoint, node, isUp: false, isLeaving: false, breaker, windows, tries }
   }
 
   onDown(endpoint: Endpoint): void {
     const place = this.#places.get(endpoint)
-    if (place !== undefined) place.isUp = false
+    if (place === undefined) return
+    place.isUp = false
+    if (place.isLeaving) this.#forget(place)
+  }
+
+  /** No further request goes there. Those under way go on. */
+  onLeaving(endpoint: Endpoint): void {
+    const place = this.#places.get(endpoint)
+    if (place === undefined) return
+    const wasUp = place.isUp
+    place.isUp = false
+    place.isLeaving = true
+    if (!wasUp) this.#forget(place)
+  }
+
+  #forget({ endpoint, node }: Place): void {
+    this.#places.delete(endpoint)
+    if (this.#endpoints.get(node) === endpoint) this.#endpoints.delete(node)
   }
 
   /** `named`: the id of the node there, as far as it has said. */

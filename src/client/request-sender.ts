@@ -12,11 +12,8 @@
  */
 import { assert } from '../base/assert.ts'
 import type { Problem } from '../base/problem.ts'
-import type { Clock } from '../ports/clock.ts'
 import type { Pace } from '../ports/pace.ts'
-import type { Random } from '../ports/random.ts'
-import type { Endpoint, Transport } from '../ports/transport.ts'
-import type { TransactionScope } from '../txn/scope.ts'
+import type { Endpoint } from '../ports/transport.ts'
 import { requestBytes } from '../wire/client/client-bytes.ts'
 import {
   isWrite,
@@ -49,6 +46,7 @@ import {
   type Load,
 } from './in-flight.ts'
 import type { ClientLimits } from './client-limits.ts'
+import type { ClientPorts } from './client-ports.ts'
 import { classifyEnding, isRefused } from './ending.ts'
 import { Holding, type HoldingFigures } from './holding.ts'
 import { AbandonedAttempts } from './abandoned-attempts.ts'
@@ -58,14 +56,6 @@ import { RingTable } from './ring-table.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { groupLed, computeSpread } from './spread.ts'
 import { TimeOut } from '../time/time-out.ts'
-
-export interface ClientPorts {
-  readonly transport: Transport<ClientFrame>
-  readonly clock: Clock
-  readonly random: Random
-  /** Tells code inside the function of a transaction from other code; without it, it is not told. */
-  readonly scope?: TransactionScope
-}
 
 export class RequestSender {
   readonly #ports: ClientPorts
@@ -119,6 +109,8 @@ export class RequestSender {
       onUnreached: (...unreached) => this.#links.onUnreached(...unreached),
       onLink: (node, state, info) => this.#onLink(node, state, info.node),
       onFrame: (node, frame) => this.#onFrame(node, frame),
+      onLeaving: (node) => this.#links.onLeaving(node),
+      isIdle: (node) => this.#waitingAt(node).length === 0,
     })
   }
 
@@ -457,9 +449,11 @@ export class RequestSender {
     }
     this.#links.onDown(node)
     this.#outbox.drop(node)
-    for (const id of this.#pending.where(({ endpoint }) => endpoint === node)) {
-      this.#end(id, { kind: 'lost', isLinkDown: true })
-    }
+    for (const id of this.#waitingAt(node)) this.#end(id, { kind: 'lost', isLinkDown: true })
+  }
+
+  #waitingAt(node: Endpoint): readonly number[] {
+    return this.#pending.where(({ endpoint }) => endpoint === node)
   }
 
   #onFrame(node: Endpoint, frame: ClientFrame): void {

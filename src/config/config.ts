@@ -30,6 +30,7 @@ import {
   readLogLevel,
   readLogStore,
   readNodes,
+  readAdvertisedUrl,
   readText,
   readBoolean,
   mainSet,
@@ -83,6 +84,7 @@ export function buildConfig(sources: ConfigSources): ConfigResult {
   const keyFile = path('tls.key_file')
   const rest = {
     listen: take('listen', readListen) ?? listenDefault,
+    ...takeAdvertised(take),
     secretFile: path('secret_file'),
     peerSecretFile: path('peer_secret_file'),
     tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
@@ -106,11 +108,20 @@ export function buildConfig(sources: ConfigSources): ConfigResult {
   return {
     ...{ ok: true, config, settings: effectiveSettings(config, origins), origins },
     warnings: [...findWarnings(config), ...unknownVariables(nodeSchema, sources.environment)],
-    names: own
-      .filter(({ url }) => !isWildcard(url))
-      .map(({ url }) => plainHost(new URL(url).hostname)),
+    names: [...own.map(({ url }) => url), ...listGiven(config.advertisedUrl)]
+      .filter((url) => !isWildcard(url))
+      .map((url) => plainHost(new URL(url).hostname)),
     called: nodes.filter(({ id }) => id !== node).map(({ url }) => url),
   }
+}
+
+function listGiven<T>(value: T | undefined): readonly T[] {
+  return value === undefined ? [] : [value]
+}
+
+function takeAdvertised(take: Take): Pick<NodeConfig, 'advertisedUrl'> {
+  const advertisedUrl = take('advertised_url', readAdvertisedUrl)
+  return advertisedUrl === undefined ? {} : { advertisedUrl }
 }
 
 function takeNumbers(
@@ -161,6 +172,7 @@ function effectiveSettings(
     ['listen', hostPort(listen)],
     ['data', config.data],
     ['nodes', config.nodes.map(nodeText).join(',')],
+    ['advertised_url', config.advertisedUrl],
     ['secret_file', config.secretFile],
     ['peer_secret_file', config.peerSecretFile],
     ['tls.cert_file', config.tls?.certFile],

@@ -17,6 +17,8 @@ export interface NodeConfig {
   /** Absolute. */
   readonly data: string
   readonly nodes: readonly NodeAddress[]
+  /** Where clients reach this node: scheme, host and port. Absent: where its peers do. */
+  readonly advertisedUrl?: string
   readonly secretFile: string | undefined
   /** Of what nodes prove to one another with. Absent: see `../node/peer-secret.ts`. */
   readonly peerSecretFile?: string | undefined

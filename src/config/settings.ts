@@ -34,6 +34,11 @@ export const nodeSettings: readonly Setting[] = [
     what: 'every node of the cluster, this one included; ID+joins=URL for a node that trilithon nodes add makes a member; in the file a list of {id, url, joins}',
   },
   {
+    name: 'advertised_url',
+    argument: 'URL',
+    what: 'where clients reach this node, if not where its peers do: behind a proxy, say',
+  },
+  {
     name: 'secret_file',
     argument: 'FILE',
     what: 'file with the secret that all nodes and clients share',

@@ -1,6 +1,6 @@
 /** Readers of single configuration values: a typed value, or what is wrong with it and where. */
 import { isNodeId, type NodeId } from '../base/ids.ts'
-import { nodeCountMax } from '../base/limits.ts'
+import { nodeCountMax, nodeUrlCharsMax, setCountMax } from '../base/limits.ts'
 import type { Located, Origin } from './source.ts'
 import { journalKinds, type JournalKind } from '../adapters/journal-kind.ts'
 import { plainHost } from '../adapters/origin-gate.ts'
@@ -36,8 +36,6 @@ export const mainSet = 'main'
 
 export type LogLevel = (typeof logLevels)[number]
 const logLevels = ['error', 'warn', 'info', 'debug'] as const
-
-export const setCountMax = 64
 
 export function refuse(
   at: Origin,
@@ -246,6 +244,18 @@ export function readCalledUrl(located: Located): Read<string> {
     located.origin,
     `wants a URL such as http://127.0.0.1:4700, not ${shown(located)}: no process can be called at port 0`,
   )
+}
+
+/** The same, of an address that other processes call. */
+export function readAdvertisedUrl(located: Located): Read<string> {
+  const read = readCalledUrl(located)
+  if (!read.ok) return read
+  if (read.value.length > nodeUrlCharsMax) {
+    return refuse(located.origin, `has more than ${nodeUrlCharsMax} characters`)
+  }
+  if (!isWildcard(read.value)) return read
+  const why = 'is an address to listen on: clients would reach their own machine by it'
+  return refuse(located.origin, `${read.value} ${why}`)
 }
 
 /** A host that stands for all addresses of a machine: a process that calls it reaches its own machine. */

@@ -54,6 +54,8 @@ export interface GatewayConfig extends ListenerConfig {
   /** Absent: the cluster of the first node that answers. */
   readonly cluster: string | undefined
   readonly nodes: readonly string[]
+  /** Whether the gateway goes on to nodes that those tell of. */
+  readonly follow: boolean
   readonly logLevel: LogLevel
   readonly drainTimeoutMs: number
   /** One HTTP request's time, waiting for new cells not counted. */
@@ -150,6 +152,12 @@ export const gatewaySettings: readonly Setting[] = [
     argument: 'NAME',
     what: 'the cluster; without it that of the first node that answers',
   },
+  {
+    name: 'follow',
+    argument: 'true|false',
+    what: 'go on to the nodes that these tell of, and leave removed ones; false: these alone',
+    fallback: 'true',
+  },
   ...nodeSettings.filter(({ name }) => shared.includes(name)),
   ...numbers.map(([name, field, , what]): Setting => {
     return { name, argument: 'NUMBER', what, fallback: String(defaults[field]) }
@@ -174,6 +182,7 @@ export function buildGatewayConfig(sources: ConfigSources): BuildResult<GatewayC
   const rest = {
     name: take('name', (at) => readText(at, isNodeId, nameRule)) ?? 'gateway',
     cluster: take('cluster', (at) => readText(at, isClusterId, 'is 1 to 64 of a-z, 0-9 and -')),
+    follow: take('follow', readBoolean) ?? true,
     listen: take('listen', readListen) ?? { host: '127.0.0.1', port: 4800 },
     secretFile: path('secret_file'),
     tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
@@ -285,6 +294,7 @@ function inForce(
     ['listen', hostPort(config.listen)],
     ['name', config.name],
     ['cluster', config.cluster],
+    ['follow', String(config.follow)],
     ['secret_file', config.secretFile],
     ['tls.cert_file', config.tls?.certFile],
     ['tls.key_file', config.tls?.keyFile],

@@ -1,4 +1,5 @@
 /** The status that a gateway reports: ready or not, its nodes and their breakers, and its problems. */
+import type { FollowedLinks, KnownAddress } from '../client/followed-links.ts'
 import type { HoldingFigures } from '../client/holding.ts'
 import type { LinkView } from '../client/links.ts'
 import type { Figure } from '../node/metrics.ts'
@@ -17,6 +18,8 @@ export interface GatewayParts {
   readonly nodes: readonly string[]
   /** Of those that were linked once. */
   readonly links: readonly LinkView[]
+  /** The addresses that it dials now, and those that it refuses to dial; absent: as configured, and none. */
+  readonly followed?: Pick<FollowedLinks, 'known' | 'refusedAddresses'> | undefined
   /** Why addresses have no link, where that is known. */
   readonly troubles?: ReadonlyMap<string, string>
   readonly requests: number
@@ -30,6 +33,8 @@ export interface GatewayNode {
   /** Its address's host and port until it has told its name. */
   readonly id: string
   readonly url: string
+  /** `given`: the configuration names the address. `learned`: a node has told it. */
+  readonly from: KnownAddress['from']
   readonly isUp: boolean
   readonly breaker: LinkView['breaker']
   readonly tries: LinkView['tries']
@@ -89,15 +94,17 @@ function isGood({ isUp, breaker }: GatewayNode): boolean {
   return isUp && breaker !== 'open'
 }
 
-function listNodes({ nodes, links }: GatewayParts): readonly GatewayNode[] {
+function listNodes({ nodes, links, followed }: GatewayParts): readonly GatewayNode[] {
   const none = { answered: 0, failed: 0, lost: 0, inconclusive: 0 }
-  return nodes.map((url) => {
+  const given = nodes.map((url) => ({ endpoint: url, node: undefined, from: 'given' }) as const)
+  return (followed?.known ?? given).map(({ endpoint: url, node, from }) => {
     const link = links.find(({ endpoint }) => endpoint === url)
     if (link === undefined) {
-      return { id: new URL(url).host, url, isUp: false, breaker: 'closed', tries: none }
+      const id = node ?? new URL(url).host
+      return { id, url, from, isUp: false, breaker: 'closed', tries: none }
     }
     const { node: id, isUp, breaker, tries } = link
-    return { id, url, isUp, breaker, tries }
+    return { id, url, from, isUp, breaker, tries }
   })
 }
 
@@ -133,7 +140,7 @@ export function gatewayFigures(parts: GatewayParts): readonly Figure[] {
     figure('gateway_request_bytes', 'Bodies of the HTTP requests at work.', requestBytes),
     figure('gateway_clients', 'Links of client libraries.', clients),
   ]
-  figures.push(...heldFigures(parts))
+  figures.push(...heldFigures(parts), ...followedFigures(parts))
   for (const node of listNodes(parts)) figures.push(...nodeFigures(node, links))
   return figures
 }
@@ -145,6 +152,23 @@ function heldFigures({ held: { waiting, refused } }: GatewayParts): Figure[] {
     { ...figure('gateway_held', waits, waiting[lane]), labels: { lane } },
     { ...figure('gateway_held_refused_total', ends, refused[lane]), labels: { lane } },
   ])
+}
+
+function followedFigures(parts: GatewayParts): Figure[] {
+  const learned = listNodes(parts).filter(({ from }) => from === 'learned').length
+  const refused = parts.followed?.refusedAddresses ?? 0
+  return [
+    figure(
+      'gateway_learned_nodes',
+      'Nodes that it dials because other nodes told of them.',
+      learned,
+    ),
+    figure(
+      'gateway_refused_addresses_total',
+      'Addresses that nodes told and it does not dial.',
+      refused,
+    ),
+  ]
 }
 
 function nodeFigures(node: GatewayNode, links: readonly LinkView[]): Figure[] {

@@ -2,7 +2,7 @@
  * Links to nodes of one cluster: of the one that is named, or of the one that the first node to prove
  * itself belongs to. A node of another cluster is refused from then on.
  */
-import type { Endpoint, Transport, TransportHandlers } from '../ports/transport.ts'
+import type { DialledAddress, Endpoint, Transport, TransportHandlers } from '../ports/transport.ts'
 
 export class OneCluster<Frame> implements Transport<Frame> {
   /** Told once, when the cluster was not named and is known. */
@@ -47,6 +47,16 @@ export class OneCluster<Frame> implements Transport<Frame> {
     this.#cluster = theirs
     this.onKnown(theirs)
     return undefined
+  }
+
+  get endpoints(): readonly Endpoint[] {
+    return this.#transport.endpoints ?? []
+  }
+
+  setEndpoints(addresses: readonly DialledAddress[]): void {
+    const dialled = new Set(addresses.map(({ endpoint }) => endpoint))
+    for (const one of this.#troubles.keys()) if (!dialled.has(one)) this.#troubles.delete(one)
+    this.#transport.setEndpoints?.(addresses)
   }
 
   send(to: Endpoint, frame: Frame): boolean {

@@ -43,6 +43,7 @@ import {
 } from './gateway-status.ts'
 import { gatewayFetch } from './http.ts'
 import { OneCluster } from './one-cluster.ts'
+import { FollowedLinks, linksMaxDefault } from '../client/followed-links.ts'
 import { Relay } from '../client/relay.ts'
 import { BodyRoom } from './request-body.ts'
 
@@ -71,6 +72,8 @@ export class GatewayServer {
   readonly #mayUse: (request: Request) => boolean
   readonly #startedAtMs = systemClock.monotonicMs()
   readonly #links: OneCluster<ClientFrame>
+  /** Absent: this gateway follows no nodes. */
+  readonly #followed: FollowedLinks | undefined
   readonly #relay: Relay
   readonly #bodies: BodyRoom
   readonly #slices = new Slices(systemClock)
@@ -102,8 +105,12 @@ export class GatewayServer {
     this.#metrics = createMetrics({ gateway: config.name })
     this.#bodies = new BodyRoom(config.requestBytesMax)
     this.#links = new OneCluster(this.#dialer(), config.cluster)
-    const ports = { transport: this.#links, clock: systemClock, random: systemRandom }
-    this.#relay = new Relay(ports, buildClientLimits(config))
+    const machine = { clock: systemClock, random: systemRandom }
+    this.#followed = config.follow
+      ? new FollowedLinks({ transport: this.#links, ...machine })
+      : undefined
+    const transport = this.#followed ?? this.#links
+    this.#relay = new Relay({ transport, ...machine }, buildClientLimits(config))
     this.#api = gatewayFetch({
       cells: this.#relay,
       version,
@@ -172,7 +179,11 @@ export class GatewayServer {
     const { allowedHosts, allowedOrigins, answerBytesMax } = config.listener
     const warn = sparingLog(systemClock, new Set(), (text, detail) => logger.warn(detail, text))
     const plan = planOpenFiles({
-      ...{ openFilesMax: openFilesMax(), stores: 0, others: config.nodes.length },
+      ...{
+        openFilesMax: openFilesMax(),
+        stores: 0,
+        others: Math.max(config.nodes.length, config.follow ? linksMaxDefault : 0),
+      },
       wanted: config.listener,
     })
     if (plan.isLess) {
@@ -256,6 +267,7 @@ export class GatewayServer {
       uptimeMs: systemClock.monotonicMs() - this.#startedAtMs,
       links: this.#relay.nodes(),
       troubles: this.#links.troubles,
+      followed: this.#followed,
       requests: this.#relay.calls,
       requestBytes: this.#bodies.bytes,
       clients: this.#clients?.clients ?? 0,

@@ -23,7 +23,7 @@ import type { Epochs } from './epochs.ts'
 import { GateKeeper } from './gate-keeper.ts'
 import { MemberRequests } from './member-requests.ts'
 import { Mover, type MoverParts } from './mover.ts'
-import type { MemberReport, MembersPort, MembersReport } from './report.ts'
+import type { MemberReport, MembersPort, MembersReport, VotersReport } from './report.ts'
 import { decodeRow } from './row-codec.ts'
 import { SealPages, type GroupLook } from './seal-pages.ts'
 import { setRowKey } from './set-group.ts'
@@ -77,6 +77,8 @@ const remindersPerTelling = 5
 const moverPatienceMs = 3_000
 
 export class Members implements MembersPort {
+  /** Called when another epoch has begun, as far as this node knows. */
+  onEpoch: () => void = () => undefined
   readonly #parts: MembersParts
   readonly #gate: GateKeeper
   readonly #pages: SealPages
@@ -180,7 +182,9 @@ export class Members implements MembersPort {
   #take(row: changes.SetRow): void {
     if (!changes.isSameStep(row.change, this.#row.change))
       this.#rowMs = this.#parts.clock.monotonicMs()
+    const isLater = row.epoch !== this.#row.epoch
     this.#row = row
+    if (isLater) this.onEpoch()
   }
 
   #tick(): void {
@@ -428,6 +432,15 @@ export class Members implements MembersPort {
 
   cancel(): Promise<{ readonly change: changes.Change }> {
     return this.#requests.cancel()
+  }
+
+  get voters(): VotersReport {
+    const { epoch, urls } = this.#row
+    const nodes = this.#votersOf(this.#row).map((node) => {
+      const url = urls.get(node)
+      return url === undefined ? { node } : { node, url }
+    })
+    return { epoch, nodes }
   }
 
   get report(): MembersReport {

@@ -32,6 +32,13 @@ export interface MembersReport {
   readonly canLose: number
 }
 
+/** The voters of the last epoch that a node knows to have begun. */
+export interface VotersReport {
+  readonly epoch: number
+  /** `url`: where the node is reached, of those that the set did not begin with. */
+  readonly nodes: readonly { readonly node: NodeId; readonly url?: string }[]
+}
+
 /** The requests of an operator for the voters of a node's replica set. */
 export interface MembersPort {
   readonly report: MembersReport

@@ -12,7 +12,7 @@ import type { CellService } from '../cells/operation.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Pace } from '../ports/pace.ts'
 import { Slices, type Line, type Task } from '../ports/slices.ts'
-import type { Endpoint, Transport } from '../ports/transport.ts'
+import type { Endpoint, LinkInfo, Transport } from '../ports/transport.ts'
 import { callTimeoutMsMax } from '../txn/limits.ts'
 import {
   isWorklistOperation,
@@ -39,6 +39,7 @@ import { defaultIntakeLimits, Intake, type IntakeLimits } from './intake.ts'
 import { classifyEnd, withRetryAfter } from './overloaded.ts'
 import { computeCost } from './request-cost.ts'
 import { SeenRequests } from './seen-requests.ts'
+import type { SetLists } from './set-lists.ts'
 import type { WorkEnd } from './work-limit.ts'
 
 export interface ClientServerLimits {
@@ -76,6 +77,8 @@ export interface ClientServerPorts {
   readonly admission?: Admission
   /** Whether clients had better ask another node for now; absent: never. */
   readonly isReturning?: () => boolean
+  /** Tells clients the nodes of the cluster; absent: this process tells none. */
+  readonly lists?: Pick<SetLists, 'open' | 'close'>
   /** The status that the node gives to a client that asks. */
   readonly status: () => Json
   /** For a thrown error that is no StoreError: returns the problem that answers the client. */
@@ -156,8 +159,8 @@ export class ClientServer {
       self: () => ({}),
       admit: () => (this.#isStopping ? 'stopping' : undefined),
       onRefused: () => undefined,
-      onLink: (client, state) => {
-        if (state === 'up') this.#onUp(client)
+      onLink: (client, state, info) => {
+        if (state === 'up') this.#onUp(client, info)
         else this.#onDown(client)
       },
       onFrame: (client, frame) => this.#intake.add(client, frame),
@@ -191,7 +194,7 @@ export class ClientServer {
     })
   }
 
-  #onUp(client: Endpoint): void {
+  #onUp(client: Endpoint, info: LinkInfo): void {
     const line = this.#slices.open()
     const seen = new SeenRequests()
     const elsewhere = new Elsewhere(this.#ports.clock)
@@ -200,10 +203,12 @@ export class ClientServer {
     this.#linked.set(client, { seen, line, elsewhere, ...open, ...none })
     this.#intake.open(client, line)
     this.#answers.open(client, line)
+    this.#ports.lists?.open(client, info)
   }
 
   /** Ends the requests of a client that has gone: their answers have no reader. */
   #onDown(client: Endpoint): void {
+    this.#ports.lists?.close(client)
     const linked = this.#linked.get(client)
     this.#linked.delete(client)
     this.#intake.close(client)

@@ -15,7 +15,7 @@ import { heldClock } from '../peers/peer-clocks.ts'
 import type { LocalReplica } from '../group/replica-port.ts'
 import type { ReplicaStatus } from '../replica/replica-status.ts'
 import type { Upkeep } from '../replica/upkeep.ts'
-import type { MembersPort } from '../members/report.ts'
+import type { MembersPort, VotersReport } from '../members/report.ts'
 import { WorklistService } from '../worklist/worklist-service.ts'
 import { GroupService } from '../txn/group-service.ts'
 import type { ClientFrame } from '../wire/client/client-message.ts'
@@ -28,6 +28,7 @@ import { costFigures } from './cost-figures.ts'
 import type { Figure } from './metrics.ts'
 import { plain, type PlainObject } from './plain.ts'
 import { Routing } from './routing.ts'
+import { SetLists, type NodeAddresses } from './set-lists.ts'
 
 export interface NodePorts extends DriverPorts {
   readonly clients: Transport<ClientFrame>
@@ -43,6 +44,8 @@ export interface NodeOptions extends DriverOptions, BackgroundOptions {
   /** Bounds of one turn's work for clients, and of what clients may ask at once; absent: the usual ones. */
   readonly slices?: SliceLimits
   readonly clientLimits?: ClientServerLimits
+  /** Where clients reach the nodes. Absent: the node tells clients of no nodes. */
+  readonly addresses?: NodeAddresses
   /** Called when the stores are known to be this node's, before it votes; it may reject. */
   readonly beforeStart?: () => Promise<void>
   /** Of each error of the program itself that ends no more than what met it; absent: it ends the node. */
@@ -75,6 +78,7 @@ export class Node {
   readonly #routing: Routing
   readonly #background: Background
   readonly #server: ClientServer
+  readonly #lists: SetLists | undefined
   readonly #ports: NodePorts
   readonly #options: NodeOptions
   #isDraining = false
@@ -153,8 +157,27 @@ export class Node {
     const admission = new Admission(ports.clock)
     this.admission = admission
     const isReturning = (): boolean => driver.isReturning
+    this.#lists = this.#makeLists()
     const edge = { transport, clock, slices, admission, status, isReturning, noteBug }
-    this.#server = new ClientServer({ ...services, ...edge }, options.clientLimits)
+    const lists = this.#lists === undefined ? {} : { lists: this.#lists }
+    this.#server = new ClientServer({ ...services, ...edge, ...lists }, options.clientLimits)
+  }
+
+  #makeLists(): SetLists | undefined {
+    const { clients: transport, clock } = this.#ports
+    const { node, placement, addresses } = this.#options
+    if (addresses === undefined) return undefined
+    const { members } = this.#driver
+    const set = placement.setOfNode(node)
+    const voters = (): VotersReport => members.voters
+    const lists = new SetLists({ transport, clock, set, addresses, voters })
+    members.onEpoch = () => lists.tellAll()
+    return lists
+  }
+
+  /** The addresses that this node knows have changed: it tells its clients. */
+  onAddresses(): void {
+    this.#lists?.tellAll()
   }
 
   /** Of all shards, whichever set holds them. */
@@ -210,6 +233,7 @@ export class Node {
   async stop(): Promise<void> {
     // Work in the background waits for the services that are closed here.
     void this.#end()
+    this.#lists?.stop()
     await this.#ports.clients.close()
     await this.#routing.close()
     await this.#driver.stop()

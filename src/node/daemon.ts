@@ -32,7 +32,7 @@ import { drain } from './drain.ts'
 import { FolderWatch } from './folder-watch.ts'
 import { listen, type BoundServer, type Fetch, type Serve } from './http-server.ts'
 import { checkJoiningSeat } from './joining.ts'
-import { openLinks, type Links } from './links.ts'
+import { listUrls, openLinks, type Links } from './links.ts'
 import { LogHealing } from './log-healing.ts'
 import { openLog } from './open-log.ts'
 import { defaultListenerSettings } from '../config/listener-settings.ts'
@@ -207,7 +207,8 @@ export class Daemon {
     const sets = buildReplicaSets(config.nodes)
     const recovery = await this.#readRecovery()
     if (folder.wasDataReset && this.#healing.seat === undefined) this.#noteDataReset()
-    this.#links = await this.#openLinks(this.#server)
+    const links = await this.#openLinks(this.#server)
+    this.#links = links
     this.#node = await Node.open(
       {
         clock,
@@ -215,14 +216,13 @@ export class Daemon {
         trace,
         log: folder.log,
         data: folder.data,
-        peers: this.#links.peers,
-        clients: this.#links.clients,
-        elsewhere: this.#links.elsewhere,
+        ...{ peers: links.peers, clients: links.clients, elsewhere: links.elsewhere },
       },
       {
         node: config.node,
         cluster: config.cluster,
         limits: config.limits,
+        addresses: links.addresses,
         placement: placementOver(sets, buildJoining(config.nodes)),
         bufferCopies: config.bufferCopies,
         ...(seat !== undefined && { seat }),
@@ -294,7 +294,7 @@ export class Daemon {
     const warn = sparingLog(systemClock, new Set(), (text, detail) => logger.warn(detail, text))
     return listen({
       ...{ listen: config.listen, tls: files.tls, fetch, portFlag, connections, answerBytesMax },
-      hosts: [...allowedHosts, ...config.nodes.map(({ url }) => new URL(url).hostname)],
+      hosts: [...allowedHosts, ...listUrls(config).map((url) => new URL(url).hostname)],
       origins: allowedOrigins,
       onError: ({ message: error }) => warn('the listener met an error', { error }),
     })
@@ -304,7 +304,11 @@ export class Daemon {
     const { config, files, logger } = this.#options
     const say = (text: string): void => logger.warn(text)
     const peerSecret = files.peerSecret ?? (await peerSecretWithoutFile(config, files, say))
-    return openLinks({ server, connections, config, secret: files.secret, peerSecret, logger })
+    const links = openLinks({
+      ...{ server, connections, config, secret: files.secret, peerSecret, logger },
+    })
+    links.onAddresses = () => this.#node?.onAddresses()
+    return links
   }
 
   #watchStalls(trace: Trace): Stalls {

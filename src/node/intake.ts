@@ -102,7 +102,7 @@ export class Intake {
 
   add(client: Endpoint, frame: ClientFrame): void {
     // A node's transport has answers only to send; one that comes in is a confused client's.
-    if (frame.kind === 'responses') return
+    if (frame.kind === 'responses' || frame.kind === 'nodes') return
     const arrivals = this.#arrivals.get(client)
     if (arrivals === undefined) return
     if (frame.kind === 'requests') this.#cancel(client, frame.requests)

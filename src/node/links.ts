@@ -2,11 +2,16 @@
 import type { Server } from 'node:http'
 import type { Logger } from 'pino'
 import type { Connections } from '../adapters/connections.ts'
-import { WsClientDialer, WsClientListener } from '../adapters/ws-clients.ts'
+import {
+  WsClientDialer,
+  WsClientListener,
+  type ClientDialerOptions,
+} from '../adapters/ws-clients.ts'
 import type { TransportCounters } from '../adapters/ws-link.ts'
 import { WsPeerTransport } from '../adapters/ws-peers.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
+import { FollowedLinks } from '../client/followed-links.ts'
 import type { ClientFrame } from '../wire/client/client-message.ts'
 import type { Transport } from '../ports/transport.ts'
 import type { PeerFrame } from '../replication/message.ts'
@@ -18,8 +23,9 @@ import {
 import { decodePeerFrame, encodePeerFrame } from '../wire/peer/peer-codec.ts'
 import { figureName } from './figure-names.ts'
 import type { NodeConfig } from '../config/node-config.ts'
-import { listFirst, listSets } from '../config/replica-sets.ts'
+import { buildReplicaSets, listFirst, listSets } from '../config/replica-sets.ts'
 import type { Figure } from './metrics.ts'
+import type { NodeAddresses } from './set-lists.ts'
 import { sparingLog } from './sparing-log.ts'
 
 export interface Links {
@@ -30,7 +36,11 @@ export interface Links {
   readonly peerUrls: ReadonlyMap<string, string | undefined>
   readonly clients: Transport<ClientFrame>
   /** To the nodes of each other replica set, by its number. */
-  readonly elsewhere: ReadonlyMap<number, Transport<ClientFrame>>
+  readonly elsewhere: ReadonlyMap<number, FollowedLinks>
+  /** Where clients reach the nodes of all sets. */
+  readonly addresses: NodeAddresses
+  /** Called when `addresses` has changed. */
+  onAddresses: () => void
   /** Figures of the traffic over both, for `/metrics`. */
   figures(): readonly Figure[]
   close(): Promise<void>
@@ -68,6 +78,7 @@ export function openLinks(options: LinksOptions): Links {
       .filter(({ set }) => set === own?.set)
       .map(({ id, url }) => ({ node: id, url })),
     nodeList: listInWords(listFirst(config.nodes)),
+    ...(config.advertisedUrl !== undefined && { clientUrl: config.advertisedUrl }),
   })
   const clients = new WsClientListener<ClientFrame>({
     ...common,
@@ -75,27 +86,11 @@ export function openLinks(options: LinksOptions): Links {
     queueBytesMax: clientQueueBytesMax,
     clientsMax,
   })
-  const elsewhere = new Map<number, WsClientDialer<ClientFrame>>()
-  for (const [number, name] of listSets(config.nodes).entries()) {
-    if (name === own?.set) continue
-    const nodes = new Map(
-      config.nodes.filter(({ set }) => set === name).map(({ id, url }) => [url, id]),
-    )
-    const codec = { encode: encodeClientFrame, decode: decodeClientFrame }
-    const queueBytesMax = clientQueueBytesMax
-    elsewhere.set(
-      number,
-      new WsClientDialer<ClientFrame>({
-        ...common,
-        codec,
-        queueBytesMax,
-        nodes,
-        urls: [...nodes.keys()],
-      }),
-    )
-  }
-  return {
+  const elsewhere = openElsewhere(config, common)
+  const links: Links = {
     peers,
+    addresses: findAddresses(config, peers, elsewhere),
+    onAddresses: () => undefined,
     troubles: peers.troubles,
     get peerUrls() {
       return peers.peerUrls
@@ -110,8 +105,66 @@ export function openLinks(options: LinksOptions): Links {
     close: async () => {
       await peers.close()
       await clients.close()
-      await Promise.all([...elsewhere.values()].map((links) => links.close()))
+      await Promise.all([...elsewhere.values()].map((one) => one.close()))
     },
+  }
+  peers.onClientUrl = () => links.onAddresses()
+  for (const one of elsewhere.values()) one.onLists = () => links.onAddresses()
+  return links
+}
+
+type LinkParts = Pick<
+  ClientDialerOptions<ClientFrame>,
+  'secret' | 'log' | 'clock' | 'random' | 'cluster'
+>
+
+/** Links to the nodes of other sets: this node asks those as a client does, and follows their nodes as one. */
+function openElsewhere(
+  { node, nodes: configured }: NodeConfig,
+  common: LinkParts,
+): ReadonlyMap<number, FollowedLinks> {
+  const own = configured.find(({ id }) => id === node)
+  const elsewhere = new Map<number, FollowedLinks>()
+  for (const [number, name] of listSets(configured).entries()) {
+    if (name === own?.set) continue
+    const ofSet = configured.filter(({ set }) => set === name)
+    const nodes = new Map(ofSet.map(({ id, url }) => [url, id]))
+    const transport = new WsClientDialer<ClientFrame>({
+      ...common,
+      codec: { encode: encodeClientFrame, decode: decodeClientFrame },
+      queueBytesMax: clientQueueBytesMax,
+      ...{ nodes, urls: [...nodes.keys()] },
+    })
+    const { clock, random } = common
+    elsewhere.set(number, new FollowedLinks({ transport, clock, random, onlySet: number }))
+  }
+  return elsewhere
+}
+
+/** The addresses of all nodes: of the configuration, and of the advertised ones. */
+export function listUrls({ nodes, advertisedUrl }: NodeConfig): readonly string[] {
+  const urls = nodes.map(({ url }) => url)
+  return advertisedUrl === undefined ? urls : [...urls, advertisedUrl]
+}
+
+function findAddresses(
+  config: NodeConfig,
+  peers: { readonly clientUrls: ReadonlyMap<string, string> },
+  elsewhere: ReadonlyMap<number, FollowedLinks>,
+): NodeAddresses {
+  const { node: own, nodes, advertisedUrl } = config
+  const sets = buildReplicaSets(nodes)
+  const urlOf = (id: string): string => nodes.find((one) => one.id === id)?.url ?? ''
+  return {
+    find: (node, url) => {
+      const said = node === own ? advertisedUrl : peers.clientUrls.get(node)
+      return said === undefined ? { url: url ?? urlOf(node) } : { url: said, isOwnWord: true }
+    },
+    others: () =>
+      [...elsewhere].map(([set, links]) => {
+        const first = (sets[set] ?? []).map((node) => ({ node, url: urlOf(node) }))
+        return links.lists.find((list) => list.set === set) ?? { set, epoch: 1, nodes: first }
+      }),
   }
 }
 

@@ -36,6 +36,10 @@ export interface LinkInfo {
   readonly seat?: number
   /** The nodes that vote in the sender's epoch; absent: those that its set began with, or the sender is in doubt of them. */
   readonly voters?: VotersTold
+  /** Where clients reach the sender, if not where its peers do: scheme, host and port. */
+  readonly clientUrl?: string
+  /** Of a client: whether it knows the messages about the nodes of the cluster. An earlier build ends its link over one. */
+  readonly followsNodes?: boolean
 }
 
 export interface VotersTold {
@@ -73,12 +77,23 @@ export interface TransportHandlers<Frame> {
   onFrame(from: Endpoint, frame: Frame): void
   /** A peer that much waited for has taken some of it. */
   onDrained?(peer: Endpoint): void
+  /** The link with the peer ends as soon as `isIdle` says so: nothing new is to be sent there. */
+  onLeaving?(peer: Endpoint): void
+  /** Whether nothing that was sent to the peer waits for its answer. */
+  isIdle?(peer: Endpoint): boolean
 }
 
 export interface PeerAddress {
   readonly node: Endpoint
   /** Scheme, host and port; undefined: as it was given at first. */
   readonly url: string | undefined
+}
+
+/** An address that is dialled. */
+export interface DialledAddress {
+  readonly endpoint: Endpoint
+  /** The node that has to answer there; absent: whichever does. */
+  readonly node?: string
 }
 
 export interface Transport<Frame> {
@@ -96,6 +111,10 @@ export interface Transport<Frame> {
    * do not change.
    */
   setPeers?(peers: readonly PeerAddress[]): void
+  /** The addresses that were given at first, where others may take their place; absent: they do not change. */
+  readonly endpoints?: readonly Endpoint[]
+  /** The addresses to have links with from now on: others have none any more. Absent: they do not change. */
+  setEndpoints?(addresses: readonly DialledAddress[]): void
   /** Ends the link with the peer, if there is one: the next one has to be admitted anew. Absent: that cannot be done. */
   disconnect?(peer: Endpoint): void
   /** How many addresses are dialled, where callers are to hear why one has no link; 0 or absent: they are not. */

@@ -30,13 +30,14 @@ export async function openStores(ports: DriverPorts, options: DriverOptions): Pr
   await checkCarried(ports.data, settled.carried())
   const log = await LogStore.open(ports.log, own, settled, meta)
   const { placement } = options
-  const set = placement.nodesOf(placement.setOfNode(node))
+  const { voters = placement.nodesOf(placement.setOfNode(node)) } = log.memory.epochs
   const isRestored = settled.isRestored()
   assert(
     isRestored || log.firstFlush > 1 || log.identity.seat > 0,
     'LOG-19: the log is whole, and there is something to restore',
   )
-  if (!isRestored && set.length === 1) throw lostAlone()
+  // A node that joins a set of one has another node to copy from.
+  if (!isRestored && voters.every((one) => one === node)) throw lostAlone()
   assert(log.identity.incarnation >= 1, 'PAX-6: a node without an incarnation')
   assert(options.placement.nodes.includes(node), 'MOVE-4: a node that holds nothing')
   return { log, data, settled, book: await EraseBook.open(data) }

@@ -16,7 +16,7 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { isNodeId, type NodeId } from '../base/ids.ts'
-import { nodeCountMax } from '../base/limits.ts'
+import { nodeCountMax, nodeUrlCharsMax } from '../base/limits.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
 import { decodeRemembered, encodeRemembered } from '../base/remembered.ts'
 import type { LinkInfo } from '../ports/transport.ts'
@@ -114,8 +114,12 @@ function encodeFields(info: LinkInfo): Packable[] {
 }
 
 /** Undefined where there are none. */
-function encodeLater({ knowsEpochs, seat, voters }: LinkInfo): Uint8Array | undefined {
-  if (voters !== undefined) return pack([knowsEpochs, seat, [voters.epoch, voters.nodes]])
+function encodeLater(info: LinkInfo): Uint8Array | undefined {
+  const { knowsEpochs, seat, voters, clientUrl, followsNodes } = info
+  const told = voters && [voters.epoch, voters.nodes]
+  const isOfClients = clientUrl !== undefined || followsNodes === true
+  if (isOfClients) return pack([knowsEpochs, seat, told, clientUrl, followsNodes])
+  if (told !== undefined) return pack([knowsEpochs, seat, told])
   return knowsEpochs === true || seat !== undefined ? pack([knowsEpochs, seat]) : undefined
 }
 
@@ -186,13 +190,19 @@ function decodeInfo(of: readonly unknown[]): LinkInfo | undefined {
 function decodeLater(bytes: Uint8Array): LinkInfo | undefined {
   const fields = unpack(bytes)
   if (!Array.isArray(fields)) return undefined
-  const [knowsEpochs, seat, told]: unknown[] = fields
-  const known = knowsEpochs === true ? { knowsEpochs } : {}
+  const [knowsEpochs, seat, told, clientUrl, followsNodes]: unknown[] = fields
   const voters = isAbsent(told) ? {} : decodeVoters(told)
   if (voters === undefined) return undefined
-  if (isAbsent(seat)) return { ...known, ...voters }
+  const isUrl = typeof clientUrl === 'string' && clientUrl.length <= nodeUrlCharsMax
+  const known = {
+    ...voters,
+    ...(knowsEpochs === true && { knowsEpochs }),
+    ...(isUrl && { clientUrl }),
+    ...(followsNodes === true && { followsNodes }),
+  }
+  if (isAbsent(seat)) return known
   // Dropped, it would make the store of a later seat its node's first.
-  return isCount(seat, 1) ? { ...known, seat, ...voters } : undefined
+  return isCount(seat, 1) ? { ...known, seat } : undefined
 }
 
 function decodeVoters(told: unknown): Pick<LinkInfo, 'voters'> | undefined {

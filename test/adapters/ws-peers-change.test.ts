@@ -43,7 +43,12 @@ class End {
   readonly lines: string[] = []
   #list: readonly string[]
 
-  constructor(name: string, { server }: Place, urls: Readonly<Record<string, string>>) {
+  constructor(
+    name: string,
+    { server }: Place,
+    urls: Readonly<Record<string, string>>,
+    clientUrl?: string,
+  ) {
     this.#list = Object.keys(urls)
     this.transport = new WsPeerTransport<string>({
       ...{ node: nodeId(name), cluster: clusterId('c'), server, secret: 'shared secret' },
@@ -53,8 +58,10 @@ class End {
       },
       peers: Object.entries(urls).map(([id, url]) => ({ node: nodeId(id), url })),
       ...{ clock: hastyClock, random: systemRandom, queueBytesMax: 1_048_576 },
+      ...(clientUrl !== undefined && { clientUrl }),
       log: () => undefined,
     })
+    this.transport.onClientUrl = () => this.lines.push('an address for clients')
     ends.push(() => this.transport.close())
   }
 
@@ -171,4 +178,21 @@ test('the reason why a removed peer had no link is forgotten with it', async () 
   a.setPeers()
   await pause(300)
   expect(a.transport.troubles).toEqual(new Map())
+})
+
+test('a peer says where clients reach it, and that address is forgotten with the peer', async () => {
+  const [one, two, three] = [await listening(), await listening(), await listening()]
+  const urls = { n1: one.url, n2: two.url, n3: three.url }
+  const ends = [
+    new End('n1', one, urls).start(),
+    new End('n2', two, urls, 'https://n2.example').start(),
+    new End('n3', three, urls).start(),
+  ]
+  const [n1] = ends
+  await n1?.until('up n2')
+  await n1?.until('up n3')
+  expect(n1?.transport.clientUrls).toEqual(new Map([['n2', 'https://n2.example']]))
+  expect(n1?.lines.filter((line) => line.startsWith('an address'))).toHaveLength(1)
+  n1?.setPeers('n3')
+  expect(n1?.transport.clientUrls).toEqual(new Map())
 })

@@ -8,7 +8,8 @@ import { clusterId, nodeId } from '../../src/base/ids.ts'
 import { cellBytesMax } from '../../src/base/limits.ts'
 import { ClientServer } from '../../src/node/client-server.ts'
 import { CellStore } from '../../src/cells/cell-store.ts'
-import type { ClientFrame } from '../../src/wire/client/client-message.ts'
+import type { LinkInfo } from '../../src/ports/transport.ts'
+import type { ClientFrame, SetList } from '../../src/wire/client/client-message.ts'
 import { connect, StoreError } from '../../src/index.ts'
 import { WorklistService } from '../../src/worklist/worklist-service.ts'
 import { GroupService } from '../../src/txn/group-service.ts'
@@ -24,12 +25,20 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
 })
 
+/** Lists that a node tells, by the URLs of all nodes once those are known. */
+type Lists = () => readonly SetList[]
+
 interface RealNode {
   readonly url: string
   stop(): Promise<void>
 }
 
-async function startNode(log: MemoryLog, name: string, secret = ''): Promise<RealNode> {
+async function startNode(
+  log: MemoryLog,
+  name: string,
+  secret = '',
+  lists?: Lists,
+): Promise<RealNode> {
   const server = createServer()
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   const transport = new WsClientListener<ClientFrame>({
@@ -49,7 +58,18 @@ async function startNode(log: MemoryLog, name: string, secret = ''): Promise<Rea
     node: nodeId(name),
   })
   const status = (): { readonly node: string } => ({ node: name })
-  new ClientServer({ transport, cells, groups, worklists, clock, status, noteBug }).start()
+  const parts = { transport, cells, groups, worklists, clock, status, noteBug }
+  new ClientServer({
+    ...parts,
+    ...(lists !== undefined && {
+      lists: {
+        open: (client: string, { followsNodes }: LinkInfo) => {
+          if (followsNodes === true) transport.send(client, { kind: 'nodes', sets: lists() })
+        },
+        close: () => undefined,
+      },
+    }),
+  }).start()
   let isStopped = false
   const stop = async (): Promise<void> => {
     if (isStopped) return
@@ -153,3 +173,56 @@ test.each([[[]], [['localhost:4700']], [['ftp://x']], [['']]])(
     await expect(connect({ endpoints: nodes })).rejects.toThrow(StoreError)
   },
 )
+
+/** Two nodes with the same cells: each tells of both, the second one at the address that `tell` makes of its own. */
+async function startTwo(
+  tell: (url: string) => string = (url) => url,
+): Promise<readonly RealNode[]> {
+  const log = new MemoryLog()
+  const nodes: RealNode[] = []
+  const lists = (): readonly SetList[] => [
+    {
+      ...{ set: 0, epoch: 1 },
+      nodes: nodes.map(({ url }, nth) => {
+        return { node: nodeId(`n${nth + 1}`), url: nth === 0 ? url : tell(url) }
+      }),
+    },
+  ]
+  const secret = 'a secret of this cluster'
+  for (const name of ['n1', 'n2']) nodes.push(await startNode(log, name, secret, lists))
+  return nodes
+}
+
+test('MAP-1: a client of one address goes on by the other node when the one of that address is gone', async () => {
+  const [first, second] = await startTwo()
+  const given = { secret: 'a secret of this cluster', timeoutMs: 3_000 }
+  const client = await connect({ endpoints: [first?.url ?? ''], ...given })
+  const alone = await connect({ endpoints: [first?.url ?? ''], ...given, follow: false })
+  for (const one of [client, alone]) cleanups.push(() => one.close())
+  await Promise.all([client, alone].map((one) => one.cells('trips').put({ ...base, body: 1 })))
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  await first?.stop()
+  expect(await client.cells('trips').get(base)).toMatchObject({ body: 1 })
+  await expect(alone.cells('trips').get(base)).rejects.toMatchObject({ code: 'unavailable' })
+  await second?.stop()
+  // Its message names the address that the application gave, and no other one.
+  const lost = client.cells('trips').get(base, { timeoutMs: 500 })
+  await expect(lost).rejects.toThrow(first?.url)
+  await expect(client.cells('trips').get(base, { timeoutMs: 500 })).rejects.not.toThrow(second?.url)
+})
+
+test('a told address where another node answers gets no link, and the link with the teller stays', async () => {
+  const stranger = await startNode(new MemoryLog(), 'n3', 'a secret of this cluster')
+  const [first] = await startTwo(() => stranger.url)
+  const client = await connect({
+    endpoints: [first?.url ?? ''],
+    ...{ secret: 'a secret of this cluster', timeoutMs: 1_000 },
+  })
+  cleanups.push(() => client.close())
+  await client.cells('trips').put({ ...base, body: 1 })
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+  for (let nth = 0; nth < 20; nth++) {
+    expect(JSON.stringify(await client.status())).toContain('n1')
+    expect(await client.cells('trips').get(base)).toMatchObject({ body: 1 })
+  }
+})

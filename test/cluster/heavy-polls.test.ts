@@ -55,7 +55,7 @@ afterAll(() => cluster?.close())
 
 test('polls of many shards leave a node time for others, and little in its memory', async () => {
   const { url, pid } = cluster.node('a')
-  const client = await connect({ endpoints: [url], timeoutMs: patienceMs })
+  const client = await connect({ endpoints: [url], follow: false, timeoutMs: patienceMs })
   const cells = client.cells('x')
   // Once, so that what is kept of shards is there.
   await cells.shardLogs(placesOf(64), { limit: 10 })
@@ -84,7 +84,7 @@ test('COST-4: a client that goes away leaves nothing at work', async () => {
   // Far longer than it takes to notice that a client is gone.
   const waitMs = 40_000
   const { url } = cluster.node('a')
-  const client = await connect({ endpoints: [url], timeoutMs: patienceMs })
+  const client = await connect({ endpoints: [url], follow: false, timeoutMs: patienceMs })
   const cells = client.cells('x')
   const polls = Array.from({ length: 50 }, () =>
     cells.shardLogs(placesOf(64), { waitMs, limit: 10 }).catch(() => undefined),

@@ -108,7 +108,7 @@ export async function contentsAt(
   url: string,
   { name = datastore, rows }: ContentsOptions = {},
 ): Promise<Contents> {
-  const client = await connect({ endpoints: [url], timeoutMs: patienceMs })
+  const client = await connect({ endpoints: [url], follow: false, timeoutMs: patienceMs })
   const cells = client.cells(name)
   const contents: Contents = { bodies: new Map(), logs: new Map() }
   const untilMs = performance.now() + readMsMax

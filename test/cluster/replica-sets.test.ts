@@ -57,7 +57,11 @@ const accounts = defineSchema('Accounts', [account])
 test('each node alone takes puts and reads of all shards, batches and logs of both sets', async () => {
   const rowKeys = [...rowKeysOf(0, 5), ...rowKeysOf(1, 5)]
   for (const [turn, id] of ['a', 'd'].entries()) {
-    const client = await connect({ endpoints: [cluster.node(id).url], timeoutMs: patienceMs })
+    const client = await connect({
+      endpoints: [cluster.node(id).url],
+      follow: false,
+      timeoutMs: patienceMs,
+    })
     try {
       const trips = client.cells('trips')
       const cells = rowKeys.map((rowKey) => ({
@@ -88,7 +92,11 @@ test('each node alone takes puts and reads of all shards, batches and logs of bo
 })
 
 test('a reader that waits for cells of two sets hears of one in either', async () => {
-  const client = await connect({ endpoints: [cluster.node('b').url], timeoutMs: patienceMs })
+  const client = await connect({
+    endpoints: [cluster.node('b').url],
+    follow: false,
+    timeoutMs: patienceMs,
+  })
   try {
     for (const set of [0, 1]) {
       // Of its own: no other test has put anything into the shards that these rows happen to be in.
@@ -112,7 +120,11 @@ test('a reader that waits for cells of two sets hears of one in either', async (
 })
 
 test('transactions and tables of groups in either set go through any node', async () => {
-  const client = await connect({ endpoints: [cluster.node('c').url], timeoutMs: patienceMs })
+  const client = await connect({
+    endpoints: [cluster.node('c').url],
+    follow: false,
+    timeoutMs: patienceMs,
+  })
   try {
     await client.applySchema(accounts.model)
     const db = await client.tables(accounts)

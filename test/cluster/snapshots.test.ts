@@ -86,7 +86,7 @@ async function write(nodes: readonly TestNode[], from: number, to: number): Prom
 
 /** The bodies of these cells at this node alone; undefined where it has none. */
 async function rowsAt(node: TestNode, asked: readonly Cell[]): Promise<unknown[]> {
-  const client = await connect({ endpoints: [node.url], timeoutMs: patienceMs })
+  const client = await connect({ endpoints: [node.url], follow: false, timeoutMs: patienceMs })
   const cells = client.cells(datastore)
   try {
     const found = await Promise.all(

@@ -37,7 +37,13 @@ import type {
 import type { View } from '../../src/group/group-port.ts'
 import type { Intents } from '../../src/txn/intents.ts'
 import { decodeClientFrame, encodeClientFrame } from '../../src/wire/client/client-codec.ts'
-import type { ClientFrame, Operation, Reply } from '../../src/wire/client/client-message.ts'
+import type {
+  ClientFrame,
+  ListedNode,
+  Operation,
+  Reply,
+  SetList,
+} from '../../src/wire/client/client-message.ts'
 
 const count = fc.maxSafeNat()
 const id = count.map((value) => Math.max(1, value))
@@ -378,7 +384,30 @@ const requests = fc.array(
 const responses = fc.array(fc.record({ id: count, positions, answer: answers }, plain), {
   maxLength: 3,
 })
+const listedNodes: fc.Arbitrary<ListedNode> = record<ListedNode>(
+  {
+    node: fc.stringMatching(/^[a-z][a-z0-9-]{0,8}$/).map(nodeId),
+    url: text,
+    isOwnWord: fc.constant<true>(true),
+  },
+  ['node', 'url'],
+)
+const setLists: fc.Arbitrary<readonly SetList[]> = fc.uniqueArray(
+  fc.record(
+    {
+      set: fc.nat({ max: 63 }),
+      epoch: id,
+      nodes: fc.uniqueArray(listedNodes, {
+        ...{ minLength: 1, maxLength: 15 },
+        selector: ({ node }) => node,
+      }),
+    },
+    plain,
+  ),
+  { maxLength: 4, selector: ({ set }) => set },
+)
 const frames: fc.Arbitrary<ClientFrame> = fc.oneof(
+  setLists.map((sets): ClientFrame => ({ kind: 'nodes', sets })),
   requests.map((of): ClientFrame => ({ kind: 'requests', requests: of })),
   responses.map((of): ClientFrame => ({ kind: 'responses', responses: of })),
 )

@@ -50,6 +50,7 @@ const nodeName = fc.stringMatching(/^[a-z][a-z0-9-]{0,31}$/).map(nodeId)
 
 const info: fc.Arbitrary<LinkInfo> = fc.oneof(
   fc.constant({}),
+  fc.constant({ followsNodes: true }),
   fc.record(
     {
       ...{ storeId: fc.uuid(), incarnation: count, durableFlush: count },
@@ -60,6 +61,7 @@ const info: fc.Arbitrary<LinkInfo> = fc.oneof(
         epoch: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
         nodes: fc.uniqueArray(nodeName, { minLength: 1, maxLength: nodeCountMax }),
       }),
+      clientUrl: fc.webUrl({ size: 'small' }).filter(({ length }) => length <= 300),
     },
     { requiredKeys: ['storeId', 'incarnation', 'durableFlush'] },
   ),
@@ -251,10 +253,28 @@ test('a tell with later facts begins with all of the tell of an earlier build, w
 })
 
 test('of the later facts of a tell a node reads those that it knows, and keeps the bytes that the proof is of', () => {
-  const bytes = Buffer.from(pack([true, 3, null, 'more']))
+  const bytes = Buffer.from(pack([true, 3, null, null, null, 'more']))
   const said = pack([1, 'tell', ['s', 1, 7, null, null, null, true, true], zeros, bytes, zeros])
   const later = { bytes, mac: zeros }
   expect(read(said)).toEqual({ kind: 'tell', info: newest, mac: zeros, later })
+})
+
+test('a client that follows the nodes says so apart from the facts that earlier builds read', () => {
+  const told = makeTell('secret', client, node, { followsNodes: true })
+  const facts = [null, null, null, null, null, null]
+  const before = makeTell('secret', client, node, {})
+  expect(told.mac).toEqual(before.mac)
+  const later = [Buffer.from(pack([null, null, null, null, true])), told.later?.mac]
+  const said = pack([1, 'tell', facts, told.mac, ...later])
+  expect(encodeHandshake({ kind: 'tell', ...told })).toEqual(said)
+})
+
+test('an address for clients that no address can be is passed over', () => {
+  for (const odd of ['x'.repeat(301), 7, true]) {
+    const bytes = pack([true, 3, null, odd, null])
+    const said = pack([1, 'tell', ['s', 1, 7, null, null, null, true, true], zeros, bytes, zeros])
+    expect(read(said)).toMatchObject({ info: newest })
+  }
 })
 
 test('a hello of version 3, which told of its store, is read, and refused for its version', () => {

@@ -1,5 +1,5 @@
 /**
- * Client frames ⇄ bytes: `[format, 1, requests]` or `[format, 2, responses]`. The decoder checks bytes from
+ * Client frames ⇄ bytes: `[format, 1, requests]`, `[format, 2, responses]` or `[format, 3, lists of nodes]`. The decoder checks bytes from
  * outside field by field: garbage is a reason, never an exception. Bodies stay packed, and are views of the
  * frame's bytes. A request that can be named, but not read, is answered with `invalid`, and the link stays:
  * there are others' requests on it. What a field means (is this text a UUID?) is for those who carry a
@@ -11,12 +11,14 @@ import { pack, unpack } from '../../base/pack.ts'
 import type { ClientFrame, MalformedRequest, Request } from './client-message.ts'
 import { packRequest, readRequest } from './client-requests.ts'
 import { packResponse, readResponse } from './client-responses.ts'
+import { packSetList, readSetLists } from './nodes-codec.ts'
 import { PackedRequests, unpackedFrameBytesMax } from './packed-requests.ts'
 import * as field from '../fields.ts'
 
 const frameFormat = 1
 const kindRequests = 1
 const kindResponses = 2
+const kindNodes = 3
 
 export type DecodedClientFrame =
   | { readonly ok: true; readonly frame: ClientFrame }
@@ -26,6 +28,7 @@ export function encodeClientFrame(frame: ClientFrame): Uint8Array {
   if (frame.kind === 'requests') {
     return pack([frameFormat, kindRequests, frame.requests.map(packRequest)])
   }
+  if (frame.kind === 'nodes') return pack([frameFormat, kindNodes, frame.sets.map(packSetList)])
   assert(frame.kind === 'responses', 'wire: requests that came in are not sent on')
   return pack([frameFormat, kindResponses, frame.responses.map(packResponse)])
 }
@@ -56,6 +59,7 @@ export function decodeClientFrame(bytes: Uint8Array): DecodedClientFrame {
     if (kind === kindResponses) {
       return { ok: true, frame: { kind: 'responses', responses: list.map(readResponse) } }
     }
+    if (kind === kindNodes) return { ok: true, frame: { kind: 'nodes', sets: readSetLists(list) } }
     return { ok: false, reason: 'the frame is of no known kind' }
   } catch (error) {
     if (error instanceof field.MalformedError) return { ok: false, reason: error.message }

@@ -1,4 +1,5 @@
 /** Messages on the link of a client and a node: requests of all kinds, and their answers. */
+import type { NodeId } from '../../base/ids.ts'
 import type { Answer, Answered, CellOperation } from '../../cells/operation.ts'
 import type { WorklistAnswer, WorklistOperation } from '../../worklist/worklist-operation.ts'
 import type { GroupAnswer, GroupOperation } from '../../txn/group-operation.ts'
@@ -55,6 +56,24 @@ export interface RequestSource {
   next(): Request | MalformedRequest | undefined
 }
 
+/** A node as another one knows it. */
+export interface ListedNode {
+  readonly node: NodeId
+  /** Where clients reach it: scheme, host and port. */
+  readonly url: string
+  /** The address is the node's own word, which the address of a configuration gives way to. */
+  readonly isOwnWord?: true
+}
+
+/** The nodes that vote in a replica set. */
+export interface SetList {
+  /** The number of the set, from 0. */
+  readonly set: number
+  /** The epoch of the set that they vote in: a list of a later epoch takes the place of an earlier one. */
+  readonly epoch: number
+  readonly nodes: readonly ListedNode[]
+}
+
 /** The messages that a client and a node send one another at once: those of one turn of the loop. */
 export type ClientFrame =
   | {
@@ -64,6 +83,8 @@ export type ClientFrame =
       readonly malformed?: readonly MalformedRequest[]
     }
   | { readonly kind: 'responses'; readonly responses: readonly Response[] }
+  /** Tells a client the nodes of the cluster, first those of the sender's own set. Only to a client that follows them. */
+  | { readonly kind: 'nodes'; readonly sets: readonly SetList[] }
   /** Many requests, or large ones, that came in; never sent. */
   | { readonly kind: 'packed'; readonly requests: RequestSource }
 
