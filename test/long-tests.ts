@@ -1,6 +1,7 @@
 /**
  * Tests that take most of the time: whole benches, hunts for planted bugs, an audit of a killed cluster,
- * loads and builds on real processes, campaigns by command line, damage of all kinds, the pages' commands, installs of the package. `npm run test:long` runs them, and so does `.ci/run`; `npm test` stays short without them.
+ * loads and builds on real processes, campaigns by command line, damage of all kinds, the pages' commands, the demonstration and
+ * the largest example, costs of a node under load, installs of the package. `npm run test:long` runs them, and so does `.ci/run`; `npm test` stays short without them.
  */
 export const longTests: string[] = [
   'test/bench/builds.test.ts',
@@ -13,13 +14,16 @@ export const longTests: string[] = [
   'test/cluster/billing.test.ts',
   'test/cluster/chaos.test.ts',
   'test/cluster/damage.test.ts',
+  'test/cluster/demo.test.ts',
   'test/cluster/erase.test.ts',
   'test/cluster/follow.test.ts',
   'test/cluster/gateway.test.ts',
   'test/cluster/grow.test.ts',
   'test/cluster/recover.test.ts',
   'test/cluster/heal-log.test.ts',
+  'test/cluster/heavy-polls.test.ts',
   'test/cluster/indexes.test.ts',
+  'test/cluster/log-rot.test.ts',
   'test/cluster/log-store.test.ts',
   'test/cluster/outputs.test.ts',
   'test/cluster/replica-sets.test.ts',
@@ -30,11 +34,13 @@ export const longTests: string[] = [
   'test/cluster/trips.test.ts',
   'test/cluster/unknown-names.test.ts',
   'test/examples/documents.test.ts',
+  'test/examples/invitations.test.ts',
   'test/fuzz/fuzz.test.ts',
   'test/inspect/convert-log.test.ts',
   'test/package/install.test.ts',
   'test/sim/command-line.test.ts',
   'test/sim/explore-mutants.test.ts',
   'test/sim/explore.test.ts',
+  'test/sim/shapes.test.ts',
   'test/tables/catalogue.test.ts',
 ]

@@ -65,6 +65,7 @@ export class Daemon {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: {
         PATH: process.env['PATH'],
+        NODE_OPTIONS: process.env['NODE_OPTIONS'],
         NO_COLOR: '1',
         TRILITHON_LOG_LEVEL: 'warn',
         ...environment,

@@ -27,6 +27,7 @@ export async function runBench(
   const child = spawn(process.execPath, [benchPath, ...arguments_], {
     env: {
       PATH: path ?? process.env['PATH'],
+      NODE_OPTIONS: process.env['NODE_OPTIONS'],
       // Tests wait for no checkpoint.
       TRILITHON_LIMITS_CHECKPOINT_MS: '50',
       ...(folder !== undefined && { TMPDIR: folder }),

@@ -26,11 +26,15 @@ const timeoutMs = 300_000
 /** Costs are exact; bytes vary a little with the digits of what is counted in them. */
 const bytesSlack = 1.05
 
-test.each([3, 5] as const)(
+/** Between five regions there are 560 failures: those of one reader for each leader show every kind of them. */
+test.each([
+  [3, 2],
+  [5, 1],
+] as const)(
   'between %s regions nothing costs more than it did',
-  async (regions) => {
+  async (regions, readersPerLeader) => {
     const before = recorded(regions)
-    const report = await benchRoundTrips(regions)
+    const report = await benchRoundTrips(regions, { readersPerLeader })
     const { figures, writeGapLeases } = report
     reports.set(regions, report)
     for (const [name, now] of Object.entries(figures)) {

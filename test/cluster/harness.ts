@@ -78,7 +78,8 @@ export function startProgram(arguments_: readonly string[], options: RunOptions 
   const child = spawn(program ?? '', rest, {
     cwd: options.folder ?? tmpdir(),
     env: {
-      ...{ PATH: process.env['PATH'], NO_COLOR: '1', XDG_STATE_HOME: stateHome },
+      ...{ PATH: process.env['PATH'], NODE_OPTIONS: process.env['NODE_OPTIONS'] },
+      ...{ NO_COLOR: '1', XDG_STATE_HOME: stateHome },
       ...options.environment,
     },
     stdio: ['pipe', 'pipe', 'pipe'],

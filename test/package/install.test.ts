@@ -23,7 +23,7 @@ let tarball = ''
 
 /** npm tells its scripts about itself by these: here it is run as from a shell. */
 const environment = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_ENV|VITEST)/i.test(name)),
+  Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|VITEST)/i.test(name)),
 )
 
 function run(folder: string, command: string, ...rest: readonly string[]): string {

@@ -36,7 +36,7 @@ test('a failing scenario is shrunk to a file, which replays step for step and is
   const first = buildScenario('given', failing.plan, await runScenario(failing))
   await writeFile(given, encodeScenario(first))
 
-  const shrink = await sim('shrink', '--file', given, '-o', shrunk, '--time', '20s', '--json')
+  const shrink = await sim('shrink', '--file', given, '-o', shrunk, '--time', '60s', '--json')
   expect(shrink.code).toBe(0)
   const printed: unknown = JSON.parse(shrink.stdout)
   expect(printed).toMatchObject({
