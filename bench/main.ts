@@ -40,6 +40,7 @@ import { strict } from '../src/cli/strict.ts'
 import { BenchError } from './common.ts'
 import { benchGateway, describeGateway, type GatewayOptions } from './gateway.ts'
 import { nothingMeasured } from './nothing-measured.ts'
+import { benchPlacement, describePlacement } from './placement.ts'
 import { benchQueues, type QueuesOptions } from './queues/queues.ts'
 import { benchRoundTrips } from './round-trips.ts'
 import { benchOverload, describeOverload, type OverloadOptions } from './overload/overload.ts'
@@ -140,6 +141,16 @@ program
   .option('--json', 'print the report as JSON')
   .action(async ({ regions, json }: { readonly regions: string } & JsonFlag) => {
     print(await benchRoundTrips(regions === '5' ? 5 : 3), { json }, describeTrips)
+  })
+
+program
+  .command('placement')
+  .description(
+    'what a commit costs where the application chooses the region, in the simulated world',
+  )
+  .option('--json', 'print the report as JSON')
+  .action(async ({ json }: JsonFlag) => {
+    print(await benchPlacement(), { json }, describePlacement)
   })
 
 program

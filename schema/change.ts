@@ -9,6 +9,7 @@ export type SchemaChangeKind =
   | 'change-group'
   | 'change-delete'
   | 'change-expiry'
+  | 'change-placement'
   | 'add-property'
   | 'drop-property'
   | 'change-type'

@@ -6,6 +6,7 @@ import { checkGroup } from './check-groups.ts'
 import { checkIndex, hasOptionalPart } from './check-indexes.ts'
 import { checkKeys } from './check-keys.ts'
 import { checkNames } from './check-names.ts'
+import { checkPlacement, spreadPlacement } from './check-placement.ts'
 import { Complaints, type IndexDraft, type SchemaDraft, type TableDraft } from './draft.ts'
 import { indexShardsDefault, indexesMax, tablesMax } from './limits.ts'
 import { schemaFormat, type Index, type Schema, type Table } from './model.ts'
@@ -18,7 +19,8 @@ export type SchemaResult =
 /** Where a schema comes from. What a cluster has stored it keeps, whatever became of the rules for defaults since. */
 export type SchemaOrigin = 'given' | 'stored'
 
-export function checkSchema(draft: SchemaDraft, origin: SchemaOrigin = 'given'): SchemaResult {
+export function checkSchema(given: SchemaDraft, origin: SchemaOrigin = 'given'): SchemaResult {
+  const draft = spreadPlacement(given)
   const complaints = new Complaints()
   checkNames(draft, complaints)
   if (draft.tables.length <= tablesMax && draft.indexes.length <= indexesMax) {
@@ -39,6 +41,7 @@ function checkTables(draft: SchemaDraft, complaints: Complaints): void {
     if (complaints.count === before) sound.add(table)
     checkDefaults(table, ['tables', place], complaints)
     checkExpiry(table, ['tables', place], complaints)
+    checkPlacement(table, ['tables', place], complaints)
   }
   for (const [place, table] of draft.tables.entries()) {
     const before = complaints.count
@@ -62,10 +65,13 @@ function toSchema({ name, tables, indexes }: SchemaDraft): Schema {
 
 /** Checked before: a table has a key, and is a root or has a group. */
 function toTable(draft: TableDraft): readonly Table[] {
-  const { name, properties, key, group, inTable, onDelete, expiry } = draft
+  const { name, properties, key, group, inTable, onDelete, expiry, placement } = draft
   if (key === undefined) return []
   const expiring = expiry === undefined ? {} : { expiry }
-  if (group === undefined) return [{ kind: 'root', name, properties, key, ...expiring }]
+  if (group === undefined) {
+    const placing = placement === undefined ? {} : { placement }
+    return [{ kind: 'root', name, properties, key, ...expiring, ...placing }]
+  }
   const { root, key: groupKey } = group
   const inside = inTable === undefined ? {} : { inTable }
   const deleting = onDelete === undefined ? {} : { onDelete }

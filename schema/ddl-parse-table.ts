@@ -1,5 +1,6 @@
-/** `TABLE name { properties } PRIMARY KEY(…), IN TABLE …, ENTITY GROUP …, ON DELETE …, TTL …;` */
+/** `TABLE name { properties } PRIMARY KEY(…), IN TABLE …, ENTITY GROUP …, PLACEMENT …, ON DELETE …, TTL …;` */
 import type { Cursor, Name } from './ddl-cursor.ts'
+import { parsePlacement } from './ddl-parse-placement.ts'
 import { parseProperties } from './ddl-parse-property.ts'
 import type { Spans } from './ddl-spans.ts'
 import type { TableDraft } from './draft.ts'
@@ -15,6 +16,7 @@ interface Clauses {
   inTable: string | undefined
   onDelete: TableDraft['onDelete']
   expiry: TableDraft['expiry']
+  placement: TableDraft['placement']
 }
 
 /** After `CREATE TABLE`. */
@@ -30,6 +32,7 @@ export function parseTable(cursor: Cursor, spans: Spans, at: SchemaPath): TableD
     inTable: undefined,
     onDelete: undefined,
     expiry: undefined,
+    placement: undefined,
   }
   if (!cursor.takeMark(';')) {
     do parseClause(cursor, spans, at, clauses)
@@ -52,6 +55,7 @@ function parseClause(cursor: Cursor, spans: Spans, at: SchemaPath, clauses: Clau
     'ON DELETE',
     'TTL',
     'EXPIRES AT',
+    'PLACEMENT',
   ])
   if (found === 'PRIMARY KEY') {
     once('PRIMARY KEY', clauses.key !== undefined)
@@ -65,6 +69,10 @@ function parseClause(cursor: Cursor, spans: Spans, at: SchemaPath, clauses: Clau
     once('TTL or EXPIRES AT', clauses.expiry !== undefined)
     clauses.expiry = found === 'TTL' ? parseSpan(cursor) : parseMoment(cursor)
     spans.set([...at, 'expiry'], cursor.spanFrom(start))
+  } else if (found === 'PLACEMENT') {
+    once('PLACEMENT', clauses.placement !== undefined)
+    clauses.placement = parsePlacement(cursor)
+    spans.set([...at, 'placement'], cursor.spanFrom(start))
   } else if (found === 'ON DELETE') {
     once('ON DELETE', clauses.onDelete !== undefined)
     const rule = cursor.needOneOf(['CASCADE', 'RESTRICT', 'KEEP'])

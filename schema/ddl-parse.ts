@@ -3,14 +3,15 @@
  * is checked by `checkSchema`, as for the other forms. A mistake of form ends its statement: the
  * parser still reads the next ones, and reports all mistakes together.
  *
- *   schema   = CREATE SCHEMA name ; { CREATE ( table | index ) }
+ *   schema   = CREATE SCHEMA name [ placement ] ; { CREATE ( table | index ) }
  *   table    = TABLE name { properties } [ clause , … ] ;
  *   property = (required | optional | repeated) type name [ DEFAULT value ] ;
  *            | (required | optional | repeated) message name { properties } [ ; ]
  *   clause   = PRIMARY KEY ( name [ASC | DESC] , … ) [ SCATTER ] | IN TABLE name
  *            | ENTITY GROUP ROOT | ENTITY GROUP KEY ( name , … ) REFERENCES name
  *            | ON DELETE ( CASCADE | RESTRICT | KEEP )
- *            | TTL n ( SECONDS | MINUTES | HOURS | DAYS ) | EXPIRES AT name
+ *            | TTL n ( SECONDS | MINUTES | HOURS | DAYS ) | EXPIRES AT name | placement
+ *   placement = PLACEMENT ( IN SET name | IN REGION name | BY name )
  *   index    = [UNIQUE] (LOCAL | GLOBAL | INLINE) INDEX name ON name ( path [ASC | DESC] , … )
  *              { IN TABLE name | STORING ( path , … ) | SHARDS n | SHARD BY path | SPREAD n } ;
  */
@@ -18,9 +19,11 @@ import { checkSource } from './given.ts'
 import { checkSchema, type SchemaResult } from './check.ts'
 import { Cursor } from './ddl-cursor.ts'
 import { parseIndex } from './ddl-parse-index.ts'
+import { parsePlacement } from './ddl-parse-placement.ts'
 import { parseTable } from './ddl-parse-table.ts'
 import { Spans } from './ddl-spans.ts'
 import type { IndexDraft, TableDraft } from './draft.ts'
+import type { TablePlacement } from './model.ts'
 import { ddlCharsMax, syntaxProblemsMax } from './limits.ts'
 import type { SchemaProblem } from './problem.ts'
 
@@ -35,8 +38,8 @@ export function parseSchema(text: string): SchemaResult {
   const parser = new Parser(new Cursor(text), spans)
   parser.parse()
   if (parser.problems.length > 0) return { ok: false, problems: parser.problems }
-  const { name, tables, indexes } = parser
-  const result = checkSchema({ name, tables, indexes })
+  const { name, placement, tables, indexes } = parser
+  const result = checkSchema({ name, placement, tables, indexes })
   if (result.ok) return result
   const problems = result.problems
     .map((problem) => ({ ...problem, span: spans.at(problem.at) }))
@@ -49,6 +52,7 @@ class Parser {
   readonly tables: TableDraft[] = []
   readonly indexes: IndexDraft[] = []
   name = ''
+  placement: TablePlacement | undefined
   readonly #cursor: Cursor
   readonly #spans: Spans
 
@@ -70,6 +74,7 @@ class Parser {
     const cursor = this.#cursor
     cursor.needWords('CREATE SCHEMA')
     const name = cursor.needName('the name of the schema')
+    if (cursor.takeWords('PLACEMENT')) this.placement = parsePlacement(cursor)
     cursor.needMark(';')
     this.name = name.text
     this.#spans.set(['name'], name.span)

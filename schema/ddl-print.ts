@@ -2,6 +2,7 @@
 import { checkModel } from './given.ts'
 import { indexShardsDefault } from './limits.ts'
 import type { Direction, Index, Property, PropertyDefault, Schema, Table } from './model.ts'
+import { placementText } from './placement.ts'
 import { expiryText } from './ttl.ts'
 
 /** The whole text, with a line end at its end. */
@@ -29,7 +30,10 @@ function printClauses(table: Table): readonly string[] {
   const names = parts.map(({ property, direction }) => directed(property, direction))
   const key = `PRIMARY KEY(${names.join(', ')})${scatter ? ' SCATTER' : ''}`
   const expiring = table.expiry === undefined ? [] : [expiryText(table.expiry)]
-  if (table.kind === 'root') return [key, 'ENTITY GROUP ROOT', ...expiring]
+  if (table.kind === 'root') {
+    const placing = table.placement === undefined ? [] : [placementText(table.placement)]
+    return [key, 'ENTITY GROUP ROOT', ...placing, ...expiring]
+  }
   const group = `ENTITY GROUP KEY(${table.groupKey.join(', ')}) REFERENCES ${table.root}`
   const inside = table.inTable === undefined ? [] : [`IN TABLE ${table.inTable}`]
   const deleting = table.onDelete === undefined ? [] : [`ON DELETE ${table.onDelete.toUpperCase()}`]

@@ -16,6 +16,7 @@ import {
   type OnDelete,
   type Property,
   type PropertyDefault,
+  type TablePlacement,
 } from './model.ts'
 import type { SchemaPath, SchemaProblem } from './problem.ts'
 import { JsonReader, type JsonPlace } from './json-reader.ts'
@@ -56,8 +57,9 @@ function readSchema(place: JsonPlace): SchemaDraft {
 }
 
 const keyMembers = ['parts', 'scatter'] as const
-const rootMembers = ['kind', 'name', 'properties', 'key', 'expiry'] as const
-const childMembers = [...rootMembers, 'root', 'groupKey', 'inTable', 'onDelete'] as const
+const tableMembers = ['kind', 'name', 'properties', 'key', 'expiry'] as const
+const rootMembers = [...tableMembers, 'placement'] as const
+const childMembers = [...tableMembers, 'root', 'groupKey', 'inTable', 'onDelete'] as const
 
 function readTable(place: JsonPlace): TableDraft {
   const kind = place.member('kind').oneOf(['root', 'child'])
@@ -85,6 +87,7 @@ function readTable(place: JsonPlace): TableDraft {
     inTable: isRoot ? undefined : place.member('inTable').optional()?.text(),
     onDelete: isRoot ? undefined : readOnDelete(place.member('onDelete')),
     expiry: readExpiry(place.member('expiry').optional()),
+    placement: isRoot ? readPlacement(place.member('placement').optional()) : undefined,
   }
 }
 
@@ -99,6 +102,15 @@ function readExpiry(place: JsonPlace | undefined): Expiry | undefined {
   return kind === 'after'
     ? { kind, seconds: place.member('seconds').number() }
     : { kind, property: place.member('property').text() }
+}
+
+function readPlacement(place: JsonPlace | undefined): TablePlacement | undefined {
+  const kind = place?.member('kind').oneOf(['set', 'region', 'by'])
+  if (place === undefined || kind === undefined) return undefined
+  place.hasOnly(['kind', kind === 'by' ? 'property' : 'name'])
+  return kind === 'by'
+    ? { kind, property: place.member('property').text() }
+    : { kind, name: place.member('name').text() }
 }
 
 function readProperties(place: JsonPlace, depth: number): readonly Property[] {

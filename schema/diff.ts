@@ -19,6 +19,7 @@ import {
   type Schema,
   type Table,
 } from './model.ts'
+import { placementText } from './placement.ts'
 import { expiryText } from './ttl.ts'
 
 /** Everything that is different, in the order of the later schema, then what is gone. */
@@ -54,6 +55,7 @@ function tableChanges(earlier: Table | undefined, later: Table): readonly Schema
     ...groupChanges(earlier, later),
     ...deleteChanges(earlier, later),
     ...expiryChanges(earlier, later),
+    ...placementChanges(earlier, later),
     ...propertyChanges(name, earlier.properties, later.properties),
   ]
 }
@@ -130,6 +132,21 @@ function expiryChanges(earlier: Table, later: Table): readonly SchemaChange[] {
   const refusal = 'programs would not agree on which rows are there while they learn of it'
   const hint = 'make a new table and copy them'
   return [{ kind: 'change-expiry', subject, message, refusal, hint }]
+}
+
+/** SCH-17: said once; a group's name has its place. */
+function placementChanges(earlier: Table, later: Table): readonly SchemaChange[] {
+  // A root that becomes a child is refused for its group.
+  if (earlier.kind !== 'root' || later.kind !== 'root') return []
+  const [before, after] = [earlier, later].map(({ placement }) =>
+    placement === undefined ? 'no PLACEMENT' : placementText(placement),
+  )
+  if (before === after) return []
+  const subject = later.name
+  const message = `table ${subject} would change from ${before} to ${after}`
+  const refusal = 'the groups that are there would be elsewhere, and nothing would find them'
+  const hint = 'make a new table and copy the rows'
+  return [{ kind: 'change-placement', subject, message, refusal, hint }]
 }
 
 /** One on rows that are there is kept by writers from then on, and asked when it has been built from them. */

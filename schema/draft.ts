@@ -3,11 +3,22 @@
  * and the JSON decoder hand to `checkSchema`. Names may be wrong here, and needed things may be
  * missing.
  */
-import type { AbsentParts, Expiry, Index, IndexPart, Key, OnDelete, Property } from './model.ts'
+import type {
+  AbsentParts,
+  Expiry,
+  Index,
+  IndexPart,
+  Key,
+  OnDelete,
+  Property,
+  TablePlacement,
+} from './model.ts'
 import type { SchemaPath, SchemaProblem, SchemaProblemKind } from './problem.ts'
 
 export interface SchemaDraft {
   readonly name: string
+  /** Of each root table that says none. */
+  readonly placement?: TablePlacement | undefined
   readonly tables: readonly TableDraft[]
   readonly indexes: readonly IndexDraft[]
 }
@@ -21,6 +32,7 @@ export interface TableDraft {
   readonly inTable: string | undefined
   readonly onDelete: OnDelete | undefined
   readonly expiry: Expiry | undefined
+  readonly placement: TablePlacement | undefined
 }
 
 export interface IndexDraft {

@@ -5,7 +5,7 @@
  */
 import { checkModel } from './given.ts'
 import { compareText, sha256 } from '../src/base/bytes.ts'
-import type { Expiry, Index, Key, Property, Schema, Table } from './model.ts'
+import type { Expiry, Index, Key, Property, Schema, Table, TablePlacement } from './model.ts'
 
 const fingerprintChars = 32
 
@@ -23,7 +23,10 @@ type Form = string | number | boolean | readonly Form[]
 function tableForm(table: Table): Form {
   const own: Form = [table.name, byName(table.properties).map(propertyForm), keyForm(table.key)]
   const expiring = table.expiry === undefined ? [] : [expiryForm(table.expiry)]
-  if (table.kind === 'root') return [...own, 'root', ...expiring]
+  if (table.kind === 'root') {
+    const placing = table.placement === undefined ? [] : [placementForm(table.placement)]
+    return [...own, 'root', ...expiring, ...placing]
+  }
   const deleting = table.onDelete === undefined ? [] : [table.onDelete]
   return [
     ...own,
@@ -38,6 +41,11 @@ function tableForm(table: Table): Form {
 
 function expiryForm(expiry: Expiry): Form {
   return expiry.kind === 'after' ? ['after', expiry.seconds] : ['at', expiry.property]
+}
+
+function placementForm(placement: TablePlacement): Form {
+  const { kind } = placement
+  return ['placement', kind, kind === 'by' ? placement.property : placement.name]
 }
 
 function keyForm({ parts, scatter }: Key): Form {

@@ -1,7 +1,8 @@
 /** Names that applications import from `trilithon/schema`. A name that is not here is not part of it. */
 
 // Declaring in TypeScript.
-export { defineSchema, type DefinedSchema } from './define.ts'
+export { defineSchema, type DefinedSchema, type SchemaOptions } from './define.ts'
+export type { PlacementOption } from './placed.ts'
 export { t, type PropertyTypes } from './property.ts'
 export { desc, table, type Table } from './table.ts'
 export type { Shaped, TableShape } from './infer.ts'
@@ -36,6 +37,7 @@ export type {
   PropertyType,
   Schema,
   Table as TableModel,
+  TablePlacement,
 } from './model.ts'
 export type { SchemaResult } from './check.ts'
 export { parseSchema } from './ddl-parse.ts'

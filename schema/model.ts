@@ -35,9 +35,19 @@ export type Expiry =
   | { readonly kind: 'after'; readonly seconds: number }
   | { readonly kind: 'at'; readonly property: string }
 
+/**
+ * Where groups are: in the replica set of this name, in the sets of this region, or in the sets of the region that this property
+ * of the key names. Names of sets and regions are 1 to 32 of `a-z 0-9 -`; which there are, the cluster's configuration says.
+ */
+export type TablePlacement =
+  | { readonly kind: 'set' | 'region'; readonly name: string }
+  | { readonly kind: 'by'; readonly property: string }
+
 /** Each of its rows is the root of an entity group, named by its key. */
 export interface RootTable extends TableBase {
   readonly kind: 'root'
+  /** Absent: groups are spread over all replica sets by a hash of the key. */
+  readonly placement?: TablePlacement
 }
 
 /** Each of its rows belongs to the group of one root row. */

@@ -36,6 +36,7 @@ export type SchemaProblemKind =
   | 'bad-storing'
   | 'bad-option'
   | 'bad-expiry'
+  | 'bad-placement'
 
 export type SchemaPath = readonly (string | number)[]
 

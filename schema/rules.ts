@@ -26,6 +26,7 @@ export const ruleByKind: Readonly<Record<SchemaProblemKind, string>> = {
   'bad-storing': 'SCH-9',
   'bad-option': 'SCH-9',
   'bad-expiry': 'SCH-16',
+  'bad-placement': 'SCH-17',
   'too-many': 'SCH-10',
   'too-long': 'SCH-10',
   syntax: 'SCH-11',

@@ -28,6 +28,7 @@ import {
   type Property,
 } from './model.ts'
 import { propertyList } from './property.ts'
+import { placementRule, readPlacement, type PlacementOption } from './placed.ts'
 import { parseTtl, type Ttl } from './ttl.ts'
 
 /** A key or index part in descending order. */
@@ -220,7 +221,7 @@ export interface IndexableTable<Shape extends TableShape, IsRoot extends boolean
 /** A table with its key; now say where its rows belong. */
 export interface KeyedTable<Shape extends TableShape> {
   /** Each row is the root of an entity group. */
-  root(options?: RootOptions<TimestampName<Shape>>): IndexableTable<Shape, true>
+  root(options?: RootOptions<TimestampName<Shape>, StringInKey<Shape>>): IndexableTable<Shape, true>
   /** Rows are of the group of the root row that the first parts of the key name. */
   childOf<Root extends Table<TableShape, true>>(
     root: Root & Fitting<Shape, Root>,
@@ -243,6 +244,13 @@ export type TimestampName<Shape extends TableShape> = {
     : never
 }[keyof Shape['properties'] & string]
 
+/** A string of the key. */
+export type StringInKey<Shape extends TableShape> = {
+  [
+    Name in keyof Shape['properties'] & Shape['key'][number]
+  ]: Shape['properties'][Name] extends Declared<'string', 'required'> ? Name : never
+}[keyof Shape['properties'] & Shape['key'][number]]
+
 /** Not both of these. From the moment on a row is in no read; soon after it is deleted. */
 export interface ExpiryOptions<Moment extends string = string> {
   /** A row expires this long after the commit that wrote it last: `'30 days'`, from 1 second to 36500 days. */
@@ -251,9 +259,14 @@ export interface ExpiryOptions<Moment extends string = string> {
   readonly expiresAt?: Moment
 }
 
-export interface RootOptions<Moment extends string = string> extends ExpiryOptions<Moment> {
+export interface RootOptions<
+  Moment extends string = string,
+  Part extends string = string,
+> extends ExpiryOptions<Moment> {
   /** Puts a two-byte hash before the key, so that rising keys do not all go to one place. */
   readonly scatter?: boolean
+  /** Where the groups are. Absent: as the schema says, else spread over all replica sets by a hash of the key. It never changes. */
+  readonly placement?: PlacementOption<Part>
 }
 
 export interface ChildOptions<Moment extends string = string> extends ExpiryOptions<Moment> {
@@ -328,7 +341,7 @@ function keyed<Shape extends TableShape>(
     const key = parts.slice(0, groupSize).map(({ property }) => property)
     const { onDelete } = options
     const expiry = readExpiry(`table ${name}`, options)
-    return { ...draft, group: { root, key }, inTable, onDelete, expiry }
+    return { ...draft, group: { root, key }, inTable, onDelete, expiry, placement: undefined }
   }
   return {
     root: (options) => {
@@ -342,6 +355,7 @@ function keyed<Shape extends TableShape>(
         inTable: undefined,
         onDelete: undefined,
         expiry: readExpiry(`table ${name}`, options),
+        placement: readPlacement(`table ${name}`, options?.placement),
       }
       return indexable<Shape, true>(table, true, [])
     },
@@ -366,7 +380,11 @@ function keyed<Shape extends TableShape>(
 }
 
 const expiryRules: Rules<ExpiryOptions> = { ttl: text, expiresAt: text }
-const rootRules: Rules<RootOptions> = { ...expiryRules, scatter: flag }
+const rootRules: Rules<RootOptions> = {
+  ...expiryRules,
+  scatter: flag,
+  placement: placementRule,
+}
 const childRules: Rules<ChildOptions> = {
   ...expiryRules,
   onDelete: oneOf(...deleteRules),

@@ -467,10 +467,12 @@ export class Cluster<P extends Program, ClientFrame> {
   }
 }
 
-/** Spares may come to the first set. */
+/** Spares may come to the first set. Each set is in a region of its own: `r1`, `r2`. */
 function placeNodes(options: SwarmOptions): Placement {
   const joining = listSpares(options).map((node) => ({ node, set: 0 }))
-  return placementOver(buildSets(options.nodeCount, options.setCount), joining)
+  const sets = buildSets(options.nodeCount, options.setCount)
+  const sites = sets.map((_, set) => ({ name: `s${set + 1}`, region: `r${set + 1}` }))
+  return placementOver(sets, joining, sets.length === 1 ? undefined : sites)
 }
 
 function makeAtlas(

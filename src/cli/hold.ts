@@ -1,47 +1,31 @@
 /** `trilithon hold set|clear|list`: legal holds of groups, of tables there, of cells. */
-import { Option, type Command } from 'commander'
+import type { Command } from 'commander'
 import { formatIso } from '../base/datetime.ts'
-import type { Client } from '../client/client.ts'
-import type { HoldTarget } from '../client/holds.ts'
 import type { HoldScope } from '../tables/holds.ts'
-import { addClusterFlags, withClient } from './client.ts'
-import { CliError, exitFailure, exitUsage } from './exit.ts'
-import { namedTable } from './load.ts'
+import { withClient } from './client.ts'
+import { CliError, exitFailure } from './exit.ts'
+import { addTargetFlags, describeTarget, ofGroup, readTarget } from './group-target.ts'
 import { print, printJson } from './output.ts'
 import type { Options } from './options.ts'
-import { clusterSchema } from './row-sink.ts'
-import { buildRoot, parseKey, parseQuery } from './rows.ts'
 
 export function addHoldCommand(program: Command): void {
   const hold = program
     .command('hold')
     .description('legal holds: nothing that is held is deleted, purged or removed for its age')
-  addTargetFlags(hold.command('set'))
+  addHeldFlags(hold.command('set'))
     .description('hold a group, a table there, a datastore or a row of cells')
     .requiredOption('--reason <TEXT>', 'why, such as the name of a case; refusals say it')
     .action(setHold)
-  addTargetFlags(hold.command('clear')).description('lift a hold').action(clearHold)
-  addTargetFlags(hold.command('list'))
+  addHeldFlags(hold.command('clear')).description('lift a hold').action(clearHold)
+  addHeldFlags(hold.command('list'))
     .description('the holds of a group, or of a datastore')
     .action(listHolds)
 }
 
-function addTargetFlags(command: Command): Command {
-  return addClusterFlags(command, 60)
-    .addOption(new Option('--schema <NAME>', 'the schema of the group').conflicts('datastore'))
-    .addOption(ofGroup('--key <JSON>', 'the key of the group: \'{"artist_id":558}\''))
-    .addOption(ofGroup('--table <NAME>', 'this table of the group only'))
-    .option('-d, --datastore <NAME>', 'all cells of the datastore')
-    .addOption(
-      new Option('--row <ROW>', 'with --datastore: the cells of this row key only').conflicts([
-        'schema',
-        'key',
-      ]),
-    )
-}
-
-function ofGroup(flags: string, what: string): Option {
-  return new Option(flags, `with --schema: ${what}`).conflicts('datastore')
+function addHeldFlags(command: Command): Command {
+  return addTargetFlags(command).addOption(
+    ofGroup('--table <NAME>', 'this table of the group only'),
+  )
 }
 
 async function setHold(options: Options): Promise<void> {
@@ -84,50 +68,4 @@ function describeScope(scope: HoldScope): string {
   if (kind === 'group') return 'the group'
   if (kind === 'table') return `table ${name}`
   return name === undefined ? 'all cells' : `row ${name}`
-}
-
-function describeTarget({ schema, key, table, datastore, row }: Options): string {
-  if (typeof datastore === 'string') {
-    return typeof row === 'string'
-      ? `row ${row} of datastore ${datastore}`
-      : `datastore ${datastore}`
-  }
-  if (typeof schema !== 'string' || typeof key !== 'string') {
-    const text = 'name the --schema and the --key of a group, or a --datastore'
-    throw new CliError(text, exitUsage)
-  }
-  const group = `group ${key} of schema ${schema}`
-  return typeof table === 'string' ? `table ${table} of ${group}` : group
-}
-
-async function readTarget(client: Client, options: Options): Promise<HoldTarget> {
-  describeTarget(options)
-  const { schema, key, table: named, datastore, row } = options
-  if (typeof datastore === 'string') {
-    return typeof row === 'string' ? { datastore, rowKey: row } : { datastore }
-  }
-  const { db, version } = await clusterSchema(client, String(schema))
-  const { tables } = version.schema
-  const table = typeof named === 'string' ? namedTable(version.schema, named) : undefined
-  const values = parseKey(key)
-  const root = tables.find((one) => one.kind === 'root' && hasKey(one, values))
-  if (root === undefined) {
-    const roots = tables.filter(({ kind }) => kind === 'root')
-    const keys = roots.map(({ name, key: { parts } }) => {
-      return `${name} by ${parts.map(({ property }) => property).join(', ')}`
-    })
-    const text = `--key names no group of schema ${String(schema)}; its groups are of ${keys.join('; ')}`
-    throw new CliError(text, exitUsage)
-  }
-  const target = { db, key: buildRoot(tables, root, parseQuery(root, values)) }
-  return table === undefined ? target : { ...target, table: { name: table.name } }
-}
-
-function hasKey(
-  { key }: { readonly key: { readonly parts: readonly { readonly property: string }[] } },
-  values: object,
-): boolean {
-  const names = key.parts.map(({ property }) => property)
-  const given = Object.keys(values)
-  return names.length === given.length && names.every((name) => given.includes(name))
 }

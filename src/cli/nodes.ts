@@ -59,11 +59,16 @@ async function listNodes(options: Options): Promise<void> {
 
 function showMembers(view: MembersView): void {
   const { epoch, members, change } = view
-  const rows = members.map(({ node, standing, epoch: own = '-', isAlive, storeId = '-' }) => {
-    return [node, standing, String(own), isAlive ? 'yes' : 'no', storeId]
+  const hasPlaces = members.some(({ region, zone }) => (region ?? zone) !== undefined)
+  const rows = members.map((member) => {
+    const { node, standing, epoch: own = '-', isAlive, storeId = '-' } = member
+    const { region = '-', zone = '-' } = member
+    const place = hasPlaces ? [region, zone] : []
+    return [node, standing, String(own), isAlive ? 'yes' : 'no', ...place, storeId]
   })
+  const places = hasPlaces ? ['region', 'zone'] : []
   print(styledData('bold', `epoch ${epoch}: ${spareText(view)}`))
-  print(table([['node', 'standing', 'epoch', 'alive', 'store'], ...rows]))
+  print(table([['node', 'standing', 'epoch', 'alive', ...places, 'store'], ...rows]))
   if (change === undefined) return
   const { number, phase, since } = change
   print(`change ${number}: ${describeAim(change)}; ${phase} since ${since}`)

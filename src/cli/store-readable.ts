@@ -14,14 +14,16 @@ import type { DataLooks } from '../inspect/data-looks.ts'
 import { readableBytes, readableKey, type Readable } from '../inspect/readable.ts'
 import { compileSchema } from '../tables/compile.ts'
 import type { CompiledSchema } from '../tables/compiled.ts'
-import { groupWords, rootOfGroup, type GroupContext } from '../tables/group-context.ts'
+import {
+  groupWords,
+  rootOfGroup,
+  schemaOfGroup,
+  type GroupContext,
+} from '../tables/group-context.ts'
 import { currentKey, readVersion, registryGroup } from '../tables/registry-rows.ts'
 import { decodeRowKey, keyInWords } from '../tables/row-key.ts'
 import { decodeRow } from '../tables/row-value.ts'
 import { CliError, exitUsage } from './exit.ts'
-
-/** The end of a text in a tuple. */
-const endOfText = '\0\u0001'
 
 /** `looks`: of the data store that the schemas are in; absent: there is none. */
 export function makeReadable(looks: Pick<DataLooks, 'row'> | undefined): Readable {
@@ -33,7 +35,7 @@ export function makeReadable(looks: Pick<DataLooks, 'row'> | undefined): Readabl
     return schemas.get(name)
   }
   const contextFor = (group: GroupId): GroupContext | undefined => {
-    const name = schemaIn(group)
+    const name = schemaOfGroup(group)
     const schema = name === undefined ? undefined : schemaNamed(name)
     const root = schema && rootOfGroup(schema, group)
     return schema && root && { schema, ...root, group }
@@ -80,15 +82,6 @@ function plainName(group: GroupId): string {
 
 function shown(element: Uint8Array | string | number): string {
   return element instanceof Uint8Array ? Buffer.from(element).toString('hex') : String(element)
-}
-
-/** The schema that a group's name begins with. */
-function schemaIn(group: GroupId): string | undefined {
-  const first = group.indexOf(endOfText)
-  const second = first < 0 ? first : group.indexOf(endOfText, first + 2)
-  if (second < 0) return undefined
-  const [kind, name] = decodeTuple(Buffer.from(group.slice(0, second + 2), 'latin1')) ?? []
-  return kind === 'tables' && typeof name === 'string' ? name : undefined
 }
 
 function readSchema(

@@ -157,8 +157,14 @@ function takeLimits(take: Take): Limits {
 }
 
 /** As a flag has it. */
-function nodeText({ id, url, set, joins }: NodeAddress): string {
-  return `${id}${set === mainSet ? '' : `@${set}`}${joins === true ? '+joins' : ''}=${url}`
+function nodeText({ id, url, set, region, zone, joins }: NodeAddress): string {
+  const marks = [
+    ...(region === undefined ? [] : [`region:${region}`]),
+    ...(zone === undefined ? [] : [`zone:${zone}`]),
+    ...(joins === true ? ['joins'] : []),
+  ]
+  const name = set === mainSet ? id : `${id}@${set}`
+  return `${[name, ...marks].join('+')}=${url}`
 }
 
 function effectiveSettings(

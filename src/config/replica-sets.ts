@@ -8,6 +8,7 @@ import { isNodeId, type NodeId } from '../base/ids.ts'
 import { readBounded } from '../adapters/bounded-file.ts'
 import { writeDurably } from '../adapters/durable-file.ts'
 import { fileFailure } from '../adapters/file-failure.ts'
+import { keptText, readKept, refusalOfSites, type KeptSet } from './kept-sets.ts'
 import type { NodeAddress } from './values.ts'
 
 /**
@@ -29,6 +30,25 @@ export function buildReplicaSets(nodes: readonly NodeAddress[]): readonly (reado
   return listSets(nodes).map((name) => first.filter(({ set }) => set === name).map(({ id }) => id))
 }
 
+/** The sets with their nodes and with where they are. A set is in the region that a majority of its first nodes is in. */
+export function buildKeptSets(nodes: readonly NodeAddress[]): readonly KeptSet[] {
+  const first = listFirst(nodes)
+  return listSets(nodes).map((name) => {
+    const ofSet = first.filter(({ set }) => set === name)
+    const region = findRegion(ofSet)
+    return { name, nodes: ofSet.map(({ id }) => id), ...(region !== undefined && { region }) }
+  })
+}
+
+/** Undefined: no majority of them is in one region. */
+export function findRegion(ofSet: readonly NodeAddress[]): string | undefined {
+  const regions = ofSet.map(({ region }) => region)
+  return regions.find((one) => {
+    const count = regions.filter((region) => region === one).length
+    return one !== undefined && count * 2 > ofSet.length
+  })
+}
+
 /** A node that no set began with. */
 interface JoiningNode {
   readonly node: NodeId
@@ -46,25 +66,45 @@ export function buildJoining(nodes: readonly NodeAddress[]): readonly JoiningNod
 
 /**
  * Notes the sets in a folder that is this node's, the first time. Rejects with `invalid` when it is of
- * others: with other voters, what a majority has chosen might be chosen anew.
+ * others: with other voters, what a majority has chosen might be chosen anew. Rejects, too, when sets have other names or
+ * regions: groups whose names have a place would be in another set.
  */
-export async function keepReplicaSets(
-  folder: string,
-  sets: readonly (readonly NodeId[])[],
-): Promise<void> {
+export async function keepReplicaSets(folder: string, sets: readonly KeptSet[]): Promise<void> {
   const path = join(folder, 'replica-sets')
-  const text = sets.map((set) => set.join(' ')).join('\n')
-  const known = await readKnown(path)
-  if (known === undefined) return writeDurably(path, text)
-  if (known === text) return
-  const told = (lines: string): string => lines.split('\n').join(' | ')
-  const mend = isReordered(known, text)
-    ? 'name them in the order of the folder'
-    : 'name those, or give the node its own folder'
-  throw new StoreError(
-    'invalid',
-    `the data folder ${folder} is of nodes ${told(known)}, and the configuration names ${told(text)}; these are the nodes that the replica sets began with, and they stay so: ${mend}; a node that comes later has joins: true, and trilithon nodes add makes it a member`,
-  )
+  const written = await readKnown(path)
+  const text = keptText(sets)
+  if (written === text) return
+  if (written !== undefined) checkKept(folder, readKept(written), sets)
+  await writeDurably(path, text)
+}
+
+function checkKept(
+  folder: string,
+  kept: ReturnType<typeof readKept>,
+  sets: readonly KeptSet[],
+): void {
+  const [known, given] = [nodesText(kept), nodesText(sets)]
+  if (known !== given) {
+    const mend = isReordered(known, given)
+      ? 'name them in the order of the folder'
+      : 'name those, or give the node its own folder'
+    throw new StoreError(
+      'invalid',
+      `the data folder ${folder} is of nodes ${told(known)}, and the configuration names ${told(given)}; these are the nodes that the replica sets began with, and they stay so: ${mend}; a node that comes later has joins: true, and trilithon nodes add makes it a member`,
+    )
+  }
+  const refusal = refusalOfSites(kept, sets)
+  if (refusal !== undefined) {
+    throw new StoreError('invalid', `the data folder ${folder} ${refusal}`)
+  }
+}
+
+function nodesText(sets: readonly Pick<KeptSet, 'nodes'>[]): string {
+  return sets.map(({ nodes }) => nodes.join(' ')).join('\n')
+}
+
+function told(lines: string): string {
+  return lines.split('\n').join(' | ')
 }
 
 /** The first nodes of each set, as the folder keeps them; undefined: none were ever written. */

@@ -31,7 +31,7 @@ export const nodeSettings: readonly Setting[] = [
   {
     name: 'nodes',
     argument: 'ID=URL,…',
-    what: 'every node of the cluster, this one included; ID+joins=URL for a node that trilithon nodes add makes a member; in the file a list of {id, url, joins}',
+    what: 'every node of the cluster, this one included; ID+joins=URL for a node that trilithon nodes add makes a member; ID+region:NAME+zone:NAME=URL says where a node is; in the file a list of {id, url, set, region, zone, joins}',
   },
   {
     name: 'advertised_url',

@@ -70,16 +70,19 @@ export function scalarText(value: string, origin: Origin): Located {
   return { kind: 'scalar', value, origin }
 }
 
-/** `a=http://host:1,b@east=http://host:2,c+joins=http://host:3` as the file's list of `{id, url, set, joins}`. */
+/**
+ * `a=http://host:1,b@east+region:eu+zone:b=http://host:2,c+joins=http://host:3` as the file's list of
+ * `{id, url, set, region, zone, joins}`.
+ */
 export function nodeListText(text: string, origin: Origin): Located {
   const items = text.split(',').map((item): Located => {
     const cut = item.indexOf('=')
-    const [name = '', mark] = (cut < 0 ? item : item.slice(0, cut)).trim().split('+', 2)
+    const [name = '', ...marks] = (cut < 0 ? item : item.slice(0, cut)).trim().split('+')
     const [id = '', set] = name.split('@', 2)
     const named: [string, string][] = [['id', id]]
     if (cut >= 0) named.push(['url', item.slice(cut + 1).trim()])
     if (set !== undefined) named.push(['set', set])
-    if (mark !== undefined) named.push(['joins', mark === 'joins' ? 'true' : mark])
+    named.push(...marks.map(readMark))
     const fields = named.map(([field, value]): [string, LocatedField] => [
       field,
       { value: scalarText(value, origin), origin },
@@ -87,6 +90,12 @@ export function nodeListText(text: string, origin: Origin): Located {
     return { kind: 'map', fields: new Map(fields), origin }
   })
   return { kind: 'list', items, origin }
+}
+
+function readMark(mark: string): [string, string] {
+  const [, field = 'joins', value = mark === 'joins' ? 'true' : mark] =
+    /^(region|zone):(.*)$/.exec(mark) ?? []
+  return [field, value]
 }
 
 export type ParsedFile =

@@ -27,6 +27,9 @@ export interface NodeAddress {
   readonly url: string
   /** The replica set that the node is in. */
   readonly set: string
+  /** The region that the node is in, such as `eu-west`, and the zone in it: parts that fail together. Absent: not said. */
+  readonly region?: string
+  readonly zone?: string
   /** The set did not begin with the node: `trilithon nodes add` makes it a member. Absent: the set began with it. */
   readonly joins?: true
 }
@@ -128,7 +131,7 @@ export function hostPort({ host, port }: Listen): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** A list of `{id, url, set?, joins?}`, each id and each url once. `own`: the node that reads it, which calls all others. */
+/** A list of `{id, url, set?, region?, zone?, joins?}`, each id and each url once. `own`: the node that reads it, which calls all others. */
 export function readNodes(located: Located, own?: NodeId): Read<readonly NodeAddress[]> {
   if (located.kind !== 'list' || located.items.length === 0) {
     return refuse(located.origin, 'wants a list of { id, url }, one for every node')
@@ -181,7 +184,7 @@ function countSets(
 
 function readNode(item: Located, own: NodeId | undefined): Read<NodeAddress> {
   if (item.kind !== 'map') return refuse(item.origin, `wants { id, url }, not ${shown(item)}`)
-  const known = ['id', 'url', 'set', 'joins']
+  const known = ['id', 'url', 'set', 'region', 'zone', 'joins']
   const problems: ValueProblem[] = []
   for (const [name, field] of item.fields) {
     if (known.includes(name)) continue
@@ -189,17 +192,34 @@ function readNode(item: Located, own: NodeId | undefined): Read<NodeAddress> {
   }
   // A mistyped name is one mistake, not also a lacking field.
   if (problems.length > 0) return { ok: false, problems }
-  const id = readField(item, 'id', (at) => readText(at, isNodeId, 'is 1 to 32 of a-z, 0-9 and -'))
+  const id = readField(item, 'id', readName)
   const isOwn = id.ok && id.value === own
   const url = readField(item, 'url', isOwn ? readUrl : readCalledUrl)
-  const set = readIfGiven<string>(item, 'set', mainSet, (at) =>
-    readText(at, isNodeId, 'is 1 to 32 of a-z, 0-9 and -'),
-  )
+  const set = readIfGiven<string>(item, 'set', mainSet, readName)
+  const place = readPlace(item)
   const joins = readIfGiven(item, 'joins', false, readBoolean)
-  for (const read of [id, url, set, joins]) if (!read.ok) problems.push(...read.problems)
-  if (!id.ok || !url.ok || !set.ok || !joins.ok) return { ok: false, problems }
-  const value = { id: id.value, url: url.value, set: set.value }
+  for (const read of [id, url, set, place, joins]) if (!read.ok) problems.push(...read.problems)
+  if (!id.ok || !url.ok || !set.ok || !place.ok || !joins.ok) return { ok: false, problems }
+  const value = { id: id.value, url: url.value, set: set.value, ...place.value }
   return { ok: true, value: joins.value ? { ...value, joins: true } : value }
+}
+
+function readPlace(
+  item: Located & { readonly kind: 'map' },
+): Read<Pick<NodeAddress, 'region' | 'zone'>> {
+  const region = readIfGiven<string | undefined>(item, 'region', undefined, readName)
+  const zone = readIfGiven<string | undefined>(item, 'zone', undefined, readName)
+  const problems = [region, zone].flatMap((read) => (read.ok ? [] : read.problems))
+  if (!region.ok || !zone.ok) return { ok: false, problems }
+  const value = {
+    ...(region.value !== undefined && { region: region.value }),
+    ...(zone.value !== undefined && { zone: zone.value }),
+  }
+  return { ok: true, value }
+}
+
+function readName(located: Located): Read<NodeId> {
+  return readText(located, isNodeId, 'is 1 to 32 of a-z, 0-9 and -')
 }
 
 function readField<T>(

@@ -6,14 +6,18 @@ import { formatAddress, hostPort, isWildcard, type NodeAddress } from './values.
 import { isLoopbackName, plainHost } from '../adapters/origin-gate.ts'
 import type { Warning } from './source.ts'
 import type { NodeConfig } from './node-config.ts'
+import { findRegion } from './replica-sets.ts'
 
 export function findWarnings(config: NodeConfig): readonly Warning[] {
-  return [...warnOfSets(config), ...warnOfOthers(config), ...warnOfOwnAddress(config)].map(
-    (text) => ({
-      setting: 'nodes',
-      text,
-    }),
-  )
+  return [
+    ...warnOfSets(config),
+    ...warnOfPlaces(config),
+    ...warnOfOthers(config),
+    ...warnOfOwnAddress(config),
+  ].map((text) => ({
+    setting: 'nodes',
+    text,
+  }))
 }
 
 /**
@@ -36,6 +40,49 @@ function warnOfSets({ nodes: all }: NodeConfig): readonly string[] {
       `set ${name} has ${length} nodes, of which ${length / 2 + 1} must be up: it survives as many failures as ${length - 1} would (${failures})`,
     ]
   })
+}
+
+/**
+ * A set should lose no majority with one zone, and should be in a region where its nodes say regions. Where nodes join, the
+ * configuration does not tell which nodes there are.
+ */
+function warnOfPlaces({ nodes }: NodeConfig): readonly string[] {
+  return [...new Set(nodes.map(({ set }) => set))].flatMap((name) => {
+    const ofSet = nodes.filter(({ set }) => set === name)
+    if (ofSet.length === 1 || ofSet.some(({ joins }) => joins)) return []
+    return [...warnOfZones(name, ofSet), ...warnOfRegions(name, ofSet)]
+  })
+}
+
+function warnOfZones(name: string, ofSet: readonly NodeAddress[]): readonly string[] {
+  // Zones of two regions may have one name.
+  const zones = ofSet.flatMap(({ region = '', zone }) =>
+    zone === undefined ? [] : { region, zone },
+  )
+  const most = ofSet.length - (Math.floor(ofSet.length / 2) + 1)
+  const found = zones.find((one) => countEqual(zones, one) > most)
+  // Of two nodes, neither may fail: that is said already.
+  if (found === undefined || most === 0) return []
+  const { region, zone } = found
+  const where = region === '' ? `zone ${zone}` : `zone ${zone} of region ${region}`
+  return [
+    `set ${name} has ${countEqual(zones, found)} of its ${ofSet.length} nodes in ${where}: without that zone it has no majority; spread them over zones so that each has at most ${most}`,
+  ]
+}
+
+function countEqual(
+  zones: readonly { readonly region: string; readonly zone: string }[],
+  { region, zone }: { readonly region: string; readonly zone: string },
+): number {
+  return zones.filter((one) => one.region === region && one.zone === zone).length
+}
+
+function warnOfRegions(name: string, ofSet: readonly NodeAddress[]): readonly string[] {
+  if (ofSet.every(({ region }) => region === undefined) || findRegion(ofSet) !== undefined)
+    return []
+  return [
+    `set ${name} is in no region, since no region has a majority of its nodes: PLACEMENT of a region does not choose it`,
+  ]
 }
 
 function warnOfOthers({ nodes, node, tls }: NodeConfig): readonly string[] {

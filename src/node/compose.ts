@@ -185,7 +185,7 @@ export class Node {
     return this.#background.cells
   }
 
-  get replica(): LocalReplica & Pick<Driver, 'observedLeases' | 'clocks'> {
+  get replica(): LocalReplica & Pick<Driver, 'observedLeases' | 'clocks' | 'knownLeader'> {
     return this.#driver
   }
 

@@ -15,7 +15,7 @@ import { systemRandom } from '../adapters/system-random.ts'
 import { present } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import { nodeCountMax } from '../base/limits.ts'
-import { placementOver } from '../placement/placement.ts'
+import type { Placement } from '../placement/placement.ts'
 import type { Timer } from '../ports/clock.ts'
 import { StaleLog } from '../peers/refusal.ts'
 import type { Trace } from '../ports/trace.ts'
@@ -25,11 +25,14 @@ import { authorization } from './authorization.ts'
 import { Node } from './compose.ts'
 import { requestBytesMaxDefault } from '../config/config.ts'
 import { logStoreDefault, type NodeConfig } from '../config/node-config.ts'
+import { placeOfNode } from '../config/node-place.ts'
 import type { ConfigFiles } from '../config/load.ts'
 import { openDataFolder, resetData, type DataFolder } from './data-folder.ts'
 import { DiskWatch } from './disk-use.ts'
 import { drain } from './drain.ts'
 import { FolderWatch } from './folder-watch.ts'
+import { findWhere } from './group-where.ts'
+import type { GroupsPort } from './groups-routes.ts'
 import { listen, type BoundServer, type Fetch, type Serve } from './http-server.ts'
 import { checkJoiningSeat } from './joining.ts'
 import { listUrls, openLinks, type Links } from './links.ts'
@@ -43,9 +46,10 @@ import { sparingLog } from './sparing-log.ts'
 import { watchStalls, type Stall, type Stalls } from './stalls.ts'
 import { isOperation, operationRoutes, type Self } from './operations.ts'
 import { peerSecretWithoutFile } from './peer-secret.ts'
-import { readRecovery, removeRecovery, type RecoveryNote } from './recovery-note.ts'
+import { findRecovery, removeRecovery } from './recovery-note.ts'
 import { notServing, overloaded, unauthorized } from './refusals.ts'
-import { buildJoining, buildReplicaSets, keepReplicaSets } from '../config/replica-sets.ts'
+import { buildKeptSets, keepReplicaSets } from '../config/replica-sets.ts'
+import { buildPlacement } from './build-placement.ts'
 import { bugLog } from './bug-log.ts'
 import { logFigures, type LostLines } from './log-figures.ts'
 import {
@@ -95,6 +99,7 @@ export class Daemon {
   readonly #metrics: NodeMetrics
   readonly #mayUse: (request: Request) => boolean
   readonly #healing: LogHealing
+  readonly #placement: Placement
   readonly #startedAtMs = systemClock.monotonicMs()
   #state: NodeState = 'starting'
   #server: BoundServer | undefined
@@ -137,6 +142,7 @@ export class Daemon {
   private constructor(options: DaemonOptions, healing: LogHealing) {
     this.#options = options
     this.#healing = healing
+    this.#placement = buildPlacement(options.config.nodes)
     this.#mayUse = authorization(options.files.secret)
     const { node, cluster } = options.config
     this.#metrics = createMetrics({ node, cluster })
@@ -180,7 +186,6 @@ export class Daemon {
     this.#server = await this.#listen(plan)
     logger.info({ url: this.#server.url, data: config.data }, 'listening; opening the stores')
     const clock = systemClock
-    const random = systemRandom
     this.#stalls = this.#watchStalls(tellingOperator(this.#metrics.trace, logger))
     const { trace } = this.#stalls
     const { filesPerStore: openTablesMax } = plan
@@ -204,15 +209,14 @@ export class Daemon {
     })
     this.#folder = folder
     this.#disk = new DiskWatch(config.data, clock)
-    const sets = buildReplicaSets(config.nodes)
-    const recovery = await this.#readRecovery()
+    const recovery = await findRecovery(config.data, logger)
     if (folder.wasDataReset && this.#healing.seat === undefined) this.#noteDataReset()
     const links = await this.#openLinks(this.#server)
     this.#links = links
     this.#node = await Node.open(
       {
         clock,
-        random,
+        random: systemRandom,
         trace,
         log: folder.log,
         data: folder.data,
@@ -223,11 +227,11 @@ export class Daemon {
         cluster: config.cluster,
         limits: config.limits,
         addresses: links.addresses,
-        placement: placementOver(sets, buildJoining(config.nodes)),
+        placement: this.#placement,
         bufferCopies: config.bufferCopies,
         ...(seat !== undefined && { seat }),
         ...recovery,
-        beforeStart: () => keepReplicaSets(config.data, sets),
+        beforeStart: () => keepReplicaSets(config.data, buildKeptSets(config.nodes)),
         onBug: bugLog(logger),
         onDamagedIndex: ({ code, message }) => logger.error({ code }, message),
       },
@@ -245,14 +249,6 @@ export class Daemon {
     this.#state = 'running'
     this.#settling = clock.setTimer(settledMs, () => void this.#settle(folder))
     logger.info({ storeId, incarnation }, 'serving')
-  }
-
-  async #readRecovery(): Promise<{ readonly recovery?: RecoveryNote }> {
-    const { config, logger } = this.#options
-    const recovery = await readRecovery(config.data)
-    if (recovery === undefined) return {}
-    logger.warn({ ...recovery }, 'an operator has begun this epoch')
-    return { recovery }
   }
 
   #isLinked(): boolean {
@@ -339,7 +335,12 @@ export class Daemon {
       status: () => this.status(),
       erase: () => this.#node?.status().replica.erase,
       upkeep: { mayUse: this.#mayUse, find: () => this.#running?.upkeep },
-      members: { mayUse: this.#mayUse, find: () => this.#running?.members },
+      members: {
+        mayUse: this.#mayUse,
+        find: () => this.#running?.members,
+        placeOf: (id) => placeOfNode(this.#options.config.nodes, id),
+      },
+      groups: { mayUse: this.#mayUse, find: () => this.#groupsPort },
       figures: () => [...statusFigures(this.#parts()), ...this.#edgeFigures()],
     }
   }
@@ -356,6 +357,14 @@ export class Daemon {
     const text =
       'data/ was damaged: it is put aside as data.damaged, and rebuilt from the log and the peers'
     this.#options.logger.warn({ data: this.#options.config.data }, text)
+  }
+
+  get #groupsPort(): GroupsPort | undefined {
+    const node = this.#running
+    if (node === undefined) return undefined
+    const parts = { seen: this.#parts(), placement: this.#placement }
+    const knownLeader = node.replica.knownLeader.bind(node.replica)
+    return { where: (group) => findWhere({ ...parts, knownLeader }, group) }
   }
 
   #parts(): StatusParts {

@@ -4,6 +4,7 @@
  * after the answer: GET tells how far it is.
  */
 import type { Context, Hono } from 'hono'
+import type { NodePlace } from '../config/node-place.ts'
 import { scalarText } from '../config/source.ts'
 import { isWildcard, readCalledUrl } from '../config/values.ts'
 import { formatIso } from '../base/datetime.ts'
@@ -24,7 +25,10 @@ import {
 import type { OperationAnswer } from './operation-answer.ts'
 import { problemContentType } from './refusals.ts'
 
-export type MembersAccess = OperationAccess<MembersPort>
+export interface MembersAccess extends OperationAccess<MembersPort> {
+  /** Absent: no region and no zone is known of a node. */
+  placeOf?(node: string): NodePlace
+}
 
 const changed = {
   202: { what: 'The change that is under way now.', type: json },
@@ -98,7 +102,7 @@ export function addMembersRoutes(app: Hono, access: MembersAccess | undefined): 
   app.get('/members', (context) => {
     const members = findPart(access, context)
     if (members instanceof Response) return members
-    return context.json(describeReport(members.report))
+    return context.json(describeReport(members.report, access))
   })
   app.post('/members/replace', (context) =>
     change(access, context, (members) => members.replace(readNode(context))),
@@ -145,8 +149,13 @@ function readAddress(context: Context): string {
   throw new StoreError('invalid', `url: ${why}`)
 }
 
-function describeReport({ change: last, ...report }: MembersReport): object {
-  return { ...report, ...(last !== undefined && { change: describeChange(last) }) }
+function describeReport(
+  { change: last, members, ...report }: MembersReport,
+  access: MembersAccess | undefined,
+): object {
+  const placed = members.map((one) => ({ ...one, ...access?.placeOf?.(one.node) }))
+  const change = last === undefined ? {} : { change: describeChange(last) }
+  return { ...report, members: placed, ...change }
 }
 
 /** With its moment in words too, since readers of JSON are people at times. */

@@ -8,6 +8,9 @@ export interface MemberView {
   /** Absent: the node has not told it. */
   readonly epoch?: number
   readonly storeId?: string
+  /** Absent: the configuration of the node that answers does not say them. */
+  readonly region?: string
+  readonly zone?: string
 }
 
 /** A change of the voters. */
@@ -44,9 +47,10 @@ export function readMembers(body: Readonly<Record<string, unknown>>): MembersVie
 
 function isMember(value: unknown): value is MemberView {
   if (!isObject(value)) return false
-  const { node, standing, isAlive, epoch, storeId } = value
+  const { node, standing, isAlive, epoch, storeId, region, zone } = value
   const hasNames = typeof node === 'string' && typeof standing === 'string'
-  return hasNames && typeof isAlive === 'boolean' && isNumber(epoch) && isText(storeId)
+  const texts = [storeId, region, zone]
+  return hasNames && typeof isAlive === 'boolean' && isNumber(epoch) && texts.every(isText)
 }
 
 const kinds: readonly unknown[] = ['replace', 'add', 'remove', 'renew', 'recover']

@@ -1,10 +1,11 @@
 /**
  * The requests that operators and their tools send to a process: `/livez`, `/readyz?verbose`, `/metrics`,
- * `/status`, `/erase`, and those of `upkeep-routes.ts` and `members-routes.ts`. These answer from the first moment on, while
+ * `/status`, `/erase`, and those of `upkeep-routes.ts`, `members-routes.ts` and `groups-routes.ts`. These answer from the first moment on, while
  * a node's stores are still being opened, and while draining.
  */
 import { Hono, type Context } from 'hono'
 import type { Clock } from '../ports/clock.ts'
+import { addGroupsRoutes, groupsAnswers, type GroupsAccess } from './groups-routes.ts'
 import { addMembersRoutes, membersAnswers, type MembersAccess } from './members-routes.ts'
 import type { Figure, NodeMetrics } from './metrics.ts'
 import { findParameterProblem, type OperationAnswer } from './operation-answer.ts'
@@ -58,6 +59,7 @@ export const operationAnswers: readonly OperationAnswer[] = [
   },
   ...upkeepAnswers,
   ...membersAnswers,
+  ...groupsAnswers,
 ]
 
 const operationPaths: ReadonlySet<string> = new Set(operationAnswers.map(({ path }) => path))
@@ -80,6 +82,8 @@ export interface Self {
   readonly upkeep?: UpkeepAccess
   /** The voters of its replica set. Absent: it is in none. */
   readonly members?: MembersAccess
+  /** Where groups are. Absent: it has no configuration of nodes. */
+  readonly groups?: GroupsAccess
   figures(): readonly Figure[]
 }
 
@@ -139,7 +143,7 @@ export function operationRoutes(
   app.use(async (context, next) => refuse(context) ?? next())
   app.get('/', (context) => {
     const paths =
-      '/v1/datastores/… /openapi.json /livez /readyz?verbose /metrics /status /erase /compare /scrub /members'
+      '/v1/datastores/… /openapi.json /livez /readyz?verbose /metrics /status /erase /compare /scrub /members /groups/where'
     return context.text(`${self.name()}\n${paths}\n`)
   })
   app.get('/livez', (context) => {
@@ -176,5 +180,6 @@ export function operationRoutes(
   })
   addUpkeepRoutes(app, self.upkeep)
   addMembersRoutes(app, self.members)
+  addGroupsRoutes(app, self.groups)
   return app
 }

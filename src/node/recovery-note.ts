@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { readBounded } from '../adapters/bounded-file.ts'
 import { writeDurably } from '../adapters/durable-file.ts'
 import { syncFolder } from '../adapters/sync-folder.ts'
+import type { Logger } from 'pino'
 import { StoreError } from '../base/errors.ts'
 import { isNodeId, type NodeId } from '../base/ids.ts'
 
@@ -28,20 +29,24 @@ export async function writeRecovery(folder: string, note: RecoveryNote): Promise
   await writeDurably(join(folder, recoveryName), `${text}\n`)
 }
 
-/** Undefined where there is none. Rejects with `invalid` where there is one that cannot be understood. */
-export async function readRecovery(folder: string): Promise<RecoveryNote | undefined> {
+/** The note of the folder, as an option of a start. Rejects with `invalid` where there is one that cannot be understood. */
+export async function findRecovery(
+  folder: string,
+  logger: Pick<Logger, 'warn'>,
+): Promise<{ readonly recovery?: RecoveryNote }> {
   const path = join(folder, recoveryName)
-  let bytes: Uint8Array | undefined
-  try {
-    bytes = await readBounded(path, noteBytesMax)
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+  const bytes = await readBounded(path, noteBytesMax).catch((error: unknown) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 'none'
     throw error
+  })
+  if (bytes === 'none') return {}
+  const recovery = bytes === undefined ? undefined : parseNote(Buffer.from(bytes).toString())
+  if (recovery === undefined) {
+    const text = `${path} is not as trilithon recover writes it: remove it, and run that command again`
+    throw new StoreError('invalid', text)
   }
-  const note = bytes && parseNote(Buffer.from(bytes).toString())
-  if (note !== undefined) return note
-  const text = `${path} is not as trilithon recover writes it: remove it, and run that command again`
-  throw new StoreError('invalid', text)
+  logger.warn({ ...recovery }, 'an operator has begun this epoch')
+  return { recovery }
 }
 
 export async function removeRecovery(folder: string): Promise<void> {

@@ -5,7 +5,7 @@
  */
 import { present } from '../base/assert.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
-import { toStoreError } from '../base/problem.ts'
+import { problem, toStoreError } from '../base/problem.ts'
 import type { CellService } from '../cells/operation.ts'
 import { RoutedCells } from '../cells/routed-cells.ts'
 import { shardGroup } from '../cells/shard.ts'
@@ -80,13 +80,20 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
       return mergedGroups(operation, [groups.execute(ofSet, timeoutMs), ...asked])
     }
     const group = readGroup(operation)
+    const refusal = placement.refusalOf(group)
+    // No other node has another answer: the cluster has one list of sets.
+    if (refusal !== undefined) {
+      return Promise.resolve({ kind: 'problem', problem: problem('invalid', refusal) })
+    }
     if (replica.holds(group)) return groups.execute(operation, timeoutMs, pace)
     return this.#set(placement.setOf(group)).groups.execute(operation, timeoutMs)
   }
 
   answerNow(operation: GroupOperation): GroupAnswer | undefined {
-    const { replica, groups } = this.#parts
-    return replica.holds(readGroup(operation)) ? groups.answerNow?.(operation) : undefined
+    const { placement, replica, groups } = this.#parts
+    const group = readGroup(operation)
+    if (!replica.holds(group) || placement.refusalOf(group) !== undefined) return undefined
+    return groups.answerNow?.(operation)
   }
 
   /** The cells of all sets, given those of this node's. */

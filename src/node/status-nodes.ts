@@ -1,5 +1,6 @@
 /** The nodes of a replica set that one of them sees now, for its status. */
 import type { NodeId } from '../base/ids.ts'
+import { placeOfNode, type NodePlace } from '../config/node-place.ts'
 import { mainSet, type NodeAddress } from '../config/values.ts'
 import type { Change } from '../members/change.ts'
 import type { MembersReport } from '../members/report.ts'
@@ -28,7 +29,7 @@ interface SeenPeer {
   readonly isBehind?: boolean
 }
 
-export interface SeenNode {
+export interface SeenNode extends NodePlace {
   readonly id: string
   /** Empty: it is not known. */
   readonly url: string
@@ -69,7 +70,7 @@ function listAddresses(parts: SeenParts): readonly Pick<SeenNode, 'id' | 'url'>[
 }
 
 function seeNode(
-  { node, replica }: SeenParts,
+  { node, nodes, replica }: SeenParts,
   { id, url }: Pick<SeenNode, 'id' | 'url'>,
 ): SeenNode {
   const isSelf = id === node
@@ -78,7 +79,7 @@ function seeNode(
   const standing = replica?.members.members.find((one) => one.node === id)?.standing
   const { mark, isBehind } = peer ?? {}
   return {
-    ...{ id, url, isSelf, isUp },
+    ...{ id, url, ...placeOfNode(nodes, id), isSelf, isUp },
     ...(mark !== undefined && { durableMark: mark }),
     ...(isBehind === true && { isBehindLog: true }),
     ...((standing === 'newcomer' || standing === 'before-gate') && { hasNoVote: true }),

@@ -5,7 +5,8 @@
  */
 import type { Context, Hono } from 'hono'
 import { StoreError } from '../base/errors.ts'
-import { groupOfBytes, isNodeId, type GroupId } from '../base/ids.ts'
+import { isNodeId } from '../base/ids.ts'
+import { parseGroupName } from './groups-routes.ts'
 import type { Begun, Upkeep as UpkeepOfNode } from '../replica/upkeep.ts'
 import {
   findPart,
@@ -116,18 +117,9 @@ async function resolve(access: UpkeepAccess | undefined, context: Context): Prom
   const { group: name = '', from = '' } = context.req.query()
   try {
     if (!isNodeId(from)) throw new StoreError('invalid', `from: ${quoted(from)} names no node`)
-    await upkeep.resolve(parseGroup(name), from)
+    await upkeep.resolve(parseGroupName(name), from)
     return context.json({ group: name, from }, 202)
   } catch (error) {
     return refusalPage(context, error)
   }
-}
-
-const groupDigitsMax = 2 * 1_024
-
-function parseGroup(text: string): GroupId {
-  const isName = /^(?:[0-9a-f]{2})+$/.test(text) && text.length <= groupDigitsMax
-  if (isName) return groupOfBytes(Buffer.from(text, 'hex'))
-  const what = 'is no name of a group in hexadecimal: trilithon compare status lists names'
-  throw new StoreError('invalid', `group: ${quoted(text)} ${what}`)
 }

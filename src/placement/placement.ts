@@ -5,11 +5,13 @@
  * The configuration names replica sets, one or several; a node is in one of them, and is a full replica of its
  * buckets. Here they are in epoch 1: `../members` has the later ones. Buckets go to the sets in turn; the order of a bucket's
  * replicas rotates, so that the first position of each group (whose leader is the first full replica)
- * spreads over the nodes.
+ * spreads over the nodes. A group whose name has a place (`../base/placed-group.ts`) is in that set, or in one of the sets of that
+ * region, by its bucket.
  */
 import { assert, present } from '../base/assert.ts'
 import { bytesOfGroup, type GroupId, type NodeId } from '../base/ids.ts'
 import { sha256Start } from '../base/bytes.ts'
+import { placeOf, placeWords, type Place } from '../base/placed-group.ts'
 
 export const bucketCount = 4096
 
@@ -26,8 +28,14 @@ export interface Placement {
   readonly nodes: readonly NodeId[]
   readonly setCount: number
   replicasOf(group: GroupId): ReplicaSet
-  /** The number of the set that holds the group, from 0. */
+  /** The number of the set that holds the group, from 0. A function of the name alone: for equal configurations it is the same. */
   setOf(group: GroupId): number
+  /** Why no set takes the group, in words: its name has a place that the configuration does not have. Undefined: one takes it. */
+  refusalOf(group: GroupId): string | undefined
+  /** Whether a set is in a region. */
+  readonly hasRegions: boolean
+  /** The set's name and region, as the configuration has them. */
+  siteOf(set: number): SetSite
   /** The number of the set that the node is in. */
   setOfNode(node: NodeId): number
   /** The first voters of a set. */
@@ -64,32 +72,97 @@ export interface Joining {
   readonly set: number
 }
 
+/** A set's name, and the region that a majority of its first voters is in. */
+export interface SetSite {
+  readonly name: string
+  /** Absent: it is in none. */
+  readonly region?: string
+}
+
 /**
  * Each set holds its share of the buckets. `sets`: the first voters of each. The order, of sets and in each, is the same at
- * every node. `joining`: nodes that no set began with, as far as the caller's configuration names them.
+ * every node. `joining`: nodes that no set began with, as far as the caller's configuration names them. `sites`: in the order of
+ * the sets; absent: the sets have their numbers as names, and no region.
  */
 export function placementOver(
   sets: readonly (readonly NodeId[])[],
   joining: readonly Joining[] = [],
+  sites: readonly SetSite[] = sets.map((_, set) => ({ name: String(set) })),
 ): Placement {
   const nodes = [...sets.flat(), ...joining.map(({ node }) => node)]
   assert(sets.length > 0 && sets.every((set) => set.length > 0), 'placement: a set has nodes')
   assert(new Set(nodes).size === nodes.length, 'placement: a node is named twice')
   const rotations = sets.map(buildRotations)
-  const setOf = (group: GroupId): number => hashToBucket(group) % sets.length
+  assert(sites.length === sets.length, 'placement: each set has a site')
+  const numbers = sets.map((_, set) => set)
+  const sitesOf = new Sites(sites)
+  /** The sets that share the buckets of the group's kind. */
+  const sharing = (group: GroupId): readonly number[] => sitesOf.sharing(group) ?? numbers
+  const setOf = (group: GroupId): number => pick(sharing(group), hashToBucket(group))
   return {
     nodes,
     setCount: sets.length,
     setOf,
+    hasRegions: sitesOf.hasRegions,
+    refusalOf: (group) => sitesOf.refusalOf(group),
+    siteOf: (set) => present(sites[set], 'placement: there is such a set'),
     setOfNode: (node) =>
       joining.find((one) => one.node === node)?.set ?? sets.findIndex((set) => set.includes(node)),
     nodesOf: (number) => present(sets[number], 'placement: there is such a set'),
     replicasOf: (group) => {
       const bucket = hashToBucket(group)
-      const ordered = present(rotations[bucket % sets.length], 'placement: a bucket has a set')
-      const turn = Math.floor(bucket / sets.length) % ordered.length
+      const among = sharing(group)
+      const ordered = present(rotations[pick(among, bucket)], 'placement: a bucket has a set')
+      const turn = Math.floor(bucket / among.length) % ordered.length
       return present(ordered[turn], 'placement: a bucket has a replica set')
     },
+  }
+}
+
+function pick(sets: readonly number[], bucket: number): number {
+  return present(sets[bucket % sets.length], 'placement: a bucket has a set')
+}
+
+/** The sets by their names and regions. */
+class Sites {
+  readonly hasRegions: boolean
+  readonly #sites: readonly SetSite[]
+  readonly #byPlace = new Map<string, number[]>()
+
+  constructor(sites: readonly SetSite[]) {
+    this.#sites = sites
+    this.hasRegions = sites.some(({ region }) => region !== undefined)
+    for (const [set, { name, region }] of sites.entries()) {
+      this.#add({ kind: 'set', name }, set)
+      if (region !== undefined) this.#add({ kind: 'region', name: region }, set)
+    }
+  }
+
+  #add(place: Place, set: number): void {
+    const words = placeWords(place)
+    const sets = this.#byPlace.get(words) ?? []
+    this.#byPlace.set(words, [...sets, set])
+  }
+
+  /** Those of the group's place; undefined: its name has none, or one that no set has. */
+  sharing(group: GroupId): readonly number[] | undefined {
+    if (this.#sites.length === 1) return undefined
+    const place = placeOf(group)
+    return place && this.#byPlace.get(placeWords(place))
+  }
+
+  refusalOf(group: GroupId): string | undefined {
+    // One set without a region: a program on one machine runs with the schema that a cluster has.
+    if (this.#sites.length === 1 && !this.hasRegions) return undefined
+    const place = placeOf(group)
+    if (place === undefined || this.#byPlace.has(placeWords(place))) return undefined
+    if (place.kind === 'set') {
+      const names = this.#sites.map(({ name }) => name)
+      return `no replica set has the name "${place.name}"; there are ${names.join(', ')}`
+    }
+    const regions = [...new Set(this.#sites.flatMap(({ region }) => region ?? []))]
+    const there = regions.length === 0 ? 'no node has one' : `there are ${regions.join(', ')}`
+    return `no replica set is in region "${place.name}"; of regions, ${there}`
   }
 }
 

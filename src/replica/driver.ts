@@ -379,8 +379,13 @@ export class Driver implements LocalReplica {
     return this.#isOver ? undefined : this.#edge.installs.observe(this.#replica)
   }
 
+  /** The node that is to propose the group's next entry; undefined when the group is not at hand. */
+  knownLeader(group: GroupId): NodeId | undefined {
+    return this.#replica.leaderInMemory(group)
+  }
+
   leaderElsewhere(group: GroupId): NodeId | undefined {
-    const leader = this.#replica.leaderInMemory(group)
+    const leader = this.knownLeader(group)
     return leader === this.#options.node ? undefined : leader
   }
 

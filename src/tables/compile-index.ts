@@ -49,12 +49,19 @@ export function compileIndex(index: Index, number: number, keyed: Keyed): Compil
   }
 }
 
+/** The table of a global index. */
+export interface IndexedTable {
+  readonly keyed: Keyed
+  /** The place of all its groups, where they have the same. */
+  readonly placeBytes: Uint8Array | undefined
+}
+
 /** Its entries name the whole row: they lie in no group of its. */
 export function compileGlobal(
   { name: schema }: Schema,
   index: GlobalIndex,
   number: number,
-  keyed: Keyed,
+  { keyed, placeBytes }: IndexedTable,
 ): CompiledGlobal {
   const shardPlace = index.parts.findIndex(({ path }) => path === index.shardBy)
   assert(shardPlace >= 0, 'TAB-2: an index is sharded by what it is over')
@@ -62,7 +69,7 @@ export function compileGlobal(
   // A number that is drawn at commit says nothing before it.
   const isDrawn = findKind(keyed.properties, index.shardBy.split('.')[0] ?? '') === 'sequence'
   const { shards, spread } = isDrawn ? { shards: 1, spread: 1 } : index
-  return { schema, shards, spread, shardPlace, ...compiled }
+  return { schema, shards, spread, shardPlace, placeBytes, ...compiled }
 }
 
 function listOn(trail: readonly CompiledProperty[]): readonly string[] | undefined {

@@ -1,5 +1,6 @@
 /** Makes a schema version ready for storing (`compiled.ts`); done once a version. */
 import { assert, present } from '../base/assert.ts'
+import { encodePlace, placedPrefix } from '../base/placed-group.ts'
 import { encodeTuple } from '../base/tuple.ts'
 import { fingerprintOf } from '../../schema/fingerprint.ts'
 import { decodeLiteral } from '../../schema/default.ts'
@@ -19,6 +20,7 @@ import type {
   CompiledChild,
   CompiledExpiry,
   CompiledGlobal,
+  CompiledPlacement,
   CompiledProperty,
   CompiledSchema,
   CompiledTable,
@@ -112,12 +114,17 @@ function compileTable(
   const findNumber = (name: string): number => storedNumber(numbers, name)
   const number = findNumber(table.name)
   const keyed = compileKey({ table, number, properties }, root, above)
+  const placement = compilePlacement(table, keyed.key)
+  const placed = root?.placement ?? placement
+  const placeBytes = placed?.kind === 'fixed' ? placed.bytes : undefined
   const declared = listIndexes(schema, table.name)
   const indexes = declared.flatMap((index) =>
     index.kind === 'global' ? [] : [compileIndex(index, findNumber(index.name), keyed)],
   )
   const globals = declared.flatMap((index) =>
-    index.kind === 'global' ? [compileGlobal(schema, index, findNumber(index.name), keyed)] : [],
+    index.kind === 'global'
+      ? [compileGlobal(schema, index, findNumber(index.name), { keyed, placeBytes })]
+      : [],
   )
   const { key, steps, ownParts, groupPartCount } = keyed
   return {
@@ -146,8 +153,21 @@ function compileTable(
     parts: properties.map((property) => ({ property, keyPlace: placeIn(key, property.name) })),
     queryNames: listQueryNames(steps),
     keyNames: new Set(key.map(({ name }) => name)),
-    groupPrefix: encodeTuple(['tables', schema.name, number]),
+    groupPrefix:
+      placement === undefined
+        ? encodeTuple(['tables', schema.name, number])
+        : placedPrefix('tables', schema.name, number),
+    placement,
   }
+}
+
+function compilePlacement(table: Table, key: readonly KeyPart[]): CompiledPlacement | undefined {
+  const placement = table.kind === 'root' ? table.placement : undefined
+  if (placement === undefined) return undefined
+  if (placement.kind !== 'by') return { kind: 'fixed', bytes: encodePlace(placement) }
+  const keyPlace = placeIn(key, placement.property)
+  assert(keyPlace >= 0, 'SCH-17: groups are placed by a part of the key')
+  return { kind: 'by', keyPlace }
 }
 
 function compileExpiry(

@@ -63,6 +63,8 @@ export interface CompiledTable {
   readonly parts: readonly { readonly property: CompiledProperty; readonly keyPlace: number }[]
   /** The bytes that the names of its groups begin with, when it is a root. */
   readonly groupPrefix: Uint8Array
+  /** The place in the names of its groups, behind `groupPrefix`. Absent: they have none. */
+  readonly placement: CompiledPlacement | undefined
   readonly sequence: { readonly name: string; readonly isInKey: boolean } | undefined
   /** Parts of the key that are whole numbers here, and a sequence's number where they come from. */
   readonly numbered: readonly KeyPart[]
@@ -88,6 +90,12 @@ export type CompiledExpiry =
   | { readonly kind: 'after'; readonly micros: number }
   /** `keyPlace`: of the property in the key, -1 where it is not in it. */
   | { readonly kind: 'at'; readonly property: CompiledProperty; readonly keyPlace: number }
+
+export type CompiledPlacement =
+  /** The same place for all groups of the table. `bytes`: as they stand in each name. */
+  | { readonly kind: 'fixed'; readonly bytes: Uint8Array }
+  /** The region that the part of the key has as its value. */
+  | { readonly kind: 'by'; readonly keyPlace: number }
 
 export interface CompiledChild {
   readonly table: CompiledTable
@@ -134,6 +142,8 @@ export interface CompiledGlobal extends CompiledIndex {
   readonly spread: number
   /** Which of the parts says in which of its groups an entry is. */
   readonly shardPlace: number
+  /** The place in the names of its groups, where its table has one place for all. Absent: they have none. */
+  readonly placeBytes: Uint8Array | undefined
 }
 
 export interface CompiledSchema {

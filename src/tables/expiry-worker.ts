@@ -9,10 +9,8 @@
  * The clock of this node tells when to look. Where the group's log has seen no entry since a row fell due, the
  * worker has it take a position first: entries have later timestamps, and then reads do not see the row either.
  */
-import { latin1 } from '../base/bytes.ts'
-import { decodeTuple } from '../base/tuple.ts'
 import { StoreError } from '../base/errors.ts'
-import { bytesOfGroup, type GroupId, type Timestamp } from '../base/ids.ts'
+import type { GroupId, Timestamp } from '../base/ids.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { isAtEnd, type LocalReplica } from '../group/replica-port.ts'
 import { schemaTrustMs } from '../indexes/limits.ts'
@@ -33,7 +31,7 @@ import {
 import { compileSchema } from './compile.ts'
 import type { CompiledSchema } from './compiled.ts'
 import { expiresAt, expiryNote, expiryTopic, isGone, type KeyedRow } from './expiry.ts'
-import { rootOfGroup, type GroupContext } from './group-context.ts'
+import { rootOfGroup, schemaOfGroup, type GroupContext } from './group-context.ts'
 import { IndexLag } from './index-lag.ts'
 import { rowRange } from './index-parts.ts'
 import { expiryBounds, relayPageBytesMax } from './limits.ts'
@@ -300,18 +298,4 @@ async function removeDue(
     }
   }
   return { gone, held }
-}
-
-/** A text of a tuple ends so; inside, 00 is followed by ff. */
-const endOfText = '\u0000\u0001'
-
-/** The name of the schema whose row the group is of; undefined for other groups. */
-function schemaOfGroup(group: GroupId): string | undefined {
-  const bytes = bytesOfGroup(group)
-  const text = latin1(bytes)
-  // Behind these two stands what is no tuple.
-  const kindEnd = text.indexOf(endOfText) + endOfText.length
-  const nameEnd = text.indexOf(endOfText, kindEnd) + endOfText.length
-  const [kind, schema] = decodeTuple(bytes.subarray(0, nameEnd)) ?? []
-  return kind === 'tables' && typeof schema === 'string' ? schema : undefined
 }

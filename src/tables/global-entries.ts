@@ -4,6 +4,7 @@
  */
 import { sha256 } from '../base/bytes.ts'
 import { groupOfBytes, type GroupId } from '../base/ids.ts'
+import { placedPrefix } from '../base/placed-group.ts'
 import { encodeTuple } from '../base/tuple.ts'
 import type { CompiledGlobal, CompiledTable } from './compiled.ts'
 import type { Entry } from './entries.ts'
@@ -13,8 +14,11 @@ import type { Values } from './row-check.ts'
 import { writeRowKey, type DecodedEntryKey } from './row-key.ts'
 import { readField } from './row-value.ts'
 
-export function indexGroup({ schema, number }: CompiledGlobal, shard: number): GroupId {
-  return groupOfBytes(encodeTuple(['index', schema, number, shard]))
+/** Where all groups of the table have one place, entries are there too. Else the groups of an index are spread over all sets. */
+export function indexGroup({ schema, number, placeBytes }: CompiledGlobal, shard: number): GroupId {
+  if (placeBytes === undefined) return groupOfBytes(encodeTuple(['index', schema, number, shard]))
+  const parts = [placedPrefix('index', schema, number), placeBytes, encodeTuple([shard])]
+  return groupOfBytes(Buffer.concat(parts))
 }
 
 /** All groups of an index. */

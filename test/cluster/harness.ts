@@ -157,6 +157,8 @@ export interface ClusterOptions {
   readonly ids?: readonly string[]
   /** The replica set of a node; absent: all are in one. */
   readonly setOf?: (id: string) => string
+  /** Region and zone of a node, as its configuration has them. */
+  readonly siteOf?: (id: string) => object
   readonly cluster?: string
   /** More lines for the node's file. */
   readonly extraYaml?: string | ((id: string) => string)
@@ -219,6 +221,7 @@ export async function createCluster(options: ClusterOptions = {}): Promise<TestC
   const places = ids.map((id, i) => ({
     ...{ id, url: `http://127.0.0.1:${ports[i] ?? 0}` },
     ...(options.setOf !== undefined && { set: options.setOf(id) }),
+    ...options.siteOf?.(id),
   }))
   const { extraYaml = '', joining = [] } = options
   const listed = places.map((place) => ({

@@ -198,6 +198,7 @@ test('answers and accepted bodies have the forms that the document gives them', 
   const operations = [
     ...['greet', 'isAlive', 'isReady', 'getStatus', 'getErase', 'getMetrics'],
     ...['getComparison', 'compare', 'resolve', 'getScrub', 'scrub'],
+    ...['findGroup'],
     ...['getMembers', 'replaceMember', 'addMember', 'removeMember', 'renewMembers', 'cancelChange'],
   ]
   expect([...tried, ...operations].sort()).toEqual(all.sort())

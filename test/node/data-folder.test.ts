@@ -9,7 +9,6 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openLevelStore } from '../../src/adapters/level-storage.ts'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
-import { nodeId } from '../../src/base/ids.ts'
 import { keepReplicaSets } from '../../src/config/replica-sets.ts'
 import {
   openDataFolder,
@@ -226,14 +225,17 @@ test('damaged derived data is put aside and begun again, whether LevelDB or its 
   expect((await readdir(folder)).toSorted()).toEqual(['data', 'data.damaged', 'log'])
 })
 
-const sets = [[nodeId('a'), nodeId('b')], [nodeId('c')]]
+const sets = [
+  { name: 'main', nodes: ['a', 'b'] },
+  { name: 'east', region: 'eu', nodes: ['c'] },
+]
 
 test('the replica sets of a folder are written whole, once, and are checked at each start', async () => {
   // The file that a start left which lost its power.
   await writeFile(join(folder, 'replica-sets.new'), 'a')
   await keepReplicaSets(folder, sets)
   expect(await readdir(folder)).toEqual(['replica-sets'])
-  expect(await readFile(join(folder, 'replica-sets'), 'utf8')).toBe('a b\nc')
+  expect(await readFile(join(folder, 'replica-sets'), 'utf8')).toBe('main: a b\neast@eu: c')
   await keepReplicaSets(folder, sets)
   await expect(keepReplicaSets(folder, sets.slice(0, 1))).rejects.toMatchObject({
     code: 'invalid',

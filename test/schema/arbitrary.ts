@@ -18,6 +18,7 @@ import {
   type PropertyDefault,
   type ScalarKind,
   type Schema,
+  type TablePlacement,
 } from '../../schema/model.ts'
 import { problemText } from '../../schema/problem.ts'
 
@@ -68,6 +69,7 @@ class Draw {
       inTable: undefined,
       onDelete: undefined,
       expiry: undefined,
+      placement: this.#placement(key),
     }
     return { name: this.#name(), properties, key: { parts, scatter }, ...place }
   }
@@ -105,7 +107,17 @@ class Draw {
       inTable: isIn ? parent.name : undefined,
       onDelete: this.#chance(2) ? this.#oneOf(deleteRules) : undefined,
       expiry: this.#expiry([...named, ...own, ...others]),
+      placement: undefined,
     }
+  }
+
+  #placement(key: readonly Property[]): TablePlacement | undefined {
+    if (!this.#chance(3)) return undefined
+    const texts = key.filter(({ type }) => type.kind === 'string')
+    if (texts.length > 0 && this.#chance(2))
+      return { kind: 'by', property: this.#oneOf(texts).name }
+    const name = this.#oneOf(['eu', 'us-east', 'in', 'set', '1', 'a--b', '-', '2-b'])
+    return { kind: this.#oneOf(['set', 'region'] as const), name }
   }
 
   #expiry(properties: readonly Property[]): Expiry | undefined {
