@@ -7,33 +7,36 @@ import { listSpares } from './endpoints.ts'
 
 /**
  * A bare majority of each replica set, of nodes that were never hurt. Undefined: voters are on their way from one epoch to
- * the next in some set, which may take more nodes than that.
+ * the next in some set, which may take more nodes than that, or those that were never hurt have left it.
  */
 export function chooseCore(
   cluster: SimCluster,
   options: SwarmOptions,
 ): readonly string[] | undefined {
-  if (isGrowingOrShrinking(cluster)) return undefined
   const { atlas, sets } = cluster
   const order = [...options.healing.coreOrder, ...listSpares(options)]
   const sound = order.filter((node) => atlas.isSound(node))
   const parts = sets.map((set) => {
     const ofSet = sound.filter((node) => set.some((one) => one === node))
     const needed = computeMajority(set)
-    return { needed, ofSet, nodes: ofSet.filter((node) => atlas.isSettled(node)) }
+    const nodes = ofSet.filter((node) => atlas.isSettled(node))
+    const isChanging = nodes.some((node) => isGrowingOrShrinking(cluster, node, set.length))
+    return { needed, nodes, isChanging }
   })
-  const isBetween = parts.some(({ needed, ofSet, nodes }) => {
-    return nodes.length < needed && ofSet.length > nodes.length
-  })
-  if (isBetween) return undefined
+  if (parts.some(({ needed, nodes, isChanging }) => isChanging || nodes.length < needed)) {
+    return undefined
+  }
   return parts.flatMap(({ needed, nodes }) => nodes.slice(0, needed))
 }
 
-/** The core itself goes on with such a change, and then the majority is of more nodes, or its gate wants a node that leaves. */
-function isGrowingOrShrinking(cluster: SimCluster): boolean {
-  return cluster.inService.some(({ name }) => {
-    const { change } = cluster.readMembers(name)?.report ?? {}
-    const isOfSize = change?.kind === 'add' || change?.kind === 'remove'
-    return isOfSize && isUnderWay(change)
-  })
+/**
+ * Whether a node of the core knows of a node that comes or leaves, or an operator has asked for that. The core itself goes on
+ * with such a change, and then the majority is of more nodes, or its gate wants a node that leaves.
+ */
+function isGrowingOrShrinking(cluster: SimCluster, node: string, voters: number): boolean {
+  const report = cluster.readMembers(node)?.report
+  if (report === undefined) return false
+  const { change, members } = report
+  const isOfSize = change?.kind === 'add' || change?.kind === 'remove'
+  return (isOfSize && isUnderWay(change)) || members.length !== voters
 }

@@ -176,10 +176,10 @@ test('nightly goes on with the seed after the last one, and refuses a note it di
   const folder = await mkdtemp(join(tmpdir(), 'trilithon-nightly-'))
   try {
     const night = ['nightly', '--time', '1s', '--keep', folder]
-    const first = await sim(...night, '--from', String(short))
+    const first = await sim(...night, '--from', String(threeShort))
     expect(first).toMatchObject({ code: 0 })
-    const told = new RegExp(`^(\\d+) seeds from ${short}, 0 failed`, 'm').exec(first.stdout)
-    const next = Number(told?.[1]) + short
+    const told = new RegExp(`^(\\d+) seeds from ${threeShort}, 0 failed`, 'm').exec(first.stdout)
+    const next = Number(told?.[1]) + threeShort
     expect(await readFile(join(folder, 'next.json'), 'utf8')).toBe(`{"seed":${next}}\n`)
     expect((await sim(...night)).stdout).toContain(`seeds from ${next}, `)
     await writeFile(join(folder, 'next.json'), 'tomorrow')
