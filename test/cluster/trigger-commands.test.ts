@@ -32,8 +32,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
+/** Unjoined: the program of the page and the command share one copy of the library, as in a package. */
 function environment(): Record<string, string> {
-  return { TRILITHON_URL: cluster.urls.join(',') }
+  return { TRILITHON_URL: cluster.urls.join(','), NODE_OPTIONS: '' }
 }
 
 async function trigger(...arguments_: readonly string[]): Promise<ProgramResult> {
