@@ -40,7 +40,8 @@ afterEach(async () => {
 })
 
 async function clientOf(ids: readonly string[], timeoutMs = 20_000): Promise<Client> {
-  const client = await connect({ endpoints: ids.map((id) => cluster.node(id).url), timeoutMs })
+  const endpoints = ids.map((id) => cluster.node(id).url)
+  const client = await connect({ endpoints, follow: false, timeoutMs })
   clients.push(client)
   return client
 }
