@@ -55,6 +55,11 @@ const rules: Readonly<Record<string, string>> = {
   'MOVE-6': "Epochs follow one another by entries of the set's own group.",
   'MOVE-7':
     'A store that takes the place of another one has no vote before the epoch that names it.',
+  'MOVE-8': 'The name of a group says where the group begins, the same at every node.',
+  'MAP-1': 'Of two lists of the nodes of a set the one of the later epoch counts.',
+  'MAP-2': 'A client dials a told address only where that is as safe as the given ones.',
+  'MAP-3': 'A client has no more links than it may, and one with a node.',
+  'MAP-4': 'A client leaves a link only while another one is up that stays.',
   'SEAT-1': 'A node asks for a seat only where its folder says that it is its own.',
   'SEAT-2': 'The old stores leave their places only after the seat is durable.',
   'SNAP-1': 'A snapshot takes a group on, and never back.',
