@@ -77,7 +77,9 @@ export class WsClientListener<Frame> implements Transport<Frame> {
             this.counters.endedForRoom += 1
             link.fail(waits('it had sent the longest at a message while too much of such had come'))
           })
-          handlers.onLink(client, 'up', theirs.info)
+          // A client is no store: nothing else that it may tell of itself counts.
+          const isFollowing = theirs.info.followsNodes === true
+          handlers.onLink(client, 'up', isFollowing ? { followsNodes: true } : {})
         },
         onFrame: (_link, frame) => {
           unfinished?.finished()

@@ -108,7 +108,7 @@ async function look(path: string): Promise<LeftStore> {
 
 function readOther(given: unknown, node: NodeId, voters: readonly NodeId[]): readonly NodeId[] {
   if (given === undefined) return []
-  const name = String(given)
+  const name = typeof given === 'string' ? given : ''
   if (isNodeId(name) && voters.includes(name) && name !== node) return [name]
   const others = voters.filter((one) => one !== node).join(', ')
   throw new CliError(
@@ -119,11 +119,12 @@ function readOther(given: unknown, node: NodeId, voters: readonly NodeId[]): rea
 
 function readEpoch(given: unknown, least: number): number {
   if (given === undefined) return least
-  const epoch = Number(given)
+  const text = typeof given === 'string' ? given : ''
+  const epoch = Number(text)
   const isRight = Number.isSafeInteger(epoch) && epoch >= least && epoch % 1_000 === 0
   if (isRight) return epoch
   throw new CliError(
-    `--epoch wants a multiple of 1000 that is ${least} at least, and not "${String(given)}"`,
+    `--epoch wants a multiple of 1000 that is ${least} at least, and not "${text}"`,
     exitUsage,
   )
 }

@@ -43,7 +43,17 @@ type Known = Map<Position, 'accepted' | 'chosen'>
 
 /** Rejects with `invalid` where the store can recover nothing: it is no voter's, or its `data/` is not there. */
 export async function lookAtLeftStore(node: StoppedNode, options: LookOptions): Promise<LeftStore> {
-  const { log, data } = node
+  const { identity, epochs } = readOwner(node)
+  const looks = new DataLooks(readData(node))
+  const { known, damagedFlushes } = await foldLog(node, identity.firstFlush, looks, options)
+  const groups = [...known].map(([group, positions]) => describe(group, positions, looks, options))
+  const isNews = ({ accepted, missing }: UnappliedGroup): boolean =>
+    accepted.length + missing.length > 0
+  const nextEpoch = recoveryEpochAfter(epochs.epoch)
+  return { identity, epochs, nextEpoch, groups: groups.filter(isNews), damagedFlushes }
+}
+
+function readOwner({ log }: StoppedNode): Pick<LeftStore, 'identity' | 'epochs'> {
   const [meta, memory] = [log.record(metaName), log.record(memoryName)]
   const identity = meta && tryDecodeMeta(meta)
   const epochs = memory && decodeEpochs(memory)
@@ -59,17 +69,28 @@ export async function lookAtLeftStore(node: StoppedNode, options: LookOptions): 
       'The store has no vote in its replica set: it was to join, or has left.',
     )
   }
-  if (data === undefined) {
-    throw new StoreError(
-      'invalid',
-      'The folder has no data/, and the log alone may lack what was in it.',
-    )
-  }
-  const looks = new DataLooks(data)
+  return { identity, epochs }
+}
+
+function readData({ data }: StoppedNode): NonNullable<StoppedNode['data']> {
+  if (data !== undefined) return data
+  throw new StoreError(
+    'invalid',
+    'The folder has no data/, and the log alone may lack what was in it.',
+  )
+}
+
+/** The positions above the applied ones of which the log has a record. */
+async function foldLog(
+  { log }: StoppedNode,
+  from: number,
+  looks: DataLooks,
+  { onBytes }: LookOptions,
+): Promise<{ readonly known: ReadonlyMap<GroupId, Known>; readonly damagedFlushes: number }> {
   const known = new Map<GroupId, Known>()
   let damagedFlushes = 0
-  for await (const { bytes, header } of readFlushes(log, identity.firstFlush)) {
-    options.onBytes(bytes.length)
+  for await (const { bytes, header } of readFlushes(log, from)) {
+    onBytes(bytes.length)
     if (header === undefined) damagedFlushes += 1
     for (const { kind, group, position } of header?.records ?? []) {
       if (kind === 'promise' || position <= appliedOf(looks, group)) continue
@@ -79,11 +100,7 @@ export async function lookAtLeftStore(node: StoppedNode, options: LookOptions): 
       else if (!positions.has(position)) positions.set(position, 'accepted')
     }
   }
-  const groups = [...known].map(([group, positions]) => describe(group, positions, looks, options))
-  const isNews = ({ accepted, missing }: UnappliedGroup): boolean =>
-    accepted.length + missing.length > 0
-  const nextEpoch = recoveryEpochAfter(epochs.epoch)
-  return { identity, epochs, nextEpoch, groups: groups.filter(isNews), damagedFlushes }
+  return { known, damagedFlushes }
 }
 
 /** The voters of the store's epoch; `first`: those with which its set began. */

@@ -73,8 +73,12 @@ function readChange(packed: unknown): Change | undefined {
   if (kind === 'renew' || kind === 'recover') return { number, kind, phase, sinceMicros }
   if (typeof node !== 'string' || !isNodeId(node)) return undefined
   if (kind === 'remove') return { number, kind, phase, node, sinceMicros }
+  return readSeated({ number, kind, phase, node, sinceMicros }, seat, store)
+}
+
+function readSeated(change: Change, seat: unknown, store: unknown): Change | undefined {
   if (!isCount(seat)) return undefined
-  const common = { number, kind, phase, node, seat, sinceMicros } as const
+  const common = { ...change, seat }
   if (store === undefined || store === null) return common
   return typeof store === 'string' && isStoreId(store) ? { ...common, store } : undefined
 }
