@@ -25,6 +25,12 @@ interface Swept {
   readonly next: Timestamp
 }
 
+/**
+ * Between two looks through a group whose log is ahead of the clock: it may move on at any time, or stand still until the clock
+ * is there. Rows that have expired are removed within a minute (TTL-2).
+ */
+const stillMs = 30_000
+
 /** A group that was due before this time, and was not looked through since, is another node's by now. */
 const othersMs = 600_000
 
@@ -48,11 +54,17 @@ export class SweepTimes {
     return Math.min(Math.max(0, at - this.#clock.monotonicMs()), sleepMsMax)
   }
 
-  /** The group was looked through; gives how long until it is to be again. `next`, `now`: moments. */
+  /**
+   * The group was looked through; gives how long until it is to be again. `now`: of the group's log, or of the clock, whichever is
+   * later. `next`: the first moment after it.
+   */
   note(group: GroupId, noteAt: Timestamp, next: Timestamp, now: Timestamp): number {
     const { sweepMs, sleepMsMax, groupsKnownMax } = this.#bounds
     const sweptMs = this.#clock.monotonicMs()
-    const delayMs = Math.min(Math.max((next - now) / 1000, sweepMs), sleepMsMax)
+    const byLogMs = (next - now) / 1000
+    const byClockMs = (next - this.#clock.wallMicros()) / 1000
+    const waitMs = Math.min(byClockMs, Math.max(byLogMs, stillMs))
+    const delayMs = Math.min(Math.max(waitMs, sweepMs), sleepMsMax)
     if (this.#swept.size < groupsKnownMax || this.#swept.has(group)) {
       this.#swept.set(group, { noteAt, sweptMs, dueMs: sweptMs + delayMs, next })
     }

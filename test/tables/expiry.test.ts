@@ -1,5 +1,5 @@
 /** TTL and EXPIRES AT: rows that a read sees until they have expired, and that are removed soon after. */
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
@@ -241,6 +241,32 @@ test('TTL-2: a clock that is ahead removes no row that the log has not passed', 
   expect(worker.figures).toMatchObject({ removed: 0, failures: 0 })
   await bench.sleep(20)
   expect(worker.figures).toMatchObject({ removed: 1 })
+  await run(worker.stop())
+})
+
+test('TTL-2: a clock that is behind the log has no group looked through over and over', async () => {
+  const bench = await begin()
+  const { db, run, node } = bench
+  const behind: typeof node.clock = {
+    wallMicros: () => node.clock.wallMicros() - 40 * second,
+    monotonicMs: () => node.clock.monotonicMs(),
+    setTimer: (delayMs, wake) => node.clock.setTimer(delayMs, wake),
+    defer: (wake) => node.clock.defer(wake),
+  }
+  const { replica } = node
+  const worker = new ExpiryWorker({
+    ...{ replica, clock: behind, random: testRandom(2), schemaTrustMs: 1_000, sweepMs: 100 },
+    bounds: { ...worklistBounds, lookMs: 100 },
+  })
+  worker.start()
+  await run(db.transaction(one, (tx) => tx.insert(Session, mary)))
+  await bench.sleep(2)
+  const scans = vi.spyOn(replica, 'scan')
+  // By the time of the log the row expires ten seconds from now, for as long as the log stands still.
+  await bench.sleep(47)
+  expect(scans.mock.calls.length).toBeLessThan(3)
+  await bench.sleep(20)
+  expect(worker.figures).toMatchObject({ removed: 1, failures: 0 })
   await run(worker.stop())
 })
 
