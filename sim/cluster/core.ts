@@ -17,15 +17,16 @@ export function chooseCore(
   const order = [...options.healing.coreOrder, ...listSpares(options)]
   const sound = order.filter((node) => atlas.isSound(node))
   const parts = sets.map((set) => {
-    const ofSet = sound.filter((node) => set.some((one) => one === node))
+    const isOfSet = (node: string): boolean => set.some((one) => one === node)
+    const ofSet = sound.filter(isOfSet)
     const needed = computeMajority(set)
     const nodes = ofSet.filter((node) => atlas.isSettled(node))
     const isChanging = nodes.some((node) => isGrowingOrShrinking(cluster, node, set.length))
-    return { needed, nodes, isChanging }
+    // Where the run itself names too few nodes for a core, that is to be noticed.
+    const isShort = nodes.length < needed && order.filter(isOfSet).length >= needed
+    return { needed, nodes, isBetween: isChanging || isShort }
   })
-  if (parts.some(({ needed, nodes, isChanging }) => isChanging || nodes.length < needed)) {
-    return undefined
-  }
+  if (parts.some(({ isBetween }) => isBetween)) return undefined
   return parts.flatMap(({ needed, nodes }) => nodes.slice(0, needed))
 }
 
