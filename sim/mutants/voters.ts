@@ -17,6 +17,18 @@ const everyRunReplaces: Edit = {
   replace: "['replace', 1_000_000, 3, 6]",
 }
 
+const everyRunAdds: Edit = {
+  file: 'sim/faults/swarm-faults.ts',
+  find: "['add', 0, 3, 10]",
+  replace: "['add', 1_000_000, 2, 5]",
+}
+
+const everyRunRemoves: Edit = {
+  file: 'sim/faults/swarm-faults.ts',
+  find: "['remove', 0, 3, 10]",
+  replace: "['remove', 1_000_000, 2, 5]",
+}
+
 export const voterMutants: readonly Mutant[] = [
   {
     id: 'VOT1',
@@ -133,6 +145,56 @@ export const voterMutants: readonly Mutant[] = [
         file: 'src/peers/admission.ts',
         find: '  if (known.storeId !== storeId) {\n    return `unknown-store',
         replace: '  if (known.storeId.length !== storeId.length) {\n    return `unknown-store',
+      },
+    ],
+  },
+  {
+    id: 'VOT9',
+    title: 'voters: a node that is being added is one of the voters before its epoch',
+    edits: [
+      everyRunAdds,
+      {
+        file: ofEpochs,
+        find: '    nodes.set([...now], [...coming, ...changing(row)])\n',
+        replace:
+          "    const added = row.change?.kind === 'add' ? changing(row) : []\n" +
+          '    nodes.set([...new Set([...now, ...added])], [...coming, ...changing(row)])\n',
+      },
+    ],
+  },
+  {
+    id: 'VOT10',
+    title: 'voters: a node that leaves keeps its vote in the epoch that begins without it',
+    edits: [
+      everyRunRemoves,
+      {
+        file: ofEpochs,
+        find: '    const isMember = this.isNamed(row)\n',
+        replace: '    const isMember = own.isMember || this.isNamed(row)\n',
+      },
+    ],
+  },
+  {
+    id: 'VOT11',
+    title: 'voters: the peers of a node that leaves end its link before it has told its seal',
+    edits: [
+      everyRunRemoves,
+      {
+        file: ofEpochs,
+        find: "  return kind === 'add' || kind === 'remove' ? [node] : []\n",
+        replace: "  return kind === 'add' ? [node] : []\n",
+      },
+    ],
+  },
+  {
+    id: 'VOT12',
+    title: 'voters: the acceptances of a store without a vote stand in its seal',
+    edits: [
+      everyRunAdds,
+      {
+        file: ofEpochs,
+        find: '    const hadVote = own.isMember && own.gated === row.epoch - 1\n',
+        replace: '    const hadVote = own.gated === row.epoch - 1 || !own.isMember\n',
       },
     ],
   },
