@@ -166,7 +166,7 @@ function showGroups(groups: readonly UnappliedGroup[]): void {
     print('every position that the log knows of is applied')
     return
   }
-  print(`${counted(groups.length, 'group')} with positions beyond what is applied:`)
+  print(`${counted(groups.length, 'group')} with positions that the node has not applied:`)
   const rows = groups.slice(0, shownMax).map(({ name, applied, accepted, missing, group }) => {
     return [name, String(applied), listed(accepted), listed(missing), formatGroup(group)]
   })

@@ -188,7 +188,7 @@ export class FollowedLinks implements Transport<ClientFrame> {
     })
   }
 
-  /** Leaves links that are not wanted, once a wanted one is up, and dials what is wanted as far as there is room. */
+  /** Leaves unwanted links once a wanted link is up. Then dials wanted addresses, up to `linksMax` links. */
   #settle(): void {
     if (this.#handlers === undefined) return
     const wanted = this.#computeWanted()

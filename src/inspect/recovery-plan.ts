@@ -76,7 +76,7 @@ function readData({ data }: StoppedNode): NonNullable<StoppedNode['data']> {
   if (data !== undefined) return data
   throw new StoreError(
     'invalid',
-    'The folder has no data/, and the log alone may lack what was in it.',
+    'The folder has no data/. The log alone may lack rows that were in it.',
   )
 }
 

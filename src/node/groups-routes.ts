@@ -53,7 +53,7 @@ function tellWhere(access: GroupsAccess | undefined, context: Context): Response
 
 const groupDigitsMax = 2 * 1_024
 
-/** Throws `invalid` for what is no name of a group in hexadecimal digits. */
+/** Throws `invalid` for a text that is not the name of a group in hexadecimal digits. */
 export function parseGroupName(text: string): GroupId {
   const isName = /^(?:[0-9a-f]{2})+$/.test(text) && text.length <= groupDigitsMax
   if (isName) return groupOfBytes(Buffer.from(text, 'hex'))

@@ -41,7 +41,7 @@ const printed: Readonly<Record<string, RegExp>> = {
 }
 
 let folder = ''
-/** The compiler's run: its output is what is run, as `tsx` takes four times as long to load the library. */
+/** The compiler's run. The tests run the JavaScript that it makes: `tsx` takes four times as long to load the library. */
 let compiled: SpawnSyncReturns<string> | undefined
 let nodes: readonly Program[] = []
 let gateways: readonly TestGateway[] = []

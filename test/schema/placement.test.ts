@@ -1,4 +1,4 @@
-/** Where the groups of a schema's tables are: how it is said in each form, what is refused, and that it never changes. */
+/** The placement of a schema's tables: each form of a schema says it, the checker refuses wrong ones, and no change alters it. */
 import { expect, test } from 'vitest'
 import { changeText } from '../../schema/change.ts'
 import { parseSchema } from '../../schema/ddl-parse.ts'
