@@ -112,7 +112,8 @@ export async function readReplicaSets(
   folder: string,
 ): Promise<readonly (readonly NodeId[])[] | undefined> {
   const known = await readKnown(join(folder, 'replica-sets'))
-  return known?.split('\n').map((set) => set.split(' ').filter((one) => isNodeId(one)))
+  if (known === undefined) return undefined
+  return readKept(known).map(({ nodes }) => nodes.filter((one) => isNodeId(one)))
 }
 
 /** The same sets of the same nodes. */
