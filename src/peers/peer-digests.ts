@@ -24,6 +24,9 @@ export interface PeerDigestsParts {
   onDigested(peer: NodeId, digested: Digested): void
 }
 
+/** A peer, with the marks of the store that has answered. */
+type Answerer = Readonly<{ peer: Peer; marks: Peer['marks'] }>
+
 export class PeerDigests {
   readonly #parts: PeerDigestsParts
   /** Digests asked for. */
@@ -71,15 +74,29 @@ export class PeerDigests {
   }
 
   onDigest(peer: Peer, digest: Digest): void {
-    this.#parts.later(`digest of ${peer.node}`, {
-      name: 'digest',
-      pieces: this.#takeIn(peer, digest),
-    })
+    const { marks } = peer
+    this.#takeLater(peer, this.#takeIn({ peer, marks }, digest))
   }
 
-  *#takeIn(peer: Peer, digest: Digest): Generator<number, void> {
+  #takeLater({ node }: Peer, pieces: Generator<number, void>): void {
+    this.#parts.later(`digest of ${node}`, { name: 'digest', pieces })
+  }
+
+  *#takeIn(from: Answerer, digest: Digest): Generator<number, void> {
+    if (this.#isGone(from)) return
+    const { peer } = from
     if (digest.after === peer.marks.digestedThrough) yield* this.#takeUp(peer, digest)
-    this.#tellDigested(peer, digest.asked)
+    if (!this.#isGone(from)) this.#tellDigested(peer, digest.asked)
+  }
+
+  /**
+   * Another store has taken the place of the one that answered, since its answer came. The answer says nothing of the new store:
+   * with its marks, which begin at 0, the peer would count as known whole (LOG-8, LOG-19).
+   */
+  #isGone({ peer, marks }: Answerer): boolean {
+    if (peer.marks === marks) return false
+    this.#parts.trace.mark('answer_of_another_store_dropped')
+    return true
   }
 
   *#takeUp(peer: Peer, digest: Digest): Generator<number, void> {
@@ -95,16 +112,16 @@ export class PeerDigests {
   }
 
   onDirectory(peer: Peer, page: Directory): void {
-    this.#parts.later(`digest of ${peer.node}`, {
-      name: 'digest',
-      pieces: this.#takePage(peer, page),
-    })
+    const { marks } = peer
+    this.#takeLater(peer, this.#takePage({ peer, marks }, page))
   }
 
-  *#takePage(peer: Peer, page: Directory): Generator<number, void> {
-    if (!peer.marks.isNextPage(page)) return
+  *#takePage(from: Answerer, page: Directory): Generator<number, void> {
+    const { peer } = from
+    if (this.#isGone(from) || !peer.marks.isNextPage(page)) return
     if (page.after === undefined) this.#parts.trace.mark('directory_begun')
     yield* peer.marks.takePage(page, this.#asked)
+    if (this.#isGone(from)) return
     if (page.next === undefined) {
       this.#parts.trace.mark('directory_taken')
       this.#tellDigested(peer, page.asked)

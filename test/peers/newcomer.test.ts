@@ -1,11 +1,12 @@
 /** A node and a peer whose store has come to take the place of another one. */
 import { SetNodes } from '../../src/placement/set-nodes.ts'
 import { expect, test } from 'vitest'
-import { nodeId, type NodeId } from '../../src/base/ids.ts'
+import { groupOfBytes, nodeId, type NodeId } from '../../src/base/ids.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
 import { PeerMemory } from '../../src/log/peer-memory.ts'
 import type { Newcomer } from '../../src/peers/admission.ts'
 import { Peers } from '../../src/peers/peers.ts'
+import type { Work } from '../../src/peers/slices.ts'
 import type { LinkInfo } from '../../src/ports/transport.ts'
 import type { PeerFrame } from '../../src/replication/message.ts'
 import { whole } from '../log/whole.ts'
@@ -13,6 +14,7 @@ import { RecordedTrace } from '../members/epochs-kit.ts'
 import { HandClock } from '../ports/hand-clock.ts'
 
 const [n1, n2, n3] = [nodeId('n1'), nodeId('n2'), nodeId('n3')]
+const group = groupOfBytes(Buffer.from('a group'))
 const seat = 4_099
 const firstStore: LinkInfo = { storeId: 'first', incarnation: 3, durableFlush: 12, run: 1 }
 const second: LinkInfo = { storeId: 'second', incarnation: seat, durableFlush: 2, run: 2, seat }
@@ -32,6 +34,8 @@ class Node {
   readonly digested: NodeId[] = []
   readonly voters: NodeId[] = []
   newcomer: Newcomer | undefined = { seat, number: 1 }
+  /** Answers of peers wait here in place of being taken up at once. */
+  waiting: Work['pieces'][] | undefined
   readonly #clock = new HandClock()
   readonly peers = this.#makePeers()
 
@@ -56,9 +60,14 @@ class Node {
       onSuspicion: (...news) => this.suspicions.push(news),
       isHeld: () => true,
       onNamed: () => undefined,
-      later: (_, { pieces }) => whole(pieces),
+      later: (_, { pieces }) => this.#takeUp(pieces),
       onDigested: (peer) => this.digested.push(peer),
     })
+  }
+
+  #takeUp(pieces: Work['pieces']): void {
+    if (this.waiting === undefined) whole(pieces)
+    else this.waiting.push(pieces)
   }
 
   keep(): void {
@@ -203,6 +212,37 @@ test('LOG-18: when a peer first has a link with another store, this node forgets
   expect(node.peers.isTakenThrough(n2, 2, () => true)).toBe(true)
   expect(node.peers.isTakenThrough(n2, 3, () => true)).toBe(false)
 })
+
+/** An answer of the first store of n2 comes, and that store is replaced before the node has taken the answer up. */
+const answers = {
+  digest: { kind: 'digest', asked: 1, after: 0, through: 12, isWhole: true, groups: [] },
+  page: { kind: 'directory', asked: 1, through: 12, groups: [] },
+} as const
+
+test.for([
+  ['digest', 'before its first piece', 0],
+  ['digest', 'between two pieces', 1],
+  ['page', 'before its first piece', 0],
+] as const)(
+  'LOG-19: a %s counts for no other store, where its own is replaced %s',
+  ([kind, , taken]) => {
+    const node = new Node()
+    node.newcomer = undefined
+    node.peers.onLink(n2, 'up', { ...firstStore, knowsLogEnds: true })
+    const waiting: Work['pieces'][] = (node.waiting = [])
+    if (kind === 'digest') node.peers.onDigest(n2, { ...answers.digest, groups: [[group, 1]] })
+    else node.peers.onDirectory(n2, answers.page)
+    const [pieces] = waiting
+    for (let piece = 0; piece < taken; piece++) pieces?.next()
+    node.peers.onLink(n2, 'down', firstStore)
+    node.exchange('second')
+    node.peers.onLink(n2, 'up', told)
+    expect(node.trace.marks).toContain('marks_of_another_store_dropped')
+    if (pieces !== undefined) whole(pieces)
+    expect(node.digested, 'the new store has told nothing').toEqual([])
+    expect(node.trace.marks).toContain('answer_of_another_store_dropped')
+  },
+)
 
 test('LOG-18: a newcomer that goes away leaves no mark to the store that comes back', () => {
   const node = new Node()
