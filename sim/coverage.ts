@@ -65,6 +65,8 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   renew: ['renew', 'gate_passed'],
   replace: ['replace', 'replaced store votes'],
   'mistaken-replace': ['mistaken-replace', 'change_given-up'],
+  add: ['add'],
+  remove: ['remove', 'removed node ended'],
   storm: ['storm'],
   huge: ['huge', 'huge body'],
   quiet: ['idle', 'away'],

@@ -58,9 +58,8 @@ const rarities: readonly Rarity[] = [
   ['renew', 350_000, 2, 15],
   ['replace', 300_000, 4, 20],
   ['mistaken-replace', 200_000, 4, 20],
-  // drawn where they are named alone (`--faults`)
-  ['add', 0, 3, 10],
-  ['remove', 0, 3, 10],
+  ['add', 250_000, 3, 10],
+  ['remove', 250_000, 3, 10],
   // of the load, and of gateways
   ['storm', 250_000, 3, 15],
   ['huge', 150_000, 3, 20],
@@ -70,11 +69,6 @@ const rarities: readonly Rarity[] = [
 ]
 
 export const faultNames: readonly string[] = rarities.map(([name]) => name)
-
-/** The faults that no run draws unless they are named. */
-export const namedFaults: readonly string[] = rarities
-  .filter(([, share]) => share === 0)
-  .map(([name]) => name)
 
 /** Conditions that hold all the time, and may be switched off like a fault. */
 export const conditionNames: readonly string[] = [
@@ -186,8 +180,7 @@ export function drawFaultRates(random: SeededRandom, switches: Switches): FaultR
 function drawMeans(random: SeededRandom, switches: Switches): Readonly<Record<string, number>> {
   const means = rarities.flatMap(([name, share, lowest, highest]) => {
     const own = random.fork(name)
-    const isNamed = share === 0 && switches.only?.includes(name) === true
-    if (!(isNamed || own.chance(share)) || !isOn(name, switches)) return []
+    if (!own.chance(share) || !isOn(name, switches)) return []
     return [[name, Math.round(own.int(lowest * second, highest * second) / 2)] as const]
   })
   return Object.fromEntries(means)

@@ -19,13 +19,13 @@ const everyRunReplaces: Edit = {
 
 const everyRunAdds: Edit = {
   file: 'sim/faults/swarm-faults.ts',
-  find: "['add', 0, 3, 10]",
+  find: "['add', 250_000, 3, 10]",
   replace: "['add', 1_000_000, 2, 5]",
 }
 
 const everyRunRemoves: Edit = {
   file: 'sim/faults/swarm-faults.ts',
-  find: "['remove', 0, 3, 10]",
+  find: "['remove', 250_000, 3, 10]",
   replace: "['remove', 1_000_000, 2, 5]",
 }
 
