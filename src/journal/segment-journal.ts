@@ -221,7 +221,8 @@ class SegmentJournal implements Journal {
   }
 
   async erased(): Promise<boolean> {
-    await this.#dropping
+    // Before a journal has its first flush it may have begun segments that hold none: nothing else gives those up.
+    await this.drop(1)
     const [oldest = 0] = this.segments.keys()
     if (this.#isSeparating || oldest <= this.#separatedFrom) return false
     this.#parts.stock.onErased()

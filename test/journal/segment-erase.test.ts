@@ -54,3 +54,16 @@ test('ERASE-1: neither a spare nor the end of a file that was used again keeps a
   await journal.drop(next + 38)
   expect((await readdir(path)).some((name) => name.startsWith('spare-'))).toBe(true)
 })
+
+test('ERASE-1: a round that begins before the first flush ends with it', async () => {
+  const path = await mkdtemp(join(tmpdir(), 'trilithon-segments-'))
+  onTestFinished(() => rm(path, { recursive: true, force: true }))
+  const folder = await openSegmentFolder(path)
+  const journal = await openSegmentJournal({ folder, random: systemRandom, segmentBytes: 4_096 })
+  onTestFinished(() => journal.close())
+  journal.separate?.()
+  expect(await journal.erased?.(), 'before the first write').toBe(false)
+  await appendMany(journal, 1, 1, 'first')
+  expect(await journal.erased?.()).toBe(true)
+  expect(journal.read(1)).toEqual(Buffer.from('first'.padEnd(400, '.')))
+})
