@@ -389,7 +389,8 @@ export class Cluster<P extends Program, ClientFrame> {
     this.#livesOutside.set(name, (this.#livesOutside.get(name) ?? 0) + 1)
     const sets = Array.from({ length: placement.setCount }, (_, set) => set)
     // Of two sets; with more, each would need an endpoint of its own.
-    const others = sets.filter((set) => !placement.nodesOf(set).some((node) => node === name))
+    // No set names a node that joins later.
+    const others = sets.filter((set) => set !== placement.setOfNode(nodeId(name)))
     return new Map(
       others.map((set) => {
         const nodes = placement.nodesOf(set)

@@ -43,6 +43,15 @@ test('the code as it is comes through some seeds clean', async () => {
   }
 })
 
+test('MOVE-6: a node is added to one of two replica sets', async () => {
+  // With these faults alone the seed draws both, and takes four seconds.
+  const result = await runSeed(46, {}, { only: ['add', 'sets'] })
+  expect(result.swarm).toContain('"setCount":2')
+  expect(result.coverage['add']).toBeGreaterThan(0)
+  expect(result.coverage['change_done']).toBeGreaterThan(0)
+  expect(result.violations).toEqual([])
+})
+
 test('META-1: a plan is plain data: its JSON copy takes the same course', async () => {
   const plan = drawPlan(one)
   expect(plan.faults.length).toBeGreaterThan(3)
