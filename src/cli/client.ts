@@ -28,7 +28,11 @@ export function addClusterFlags(command: Command, timeoutSeconds = 10): Command 
     .option('--json', 'whole answers as JSON')
 }
 
-/** The command loads the client library here: a command line that is refused does without it. */
+/**
+ * The command loads the client library here: a command line that is refused does without it. A call waits for as long as
+ * `--timeout` says, also where nodes refuse for load: `trilithon index build` makes thousands of calls, a few at a time, and
+ * one busy second is no reason to end it.
+ */
 export async function withClient<T>(
   options: Options,
   use: (client: Client) => Promise<T>,
@@ -40,7 +44,7 @@ export async function withClient<T>(
   const { dial } = await import('../client/connect.ts')
   const client = dial(
     { endpoints: nodes, ...(secret !== undefined && { secret }), timeoutMs },
-    limits,
+    { fewStandingMs: timeoutMs, ...limits },
   )
   try {
     return await use(client)
