@@ -155,10 +155,10 @@ export const voterMutants: readonly Mutant[] = [
       everyRunAdds,
       {
         file: ofEpochs,
-        find: '    nodes.set([...now], [...coming, ...changing(row)])\n',
+        find: '    nodes.set([...now], [...coming, ...changing(row), ...readers], readers)\n',
         replace:
           "    const added = row.change?.kind === 'add' ? changing(row) : []\n" +
-          '    nodes.set([...new Set([...now, ...added])], [...coming, ...changing(row)])\n',
+          '    nodes.set([...new Set([...now, ...added])], [...coming, ...changing(row), ...readers], readers)\n',
       },
     ],
   },

@@ -1,6 +1,7 @@
 /** Follows a change of the voters to its end, with a line on stderr for each step. */
 import { CliError, exitFailure, exitUnavailable, exitUnknownOutcome } from './exit.ts'
 import type { MembersAsks } from './members-asks.ts'
+import { votersOf } from './members-words.ts'
 import { isGoingOn, type ChangeView, type MembersView } from '../node/members-view.ts'
 import { say } from './output.ts'
 import { onStopSignals } from './signals.ts'
@@ -95,11 +96,11 @@ function describeStep(
   view: MembersView,
 ): string {
   if (phase === 'sealing') {
-    const left = view.members.filter(({ standing }) => standing !== 'voting')
+    const left = votersOf(view).filter(({ standing }) => standing !== 'voting')
     const names = left.map(({ node: one }) => one).join(', ')
     return `sealing, its epoch has begun${names === '' ? '' : `; not voting yet: ${names}`}`
   }
-  if ((kind === 'replace' || kind === 'add') && store === undefined) {
+  if (kind !== 'promote' && store === undefined) {
     return `copying, waits for ${node} with an empty data folder and --seat ${seat}`
   }
   return `copying, ${node} takes up what the others hold`

@@ -10,6 +10,12 @@ export function describeAim({ kind, node = '', seat = 0 }: ChangeView): string {
       return `${node} joins with an empty store, seat ${seat}`
     case 'remove':
       return `${node} leaves for good`
+    case 'add-reader':
+      return `${node} joins as a read-only member with an empty store, seat ${seat}`
+    case 'promote':
+      return `${node}, a read-only member, gets a vote`
+    case 'demote':
+      return `${node} becomes a read-only member`
     case 'renew':
       return 'the same stores go on in a new epoch'
     case 'recover':
@@ -37,10 +43,11 @@ export function majorityOf(view: MembersView): Majority {
   return { voters: voters.length, needed, voting: voting.map(({ node }) => node) }
 }
 
-/** The nodes that majorities are of: a node that joins is not among them before its epoch. */
+/** The nodes that majorities are of: a node that joins is not among them before its epoch, and a read-only member never is. */
 export function votersOf({ members, change }: MembersView): MembersView['members'] {
-  const joining = change?.kind === 'add' && change.phase === 'copying' ? change.node : undefined
-  return members.filter(({ node }) => node !== joining)
+  const isJoin = change?.kind === 'add' || change?.kind === 'add-reader'
+  const joining = isJoin && change?.phase === 'copying' ? change.node : undefined
+  return members.filter(({ node, isReader }) => node !== joining && isReader !== true)
 }
 
 export function majority(voters: number): number {

@@ -9,7 +9,7 @@ import { counted, print, printJson, say } from './output.ts'
 
 /** A change that is to begin. */
 export interface Aim extends Pick<ChangeView, 'kind' | 'node'> {
-  /** Of `add`: where the others reach the node. */
+  /** Of `add` and `add-reader`: where the others reach the node. */
   readonly url?: string
 }
 
@@ -29,7 +29,7 @@ export function tellStart(change: ChangeView, tell: (text: string) => void): voi
   const command = startCommand(change)
   if (command === undefined) return
   tell(`Start ${node} with an empty data folder and --seat ${seat}: ${command}`)
-  if (change.kind === 'add') {
+  if (change.kind === 'add' || change.kind === 'add-reader') {
     tell(
       `The configuration of ${node}: the nodes of another node's configuration, in their order, and ${node} with its url and joins: true`,
     )
@@ -98,6 +98,12 @@ function describePlan({ kind, node = '', url = '' }: Aim, epoch: number): string
       return `${node} gets an empty store, which votes from epoch ${epoch} on`
     case 'add':
       return `${node} joins at ${url} with an empty store, which votes from epoch ${epoch} on`
+    case 'add-reader':
+      return `${node} joins at ${url} with an empty store, and has no vote; the epoch stays ${epoch - 1}`
+    case 'promote':
+      return `${node} gets a vote from epoch ${epoch} on, with the store that it has`
+    case 'demote':
+      return `${node} has no vote from epoch ${epoch} on, and keeps its store as a read-only member`
     case 'remove':
       return `${node} leaves, and its store votes no more from epoch ${epoch} on`
     case 'renew':
@@ -108,7 +114,8 @@ function describePlan({ kind, node = '', url = '' }: Aim, epoch: number): string
 }
 
 function growthOf({ kind }: Aim): number {
-  return kind === 'add' ? 1 : kind === 'remove' ? -1 : 0
+  if (kind === 'add' || kind === 'promote') return 1
+  return kind === 'remove' || kind === 'demote' ? -1 : 0
 }
 
 function describeLoss(before: number, after: number): string {

@@ -1,14 +1,14 @@
-/** `trilithon nodes add` and `remove`: a replica set gets one node more, or one fewer. */
+/** `trilithon nodes add`, `remove`, `promote` and `demote`: a replica set gets one node or voter more, or one fewer. */
 import { isNodeId } from '../base/ids.ts'
 import { scalarText } from '../config/source.ts'
 import { formatAddress, isWildcard, readCalledUrl } from '../config/values.ts'
-import { isGoingOn, type MembersView } from '../node/members-view.ts'
+import { isGoingOn, type ChangeView, type MembersView } from '../node/members-view.ts'
 import { CliError, exitFailure, exitUnavailable, exitUsage } from './exit.ts'
 import { MembersAsks } from './members-asks.ts'
 import { majority, majorityOf, votersOf } from './members-words.ts'
 import { finish, refuseOther, refuseUnknown, showPlan } from './nodes-change.ts'
 import type { Options } from './options.ts'
-import { print, say } from './output.ts'
+import { print, printJson, say } from './output.ts'
 
 export async function addNode(node: string, options: Options): Promise<void> {
   if (!isNodeId(node)) {
@@ -17,13 +17,14 @@ export async function addNode(node: string, options: Options): Promise<void> {
   const url = readAt(options)
   const asks = await MembersAsks.open(options)
   const told = await asks.look(node)
-  const isJoining = isUnderWay(told.view, 'add', node)
+  const kind = options['readOnly'] === true ? 'add-reader' : 'add'
+  const isJoining = isUnderWay(told.view, kind, node)
   if (!isJoining) refuseMember(node, url, told.view, asks)
   if (options['dryRun'] === true) {
-    return showPlan({ kind: 'add', node, url }, told.view, isJoining, options)
+    return showPlan({ kind, node, url }, told.view, isJoining, options)
   }
   const query = new URLSearchParams({ node, url })
-  const begun = await asks.change(told.from, `/members/add?${query.toString()}`)
+  const begun = await asks.change(told.from, `/members/${kind}?${query.toString()}`)
   await finish(asks, begun, told.view.change?.number === begun.number, options)
 }
 
@@ -44,8 +45,11 @@ function refuseMember(
   { members }: MembersView,
   { nodes }: MembersAsks,
 ): void {
-  if (members.some((one) => one.node === node)) {
-    throw new CliError(`${node} is a node of this replica set already`, exitFailure)
+  const found = members.find((one) => one.node === node)
+  if (found !== undefined) {
+    const advice =
+      found.isReader === true ? `: trilithon nodes promote ${node} gives it a vote` : ''
+    throw new CliError(`${node} is a node of this replica set already${advice}`, exitFailure)
   }
   const twin = nodes.find((one) => one.url !== '' && formatAddress(one.url) === formatAddress(url))
   if (twin === undefined) return
@@ -60,11 +64,12 @@ export async function removeNode(node: string, options: Options): Promise<void> 
   const isJoining = isUnderWay(view, 'remove', node)
   if (!isJoining) {
     refuseOther(view.change)
-    refuseTooFew(node, view)
-    warnOfFew(votersOf(view).length - 1)
+    if (!isReader(node, view)) checkRest(node, view)
   }
-  if (options['dryRun'] === true)
+  if (options['dryRun'] === true) {
+    if (isReader(node, view)) return showReaderLeaves(node, options)
     return showPlan({ kind: 'remove', node }, view, isJoining, options)
+  }
   const query = new URLSearchParams({ node })
   const begun = await asks.change(from, `/members/remove?${query.toString()}`)
   const tell = options['json'] === true ? say : print
@@ -72,6 +77,62 @@ export async function removeNode(node: string, options: Options): Promise<void> 
   tell(
     `The process of ${node} ends by itself once it hears of this. Its data folder serves no node any more`,
   )
+}
+
+export async function promoteNode(node: string, options: Options): Promise<void> {
+  return changeKind('promote', node, options, (view) => {
+    if (isReader(node, view)) return
+    throw new CliError(
+      `${node} is no read-only member: it has a vote already, or joins`,
+      exitFailure,
+    )
+  })
+}
+
+export async function demoteNode(node: string, options: Options): Promise<void> {
+  return changeKind('demote', node, options, (view) => {
+    if (isReader(node, view))
+      throw new CliError(`${node} is a read-only member already`, exitFailure)
+    checkRest(node, view)
+  })
+}
+
+async function changeKind(
+  kind: 'promote' | 'demote',
+  node: string,
+  options: Options,
+  check: (view: MembersView) => void,
+): Promise<void> {
+  const asks = await MembersAsks.open(options)
+  refuseUnknown(node, asks)
+  const { view, from } = await asks.look(node)
+  const isJoining = isUnderWay(view, kind, node)
+  if (!isJoining) {
+    refuseOther(view.change)
+    check(view)
+  }
+  if (options['dryRun'] === true) return showPlan({ kind, node }, view, isJoining, options)
+  const begun = await asks.change(
+    from,
+    `/members/${kind}?${new URLSearchParams({ node }).toString()}`,
+  )
+  await finish(asks, begun, view.change?.number === begun.number, options)
+}
+
+function isReader(node: string, { members }: MembersView): boolean {
+  return members.some((one) => one.node === node && one.isReader === true)
+}
+
+function showReaderLeaves(node: string, options: Options): void {
+  if (options['json'] === true) return printJson({ dryRun: true, kind: 'remove', node })
+  print(
+    `${node}, a read-only member, would leave at once: no epoch begins, and no majority changes`,
+  )
+}
+
+function checkRest(node: string, view: MembersView): void {
+  refuseTooFew(node, view)
+  warnOfFew(votersOf(view).length - 1)
 }
 
 /** Those that stay have to be a majority of themselves: no epoch would open without one. */
@@ -98,6 +159,6 @@ function warnOfFew(left: number): void {
   }
 }
 
-function isUnderWay({ change }: MembersView, kind: 'add' | 'remove', node: string): boolean {
+function isUnderWay({ change }: MembersView, kind: ChangeView['kind'], node: string): boolean {
   return isGoingOn(change) && change.kind === kind && change.node === node
 }

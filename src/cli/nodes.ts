@@ -1,4 +1,4 @@
-/** `trilithon nodes list|add|remove|replace|renew|cancel`: the voters of a replica set, and changes of them. */
+/** `trilithon nodes`: the voters and read-only members of a replica set, and changes of them. */
 import type { Command } from 'commander'
 import { isGoingOn, type MembersView } from '../node/members-view.ts'
 import { CliError, exitFailure } from './exit.ts'
@@ -13,7 +13,7 @@ import {
   spareText,
   tellStart,
 } from './nodes-change.ts'
-import { addNode, removeNode } from './nodes-grow.ts'
+import { addNode, demoteNode, promoteNode, removeNode } from './nodes-grow.ts'
 import type { Options } from './options.ts'
 import { print, printJson, styledData, table } from './output.ts'
 
@@ -26,11 +26,18 @@ export function addNodesCommand(program: Command): void {
     .action(listNodes)
   addChangeFlags(nodes.command('add <NODE>'))
     .requiredOption('--at <URL>', 'where the others reach it, such as http://10.0.0.4:4700')
+    .option('--read-only', 'as a read-only member: it has a replica of each group, and no vote')
     .description('make a node with an empty data folder a member')
     .action(addNode)
   addChangeFlags(nodes.command('remove <NODE>'))
     .description('take a node away for good: its store never votes again')
     .action(removeNode)
+  addChangeFlags(nodes.command('promote <NODE>'))
+    .description('give a read-only member a vote, with the store that it has')
+    .action(promoteNode)
+  addChangeFlags(nodes.command('demote <NODE>'))
+    .description('make a voter a read-only member, with the store that it has')
+    .action(demoteNode)
   addChangeFlags(nodes.command('replace <NODE>'))
     .description(
       "replace the store of a stopped node by an empty one, where the node's disk is lost",

@@ -7,6 +7,7 @@ import { causeOfError, causeOfStatus } from '../adapters/link-causes.ts'
 import { exitUnavailable, CliError } from './exit.ts'
 import { byteText, duration, print, printJson, say, styledData, table } from './output.ts'
 import { addUrlFlag, parseUrls } from './url-flags.ts'
+import { isVoter } from '../node/status-nodes.ts'
 import type { Options } from './options.ts'
 
 export function addStatusCommand(program: Command): void {
@@ -16,7 +17,7 @@ export function addStatusCommand(program: Command): void {
     .action(showStatus)
 }
 
-type SeenNode = Pick<Asked, 'id' | 'url' | 'isJoining'>
+type SeenNode = Pick<Asked, 'id' | 'url' | 'isJoining' | 'isReader'>
 
 /** The members read from a node's `/status`; all others go through as they are. */
 interface NodeReport {
@@ -46,8 +47,10 @@ interface NodeReport {
 export interface Asked {
   readonly id: string
   readonly url: string
-  /** It is being added: no majority is of it yet. Absent: it is one of the voters. */
+  /** It is being added: no majority is of it yet. Absent: it is not. */
   readonly isJoining?: true
+  /** It is a read-only member: no majority is of it. Absent: it is not. */
+  readonly isReader?: true
   /** Absent: it did not answer. */
   readonly report: NodeReport | undefined
   /** Why it did not. */
@@ -68,8 +71,9 @@ export async function askNodes(
     throw new CliError(`no node answers: ${why} (--url names another)`, exitUnavailable)
   }
   const nodes = await Promise.all(
-    first.nodes.map(async ({ id, url, isJoining }): Promise<Asked> => {
-      return { id, url, ...(isJoining === true && { isJoining }), ...(await ask(url)) }
+    first.nodes.map(async ({ id, url, isJoining, isReader }): Promise<Asked> => {
+      const kind = { ...(isJoining && { isJoining }), ...(isReader && { isReader }) }
+      return { id, url, ...kind, ...(await ask(url)) }
     }),
   )
   return { cluster: first.cluster, nodes }
@@ -77,7 +81,7 @@ export async function askNodes(
 
 async function showStatus(options: Options): Promise<void> {
   const { cluster, nodes: asked } = await askNodes(options)
-  const voters = asked.filter(({ isJoining }) => isJoining !== true)
+  const voters = asked.filter(isVoter)
   const ready = voters.filter(({ report }) => report?.ready === true).length
   const majority = Math.floor(voters.length / 2) + 1
   const spare = ready - majority
@@ -98,14 +102,15 @@ function show(cluster: string, asked: readonly Asked[], spare: number): void {
   const verdict = spare < 0 ? 'has no majority' : `can lose ${spare} more ${nodesWord(spare)}`
   print(styledData('bold', `cluster ${cluster} ${verdict}`))
   const head = ['node', 'state', 'up for', 'version', 'log', 'data', 'scrubbed', 'url']
-  const rows = asked.map(({ id, url, report }) => {
+  const rows = asked.map(({ id, url, isReader, report }) => {
     if (report === undefined) return [id, 'no answer', '', '', '', '', '', url]
-    const { state, ready, uptimeSeconds, version, disk, replica } = report
+    const { state, ready: isReady, uptimeSeconds, version, disk, replica } = report
     const upFor = duration(uptimeSeconds * 1000)
     const { firstFlush = 1 } = replica ?? {}
     const from = firstFlush > 1 ? ` from flush ${firstFlush}` : ''
     const bytes = [`${sizeText(disk?.logBytes)}${from}`, sizeText(disk?.dataBytes)]
-    return [id, ready ? 'ready' : state, upFor, version, ...bytes, scrubText(replica), url]
+    const ready = isReader ? 'read-only' : 'ready'
+    return [id, isReady ? ready : state, upFor, version, ...bytes, scrubText(replica), url]
   })
   print(table([head, ...rows]))
   for (const { id, report, why } of asked) {

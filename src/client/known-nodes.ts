@@ -11,13 +11,15 @@
 import { assert } from '../base/assert.ts'
 import type { ListedNode, SetList } from '../wire/client/client-message.ts'
 
-/** Nodes that have told of their sets: far more than have links at once. */
+/** Nodes that have told of their sets, and nodes that lists have named: far more than have links at once. */
 const homesMax = 1_024
 
 export class KnownNodes {
   readonly #lists = new Map<number, SetList>()
   /** The sets of the nodes that have told of their own. */
   readonly #homes = new Map<string, number>()
+  /** The nodes that any list has named: those that have, or had, a vote. */
+  readonly #named = new Set<string>()
   readonly #onlySet: number | undefined
   readonly #isSecure: boolean
   /** The next list counts, whichever epoch it is of. */
@@ -65,9 +67,11 @@ export class KnownNodes {
     this.#isStale = false
     this.#lists.clear()
     this.#homes.clear()
+    this.#named.clear()
   }
 
   #take(list: SetList): boolean {
+    for (const { node } of list.nodes) this.#note(node)
     const known = this.#lists.get(list.set)
     if (known !== undefined && known.epoch > list.epoch) return false
     // Nodes whose configurations differ would have this client dial one address after the other.
@@ -79,6 +83,13 @@ export class KnownNodes {
     this.#lists.set(list.set, { ...list, nodes })
     this.#refused += nodes.filter(({ url }) => !this.mayDial(url)).length
     return true
+  }
+
+  #note(node: string): void {
+    this.#named.delete(node)
+    this.#named.add(node)
+    const [oldest] = this.#named
+    if (this.#named.size > homesMax && oldest !== undefined) this.#named.delete(oldest)
   }
 
   /** The same node as the other list has it, where that one knows its address better. */
@@ -93,8 +104,12 @@ export class KnownNodes {
     this.#isStale = this.#lists.size > 0
   }
 
-  /** Whether the node was in a set, and the set's list does not name it now. A gateway was in none. */
+  /**
+   * Whether the node had a vote in a set, and the set's list does not name it now. A gateway was in none, and no list has named a
+   * read-only member: its link stays.
+   */
   isRemoved(node: string): boolean {
+    if (!this.#named.has(node)) return false
     const home = this.#homes.get(node)
     const list = home === undefined ? undefined : this.#lists.get(home)
     return list !== undefined && !list.nodes.some((one) => one.node === node)

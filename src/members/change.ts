@@ -17,9 +17,12 @@ export type ChangePhase = 'copying' | 'sealing' | 'done' | 'given-up'
 
 /**
  * `replace`: a node's store by an empty one. `add`: a node with an empty store. `remove`: a node leaves. `renew`: the same
- * stores in a new epoch. `recover`: an operator began it where a majority was lost (`../log/quorum-loss.ts`); the row says so later.
+ * stores in a new epoch. `add-reader`: a node with an empty store becomes a read-only member. `promote`: a read-only member
+ * gets a vote, with its store. `demote`: a voter becomes one, with its store. `recover`: an operator began it where a majority
+ * was lost (`../log/quorum-loss.ts`); the row says so later.
  */
-export type ChangeKind = 'replace' | 'add' | 'remove' | 'renew' | 'recover'
+export type ChangeKind =
+  'replace' | 'add' | 'remove' | 'renew' | 'add-reader' | 'promote' | 'demote' | 'recover'
 
 /** A change of the voters. */
 export interface Change {
@@ -37,7 +40,7 @@ export interface Change {
   readonly sinceMicros: Timestamp
 }
 
-/** A store that votes in the place of a node's first one. */
+/** A store that takes part in the place of a node's first one. */
 export interface SeatedStore {
   readonly store: StoreId
   readonly seat: number
@@ -55,6 +58,8 @@ export interface SetRow {
   readonly urls: ReadonlyMap<NodeId, string>
   /** Of the nodes whose first store was replaced. */
   readonly stores: ReadonlyMap<NodeId, SeatedStore>
+  /** The read-only members: none of them votes, and none is in `voters` or `stores`. Seat 0: the store was its node's first. */
+  readonly readers: ReadonlyMap<NodeId, SeatedStore>
   /** The highest seat that a change has handed out; 0: none has. */
   readonly lastSeat: number
   /** The last change; absent: there was none. */
@@ -62,7 +67,9 @@ export interface SetRow {
 }
 
 /** Before the first change. */
-export const firstRow: SetRow = { epoch: 1, urls: new Map(), stores: new Map(), lastSeat: 0 }
+export const firstRow: SetRow = {
+  ...{ epoch: 1, urls: new Map(), stores: new Map(), readers: new Map(), lastSeat: 0 },
+}
 
 export function isUnderWay({ phase }: Change): boolean {
   return phase === 'copying' || phase === 'sealing'
@@ -88,17 +95,27 @@ export function beginReplace(row: SetRow, node: NodeId, seat: number, now: Times
   return { ...row, lastSeat: seat, change }
 }
 
-/** A node with an empty store is to vote, too. Throws `invalid` while another change is under way. */
+/**
+ * A node with an empty store is to vote, too; or, of the kind `add-reader`, to become a read-only member. Throws `invalid` while
+ * another change is under way.
+ */
 export function beginAdd(
   row: SetRow,
-  { node, url, seat }: { readonly node: NodeId; readonly url: string; readonly seat: number },
+  { kind = 'add', node, url, seat }: AddedNode,
   now: Timestamp,
 ): SetRow {
   assert(seat > row.lastSeat, 'MOVE-6: a seat is handed out twice')
   const number = nextNumber(row)
   const urls = new Map(row.urls).set(node, url)
-  const common = { number, kind: 'add', phase: 'copying' } as const
+  const common = { number, kind, phase: 'copying' } as const
   return { ...row, urls, lastSeat: seat, change: { ...common, node, seat, sinceMicros: now } }
+}
+
+interface AddedNode {
+  readonly kind?: 'add' | 'add-reader'
+  readonly node: NodeId
+  readonly url: string
+  readonly seat: number
 }
 
 /**
@@ -155,6 +172,8 @@ export function recordRecovery(
     ...{ epoch, voters, before: voters },
     urls: new Map([...row.urls].filter(isLeft)),
     stores: new Map([...row.stores].filter(isLeft)),
+    // A read-only member may have applied entries that are gone with the lost nodes.
+    readers: new Map(),
     lastSeat: Math.max(row.lastSeat, lastSeat),
     change: {
       number: (row.change?.number ?? 0) + 1,
@@ -170,21 +189,22 @@ interface RecoveredEpoch {
 }
 
 /** `before` and `voters` are absent where they are those that the set began with. */
-function nextEpoch(
+export function nextEpoch(
   row: SetRow,
   before: readonly NodeId[] | undefined = row.voters,
   voters: readonly NodeId[] | undefined = before,
 ): SetRow {
-  const { stores, urls, lastSeat } = row
+  const { stores, readers, urls, lastSeat } = row
   return {
-    ...{ epoch: row.epoch + 1, stores, urls, lastSeat },
+    ...{ epoch: row.epoch + 1, stores, readers, urls, lastSeat },
     ...(row.change !== undefined && { change: row.change }),
     ...(voters !== undefined && { voters }),
     ...(before !== undefined && { before }),
   }
 }
 
-function nextNumber({ change }: SetRow): number {
+/** Throws `invalid` while a change is under way. */
+export function nextNumber({ change }: SetRow): number {
   if (change === undefined || !isUnderWay(change)) return (change?.number ?? 0) + 1
   throw new StoreError(
     'invalid',
@@ -207,10 +227,13 @@ export function beginEpoch(row: SetRow, voters: readonly NodeId[], now: Timestam
   assert(change?.phase === 'copying', 'MOVE-6: an epoch begins twice')
   const { kind, node, store, seat = 0 } = change
   assert(node !== undefined && store !== undefined, 'MOVE-6: an epoch begins without its voter')
-  assert(voters.includes(node) === (kind === 'replace'), 'MOVE-6: a node is added twice')
+  const isVoter = voters.includes(node)
+  assert(isVoter === (kind === 'replace'), 'MOVE-6: a node is added twice')
+  const readers = new Map(row.readers)
+  readers.delete(node)
   return {
-    ...(kind === 'add' ? nextEpoch(row, voters, [...voters, node]) : nextEpoch(row)),
-    stores: new Map(row.stores).set(node, { store, seat }),
+    ...(isVoter ? nextEpoch(row) : nextEpoch(row, voters, [...voters, node])),
+    ...{ stores: new Map(row.stores).set(node, { store, seat }), readers },
     change: { ...change, phase: 'sealing', sinceMicros: now },
   }
 }
@@ -227,7 +250,8 @@ export function giveUp(row: SetRow, now: Timestamp): SetRow {
   const { change } = row
   if (change?.phase === 'copying') {
     const urls = new Map(row.urls)
-    if (change.kind === 'add' && change.node !== undefined) urls.delete(change.node)
+    const isAdded = change.kind === 'add' || change.kind === 'add-reader'
+    if (isAdded && change.node !== undefined) urls.delete(change.node)
     return { ...row, urls, change: { ...change, phase: 'given-up', sinceMicros: now } }
   }
   const why =
@@ -239,25 +263,27 @@ export function giveUp(row: SetRow, now: Timestamp): SetRow {
 
 /** Whether the store of a node votes in the row's epoch. `seat` 0: it is the node's first. */
 export function isVoter(
-  { voters, stores }: SetRow,
+  { voters, stores, readers }: SetRow,
   node: NodeId,
   storeId: string,
   seat: number,
 ): boolean {
-  if (voters?.includes(node) === false) return false
+  if (voters?.includes(node) === false || readers.has(node)) return false
   const named = stores.get(node)
   return named === undefined ? seat === 0 : named.store === storeId
 }
 
-/** Whether the node's removal has begun, and is not done. */
+/** Whether the node is to lose its vote, by an epoch that has begun and is not open yet. */
 export function isLeaving({ change }: SetRow, node: NodeId): boolean {
-  return change?.kind === 'remove' && change.node === node && isUnderWay(change)
+  if (change?.node !== node || !isUnderWay(change)) return false
+  return change.kind === 'remove' || change.kind === 'demote'
 }
 
 /** Whether the row says that the store never votes again, or never will. */
 export function isOver(row: SetRow, node: NodeId, storeId: string, seat: number): boolean {
-  const { stores, change } = row
-  const named = stores.get(node)
+  const { stores, readers, change } = row
+  if (readers.get(node)?.store === storeId) return false
+  const named = readers.get(node) ?? stores.get(node)
   if (named !== undefined && named.store !== storeId && named.seat > seat) return true
   if (isRemoved(row, node, seat)) return true
   if (seat === 0 || named?.store === storeId || change?.node !== node) return false
@@ -267,8 +293,11 @@ export function isOver(row: SetRow, node: NodeId, storeId: string, seat: number)
 
 /** Until the others are past their gates they may need its seal. A row from before its seat says nothing of a store. */
 function isRemoved(row: SetRow, node: NodeId, seat: number): boolean {
-  const { voters, lastSeat, change } = row
-  if (voters?.includes(node) !== false || seat > lastSeat || isLeaving(row, node)) return false
+  const { voters, stores, readers, lastSeat, change } = row
+  // A set that has its first voters still may have read-only members, whose stores have a seat.
+  const mayTakePart =
+    readers.has(node) || (voters?.includes(node) ?? (seat === 0 || stores.has(node)))
+  if (mayTakePart || seat > lastSeat || isLeaving(row, node)) return false
   const isComing = change?.node === node && isUnderWay(change) && change.seat === seat
   return !isComing
 }

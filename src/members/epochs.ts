@@ -4,6 +4,7 @@
  *
  * MOVE-2  A node that has heard of an epoch acts in no earlier one, over restarts, too. From the turn in which it takes the
  *         epoch up it votes nowhere, until the gate; it tells of that only when it is durable.
+ * RDR-3   A read-only member acts in the epoch of the row that names it so, and gives nothing in it.
  */
 import { assert, present } from '../base/assert.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
@@ -16,6 +17,7 @@ import type { Trace } from '../ports/trace.ts'
 import type { VotersTold } from '../ports/transport.ts'
 import type { Standing } from '../replication/log.ts'
 import { isUnderWay, isVoter, type SetRow } from './change.ts'
+import { isReader } from './reader-change.ts'
 
 export interface EpochsParts {
   readonly node: NodeId
@@ -45,6 +47,8 @@ export class Epochs {
   readonly #parts: EpochsParts
   /** The replica sets of the present epoch, by those of the configuration. */
   #sets = new Map<ReplicaSet, ReplicaSet>()
+  /** Of a node without a vote: whether it is a read-only member of its epoch. */
+  #isReader = false
   #blocked: ReadonlySet<GroupId>
   /** All that this run accepted before its last seal is in flushes through this one. */
   #sealFlush = 0
@@ -58,7 +62,7 @@ export class Epochs {
     const { voters = parts.first, blocked } = this.own
     this.#blocked = new Set(blocked)
     this.#told = { epoch: 0, nodes: voters }
-    parts.nodes.set(voters, [])
+    parts.nodes.set(voters, [], [])
   }
 
   #isNews({ storeId, epoch }: Recovery): boolean {
@@ -104,14 +108,27 @@ export class Epochs {
     return this.own.before ?? this.#parts.first
   }
 
+  /** Whether this node has a replica of each group, and no vote. */
+  get isReader(): boolean {
+    return this.#isReader
+  }
+
+  /** The epoch in which this node needs directories of the voters to list groups; 0: digests do. */
+  get directoriesOf(): number {
+    const { epoch } = this.own
+    return this.#isReader && epoch > 1 ? epoch : 0
+  }
+
   /** The voters in the present epoch, given those that the set began with. */
   setOf(configured: ReplicaSet): ReplicaSet {
-    const { epoch } = this.own
-    const { nodes, first } = this.#parts
-    if (configured.epoch === epoch && isSame(nodes.voters, first)) return configured
     const known = this.#sets.get(configured)
     if (known !== undefined) return known
-    const set = { epoch, ...rotate(nodes.voters, first.indexOf(configured.firstFull)) }
+    const { epoch, voters: named } = this.own
+    const { nodes, first } = this.#parts
+    // The list of `nodes` may be of a later epoch there: it says with which nodes to have links.
+    const voters = this.#isReader ? (named ?? first) : nodes.voters
+    const rotated = rotate(voters, first.indexOf(configured.firstFull))
+    const set = { epoch, ...rotated, readers: nodes.readers }
     this.#sets.set(configured, set)
     return set
   }
@@ -124,7 +141,8 @@ export class Epochs {
     const now = (this.#knowsVoters ? voters : told) ?? first
     const coming = row.epoch > epoch ? (row.voters ?? first) : []
     if (!isSame(nodes.voters, now)) this.#sets = new Map()
-    nodes.set([...now], [...coming, ...changing(row)])
+    const readers = [...row.readers.keys()]
+    nodes.set([...now], [...coming, ...changing(row), ...readers], readers)
   }
 
   /** The last epoch that this node has heard of. */
@@ -152,8 +170,8 @@ export class Epochs {
 
   standingOf(group: GroupId): Standing {
     const { isMember, gated, epoch } = this.own
-    // A newcomer acts in no epoch before the one that makes it a voter.
-    if (!isMember) return 'sealed'
+    // A newcomer acts in no epoch before the one that makes it a voter, or the row that makes it a read-only member.
+    if (!isMember) return this.#isReader ? 'reading' : 'sealed'
     return gated < epoch || this.#blocked.has(group) ? 'before-gate' : 'voting'
   }
 
@@ -169,6 +187,8 @@ export class Epochs {
     const hadVote = own.isMember && own.gated === row.epoch - 1
     const isMember = this.isNamed(row)
     assert(own.isMember || !hadVote, 'MOVE-7: a store without a vote tells a seal')
+    this.#isReader = this.#isNamedReader(row)
+    assert(!(isMember && this.#isReader), 'RDR-3: a store votes that is a read-only member')
     this.#sealFlush = log.lastFlush
     this.#set({
       ...{ epoch: row.epoch, gated: own.gated, isMember, isDoubted: false },
@@ -182,6 +202,40 @@ export class Epochs {
     log.memory.whenKept(then)
     // Else the seal waits, where nothing else is written, until a checkpoint syncs the log.
     if (log.durableFlush < this.#sealFlush) log.force()
+  }
+
+  /**
+   * Whether the row makes this node's store a read-only member, and the node has not taken that up. A voter has to seal its
+   * epoch first (`enter`).
+   */
+  mayFollow(row: SetRow): boolean {
+    const { isMember, isDoubted, epoch } = this.own
+    if (!this.#isNamedReader(row) || (isMember && !isDoubted)) return false
+    if (row.epoch < epoch) return false
+    return row.epoch > epoch || isDoubted || !this.#isReader
+  }
+
+  /** The node is a read-only member of the row's epoch from now on. `then` is called when that is durable. */
+  follow(row: SetRow, then: () => void): void {
+    assert(this.mayFollow(row), 'RDR-3: a voter becomes a read-only member before its seal')
+    const { own } = this
+    for (const [one, { store }] of row.stores) this.#exchange(one, store)
+    this.#isReader = true
+    this.#sets = new Map()
+    this.#set({
+      ...{ epoch: row.epoch, gated: own.gated, isMember: false, isDoubted: false, soundFor: 0 },
+      ...nodesOf(row),
+      ...{ blocked: [], unsound: [] },
+    })
+    this.look(row)
+    const { trace, log } = this.#parts
+    trace.mark('reader_follows')
+    trace.emit({ kind: 'epoch', epoch: row.epoch, isMember: false, isSound: false })
+    log.memory.whenKept(then)
+  }
+
+  #isNamedReader(row: SetRow): boolean {
+    return isReader(row, this.#parts.node, this.#parts.storeId)
   }
 
   /** Whether this node's store votes in the row's epoch. */
@@ -236,7 +290,7 @@ export class Epochs {
 function changing({ change }: SetRow): readonly NodeId[] {
   const { kind, node } = change ?? {}
   if (change === undefined || node === undefined || !isUnderWay(change)) return []
-  return kind === 'add' || kind === 'remove' ? [node] : []
+  return kind === 'renew' || kind === 'recover' ? [] : [node]
 }
 
 /** The voters of the row's epoch, and of the one before. */

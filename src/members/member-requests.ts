@@ -1,19 +1,22 @@
 /** The requests of an operator for the voters of a replica set: each becomes a change in the row of the set's own group. */
 import { StoreError } from '../base/errors.ts'
-import type { NodeId } from '../base/ids.ts'
+import { isStoreId, type NodeId } from '../base/ids.ts'
 import { nodeCountMax } from '../base/limits.ts'
 import type { LogStore } from '../log/log-store.ts'
 import type { Peers } from '../peers/peers.ts'
 import type { SetNodes } from '../placement/set-nodes.ts'
 import * as changes from './change.ts'
 import type { Mover } from './mover.ts'
-import type { MembersPort } from './report.ts'
+import type { MemberReports } from './member-reports.ts'
+import { beginDemote, beginPromote, removeReader } from './reader-change.ts'
+import type { MembersPort, MembersReport } from './report.ts'
 
 export interface MemberRequestsParts {
   readonly node: NodeId
   readonly nodes: SetNodes
   readonly log: LogStore
   readonly mover: Mover
+  readonly reports: MemberReports
   peers(): Peers
   /** The nodes that vote in the epoch of the row. */
   votersOf(row: changes.SetRow): readonly NodeId[]
@@ -23,15 +26,21 @@ export interface MemberRequestsParts {
 const seatGap = 4_096
 const seatMax = 2 ** 21 - 2 * seatGap
 
-export class MemberRequests implements Omit<MembersPort, 'report'> {
+type Made = Promise<{ readonly change: changes.Change }>
+
+export class MemberRequests implements MembersPort {
   readonly #parts: MemberRequestsParts
 
   constructor(parts: MemberRequestsParts) {
     this.#parts = parts
   }
 
-  async replace(node: NodeId): Promise<{ readonly change: changes.Change }> {
-    this.#checkVoter(node, 'replacement')
+  get report(): MembersReport {
+    return this.#parts.reports.members
+  }
+
+  async replace(node: NodeId): Made {
+    if (!this.#isReader(node)) this.#checkVoter(node, 'replacement')
     this.#checkBuilds(node)
     return this.#make((row, now) => {
       if (isGoingOn(row, 'replace', node)) return undefined
@@ -39,31 +48,89 @@ export class MemberRequests implements Omit<MembersPort, 'report'> {
     })
   }
 
-  async add(node: NodeId, url: string): Promise<{ readonly change: changes.Change }> {
-    if (this.#parts.nodes.isVoter(node)) {
+  async add(node: NodeId, url: string): Made {
+    this.#checkBuilds(undefined)
+    return this.#add('add', node, url)
+  }
+
+  async addReader(node: NodeId, url: string): Made {
+    this.#checkKnowReaders()
+    return this.#add('add-reader', node, url)
+  }
+
+  #add(kind: 'add' | 'add-reader', node: NodeId, url: string): Made {
+    const { nodes, votersOf } = this.#parts
+    if (nodes.isVoter(node)) {
       throw new StoreError('invalid', `${node} is a node of this replica set already.`)
     }
-    this.#checkBuilds(undefined)
     return this.#make((row, now) => {
-      if (isGoingOn(row, 'add', node) && row.urls.get(node) === url) return undefined
-      const count = this.#parts.votersOf(row).length
-      if (count >= nodeCountMax) {
+      if (isGoingOn(row, kind, node) && row.urls.get(node) === url) return undefined
+      if (row.readers.has(node)) {
+        const advice = `trilithon nodes promote ${node} gives it a vote.`
+        throw new StoreError('invalid', `${node} is a read-only member already: ${advice}`)
+      }
+      if (votersOf(row).length + row.readers.size >= nodeCountMax) {
         throw new StoreError('invalid', `A replica set has at most ${nodeCountMax} nodes.`)
       }
-      return changes.beginAdd(row, { node, url, seat: this.#nextSeat(row, node) }, now)
+      return changes.beginAdd(row, { kind, node, url, seat: this.#nextSeat(row, node) }, now)
     })
   }
 
-  async remove(node: NodeId): Promise<{ readonly change: changes.Change }> {
-    this.#checkVoter(node, 'removal')
+  async promote(node: NodeId): Made {
+    this.#checkKnowReaders()
+    return this.#make((row, now) => {
+      if (isGoingOn(row, 'promote', node)) return undefined
+      if (row.readers.has(node)) return beginPromote(row, node, now)
+      const isVoter = this.#parts.votersOf(row).includes(node)
+      const why = isVoter ? 'has a vote already' : 'is no read-only member of this replica set'
+      throw new StoreError('invalid', `${node} ${why}.`)
+    })
+  }
+
+  async demote(node: NodeId): Made {
+    if (this.#isReader(node)) {
+      throw new StoreError('invalid', `${node} is a read-only member already.`)
+    }
+    this.#checkVoter(node, 'demotion')
+    this.#checkKnowReaders()
+    return this.#make((row, now) => {
+      if (isGoingOn(row, 'demote', node)) return undefined
+      const voters = this.#parts.votersOf(row)
+      this.#checkNotLast(node, voters)
+      const store = this.#parts.log.memory.of(node)?.storeId
+      if (store === undefined || !isStoreId(store)) {
+        const why = `The store of ${node} is not known here: it has not been met.`
+        throw new StoreError('unavailable', `${why} Start it first.`)
+      }
+      return beginDemote(row, { node, voters, store }, now)
+    })
+  }
+
+  async remove(node: NodeId): Made {
+    if (!this.#isReader(node)) this.#checkVoter(node, 'removal')
     this.#checkBuilds(node)
     return this.#make((row, now) => {
       if (isGoingOn(row, 'remove', node)) return undefined
-      const voters = this.#parts.votersOf(row)
+      const { log, peers, votersOf } = this.#parts
+      if (row.readers.has(node)) {
+        const lastSeat = peers().linkOf(node)?.incarnation ?? 0
+        return removeReader(row, { node, lastSeat }, now)
+      }
+      const voters = votersOf(row)
       if (!voters.includes(node)) return undefined
-      const lastSeat = this.#parts.log.memory.of(node)?.incarnation ?? 0
+      this.#checkNotLast(node, voters)
+      const lastSeat = log.memory.of(node)?.incarnation ?? 0
       return changes.beginRemove(row, { node, voters, lastSeat }, now)
     })
+  }
+
+  #isReader(node: NodeId): boolean {
+    return this.#parts.nodes.readers.includes(node)
+  }
+
+  #checkNotLast(node: NodeId, voters: readonly NodeId[]): void {
+    if (voters.length > 1 || !voters.includes(node)) return
+    throw new StoreError('invalid', `${node} is the last voter of this replica set: it stays.`)
   }
 
   #checkVoter(node: NodeId, what: string): void {
@@ -81,18 +148,20 @@ export class MemberRequests implements Omit<MembersPort, 'report'> {
 
   /** The first incarnation of a store that comes to the name: above all that another one has had. */
   #nextSeat(row: changes.SetRow, node: NodeId): number {
-    const had = this.#parts.log.memory.of(node)?.incarnation ?? 0
-    const seat = Math.max(row.lastSeat, had) + seatGap
+    const { log, peers } = this.#parts
+    const had = log.memory.of(node)?.incarnation ?? 0
+    const has = peers().linkOf(node)?.incarnation ?? 0
+    const seat = Math.max(row.lastSeat, had, has) + seatGap
     if (seat > seatMax) throw new StoreError('invalid', `${node} has no seat left.`)
     return seat
   }
 
-  async renew(): Promise<{ readonly change: changes.Change }> {
+  async renew(): Made {
     this.#checkBuilds(undefined)
     return this.#make((row, now) => changes.beginRenew(row, now))
   }
 
-  async cancel(): Promise<{ readonly change: changes.Change }> {
+  async cancel(): Made {
     return this.#make((row, now) => changes.giveUp(row, now))
   }
 
@@ -109,9 +178,21 @@ export class MemberRequests implements Omit<MembersPort, 'report'> {
     }
   }
 
-  async #make(
-    make: (row: changes.SetRow, now: number) => changes.SetRow | undefined,
-  ): Promise<{ readonly change: changes.Change }> {
+  /** A build of before cannot read a row with read-only members: it would not know who votes from then on. */
+  #checkKnowReaders(): void {
+    this.#checkBuilds(undefined)
+    const { nodes, peers } = this.#parts
+    const old = nodes.otherVoters.find((node) => {
+      return peers().isAlive(node) && !peers().knowsReaders(node)
+    })
+    if (old === undefined) return
+    throw new StoreError(
+      'unavailable',
+      `${old} runs a build that knows no read-only members: upgrade it first.`,
+    )
+  }
+
+  async #make(make: (row: changes.SetRow, now: number) => changes.SetRow | undefined): Made {
     const { change } = await this.#parts.mover.request(make)
     if (change === undefined)
       throw new StoreError('internal', 'a change was made, and there is none')

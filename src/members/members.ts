@@ -21,9 +21,11 @@ import type { EpochMessage, StandingTold } from '../replication/message.ts'
 import * as changes from './change.ts'
 import type { Epochs } from './epochs.ts'
 import { GateKeeper } from './gate-keeper.ts'
+import { MemberReports } from './member-reports.ts'
 import { MemberRequests } from './member-requests.ts'
 import { Mover, type MoverParts } from './mover.ts'
-import type { MemberReport, MembersPort, MembersReport, VotersReport } from './report.ts'
+import { findWithoutVote } from './newcomer.ts'
+import type { MembersPort, VotersReport } from './report.ts'
 import { decodeRow } from './row-codec.ts'
 import { SealPages, type GroupLook } from './seal-pages.ts'
 import { setRowKey } from './set-group.ts'
@@ -76,14 +78,16 @@ const remindersPerTelling = 5
 /** A change that stands still for this long is the next node's to go on with. */
 const moverPatienceMs = 3_000
 
-export class Members implements MembersPort {
+export class Members {
   /** Called when another epoch has begun, as far as this node knows. */
   onEpoch: () => void = () => undefined
   readonly #parts: MembersParts
   readonly #gate: GateKeeper
   readonly #pages: SealPages
   readonly #mover: Mover
-  readonly #requests: MemberRequests
+  readonly #reports: MemberReports
+  /** For operators. */
+  readonly port: MembersPort
   readonly #told = new Map<NodeId, StandingTold>()
   #row: changes.SetRow = changes.firstRow
   /** When this node found the row as it is. */
@@ -122,10 +126,15 @@ export class Members implements MembersPort {
       newcomer: (...asked) => this.#newcomer(...asked),
       isVoting: () => epochs.isVoting && epochs.own.epoch === this.#row.epoch,
     })
-    this.#requests = new MemberRequests({
-      ...{ node, nodes: parts.nodes, log, mover: this.#mover, peers: parts.peers },
-      votersOf: (row) => this.#votersOf(row),
+    const common = { node, nodes: parts.nodes, log, peers: parts.peers }
+    const votersOf = (row: changes.SetRow): readonly NodeId[] => this.#votersOf(row)
+    this.#reports = new MemberReports({
+      ...{ ...common, epochs, votersOf },
+      row: () => this.#row,
+      told: (peer) => this.#told.get(peer),
     })
+    const reports = this.#reports
+    this.port = new MemberRequests({ ...common, votersOf, reports, mover: this.#mover })
   }
 
   /** Called when the log is replayed: from now on the node follows the row. */
@@ -192,6 +201,7 @@ export class Members implements MembersPort {
     const { epochs, onFailed, peers } = this.#parts
     try {
       if (this.#isOver()) return
+      if (epochs.mayFollow(this.#row)) this.#takePart()
       if (epochs.own.isDoubted) this.#confirm()
       if (this.#mustSeal) this.#seal()
       peers().checkVoters()
@@ -209,8 +219,28 @@ export class Members implements MembersPort {
   get #mustSeal(): boolean {
     const { epochs, node } = this.#parts
     if (this.#row.epoch <= epochs.own.epoch) return false
-    const isLeaving = epochs.own.isMember && changes.isLeaving(this.#row, node)
-    return isLeaving || epochs.isNamed(this.#row)
+    const { isMember } = epochs.own
+    const isReader = this.#row.readers.has(node)
+    return (
+      (isMember && (isReader || changes.isLeaving(this.#row, node))) || epochs.isNamed(this.#row)
+    )
+  }
+
+  /** As a read-only member of the row's epoch. */
+  #takePart(): void {
+    this.#parts.epochs.follow(this.#row, () => this.#onPassed())
+    this.#lookAtNodes()
+    this.#askDirectories()
+  }
+
+  /** A list of groups that a read-only member makes needs them, of voters that are past their gates. */
+  #askDirectories(): void {
+    const { epochs, nodes, peers } = this.#parts
+    const epoch = epochs.directoriesOf
+    if (epoch === 0) return
+    for (const node of nodes.otherVoters) {
+      if (this.#hasVote(node)) peers().requireDirectory(node, epoch)
+    }
   }
 
   /** An operator has begun this node's epoch, and the row does not say so yet. */
@@ -303,10 +333,10 @@ export class Members implements MembersPort {
     const { node, log, onRetired } = this.#parts
     const { seat, storeId } = log.identity
     if (!changes.isOver(this.#row, node, storeId, seat)) return false
-    const named = this.#row.stores.get(node)
+    const named = this.#row.readers.get(node) ?? this.#row.stores.get(node)
     const why =
       named !== undefined && named.seat > seat
-        ? `Store ${named.store} votes as ${node} in the place of this store ${storeId}`
+        ? `Store ${named.store} takes part as ${node} in the place of this store ${storeId}`
         : this.#row.change?.seat === seat
           ? `Seat ${seat} was given up, and this store has none`
           : `${node} was removed from its replica set, with this store ${storeId}`
@@ -335,6 +365,7 @@ export class Members implements MembersPort {
     const hasVote = told.epoch === own.epoch && told.gated === own.epoch && own.epoch > 1
     if (hasVote && !hadVote) this.#parts.stepWaiting({ kind: 'voter', peer: from })
     if (told.epoch === own.epoch) this.#gate.onSealed(from)
+    this.#askDirectories()
     // The row that begins that epoch stands in the peer's log.
     if (told.epoch > this.#parts.epochs.own.epoch) this.#parts.peers().requestDigest(from)
     this.#mover.go()
@@ -379,20 +410,21 @@ export class Members implements MembersPort {
     if (this.#parts.epochs.hear(told)) this.#lookAtNodes()
   }
 
-  /** The store that may come to the node's name as a newcomer. */
+  /** The store that may have a link under the node's name, and has no vote: a newcomer, or a read-only member. */
   findNewcomer(node: NodeId): Newcomer | undefined {
-    const { change } = this.#row
-    if (change?.node !== node || change.seat === undefined) return undefined
-    if (!changes.isUnderWay(change)) return undefined
-    const { seat, store, number } = change
-    return store === undefined ? { seat, number } : { seat, number, store }
+    return findWithoutVote(this.#row, node)
+  }
+
+  get lastSeat(): number {
+    return this.#row.lastSeat
   }
 
   #newcomer(node: NodeId, seat: number): ReturnType<MoverParts['newcomer']> {
     const link = this.#parts.peers().linkOf(node)
     const told = this.#told.get(node)
     const store = link?.storeId
-    if (link?.seat !== seat || store === undefined || told === undefined) return undefined
+    if (link === undefined || store === undefined || told === undefined) return undefined
+    if ((link.seat ?? 0) !== seat) return undefined
     return isStoreId(store) ? { store, isRestored: told.isRestored } : undefined
   }
 
@@ -414,78 +446,8 @@ export class Members implements MembersPort {
     return this.#parts.peers().isAlive(node) && told?.epoch === epoch && told.gated === epoch
   }
 
-  replace(node: NodeId): Promise<{ readonly change: changes.Change }> {
-    return this.#requests.replace(node)
-  }
-
-  add(node: NodeId, url: string): Promise<{ readonly change: changes.Change }> {
-    return this.#requests.add(node, url)
-  }
-
-  remove(node: NodeId): Promise<{ readonly change: changes.Change }> {
-    return this.#requests.remove(node)
-  }
-
-  renew(): Promise<{ readonly change: changes.Change }> {
-    return this.#requests.renew()
-  }
-
-  cancel(): Promise<{ readonly change: changes.Change }> {
-    return this.#requests.cancel()
-  }
-
+  /** The voters of the last epoch that this node knows to have begun. */
   get voters(): VotersReport {
-    const { epoch, urls } = this.#row
-    const nodes = this.#votersOf(this.#row).map((node) => {
-      const url = urls.get(node)
-      return url === undefined ? { node } : { node, url }
-    })
-    return { epoch, nodes }
-  }
-
-  get report(): MembersReport {
-    const { node, nodes, epochs } = this.#parts
-    const members = nodes.all.map((one) => {
-      return one === node ? this.#describeSelf() : this.#describe(one)
-    })
-    const { change } = this.#row
-    const voting = members.filter((one) => {
-      return one.isAlive && one.standing === 'voting' && nodes.isVoter(one.node)
-    })
-    const canLose = voting.length - nodes.majority
-    const { epoch, blocked } = epochs.own
-    const { standing } = this.#describeSelf()
-    const own = { epoch, standing, blockedGroups: blocked.length }
-    return { ...own, members, canLose, ...(change !== undefined && { change }) }
-  }
-
-  #describeSelf(): MemberReport {
-    const { node, log, epochs } = this.#parts
-    const { epoch, isMember } = epochs.own
-    const standing = !isMember ? 'newcomer' : epochs.isVoting ? 'voting' : 'before-gate'
-    return { node, storeId: log.identity.storeId, isAlive: true, epoch, standing }
-  }
-
-  #describe(node: NodeId): MemberReport {
-    const { log, peers, epochs } = this.#parts
-    const link = peers().linkOf(node)
-    const storeId = log.memory.of(node)?.storeId
-    // In the first epoch there is no gate: a store that has a link votes.
-    const isOfFirst = epochs.own.epoch === 1 && !peers().isNewcomer(node)
-    const told = this.#told.get(node) ?? (isOfFirst ? { epoch: 1, gated: 1 } : undefined)
-    const known = storeId === undefined ? {} : { storeId }
-    const isAlive = peers().isHeardOf(node)
-    if (!isAlive || told === undefined) return { node, ...known, isAlive, standing: 'unknown' }
-    const { epoch, gated } = told
-    if (peers().isNewcomer(node)) {
-      return {
-        node,
-        ...(link?.storeId !== undefined && { storeId: link.storeId }),
-        isAlive,
-        epoch,
-        standing: 'newcomer',
-      }
-    }
-    return { node, ...known, isAlive, epoch, standing: gated === epoch ? 'voting' : 'before-gate' }
+    return this.#reports.voters
   }
 }

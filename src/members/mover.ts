@@ -9,6 +9,7 @@ import type { Outcome, ReadPoint, Submission } from '../group/replica-port.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import * as changes from './change.ts'
+import { endCopy, isForReader } from './reader-change.ts'
 import { encodeRow } from './row-codec.ts'
 import { setRowKey } from './set-group.ts'
 
@@ -94,6 +95,7 @@ export class Mover {
     if (come === undefined) return undefined
     if (store === undefined) return changes.bindStore(row, come.store)
     if (come.store !== store || !come.isRestored) return undefined
+    if (isForReader(row)) return endCopy(row, now)
     return changes.beginEpoch(row, votersOf(row), now)
   }
 

@@ -8,13 +8,15 @@ export interface MemberReport {
   readonly storeId?: string
   /** Whether the node is heard of. */
   readonly isAlive: boolean
+  /** Whether the row names it as a read-only member; absent: it does not. */
+  readonly isReader?: true
   /** The epoch that it acts in; absent: it has not told. */
   readonly epoch?: number
   /**
    * `voting`: it votes in its epoch. `before-gate`: it has yet to take up what the epoch before chose. `newcomer`: it copies,
-   * and has no vote. `unknown`: it has not told.
+   * and has no vote. `read-only`: it has a replica of each group, and no vote. `unknown`: it has not told.
    */
-  readonly standing: 'voting' | 'before-gate' | 'newcomer' | 'unknown'
+  readonly standing: 'voting' | 'before-gate' | 'newcomer' | 'read-only' | 'unknown'
 }
 
 export interface MembersReport {
@@ -24,7 +26,7 @@ export interface MembersReport {
   readonly standing: MemberReport['standing']
   /** Groups in which it has no vote all the same, until a further node has told its seal. */
   readonly blockedGroups: number
-  /** Every node of the replica set, this one included. */
+  /** Every node of the replica set, this one and the read-only members included. */
   readonly members: readonly MemberReport[]
   /** The last change, as far as this node knows. */
   readonly change?: Change
@@ -53,7 +55,16 @@ export interface MembersPort {
    * it. Resolves with the seat that its store is to start with. Rejects as `replace` does.
    */
   add(node: NodeId, url: string): Promise<{ readonly change: Change }>
-  /** Has a node leave: its store never votes again. Rejects as `replace` does. */
+  /**
+   * Has a node with an empty store join as a read-only member: it gets a replica of each group, and no vote. Its death delays
+   * no write. Rejects as `add` does.
+   */
+  addReader(node: NodeId, url: string): Promise<{ readonly change: Change }>
+  /** Gives a read-only member a vote, with the store that it has. Rejects as `replace` does. */
+  promote(node: NodeId): Promise<{ readonly change: Change }>
+  /** Makes a voter a read-only member, with the store that it has. Rejects as `replace` does. */
+  demote(node: NodeId): Promise<{ readonly change: Change }>
+  /** Has a node leave, a voter or a read-only member: its store never takes part again. Rejects as `replace` does. */
   remove(node: NodeId): Promise<{ readonly change: Change }>
   /** Begins a new epoch with the same stores. Rejects as `replace` does. */
   renew(): Promise<{ readonly change: Change }>

@@ -1,39 +1,50 @@
 /** The bytes of the row that says who votes in a replica set (`change.ts`). */
 import { isNodeId, isStoreId, type NodeId } from '../base/ids.ts'
-import { pack, unpack } from '../base/pack.ts'
+import { pack, unpack, type Packable } from '../base/pack.ts'
 import { readNodes } from '../log/own-epochs.ts'
 import type { Change, ChangeKind, ChangePhase, SeatedStore, SetRow } from './change.ts'
 
 const rowFormat = 1
+/** With read-only members. A build of before does not know who takes part then, and says so. */
+const readersFormat = 2
 const kinds: readonly string[] = [
   ...(['replace', 'add', 'remove', 'renew', 'recover'] as const),
+  ...(['add-reader', 'promote', 'demote'] as const),
 ] satisfies ChangeKind[]
 const phases: readonly string[] = [
   ...(['copying', 'sealing', 'done', 'given-up'] as const),
 ] satisfies ChangePhase[]
 
 export function encodeRow(row: SetRow): Uint8Array {
-  const { epoch, voters = [], before = [], urls, stores, lastSeat, change } = row
+  const { epoch, voters = [], before = [], urls, stores, readers, lastSeat, change } = row
   const packedChange = change && [
     ...[change.number, change.kind, change.phase, change.node, change.seat],
     ...[change.store, change.sinceMicros],
   ]
-  const packedStores = [...stores].map(([node, { store, seat }]) => [node, store, seat])
   const nodes = [[...voters], [...before], [...urls].map((one) => [...one])]
-  return pack([rowFormat, epoch, packedStores, lastSeat, packedChange, ...nodes])
+  const fields = [epoch, packStores(stores), lastSeat, packedChange, ...nodes]
+  if (readers.size === 0) return pack([rowFormat, ...fields])
+  return pack([readersFormat, ...fields, packStores(readers)])
+}
+
+function packStores(stores: SetRow['stores']): Packable[] {
+  return [...stores].map(([node, { store, seat }]) => [node, store, seat])
 }
 
 /** Undefined for bytes that are not such a row. */
 export function decodeRow(bytes: Uint8Array): SetRow | undefined {
   const fields = unpack(bytes)
-  if (!Array.isArray(fields) || fields[0] !== rowFormat) return undefined
-  const [, epoch, list, lastSeat, packed]: unknown[] = fields
+  if (!Array.isArray(fields)) return undefined
+  const [format, epoch, list, lastSeat, packed]: unknown[] = fields
+  if (format !== rowFormat && format !== readersFormat) return undefined
   const stores = readStores(list)
+  const readers = readStores(format === readersFormat ? fields[8] : [])
   const [voters, before, urls] = [readNodes(fields[5]), readNodes(fields[6]), readUrls(fields[7])]
   if (!isCount(epoch) || epoch < 1 || !isCount(lastSeat) || stores === undefined) return undefined
   if (voters === undefined || before === undefined || urls === undefined) return undefined
+  if (readers === undefined) return undefined
   const row = {
-    ...{ epoch, urls, stores, lastSeat },
+    ...{ epoch, urls, stores, readers, lastSeat },
     ...(voters.length > 0 && { voters }),
     ...(before.length > 0 && { before }),
   }
@@ -72,7 +83,7 @@ function readChange(packed: unknown): Change | undefined {
   if (!isKind(kind)) return undefined
   if (kind === 'renew' || kind === 'recover') return { number, kind, phase, sinceMicros }
   if (typeof node !== 'string' || !isNodeId(node)) return undefined
-  if (kind === 'remove') return { number, kind, phase, node, sinceMicros }
+  if (kind === 'remove' || kind === 'demote') return { number, kind, phase, node, sinceMicros }
   return readSeated({ number, kind, phase, node, sinceMicros }, seat, store)
 }
 

@@ -196,7 +196,7 @@ export class Node {
 
   /** The voters of its replica set, which an operator may change. */
   get members(): MembersPort {
-    return this.#driver.members
+    return this.#driver.members.port
   }
 
   status(): NodeStatus {

@@ -1,5 +1,5 @@
 /** The voters of a node's replica set, and the change of them that is under way, in figures and in words. */
-import { isUnderWay } from '../members/change.ts'
+import { isUnderWay, type Change } from '../members/change.ts'
 import type { MembersReport } from '../members/report.ts'
 import type { Figure } from './metrics.ts'
 
@@ -40,13 +40,13 @@ export function describeMembers(members: MembersReport): readonly string[] {
   const { epoch, standing, blockedGroups, change } = members
   const messages: string[] = []
   if (change?.phase === 'copying') {
-    const what = change.kind === 'add' ? 'joins with' : 'gets'
-    messages.push(
-      `change ${change.number}: ${change.node} ${what} an empty store; start it with an empty data folder and --seat ${change.seat}, if it does not run (trilithon nodes list)`,
-    )
+    messages.push(`change ${change.number}: ${describeCopy(change)} (trilithon nodes list)`)
   }
   if (change?.phase === 'sealing') {
     messages.push(`change ${change.number}: epoch ${epoch} begins; it goes on by itself`)
+  }
+  if (standing === 'read-only') {
+    messages.push('this node is a read-only member: it has a replica of each group, and no vote')
   }
   if (standing === 'newcomer') {
     messages.push('this node copies what the others hold, and has no vote before it has that')
@@ -62,4 +62,11 @@ export function describeMembers(members: MembersReport): readonly string[] {
     )
   }
   return messages
+}
+
+function describeCopy({ kind, node, seat }: Change): string {
+  if (kind === 'promote') return `${node} gets a vote once it has what the others hold`
+  const what = { add: 'joins with', 'add-reader': 'joins as a read-only member with' }
+  const how = kind === 'add' || kind === 'add-reader' ? what[kind] : 'gets'
+  return `${node} ${how} an empty store; start it with an empty data folder and --seat ${seat}, if it does not run`
 }

@@ -68,6 +68,30 @@ export const membersAnswers: readonly OperationAnswer[] = [
     answers: changed,
   },
   {
+    path: '/members/add-reader',
+    method: 'POST',
+    operationId: 'addReader',
+    summary: 'Begins to make a node with an empty store a read-only member, or joins that change',
+    texts: { node: 'the node that joins', url: 'where the others reach it: scheme, host and port' },
+    answers: changed,
+  },
+  {
+    path: '/members/promote',
+    method: 'POST',
+    operationId: 'promoteMember',
+    summary: 'Begins to give a read-only member a vote, or joins that change',
+    texts: { node: 'the read-only member' },
+    answers: changed,
+  },
+  {
+    path: '/members/demote',
+    method: 'POST',
+    operationId: 'demoteMember',
+    summary: 'Begins to make another voter a read-only member, or joins that change',
+    texts: { node: 'the voter' },
+    answers: changed,
+  },
+  {
     path: '/members/remove',
     method: 'POST',
     operationId: 'removeMember',
@@ -109,6 +133,17 @@ export function addMembersRoutes(app: Hono, access: MembersAccess | undefined): 
   )
   app.post('/members/add', (context) =>
     change(access, context, (members) => members.add(readNode(context), readAddress(context))),
+  )
+  app.post('/members/add-reader', (context) =>
+    change(access, context, (members) =>
+      members.addReader(readNode(context), readAddress(context)),
+    ),
+  )
+  app.post('/members/promote', (context) =>
+    change(access, context, (members) => members.promote(readNode(context))),
+  )
+  app.post('/members/demote', (context) =>
+    change(access, context, (members) => members.demote(readNode(context))),
   )
   app.post('/members/remove', (context) =>
     change(access, context, (members) => members.remove(readNode(context))),

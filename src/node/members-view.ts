@@ -5,6 +5,8 @@ export interface MemberView {
   readonly node: string
   readonly standing: string
   readonly isAlive: boolean
+  /** Whether it is a read-only member, which has no vote; absent: it is not. */
+  readonly isReader?: boolean
   /** Absent: the node has not told it. */
   readonly epoch?: number
   readonly storeId?: string
@@ -16,11 +18,12 @@ export interface MemberView {
 /** A change of the voters. */
 export interface ChangeView {
   readonly number: number
-  readonly kind: 'replace' | 'add' | 'remove' | 'renew' | 'recover'
+  readonly kind:
+    'replace' | 'add' | 'remove' | 'renew' | 'add-reader' | 'promote' | 'demote' | 'recover'
   readonly phase: 'copying' | 'sealing' | 'done' | 'given-up'
   /** Absent of `renew` and `recover`. */
   readonly node?: string
-  /** Of `replace` and `add` alone, as `store`. */
+  /** Of kinds with a store that comes: `replace`, `add`, `add-reader` and `promote`; as `store`. */
   readonly seat?: number
   /** Absent until the empty store has come. */
   readonly store?: string
@@ -47,13 +50,17 @@ export function readMembers(body: Readonly<Record<string, unknown>>): MembersVie
 
 function isMember(value: unknown): value is MemberView {
   if (!isObject(value)) return false
-  const { node, standing, isAlive, epoch, storeId, region, zone } = value
+  const { node, standing, isAlive, isReader, epoch, storeId, region, zone } = value
   const hasNames = typeof node === 'string' && typeof standing === 'string'
+  const isKnown = isReader === undefined || typeof isReader === 'boolean'
   const texts = [storeId, region, zone]
-  return hasNames && typeof isAlive === 'boolean' && isNumber(epoch) && texts.every(isText)
+  const hasKind = isKnown && typeof isAlive === 'boolean'
+  return hasNames && hasKind && isNumber(epoch) && texts.every(isText)
 }
 
-const kinds: readonly unknown[] = ['replace', 'add', 'remove', 'renew', 'recover']
+const kinds: readonly unknown[] = [
+  ...['replace', 'add', 'remove', 'renew', 'add-reader', 'promote', 'demote', 'recover'],
+]
 const phases: readonly unknown[] = ['copying', 'sealing', 'done', 'given-up']
 
 export function isChange(value: unknown): value is ChangeView {
@@ -62,7 +69,8 @@ export function isChange(value: unknown): value is ChangeView {
   const hasNames = typeof number === 'number' && kinds.includes(kind) && phases.includes(phase)
   const isOfSet = kind === 'renew' || kind === 'recover'
   const isOfNode = isOfSet || typeof node === 'string'
-  const hasSeat = isOfSet || kind === 'remove' || typeof seat === 'number'
+  const isWithoutSeat = isOfSet || kind === 'remove' || kind === 'demote'
+  const hasSeat = isWithoutSeat || typeof seat === 'number'
   return hasNames && isOfNode && hasSeat && isText(store) && typeof since === 'string'
 }
 

@@ -41,8 +41,10 @@ export interface SeenNode extends NodePlace {
   readonly isBehindLog?: true
   /** It takes no part in its epoch yet. Absent: it does, or that is not known. */
   readonly hasNoVote?: true
-  /** It is being added: no majority is of it yet. Absent: it is one of the voters. */
+  /** It is being added: no majority is of it yet. Absent: it is not. */
   readonly isJoining?: true
+  /** It is a read-only member: no majority is of it. Absent: it is not. */
+  readonly isReader?: true
 }
 
 export function findOwnSet({ node, nodes }: Pick<SeenParts, 'node' | 'nodes'>): string {
@@ -76,7 +78,7 @@ function seeNode(
   const isSelf = id === node
   const peer = replica?.peers.find((one) => one.node === id)
   const isUp = isSelf ? replica !== undefined : peer?.isUp === true && !peer.isSuspected
-  const standing = replica?.members.members.find((one) => one.node === id)?.standing
+  const { standing, isReader } = replica?.members.members.find((one) => one.node === id) ?? {}
   const { mark, isBehind } = peer ?? {}
   return {
     ...{ id, url, ...placeOfNode(nodes, id), isSelf, isUp },
@@ -84,16 +86,25 @@ function seeNode(
     ...(isBehind === true && { isBehindLog: true }),
     ...((standing === 'newcomer' || standing === 'before-gate') && { hasNoVote: true }),
     ...(isJoining(id, replica?.members.change) && { isJoining: true }),
+    ...(isReader === true && { isReader: true }),
   }
 }
 
 function isJoining(id: string, change: Change | undefined): boolean {
-  return change?.kind === 'add' && change.phase === 'copying' && change.node === id
+  const isAddition = change?.kind === 'add' || change?.kind === 'add-reader'
+  return isAddition && change.phase === 'copying' && change.node === id
 }
+
+/** Whether majorities are of it. */
+export function isVoter({ isJoining: joins, isReader }: Voting): boolean {
+  return joins !== true && isReader !== true
+}
+
+type Voting = Readonly<{ isJoining?: true; isReader?: true }>
 
 /** How many more voters may fail; -1: there is no majority. */
 export function spareNodes(nodes: readonly SeenNode[]): number {
-  const voters = nodes.filter((one) => one.isJoining !== true)
+  const voters = nodes.filter(isVoter)
   const majority = Math.floor(voters.length / 2) + 1
   return Math.max(-1, voters.filter(({ isUp, hasNoVote }) => isUp && !hasNoVote).length - majority)
 }

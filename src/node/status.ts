@@ -18,7 +18,7 @@ import type { HealingStatus } from './log-healing.ts'
 import type { Figure } from './metrics.ts'
 import { compareFigures, describeCompare } from './compare-figures.ts'
 import { describeMembers, membersFigures } from './members-figures.ts'
-import { findOwnSet, listSeenNodes, spareNodes, type SeenNode } from './status-nodes.ts'
+import { findOwnSet, isVoter, listSeenNodes, spareNodes, type SeenNode } from './status-nodes.ts'
 import { describeSnapshots, snapshotFigures } from './snapshot-figures.ts'
 
 export type NodeState = 'starting' | 'running' | 'draining' | 'failed'
@@ -162,7 +162,7 @@ function listMessages(
     messages.push(
       'no majority is reachable: writes and up-to-date reads wait; read=snapshot still answers',
     )
-  } else if (canLose === 0 && nodes.filter((one) => one.isJoining !== true).length > 2) {
+  } else if (canLose === 0 && nodes.filter(isVoter).length > 2) {
     messages.push('the cluster cannot lose another node')
   }
   if (replica.isCatchingUp) {

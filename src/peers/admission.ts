@@ -25,9 +25,11 @@ export interface MetaStore {
   setMeta(name: string, value: Uint8Array): void
 }
 
-/** The store that is to take the place of a node's present one. */
+/** A store that may have a link, and has no vote: it is to take the place of a node's present one, or it is a read-only member. */
 export interface Newcomer {
   readonly seat: number
+  /** It has all that it came for: no other store is waited for. */
+  readonly isReader?: boolean
   /** Absent: none has come as yet. */
   readonly store?: string
   /** Of the change that replaces it. */
@@ -49,6 +51,8 @@ export interface AdmissionParts {
   hearVoters(told: VotersTold): void
   /** The store that may come to the node's name without a vote; undefined: none may. */
   findNewcomer(node: NodeId): Newcomer | undefined
+  /** The highest seat that a change has handed out, as far as this node knows. */
+  lastSeat(): number
 }
 
 /** Stores that a peer may tell of: as many as a set can have several times over. */
@@ -89,7 +93,7 @@ export class Admission {
     const { memory, nodes } = this.#parts
     if (info.voters !== undefined) this.#parts.hearVoters(info.voters)
     const node = nodes.others.find((one) => one === name)
-    if (node === undefined) return this.#outside(name)
+    if (node === undefined) return this.#outside(name, info)
     if (info.storeId === undefined) return 'malformed: no store id'
     if (!areCredible(info)) return 'malformed: no log can have come so far'
     if (!memory.isWhole) this.#askVoucher(node, info)
@@ -100,13 +104,16 @@ export class Admission {
       return seatProblem(node, newcomer, info)
     }
     // A change that is under way has a seat for one store alone, and the old one gives its name up.
-    if (newcomer !== undefined && info.seat !== newcomer.seat) return beingReplaced(node, newcomer)
+    if (newcomer !== undefined && seatOf(info) !== newcomer.seat)
+      return beingReplaced(node, newcomer)
     return known && staleness(known, info, memory.epochs.epoch)
   }
 
-  #outside(name: string): string {
-    const { memory } = this.#parts
+  #outside(name: string, { seat = 0 }: LinkInfo): string {
+    const { memory, lastSeat } = this.#parts
     const { epoch } = memory.epochs
+    // The row that handed the seat out named the node: it leaves the row with its seat.
+    if (seat > 0 && seat <= lastSeat()) return removedSeat(name, seat)
     return isNodeId(name) && memory.of(name) !== undefined
       ? `removed-node: ${name} has no vote since epoch ${epoch}; move its data folder away`
       : `unknown-node: this cluster has no node ${name}; trilithon nodes add makes it a member`
@@ -119,11 +126,11 @@ export class Admission {
     return this.#parts.findNewcomer(node) === undefined
   }
 
-  /** Whether the store, which may have a link, has no vote. */
+  /** Whether the store, which may have a link, has no vote. A read-only member may have had one, in an earlier epoch. */
   isNewcomer(node: NodeId, info: LinkInfo): boolean {
-    const known = this.#parts.memory.of(node)
-    const isComing = this.#parts.findNewcomer(node) !== undefined
-    return isComing && known?.storeId !== info.storeId
+    const { memory, nodes, findNewcomer } = this.#parts
+    if (findNewcomer(node) === undefined) return false
+    return memory.of(node)?.storeId !== info.storeId || !nodes.isVoter(node)
   }
 
   /**
@@ -196,10 +203,21 @@ export class Admission {
 
 /** Why the store may not come to the seat. */
 function seatProblem(node: NodeId, newcomer: Newcomer, info: LinkInfo): string | undefined {
-  const { seat, store } = newcomer
-  if (info.seat !== seat) return beingReplaced(node, newcomer)
+  const { seat, store, isReader } = newcomer
+  const own = seatOf(info)
+  if (isReader === true && own > 0 && own < seat) return removedSeat(node, own)
+  if (own !== seat) return beingReplaced(node, newcomer)
   if (store === undefined || store === info.storeId) return undefined
   return `seat-taken: store ${store} has come to seat ${seat} of ${node}, and no other one may`
+}
+
+/** Seat 0: the store is its node's first. */
+function seatOf({ seat = 0 }: LinkInfo): number {
+  return seat
+}
+
+function removedSeat(node: string, seat: number): string {
+  return `removed-seat: ${node} has no part in the replica set with seat ${seat} any more; move its data folder away`
 }
 
 function beingReplaced(node: NodeId, { number, seat }: Newcomer): string {

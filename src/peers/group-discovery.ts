@@ -12,16 +12,21 @@
  * known any more from there on: a majority has to be found among the others.
  */
 import type { NodeId } from '../base/ids.ts'
+import type { SetNodes } from '../placement/set-nodes.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 
 export interface GroupDiscoveryPorts {
   readonly clock: Clock
-  /** All nodes but this one. */
-  readonly others: readonly NodeId[]
+  readonly nodes: Pick<SetNodes, 'node' | 'otherVoters' | 'majority' | 'isVoter'>
   /** A peer that has not answered gets the question again after this time. */
   readonly againMs: number
   /** Whether this node knows all that it was ever given (LOG-19). */
   isRestored(): boolean
+  /**
+   * The epoch in which directories are needed; 0: digests do. A voter has passed its gate, and so has all of the epochs before. A
+   * read-only member has not, and a store that replaced another one may have such groups by snapshots alone.
+   */
+  directoriesOf(): number
   /** Asks for a digest, and gives the number of the question: a higher one than all before. */
   ask(node: NodeId): number
 }
@@ -34,6 +39,8 @@ export interface Digested {
   readonly through: number
   /** The last one that the peer is known to have. */
   readonly durable: number
+  /** The epoch in which this node asked for a directory of the peer, which was past its gate; 0: it did not. */
+  readonly directedIn: number
 }
 
 interface Call {
@@ -56,8 +63,8 @@ export class GroupDiscovery {
 
   /** False when too few answered in time. */
   refresh(timeoutMs: number): Promise<boolean> {
-    const { clock, others } = this.#ports
-    if (others.length === 0) return Promise.resolve(true)
+    const { clock, nodes } = this.#ports
+    if (nodes.otherVoters.length === 0) return Promise.resolve(true)
     return new Promise((resolve) => {
       const call: Call = {
         firstAsked: new Map(),
@@ -78,8 +85,8 @@ export class GroupDiscovery {
   }
 
   #askFor(call: Call): void {
-    const { clock, others, againMs, ask } = this.#ports
-    for (const node of others.filter((one) => !call.known.has(one))) {
+    const { clock, nodes, againMs, ask } = this.#ports
+    for (const node of nodes.otherVoters.filter((one) => !call.known.has(one))) {
       const asked = ask(node)
       if (!call.firstAsked.has(node)) call.firstAsked.set(node, asked)
     }
@@ -87,8 +94,11 @@ export class GroupDiscovery {
   }
 
   /** A digest of this peer was taken up. */
-  onDigest(from: NodeId, { asked, through, durable }: Digested): void {
-    const { others, isRestored } = this.#ports
+  onDigest(from: NodeId, { asked, through, durable, directedIn }: Digested): void {
+    const { nodes, isRestored, directoriesOf } = this.#ports
+    if (directedIn < directoriesOf()) return
+    // A node without a vote may have missed what a majority of the voters has.
+    const own = isRestored() && nodes.isVoter(nodes.node) ? 1 : 0
     for (const call of [...this.#calls]) {
       // A digest that answers an older question may lack what was acknowledged since.
       if (asked < (call.firstAsked.get(from) ?? Infinity)) continue
@@ -96,9 +106,9 @@ export class GroupDiscovery {
       call.targets.set(from, target)
       if (through < target) continue
       call.known.add(from)
+      const known = nodes.otherVoters.filter((node) => call.known.has(node)).length
       // This node knows what it has itself.
-      const known = call.known.size + (isRestored() ? 1 : 0)
-      if (2 * known > others.length + 1) call.end(true)
+      if (known + own >= nodes.majority) call.end(true)
     }
   }
 

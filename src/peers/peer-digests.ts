@@ -73,6 +73,11 @@ export class PeerDigests {
     return asked
   }
 
+  /** Has the peer named all its groups once more in this epoch, where it has not since this node's start. */
+  requireDirectory({ marks }: Peer, epoch: number): void {
+    if (marks.directedIn < epoch) marks.requireDirectory(epoch, this.#asked)
+  }
+
   onDigest(peer: Peer, digest: Digest): void {
     const { marks } = peer
     this.#takeLater(peer, this.#takeIn({ peer, marks }, digest))
@@ -108,7 +113,8 @@ export class PeerDigests {
   #tellDigested({ node, marks, durableFlush: durable, isNewcomer }: Peer, asked: number): void {
     // It may lack groups whose writes were acknowledged before it came.
     if (isNewcomer) return
-    this.#parts.onDigested(node, { asked, through: marks.knownThrough, durable })
+    const { knownThrough: through, directedIn } = marks
+    this.#parts.onDigested(node, { asked, through, durable, directedIn })
   }
 
   onDirectory(peer: Peer, page: Directory): void {

@@ -49,6 +49,8 @@ export class PeerMarks {
   digestedThrough: number
   /** The same of all of its flushes through here: none of them was damaged when the peer answered. */
   knownThrough: number
+  /** The epoch in which this node asked for a directory of the peer, which was past its gate; 0: it did not. */
+  directedIn = 0
   /** A mark has moved, and the data store does not have that yet. */
   isUnsaved: boolean
   readonly #parts: PeerMarksParts
@@ -143,7 +145,22 @@ export class PeerMarks {
     this.digestedThrough = through
     // Perhaps no other peer knows the groups that the digest left out: from there on this peer counts for
     // no list of groups.
-    if (isWhole && this.knownThrough === after) this.knownThrough = through
+    const needsDirectory = this.#lacksFlushes || this.#pages !== undefined
+    if (!needsDirectory && this.knownThrough === after) this.knownThrough = through
+  }
+
+  /**
+   * Nothing that was named so far makes the peer known any more: a directory that is asked for from now on does. A snapshot stands
+   * in no flush, so digests say nothing of groups that the peer's store took over from the voters of an earlier epoch. `asked`:
+   * the highest number of a question so far.
+   */
+  requireDirectory(epoch: number, asked: number): void {
+    assert(epoch > this.directedIn, 'LOG-8: a directory is asked for twice in an epoch')
+    this.directedIn = epoch
+    this.#lacksFlushes = true
+    this.#pages = undefined
+    this.#directedBy = asked
+    this.knownThrough = 0
   }
 
   /** Whether the page is the one that comes next, or the first of a directory that is needed. */
@@ -159,7 +176,10 @@ export class PeerMarks {
   *takePage(page: Directory, asked: number): Generator<number, void> {
     if (page.after === undefined) this.#begin(page)
     const { groups, through, next } = page
+    const { directedIn } = this
     yield* this.#take(next === undefined ? through : 0, groups, true)
+    // Another directory is needed since.
+    if (directedIn !== this.directedIn) return
     if (next !== undefined) {
       this.#pages = { through, after: next }
       return

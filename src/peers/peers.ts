@@ -57,6 +57,8 @@ export interface PeersOptions {
   hearVoters(told: VotersTold): void
   /** The store that may come to the node's name without a vote; undefined: none may. */
   findNewcomer(node: NodeId): Newcomer | undefined
+  /** The highest seat that a change has handed out, as far as this node knows. */
+  lastSeat(): number
 }
 
 /** Frames of a link that is not used yet: those beyond that number are as if lost on the way. */
@@ -182,27 +184,47 @@ export class Peers {
     return peer?.isJoined === true ? peer.info : undefined
   }
 
+  /** Whether the peer's build knows the row with read-only members. */
+  knowsReaders(node: NodeId): boolean {
+    return this.linkOf(node)?.knowsReaders === true
+  }
+
   /** Whether the peer's build knows the messages about changes of the voters. */
   knowsEpochs(node: NodeId): boolean {
     return this.linkOf(node)?.knowsEpochs === true
   }
 
-  /** Another store may have come to have the vote of a node: a newcomer is a peer from then on, and no other store is. */
+  /**
+   * Another store may have come to have the vote of a node: a newcomer is a peer from then on, and no other store is. Or a store has
+   * lost its vote, and is a read-only member from now on.
+   */
   checkVoters(): void {
     const { memory, trace } = this.#options
     for (const peer of this.#peers.values()) {
       const voter = memory.of(peer.node)?.storeId
       if (!peer.isJoined || voter === undefined) continue
       if (peer.info.storeId === voter) {
-        if (!peer.isNewcomer) continue
-        peer.isNewcomer = false
-        this.#admission.learn(peer.node, peer.info)
-        this.#options.onVoter(peer.node, peer.info)
+        const isNewcomer = this.#admission.isNewcomer(peer.node, peer.info)
+        if (peer.isNewcomer === isNewcomer) continue
+        peer.isNewcomer = isNewcomer
+        if (isNewcomer) this.#onVoteLost(peer)
+        else this.#onVote(peer)
       } else if (!peer.isNewcomer) {
         trace.mark('replaced_store_cut_off')
         this.#cutOff(peer)
       }
     }
+  }
+
+  #onVote({ node, info }: Peer): void {
+    this.#admission.learn(node, info)
+    this.#options.onVoter(node, info)
+  }
+
+  /** To the groups it is a node that does not answer. */
+  #onVoteLost({ node }: Peer): void {
+    this.#options.trace.mark('voter_became_reader')
+    this.#options.onSuspicion(node, true)
   }
 
   /** Whether the nodes beside this one that are alive are a majority. */
@@ -406,6 +428,12 @@ export class Peers {
     return this.#digests.request(this.#peers.get(node), isUrgent)
   }
 
+  /** The peer is past its gate of this epoch: a list of groups needs its directory of a later time. */
+  requireDirectory(node: NodeId, epoch: number): void {
+    const peer = this.#peers.get(node)
+    if (peer !== undefined) this.#digests.requireDirectory(peer, epoch)
+  }
+
   onDigest(from: NodeId, digest: Digest): void {
     const peer = this.#peers.get(from)
     if (peer !== undefined) this.#digests.onDigest(peer, digest)
@@ -462,9 +490,11 @@ export class Peers {
 
   /** The marks of LOG-18 that the peers' present stores have told. */
   heardMarks(): readonly (readonly [NodeId, number | undefined])[] {
-    const { memory } = this.#options
+    const { memory, findNewcomer } = this.#options
     return [...this.#peers.values()].map(({ node, heardMark }) => {
-      const isPresent = heardMark !== undefined && heardMark.storeId === memory.of(node)?.storeId
+      const newcomer = findNewcomer(node)
+      const store = newcomer?.isReader === true ? newcomer.store : memory.of(node)?.storeId
+      const isPresent = heardMark !== undefined && heardMark.storeId === store
       return [node, isPresent ? heardMark.through : undefined]
     })
   }

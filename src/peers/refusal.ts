@@ -21,7 +21,7 @@ export function describeSelf({ identity, memory, openedFlush, run }: OwnLog): Li
   const { storeId, incarnation, seat } = identity
   const durableFlush = openedFlush
   const known = memory.isWhole ? { known: memory.kept } : {}
-  const capable = { knowsLogEnds: true, compares: true, knowsEpochs: true }
+  const capable = { knowsLogEnds: true, compares: true, knowsEpochs: true, knowsReaders: true }
   return {
     storeId,
     incarnation,
@@ -114,6 +114,8 @@ export type Claim = 'none' | 'refuted' | 'fatal'
 const flushClaim = /^stale-disk: \S+ once had flush (\d+) /
 const incarnationClaim = /^stale-disk: \S+ once was in incarnation (\d+) /
 const removedClaim = /^removed-node: \S+ has no vote since epoch (\d+);/
+/** Only a row that has handed this seat out, and does not name it any more, says so. */
+const seatClaim = /^removed-seat: \S+ has no part in the replica set with seat (\d+) any more;/
 const storeClaim = /^unknown-store: \S+ voted with store ([^;\s]+)(?: \(epoch (\d+)\))?;/
 
 /**
@@ -124,6 +126,8 @@ export function claimIn(reason: string, own: OwnWord): Claim {
   const removedIn = numberIn(removedClaim, reason)
   // A newcomer has no vote either, as its peers know; and a peer that is behind knows no node that was added since.
   if (removedIn !== undefined) return isRemovedBy(removedIn, own) ? 'fatal' : 'none'
+  const removedSeat = numberIn(seatClaim, reason)
+  if (removedSeat !== undefined) return removedSeat === own.seat && !own.isMember ? 'fatal' : 'none'
   if (!reason.startsWith('stale-disk') && !reason.startsWith('unknown-store')) return 'none'
   const [flush, incarnation] = [flushClaim, incarnationClaim].map((form) => numberIn(form, reason))
   if (flush !== undefined) return judged(flush, own.openedFlush)

@@ -16,16 +16,20 @@ export class SetNodes {
   readonly otherVoters: readonly NodeId[]
   /** All nodes that this one has links with: other voters, and nodes that are about to get or to lose a vote. */
   readonly others: readonly NodeId[]
+  /** The read-only members beside this node: they hear of chosen values, and no majority counts them. */
+  readonly readers: readonly NodeId[]
   readonly #voters: NodeId[] = []
   readonly #otherVoters: NodeId[] = []
   readonly #others: NodeId[] = []
+  readonly #readers: NodeId[] = []
 
   constructor(node: NodeId, voters: readonly NodeId[]) {
     this.node = node
     this.voters = this.#voters
     this.otherVoters = this.#otherVoters
     this.others = this.#others
-    this.set(voters, [])
+    this.readers = this.#readers
+    this.set(voters, [], [])
   }
 
   /** This node and those with links, in an order that all nodes have. */
@@ -46,9 +50,14 @@ export class SetNodes {
     return this.others.includes(node)
   }
 
-  /** `coming`: nodes that have links beside the voters. */
-  set(voters: readonly NodeId[], coming: readonly NodeId[]): void {
+  /** `coming`: nodes that have links beside the voters; `readers` are among them. */
+  set(voters: readonly NodeId[], coming: readonly NodeId[], readers: readonly NodeId[]): void {
     assert(voters.length > 0, 'MOVE-6: a replica set without voters')
+    assert(
+      readers.every((one) => coming.includes(one)),
+      'RDR-3: a read-only member without links',
+    )
+    fill(this.#readers, this.#without(readers))
     fill(this.#voters, voters)
     fill(this.#otherVoters, this.#without(voters))
     fill(this.#others, this.#without([...new Set([...voters, ...coming])]))

@@ -32,6 +32,8 @@ export interface LinkInfo {
   readonly compares?: boolean
   /** Whether it knows the messages about a change of the voters: the same holds of these. */
   readonly knowsEpochs?: boolean
+  /** Whether it knows the row of the voters with read-only members in it: an earlier build would not know who votes then. */
+  readonly knowsReaders?: boolean
   /** The seat of a store that took the place of another one; absent: it is its node's first. */
   readonly seat?: number
   /** The nodes that vote in the sender's epoch; absent: those that its set began with, or the sender is in doubt of them. */

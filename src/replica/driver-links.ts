@@ -125,6 +125,7 @@ export function makePeers(parts: DriverPeersParts): Peers {
     remember: () => log.remember(),
     hearVoters: (told) => members().hearVoters(told),
     findNewcomer: (peer) => members().findNewcomer(peer),
+    lastSeat: () => members().lastSeat,
     onJoined: (...joined) => links.onJoined(...joined),
     onVoter: (...voter) => links.onVoter(...voter),
     onSuspicion: (...heard) => links.onSuspicion(...heard),

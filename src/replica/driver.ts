@@ -165,8 +165,9 @@ export class Driver implements LocalReplica {
     for (const other of nodes.others) this.#replica.suspect(other, true)
     this.#discovery = new GroupDiscovery({
       ask: (peer) => this.#peers.requestDigest(peer),
-      ...{ clock, againMs: limits.heartbeatMs, others: nodes.otherVoters },
+      ...{ clock, againMs: limits.heartbeatMs, nodes },
       isRestored: () => this.#ending.restoring.isOver,
+      directoriesOf: () => this.#epochs.directoriesOf,
     })
     const known = (): GroupId[] => [...this.#replica.known(), ...fetches.named()]
     const listing = { discovery: this.#discovery, data, known, isOver: () => this.#isOver }
@@ -410,7 +411,7 @@ export class Driver implements LocalReplica {
   }
 
   status(): ReplicaStatus {
-    const members = this.members.report
+    const members = this.members.port.report
     return buildStatus({
       ...{ log: this.#log, data: this.#data, replica: this.#replica },
       requests: this.#edge.requests,

@@ -115,9 +115,12 @@ function encodeFields(info: LinkInfo): Packable[] {
 
 /** Undefined where there are none. */
 function encodeLater(info: LinkInfo): Uint8Array | undefined {
-  const { knowsEpochs, seat, voters, clientUrl, followsNodes } = info
+  const { knowsEpochs, seat, voters, clientUrl, followsNodes, knowsReaders } = info
   const told = voters && [voters.epoch, voters.nodes]
   const isOfClients = clientUrl !== undefined || followsNodes === true
+  if (knowsReaders === true) {
+    return pack([knowsEpochs, seat, told, clientUrl, followsNodes, knowsReaders])
+  }
   if (isOfClients) return pack([knowsEpochs, seat, told, clientUrl, followsNodes])
   if (told !== undefined) return pack([knowsEpochs, seat, told])
   return knowsEpochs === true || seat !== undefined ? pack([knowsEpochs, seat]) : undefined
@@ -190,7 +193,7 @@ function decodeInfo(of: readonly unknown[]): LinkInfo | undefined {
 function decodeLater(bytes: Uint8Array): LinkInfo | undefined {
   const fields = unpack(bytes)
   if (!Array.isArray(fields)) return undefined
-  const [knowsEpochs, seat, told, clientUrl, followsNodes]: unknown[] = fields
+  const [knowsEpochs, seat, told, clientUrl, followsNodes, knowsReaders]: unknown[] = fields
   const voters = isAbsent(told) ? {} : decodeVoters(told)
   if (voters === undefined) return undefined
   const isUrl = typeof clientUrl === 'string' && clientUrl.length <= nodeUrlCharsMax
@@ -199,6 +202,7 @@ function decodeLater(bytes: Uint8Array): LinkInfo | undefined {
     ...(knowsEpochs === true && { knowsEpochs }),
     ...(isUrl && { clientUrl }),
     ...(followsNodes === true && { followsNodes }),
+    ...(knowsReaders === true && { knowsReaders }),
   }
   if (isAbsent(seat)) return known
   // Dropped, it would make the store of a later seat its node's first.

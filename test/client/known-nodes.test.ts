@@ -59,6 +59,17 @@ test('a node that told of its set is removed once the list of that set lacks it;
   expect(['a', 'b', 'gateway'].map((one) => known.isRemoved(one))).toEqual([true, false, false])
 })
 
+test('MAP-4: a node that no list has named is a read-only member, and is not taken for a removed one', () => {
+  const known = new KnownNodes([])
+  known.take('reader', [list(1, 'a b c')])
+  expect(known.isRemoved('reader')).toBe(false)
+  known.take('a', [list(2, 'a b')])
+  expect(['c', 'reader'].map((one) => known.isRemoved(one))).toEqual([false, false])
+  // Node c slept through its removal, and tells the list of its epoch.
+  known.take('c', [list(1, 'a b c')])
+  expect(['c', 'reader'].map((one) => known.isRemoved(one))).toEqual([true, false])
+})
+
 test('after a time without links the next list counts, whichever epoch it is of', () => {
   const known = new KnownNodes([])
   known.take('a', [list(7, 'a b')])

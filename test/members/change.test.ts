@@ -53,11 +53,11 @@ const steps = {
 test('MOVE-6: a replacement copies, begins its epoch with the store that came, and ends', () => {
   const change = { number: 1, kind: 'replace', node: n2, seat: 4_100 } as const
   expect(copying).toEqual({
-    ...{ epoch: 1, urls: new Map(), stores: new Map(), lastSeat: 4_100 },
+    ...{ epoch: 1, urls: new Map(), stores: new Map(), readers: new Map(), lastSeat: 4_100 },
     change: { ...change, phase: 'copying', sinceMicros: 10 },
   })
   expect(bound).toEqual({
-    ...{ epoch: 1, urls: new Map(), stores: new Map(), lastSeat: 4_100 },
+    ...{ epoch: 1, urls: new Map(), stores: new Map(), readers: new Map(), lastSeat: 4_100 },
     change: { ...change, phase: 'copying', sinceMicros: 10, store },
   })
   expect(sealing).toEqual({
@@ -277,23 +277,26 @@ const replacements = fc.record(
   },
   { requiredKeys: ['number', 'kind', 'phase', 'sinceMicros', 'node', 'seat'] },
 )
-const additions = replacements.map((change) => ({ ...change, kind: 'add' as const }))
+const additions = fc
+  .tuple(replacements, fc.constantFrom('add' as const, 'add-reader' as const, 'promote' as const))
+  .map(([change, kind]) => ({ ...change, kind }))
 const removals = fc.record({
-  ...{ number: count, kind: fc.constant('remove' as const), phase: phases, sinceMicros: count },
-  node: nodes,
+  ...{ number: count, phase: phases, sinceMicros: count },
+  ...{ kind: fc.constantFrom('remove' as const, 'demote' as const), node: nodes },
 })
 const seated = fc.record({ store: stores, seat: count })
 const setRows: fc.Arbitrary<SetRow> = fc.record(
   {
     epoch: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
     stores: fc.array(fc.tuple(nodes, seated)).map((list) => new Map(list)),
+    readers: fc.array(fc.tuple(nodes, seated)).map((list) => new Map(list)),
     lastSeat: count,
     urls: fc.array(fc.tuple(nodes, fc.webUrl())).map((list) => new Map(list)),
     voters: fc.array(nodes, { minLength: 1 }),
     before: fc.array(nodes, { minLength: 1 }),
     change: fc.oneof(renewals, replacements, additions, removals),
   },
-  { requiredKeys: ['epoch', 'urls', 'stores', 'lastSeat'] },
+  { requiredKeys: ['epoch', 'urls', 'stores', 'readers', 'lastSeat'] },
 )
 
 test('a row is the same after it was encoded, and stores keep their order', () => {

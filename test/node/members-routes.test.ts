@@ -20,6 +20,7 @@ const members = [
 const adding: Change = {
   ...{ number: 3, kind: 'add', phase: 'copying', node: nodeId('n4'), seat: 8193, sinceMicros },
 }
+const joining: Change = { ...adding, number: 5, kind: 'add-reader' }
 const removing: Change = {
   ...{ number: 4, kind: 'remove', phase: 'sealing', node: nodeId('n3'), sinceMicros },
 }
@@ -82,6 +83,9 @@ class Bench {
       },
       replace: (node: NodeId) => answer(`replace ${node}`, replacing),
       add: (node: NodeId, url: string) => answer(`add ${node} ${url}`, adding),
+      addReader: (node: NodeId, url: string) => answer(`add-reader ${node} ${url}`, joining),
+      promote: (node: NodeId) => answer(`promote ${node}`, { ...joining, kind: 'promote' }),
+      demote: (node: NodeId) => answer(`demote ${node}`, { ...removing, kind: 'demote' }),
       remove: (node: NodeId) => answer(`remove ${node}`, removing),
       renew: () => answer('renew', { number: 2, kind: 'renew', phase: 'sealing', sinceMicros }),
       cancel: () => answer('cancel', { ...replacing, phase: 'given-up' }),
@@ -92,7 +96,11 @@ class Bench {
 const replace = '/members/replace?node=n2'
 const add = `/members/add?${new URLSearchParams({ node: 'n4', url: 'ws://10.0.0.4:4700/' }).toString()}`
 const remove = '/members/remove?node=n3'
-const changes = [replace, add, remove, '/members/renew', '/members/cancel']
+const addReader = add.replace('/add', '/add-reader')
+const [promote, demote] = ['/members/promote?node=n4', '/members/demote?node=n3']
+const changes = [
+  ...[replace, add, addReader, promote, demote, remove, '/members/renew', '/members/cancel'],
+]
 
 test('GET tells the voters and the last change, its moment in words too, and is open', async () => {
   const bench = new Bench()
@@ -121,8 +129,13 @@ test('POST begins a change or gives it up, and tells which one', async () => {
   expect(await ask('POST', '/members/cancel')).toMatchObject({
     ...{ status: 202, body: { change: { number: 1, phase: 'given-up', since } } },
   })
+  expect(await ask('POST', addReader)).toMatchObject({ status: 202, body: { change: joining } })
+  expect(await ask('POST', promote)).toMatchObject({ body: { change: { kind: 'promote' } } })
+  expect(await ask('POST', demote)).toMatchObject({ body: { change: { kind: 'demote' } } })
   const added = 'add n4 http://10.0.0.4:4700'
-  expect(calls).toEqual(['replace n2', added, 'remove n3', 'renew', 'cancel'])
+  const read = 'add-reader n4 http://10.0.0.4:4700'
+  const readers = [read, 'promote n4', 'demote n3']
+  expect(calls).toEqual(['replace n2', added, 'remove n3', 'renew', 'cancel', ...readers])
 })
 
 test.for(changes)('POST %s without the secret or with a body changes nothing', async (path) => {

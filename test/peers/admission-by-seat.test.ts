@@ -36,8 +36,9 @@ function admitting(newcomer?: Newcomer, memory: PeerMemory = new PeerMemory([old
     },
     meta: { meta: () => undefined, setMeta: () => undefined },
     remember: () => undefined,
-    hearVoters: ({ nodes: told }) => nodes.set(told, []),
+    hearVoters: ({ nodes: told }) => nodes.set(told, [], []),
     findNewcomer: (node) => (node === n2 ? state.newcomer : undefined),
+    lastSeat: () => seat,
   })
   return { memory, admission, state, nodes }
 }
@@ -184,4 +185,47 @@ test('a store tells its seat with a link, and its first store tells none', () =>
     ...{ seat, storeId: newStore, knowsEpochs: true },
   })
   expect(describeSelf({ ...own, identity: { ...identity, seat: 0 } })).not.toHaveProperty('seat')
+})
+
+const readerAt: Newcomer = { seat, store: 'reader', number: 4, isReader: true }
+const wordOfReader = { ...oldWord, storeId: 'reader', seat, isMember: false, hasVoted: false }
+
+test('RDR-3: a read-only member has a link, and no vote', () => {
+  const { admission } = admitting(readerAt)
+  const info = hello('reader', { seat })
+  expect(admission.findProblem(n2, info)).toBe(undefined)
+  expect(admission.isNewcomer(n2, info)).toBe(true)
+  expect(admission.findProblem(n2, hello('another', { seat }))).toMatch(/^seat-taken/)
+})
+
+test('RDR-3: a voter that became a read-only member keeps its link, and has no vote from that epoch on', () => {
+  const { admission, nodes } = admitting({ ...readerAt, seat: 0, store: 'old' })
+  expect(admission.findProblem(n2, oldHello)).toBe(undefined)
+  expect(admission.isNewcomer(n2, oldHello)).toBe(false)
+  nodes.set([n1, n3], [n2], [n2])
+  expect(admission.isNewcomer(n2, oldHello)).toBe(true)
+  // Its log is remembered all the same: a copy of the past must not come back.
+  const past = { ...oldHello, durableFlush: 89, run: 6, incarnation: 5 }
+  expect(admission.findProblem(n2, past)).toMatch(/^stale-disk/)
+})
+
+test('RDR-3: a read-only member that was removed or replaced ends by the words of its peers', () => {
+  const { admission, nodes, state } = admitting(readerAt)
+  const info = hello('reader', { seat })
+  state.newcomer = { ...readerAt, seat: seat + 4_096, store: 'next' }
+  const replaced = admission.findProblem(n2, info) ?? ''
+  expect(replaced).toMatch(
+    /^removed-seat: n2 has no part in the replica set with seat 4099 any more/,
+  )
+  expect(claimIn(replaced, wordOfReader)).toBe('fatal')
+  expect(claimIn(replaced, { ...wordOfReader, seat: seat + 4_096 })).toBe('none')
+  expect(claimIn(replaced, { ...wordOfReader, isMember: true })).toBe('none')
+  state.newcomer = undefined
+  nodes.set([n1, n3], [], [])
+  const removed = admission.findProblem('n7', info) ?? ''
+  expect(removed).toMatch(/^removed-seat: n7 /)
+  expect(claimIn(removed, wordOfReader)).toBe('fatal')
+  // This node's row has not handed that seat out: the node may be one that it has not heard of.
+  const later = hello('reader', { seat: seat + 1 })
+  expect(admission.findProblem('n7', later)).toMatch(/^unknown-node/)
 })

@@ -38,6 +38,7 @@ function forgetful(kept?: readonly RememberedStore[]): {
       remember: () => undefined,
       hearVoters: () => undefined,
       findNewcomer: () => undefined,
+      lastSeat: () => 0,
     }),
   }
 }

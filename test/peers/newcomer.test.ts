@@ -55,6 +55,7 @@ class Node {
       remember: () => this.keep(),
       hearVoters: () => undefined,
       findNewcomer: (node) => (node === n2 ? this.newcomer : undefined),
+      lastSeat: () => 0,
       onJoined: (peer) => this.joined.push(peer),
       onVoter: (peer) => this.voters.push(peer),
       onSuspicion: (...news) => this.suspicions.push(news),

@@ -53,6 +53,7 @@ function start(
     remember: () => keep(memory),
     hearVoters: () => undefined,
     findNewcomer: () => undefined,
+    lastSeat: () => 0,
     onJoined: () => undefined,
     onVoter: () => undefined,
     onSuspicion: () => undefined,

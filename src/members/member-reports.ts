@@ -1,0 +1,87 @@
+/** The voters and read-only members of a replica set as one of its nodes sees them: from its own part, and from what peers have told. */
+import type { NodeId } from '../base/ids.ts'
+import type { LogStore } from '../log/log-store.ts'
+import type { Peers } from '../peers/peers.ts'
+import type { SetNodes } from '../placement/set-nodes.ts'
+import type { StandingTold } from '../replication/message.ts'
+import type { SetRow } from './change.ts'
+import type { Epochs } from './epochs.ts'
+import type { MemberReport, MembersReport, VotersReport } from './report.ts'
+
+export interface MemberReportsParts {
+  readonly node: NodeId
+  readonly nodes: SetNodes
+  readonly log: Pick<LogStore, 'identity' | 'memory'>
+  readonly epochs: Epochs
+  peers(): Peers
+  row(): SetRow
+  /** The nodes that vote in the epoch of the row. */
+  votersOf(row: SetRow): readonly NodeId[]
+  /** The part that the peer has told. */
+  told(node: NodeId): StandingTold | undefined
+}
+
+export class MemberReports {
+  readonly #parts: MemberReportsParts
+
+  constructor(parts: MemberReportsParts) {
+    this.#parts = parts
+  }
+
+  get voters(): VotersReport {
+    const row = this.#parts.row()
+    const nodes = this.#parts.votersOf(row).map((node) => {
+      const url = row.urls.get(node)
+      return url === undefined ? { node } : { node, url }
+    })
+    return { epoch: row.epoch, nodes }
+  }
+
+  get members(): MembersReport {
+    const { node, nodes, epochs } = this.#parts
+    const { change, readers } = this.#parts.row()
+    const members = nodes.all.map((one) => {
+      const member = one === node ? this.#describeSelf() : this.#describe(one)
+      return readers.has(one) ? { ...member, isReader: true as const } : member
+    })
+    const voting = members.filter((one) => {
+      return one.isAlive && one.standing === 'voting' && nodes.isVoter(one.node)
+    })
+    const canLose = voting.length - nodes.majority
+    const { epoch, blocked } = epochs.own
+    const { standing } = this.#describeSelf()
+    const own = { epoch, standing, blockedGroups: blocked.length }
+    return { ...own, members, canLose, ...(change !== undefined && { change }) }
+  }
+
+  #describeSelf(): MemberReport {
+    const { node, log, epochs } = this.#parts
+    const { epoch, isMember } = epochs.own
+    const { storeId } = log.identity
+    const voter = epochs.isVoting ? 'voting' : 'before-gate'
+    const standing = isMember ? voter : epochs.isReader ? 'read-only' : 'newcomer'
+    return { node, storeId, isAlive: true, epoch, standing }
+  }
+
+  #describe(node: NodeId): MemberReport {
+    const { log, peers, epochs } = this.#parts
+    const link = peers().linkOf(node)
+    const reader = this.#parts.row().readers.get(node)?.store
+    const storeId = reader ?? log.memory.of(node)?.storeId
+    // In the first epoch there is no gate: a store that has a link votes.
+    const isOfFirst = epochs.own.epoch === 1 && !peers().isNewcomer(node)
+    const told = this.#parts.told(node) ?? (isOfFirst ? { epoch: 1, gated: 1 } : undefined)
+    const known = storeId === undefined ? {} : { storeId }
+    const isAlive = peers().isHeardOf(node)
+    if (!isAlive || told === undefined) return { node, ...known, isAlive, standing: 'unknown' }
+    const { epoch, gated } = told
+    if (reader !== undefined && reader === link?.storeId) {
+      return { node, ...known, isAlive, epoch, standing: 'read-only' }
+    }
+    if (peers().isNewcomer(node)) {
+      const come = link?.storeId === undefined ? {} : { storeId: link.storeId }
+      return { node, ...come, isAlive, epoch, standing: 'newcomer' }
+    }
+    return { node, ...known, isAlive, epoch, standing: gated === epoch ? 'voting' : 'before-gate' }
+  }
+}

@@ -1,0 +1,15 @@
+/** The stores that may have a link, and have no vote, as the row of the voters names them. */
+import type { NodeId } from '../base/ids.ts'
+import type { Newcomer } from '../peers/admission.ts'
+import { isUnderWay, type SetRow } from './change.ts'
+
+/** Of the node's name. Undefined: a store under it votes, or has no part in the replica set. */
+export function findWithoutVote(row: SetRow, node: NodeId): Newcomer | undefined {
+  const { change, readers } = row
+  if (change?.node === node && change.seat !== undefined && isUnderWay(change)) {
+    const { seat, store, number } = change
+    return store === undefined ? { seat, number } : { seat, number, store }
+  }
+  const reader = readers.get(node)
+  return reader && { ...reader, number: change?.number ?? 0, isReader: true }
+}
