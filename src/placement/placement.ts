@@ -21,6 +21,8 @@ export interface ReplicaSet {
   readonly epoch: number
   /** Nodes whose answers make a majority (full replicas and, later, witnesses). Order matters. */
   readonly voters: readonly NodeId[]
+  /** Nodes beside the voters that hear of chosen values, and have no vote. Absent: none. */
+  readonly readers?: readonly NodeId[]
   /** The leader of position 1. */
   readonly firstFull: NodeId
 }

@@ -29,6 +29,8 @@ export interface DriverLinksParts {
   members(): Members
   inbound(): Inbound
   refusals(): Refusals
+  /** Whether the node, this one or another, is a read-only member in the present epoch. */
+  isReader(node: NodeId): boolean
   /** Stopped, or failed. */
   isOver(): boolean
   step(group: GroupId, event: GroupEvent): void
@@ -68,7 +70,10 @@ export class DriverLinks {
     const { nodes, peers, replica, keeper, transport } = this.#parts
     transport.setPeers?.(nodes.others.map((node) => ({ node, url: urls.get(node) })))
     for (const node of peers().checkNodes()) replica.suspect(node, true)
-    keeper.leases.setPeers(nodes.others)
+    const { isReader } = this.#parts
+    // RDR-1: a reader holds no lease, and gives none.
+    const peersOfLeases = nodes.others.filter((node) => !isReader(node))
+    keeper.leases.setPeers(isReader(nodes.node) ? [] : peersOfLeases)
   }
 
   /** The peer has a vote, by its link or by the epoch that begins. */

@@ -4,6 +4,7 @@ import type { GroupId, NodeId } from '../base/ids.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import { Members, type MembersParts } from '../members/members.ts'
 import { setGroupOf } from '../members/set-group.ts'
+import type { Epochs } from '../members/epochs.ts'
 import type { SetNodes } from '../placement/set-nodes.ts'
 import type { PeerWork } from '../peers/peer-work.ts'
 import type { DriverOptions, DriverPorts } from './driver-ports.ts'
@@ -48,6 +49,19 @@ export function makeMembers(parts: DriverParts): Members {
     },
     later: (lane, added) => work.slices.add(lane, added),
   })
+}
+
+/** Tells whether a node of this set is a read-only member in the present epoch. */
+export function testReader(
+  { placement, node: own }: Pick<DriverOptions, 'placement' | 'node'>,
+  epochs: Pick<Epochs, 'setOf' | 'standingOf'>,
+): (node: NodeId) => boolean {
+  const group = setGroupOf(placement, placement.setOfNode(own))
+  const configured = placement.replicasOf(group)
+  return (node) =>
+    node === own
+      ? epochs.standingOf(group) === 'reading'
+      : epochs.setOf(configured).readers?.includes(node) === true
 }
 
 /** A piece of work for each. */

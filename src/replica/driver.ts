@@ -18,7 +18,7 @@ import { Inbound } from './inbound.ts'
 import { toError } from '../store/damage.ts'
 import type { DataStore } from '../store/data-store.ts'
 import { DriverLinks, makePeers } from './driver-links.ts'
-import { makeMembers } from './driver-members.ts'
+import { makeMembers, testReader } from './driver-members.ts'
 import { makePeerWork, readNow } from './driver-work.ts'
 import type { DriverOptions, DriverPorts } from './driver-ports.ts'
 import { openStores, type OpenStores } from './open-stores.ts'
@@ -197,7 +197,7 @@ export class Driver implements LocalReplica {
   #makeLinks(): DriverLinks {
     return new DriverLinks({
       ...{ nodes: this.#nodes, trace: this.#ports.trace, log: this.#log },
-      transport: this.#ports.peers,
+      ...{ transport: this.#ports.peers, isReader: testReader(this.#options, this.#epochs) },
       ...{ replica: this.#replica, keeper: this.#keeper, work: this.#work },
       ...{ peers: () => this.#peers, members: () => this.members },
       ...{ inbound: () => this.#inbound, refusals: () => this.#refusals },
@@ -256,9 +256,9 @@ export class Driver implements LocalReplica {
     return new Inbound({
       ...{ work: this.#work, peers: this.#peers, keeper: this.#keeper },
       ...{ backpressure: this.#backpressure, trace: this.#ports.trace, ending: this.#ending },
-      ...{ comparing: this.#comparing, epochs: this.members },
+      ...{ comparing: this.#comparing, epochs: this.members, node: this.#options.node },
       isHeld: (group) => this.#isHeld(group),
-      step: this.#calls.step,
+      ...{ step: this.#calls.step, isReader: testReader(this.#options, this.#epochs) },
       onBug: (error) => this.onBug(error),
     })
   }

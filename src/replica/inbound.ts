@@ -31,6 +31,9 @@ export interface InboundParts {
   readonly trace: Trace
   /** Whether this node holds the group. */
   isHeld(group: GroupId): boolean
+  /** Whether the node, this one or a peer, is a read-only member in the present epoch. */
+  isReader(node: NodeId): boolean
+  readonly node: NodeId
   step(group: GroupId, event: GroupEvent): void
   /** A message met a bug, and nothing came of it. */
   onBug(error: unknown): void
@@ -57,9 +60,7 @@ export class Inbound {
     if (isOfComparison(message)) {
       return this.#apart(() => this.#parts.comparing.onMessage(from, message))
     }
-    // A store without a vote has none to give, nor leases to hold or to end, whatever it says.
-    const isOfVoters = isOfOneEpoch(message) || isOfLeases(message)
-    if (isOfVoters && peers.isNewcomer(from)) return
+    if (!this.#mayBeOf(from, message)) return
     switch (message.kind) {
       case 'clock':
         return this.#apart(() => peers.onClock(from, message))
@@ -76,6 +77,21 @@ export class Inbound {
         // A peer with another configuration: this node neither votes on nor fetches a group that it does not hold.
         if (this.#parts.isHeld(message.group)) this.#takeOfGroup(from, message)
     }
+  }
+
+  /** A store without a vote has none to give, nor leases to hold or to end, whatever it says. A reader asks how far a log goes. */
+  #mayBeOf(from: NodeId, message: Message): boolean {
+    const { peers, trace, isReader, node } = this.#parts
+    const isOfLease = isOfLeases(message)
+    if (!isOfLease && !isOfOneEpoch(message)) return true
+    if (isReader(from)) {
+      if (message.kind === 'query') return true
+      trace.mark('message_of_reader_dropped')
+      return false
+    }
+    // RDR-1: a reader holds no lease, and gives none.
+    if (isOfLease && isReader(node)) return false
+    return !peers.isNewcomer(from)
   }
 
   #takeOfGroup(from: NodeId, message: GroupMessage | SnapshotMessage): void {

@@ -94,6 +94,17 @@ function isAwaiting(log: GroupLog): boolean {
   return reads || log.waiting.size > 0 || log.forwarded.size > 0 || log.proposal !== undefined
 }
 
+function hasNoVote(standing: Standing): boolean {
+  return standing === 'sealed' || standing === 'reading'
+}
+
+/** The epoch's set as it is now: other readers, and the same voters. */
+function sameVoters(before: ReplicaSet, now: ReplicaSet): ReplicaSet {
+  const isSame = before.voters.every((voter, at) => voter === now.voters[at])
+  assert(isSame, 'MOVE-1: an epoch has other voters than before')
+  return now
+}
+
 /** How many groups are looked at to find one that may leave memory. */
 const evictionTries = 8
 
@@ -178,12 +189,19 @@ export class Replica {
     const { epochs, placement } = this.#options
     const set = epochs.setOf(placement.replicasOf(log.group))
     const standing = epochs.standingOf(log.group)
-    if (log.standing === 'voting') stepGroup(log, context, { kind: 'seal' })
+    const isInEpoch = standing !== 'sealed' && log.standing !== 'sealed'
+    // Readers come and go without an epoch.
+    if (isInEpoch && set.epoch === log.set.epoch) log.set = sameVoters(log.set, set)
+    if (this.#isOfPresent(log)) return
+    // A reader that is removed has nothing to seal; what it has under way ends as that of a voter.
+    const isEnding = log.standing === 'reading' && standing === 'sealed'
+    if (log.standing === 'voting' || isEnding) stepGroup(log, context, { kind: 'seal' })
     // A store without a vote stays outside of every epoch: all that it needs of the voters is whom to ask for entries.
     if (standing === 'sealed') {
       log.set = set
       return
     }
+    if (standing === 'reading') return stepGroup(log, context, { kind: 'follow', set })
     if (set !== log.set) stepGroup(log, context, { kind: 'epoch', set })
     if (standing === 'voting' && log.standing !== 'voting')
       stepGroup(log, context, { kind: 'gate' })
@@ -382,9 +400,11 @@ export class Replica {
     const { state, records, decisions, isPart } = source.load(group)
     const set = epochs.setOf(placement.replicasOf(group))
     const isVoter = set.voters.includes(this.#options.node)
-    assert(isVoter || epochs.standingOf(group) === 'sealed', 'MOVE-7: a store votes in no group')
+    const standing = epochs.standingOf(group)
+    assert(isVoter || hasNoVote(standing), 'MOVE-7: a store votes in no group')
+    assert(!isVoter || standing !== 'reading', 'RDR-1: a voter of the epoch reads in it')
     const log = restoreLog(group, set, state, records, limits)
-    log.standing = epochs.standingOf(group)
+    log.standing = standing
     assert(set.epoch >= 1, 'MOVE-1: a group is opened in no epoch')
     for (const [position, decision] of decisions) log.decisions.set(position, decision)
     this.#groups.set(group, { log, isPart, isUsed: true })

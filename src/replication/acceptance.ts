@@ -199,6 +199,7 @@ export function sendEntries(
 }
 
 function keep(log: GroupLog, position: Position, acceptor: Acceptor): void {
+  assert(log.standing !== 'reading', 'RDR-1: a reader promises or accepts')
   assert(position > log.state.position, 'PAX-8: a vote at an applied position')
   log.records.set(position, { kind: 'present', acceptor })
 }

@@ -17,6 +17,7 @@ import { giveUp, settle } from './settle.ts'
 import { highestKnown, isAwaited, noDeadline, type CatchUp, type GroupLog } from './log.ts'
 import type { Committed, Entries, Fetch } from './message.ts'
 import { startPrepare } from './propose.ts'
+import { isProposer } from './standing.ts'
 
 /** Makes sure that everything `through` gets here. `informer` said so and gets the first request. */
 export function catchUpTo(
@@ -133,7 +134,10 @@ export function onCatchUpDeadline(log: GroupLog, context: Context, current: Catc
     ask(log, context, current, peer)
   }
   if (current.through > current.known) log.mustAskMajority = true
+  // RDR-2: a reader closes no position. A voter does, or a majority knows that nothing was chosen there.
+  if (log.standing === 'reading') log.mustAskMajority = true
   if (log.proposal !== undefined || current.known <= log.state.position) return
+  if (!isProposer(log)) return
   context.trace.mark('undecided_position_prepared')
   startPrepare(log, context, 0)
 }

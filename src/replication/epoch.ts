@@ -8,6 +8,7 @@
  * MOVE-2  A voter that has sealed an epoch gives nothing in it any more, and counts itself in nothing of it.
  * MOVE-3  A voter takes part in an epoch from its gate on: when it has all that a majority of the voters before had
  *         accepted as they sealed, applied or *carried*.
+ * RDR-1   A read-only member gives nothing in an epoch (`reader.ts`). It seals nothing, and has no gate to pass.
  * MOVE-5  A carried acceptance is of an earlier epoch. An acceptor keeps it under any promise, unless it has a higher
  *         one; it tells every proposer that prepares of it, and it counts for no majority.
  */
@@ -41,6 +42,19 @@ export function onEpoch(log: GroupLog, context: Context, set: ReplicaSet): void 
   log.set = set
   log.standing = 'before-gate'
   log.highestRound = 0
+}
+
+/** This node has no vote in the epoch of these voters: it follows them. The epoch is the present one, or a later one. */
+export function onFollow(log: GroupLog, context: Context, set: ReplicaSet): void {
+  assert(set.epoch >= log.set.epoch, 'MOVE-1: the epoch of a reader goes back')
+  assert(log.standing !== 'voting', 'MOVE-2: a voter that has sealed nothing becomes a reader')
+  const isLater = set.epoch > log.set.epoch
+  assert(isLater || log.standing !== 'before-gate', 'MOVE-2: a voter of the epoch reads in it')
+  assert(!set.voters.includes(context.node), 'RDR-1: a voter of the epoch becomes a reader in it')
+  endEpoch(log, context)
+  log.set = set
+  log.standing = 'reading'
+  if (isLater) log.highestRound = 0
 }
 
 /** Proposal, read round and registrations end with their epoch. Transactions and reads wait for the next one. */

@@ -27,7 +27,7 @@ import type {
 import * as propose from './propose.ts'
 import * as readLease from './read-lease.ts'
 import * as read from './read.ts'
-import { isOfEpoch } from './standing.ts'
+import { isOfEpoch, isProposer } from './standing.ts'
 import type { GroupState } from './state.ts'
 import * as submission from './submit.ts'
 import { decodeTransaction } from '../group/transaction.ts'
@@ -61,6 +61,8 @@ export type GroupEvent =
   | { readonly kind: 'seal' }
   /** The voters have changed. */
   | { readonly kind: 'epoch'; readonly set: ReplicaSet }
+  /** This node is a read-only member of this epoch: the present one, or a later one. */
+  | { readonly kind: 'follow'; readonly set: ReplicaSet }
   /** The acceptances that a seal of the epoch before tells of this group. */
   | { readonly kind: 'carry'; readonly acceptances: readonly OpenAcceptance[] }
   /** This node has passed the gate of the present epoch. */
@@ -116,7 +118,9 @@ function handle(log: GroupLog, context: Context, event: Handled): void {
   }
 }
 
-type OfEpochs = GroupEvent & { readonly kind: 'seal' | 'epoch' | 'carry' | 'gate' | 'voter' }
+type OfEpochs = GroupEvent & {
+  readonly kind: 'seal' | 'epoch' | 'follow' | 'carry' | 'gate' | 'voter'
+}
 
 function handleEpoch(log: GroupLog, context: Context, event: OfEpochs): void {
   switch (event.kind) {
@@ -124,6 +128,8 @@ function handleEpoch(log: GroupLog, context: Context, event: OfEpochs): void {
       return epoch.onSeal(log, context)
     case 'epoch':
       return epoch.onEpoch(log, context, event.set)
+    case 'follow':
+      return epoch.onFollow(log, context, event.set)
     case 'carry':
       return epoch.onCarry(log, context, event.acceptances)
     case 'gate':
@@ -139,7 +145,8 @@ function handleEpoch(log: GroupLog, context: Context, event: OfEpochs): void {
 /** MOVE-1: a group takes votes, answers to rounds and registrations of its own epoch alone, and any other message. */
 function takeMessage(log: GroupLog, context: Context, from: NodeId, message: GroupMessage): void {
   if (isOfEpoch(log, message)) return onMessage(log, context, from, message)
-  context.trace.mark('message_of_other_epoch')
+  const isReading = log.standing === 'reading'
+  context.trace.mark(isReading ? 'message_of_voters_at_reader' : 'message_of_other_epoch')
   // An accept tells of the value chosen before it as well.
   if (message.kind === 'accept') learnPrevious(log, context, from, message)
 }
@@ -227,6 +234,8 @@ function onSubmit(log: GroupLog, context: Context, arrived: readonly Arrived[]):
 }
 
 function onForward(log: GroupLog, context: Context, from: NodeId, message: Forward): void {
+  // The node that passed it on takes this one for a voter still. It hears nothing, and tries another one.
+  if (log.standing === 'reading') return context.trace.mark('forward_at_reader')
   const transaction = decodeTransaction(message.transaction)
   if (transaction === undefined) return context.trace.mark('malformed_transaction_forwarded')
   const { readPosition, reads, ranges, request, incarnation, hops } = message
@@ -266,6 +275,7 @@ function proposeNext(log: GroupLog, context: Context): void {
   if (log.proposal !== undefined || log.waiting.size === 0 || log.standing === 'sealed') return
   submission.forwardPending(log, context)
   if (log.waiting.size === 0) return
+  assert(isProposer(log), 'RDR-2: a transaction waits at a reader to be proposed there')
   if (log.decisions.has(log.state.position + 1)) return
   propose.proposePending(log, context)
   if (log.proposal !== undefined || log.waiting.size === 0) return
@@ -282,11 +292,12 @@ function announce(log: GroupLog, context: Context): void {
   log.unannounced = undefined
   assert(log.state.position >= position, 'LOG-1: a decision of this node waits to be applied')
   const isTold = log.proposal?.phase.kind === 'accepting' && log.state.position === position
-  if (isTold) return
   const { group, set } = log
+  const { voters, readers = [] } = set
   const message: Committed = { kind: 'committed', group, epoch: set.epoch, position, ballot }
-  for (const voter of set.voters) {
-    if (voter !== context.node) context.emit({ kind: 'send', to: voter, message })
+  // The next entry goes to voters alone.
+  for (const to of isTold ? readers : [...voters, ...readers]) {
+    if (to !== context.node) context.emit({ kind: 'send', to, message })
   }
 }
 

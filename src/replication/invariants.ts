@@ -54,6 +54,9 @@ function checkWaits(log: GroupLog): void {
 function checkEpoch({ standing, set, proposal, readRound, lease }: GroupLog): void {
   assert(standing !== 'sealed' || proposal === undefined, 'MOVE-2: a proposal in a sealed epoch')
   assert(standing !== 'sealed' || readRound === undefined, 'MOVE-2: a round in a sealed epoch')
+  assert(standing !== 'reading' || proposal === undefined, 'RDR-2: a reader proposes')
+  assert(readRound?.countsOwn !== true || standing !== 'reading', 'RDR-1: a reader counts itself')
+  assert(standing !== 'reading' || lease === undefined, 'RDR-1: a reader counts on a lease')
   assert(standing === 'voting' || lease === undefined, 'MOVE-2: a lease of a node without a vote')
   if (proposal === undefined || proposal.phase.kind === 'backing-off') return
   assert(proposal.phase.ballot.epoch === set.epoch, 'MOVE-1: a proposal of another epoch')

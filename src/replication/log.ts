@@ -25,10 +25,10 @@ export type PositionRecord =
   { readonly kind: 'present'; readonly acceptor: Acceptor } | { readonly kind: 'faulty' }
 
 /**
- * This node's part in the present epoch: it votes; it has sealed the epoch, and votes in it no more; or it has not
- * passed the gate of it (`epoch.ts`).
+ * This node's part in the present epoch: it votes; it has sealed the epoch, and votes in it no more; it has not
+ * passed the gate of it (`epoch.ts`); or it is a read-only member, which has no vote in it (`reader.ts`).
  */
-export type Standing = 'voting' | 'sealed' | 'before-gate'
+export type Standing = 'voting' | 'sealed' | 'before-gate' | 'reading'
 
 /** A position known to be committed. Without a value it has to be fetched. */
 export interface Decision {

@@ -14,7 +14,7 @@ import { maybeCommit, retryHolders } from './commit.ts'
 import { composeEntry } from './compose.ts'
 import { jitter, type Context, type Effect } from './effect.ts'
 import type { Leader } from './entry.ts'
-import { hasVote } from './standing.ts'
+import { hasVote, isProposer } from './standing.ts'
 import { noHolders, noteHolders } from './holders.ts'
 import type { GroupLog, Proposal } from './log.ts'
 import type { Accepted, Prepare, Promised, Refused } from './message.ts'
@@ -44,9 +44,9 @@ export function proposePending(log: GroupLog, context: Context): void {
   startAccept(log, context, { epoch: log.set.epoch, round: 0, node, incarnation }, value, 0)
 }
 
-/** Phase 1 at the open position, above every round seen there; nothing where this node has sealed the epoch. */
+/** Phase 1 at the open position, above every round seen there; nothing where this node may not propose. */
 export function startPrepare(log: GroupLog, context: Context, attempt: number): void {
-  if (log.standing === 'sealed') return
+  if (!isProposer(log)) return
   const { node, incarnation } = context
   const position = log.state.position + 1
   const ballot: Ballot = { epoch: log.set.epoch, round: nextRound(log), node, incarnation }

@@ -19,6 +19,7 @@ import { hasVote } from './standing.ts'
 import { highestKnown, type GroupLog, type ReadRound } from './log.ts'
 import type { Highest, Query } from './message.ts'
 import { beginAttempt, leasedPosition, onAnswer } from './read-lease.ts'
+import { lowerTargets } from './reader.ts'
 
 export function beginRead(log: GroupLog, context: Context, read: number): void {
   const position = leasedPosition(log, context)
@@ -95,8 +96,11 @@ export function onQuery(log: GroupLog, context: Context, from: NodeId, message: 
   const position = highestKnown(log)
   // In one step with the position: a later acceptance here lists the asker.
   const registering = { group, from, attempt: read, position, now: context.now }
-  const term = mayRegister ? context.leases.register(registering) : undefined
+  // RDR-1: a reader gets no lease. It asks for none, and none is given to it.
+  const isHolder = mayRegister && set.voters.includes(from)
+  const term = isHolder ? context.leases.register(registering) : undefined
   assert(position >= log.state.position, 'LEASE-3: an answer tells of less than is applied')
+  assert(log.standing !== 'reading', 'RDR-1: a reader answers a read round')
   const { epoch } = set
   const known = term === undefined ? {} : { term }
   const answer: Highest = { kind: 'highest', group, epoch, read, position, ...known }
@@ -122,6 +126,7 @@ function countAnswer(
   if (current.answers.size < computeMajority(log.set.voters)) return
   const target = Math.max(...current.answers.values())
   const isOwnCounted = current.answers.has(context.node)
+  if (log.standing === 'reading') lowerTargets(log, target)
   assert(isOwnCounted === current.countsOwn, 'LEASE-3: a round does not count what is known here')
   log.readRound = undefined
   for (const read of current.reads) log.readsTargeted.push({ read, position: target })

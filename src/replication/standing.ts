@@ -20,8 +20,15 @@ export function isOfEpoch({ set, standing }: GroupLog, message: GroupMessage): b
   if (!kinds.has(kind)) return true
   if ('ballot' in message && message.ballot.epoch !== epoch) return false
   if (message.kind === 'refused' && message.promised.epoch !== epoch) return false
+  // RDR-1: no vote is asked of a reader, and none is given to it. It takes the answers to its own read rounds.
+  if (standing === 'reading' && kind !== 'highest') return false
   // A store that is to get its vote has the epoch of the others, and no part in it.
   return epoch === set.epoch && standing !== 'sealed'
+}
+
+/** Whether this node may propose in the epoch: one that has sealed it may not, nor may a reader (RDR-2). */
+export function isProposer({ standing }: Pick<GroupLog, 'standing'>): boolean {
+  return standing === 'voting' || standing === 'before-gate'
 }
 
 /** Whether this node votes in the epoch, answers read rounds of it, and counts itself in its own. */

@@ -12,6 +12,7 @@ import { noDeadline, findPending, type GroupLog, type Pending, type Waiter } fro
 import type { KeyRange, Overloaded } from '../group/outcome.ts'
 import type { Forward, ForwardReply } from './message.ts'
 import { findLeader } from './propose.ts'
+import { isOverAtReader, voterInTurn } from './reader.ts'
 import { giveUp, settle, tell } from './settle.ts'
 import { formatIntent, type Transaction } from '../group/transaction.ts'
 
@@ -175,22 +176,29 @@ function removeRival(log: GroupLog, { rivals }: Pending, rival: Pending): void {
   log.waitingBytes -= rival.roomBytes
 }
 
-/** The node that should propose what waits here: this one, when the leader is gone. */
-export function proposerFor(log: GroupLog, context: Context): NodeId {
+/**
+ * The node that should propose what waits here: this one, when the leader is gone, or has no vote any more. A reader names
+ * a voter.
+ */
+function proposerFor(log: GroupLog, context: Context, { forwards }: Pending): NodeId {
   const { node } = findLeader(log)
-  return node === context.node || context.isSuspected(node) ? context.node : node
+  const isFit = log.set.voters.includes(node) && !context.isSuspected(node)
+  if (log.standing !== 'reading') return isFit ? node : context.node
+  return isFit && forwards < forwardsMax ? node : voterInTurn(log, context, forwards)
 }
 
 /** Passes what waits here on to the leader, where that is another node. */
 export function forwardPending(log: GroupLog, context: Context): void {
-  const leader = proposerFor(log, context)
-  if (leader === context.node) return
   for (const pending of log.waiting.values()) {
-    if (mayForward(pending)) sendForward(log, context, pending, leader)
+    const leader = proposerFor(log, context, pending)
+    if (leader !== context.node && mayForward(log, pending)) {
+      sendForward(log, context, pending, leader)
+    }
   }
 }
 
-function mayForward(pending: Pending): boolean {
+function mayForward({ standing }: GroupLog, pending: Pending): boolean {
+  if (standing === 'reading') return true
   return pending.forwards < forwardsMax && countHops(pending) < hopsMax
 }
 
@@ -232,9 +240,10 @@ function sendForward(log: GroupLog, context: Context, pending: Pending, to: Node
 /** No answer came for long: forwards it to the leader of now, or proposes it here. */
 export function onRetryDeadline(log: GroupLog, context: Context): void {
   log.retryDeadline = noDeadline
-  const leader = proposerFor(log, context)
-  for (const pending of log.forwarded.values()) {
-    if (leader === context.node || !mayForward(pending)) takeBack(log, pending)
+  for (const pending of [...log.forwarded.values()]) {
+    const leader = proposerFor(log, context, pending)
+    if (isOverAtReader(log, context, pending)) giveUp(log, pending)
+    else if (leader === context.node || !mayForward(log, pending)) takeBack(log, pending)
     else sendForward(log, context, pending, leader)
   }
 }
@@ -273,7 +282,10 @@ export function onForwardReply(
   }
   // The word of any other node is old: the transaction has been given to another proposer since.
   if (pending.sentTo !== from) return undefined
-  if (pending.forwards > 1 && isOfOneCopy(verdict)) context.trace.mark('read_position_below_window')
-  else settle(log, context, pending, verdict)
+  if (pending.forwards > 1 && isOfOneCopy(verdict)) {
+    context.trace.mark('read_position_below_window')
+    // A voter would take it back now, and find that it remembers too little itself.
+    if (log.standing === 'reading' && pending.forwards >= forwardsMax) giveUp(log, pending)
+  } else settle(log, context, pending, verdict)
   return undefined
 }
