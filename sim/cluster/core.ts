@@ -31,13 +31,13 @@ export function chooseCore(
 }
 
 /**
- * Whether a node of the core knows of a node that comes or leaves, or an operator has asked for that. The core itself goes on
+ * Whether a node of the core knows of a node that comes or leaves, or has no vote, or an operator has asked for that. The core itself goes on
  * with such a change, and then the majority is of more nodes, or its gate wants a node that leaves.
  */
 function isGrowingOrShrinking(cluster: SimCluster, node: string, voters: number): boolean {
   const report = cluster.readMembers(node)?.report
   if (report === undefined) return false
   const { change, members } = report
-  const isOfSize = change?.kind === 'add' || change?.kind === 'remove'
+  const isOfSize = change !== undefined && change.kind !== 'renew' && change.kind !== 'replace'
   return (isOfSize && isUnderWay(change)) || members.length !== voters
 }

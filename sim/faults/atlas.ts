@@ -57,12 +57,12 @@ export class Atlas {
   readonly #swapped = new Set<string>()
   /** Data disks that came to harm while their logs had given up flushes. */
   readonly #lacking = new Set<string>()
-  /** Nodes whose stores are lost, and whose next ones have no vote as yet. */
   /** Nodes without a part in the cluster, and those that were added to the first set. */
   readonly #added = new Set<string>()
   readonly #spares = new Set<string>()
   /** They have no vote, or are about to lose it. */
   readonly #removed = new Set<string>()
+  /** Nodes whose stores have no vote as yet: empty ones, and read-only members. */
   readonly #replacing = new Set<string>()
   /** Nodes whose first store is lost: the log of the next one begins later than its data. */
   readonly #seated = new Set<string>()
@@ -108,6 +108,15 @@ export class Atlas {
     if (!this.#mayLeave(node, set)) return false
     this.#replacing.add(node)
     this.#removed.add(node)
+    return true
+  }
+
+  /** The node is to be a read-only member, and counts as lost until it has its vote back; false: that must not happen. */
+  demote(node: string): boolean {
+    const set = this.setOf(node)
+    if (set.length < 2 || this.#swapped.size > 0 || !set.includes(node)) return false
+    if (!this.#mayLeave(node, set)) return false
+    this.#replacing.add(node)
     return true
   }
 

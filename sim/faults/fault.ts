@@ -188,8 +188,13 @@ export type MembersFault =
   | (Downing & { readonly kind: 'replace'; readonly backMicros?: number })
   /** An operator has a store replaced that is well, and gives the change up this long after it was made. */
   | (Lasting & { readonly kind: 'mistaken-replace'; readonly node: string })
-  /** An operator adds a spare node, and starts it with empty disks this long after it got a seat. */
-  | (Downing & { readonly kind: 'add' })
+  /**
+   * An operator adds a spare node, and starts it with empty disks this long after it got a seat. `readerMicros`: as a read-only
+   * member, which gets a vote this long after it has become one; absent: as a voter.
+   */
+  | (Downing & { readonly kind: 'add'; readonly readerMicros?: number })
+  /** An operator makes the node a read-only member, and gives it its vote back this long after that was asked for. */
+  | (Lasting & { readonly kind: 'demote'; readonly node: string })
   /** An operator has a node leave, which may be up or down. Its disks are emptied when it has ended: it is a spare. */
   | (Moment & { readonly kind: 'remove'; readonly node: string })
 
@@ -232,6 +237,7 @@ export const membersKinds: readonly MembersFault['kind'][] = [
   'replace',
   'mistaken-replace',
   'add',
+  'demote',
   'remove',
 ]
 

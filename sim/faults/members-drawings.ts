@@ -10,6 +10,7 @@ export const membersDrawings: ReadonlyMap<string, Drawing> = new Map<string, Dra
   ['replace', drawReplacement],
   ['mistaken-replace', drawMistake],
   ['add', drawAddition],
+  ['demote', drawDemotion],
   ['remove', drawRemoval],
 ])
 
@@ -19,6 +20,9 @@ function drawRenewal(atMicros: number, { random, nodes }: Draw): readonly Fault[
 
 /** Of lost stores, in parts per million: they turn up again when others have their votes. */
 const returnRate = 300_000
+
+/** Of nodes that are added, in parts per million: they are read-only members at first. */
+const readerRate = 500_000
 
 /** The empty disks are at hand at once, or much later. */
 function drawReplacement(atMicros: number, { random, nodes }: Draw): readonly Fault[] {
@@ -32,7 +36,15 @@ function drawReplacement(atMicros: number, { random, nodes }: Draw): readonly Fa
 function drawAddition(atMicros: number, { random, spares }: Draw): readonly Fault[] {
   if (spares.length === 0) return []
   const downMicros = random.exponential(random.pick([10_000, second / 2]))
-  return [{ kind: 'add', atMicros, node: random.pick(spares), downMicros }]
+  const node = random.pick(spares)
+  const readerMicros = random.exponential(random.pick([10_000, second]))
+  const reader = random.chance(readerRate) ? { readerMicros } : {}
+  return [{ kind: 'add', atMicros, node, downMicros, ...reader }]
+}
+
+function drawDemotion(atMicros: number, { random, nodes }: Draw): readonly Fault[] {
+  const lengthMicros = random.exponential(random.pick([100_000, 2 * second, 5 * second]))
+  return [{ kind: 'demote', atMicros, node: random.pick(nodes), lengthMicros }]
 }
 
 function drawRemoval(atMicros: number, { random, nodes, spares }: Draw): readonly Fault[] {

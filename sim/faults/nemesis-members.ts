@@ -28,6 +28,8 @@ export function strikeMembers(fault: MembersFault, context: Context): void {
       return replaceInError(fault, context)
     case 'add':
       return add(fault, context)
+    case 'demote':
+      return demote(fault, context)
     case 'remove':
       return remove(fault, context)
     default:
@@ -70,20 +72,69 @@ function replace(fault: FaultOf<'replace'>, context: Context): void {
 }
 
 function add(fault: FaultOf<'add'>, context: Context): void {
-  const { node, downMicros } = fault
+  const { node, downMicros, readerMicros } = fault
   const { atlas, victims, world } = context
   const victim = victims.find(({ name }) => name === node)
   if (victim === undefined || !atlas.add(node)) return
+  const [id, url] = [nodeId(node), `http://${node}`]
   ask(context, {
     ...{ nodes: atlas.setOf(node), triesMax: Infinity },
-    request: (port) => port.add(nodeId(node), `http://${node}`),
+    request: (port) => (readerMicros === undefined ? port.add(id, url) : port.addReader(id, url)),
     onMade: ({ seat }) => {
       if (seat === undefined) return world.fail(new TypeError('a node is added without a seat'))
       context.count(fault)
       world.schedule(downMicros, 'takes a seat', () => {
         victim.takeSeat(seat)
-        expectVote(victim, context, () => undefined)
+        if (readerMicros === undefined) expectVote(victim, context, () => undefined)
+        else expectReader(victim, readerMicros, context)
       })
+    },
+  })
+}
+
+/** Once the node is a read-only member, and a while later, it gets a vote. */
+function expectReader(victim: Victim, readerMicros: number, context: Context): void {
+  const { world, coverage } = context
+  world.schedule(lookMicros, 'look for a read-only member', () => {
+    const isReader = context.members(victim.name)?.report.standing === 'read-only'
+    if (!isReader) return expectReader(victim, readerMicros, context)
+    coverage.count('added as a read-only member')
+    world.schedule(readerMicros, 'gets a vote', () => promote(victim, context, () => undefined))
+  })
+}
+
+function promote(victim: Victim, context: Context, then: () => void): void {
+  const { name } = victim
+  ask(context, {
+    ...{ nodes: context.atlas.setOf(name), triesMax: Infinity },
+    request: (port) => {
+      // It may have been made by a request before this one, whose answer was lost.
+      const { change } = port.report
+      const isAsked = change?.kind === 'promote' && change.node === name
+      const isMade = isAsked && change.phase !== 'given-up'
+      return isMade ? Promise.resolve({ change }) : port.promote(nodeId(name))
+    },
+    onMade: () => expectVote(victim, context, then),
+  })
+}
+
+function demote(fault: FaultOf<'demote'>, context: Context): void {
+  const { node, lengthMicros } = fault
+  const { atlas, victims, world, coverage } = context
+  const victim = victims.find(({ name }) => name === node)
+  if (victim === undefined || !atlas.demote(node)) return
+  ask(context, {
+    ...{ nodes: atlas.setOf(node).filter((one) => one !== node), triesMax: Infinity },
+    request: (port) => {
+      const { change } = port.report
+      const isMade = change?.kind === 'demote' && change.node === node
+      return isMade ? Promise.resolve({ change }) : port.demote(nodeId(node))
+    },
+    onMade: () => {
+      context.count(fault)
+      world.schedule(lengthMicros, 'gets its vote back', () =>
+        promote(victim, context, () => coverage.count('read-only member votes again')),
+      )
     },
   })
 }
@@ -129,7 +180,7 @@ function replaceInError(fault: FaultOf<'mistaken-replace'>, context: Context): v
       // It may have been given up by a request before this one, whose answer was lost.
       request: (port) => {
         const { change } = port.report
-        const isOver = change?.number === number && change.phase === 'given-up'
+        const isOver = change !== undefined && isPast(change, number)
         return isOver ? Promise.resolve({ change }) : port.cancel()
       },
       onMade: () => atlas.endReplacing(node),
@@ -142,6 +193,11 @@ function replaceInError(fault: FaultOf<'mistaken-replace'>, context: Context): v
       world.schedule(lengthMicros, 'gives a change up', () => giveUp(change))
     },
   })
+}
+
+/** The change of that number is given up, or a later one has begun. */
+function isPast(change: Change, number: number): boolean {
+  return change.number > number || change.phase === 'given-up'
 }
 
 /** A data disk of the lost store is of no use to another one. */

@@ -60,6 +60,7 @@ const rarities: readonly Rarity[] = [
   ['mistaken-replace', 200_000, 4, 20],
   ['add', 250_000, 3, 10],
   ['remove', 250_000, 3, 10],
+  ['demote', 250_000, 3, 12],
   // of the load, and of gateways
   ['storm', 250_000, 3, 15],
   ['huge', 150_000, 3, 20],

@@ -95,8 +95,8 @@ export const voterMutants: readonly Mutant[] = [
       everyRunReplaces,
       {
         file: ofEpochs,
-        find: "    if (!isMember) return 'sealed'\n",
-        replace: "    if (!isMember) return 'voting'\n",
+        find: "    if (!isMember) return this.#isReader ? 'reading' : 'sealed'\n",
+        replace: "    if (!isMember) return this.#isReader ? 'reading' : 'voting'\n",
       },
     ],
   },
@@ -181,7 +181,7 @@ export const voterMutants: readonly Mutant[] = [
       everyRunRemoves,
       {
         file: ofEpochs,
-        find: "  return kind === 'add' || kind === 'remove' ? [node] : []\n",
+        find: "  return kind === 'renew' || kind === 'recover' ? [] : [node]\n",
         replace: "  return kind === 'add' ? [node] : []\n",
       },
     ],

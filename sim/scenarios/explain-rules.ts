@@ -57,6 +57,8 @@ const rules: Readonly<Record<string, string>> = {
     'A store that takes the place of another one has no vote before the epoch that names it.',
   'RDR-1': 'A read-only member votes in nothing, holds no lease, and counts itself in no majority.',
   'RDR-2': 'A read-only member proposes nothing: it forwards transactions to voters.',
+  'RDR-3':
+    'A store is a read-only member or a voter of an epoch, and never both; no majority counts a member.',
   'MOVE-8': 'The name of a group says where the group begins, the same at every node.',
   'MAP-1': 'Of two lists of the nodes of a set the one of the later epoch counts.',
   'MAP-2': 'A client dials a told address only where that is as safe as the given ones.',

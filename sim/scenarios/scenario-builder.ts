@@ -187,6 +187,11 @@ export class ScenarioBuilder {
     return this.fault({ kind: 'add', ...this.#moment, node, downMicros: downMs * 1_000 })
   }
 
+  /** An operator makes the node a read-only member, and gives it its vote back after that time. */
+  demote(node: string, lengthMs: number): this {
+    return this.fault({ kind: 'demote', ...this.#moment, node, lengthMicros: lengthMs * 1_000 })
+  }
+
   /** An operator has the node leave. */
   remove(node: string): this {
     return this.fault({ kind: 'remove', ...this.#moment, node })

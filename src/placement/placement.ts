@@ -16,8 +16,6 @@ import { placeOf, placeWords, type Place } from '../base/placed-group.ts'
 export const bucketCount = 4096
 
 export interface ReplicaSet {
-  /** Nodes beside the voters that hear of chosen values, and have no vote. Absent: there are none. */
-  readonly readers?: readonly NodeId[]
   readonly epoch: number
   /** Nodes whose answers make a majority (full replicas and, later, witnesses). Order matters. */
   readonly voters: readonly NodeId[]

@@ -29,8 +29,6 @@ export interface DriverLinksParts {
   members(): Members
   inbound(): Inbound
   refusals(): Refusals
-  /** Whether the node, this one or another, is a read-only member in the present epoch. */
-  isReader(node: NodeId): boolean
   /** Stopped, or failed. */
   isOver(): boolean
   step(group: GroupId, event: GroupEvent): void
@@ -70,10 +68,8 @@ export class DriverLinks {
     const { nodes, peers, replica, keeper, transport } = this.#parts
     transport.setPeers?.(nodes.others.map((node) => ({ node, url: urls.get(node) })))
     for (const node of peers().checkNodes()) replica.suspect(node, true)
-    const { isReader } = this.#parts
-    // RDR-1: a reader holds no lease, and gives none.
-    const peersOfLeases = nodes.others.filter((node) => !isReader(node))
-    keeper.leases.setPeers(isReader(nodes.node) ? [] : peersOfLeases)
+    // Also with one that is to lose its vote: what it was given lasts until it has sealed its epoch, or is over (LEASE-2).
+    keeper.leases.setPeers(nodes.others)
   }
 
   /** The peer has a vote, by its link or by the epoch that begins. */

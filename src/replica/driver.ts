@@ -197,7 +197,7 @@ export class Driver implements LocalReplica {
   #makeLinks(): DriverLinks {
     return new DriverLinks({
       ...{ nodes: this.#nodes, trace: this.#ports.trace, log: this.#log },
-      ...{ transport: this.#ports.peers, isReader: testReader(this.#options, this.#epochs) },
+      transport: this.#ports.peers,
       ...{ replica: this.#replica, keeper: this.#keeper, work: this.#work },
       ...{ peers: () => this.#peers, members: () => this.members },
       ...{ inbound: () => this.#inbound, refusals: () => this.#refusals },

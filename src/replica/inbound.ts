@@ -84,14 +84,14 @@ export class Inbound {
     const { peers, trace, isReader, node } = this.#parts
     const isOfLease = isOfLeases(message)
     if (!isOfLease && !isOfOneEpoch(message)) return true
-    if (isReader(from)) {
-      if (message.kind === 'query') return true
-      trace.mark('message_of_reader_dropped')
-      return false
-    }
     // RDR-1: a reader holds no lease, and gives none.
     if (isOfLease && isReader(node)) return false
-    return !peers.isNewcomer(from)
+    // A voter that is to lose its vote is one until this node has ended the epoch.
+    if (!peers.isNewcomer(from)) return true
+    if (!isReader(from)) return false
+    if (message.kind === 'query') return true
+    trace.mark('message_of_reader_dropped')
+    return false
   }
 
   #takeOfGroup(from: NodeId, message: GroupMessage | SnapshotMessage): void {

@@ -57,6 +57,21 @@ export function onFollow(log: GroupLog, context: Context, set: ReplicaSet): void
   if (isLater) log.highestRound = 0
 }
 
+/**
+ * This node lost its record of the epoch, and a peer has told which nodes vote in it. Rounds under way have asked others, and begin
+ * anew.
+ */
+export function onVoters(log: GroupLog, context: Context, set: ReplicaSet): void {
+  assert(set.epoch === log.set.epoch, 'MOVE-1: the epoch changes with its voters')
+  assert(
+    log.standing === 'before-gate',
+    'MOVE-1: the voters of an epoch change at one that knows them',
+  )
+  context.trace.mark('voters_of_epoch_told')
+  endEpoch(log, context)
+  log.set = set
+}
+
 /** Proposal, read round and registrations end with their epoch. Transactions and reads wait for the next one. */
 function endEpoch(log: GroupLog, context: Context): void {
   log.proposal = undefined

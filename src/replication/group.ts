@@ -63,6 +63,8 @@ export type GroupEvent =
   | { readonly kind: 'epoch'; readonly set: ReplicaSet }
   /** This node is a read-only member of this epoch: the present one, or a later one. */
   | { readonly kind: 'follow'; readonly set: ReplicaSet }
+  /** A node in doubt of its epoch has been told which nodes vote in it. */
+  | { readonly kind: 'voters'; readonly set: ReplicaSet }
   /** The acceptances that a seal of the epoch before tells of this group. */
   | { readonly kind: 'carry'; readonly acceptances: readonly OpenAcceptance[] }
   /** This node has passed the gate of the present epoch. */
@@ -119,7 +121,7 @@ function handle(log: GroupLog, context: Context, event: Handled): void {
 }
 
 type OfEpochs = GroupEvent & {
-  readonly kind: 'seal' | 'epoch' | 'follow' | 'carry' | 'gate' | 'voter'
+  readonly kind: 'seal' | 'epoch' | 'follow' | 'voters' | 'carry' | 'gate' | 'voter'
 }
 
 function handleEpoch(log: GroupLog, context: Context, event: OfEpochs): void {
@@ -130,6 +132,8 @@ function handleEpoch(log: GroupLog, context: Context, event: OfEpochs): void {
       return epoch.onEpoch(log, context, event.set)
     case 'follow':
       return epoch.onFollow(log, context, event.set)
+    case 'voters':
+      return epoch.onVoters(log, context, event.set)
     case 'carry':
       return epoch.onCarry(log, context, event.acceptances)
     case 'gate':

@@ -63,6 +63,7 @@ test('MOVE-6: a replacement copies, begins its epoch with the store that came, a
   expect(sealing).toEqual({
     ...{
       epoch: 2,
+      readers: new Map(),
       urls: new Map(),
       stores: new Map([[n2, { store, seat: 4_100 }]]),
       lastSeat: 4_100,
@@ -72,6 +73,7 @@ test('MOVE-6: a replacement copies, begins its epoch with the store that came, a
   expect(done).toEqual({
     ...{
       epoch: 2,
+      readers: new Map(),
       urls: new Map(),
       stores: new Map([[n2, { store, seat: 4_100 }]]),
       lastSeat: 4_100,
@@ -83,7 +85,7 @@ test('MOVE-6: a replacement copies, begins its epoch with the store that came, a
 test('MOVE-6: a renewal begins its epoch at once, with the same stores', () => {
   const before = { ...done, change: undefined }
   expect(beginRenew(done, 40)).toEqual({
-    ...{ epoch: 3, urls: new Map(), stores: before.stores, lastSeat: 4_100 },
+    ...{ epoch: 3, urls: new Map(), stores: before.stores, readers: new Map(), lastSeat: 4_100 },
     change: { number: 2, kind: 'renew', phase: 'sealing', sinceMicros: 40 },
   })
   expect(renewed.change?.phase).toBe('done')

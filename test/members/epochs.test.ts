@@ -171,10 +171,12 @@ test('a configured set is one object for an epoch, and another one for the next'
   const sets = [g, h, groupNamed('other')].map((group) => placement.replicasOf(group))
   const [first] = sets
   if (first === undefined) throw new Error('no set')
-  expect(epochs.setOf(first)).toBe(first)
+  const own = epochs.setOf(first)
+  expect(own).toEqual({ ...first, readers: [] })
+  expect(epochs.setOf(first)).toBe(own)
   epochs.enter(renewedTo(2), () => undefined)
   const second = epochs.setOf(first)
-  expect(second).toEqual({ ...first, epoch: 2 })
+  expect(second).toEqual({ ...first, epoch: 2, readers: [] })
   epochs.pass([g], () => undefined)
   epochs.pass([], () => undefined)
   expect(epochs.setOf(first), 'behind the gate').toBe(second)
@@ -182,7 +184,7 @@ test('a configured set is one object for an epoch, and another one for the next'
     sets.map(({ firstFull }) => firstFull),
   )
   epochs.enter(renewedTo(3), () => undefined)
-  expect(epochs.setOf(first)).toEqual({ ...first, epoch: 3 })
+  expect(epochs.setOf(first)).toEqual({ ...first, epoch: 3, readers: [] })
   expect(epochs.setOf(first)).toBe(epochs.setOf(first))
 })
 

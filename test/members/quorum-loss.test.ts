@@ -81,7 +81,14 @@ test('MOVE-6: the row that says so ends the change under way, and forgets the lo
   const recovered = { epoch: 2_000, voters: [n1], lastSeat: 9_500 }
   const next = recordRecovery({ ...row, stores }, recovered, 8)
   expect(next).toEqual({
-    ...{ epoch: 2_000, voters: [n1], before: [n1], urls: new Map(), lastSeat: 9_500 },
+    ...{
+      epoch: 2_000,
+      voters: [n1],
+      before: [n1],
+      urls: new Map(),
+      readers: new Map(),
+      lastSeat: 9_500,
+    },
     stores: new Map([[n1, { store: storeOf(n1), seat: 5 }]]),
     change: { number: 2, kind: 'recover', phase: 'done', sinceMicros: 8 },
   })
