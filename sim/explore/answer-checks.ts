@@ -1,11 +1,12 @@
-/** Checks of messages as they leave a node (PAX-4, PAX-6), and of the value that phase 1 gives. */
-import type { Position } from '../../src/base/ids.ts'
+/** Checks of messages as they leave a node (PAX-4, PAX-6, RDR-1, RDR-2), and of the value that phase 1 gives. */
+import type { NodeId, Position } from '../../src/base/ids.ts'
 import type { BallotValue } from '../../src/paxos/acceptor.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
 import type { Proposal } from '../../src/replication/log.ts'
 import type { GroupMessage } from '../../src/replication/message.ts'
 import { lookUp, type LogDisk } from './log-disk.ts'
 import { compare, isAtLeast, type Breach } from './observation.ts'
+import type { Setting } from './setting.ts'
 
 const none: readonly Breach[] = []
 
@@ -32,6 +33,24 @@ export function answerBreaches(disk: LogDisk, message: GroupMessage): readonly B
   }
   return none
 }
+
+/** RDR-1, RDR-2: a node without a vote in the epoch of its message gives nothing in it, and proposes nothing. */
+export function readerBreaches(
+  { set, nextSet }: Pick<Setting, 'set' | 'nextSet'>,
+  node: NodeId,
+  message: GroupMessage,
+): readonly Breach[] {
+  const { voters } = message.epoch === set.epoch ? set : (nextSet ?? set)
+  if (voters.includes(node)) return none
+  if (given.has(message.kind)) return broken('RDR-1', 'A node answers that has no vote.')
+  if (!proposed.has(message.kind)) return none
+  return broken('RDR-2', 'A node proposes that has no vote.')
+}
+
+const given: ReadonlySet<GroupMessage['kind']> = new Set([
+  ...(['promised', 'accepted', 'refused', 'highest', 'revoked'] as const),
+])
+const proposed: ReadonlySet<GroupMessage['kind']> = new Set(['prepare', 'accept'] as const)
 
 function firstBreaches(disk: LogDisk, position: Position, ballot: Ballot): readonly Breach[] {
   if (position > 1 || ballot.round > 0) return none

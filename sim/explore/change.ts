@@ -12,7 +12,7 @@ import type { Setting } from './setting.ts'
 export interface ChangeState {
   /** Of the voters of the first epoch a node stays or leaves; the fourth node joins. */
   readonly part: 'stays' | 'leaves' | 'joins'
-  /** It has heard of the change: it grants no lease any more. A restart may forget it. */
+  /** It has heard of the change: it grants no lease any more, or reads no more. A restart may forget it. */
   readonly isEnding: boolean
   /** Its seal is durable. */
   readonly isSealed: boolean
@@ -32,14 +32,28 @@ export function newChange({ set, nextSet }: Setting, name: NodeId): ChangeState 
 
 /** The epoch that a node is in as it starts, by what it durably knows of the change. */
 export function takeUpEpoch(
-  { nextSet }: Setting,
+  { nextSet, scope }: Setting,
   log: GroupLog,
   { part, isSealed, isPastGate }: ChangeState,
 ): void {
   if (isSealed) log.standing = 'sealed'
+  if (scope.hasReaders === true && isReaderAtStart({ part, isSealed, isPastGate })) {
+    log.standing = 'reading'
+    if (nextSet !== undefined && part === 'leaves') log.set = nextSet
+    return
+  }
   if (nextSet === undefined || !(part === 'joins' || (part === 'stays' && isSealed))) return
   log.set = nextSet
   log.standing = isPastGate ? 'voting' : 'before-gate'
+}
+
+/** One that joins reads until it hears of the change; one that leaves does from its seal on. */
+function isReaderAtStart({
+  part,
+  isSealed,
+  isPastGate,
+}: Pick<ChangeState, 'part' | 'isSealed' | 'isPastGate'>): boolean {
+  return part === 'joins' ? !isPastGate : part === 'leaves' && isSealed
 }
 
 /** A node's state, as far as its gate depends on it. */

@@ -38,7 +38,7 @@ import {
   type PendingWrite,
 } from './node-state.ts'
 import { takeUpEpoch } from './change.ts'
-import { answerBreaches } from './answer-checks.ts'
+import { answerBreaches, readerBreaches } from './answer-checks.ts'
 import { observedIn, type Breach, type Observation } from './observation.ts'
 import { isOfLeases, type DigestSent, type NodeAction } from './node-action.ts'
 import type { Sent, SentMessage, SnapshotSent } from './node-action.ts'
@@ -466,6 +466,7 @@ class NodeStep {
 
   #checkAnswer(message: GroupMessage): void {
     this.#breaches.push(...answerBreaches(this.#disk, message))
+    this.#breaches.push(...readerBreaches(this.#setting, this.#name, message))
   }
 
   #checkProposal(before: Proposal | undefined, event: GroupEvent): void {

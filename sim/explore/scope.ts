@@ -1,5 +1,5 @@
 /**
- * Scopes: how much may happen in a search. Three acceptors, one of which a fourth may replace, one group; each submission, read,
+ * Scopes: how much may happen in a search. Three acceptors, or two, one of which a fourth may replace, one group; each submission, read,
  * time-out, crash and duplicate may come at any moment, or never; every message may be lost.
  */
 export type TimerName = 'proposal' | 'read' | 'catch-up' | 'retry' | 'sweep' | 'holders' | 'idle'
@@ -71,6 +71,10 @@ export interface Scope {
   readonly losses?: 1 | undefined
   /** The voters of a second epoch. Absent: the voters stay. */
   readonly change?: ScopeChange | undefined
+  /** A node without a vote in an epoch is a reader in it; without a change the fourth node is one. Absent: it has no part. */
+  readonly hasReaders?: true
+  /** In the first epoch; absent: three. */
+  readonly voters?: 2
   /** Absent: no node grants any. */
   readonly leases?: ScopeLeases
 }
@@ -78,3 +82,24 @@ export interface Scope {
 /** A voter is replaced by a fourth node, the fourth node is added, or a voter is removed. `at`: the voter. */
 export type ScopeChange =
   { readonly kind: 'replace' | 'remove'; readonly at: number } | { readonly kind: 'add' }
+
+/** A scope in which nothing may happen: each scope says what does. */
+export const nothing = {
+  reads: [],
+  timeouts: 0,
+  timers: timerNames,
+  crashes: 0,
+  duplicates: 0,
+  isEachForItself: true,
+  positions: 1,
+  prologue: 0,
+} as const
+
+/** A client hands this node a write of the key, whose first letter is the number of the intent. */
+export function submission(
+  node: number,
+  key: string,
+  more: Partial<ScopeSubmission> = {},
+): ScopeSubmission {
+  return { node, key, intent: key.charCodeAt(0), reads: [], ...more }
+}

@@ -1,30 +1,6 @@
 /** The scopes that are searched, small ones first. */
-import {
-  timerNames,
-  type Scope,
-  type ScopeLeases,
-  type ScopeSubmission,
-  type TimerName,
-} from './scope.ts'
-
-const nothing = {
-  reads: [],
-  timeouts: 0,
-  timers: timerNames,
-  crashes: 0,
-  duplicates: 0,
-  isEachForItself: true,
-  positions: 1,
-  prologue: 0,
-} as const
-
-function submission(
-  node: number,
-  key: string,
-  more: Partial<ScopeSubmission> = {},
-): ScopeSubmission {
-  return { node, key, intent: key.charCodeAt(0), reads: [], ...more }
-}
+import { readerScopes } from './reader-scopes.ts'
+import { nothing, submission, type Scope, type ScopeLeases, type TimerName } from './scope.ts'
 
 const rivals = [submission(1, 'b'), submission(2, 'c')]
 const duel = [submission(0, 'a'), submission(1, 'b')]
@@ -433,6 +409,7 @@ export const scopes: readonly Scope[] = [
     submissions: duel,
     change: { kind: 'remove', at: 0 },
   },
+  ...readerScopes,
   {
     ...nothing,
     name: 'two-positions',

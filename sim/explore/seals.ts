@@ -1,6 +1,7 @@
 /** The seals and the gate of one node during a step: what the edge of a node does as the voters change. */
 import { assert } from '../../src/base/assert.ts'
 import type { NodeId } from '../../src/base/ids.ts'
+import type { ReplicaSet } from '../../src/placement/placement.ts'
 import { openRecords } from '../../src/replication/epoch.ts'
 import type { GroupEvent } from '../../src/replication/group.ts'
 import type { GroupLog } from '../../src/replication/log.ts'
@@ -26,7 +27,12 @@ export class Seals {
   }
 
   hear(): void {
+    const { setting, log, step } = this.#ports
     this.change = { ...this.change, isEnding: true }
+    if (log().standing !== 'reading') return
+    assert(setting.nextSet !== undefined, 'explore: a reader becomes a voter of no epoch')
+    step({ kind: 'epoch', set: setting.nextSet })
+    this.ask()
   }
 
   /** The node starts again. `isDurable`: a seal that was on its way has reached the disk. */
@@ -43,9 +49,15 @@ export class Seals {
     this.change = { ...this.change, isSealed: true }
     const own = this.#own()
     this.#tell()
-    if (this.change.part !== 'stays') return
+    if (this.change.part !== 'stays') return this.#follow(nextSet)
     this.#ports.step({ kind: 'epoch', set: nextSet })
     this.take(this.#ports.name, own)
+  }
+
+  /** One that leaves is a reader of the next epoch, where the scope has readers. */
+  #follow(set: ReplicaSet): void {
+    const { setting, step } = this.#ports
+    if (setting.scope.hasReaders === true) step({ kind: 'follow', set })
   }
 
   /** A new run does not know whether its seal arrived; before the gate it knows no seal but its own. */

@@ -26,13 +26,20 @@ const nodeCount = 3
 const newcomer = nodeId('n4')
 
 export function buildSetting(scope: Scope): Setting {
-  const nodes = Array.from({ length: nodeCount }, (_, at) => nodeId(`n${at + 1}`))
+  const length = scope.voters ?? nodeCount
+  const nodes = Array.from({ length }, (_, at) => nodeId(`n${at + 1}`))
   const group = groupLedByFirst(nodes)
   const placement = staticPlacement(nodes)
-  const set = placement.replicasOf(group)
+  const first = placement.replicasOf(group)
   const submissions = scope.submissions.map(toSubmitted)
-  const nextSet = scope.change && changeVoters(set, scope.change)
-  const names = [...new Set([...set.voters, ...(nextSet?.voters ?? [])])]
+  const next = scope.change && changeVoters(first, scope.change)
+  const beside = scope.hasReaders === true && next === undefined ? [newcomer] : []
+  const names = [...new Set([...first.voters, ...(next?.voters ?? beside)])]
+  const withReaders = (set: ReplicaSet): ReplicaSet =>
+    scope.hasReaders === true
+      ? { ...set, readers: names.filter((name) => !set.voters.includes(name)) }
+      : set
+  const [set, nextSet] = [withReaders(first), next && withReaders(next)]
   const common = { scope, group, set, nextSet, placement, submissions }
   return { ...common, limits: { ...defaultLimits, eraseWithinMs: 0 }, names }
 }

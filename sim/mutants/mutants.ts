@@ -24,6 +24,7 @@ import { logEndMutants } from './log-end.ts'
 import { mvccMutants } from './mvcc.ts'
 import { journalMutants } from './journal.ts'
 import { memoryMutants } from './memory.ts'
+import { readerMutants } from './readers.ts'
 import { scrubMutants } from './scrub.ts'
 import { nodeMutants } from './node.ts'
 import { ownMutants } from './own.ts'
@@ -217,6 +218,7 @@ export const mutants: readonly Mutant[] = [
   ...logEndMutants,
   ...hashMutants,
   ...epochMutants,
+  ...readerMutants,
   ...voterMutants,
   ...healingMutants,
   ...tableMutants,

@@ -193,7 +193,7 @@ export class Replica {
       else stepGroup(log, context, { kind: 'voters', set })
     }
     if (this.#isOfPresent(log)) return
-    // A reader that is removed has nothing to seal; what it has under way ends as that of a voter.
+    // A reader that is removed has nothing to seal. Its read round ends as a voter's does.
     const isEnding = log.standing === 'reading' && standing === 'sealed'
     if (log.standing === 'voting' || isEnding) stepGroup(log, context, { kind: 'seal' })
     // A store without a vote stays outside of every epoch: all that it needs of the voters is whom to ask for entries.

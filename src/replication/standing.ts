@@ -20,7 +20,7 @@ export function isOfEpoch({ set, standing }: GroupLog, message: GroupMessage): b
   if (!kinds.has(kind)) return true
   if ('ballot' in message && message.ballot.epoch !== epoch) return false
   if (message.kind === 'refused' && message.promised.epoch !== epoch) return false
-  // RDR-1: no vote is asked of a reader, and none is given to it. It takes the answers to its own read rounds.
+  // RDR-1: no voter asks a reader for a vote. A reader takes the answers to its own read rounds.
   if (standing === 'reading' && kind !== 'highest') return false
   // A store that is to get its vote has the epoch of the others, and no part in it.
   return epoch === set.epoch && standing !== 'sealed'
