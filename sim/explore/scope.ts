@@ -84,7 +84,7 @@ export type ScopeChange =
   { readonly kind: 'replace' | 'remove'; readonly at: number } | { readonly kind: 'add' }
 
 /** A scope in which nothing may happen: each scope says what does. */
-export const nothing = {
+export const nothing: Omit<Scope, 'name' | 'title' | 'submissions'> = {
   reads: [],
   timeouts: 0,
   timers: timerNames,
@@ -93,7 +93,7 @@ export const nothing = {
   isEachForItself: true,
   positions: 1,
   prologue: 0,
-} as const
+}
 
 /** A client hands this node a write of the key, whose first letter is the number of the intent. */
 export function submission(
