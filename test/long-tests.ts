@@ -26,6 +26,7 @@ export const longTests: string[] = [
   'test/cluster/log-rot.test.ts',
   'test/cluster/log-store.test.ts',
   'test/cluster/outputs.test.ts',
+  'test/cluster/readers.test.ts',
   'test/cluster/replica-sets.test.ts',
   'test/cluster/round-commands.test.ts',
   'test/cluster/snapshots.test.ts',
