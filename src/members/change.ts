@@ -287,7 +287,11 @@ export function isOver(row: SetRow, node: NodeId, storeId: string, seat: number)
   if (named !== undefined && named.store !== storeId && named.seat > seat) return true
   if (isRemoved(row, node, seat)) return true
   if (seat === 0 || named?.store === storeId || change?.node !== node) return false
-  const { seat: last = 0, phase } = change
+  return isSeatOver(change, seat)
+}
+
+/** Whether a later seat was handed out for the node, or this one was given up. */
+function isSeatOver({ seat: last = 0, phase }: Change, seat: number): boolean {
   return last > seat || (last === seat && phase === 'given-up')
 }
 

@@ -64,24 +64,34 @@ export class MemberReports {
   }
 
   #describe(node: NodeId): MemberReport {
-    const { log, peers, epochs } = this.#parts
+    const { log, peers } = this.#parts
     const link = peers().linkOf(node)
     const reader = this.#parts.row().readers.get(node)?.store
     const storeId = reader ?? log.memory.of(node)?.storeId
-    // In the first epoch there is no gate: a store that has a link votes.
-    const isOfFirst = epochs.own.epoch === 1 && !peers().isNewcomer(node)
-    const told = this.#parts.told(node) ?? (isOfFirst ? { epoch: 1, gated: 1 } : undefined)
+    const told = this.#toldBy(node)
     const known = storeId === undefined ? {} : { storeId }
     const isAlive = peers().isHeardOf(node)
     if (!isAlive || told === undefined) return { node, ...known, isAlive, standing: 'unknown' }
-    const { epoch, gated } = told
-    if (reader !== undefined && reader === link?.storeId) {
-      return { node, ...known, isAlive, epoch, standing: 'read-only' }
-    }
-    if (peers().isNewcomer(node)) {
-      const come = link?.storeId === undefined ? {} : { storeId: link.storeId }
-      return { node, ...come, isAlive, epoch, standing: 'newcomer' }
-    }
-    return { node, ...known, isAlive, epoch, standing: gated === epoch ? 'voting' : 'before-gate' }
+    const { epoch } = told
+    const come = link?.storeId
+    const isReader = reader !== undefined && reader === come
+    const standing = isReader ? 'read-only' : this.#standingOf(node, told)
+    const own = standing === 'newcomer' && come !== undefined ? { storeId: come } : known
+    return { node, ...own, isAlive, epoch, standing }
+  }
+
+  /** In the first epoch there is no gate: a store that has a link votes. */
+  #toldBy(node: NodeId): Pick<StandingTold, 'epoch' | 'gated'> | undefined {
+    const { epochs, peers, told } = this.#parts
+    const isOfFirst = epochs.own.epoch === 1 && !peers().isNewcomer(node)
+    return told(node) ?? (isOfFirst ? { epoch: 1, gated: 1 } : undefined)
+  }
+
+  #standingOf(
+    node: NodeId,
+    { epoch, gated }: Pick<StandingTold, 'epoch' | 'gated'>,
+  ): MemberReport['standing'] {
+    if (this.#parts.peers().isNewcomer(node)) return 'newcomer'
+    return gated === epoch ? 'voting' : 'before-gate'
   }
 }

@@ -35,22 +35,36 @@ function packStores(stores: SetRow['stores']): Packable[] {
 export function decodeRow(bytes: Uint8Array): SetRow | undefined {
   const fields = unpack(bytes)
   if (!Array.isArray(fields)) return undefined
-  const [format, epoch, list, lastSeat, packed]: unknown[] = fields
+  const [format, epoch, , lastSeat, packed]: unknown[] = fields
   if (format !== rowFormat && format !== readersFormat) return undefined
-  const stores = readStores(list)
-  const readers = readStores(format === readersFormat ? fields[8] : [])
-  const [voters, before, urls] = [readNodes(fields[5]), readNodes(fields[6]), readUrls(fields[7])]
-  if (!isCount(epoch) || epoch < 1 || !isCount(lastSeat) || stores === undefined) return undefined
-  if (voters === undefined || before === undefined || urls === undefined) return undefined
-  if (readers === undefined) return undefined
-  const row = {
-    ...{ epoch, urls, stores, readers, lastSeat },
-    ...(voters.length > 0 && { voters }),
-    ...(before.length > 0 && { before }),
-  }
+  if (!isCount(epoch) || epoch < 1 || !isCount(lastSeat)) return undefined
+  const seated = readSeatedStores(fields)
+  const names = readNames(fields)
+  if (seated === undefined || names === undefined) return undefined
+  const row = { epoch, lastSeat, ...seated, ...names }
   if (packed === undefined || packed === null) return row
   const change = readChange(packed)
   return change && { ...row, change }
+}
+
+function readSeatedStores(
+  fields: readonly unknown[],
+): Pick<SetRow, 'stores' | 'readers'> | undefined {
+  const stores = readStores(fields[2])
+  const readers = readStores(fields[0] === readersFormat ? fields[8] : [])
+  return stores && readers && { stores, readers }
+}
+
+function readNames(
+  fields: readonly unknown[],
+): Pick<SetRow, 'voters' | 'before' | 'urls'> | undefined {
+  const [voters, before, urls] = [readNodes(fields[5]), readNodes(fields[6]), readUrls(fields[7])]
+  if (voters === undefined || before === undefined || urls === undefined) return undefined
+  return {
+    urls,
+    ...(voters.length > 0 && { voters }),
+    ...(before.length > 0 && { before }),
+  }
 }
 
 function readUrls(list: unknown): SetRow['urls'] | undefined {

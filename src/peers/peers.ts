@@ -207,8 +207,7 @@ export class Peers {
         const isNewcomer = this.#admission.isNewcomer(peer.node, peer.info)
         if (peer.isNewcomer === isNewcomer) continue
         peer.isNewcomer = isNewcomer
-        if (isNewcomer) this.#onVoteLost(peer)
-        else this.#onVote(peer)
+        this.#onVote(peer, !isNewcomer)
       } else if (!peer.isNewcomer) {
         trace.mark('replaced_store_cut_off')
         this.#cutOff(peer)
@@ -216,15 +215,12 @@ export class Peers {
     }
   }
 
-  #onVote({ node, info }: Peer): void {
+  /** To the groups a store without a vote is a node that does not answer. */
+  #onVote({ node, info }: Peer, hasVote: boolean): void {
+    this.#options.trace.mark(hasVote ? 'newcomer_votes' : 'voter_became_reader')
+    if (!hasVote) return this.#options.onSuspicion(node, true)
     this.#admission.learn(node, info)
     this.#options.onVoter(node, info)
-  }
-
-  /** To the groups it is a node that does not answer. */
-  #onVoteLost({ node }: Peer): void {
-    this.#options.trace.mark('voter_became_reader')
-    this.#options.onSuspicion(node, true)
   }
 
   /** Whether the nodes beside this one that are alive are a majority. */
