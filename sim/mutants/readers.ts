@@ -26,9 +26,10 @@ export const readerMutants: readonly Mutant[] = [
         replace: '',
       },
       {
-        file: ofStanding,
-        find: "return standing === 'voting' && isRestored",
-        replace: "return (standing === 'voting' || standing === 'reading') && isRestored",
+        file: 'src/replication/acceptance.ts',
+        find: "record?.kind === 'faulty' || !hasVote(log, context)",
+        replace:
+          "record?.kind === 'faulty' || (log.standing !== 'reading' && !hasVote(log, context))",
       },
       without(
         'src/replication/acceptance.ts',

@@ -113,9 +113,9 @@ export class CoreNode implements RecordSource {
   #noteEpoch(event: GroupEvent): void {
     if (event.kind === 'seal') this.#standing = 'sealed'
     if (event.kind === 'gate') this.#standing = 'voting'
-    if (event.kind !== 'epoch') return
+    if (event.kind !== 'epoch' && event.kind !== 'follow') return
     this.#set = event.set
-    this.#standing = 'before-gate'
+    this.#standing = event.kind === 'epoch' ? 'before-gate' : 'reading'
   }
 
   load(): GroupRecord {

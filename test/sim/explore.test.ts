@@ -95,6 +95,24 @@ test('MOVE-1, MOVE-2: a change beside a second proposer, a lease or a crash, as 
   }
 })
 
+test.each(['reader', 'reader-promoted-write', 'reader-demoted-leader'])(
+  'RDR-1, RDR-2: no order of events within the scope %s has a reader vote, propose or miss a commit',
+  (name) => {
+    const report = explore({ scope: scope(name) })
+    expect(report.breach).toBeUndefined()
+    expect(report.isComplete).toBe(true)
+    expect(report.states).toBeGreaterThan(40_000)
+  },
+)
+
+test('RDR-1: two reads, a crash and changes beside a reader, as far as there is time', () => {
+  for (const name of ['reader-twice', 'reader-crash', 'reader-promoted', 'reader-demoted']) {
+    const report = explore({ scope: scope(name), statesMax: 20_000 })
+    expect(report.breach).toBeUndefined()
+    expect(report.states).toBeGreaterThan(16_000)
+  }
+})
+
 test('LEASE-3: a read elsewhere sees what was acknowledged, in every order of events', () => {
   const report = explore({ scope: { ...scope('read'), timeouts: 2 } })
   expect(report.breach).toBeUndefined()
