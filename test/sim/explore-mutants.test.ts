@@ -19,7 +19,7 @@ test.each([
   ['MOV2', 'change', 'PAX-1', 15],
   ['MOV4', 'change', 'PAX-1', 12],
   ['MOV5', 'change', 'PAX-1', 14],
-  ['RDR1', 'reader', 'RDR-1', RDR1N],
+  ['RDR1', 'reader', 'RDR-1', 3],
   ['RDR2', 'reader', 'LEASE-3', 7],
   ['RDR3', 'reader-forward', 'RDR-2', 2],
   ['G04', 'lease-cold', 'LEASE-2', 7],
