@@ -180,9 +180,10 @@ export class Atlas {
 
   /** The others are to go on without the vote of the node's present store; false: that must not happen. */
   outvote(node: string): boolean {
-    const isOther = this.setOf(node).some(
-      (one) => this.#replacing.has(one) && !this.#removed.has(one),
-    )
+    const set = this.setOf(node)
+    // A node without a vote has none that is to be replaced.
+    if (!set.includes(node)) return false
+    const isOther = set.some((one) => this.#replacing.has(one) && !this.#removed.has(one))
     if (isOther || !this.#areOthersEnough(node)) return false
     this.#replacing.add(node)
     return true

@@ -9,6 +9,12 @@ function without(file: string, find: string): Edit {
   return { file, find, replace: '' }
 }
 
+const everyRunDemotes: Edit = {
+  file: 'sim/faults/swarm-faults.ts',
+  find: "['demote', 250_000, 3, 12]",
+  replace: "['demote', 1_000_000, 2, 5]",
+}
+
 export const readerMutants: readonly Mutant[] = [
   {
     id: 'RDR1',
@@ -77,6 +83,36 @@ export const readerMutants: readonly Mutant[] = [
         'src/replication/invariants.ts',
         "  assert(standing !== 'reading' || proposal === undefined, 'RDR-2: a reader proposes')\n",
       ),
+    ],
+  },
+  {
+    id: 'RDR4',
+    title: 'readers: what a voter was given ends at its peers as soon as they hear of its demotion',
+    edits: [
+      everyRunDemotes,
+      {
+        file: 'src/replica/driver-links.ts',
+        find: '    keeper.leases.setPeers(nodes.others)\n',
+        replace:
+          '    keeper.leases.setPeers(nodes.others.filter((one) => !nodes.readers.includes(one)))\n',
+      },
+    ],
+  },
+  {
+    id: 'RDR5',
+    title: 'readers: a voter that becomes a read-only member keeps its vote',
+    edits: [
+      everyRunDemotes,
+      {
+        file: 'src/members/epochs.ts',
+        find: '    this.#isReader = this.#isNamedReader(row)\n',
+        replace: '',
+      },
+      {
+        file: 'src/members/epochs.ts',
+        find: '    const isMember = this.isNamed(row)\n',
+        replace: '    const isMember = own.isMember || this.isNamed(row)\n',
+      },
     ],
   },
 ]

@@ -26,7 +26,7 @@ export interface GroupDiscoveryPorts {
    * The epoch in which directories are needed; 0: digests do. A voter has passed its gate, and so has all of the epochs before. A
    * read-only member has not, and a store that replaced another one may have such groups by snapshots alone.
    */
-  directoriesOf(): number
+  readonly epochs: { readonly directoriesOf: number }
   /** Asks for a digest, and gives the number of the question: a higher one than all before. */
   ask(node: NodeId): number
 }
@@ -95,8 +95,8 @@ export class GroupDiscovery {
 
   /** A digest of this peer was taken up. */
   onDigest(from: NodeId, { asked, through, durable, directedIn }: Digested): void {
-    const { nodes, isRestored, directoriesOf } = this.#ports
-    if (directedIn < directoriesOf()) return
+    const { nodes, isRestored, epochs } = this.#ports
+    if (directedIn < epochs.directoriesOf) return
     // A node without a vote may have missed what a majority of the voters has.
     const own = isRestored() && nodes.isVoter(nodes.node) ? 1 : 0
     for (const call of [...this.#calls]) {

@@ -165,9 +165,8 @@ export class Driver implements LocalReplica {
     for (const other of nodes.others) this.#replica.suspect(other, true)
     this.#discovery = new GroupDiscovery({
       ask: (peer) => this.#peers.requestDigest(peer),
-      ...{ clock, againMs: limits.heartbeatMs, nodes },
+      ...{ clock, againMs: limits.heartbeatMs, nodes, epochs: this.#epochs },
       isRestored: () => this.#ending.restoring.isOver,
-      directoriesOf: () => this.#epochs.directoriesOf,
     })
     const known = (): GroupId[] => [...this.#replica.known(), ...fetches.named()]
     const listing = { discovery: this.#discovery, data, known, isOver: () => this.#isOver }

@@ -51,7 +51,7 @@ function bench(others: readonly NodeId[], { isReader = false, directoriesOf = 0 
   const discovery = new GroupDiscovery({
     ...{ clock: hand.clock, nodes, againMs: 100, ask },
     isRestored: () => true,
-    directoriesOf: () => directoriesOf,
+    epochs: { directoriesOf },
   })
   const take = (): { readonly ends: Promise<boolean>; isOver: boolean } => {
     const taken = { ends: discovery.refresh(1_000), isOver: false }

@@ -28,11 +28,12 @@ const ofAll: readonly Message[] = [
 ]
 const query: Message = { kind: 'query', group, epoch: 1, read: 1, mayRegister: false }
 
-/** The kinds that pass, where these nodes read. */
+/** The kinds that pass, where these nodes read. `withoutVote`: those that have no vote in this node's epoch. */
 function passing(
   from: typeof own,
   readers: readonly (typeof own)[],
   messages: readonly Message[],
+  withoutVote: readonly (typeof own)[] = readers,
 ): readonly string[] {
   const passed: string[] = []
   const unused = (): never => {
@@ -43,7 +44,7 @@ function passing(
     ending: { onMessage: unused },
     comparing: { onMessage: unused, findRefusal: () => undefined },
     epochs: { onMessage: unused },
-    peers: { isNewcomer: () => false },
+    peers: { isNewcomer: (node: typeof own) => withoutVote.includes(node) },
     keeper: { onMessage: (_: unknown, { kind }: Message) => passed.push(kind) },
     backpressure: { admits: () => true },
     trace: { emit: () => undefined, mark: () => undefined },
@@ -73,6 +74,15 @@ test('RDR-1: of a reader a voter takes questions of read rounds and what is of n
   const all = [...ofVoters, ...ofLeases, ...ofAll, query]
   expect(passing(reader, [reader], all)).toEqual(kindsOf([...ofAll, query]))
   expect(passing(voter, [reader], all)).toEqual(kindsOf(all))
+})
+
+test('RDR-3: of a voter that is to lose its vote, another one takes all as long as it has not sealed the epoch', () => {
+  const all = [...ofVoters, ...ofLeases, ...ofAll, query]
+  expect(passing(reader, [reader], all, [])).toEqual(kindsOf(all))
+})
+
+test('MOVE-7: of a store without a vote that is no member yet, no question of a read round is taken', () => {
+  expect(passing(voter, [], [...ofAll, query], [voter])).toEqual(kindsOf(ofAll))
 })
 
 test('RDR-1: a reader takes no message of leases', () => {

@@ -104,6 +104,17 @@ test('RDR-1: other readers in the same epoch end nothing at a voter', () => {
   expect(() => at.read(3)).toThrow('MOVE-1')
 })
 
+test('MOVE-1: a node in doubt of its epoch asks the voters anew that peers have told it of', () => {
+  const at = new Node()
+  at.set = { ...at.set, epoch: 3 }
+  at.standing = 'before-gate'
+  expect(asked(at.read(1)).length).toBe(3)
+  const [first, second] = others
+  const told = [node(), ...(first && second ? [first, second] : [])]
+  at.set = readBy(told, 3, [])
+  expect(asked(at.read(2))).toEqual(told.slice(1).map((voter) => [voter, 3]))
+})
+
 test('RDR-1: a voter of the epoch is no reader of a group that its node opens', () => {
   const at = new Node()
   at.standing = 'reading'
