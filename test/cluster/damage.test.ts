@@ -144,6 +144,17 @@ async function damageKeys(folder: string): Promise<number> {
   return tables
 }
 
+/** Empty where the node has ended: a merge may come to the damage as soon as the node is ready, or while it answers. */
+function statusUnlessEnded(node: TestNode): Promise<string> {
+  return eventually('it answers, or has ended', () =>
+    node.pid === undefined
+      ? Promise.resolve('')
+      : fetch(`${node.url}/status`)
+          .then((answer) => answer.text())
+          .catch(() => undefined),
+  )
+}
+
 test('DISK-17: the next start finds and mends damage that ended LevelDB in a merge of data/', async () => {
   // So slow a scrub finds nothing before LevelDB does.
   const cluster = await startCluster({ extraYaml: 'limits: { scrub_bytes_per_second: 1024 }' })
@@ -176,11 +187,13 @@ test('DISK-17: the next start finds and mends damage that ended LevelDB in a mer
         ends.push((await node.exited()).signal ?? 'refused')
         continue
       }
-      const status = await (await fetch(`${node.url}/status`)).text()
-      ends.push(/data\/ was damaged and has been rebuilt/.test(status) ? 'mended' : 'served')
-      if (ends.at(-1) === 'mended') break
+      if (/data\/ was damaged and has been rebuilt/.test(await statusUnlessEnded(node))) {
+        ends.push('mended')
+        break
+      }
       await fill(20)
       await node.stop('SIGTERM')
+      ends.push((await node.exited()).signal ?? 'served')
     }
     process.stdout.write(`damage: keys of data/: ${ends.join(', ')}\n`)
     expect(ends.at(-1)).toBe('mended')
