@@ -1,7 +1,6 @@
 /** Real nodes whose wall clocks are hours off: they notice, say so, and no client is refused for it. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { createCluster, eventually, type TestCluster, type TestNode } from './harness.ts'
 import { writeUntil, type Ledger } from './ledger.ts'
@@ -10,9 +9,10 @@ const hourMs = 3_600_000
 
 /** Starts the node with a wall clock that is so far ahead. */
 async function startWith(cluster: TestCluster, node: TestNode, aheadMs: number): Promise<void> {
-  const path = join(cluster.folder, `clock-${node.id}.mjs`)
+  const path = join(cluster.folder, `clock-${node.id}.cjs`)
   await writeFile(path, `const now = Date.now\nDate.now = () => now() + ${aheadMs}\n`)
-  node.spawn({ environment: { NODE_OPTIONS: `--import=${pathToFileURL(path).href}` } })
+  const others = process.env['NODE_OPTIONS'] ?? ''
+  node.spawn({ environment: { NODE_OPTIONS: `${others} --require "${path}"` } })
 }
 
 async function statusOf({ url }: TestNode): Promise<string> {
