@@ -1,7 +1,9 @@
 /**
- * Tests that take most of the time: whole benches, hunts for planted bugs, an audit of a killed cluster,
- * loads and builds on real processes, campaigns by command line, damage of all kinds, the pages' commands, the demonstration and
- * the largest example, costs of a node under load, installs of the package. `npm run test:long` runs them, and so does `.ci/run`; `npm test` stays short without them.
+ * Tests that take most of the time: benches, hunts for planted bugs, an audit of a killed cluster, loads and builds on
+ * real processes, most kills and changes of nodes, campaigns by command line, damage of all kinds, the pages' commands,
+ * the demonstration and the largest example, costs of a node under load, an install of the package.
+ * `npm run test:long` runs them, and so does `.ci/run`; `npm test` stays short without them. Of some of them
+ * `npm run test:nightly` runs more (`nightly-tests.ts`).
  */
 export const longTests: string[] = [
   'test/bench/builds.test.ts',
@@ -10,24 +12,33 @@ export const longTests: string[] = [
   'test/bench/schemaless.test.ts',
   'test/bench/stop.test.ts',
   'test/bench/ycsb.test.ts',
+  'test/cli/compare-counting.test.ts',
   'test/cluster/audit.test.ts',
   'test/cluster/billing.test.ts',
   'test/cluster/chaos.test.ts',
+  'test/cluster/clocks.test.ts',
   'test/cluster/damage.test.ts',
   'test/cluster/demo.test.ts',
   'test/cluster/erase.test.ts',
   'test/cluster/follow.test.ts',
   'test/cluster/gateway.test.ts',
   'test/cluster/grow.test.ts',
-  'test/cluster/recover.test.ts',
   'test/cluster/heal-log.test.ts',
   'test/cluster/heavy-polls.test.ts',
+  'test/cluster/hold-commands.test.ts',
   'test/cluster/indexes.test.ts',
   'test/cluster/log-rot.test.ts',
   'test/cluster/log-store.test.ts',
+  'test/cluster/memory-of-stores.test.ts',
+  'test/cluster/operations.test.ts',
   'test/cluster/outputs.test.ts',
+  'test/cluster/overload.test.ts',
+  'test/cluster/placement.test.ts',
   'test/cluster/readers.test.ts',
+  'test/cluster/recover.test.ts',
+  'test/cluster/replace.test.ts',
   'test/cluster/replica-sets.test.ts',
+  'test/cluster/returns.test.ts',
   'test/cluster/round-commands.test.ts',
   'test/cluster/snapshots.test.ts',
   'test/cluster/store-commands.test.ts',
@@ -42,6 +53,8 @@ export const longTests: string[] = [
   'test/sim/command-line.test.ts',
   'test/sim/explore-mutants.test.ts',
   'test/sim/explore.test.ts',
+  'test/sim/mutants.test.ts',
+  'test/sim/processes.test.ts',
   'test/sim/shapes.test.ts',
   'test/tables/catalogue.test.ts',
 ]

@@ -2,13 +2,14 @@
 import { expect, test } from 'vitest'
 import { describeSchemaless } from '../../bench/describe.ts'
 import type { SchemalessReport } from '../../bench/schemaless/schemaless.ts'
+import { isNightly } from '../nightly-tests.ts'
 import { runBench } from './program.ts'
 
 function isReport(report: unknown): report is SchemalessReport {
   return typeof report === 'object' && report !== null && 'triggers' in report
 }
 
-test('puts, the lag of an index and triggers are measured', async () => {
+test.runIf(isNightly)('puts, the lag of an index and triggers are measured', async () => {
   const tiny = ['--clients', '8', '--seconds', '0.4', '--rounds', '1']
   const backlog = ['--backlog', '300', '--shards', '64']
   const { code, stdout, stderr } = await runBench(['schemaless', ...tiny, ...backlog, '--json'])

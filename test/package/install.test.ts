@@ -1,7 +1,8 @@
 /**
  * The package as a stranger installs it: from the file that `npm pack` makes, from a folder with its
  * sources, from a repository of git; each in an empty folder, with npm's own commands. It needs the npm
- * registry. Programs are compiled under each resolution that TypeScript has for packages with `exports`.
+ * registry. Installs from git and for all users of a machine, which build or link in the same way, are tried at night
+ * alone. Programs are compiled under each resolution that TypeScript has for packages with `exports`.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises'
@@ -11,6 +12,7 @@ import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startCluster } from '../cluster/harness.ts'
 import { blocksOf } from '../examples/blocks.ts'
+import { isNightly } from '../nightly-tests.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const tsc = join(root, 'node_modules/typescript/bin/tsc')
@@ -126,7 +128,7 @@ test(
   installMs,
 )
 
-test(
+test.runIf(isNightly)(
   'for all users of a machine: the command is where npm puts commands',
   async () => {
     const prefix = join(base, 'prefix')
@@ -148,7 +150,7 @@ test('an install that leaves out devDependencies does without a build, and says 
   expect(existsSync(join(sources, 'node_modules'))).toBe(false)
 })
 
-test(
+test.runIf(isNightly)(
   'from a repository of git: npm builds it',
   async () => {
     const author = ['-c', 'user.name=a', '-c', 'user.email=a@example.com']
