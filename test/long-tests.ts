@@ -32,7 +32,6 @@ export const longTests: string[] = [
   'test/cluster/memory-of-stores.test.ts',
   'test/cluster/operations.test.ts',
   'test/cluster/outputs.test.ts',
-  'test/cluster/overload.test.ts',
   'test/cluster/placement.test.ts',
   'test/cluster/readers.test.ts',
   'test/cluster/recover.test.ts',

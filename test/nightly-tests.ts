@@ -5,8 +5,10 @@
  * tests count as skipped.
  */
 export const nightlyTests: string[] = [
+  'test/bench/builds.test.ts',
   'test/bench/round-trips.test.ts',
   'test/bench/schemaless.test.ts',
+  'test/bench/stop.test.ts',
   'test/bench/ycsb.test.ts',
   'test/package/install.test.ts',
   'test/sim/explore-mutants.test.ts',

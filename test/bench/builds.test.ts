@@ -5,6 +5,7 @@ import type { Stamped } from '../../bench/build.ts'
 import { quartiles, type BuildsReport } from '../../bench/builds.ts'
 import { describeBuilds } from '../../bench/describe.ts'
 import { withFolder } from '../cluster/harness.ts'
+import { isNightly } from '../nightly-tests.ts'
 import { runBench } from './program.ts'
 
 const timeoutMs = 90_000
@@ -14,40 +15,45 @@ function isReport(report: unknown): report is Stamped<BuildsReport> {
   return typeof report === 'object' && report !== null && 'ratios' in report
 }
 
-test('a build beside itself, in slices that take turns', { timeout: timeoutMs }, () =>
-  withFolder(async (folder) => {
-    const slices = [
-      '--slices',
-      '3',
-      '--seconds',
-      '0.5',
-      '--warm-up',
-      '1',
-      '--rest',
-      '0.5',
-      '--clients',
-      '8',
-    ]
-    const run = runBench(['builds', root, ...slices, '--json'], { folder })
-    const { code, stdout, stderr } = await run
-    expect(code, stderr).toBe(0)
-    const report: unknown = JSON.parse(stdout)
-    if (!isReport(report)) throw new Error('the output is no report')
-    expect(report).toMatchObject({ failures: 0, isQuick: true })
-    // Of the same sources, if there is a git to tell of them.
-    expect(report.other).toEqual(report.build ?? { folder: root })
-    expect(report.slices).toHaveLength(3)
-    const pairs = report.slices.map(({ own, other }) => own.perSecond / other.perSecond)
-    expect(report.ratios.perSecond.median).toBeCloseTo(pairs.toSorted((a, b) => a - b)[1] ?? 0, 3)
-    for (const { own, other } of report.slices) {
-      for (const side of [own, other]) {
-        expect(side.perSecond).toBeGreaterThan(0)
-        expect(side.cpuPer1000).toBeGreaterThan(0)
-        expect(side.p99Ms).toBeGreaterThanOrEqual(side.p50Ms)
+test.runIf(isNightly)(
+  'a build beside itself, in slices that take turns',
+  { timeout: timeoutMs },
+  () =>
+    withFolder(async (folder) => {
+      const slices = [
+        '--slices',
+        '3',
+        '--seconds',
+        '0.5',
+        '--warm-up',
+        '1',
+        '--rest',
+        '0.5',
+        '--clients',
+        '8',
+      ]
+      const run = runBench(['builds', root, ...slices, '--json'], { folder })
+      const { code, stdout, stderr } = await run
+      expect(code, stderr).toBe(0)
+      const report: unknown = JSON.parse(stdout)
+      if (!isReport(report)) throw new Error('the output is no report')
+      expect(report).toMatchObject({ failures: 0, isQuick: true })
+      // Of the same sources, if there is a git to tell of them.
+      expect(report.other).toEqual(report.build ?? { folder: root })
+      expect(report.slices).toHaveLength(3)
+      const pairs = report.slices.map(({ own, other }) => own.perSecond / other.perSecond)
+      expect(report.ratios.perSecond.median).toBeCloseTo(pairs.toSorted((a, b) => a - b)[1] ?? 0, 3)
+      for (const { own, other } of report.slices) {
+        for (const side of [own, other]) {
+          expect(side.perSecond).toBeGreaterThan(0)
+          expect(side.cpuPer1000).toBeGreaterThan(0)
+          expect(side.p99Ms).toBeGreaterThanOrEqual(side.p50Ms)
+        }
       }
-    }
-    expect(describeBuilds(report)).toMatch(/p50 ms +[\d.]+ +[\d.]+ {2}[\d.]+ \([\d.]+ to [\d.]+\)/)
-  }),
+      expect(describeBuilds(report)).toMatch(
+        /p50 ms +[\d.]+ +[\d.]+ {2}[\d.]+ \([\d.]+ to [\d.]+\)/,
+      )
+    }),
 )
 
 test('bench reports a folder without a build in one sentence', () =>

@@ -15,6 +15,7 @@ import {
 import { authorCount, postName, userId } from '../../bench/ycsb/records.ts'
 import type { YcsbReport } from '../../bench/ycsb/ycsb.ts'
 import { eventually, withFolder } from '../cluster/harness.ts'
+import { isNightly } from '../nightly-tests.ts'
 import { runBench } from './program.ts'
 
 const timeoutMs = 60_000
@@ -78,37 +79,41 @@ test('posts are spread over their authors, about a thousand each', () => {
   expect(new Set(names.map(({ postId }) => postId)).size).toBe(20_000)
 })
 
-test('three workloads run, each with its own operations', { timeout: timeoutMs }, async () => {
-  const tiny = ['--records', '200', '--seconds', '1', '--warm-up', '0', '--clients', '8']
-  const { code, stdout, stderr } = await runBench([
-    'ycsb',
-    '--workloads',
-    'e,A,b',
-    ...tiny,
-    '--json',
-  ])
-  expect(code, stderr).toBe(0)
-  const report: unknown = JSON.parse(stdout)
-  if (!isReport(report)) throw new Error('the output is no report')
-  const [e, a, b] = report.workloads
-  expect(report.loaded.map(({ table, rows }) => [table, rows])).toEqual([
-    ['User', 200],
-    ['Post', 200],
-  ])
-  expect(report.workloads.map(({ workload, failures }) => [workload, failures])).toEqual([
-    ['e', 0],
-    ['a', 0],
-    ['b', 0],
-  ])
-  expect(Object.keys(a?.kinds ?? {})).toEqual(['read', 'update'])
-  expect(b?.kinds.read?.operations).toBeGreaterThan(b?.kinds.update?.operations ?? 0)
-  expect(e?.kinds.scan?.p99Ms).toBeGreaterThan(0)
-  // Of one to a hundred rows, fewer where a group ends.
-  expect(e?.rowsPerScan).toBeGreaterThan(10)
-  expect(e?.rowsPerScan).toBeLessThan(60)
-  expect(e?.cpuPer1000.nodes).toHaveLength(3)
-  expect(describeYcsb(report)).toMatch(/workload E +\d+/)
-})
+test.runIf(isNightly)(
+  'three workloads run, each with its own operations',
+  { timeout: timeoutMs },
+  async () => {
+    const tiny = ['--records', '200', '--seconds', '1', '--warm-up', '0', '--clients', '8']
+    const { code, stdout, stderr } = await runBench([
+      'ycsb',
+      '--workloads',
+      'e,A,b',
+      ...tiny,
+      '--json',
+    ])
+    expect(code, stderr).toBe(0)
+    const report: unknown = JSON.parse(stdout)
+    if (!isReport(report)) throw new Error('the output is no report')
+    const [e, a, b] = report.workloads
+    expect(report.loaded.map(({ table, rows }) => [table, rows])).toEqual([
+      ['User', 200],
+      ['Post', 200],
+    ])
+    expect(report.workloads.map(({ workload, failures }) => [workload, failures])).toEqual([
+      ['e', 0],
+      ['a', 0],
+      ['b', 0],
+    ])
+    expect(Object.keys(a?.kinds ?? {})).toEqual(['read', 'update'])
+    expect(b?.kinds.read?.operations).toBeGreaterThan(b?.kinds.update?.operations ?? 0)
+    expect(e?.kinds.scan?.p99Ms).toBeGreaterThan(0)
+    // Of one to a hundred rows, fewer where a group ends.
+    expect(e?.rowsPerScan).toBeGreaterThan(10)
+    expect(e?.rowsPerScan).toBeLessThan(60)
+    expect(e?.cpuPer1000.nodes).toHaveLength(3)
+    expect(describeYcsb(report)).toMatch(/workload E +\d+/)
+  },
+)
 
 test('Ctrl-C ends the nodes, and leaves no folder', { timeout: timeoutMs }, () =>
   withFolder(async (folder) => {

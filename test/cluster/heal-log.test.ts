@@ -48,6 +48,15 @@ function has(count: number): (ledger: Ledger) => boolean {
   return ({ acknowledged }) => acknowledged.length >= count
 }
 
+/** Empty while no process listens, or the one that listened ends. */
+async function textAt({ url }: TestNode, page: string): Promise<string> {
+  try {
+    return await (await fetch(`${url}/${page}`)).text()
+  } catch {
+    return ''
+  }
+}
+
 async function changesSoFar(): Promise<number> {
   return (await membersAt(a)).change?.number ?? 0
 }
@@ -129,12 +138,11 @@ test('SEAT-2: two of three nodes with damaged logs go on asking, say so, and giv
   c.spawn()
   for (const node of [b, c]) {
     await eventually('it says what it waits for', async () => {
-      const page = await fetch(`${node.url}/readyz?verbose`).catch(() => undefined)
-      if (page === undefined) return undefined
       // Before it asks, the node has ended one start, and its listener with it.
-      if (!/asking the others for a seat/.test(await page.text())) return undefined
-      const status = await (await fetch(`${node.url}/status`)).text()
-      return /asking the others for a seat \(a: /.test(status) || undefined
+      const said = await Promise.all(['readyz?verbose', 'status'].map((page) => textAt(node, page)))
+      const [readiness = '', status = ''] = said
+      const isAsking = /asking the others for a seat/.test(readiness)
+      return (isAsking && /asking the others for a seat \(a: /.test(status)) || undefined
     })
     const metrics = await (await fetch(`${node.url}/metrics`)).text()
     expect(metrics).toMatch(/^trilithon_log_unfit\{[^}]*\} 1$/m)
