@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { eventually, patienceMs, runProgram, type Program } from '../cluster/harness.ts'
 import {
   bound,
@@ -21,8 +21,8 @@ import {
 } from './fake-members.ts'
 
 const open: FakeCluster[] = []
-afterEach(() => {
-  for (const cluster of open.splice(0)) cluster.close()
+afterAll(() => {
+  for (const cluster of open) cluster.close()
 })
 
 /** Without n2, whose disk is lost. */
@@ -162,7 +162,8 @@ test('a change that is given up ends --wait with 1, and one that another has fol
   ])
 })
 
-test(
+// Others go on beside it.
+test.concurrent(
   'nodes that answer no more end --wait with 4 after ten seconds',
   { timeout: patienceMs },
   async () => {
@@ -177,61 +178,67 @@ test(
   },
 )
 
-test('replace refuses an unknown node and one that runs, before it asks for anything', async () => {
-  const cluster = await listening()
-  const unknown = await cluster.run('replace', 'n9')
-  expect([unknown.code, unknown.stderr]).toEqual([
-    2,
-    'error: there is no node "n9", only n1, n2, n3\n',
-  ])
-  const advice = 'stop it first, and wait until trilithon nodes list shows that it is not alive'
-  const living = await cluster.run('replace', 'n3')
-  expect([living.code, living.stderr]).toEqual([1, `error: n3 is alive and votes: ${advice}\n`])
-  cluster.report.members = [first, { ...lost, isAlive: true, standing: 'before-gate' }, third]
-  cluster.steps = [done]
-  const replaced = await cluster.run('replace', 'n2', '--dry-run')
-  expect([replaced.code, replaced.stderr]).toEqual([
-    1,
-    `error: n2 is alive: ${advice}; change 1, which replaced its store, is done\n`,
-  ])
-  expect(cluster.posts).toEqual([])
-})
+test.concurrent(
+  'replace refuses an unknown node and one that runs, before it asks for anything',
+  async () => {
+    const cluster = await listening()
+    const unknown = await cluster.run('replace', 'n9')
+    expect([unknown.code, unknown.stderr]).toEqual([
+      2,
+      'error: there is no node "n9", only n1, n2, n3\n',
+    ])
+    const advice = 'stop it first, and wait until trilithon nodes list shows that it is not alive'
+    const living = await cluster.run('replace', 'n3')
+    expect([living.code, living.stderr]).toEqual([1, `error: n3 is alive and votes: ${advice}\n`])
+    cluster.report.members = [first, { ...lost, isAlive: true, standing: 'before-gate' }, third]
+    cluster.steps = [done]
+    const replaced = await cluster.run('replace', 'n2', '--dry-run')
+    expect([replaced.code, replaced.stderr]).toEqual([
+      1,
+      `error: n2 is alive: ${advice}; change 1, which replaced its store, is done\n`,
+    ])
+    expect(cluster.posts).toEqual([])
+  },
+)
 
-test('--dry-run says what would be done and what it needs, and begins nothing', async () => {
-  const cluster = await listening()
-  const needs = 'needs 2 of 3 voters from its beginning to its end; alive and voting: n1, n3\n'
-  const plan = await cluster.run('replace', 'n2', '--dry-run')
-  expect(plan).toMatchObject({
-    ...{ code: 0, stderr: '' },
-    stdout: `would begin change 1: n2 gets an empty store, which votes from epoch 2 on\n${needs}`,
-  })
-  const json = await cluster.run('replace', 'n2', '--dry-run', '--json')
-  expect(JSON.parse(json.stdout)).toEqual({
-    ...{ dryRun: true, kind: 'replace', node: 'n2', change: 1, isJoining: false },
-    ...{ voters: 3, needed: 2, voting: ['n1', 'n3'] },
-  })
-  const renewal = await cluster.run('renew', '--dry-run')
-  expect(renewal.stdout).toBe(`would begin change 1: the same stores go on in epoch 2\n${needs}`)
-  cluster.steps = [copying]
-  const joining = await cluster.run('replace', 'n2', '--dry-run')
-  expect(joining.stdout).toBe(`change 1 is under way, and would go on\n${needs}`)
-  const other = await cluster.run('renew', '--dry-run')
-  expect([other.code, other.stderr]).toEqual([
-    1,
-    `error: change 1 is under way (copying since ${since}): wait until it is done, or give it up: trilithon nodes cancel\n`,
-  ])
-  cluster.steps = []
-  cluster.report.members = [first, lost, { ...third, isAlive: false }]
-  const alone = await cluster.run('replace', 'n2', '--dry-run')
-  expect([alone.code, alone.stderr]).toEqual([
-    4,
-    'error: 1 of 3 voters are alive and vote; 2 are needed\n',
-  ])
-  expect(alone.stdout).toContain('alive and voting: n1\n')
-  expect(cluster.posts).toEqual([])
-})
+test.concurrent(
+  '--dry-run says what would be done and what it needs, and begins nothing',
+  async () => {
+    const cluster = await listening()
+    const needs = 'needs 2 of 3 voters from its beginning to its end; alive and voting: n1, n3\n'
+    const plan = await cluster.run('replace', 'n2', '--dry-run')
+    expect(plan).toMatchObject({
+      ...{ code: 0, stderr: '' },
+      stdout: `would begin change 1: n2 gets an empty store, which votes from epoch 2 on\n${needs}`,
+    })
+    const json = await cluster.run('replace', 'n2', '--dry-run', '--json')
+    expect(JSON.parse(json.stdout)).toEqual({
+      ...{ dryRun: true, kind: 'replace', node: 'n2', change: 1, isJoining: false },
+      ...{ voters: 3, needed: 2, voting: ['n1', 'n3'] },
+    })
+    const renewal = await cluster.run('renew', '--dry-run')
+    expect(renewal.stdout).toBe(`would begin change 1: the same stores go on in epoch 2\n${needs}`)
+    cluster.steps = [copying]
+    const joining = await cluster.run('replace', 'n2', '--dry-run')
+    expect(joining.stdout).toBe(`change 1 is under way, and would go on\n${needs}`)
+    const other = await cluster.run('renew', '--dry-run')
+    expect([other.code, other.stderr]).toEqual([
+      1,
+      `error: change 1 is under way (copying since ${since}): wait until it is done, or give it up: trilithon nodes cancel\n`,
+    ])
+    cluster.steps = []
+    cluster.report.members = [first, lost, { ...third, isAlive: false }]
+    const alone = await cluster.run('replace', 'n2', '--dry-run')
+    expect([alone.code, alone.stderr]).toEqual([
+      4,
+      'error: 1 of 3 voters are alive and vote; 2 are needed\n',
+    ])
+    expect(alone.stdout).toContain('alive and voting: n1\n')
+    expect(cluster.posts).toEqual([])
+  },
+)
 
-test('renew begins a new epoch once, and joins the one that is under way', async () => {
+test.concurrent('renew begins a new epoch once, and joins the one that is under way', async () => {
   const cluster = await listening()
   cluster.reply = [202, { change: renewing }]
   cluster.steps = [done, renewing, { ...renewing, phase: 'done' }]
@@ -247,27 +254,34 @@ test('renew begins a new epoch once, and joins the one that is under way', async
   expect(cluster.posts).toEqual(['n1 POST /members/renew'])
 })
 
-test('refusals keep their words: 1 where the node will not, 4 where no majority answers it', async () => {
-  const cluster = await listening()
-  const detail = 'Change 2 of this replica set is under way (sealing). Wait until it is done.'
-  for (const [status, code, text] of [
-    [400, 1, `error: refused by n1: ${detail}\n`],
-    [401, 1, `error: refused by n1: ${detail}\n`],
-    [503, 4, `error: n1: ${detail}; see trilithon nodes list, and run the same command again\n`],
-  ] as const) {
-    cluster.reply = [status, { code: 'x', detail }]
-    for (const words of status === 400 ? [['replace', 'n2'], ['renew'], ['cancel']] : [['renew']]) {
-      const refused = await cluster.run(...words)
-      expect([refused.code, refused.stdout, refused.stderr]).toEqual([code, '', text])
+test.concurrent(
+  'refusals keep their words: 1 where the node will not, 4 where no majority answers it',
+  async () => {
+    const cluster = await listening()
+    const detail = 'Change 2 of this replica set is under way (sealing). Wait until it is done.'
+    for (const [status, code, text] of [
+      [400, 1, `error: refused by n1: ${detail}\n`],
+      [401, 1, `error: refused by n1: ${detail}\n`],
+      [503, 4, `error: n1: ${detail}; see trilithon nodes list, and run the same command again\n`],
+    ] as const) {
+      cluster.reply = [status, { code: 'x', detail }]
+      for (const words of status === 400
+        ? [['replace', 'n2'], ['renew'], ['cancel']]
+        : [['renew']]) {
+        const refused = await cluster.run(...words)
+        expect([refused.code, refused.stdout, refused.stderr]).toEqual([code, '', text])
+      }
     }
-  }
-  cluster.report.members = [{ node: 'n1' }]
-  const strange = await cluster.run('list')
-  expect([strange.code, strange.stderr]).toEqual([
-    4,
-    expect.stringContaining('n1: it is of another version, and its answer has another form; n3: '),
-  ])
-})
+    cluster.report.members = [{ node: 'n1' }]
+    const strange = await cluster.run('list')
+    expect([strange.code, strange.stderr]).toEqual([
+      4,
+      expect.stringContaining(
+        'n1: it is of another version, and its answer has another form; n3: ',
+      ),
+    ])
+  },
+)
 
 test('requests for changes carry the secret that the flag names, and questions need none', async () => {
   const cluster = await listening()
