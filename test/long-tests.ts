@@ -52,8 +52,10 @@ export const longTests: string[] = [
   'test/sim/command-line.test.ts',
   'test/sim/explore-mutants.test.ts',
   'test/sim/explore.test.ts',
+  'test/sim/gateways.test.ts',
   'test/sim/mutants.test.ts',
   'test/sim/processes.test.ts',
+  'test/sim/scenario-commands.test.ts',
   'test/sim/shapes.test.ts',
   'test/tables/catalogue.test.ts',
 ]
