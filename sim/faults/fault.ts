@@ -193,7 +193,7 @@ export type MembersFault =
    * member, which gets a vote this long after it has become one; absent: as a voter.
    */
   | (Downing & { readonly kind: 'add'; readonly readerMicros?: number })
-  /** An operator makes the node a read-only member, and gives it its vote back this long after that was asked for. */
+  /** An operator makes the node a read-only member, and gives it its vote back this long after the group has that change. */
   | (Lasting & { readonly kind: 'demote'; readonly node: string })
   /** An operator has a node leave, which may be up or down. Its disks are emptied when it has ended: it is a spare. */
   | (Moment & { readonly kind: 'remove'; readonly node: string })

@@ -150,8 +150,8 @@ export class PeerMarks {
   }
 
   /**
-   * Nothing that was named so far makes the peer known any more: a directory that is asked for from now on does. A snapshot stands
-   * in no flush, so digests say nothing of groups that the peer's store took over from the voters of an earlier epoch. `asked`:
+   * Nothing that was named so far makes the peer known any more: a directory does that this node asks for from now on. A snapshot
+   * stands in no flush, so digests say nothing of groups that the peer's store took over from the voters of an earlier epoch. `asked`:
    * the highest number of a question so far.
    */
   requireDirectory(epoch: number, asked: number): void {

@@ -68,7 +68,7 @@ export class DriverLinks {
     const { nodes, peers, replica, keeper, transport } = this.#parts
     transport.setPeers?.(nodes.others.map((node) => ({ node, url: urls.get(node) })))
     for (const node of peers().checkNodes()) replica.suspect(node, true)
-    // Also with one that is to lose its vote: what it was given lasts until it has sealed its epoch, or is over (LEASE-2).
+    // Also one that is to lose its vote: its leases last until it has sealed its epoch, or they are over (LEASE-2).
     keeper.leases.setPeers(nodes.others)
   }
 

@@ -200,6 +200,7 @@ test('answers and accepted bodies have the forms that the document gives them', 
     ...['getComparison', 'compare', 'resolve', 'getScrub', 'scrub'],
     ...['findGroup'],
     ...['getMembers', 'replaceMember', 'addMember', 'removeMember', 'renewMembers', 'cancelChange'],
+    ...['addReader', 'promoteMember', 'demoteMember'],
   ]
   expect([...tried, ...operations].sort()).toEqual(all.sort())
 })
