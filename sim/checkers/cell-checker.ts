@@ -81,13 +81,13 @@ export class CellChecker {
     this.#referee = referee
   }
 
-  /** Cells of the run expire, and no shard is purged. Called behind all who hear of effects. */
-  expectExpiry(model: Pick<LogModel, 'onEffect'>): void {
+  /** Cells of the run expire, and no shard is purged. Called behind all who hear of moments. */
+  expectExpiry(model: Pick<LogModel, 'onMoment'>): void {
     const expiry = new ExpiryBook()
-    const { onEffect } = model
-    model.onEffect = (effect) => {
-      onEffect(effect)
-      expiry.onEffect(effect)
+    const { onMoment } = model
+    model.onMoment = (moment) => {
+      onMoment(moment)
+      expiry.onMoment(moment)
     }
     this.#expiry = expiry
   }

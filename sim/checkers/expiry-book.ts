@@ -8,7 +8,7 @@ import { groupOfBytes } from '../../src/base/ids.ts'
 import { cellOfRow, cellRowKey, shardOfGroup } from '../../src/cells/cell-table.ts'
 import { shardGroup } from '../../src/cells/shard.ts'
 import { datastore } from '../workloads/datastore.ts'
-import type { ModelEffect, RowWrite } from './log-model.ts'
+import type { ModelMoment, RowWrite } from './log-model.ts'
 
 interface NamedCell {
   readonly shard: number
@@ -69,7 +69,8 @@ export class ExpiryBook {
     )
   }
 
-  onEffect({ group, timestamp }: ModelEffect): void {
+  /** An entry without transactions moves the time of a log on, too. */
+  onMoment({ group, timestamp }: ModelMoment): void {
     if (this.#isOurs(group)) this.#nowByGroup.set(group, timestamp)
   }
 

@@ -61,6 +61,9 @@ export interface ModelEffect {
   readonly transaction: Transaction
 }
 
+/** The log of a group has come so far: by any entry, one without transactions included. */
+export type ModelMoment = Pick<ModelEffect, 'group' | 'position' | 'timestamp'>
+
 /** A row as an entry of the log leaves it. */
 export interface RowWrite {
   readonly group: string
@@ -76,6 +79,8 @@ export class LogModel {
   onWrite: (write: RowWrite) => void = () => undefined
   /** Called with each transaction that takes effect, in the order of its group's log. */
   onEffect: (effect: ModelEffect) => void = () => undefined
+  /** Called with each entry, behind the effects of its transactions. */
+  onMoment: (moment: ModelMoment) => void = () => undefined
   readonly #groups = new Map<string, GroupModel>()
   readonly #chosen = new Map<string, Map<number, Uint8Array>>()
   readonly #parts: LogModelParts
@@ -194,6 +199,8 @@ export class LogModel {
     this.#lastLeader.set(model.group, leader)
     this.#leader = leader
     for (const transaction of entry.transactions) this.#applyTransaction(model, entry, transaction)
+    const { group, position, timestamp } = model
+    this.onMoment({ group, position, timestamp })
   }
 
   #applyTransaction(model: GroupModel, entry: Entry, transaction: Transaction): void {

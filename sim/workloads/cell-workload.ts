@@ -40,7 +40,7 @@ export interface CellWorkloadParts {
   readonly coverage: Coverage
   readonly checker: CellChecker
   /** All others hear of its effects by the time that this workload starts. */
-  readonly model: Pick<LogModel, 'onEffect'>
+  readonly model: Pick<LogModel, 'onMoment'>
   readonly options: WorkloadOptions
   readonly nodes: readonly string[]
   readonly load: Load

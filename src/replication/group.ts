@@ -137,7 +137,8 @@ function handleEpoch(log: GroupLog, context: Context, event: OfEpochs): void {
     case 'carry':
       return epoch.onCarry(log, context, event.acceptances)
     case 'gate':
-      return epoch.onGate(log)
+      epoch.onGate(log)
+      return read.countOwn(log, context)
     case 'voter':
       propose.askVoter(log, context, event.peer)
       return read.askVoter(log, context)

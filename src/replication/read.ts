@@ -82,7 +82,22 @@ export function askVoter(log: GroupLog, context: Context): void {
   if (log.readRound !== undefined) sendQueries(log, context, log.readRound)
 }
 
+/**
+ * A round that began while this node had no vote does not count what is known here. Where another voter is down it would never
+ * have a majority, nor would the reads that come to it: it begins anew once this node has its vote.
+ */
+export function countOwn(log: GroupLog, context: Context): void {
+  const current = log.readRound
+  if (current === undefined || current.countsOwn || !hasVote(log, context)) return
+  context.trace.mark('read_round_begun_anew')
+  log.readsWaiting = [...current.reads, ...log.readsWaiting]
+  log.mustAskMajority ||= current.isOfClaims
+  log.readRound = undefined
+  startReadRound(log, context)
+}
+
 export function onReadDeadline(log: GroupLog, context: Context, current: ReadRound): void {
+  if (!current.countsOwn && hasVote(log, context)) return countOwn(log, context)
   context.trace.mark('read_round_resent')
   current.deadline =
     context.now + jitter(context, context.limits.phaseTimeoutMs, current.round % 1024, 1)

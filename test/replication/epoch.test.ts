@@ -116,6 +116,23 @@ test('MOVE-1, MOVE-3: a transaction and a read that wait as an epoch ends go on 
   expect(leader.durable.get(2)?.chosen?.ballot.epoch).toBe(2)
 })
 
+test('MOVE-3: a read that began before the gate counts this node behind it, where another voter is down', () => {
+  const cluster = new CoreCluster()
+  const [reader, other, dead] = [cluster.at(0), cluster.at(1), cluster.at(2)]
+  cluster.submit(0, { key: 'a' })
+  cluster.deliver()
+  for (const node of [reader, other]) seal(cluster, node)
+  other.step({ kind: 'gate' })
+  const isWell = ({ from, to }: { readonly from: string; readonly to: string }): boolean =>
+    from !== dead.node && to !== dead.node
+  reader.read(7)
+  cluster.deliver(isWell)
+  expect(reader.served.has(7)).toBe(false)
+  reader.step({ kind: 'gate' })
+  cluster.deliver(isWell)
+  expect(reader.served.get(7)).toBe(1)
+})
+
 test('PAX-6: the leader of an epoch before uses ballot zero in the next one where it has no record', () => {
   const cluster = new CoreCluster()
   cluster.submit(0, { key: 'a' })

@@ -48,6 +48,24 @@ test('LOG-19: it answers no read round, so none ends without what was chosen', (
   expect([...behind.served]).toEqual([[1, 1]])
 })
 
+test('LOG-19: a read that began before it was restored counts it afterwards, where another voter is down', () => {
+  const { cluster, lost, keeper, behind } = withLoss()
+  lost.read(1)
+  const isWell = ({ from, to }: { readonly from: string; readonly to: string }): boolean =>
+    from !== behind.node && to !== behind.node
+  cluster.deliver(isWell)
+  expect([...lost.served]).toEqual([])
+  lost.isRestored = true
+  lost.wakeNext()
+  cluster.deliver(isWell)
+  for (let looks = 0; looks < 20 && lost.served.size === 0; looks++) {
+    lost.wakeNext()
+    cluster.deliver(isWell)
+  }
+  expect([...lost.served]).toEqual([[1, 1]])
+  expect(keeper.served.size).toBe(0)
+})
+
 test('LOG-19: its own read round counts a majority of the others, and it shows what was chosen', () => {
   const { cluster, lost, keeper } = withLoss()
   lost.read(1)
