@@ -26,6 +26,7 @@ export function isRestoredBy(targets: RestoringTargets, applied: Position): bool
     },
     ask: () => undefined,
     appliedThrough: () => applied,
+    hasNamedAll: () => true,
     advanceMarks: () => undefined,
     drain: () => Promise.resolve(),
     onRestored: () => undefined,

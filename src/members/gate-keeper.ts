@@ -61,6 +61,10 @@ export interface GateKeeperParts {
     isKnown: (group: GroupId, position: Position) => boolean,
   ): boolean
   requestDigest(peer: NodeId): void
+  /** Has the peer name all its groups once more in this epoch, where it has not since this node's start. */
+  requireDirectory(peer: NodeId, epoch: number): void
+  /** Whether it has. */
+  hasNamedAll(peer: NodeId, epoch: number): boolean
   /** The node votes in its epoch, in all groups that are not blocked. */
   onPassed(): void
   onFailed(error: unknown): void
@@ -176,7 +180,8 @@ export class GateKeeper {
 
   #check(): void {
     for (const [voter, seal] of this.#seals) {
-      if (seal.isWhole && !seal.isTaken) seal.isTaken = this.#isTaken(voter, seal)
+      if (!seal.isWhole || seal.isTaken) continue
+      seal.isTaken = this.#hasNamedAll(voter) && this.#isTaken(voter, seal)
     }
     const { epochs, log, data, onFailed } = this.#parts
     if (this.#countSound() < computeMajority(epochs.before) || this.#isSyncing) return
@@ -211,6 +216,17 @@ export class GateKeeper {
     trace.mark(blocked.length === 0 ? 'gate_passed' : 'gate_passed_with_blocked_groups')
     if (blocked.length === 0) this.#seals = new Map()
     epochs.pass(blocked, onPassed)
+  }
+
+  /**
+   * A snapshot stands in no flush, and the voter may have had groups by snapshots alone as it passed the gate of the epoch
+   * before. A node that passed that gate as well has them. Any other one needs the voter's directory, of after its seal.
+   */
+  #hasNamedAll(voter: NodeId): boolean {
+    const { requireDirectory, hasNamedAll } = this.#parts
+    if (this.#countsOwn) return true
+    requireDirectory(voter, this.#epoch)
+    return hasNamedAll(voter, this.#epoch)
   }
 
   /** Everything that its flushes name is applied here, or its open acceptances are carried. */

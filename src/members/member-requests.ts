@@ -183,7 +183,7 @@ export class MemberRequests implements MembersPort {
     this.#checkBuilds(undefined)
     const { nodes, peers } = this.#parts
     const old = nodes.otherVoters.find((node) => {
-      return peers().isAlive(node) && !peers().knowsReaders(node)
+      return peers().isAlive(node) && peers().linkOf(node)?.knowsReaders !== true
     })
     if (old === undefined) return
     throw new StoreError(

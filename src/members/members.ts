@@ -112,6 +112,8 @@ export class Members {
       ...{ isSound, look, applied, step, send, onFailed },
       ...{ isHeld: parts.isHeld, isAside: parts.isAside },
       isTakenThrough: (...asked) => parts.peers().isTakenThrough(...asked),
+      requireDirectory: (...asked) => parts.peers().requireDirectory(...asked),
+      hasNamedAll: (...asked) => parts.peers().hasNamedAll(...asked),
       // Groups with open positions may keep others waiting until this node has a vote.
       requestDigest: (peer) => parts.peers().requestDigest(peer, true),
       onPassed: () => this.#onPassed(),
@@ -233,14 +235,34 @@ export class Members {
     this.#askDirectories()
   }
 
-  /** A list of groups that a read-only member makes needs them, of voters that are past their gates. */
+  /**
+   * A list of groups that a read-only member makes needs them, of voters that are past their gates; and so does a node that
+   * takes up what the others have.
+   */
   #askDirectories(): void {
-    const { epochs, nodes, peers } = this.#parts
+    const { epochs, nodes, peers, isRestored } = this.#parts
     const epoch = epochs.directoriesOf
-    if (epoch === 0) return
     for (const node of nodes.otherVoters) {
-      if (this.#hasVote(node)) peers().requireDirectory(node, epoch)
+      const told = this.#told.get(node)
+      if (epoch > 0 && this.#hasVote(node)) peers().requireDirectory(node, epoch)
+      if (told !== undefined && !isRestored() && hasTakenUp(told)) {
+        peers().requireDirectory(node, told.epoch)
+      }
     }
+  }
+
+  /**
+   * Whether the peer has named all that it has; behind the first epoch, whether that is durably applied here, too. A node that is
+   * past its gate has all of the epochs before.
+   */
+  hasNamedAll(peer: NodeId): boolean {
+    const { peers, epochs, isRestored } = this.#parts
+    if (isRestored() && epochs.isVoting) return true
+    // A build of before epochs is in the first one.
+    if (!peers().knowsEpochs(peer)) return epochs.own.epoch === 1
+    const told = this.#told.get(peer)
+    if (told === undefined || told.epoch === 1) return told !== undefined
+    return hasTakenUp(told) && peers().hasNamedAll(peer, told.epoch, true)
   }
 
   /** An operator has begun this node's epoch, and the row does not say so yet. */
@@ -366,6 +388,8 @@ export class Members {
     if (hasVote && !hadVote) this.#parts.stepWaiting({ kind: 'voter', peer: from })
     if (told.epoch === own.epoch) this.#gate.onSealed(from)
     this.#askDirectories()
+    // It waits for this node's part, and the frame that told it may have been lost.
+    if (!told.isRestored && this.#parts.isRestored()) this.#tell(from)
     // The row that begins that epoch stands in the peer's log.
     if (told.epoch > this.#parts.epochs.own.epoch) this.#parts.peers().requestDigest(from)
     this.#mover.go()
@@ -387,7 +411,8 @@ export class Members {
   remind(): void {
     this.#reminders += 1
     const isDue = this.#reminders % remindersPerTelling === 0
-    if (isDue && this.#parts.epochs.own.epoch > 1) this.#tellAll()
+    const isNews = this.#parts.epochs.own.epoch > 1 || !this.#parts.isRestored()
+    if (isDue && isNews) this.#tellAll()
   }
 
   #tellAll(): void {
@@ -450,4 +475,9 @@ export class Members {
   get voters(): VotersReport {
     return this.#reports.voters
   }
+}
+
+/** Whether the peer has all of the epochs before the one that it has sealed last: it has passed that gate. */
+function hasTakenUp({ epoch, gated }: StandingTold): boolean {
+  return epoch > 1 && gated >= epoch - 1
 }

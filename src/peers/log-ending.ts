@@ -52,6 +52,8 @@ export interface LogEndingParts {
   readonly replies: CatchUpReplies
   readonly slices: Slices
   readonly nodes: SetNodes
+  /** Whether the peer has named all that it has, and behind the first epoch that is durably applied here. */
+  hasNamedAll(peer: NodeId): boolean
   /** The data store holds it from now on. */
   onRestored(): void
   onFailed(error: unknown): void
@@ -74,6 +76,7 @@ export class LogEnding {
       advanceMarks: () => peers.advanceMarks(),
       drain: () => data.drain(),
       appliedThrough: (peer) => peers.appliedThrough(peer),
+      hasNamedAll: (peer) => parts.hasNamedAll(peer),
       onRestored: () => {
         settled.keepRestored(true)
         parts.onRestored()

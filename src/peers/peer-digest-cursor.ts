@@ -86,6 +86,15 @@ export class PeerDigestCursor {
     return true
   }
 
+  /** Whether all that was named so far is known for good. */
+  isDone(): boolean {
+    if (this.#isHalted) return false
+    this.advance()
+    const { lacking, coveredByFlush = 0 } = this.#older
+    const isAllKnown = lacking.size === 0 && this.#newer.lacking.size === 0
+    return isAllKnown && this.#log.durableFlush >= coveredByFlush
+  }
+
   /** Whether `max` or more of what was named are still on their way. */
   isFull(max: number): boolean {
     if (this.#named < max) return false

@@ -103,6 +103,16 @@ export class PeerMarks {
     return this.#applied.isTaken(isKnown)
   }
 
+  /** Whether the peer's directory, asked for in this epoch or later, is here whole, and all that was named is durably applied. */
+  hasAppliedAll(epoch: number): boolean {
+    return this.hasNamedAll(epoch) && this.#applied.isDone()
+  }
+
+  /** Whether the peer's directory, asked for in this epoch or later, is here whole. */
+  hasNamedAll(epoch: number): boolean {
+    return this.directedIn >= epoch && this.nextPage === undefined
+  }
+
   /** The page of the peer's directory to ask for next; undefined: digests do. */
   get nextPage(): { readonly through: number; readonly after?: GroupId } | undefined {
     const pages = this.#pages

@@ -184,11 +184,6 @@ export class Peers {
     return peer?.isJoined === true ? peer.info : undefined
   }
 
-  /** Whether the peer's build knows the row with read-only members. */
-  knowsReaders(node: NodeId): boolean {
-    return this.linkOf(node)?.knowsReaders === true
-  }
-
   /** Whether the peer's build knows the messages about changes of the voters. */
   knowsEpochs(node: NodeId): boolean {
     return this.linkOf(node)?.knowsEpochs === true
@@ -428,6 +423,13 @@ export class Peers {
   requireDirectory(node: NodeId, epoch: number): void {
     const peer = this.#peers.get(node)
     if (peer !== undefined) this.#digests.requireDirectory(peer, epoch)
+  }
+
+  /** Whether that directory is here whole; `isApplied`: and whether all that the peer has named is durably applied here. */
+  hasNamedAll(node: NodeId, epoch: number, isApplied = false): boolean {
+    const marks = this.#peers.get(node)?.marks
+    const isHere = isApplied ? marks?.hasAppliedAll(epoch) : marks?.hasNamedAll(epoch)
+    return isHere === true
   }
 
   onDigest(from: NodeId, digest: Digest): void {

@@ -25,6 +25,11 @@ export interface RestoringParts {
   ask(peer: NodeId): unknown
   /** Everything that the peer's flushes through here name is durably applied (LOG-18). */
   appliedThrough(peer: NodeId): number
+  /**
+   * Whether the peer's digests name all that it has. A snapshot stands in no flush: behind the first epoch its directory
+   * does, and all of that has to be durably applied.
+   */
+  hasNamedAll(peer: NodeId): boolean
   /** Moves that on as far as the data store allows. */
   advanceMarks(): void
   /** Resolves when everything committed before the call is durable. Rejects where the store fails, which ends the node, or stops. */
@@ -106,6 +111,7 @@ export class Restoring {
 
   #isTaken(peer: NodeId): boolean {
     const target = this.#targets.get(peer)
-    return target !== undefined && this.#parts.appliedThrough(peer) >= target
+    const { appliedThrough, hasNamedAll } = this.#parts
+    return target !== undefined && appliedThrough(peer) >= target && hasNamedAll(peer)
   }
 }

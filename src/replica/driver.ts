@@ -149,8 +149,8 @@ export class Driver implements LocalReplica {
     this.#edge = this.#makeEdge()
     this.#ending = new LogEnding({
       ...{ nodes, settled, log, data, clock, trace, limits, replies, slices, peers: this.#peers },
-      onRestored: () => this.members.onRestored(),
-      onFailed: this.#calls.onFailed,
+      hasNamedAll: (peer) => this.members.hasNamedAll(peer),
+      ...{ onRestored: () => this.members.onRestored(), onFailed: this.#calls.onFailed },
     })
     this.#erasing = this.#makeErasing(stores.book)
     this.members = this.#makeMembers()

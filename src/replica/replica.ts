@@ -193,9 +193,10 @@ export class Replica {
       else stepGroup(log, context, { kind: 'voters', set })
     }
     if (this.#isOfPresent(log)) return
-    // A reader that is removed has nothing to seal. Its read round ends as a voter's does.
-    const isEnding = log.standing === 'reading' && standing === 'sealed'
-    if (log.standing === 'voting' || isEnding) stepGroup(log, context, { kind: 'seal' })
+    // A reader, or a node before its gate, that is removed has nothing to seal. All that is under way there ends.
+    const isLeaving = standing === 'sealed' && log.standing !== 'sealed'
+    if (log.standing === 'voting') stepGroup(log, context, { kind: 'seal' })
+    else if (isLeaving) stepGroup(log, context, { kind: 'leave' })
     // A store without a vote stays outside of every epoch: all that it needs of the voters is whom to ask for entries.
     if (standing === 'sealed') {
       log.set = set

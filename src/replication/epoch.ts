@@ -31,6 +31,13 @@ export function onSeal(log: GroupLog, context: Context): void {
   endEpoch(log, context)
 }
 
+/** This node has no part in the next epoch, and nothing to seal in this one: it was before its gate, or a reader. */
+export function onLeave(log: GroupLog, context: Context): void {
+  assert(log.standing !== 'voting', 'MOVE-2: a voter leaves an epoch that it has not sealed')
+  log.standing = 'sealed'
+  endEpoch(log, context)
+}
+
 /** Another epoch than the present one, with these voters. This node, if it is one of them, is before its gate. */
 export function onEpoch(log: GroupLog, context: Context, set: ReplicaSet): void {
   assert(set.epoch > log.set.epoch, 'MOVE-1: the epoch goes back')

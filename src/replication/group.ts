@@ -59,6 +59,8 @@ export type GroupEvent =
   | { readonly kind: 'aside' }
   /** The seal of the present epoch is on its way to the disk: this node votes in it no more. */
   | { readonly kind: 'seal' }
+  /** This node has no part in the next epoch, and had no vote in this one. */
+  | { readonly kind: 'leave' }
   /** The voters have changed. */
   | { readonly kind: 'epoch'; readonly set: ReplicaSet }
   /** This node is a read-only member of this epoch: the present one, or a later one. */
@@ -121,13 +123,15 @@ function handle(log: GroupLog, context: Context, event: Handled): void {
 }
 
 type OfEpochs = GroupEvent & {
-  readonly kind: 'seal' | 'epoch' | 'follow' | 'voters' | 'carry' | 'gate' | 'voter'
+  readonly kind: 'seal' | 'leave' | 'epoch' | 'follow' | 'voters' | 'carry' | 'gate' | 'voter'
 }
 
 function handleEpoch(log: GroupLog, context: Context, event: OfEpochs): void {
   switch (event.kind) {
     case 'seal':
       return epoch.onSeal(log, context)
+    case 'leave':
+      return epoch.onLeave(log, context)
     case 'epoch':
       return epoch.onEpoch(log, context, event.set)
     case 'follow':

@@ -40,6 +40,25 @@ test.each([
   expect(node.isThrough).toBe(true)
 })
 
+test('MOVE-3: a node whose own seal is unsound needs the directories of the voters that it counts', async () => {
+  const node = new AtGate(lateVoter)
+  node.nameless = [n3]
+  node.go()
+  node.tell(n2)
+  node.tell(n3)
+  expect([[...node.required], node.syncing]).toEqual([[n2, n3], 0])
+  node.nameless = []
+  node.go()
+  await node.synced()
+  expect(node.isThrough).toBe(true)
+  const sound = new AtGate()
+  sound.nameless = [n2, n3]
+  sound.go()
+  sound.tell(n2)
+  await sound.synced()
+  expect([sound.required.size, sound.isThrough]).toEqual([0, true])
+})
+
 test('MOVE-3: of five voters three seals count, whichever they are', async () => {
   const node = new AtGate(lateVoter, [n2, n3, n4, n5])
   node.go()

@@ -57,6 +57,9 @@ export class AtGate {
   isCarrying = true
   passed = 0
   readonly failures: unknown[] = []
+  /** Voters whose directories the node has called for, and those whose are not here. */
+  readonly required: Set<NodeId> = new Set<NodeId>()
+  nameless: readonly NodeId[] = []
   readonly keeper: GateKeeper
   #syncs: { readonly resolve: () => void; readonly reject: (error: Error) => void }[] = []
 
@@ -84,6 +87,8 @@ export class AtGate {
       isTakenThrough: (peer, flush, isKnown) =>
         (this.here.get(peer) ?? 0) >= flush && this.lacking.every((named) => isKnown(...named)),
       requestDigest: (peer) => this.digests.push(peer),
+      requireDirectory: (peer) => this.required.add(peer),
+      hasNamedAll: (peer) => !this.nameless.includes(peer),
       onPassed: () => (this.passed += 1),
       onFailed: (error) => this.failures.push(error),
     })

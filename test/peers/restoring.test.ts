@@ -9,6 +9,8 @@ function restoringAmong(names: readonly string[], isRestored = false) {
   const applied = new Map<NodeId, number>()
   const asked: NodeId[] = []
   const drains: (() => void)[] = []
+  /** Peers whose directories are not here. */
+  const nameless = new Set<NodeId>()
   let restored = 0
   /** The marks as the data store allows them, which are looked at when the node goes on. */
   const allowed = new Map<NodeId, number>()
@@ -19,9 +21,11 @@ function restoringAmong(names: readonly string[], isRestored = false) {
     drain: () => new Promise((resolve) => drains.push(resolve)),
     ask: (peer) => asked.push(peer),
     appliedThrough: (peer) => applied.get(peer) ?? 0,
+    hasNamedAll: (peer) => !nameless.has(peer),
     onRestored: () => (restored += 1),
   })
-  return { restoring, applied, allowed, drains, asked, others, times: () => restored }
+  const told = { applied, allowed, drains, asked, others, nameless }
+  return { restoring, ...told, times: () => restored }
 }
 
 test('LOG-19: a node of three is restored when it has applied the flushes of both others, and not before', () => {
@@ -44,6 +48,21 @@ test('LOG-19: a node of three is restored when it has applied the flushes of bot
   expect([restoring.isOver, restoring.lacking, times()]).toEqual([true, [], 1])
   restoring.look()
   expect(times()).toBe(1)
+})
+
+test('LOG-19: a peer that may have groups by snapshots alone counts once its directory is here', () => {
+  const { restoring, applied, nameless } = restoringAmong(['n2', 'n3'])
+  const peers = [nodeId('n2'), nodeId('n3')]
+  for (const peer of peers) {
+    restoring.onDigested(peer, 3)
+    applied.set(peer, 3)
+    nameless.add(peer)
+  }
+  restoring.look()
+  expect([restoring.isOver, restoring.lacking]).toEqual([false, peers])
+  nameless.clear()
+  restoring.look()
+  expect(restoring.isOver).toBe(true)
 })
 
 test('LOG-19: of five, three others are needed: two of them and the node itself are no majority', () => {

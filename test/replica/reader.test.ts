@@ -92,6 +92,19 @@ test('RDR-1: a group that is opened at a reader reads, and one that its node lea
   expect(at.read(2).filter(({ kind }) => kind === 'send')).toEqual([])
 })
 
+test('MOVE-2: a node that is removed before its gate ends its read round, and asks nothing more', () => {
+  const at = new Node()
+  at.set = { ...at.set, epoch: 2 }
+  at.standing = 'before-gate'
+  expect(asked(at.read(1)).length).toBe(3)
+  at.standing = 'sealed'
+  at.set = readBy(others, 3, [])
+  expect(at.read(2).filter(({ kind }) => kind === 'send')).toEqual([])
+  at.set = readBy([node(), ...others], 4, [])
+  at.standing = 'before-gate'
+  expect(asked(at.read(3))).toEqual(others.map((voter) => [voter, 4]))
+})
+
 test('RDR-1: other readers in the same epoch end nothing at a voter', () => {
   const at = new Node()
   const voters = [node(), ...others]
