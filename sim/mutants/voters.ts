@@ -29,13 +29,6 @@ const everyRunRemoves: Edit = {
   replace: "['remove', 1_000_000, 2, 5]",
 }
 
-/** Groups come by snapshots alone, and are soon idle. */
-const everyGroupBySnapshot: Edit = {
-  file: 'sim/cluster/snapshot-draw.ts',
-  find: 'snapshotAfterEntries: random.pick([0, 1, 2, 5, usual.snapshotAfterEntries])',
-  replace: 'snapshotAfterEntries: random.pick([0, 0, 0, 0, 0])',
-}
-
 export const voterMutants: readonly Mutant[] = [
   {
     id: 'VOT1',
@@ -202,30 +195,6 @@ export const voterMutants: readonly Mutant[] = [
         file: ofEpochs,
         find: '    const hadVote = own.isMember && own.gated === row.epoch - 1\n',
         replace: '    const hadVote = own.gated === row.epoch - 1 || !own.isMember\n',
-      },
-    ],
-  },
-  {
-    id: 'VOT13',
-    title:
-      'voters: what voters have by snapshots alone is not asked for at the gate, nor by an empty store',
-    edits: [
-      everyRunReplaces,
-      everyGroupBySnapshot,
-      {
-        file: ofGate,
-        find: '    if (this.#countsOwn) return true\n',
-        replace: '    if (this.#countsOwn || voter !== this.#parts.node) return true\n',
-      },
-      {
-        file: 'src/members/members.ts',
-        find: '    if (told === undefined || told.epoch === 1) return told !== undefined\n',
-        replace: '    if (told === undefined || told.epoch > 0) return true\n',
-      },
-      {
-        file: 'src/members/members.ts',
-        find: '      if (told !== undefined && !isRestored() && hasTakenUp(told)) {\n',
-        replace: '      if (told !== undefined && !isRestored() && told.epoch === 0) {\n',
       },
     ],
   },

@@ -109,12 +109,14 @@ export class Admission {
     return known && staleness(known, info, memory.epochs.epoch)
   }
 
-  #outside(name: string, { seat = 0 }: LinkInfo): string {
+  #outside(name: string, { seat = 0, storeId }: LinkInfo): string {
     const { memory, lastSeat } = this.#parts
     const { epoch } = memory.epochs
-    // The row that handed the seat out named the node: it leaves the row with its seat.
-    if (seat > 0 && seat <= lastSeat()) return removedSeat(name, seat)
-    return isNodeId(name) && memory.of(name) !== undefined
+    const known = isNodeId(name) ? memory.of(name) : undefined
+    // The row that handed the seat out named the node: a store that never had a vote leaves the row with its seat.
+    const hadVote = known !== undefined && known.storeId === storeId
+    if (!hadVote && seat > 0 && seat <= lastSeat()) return removedSeat(name, seat)
+    return known !== undefined
       ? `removed-node: ${name} has no vote since epoch ${epoch}; move its data folder away`
       : `unknown-node: this cluster has no node ${name}; trilithon nodes add makes it a member`
   }

@@ -229,3 +229,14 @@ test('RDR-3: a read-only member that was removed or replaced ends by the words o
   const later = hello('reader', { seat: seat + 1 })
   expect(admission.findProblem('n7', later)).toMatch(/^unknown-node/)
 })
+
+test('RDR-3: a voter with a seat that was removed hears of its epoch, and ends by that', () => {
+  const old = { node: n2, storeId: 'seated', durableFlush: 3, incarnation: seat, run: 1 }
+  const { admission, nodes } = admitting(undefined, new PeerMemory([old, third]))
+  nodes.set([n1, n3], [], [])
+  const problem = admission.findProblem(n2, hello('seated', { seat })) ?? ''
+  expect(problem).toMatch(/^removed-node: n2 has no vote since epoch 1;/)
+  expect(claimIn(problem, { ...wordOfReader, isMember: true, epoch: 0 })).toBe('fatal')
+  // A read-only member that came under the name of such a voter.
+  expect(admission.findProblem(n2, hello('reader', { seat }))).toMatch(/^removed-seat: n2 /)
+})
