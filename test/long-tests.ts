@@ -1,20 +1,16 @@
 /**
- * Tests that take most of the time: benches, hunts for planted bugs, an audit of a killed cluster, loads and builds on
- * real processes, most kills and changes of nodes, campaigns by command line, damage of all kinds, the pages' commands,
- * the demonstration and the largest example, costs of a node under load, an install of the package.
+ * Tests that take most of the time: benches, hunts for planted bugs, loads and builds on real processes, most kills and
+ * changes of nodes, campaigns by command line, damage of all kinds, the pages' commands, the demonstration, costs of a
+ * node under load.
  * `npm run test:long` runs them, and so does `.ci/run`; `npm test` stays short without them. Of some of them
  * `npm run test:nightly` runs more (`nightly-tests.ts`).
  */
 export const longTests: string[] = [
   'test/bench/builds.test.ts',
   'test/bench/round-trips.test.ts',
-  'test/bench/scale.test.ts',
   'test/bench/schemaless.test.ts',
-  'test/bench/stop.test.ts',
   'test/bench/ycsb.test.ts',
   'test/cli/compare-counting.test.ts',
-  'test/cluster/audit.test.ts',
-  'test/cluster/billing.test.ts',
   'test/cluster/chaos.test.ts',
   'test/cluster/clocks.test.ts',
   'test/cluster/damage.test.ts',
@@ -45,10 +41,7 @@ export const longTests: string[] = [
   'test/cluster/trips.test.ts',
   'test/cluster/unknown-names.test.ts',
   'test/examples/documents.test.ts',
-  'test/examples/invitations.test.ts',
   'test/fuzz/fuzz.test.ts',
-  'test/inspect/convert-log.test.ts',
-  'test/package/install.test.ts',
   'test/sim/command-line.test.ts',
   'test/sim/explore-mutants.test.ts',
   'test/sim/explore.test.ts',
@@ -57,5 +50,4 @@ export const longTests: string[] = [
   'test/sim/processes.test.ts',
   'test/sim/scenario-commands.test.ts',
   'test/sim/shapes.test.ts',
-  'test/tables/catalogue.test.ts',
 ]

@@ -10,9 +10,23 @@ export const nightlyTests: string[] = [
   'test/bench/schemaless.test.ts',
   'test/bench/stop.test.ts',
   'test/bench/ycsb.test.ts',
-  'test/package/install.test.ts',
   'test/sim/explore-mutants.test.ts',
   'test/sim/explore.test.ts',
+]
+
+/**
+ * Test files that run at night alone: the longest of those that need the machine for themselves, or that rest on parts which
+ * the other suites test in smaller ways. An audit of a killed cluster, the largest examples, installs of the package.
+ */
+export const nightlyOnly: string[] = [
+  'test/bench/scale.test.ts',
+  'test/bench/stop.test.ts',
+  'test/cluster/audit.test.ts',
+  'test/cluster/billing.test.ts',
+  'test/examples/invitations.test.ts',
+  'test/inspect/convert-log.test.ts',
+  'test/package/install.test.ts',
+  'test/tables/catalogue.test.ts',
 ]
 
 export const isNightly: boolean = process.env['TRILITHON_TEST_NIGHTLY'] === 'yes'

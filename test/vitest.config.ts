@@ -1,5 +1,5 @@
 /**
- * How `npm test` runs the tests, all but the longest (`long-tests.ts`): files on two workers, one after another on each, the longest first. Files on a worker
+ * How `npm test` runs the tests, all but the longest (`long-tests.ts`, `nightly-tests.ts`): files on two workers, one after another on each, the longest first. Files on a worker
  * share modules, which keep nothing that a test rests on: making them anew for each file took a fifth of the
  * time.
  *
@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig, mergeConfig } from 'vitest/config'
 import type { Plugin, ViteUserConfig } from 'vitest/config'
 import { longTests } from './long-tests.ts'
+import { nightlyOnly } from './nightly-tests.ts'
 import { LongestFirst } from './longest-first.ts'
 import { nodeOptions } from './joined/join.ts'
 
@@ -56,7 +57,10 @@ export const common: ViteUserConfig = defineConfig({
 })
 
 const config: ViteUserConfig = mergeConfig(common, {
-  test: { include: ['test/**/*.test.ts'], exclude: [...configDefaults.exclude, ...longTests] },
+  test: {
+    include: ['test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...longTests, ...nightlyOnly],
+  },
 })
 
 export default config

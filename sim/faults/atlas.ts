@@ -115,6 +115,8 @@ export class Atlas {
   demote(node: string): boolean {
     const set = this.setOf(node)
     if (set.length < 2 || this.#swapped.size > 0 || !set.includes(node)) return false
+    // One that stays down for good would never get its vote back.
+    if (!this.isSound(node) || this.isForgetful(node)) return false
     if (!this.#mayLeave(node, set)) return false
     this.#replacing.add(node)
     return true

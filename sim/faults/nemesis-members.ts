@@ -122,7 +122,7 @@ function demote(fault: FaultOf<'demote'>, context: Context): void {
   const { node, lengthMicros } = fault
   const { atlas, victims, world, coverage } = context
   const victim = victims.find(({ name }) => name === node)
-  if (victim === undefined || !atlas.demote(node)) return
+  if (victim === undefined || victim.isRetired || !atlas.demote(node)) return
   ask(context, {
     ...{ nodes: atlas.setOf(node).filter((one) => one !== node), triesMax: Infinity },
     request: (port) => {

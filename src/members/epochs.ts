@@ -222,15 +222,19 @@ export class Epochs {
     for (const [one, { store }] of row.stores) this.#exchange(one, store)
     this.#isReader = true
     this.#sets = new Map()
+    // After a start in the same epoch the record is right: its seal of the epoch before may be needed still.
+    const isRight = row.epoch === own.epoch && !own.isMember && !own.isDoubted
+    const { soundFor, unsound } = isRight ? own : { soundFor: 0, unsound: [] }
     this.#set({
-      ...{ epoch: row.epoch, gated: own.gated, isMember: false, isDoubted: false, soundFor: 0 },
+      ...{ epoch: row.epoch, gated: own.gated, isMember: false, isDoubted: false, soundFor },
       ...nodesOf(row),
-      ...{ blocked: [], unsound: [] },
+      ...{ blocked: [], unsound },
     })
     this.look(row)
     const { trace, log } = this.#parts
     trace.mark('reader_follows')
-    trace.emit({ kind: 'epoch', epoch: row.epoch, isMember: false, isSound: false })
+    const isSound = soundFor === row.epoch
+    trace.emit({ kind: 'epoch', epoch: row.epoch, isMember: false, isSound })
     log.memory.whenKept(then)
   }
 

@@ -223,3 +223,17 @@ test('LOG-8: a read-only member needs directories of each epoch behind the first
   expect(epochs.directoriesOf).toBe(3)
   expect(new Member().epochs.directoriesOf).toBe(0)
 })
+
+test('MOVE-3: a voter that became a read-only member tells its seal after a start, too', () => {
+  const own = storeOf(n3)
+  const row = beginDemote(firstRow, { node: n3, voters: first, store: own }, 10)
+  const before = new Member({ node: n3, own: firstEpochs })
+  before.epochs.enter(row, () => undefined)
+  const { epochs } = new Member({ node: n3, own: before.epochs.own })
+  expect(epochs.mayFollow(row)).toBe(true)
+  epochs.follow(row, () => undefined)
+  expect(epochs.own).toMatchObject({ epoch: 2, isMember: false, soundFor: 2 })
+  // In a later epoch that seal is needed no more.
+  epochs.follow({ ...row, epoch: 3 }, () => undefined)
+  expect(epochs.own).toMatchObject({ epoch: 3, soundFor: 0 })
+})

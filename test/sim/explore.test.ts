@@ -102,7 +102,11 @@ test('MOVE-1, MOVE-2: a change beside a second proposer, a lease or a crash, as 
   }
 })
 
-test.each(['reader', 'reader-promoted-write', 'reader-demoted-leader'])(
+test.each(
+  isNightly
+    ? ['reader', 'reader-promoted-write', 'reader-demoted-leader']
+    : ['reader-promoted-write'],
+)(
   'RDR-1, RDR-2: no order of events within the scope %s has a reader vote, propose or miss a commit',
   (name) => {
     const report = explore({ scope: scope(name) })
@@ -114,9 +118,9 @@ test.each(['reader', 'reader-promoted-write', 'reader-demoted-leader'])(
 
 test('RDR-1: two reads, a crash and changes beside a reader, as far as there is time', () => {
   for (const name of ['reader-twice', 'reader-crash', 'reader-promoted', 'reader-demoted']) {
-    const report = explore({ scope: scope(name), statesMax: 20_000 })
+    const report = explore({ scope: scope(name), statesMax })
     expect(report.breach).toBeUndefined()
-    expect(report.states).toBeGreaterThan(16_000)
+    expect(report.states).toBeGreaterThan(0.8 * statesMax)
   }
 })
 
