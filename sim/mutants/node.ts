@@ -118,8 +118,8 @@ export const nodeMutants: readonly Mutant[] = [
     edits: [
       {
         file: 'src/peers/group-discovery.ts',
-        find: 'if (others.length === 0) return',
-        replace: 'if (others.length >= 0) return',
+        find: 'if (nodes.otherVoters.length === 0) return',
+        replace: 'if (nodes.otherVoters.length >= 0) return',
       },
     ],
   },
