@@ -8,8 +8,6 @@
 export const longTests: string[] = [
   'test/bench/builds.test.ts',
   'test/bench/round-trips.test.ts',
-  'test/bench/schemaless.test.ts',
-  'test/bench/ycsb.test.ts',
   'test/cli/compare-counting.test.ts',
   'test/cluster/chaos.test.ts',
   'test/cluster/clocks.test.ts',
@@ -38,7 +36,6 @@ export const longTests: string[] = [
   'test/cluster/snapshots.test.ts',
   'test/cluster/store-commands.test.ts',
   'test/cluster/trigger-commands.test.ts',
-  'test/cluster/trips.test.ts',
   'test/cluster/unknown-names.test.ts',
   'test/examples/documents.test.ts',
   'test/fuzz/fuzz.test.ts',
@@ -47,7 +44,6 @@ export const longTests: string[] = [
   'test/sim/explore.test.ts',
   'test/sim/gateways.test.ts',
   'test/sim/mutants.test.ts',
-  'test/sim/processes.test.ts',
   'test/sim/scenario-commands.test.ts',
   'test/sim/shapes.test.ts',
 ]

@@ -7,9 +7,7 @@
 export const nightlyTests: string[] = [
   'test/bench/builds.test.ts',
   'test/bench/round-trips.test.ts',
-  'test/bench/schemaless.test.ts',
   'test/bench/stop.test.ts',
-  'test/bench/ycsb.test.ts',
   'test/sim/explore-mutants.test.ts',
   'test/sim/explore.test.ts',
 ]
@@ -20,12 +18,16 @@ export const nightlyTests: string[] = [
  */
 export const nightlyOnly: string[] = [
   'test/bench/scale.test.ts',
+  'test/bench/schemaless.test.ts',
   'test/bench/stop.test.ts',
+  'test/bench/ycsb.test.ts',
   'test/cluster/audit.test.ts',
   'test/cluster/billing.test.ts',
+  'test/cluster/trips.test.ts',
   'test/examples/invitations.test.ts',
   'test/inspect/convert-log.test.ts',
   'test/package/install.test.ts',
+  'test/sim/processes.test.ts',
   'test/tables/catalogue.test.ts',
 ]
 

@@ -1,4 +1,4 @@
-/** Checks of messages as they leave a node (PAX-4, PAX-6, RDR-1, RDR-2), and of the value that phase 1 gives. */
+/** Checks of messages as they leave a node (PAX-4, PAX-6, MOVE-3), and of the value that phase 1 gives. */
 import type { NodeId, Position } from '../../src/base/ids.ts'
 import type { BallotValue } from '../../src/paxos/acceptor.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
@@ -42,9 +42,9 @@ export function readerBreaches(
 ): readonly Breach[] {
   const { voters } = message.epoch === set.epoch ? set : (nextSet ?? set)
   if (voters.includes(node)) return none
-  if (given.has(message.kind)) return broken('RDR-1', 'A node answers that has no vote.')
+  if (given.has(message.kind)) return broken('MOVE-3', 'A node answers that has no vote.')
   if (!proposed.has(message.kind)) return none
-  return broken('RDR-2', 'A node proposes that has no vote.')
+  return broken('MOVE-3', 'A node proposes that has no vote.')
 }
 
 const given: ReadonlySet<GroupMessage['kind']> = new Set([
