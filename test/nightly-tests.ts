@@ -7,7 +7,6 @@
 export const nightlyTests: string[] = [
   'test/bench/builds.test.ts',
   'test/bench/round-trips.test.ts',
-  'test/bench/stop.test.ts',
   'test/sim/explore-mutants.test.ts',
   'test/sim/explore.test.ts',
 ]
