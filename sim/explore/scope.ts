@@ -83,7 +83,7 @@ export interface Scope {
 export type ScopeChange =
   { readonly kind: 'replace' | 'remove'; readonly at: number } | { readonly kind: 'add' }
 
-/** A scope in which nothing may happen: each scope says what does. */
+/** A scope without any event. Each scope that is searched adds its events to it. */
 export const nothing: Omit<Scope, 'name' | 'title' | 'submissions'> = {
   reads: [],
   timeouts: 0,

@@ -165,7 +165,7 @@ export class PeerMarks {
    * the highest number of a question so far.
    */
   requireDirectory(epoch: number, asked: number): void {
-    assert(epoch > this.directedIn, 'LOG-8: a directory is asked for twice in an epoch')
+    assert(epoch > this.directedIn, 'LOG-8: a node asks a peer for a second directory in one epoch')
     this.directedIn = epoch
     this.#lacksFlushes = true
     this.#pages = undefined

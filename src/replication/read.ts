@@ -83,8 +83,9 @@ export function askVoter(log: GroupLog, context: Context): void {
 }
 
 /**
- * A round that began while this node had no vote does not count what is known here. Where another voter is down it would never
- * have a majority, nor would the reads that come to it: it begins anew once this node has its vote.
+ * A node without a vote does not count its own log in its read round. When the node gets its vote it begins that round anew, and
+ * counts its log. Without this, the old round would never reach a majority while another voter is down, and each later read
+ * would join that round.
  */
 export function countOwn(log: GroupLog, context: Context): void {
   const current = log.readRound

@@ -70,7 +70,7 @@ function fake(parts: object): InboundParts {
 const kindsOf = (messages: readonly Message[]): readonly string[] =>
   messages.map(({ kind }) => kind)
 
-test('RDR-1: of a reader a voter takes questions of read rounds and what is of no epoch, and nothing else', () => {
+test('RDR-1: a voter takes two kinds of messages from a reader: questions of read rounds, and messages of no epoch', () => {
   const all = [...ofVoters, ...ofLeases, ...ofAll, query]
   expect(passing(reader, [reader], all)).toEqual(kindsOf([...ofAll, query]))
   expect(passing(voter, [reader], all)).toEqual(kindsOf(all))

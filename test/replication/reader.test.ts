@@ -121,7 +121,7 @@ test('RDR-2: a reader drops a transaction that no proposer takes any more, witho
   expect(reader.verdicts.size).toBe(0)
 })
 
-test('RDR-2: a voter proposes itself where the leader has become a reader, which drops what is forwarded to it', () => {
+test('RDR-2: a voter whose leader has become a reader proposes the transaction itself: a reader drops forwarded ones', () => {
   const cluster = new CoreCluster({ nodes: 4 })
   const [leader, voter] = [cluster.at(0), cluster.at(1)]
   cluster.submit(1, { key: 'a' })
