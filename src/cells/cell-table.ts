@@ -142,10 +142,14 @@ export interface CellRow {
   readonly ttl: number | undefined
 }
 
-export function openCellTables(
-  port: GroupPort,
-  options: { readonly clock: Clock; readonly random: Random },
-): Tables {
+export interface CellTablesOptions {
+  readonly clock: Clock
+  readonly random: Random
+  /** For calls that name no time-out of their own, in milliseconds. */
+  readonly timeoutMs?: number
+}
+
+export function openCellTables(port: GroupPort, options: CellTablesOptions): Tables {
   return openTables(schema, port, { ...options, version: cellVersion })
 }
 

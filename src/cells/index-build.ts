@@ -49,6 +49,8 @@ export interface CellBuildParts {
   readonly intents: IntentSource
   readonly definition: NumberedIndex
   readonly signal?: AbortSignal | undefined
+  /** Of each call, in milliseconds; the usual one when absent. `tables` has its own. */
+  readonly timeoutMs?: number | undefined
   /** Throws when the index is dropped, as far as is known since a short time. */
   checkKept(): void | Promise<void>
   /** Cells or entries that one read gives; absent: as many as is usual. */
@@ -99,7 +101,7 @@ async function fillShards(
   parts: CellBuildParts,
   beginShard: (of: ShardName) => Promise<Look | undefined>,
 ): Promise<CellsFilled> {
-  const { port, clock } = parts
+  const { port, clock, timeoutMs } = parts
   let rows = 0
   const filled: ShardName[] = []
   const shards = { shards: parts.shards, atOnceMax: indexShardsAtOnceMax }
@@ -120,7 +122,7 @@ async function fillShards(
     atOnceMax: upkeepBounds.groupsAtOnceMax,
   }
   await forEachShard(parts, 'relaying', rest, async (of) => {
-    await untilRelayedFrom(port, findShardGroup(of), indexWorklist, { clock })
+    await untilRelayedFrom(port, findShardGroup(of), indexWorklist, { clock, timeoutMs })
   })
   return { filled: rest.shards, rows }
 }
@@ -130,10 +132,10 @@ async function fillShards(
  * the build has looked at the shard. It is applied before this position, or never.
  */
 async function takePosition(
-  { port, clock, random, intents }: CellBuildParts,
+  { port, clock, random, intents, timeoutMs }: CellBuildParts,
   of: ShardName,
 ): Promise<Position> {
-  const options = { clock, random, intents }
+  const options = { clock, random, intents, timeoutMs }
   const { position } = await runTransaction(
     port,
     findShardGroup(of),

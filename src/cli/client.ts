@@ -29,10 +29,17 @@ export function addClusterFlags(command: Command, timeoutSeconds = 10): Command 
 }
 
 /**
- * The command loads the client library here: a command line that is refused does without it. A call waits for as long as
- * `--timeout` says, also where nodes refuse for load: `trilithon index build` makes thousands of calls, a few at a time, and
- * one busy second is no reason to end it.
+ * How long a call of a command waits in its client where nodes have too much to do: for its whole time-out, whether few calls
+ * wait or many. A program with other work is served better by an early refusal. A command has no other work: `trilithon index build`
+ * makes thousands of calls, and one busy second is no reason to end it.
  */
+export function commandLimits(
+  timeoutMs: number,
+): Pick<ClientLimits, 'standingMs' | 'fewStandingMs'> {
+  return { standingMs: timeoutMs, fewStandingMs: timeoutMs }
+}
+
+/** The command loads the client library here: a command line that is refused does without it. */
 export async function withClient<T>(
   options: Options,
   use: (client: Client) => Promise<T>,
@@ -44,7 +51,7 @@ export async function withClient<T>(
   const { dial } = await import('../client/connect.ts')
   const client = dial(
     { endpoints: nodes, ...(secret !== undefined && { secret }), timeoutMs },
-    { fewStandingMs: timeoutMs, ...limits },
+    { ...commandLimits(timeoutMs), ...limits },
   )
   try {
     return await use(client)

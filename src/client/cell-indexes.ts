@@ -349,7 +349,7 @@ export class CellIndexAdmin {
     definition: NumberedIndex,
     { onProgress, shards = allShards, rowsAtOnce, signal }: CellBuildOptions,
   ): Parameters<typeof buildCellIndex>[0] {
-    const { tables, groups, clock, random, intents, trustMs } = this.#parts
+    const { tables, groups, clock, random, intents, trustMs, timeoutMs } = this.#parts
     const kept = new KeptIndexes({ tables, clock, trustMs })
     const tell = telling(onProgress)
     return {
@@ -358,6 +358,7 @@ export class CellIndexAdmin {
       clock,
       random,
       intents,
+      timeoutMs,
       definition,
       shards,
       rowsAtOnce: checkedPage(rowsAtOnce),

@@ -123,7 +123,7 @@ export class Client {
     const { clock, random } = this.#ports
     const { timeoutMs, schemaTrustMs: trustMs } = this.#limits
     const own = { service: this.#cells, groups: this.groups, clock, random, timeoutMs }
-    const open = (): Tables => openCellTables(this.groups, { clock, random })
+    const open = (): Tables => openCellTables(this.groups, { clock, random, timeoutMs })
     const ttls = (): ColumnTtls => new ColumnTtls({ ...own, tables: open() }, datastore)
     const indexes = (): CellIndexAdmin => {
       const tables = open()

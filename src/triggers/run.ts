@@ -74,9 +74,10 @@ export function triggerAdmin(
   const call = { timeoutMs, ...(signal && { signal }) }
   const { groups } = client
   const ports = { cells: (datastore: string) => client.cells(datastore), groups, ...call }
-  return new TriggerAdmin({ ...ports, tables: openTables(client) }, service)
+  return new TriggerAdmin({ ...ports, tables: openTables(client, timeoutMs) }, service)
 }
 
-function openTables(client: Client): Tables {
-  return openCellTables(client.groups, { clock: systemClock, random: systemRandom })
+function openTables(client: Client, timeoutMs?: number): Tables {
+  const ports = { clock: systemClock, random: systemRandom }
+  return openCellTables(client.groups, timeoutMs === undefined ? ports : { ...ports, timeoutMs })
 }
