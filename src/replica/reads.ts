@@ -3,6 +3,7 @@
  * timestamp of the past; a read at a timestamp keeps that snapshot open here.
  *
  * MVCC-1  A timestamp below the group's horizon is read only while its snapshot is open at this node.
+ * MOVE-11 No read begins at a group that has left the set: it may be behind what the next set has shown.
  */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
@@ -11,6 +12,7 @@ import type { Limits } from '../base/limits.ts'
 import type { ClockReading as LeaseReading } from '../lease/clock-reading.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
+import { movedError } from '../group/moved-error.ts'
 import { isCount } from '../group/transaction.ts'
 import { DamagedGroup } from '../store/damage.ts'
 import type { DataStore } from '../store/data-store.ts'
@@ -69,7 +71,9 @@ export class Reads {
     await this.#whenWhole(group)
     // A replica that is not restored would show less than it has shown before (LOG-19).
     if (level === 'snapshot' && this.#parts.isRestored()) {
-      const { position, timestamp } = this.#here(group)
+      const here = this.#here(group)
+      checkHere(group, here)
+      const { position, timestamp } = here
       if (position >= atLeast) return this.#served(group, 'snapshot', { position, timestamp })
     }
     // Behind what a session has seen: a majority knows of it, so a current read gets there.
@@ -82,6 +86,7 @@ export class Reads {
     this.#admit()
     await this.#whenWhole(group)
     const here = this.#here(group)
+    checkHere(group, here)
     // Timestamps rise with the position (MVCC-2): up to the applied one nothing is missing here.
     const { position, timestamp } =
       at <= here.timestamp ? here : await this.#current(group, timeoutMs)
@@ -136,6 +141,7 @@ export class Reads {
     if (this.#parts.whenBack(group) !== undefined || this.#parts.isAside(group)) return undefined
     const point = this.#pointNow(group, from)
     if (point === undefined || point.position < atLeast) return undefined
+    if (this.#parts.replica.appliedInMemory(group)?.movedTo !== undefined) return undefined
     const { timestamp } = point
     const rows = data.getAll(group, keys)
     if (mayBePassed(timestamp, timestamp, limits)) {
@@ -217,8 +223,11 @@ export class Reads {
 
   async #current(group: GroupId, timeoutMs: number): Promise<ReadPoint> {
     const { requests, begin } = this.#parts
-    const point = this.#underLease(group)
-    return point ?? requests.read(group, timeoutMs, (read) => begin(group, read))
+    const point =
+      this.#underLease(group) ??
+      (await requests.read(group, timeoutMs, (read) => begin(group, read)))
+    checkHere(group, this.#parts.replica.applied(group))
+    return point
   }
 
   /**
@@ -275,6 +284,10 @@ export class Reads {
     if (mayBePassed(at, timestamp, limits)) data.pins.pin(group, at, nowMs)
     return { isNewest: at === timestamp }
   }
+}
+
+function checkHere(group: GroupId, { movedTo }: Applied): void {
+  if (movedTo !== undefined) throw movedError(group, movedTo)
 }
 
 function asideError(group: GroupId): StoreError {

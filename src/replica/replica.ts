@@ -76,6 +76,8 @@ export interface Applied {
   readonly position: Position
   readonly timestamp: Timestamp
   readonly horizon: Timestamp
+  /** The group's last entry in this set is applied: its log goes on in that set. */
+  readonly movedTo?: string | undefined
 }
 
 /** A group in memory. `isUsed`: since it was last looked at for eviction. */
@@ -115,12 +117,14 @@ export class Replica {
   readonly #context: Omit<Context, keyof Reading> & Writable<Reading>
   #drawn: number
   #effects: Effect[] = []
+  readonly #ownSet: number
 
   constructor(options: ReplicaOptions) {
     this.#options = options
     this.#hand = this.#groups.entries()
     this.#drawn = numbersFrom(options.incarnation)
-    const { node, incarnation, limits, trace, leases } = options
+    const { node, incarnation, limits, trace, leases, placement } = options
+    this.#ownSet = placement.setOfNode(node)
     this.#context = {
       node,
       incarnation,
@@ -237,8 +241,8 @@ export class Replica {
 
   /** How far the group is applied here. */
   applied(group: GroupId): Applied {
-    const { position, timestamp, horizon } = this.#readState(group)
-    return { position, timestamp, horizon }
+    const { position, timestamp, horizon, movedTo } = this.#readState(group)
+    return { position, timestamp, horizon, movedTo }
   }
 
   /** The same of a group in memory: it has taken up what it can by itself, as every step does. */
@@ -246,8 +250,8 @@ export class Replica {
     const held = this.#groups.get(group)
     if (held === undefined) return undefined
     held.isUsed = true
-    const { position, timestamp, horizon } = held.log.state
-    return { position, timestamp, horizon }
+    const { position, timestamp, horizon, movedTo } = held.log.state
+    return { position, timestamp, horizon, movedTo }
   }
 
   /**
@@ -258,7 +262,7 @@ export class Replica {
     const held = this.#groups.get(group)
     const lease = held?.log.lease
     if (held === undefined || lease === undefined || !this.#isOfPresent(held.log)) return undefined
-    const { position, timestamp, horizon } = held.log.state
+    const { position, timestamp, horizon, movedTo } = held.log.state
     if (leasedPosition(held.log, this.#at(reading)) !== position) return undefined
     assert(
       position >= held.log.minReadPosition,
@@ -267,7 +271,7 @@ export class Replica {
     assert(position >= highestKnown(held.log), 'LEASE-3: served alone below what is accepted here')
     held.isUsed = true
     lease.usedMs = reading.now
-    return { position, timestamp, horizon }
+    return { position, timestamp, horizon, movedTo }
   }
 
   /** Whether what `leased` gave, in this very call, may still be served at a later reading. */
@@ -404,7 +408,8 @@ export class Replica {
     const standing = epochs.standingOf(group)
     assert(isVoter || hasNoVote(standing), 'MOVE-7: a store votes in no group')
     assert(!isVoter || standing !== 'reading', 'RDR-1: a voter of the epoch reads in it')
-    const log = restoreLog(group, set, state, records, limits)
+    const isGuest = placement.setOf(group) !== this.#ownSet
+    const log = restoreLog(group, set, state, records, limits, isGuest)
     log.standing = standing
     assert(set.epoch >= 1, 'MOVE-1: a group is opened in no epoch')
     for (const [position, decision] of decisions) log.decisions.set(position, decision)

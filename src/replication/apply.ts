@@ -4,6 +4,7 @@
  */
 import { assert } from '../base/assert.ts'
 import { latin1 } from '../base/bytes.ts'
+import { decodeMove, movedText } from '../group/moved-row.ts'
 import type { Entry } from './entry.ts'
 import type { RecordedOutcome } from '../group/outcome.ts'
 import type { GroupState, SessionState } from './state.ts'
@@ -33,6 +34,7 @@ export interface Applied {
 export function applyEntry(state: GroupState, entry: Entry): Applied {
   assert(entry.position === state.position + 1, 'LOG-1: applied out of order')
   assert(entry.timestamp > state.timestamp, 'MVCC-2: the timestamp did not rise')
+  assert(state.movedTo === undefined, 'MOVE-9: an entry is applied behind the last one of its set')
   state.position = entry.position
   state.timestamp = entry.timestamp
   // Never back, whatever the next proposer's limits or clock say: what it permitted may be gone.
@@ -76,7 +78,9 @@ function decideEffect(
   })
   for (const mutation of transaction.mutations) {
     const { key, value, isNew } = fillSlots(mutation, sequences)
-    writes.push({ key, text: latin1(key), value, isNew: isNew === true })
+    const text = latin1(key)
+    if (text === movedText && value !== undefined) state.movedTo = decodeMove(value)
+    writes.push({ key, text, value, isNew: isNew === true })
   }
   const { position, timestamp } = state
   return { kind: 'committed', position, timestamp, attempt: transaction.attempt, sequences }

@@ -27,7 +27,7 @@ import type {
 import * as propose from './propose.ts'
 import * as readLease from './read-lease.ts'
 import * as read from './read.ts'
-import { isOfEpoch, isProposer } from './standing.ts'
+import { isOfEpoch, isProposer, lacksBase } from './standing.ts'
 import type { GroupState } from './state.ts'
 import * as submission from './submit.ts'
 import { decodeTransaction } from '../group/transaction.ts'
@@ -245,6 +245,7 @@ function onSubmit(log: GroupLog, context: Context, arrived: readonly Arrived[]):
 function onForward(log: GroupLog, context: Context, from: NodeId, message: Forward): void {
   // The node that passed it on takes this one for a voter still. It hears nothing, and tries another one.
   if (log.standing === 'reading') return context.trace.mark('forward_at_reader')
+  if (lacksBase(log)) return context.trace.mark('forward_of_group_that_is_not_here')
   const transaction = decodeTransaction(message.transaction)
   if (transaction === undefined) return context.trace.mark('malformed_transaction_forwarded')
   const { readPosition, reads, ranges, request, incarnation, hops } = message
@@ -281,6 +282,7 @@ function pump(log: GroupLog, context: Context): void {
 }
 
 function proposeNext(log: GroupLog, context: Context): void {
+  submission.refuseMoved(log, context)
   if (log.proposal !== undefined || log.waiting.size === 0 || log.standing === 'sealed') return
   submission.forwardPending(log, context)
   if (log.waiting.size === 0) return

@@ -142,6 +142,8 @@ export interface GroupLog {
   /** The voters of the present epoch. */
   set: ReplicaSet
   standing: Standing
+  /** Whether the group's name puts it in another set, and this set has it only by a move. */
+  readonly isGuest: boolean
   readonly state: GroupState
   /** The ballot at which the applied position was committed, where known. */
   appliedBallot: Ballot | undefined
@@ -199,11 +201,13 @@ export function restoreLog(
   state: GroupState,
   records: ReadonlyMap<Position, PositionRecord>,
   limits: Limits,
+  isGuest = false,
 ): GroupLog {
   return {
     group,
     set,
     standing: 'voting',
+    isGuest,
     state,
     appliedBallot: undefined,
     records: new Map(records),

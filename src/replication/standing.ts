@@ -26,12 +26,24 @@ export function isOfEpoch({ set, standing }: GroupLog, message: GroupMessage): b
   return epoch === set.epoch && standing !== 'sealed'
 }
 
-/** Whether this node may propose in the epoch: one that has sealed it may not, nor may a reader (RDR-2). */
-export function isProposer({ standing }: Pick<GroupLog, 'standing'>): boolean {
-  return standing === 'voting' || standing === 'before-gate'
+/**
+ * Whether this node may propose at the open position: one that has sealed the epoch may not, nor may a reader (RDR-2). Behind the
+ * last entry of its set a group has no open position there (MOVE-9), and below the first one it has none (MOVE-10).
+ */
+export function isProposer(log: Pick<GroupLog, 'standing' | 'state' | 'isGuest'>): boolean {
+  if (log.state.movedTo !== undefined || lacksBase(log)) return false
+  return log.standing === 'voting' || log.standing === 'before-gate'
+}
+
+/**
+ * MOVE-10: whether the group began in another set, and this node has nothing of it yet. It takes up what peers have of it, and has no
+ * part in its log before that: at the positions that the other set chose, this one may choose nothing.
+ */
+export function lacksBase({ isGuest, state }: Pick<GroupLog, 'state' | 'isGuest'>): boolean {
+  return isGuest && state.position === 0
 }
 
 /** Whether this node votes in the epoch, answers read rounds of it, and counts itself in its own. */
-export function hasVote({ standing }: GroupLog, { isRestored }: Context): boolean {
-  return standing === 'voting' && isRestored
+export function hasVote(log: GroupLog, { isRestored }: Context): boolean {
+  return log.standing === 'voting' && isRestored && !lacksBase(log)
 }

@@ -9,7 +9,7 @@ import { isOfOneCopy, findOutcome } from './compose.ts'
 import { jitter, type Context } from './effect.ts'
 import { orderRanges, rangeOfText } from './key-range.ts'
 import { noDeadline, findPending, type GroupLog, type Pending, type Waiter } from './log.ts'
-import type { KeyRange, Overloaded } from '../group/outcome.ts'
+import type { KeyRange, Moved, Overloaded } from '../group/outcome.ts'
 import type { Forward, ForwardReply } from './message.ts'
 import { findLeader } from './propose.ts'
 import { isOverAtReader, voterInTurn } from './reader.ts'
@@ -46,6 +46,8 @@ export function submit(
   const before = findPending(log, intent)
   if (before !== undefined) return join(log, context, before, { submitted, waiter })
   const pending = pendingFrom(submitted, waiter, context.drawNumber())
+  const moved = findMoved(log)
+  if (moved !== undefined) return answer(moved)
   const overloaded = whyNoRoom(log, context, pending)
   if (overloaded !== undefined) {
     context.trace.mark('overloaded')
@@ -54,6 +56,20 @@ export function submit(
   assert(!log.waiting.has(intent) && !log.forwarded.has(intent), 'TXN-5: an intent waits twice')
   log.waiting.set(intent, pending)
   log.waitingBytes += pending.roomBytes
+}
+
+function findMoved({ state }: GroupLog): Moved | undefined {
+  const { movedTo: set, position } = state
+  return set === undefined ? undefined : { kind: 'moved', set, position }
+}
+
+/** MOVE-9: what has not taken effect in this set by its last entry takes no effect in it. */
+export function refuseMoved(log: GroupLog, context: Context): void {
+  const moved = findMoved(log)
+  if (moved === undefined) return
+  for (const pending of [...log.waiting.values(), ...log.forwarded.values()]) {
+    settle(log, context, pending, moved)
+  }
 }
 
 /** A client that hears `isOfNode` asks another node, and this one less. */

@@ -1,6 +1,7 @@
 /** The verdict on a transaction ⇄ a positional array; between nodes, and to clients. */
 import { keyBytesMax, sessionCharsMax, transactionMutationsMax } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
+import { isPlaceName } from '../base/placed-group.ts'
 import type { Verdict } from '../group/outcome.ts'
 import * as field from './fields.ts'
 
@@ -14,6 +15,8 @@ export function packVerdict(verdict: Verdict): Packable {
       return [2]
     case 'overloaded':
       return [3]
+    case 'moved':
+      return [4, verdict.set, verdict.position]
   }
 }
 
@@ -28,9 +31,18 @@ export function readVerdict(value: unknown): Verdict {
     case 3:
       field.list(fields, 'verdict', 0)
       return { kind: kind === 2 ? 'expired' : 'overloaded' }
+    case 4: {
+      const [set, position] = field.list(fields, 'verdict', 2)
+      return { kind: 'moved', set: readSetName(set), position: field.position(position) }
+    }
     default:
       throw new field.MalformedError('verdict is of no known kind')
   }
+}
+
+function readSetName(value: unknown): string {
+  if (typeof value === 'string' && isPlaceName(value)) return value
+  throw new field.MalformedError('a verdict names no set')
 }
 
 function readCommitted(fields: readonly unknown[]): Verdict {
