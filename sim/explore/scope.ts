@@ -22,6 +22,8 @@ export interface ScopeSubmission {
   readonly ranges?: readonly (readonly [string, string])[]
   /** Only after this submission, from 0, was answered. */
   readonly after?: number
+  /** It writes the row by which the group leaves its set, in the place of a key. */
+  readonly isMove?: true
 }
 
 /** Which leases there may be, and how often what of them may happen. */

@@ -9,10 +9,7 @@ import { encodeTuple } from '../base/tuple.ts'
 const noteByte = 4
 const rowFormat = 1
 
-export const movedKey: Uint8Array = Buffer.concat([
-  Uint8Array.of(noteByte),
-  encodeTuple(['moved']),
-])
+export const movedKey: Uint8Array = Buffer.concat([Uint8Array.of(noteByte), encodeTuple(['moved'])])
 /** The same as latin1 text. */
 export const movedText: string = Buffer.from(movedKey).toString('latin1')
 

@@ -56,7 +56,10 @@ function checkEpoch(log: GroupLog): void {
   const { standing, set, proposal, readRound, lease, state, isGuest } = log
   assert(standing !== 'sealed' || proposal === undefined, 'MOVE-2: a proposal in a sealed epoch')
   const mayPropose = state.movedTo === undefined && !lacksBase({ isGuest, state })
-  assert(mayPropose || proposal === undefined, 'MOVE-9: a proposal outside of the set\'s part of a log')
+  assert(
+    mayPropose || proposal === undefined,
+    "MOVE-9: a proposal outside of the set's part of a log",
+  )
   assert(standing !== 'sealed' || readRound === undefined, 'MOVE-2: a round in a sealed epoch')
   assert(standing !== 'reading' || proposal === undefined, 'RDR-2: a reader proposes')
   assert(readRound?.countsOwn !== true || standing !== 'reading', 'RDR-1: a reader counts itself')
