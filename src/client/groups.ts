@@ -1,6 +1,6 @@
 /** Entity groups over the network: what transactions of an application stand on. */
 import type { GroupId, Position } from '../base/ids.ts'
-import { checkOptions } from '../base/arguments.ts'
+import { checkArgument, checkOptions, text } from '../base/arguments.ts'
 import { asPromise } from '../base/as-promise.ts'
 import { StoreError } from '../base/errors.ts'
 import { toStoreError } from '../base/problem.ts'
@@ -202,6 +202,25 @@ export class Groups implements GroupPort, LockSource {
     const answer = await this.#answer(operation, timeoutMs, options)
     if (answer.kind === 'list-groups') return answer.groups
     throw toStoreError(notAnAnswer)
+  }
+
+  /**
+   * Moves the group of a root entity to the replica set of that name, with all that it has: its rows, their past and the outcomes that it
+   * remembers. Writes wait meanwhile, and reads too. Resolves when a majority of the set has the group; repeated, the call goes on
+   * where another one has ended. Rejects with `invalid` where there is no such set, or the group is of another kind.
+   */
+  async move(
+    group: GroupId,
+    to: string,
+    timeoutMs: number,
+    options: SignalOptions = {},
+  ): Promise<void> {
+    checkGroup('groups.move', group)
+    checkArgument('groups.move', 'the set', to, text)
+    checkOptions('groups.move', options, signalRules)
+    const operation = { kind: 'move-group', group, to } as const
+    const answer = await this.#answer(operation, timeoutMs, options)
+    if (answer.kind !== 'move-group') throw toStoreError(notAnAnswer)
   }
 
   /**

@@ -122,7 +122,14 @@ export class Node {
     this.#groups = new GroupService(common)
     this.#worklists = new WorklistService({ node, ...common })
     const own = { groups: this.#groups, worklists: this.#worklists }
-    this.#routing = new Routing({ node, placement, elsewhere, ...common, ...own })
+    this.#routing = new Routing({
+      node,
+      placement,
+      elsewhere,
+      moving: driver.moving,
+      ...common,
+      ...own,
+    })
     const { groups } = this.#routing
     const { hasCellIndexes: hasIndexes = true } = options
     const { cellIndexTrustMs: indexTrustMs } = options

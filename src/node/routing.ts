@@ -5,7 +5,7 @@
  */
 import { present } from '../base/assert.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
-import { problem, toStoreError } from '../base/problem.ts'
+import { captureOutcome, problem, toStoreError } from '../base/problem.ts'
 import type { CellService } from '../cells/operation.ts'
 import { RoutedCells } from '../cells/routed-cells.ts'
 import { shardGroup } from '../cells/shard.ts'
@@ -21,10 +21,20 @@ import type { Pace } from '../ports/pace.ts'
 import type { Transport } from '../ports/transport.ts'
 import type { WorklistAnswer, WorklistOperation } from '../worklist/worklist-operation.ts'
 import type { LocalReplica } from '../group/replica-port.ts'
-import { readGroup, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
+import {
+  readGroup,
+  type GroupAnswer,
+  type GroupOperation,
+  type ListGroups,
+  type PassGroup,
+} from '../txn/group-operation.ts'
+import { Sessions } from '../txn/session.ts'
+import { remainingMs } from '../time/moments.ts'
+import type { MovingPort } from '../group/moving-port.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
 import type { ClientFrame } from '../wire/client/client-message.ts'
+import { MovedGroups } from './moved-groups.ts'
 import { mergedGroups, mergedListing, mergedSums } from './merged-sets.ts'
 
 /** Carries out requests about groups and their worklists: a node's own services. */
@@ -38,6 +48,8 @@ export interface RoutingParts {
   readonly node: NodeId
   readonly placement: Placement
   readonly replica: LocalReplica
+  /** Hands groups over to other sets, and takes theirs up. */
+  readonly moving: MovingPort
   /** Of this node's set. */
   readonly groups: Executor<GroupOperation, GroupAnswer>
   readonly worklists: Executor<WorklistOperation, WorklistAnswer>
@@ -53,6 +65,7 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
   readonly worklists: Executor<WorklistOperation, WorklistAnswer>
   readonly #parts: RoutingParts
   readonly #elsewhere: ReadonlyMap<number, Relay>
+  readonly #moved: MovedGroups
 
   constructor(parts: RoutingParts) {
     const { clock, random, placement, replica } = parts
@@ -66,6 +79,12 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
       placement.setCount === 1
         ? new LocalGroups(replica)
         : new Groups((one, ms) => this.execute(one, ms), new SeenPositions())
+    this.#moved = new MovedGroups({
+      ...{ placement, clock, random, moving: parts.moving, own: placement.setOfNode(parts.node) },
+      relay: (set) => this.#set(set),
+      groups: () => this.groups,
+      intents: new Sessions(clock, random),
+    })
     this.worklists = { execute: (...asked) => this.#askWorklists(...asked) }
   }
 
@@ -85,8 +104,45 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     if (refusal !== undefined) {
       return Promise.resolve({ kind: 'problem', problem: problem('invalid', refusal) })
     }
-    if (replica.holds(group)) return groups.execute(operation, timeoutMs, pace)
-    return this.#set(placement.setOf(group)).groups.execute(operation, timeoutMs)
+    if (operation.kind === 'pass-group') return this.#receive(operation, timeoutMs, pace)
+    if (!replica.holds(group)) {
+      return this.#set(placement.setOf(group)).groups.execute(operation, timeoutMs)
+    }
+    return this.#isOne
+      ? groups.execute(operation, timeoutMs, pace)
+      : this.#executeHere(operation, timeoutMs, pace)
+  }
+
+  /** Of a group that this node's set has, or had. */
+  async #executeHere(
+    operation: Exclude<GroupOperation, ListGroups | PassGroup>,
+    timeoutMs: number,
+    pace?: Pace,
+  ): Promise<GroupAnswer> {
+    const { groups, clock } = this.#parts
+    const deadlineMs = clock.monotonicMs() + timeoutMs
+    const moved = this.#moved
+    const { kind } = operation
+    if (kind === 'export-group') return answered(() => moved.export(operation, timeoutMs))
+    const known = moved.here(readGroup(operation))
+    if (known !== undefined) return moved.pass(operation, known, timeoutMs)
+    const answer = await answered(() =>
+      kind === 'move-group'
+        ? moved.move(operation, timeoutMs)
+        : groups.execute(operation, timeoutMs, pace),
+    )
+    // It may have left meanwhile, or be known to the leader alone.
+    const next = moved.find(operation, answer)
+    return next === undefined ? answer : moved.pass(operation, next, remainingMs(clock, deadlineMs))
+  }
+
+  /** A node of a set that the group has left passes a request on. */
+  async #receive(passed: PassGroup, timeoutMs: number, pace?: Pace): Promise<GroupAnswer> {
+    const { clock } = this.#parts
+    const deadlineMs = clock.monotonicMs() + timeoutMs
+    const received = await captureOutcome(() => this.#moved.receive(passed, deadlineMs))
+    if (received.kind === 'problem') return received
+    return this.execute(passed.operation, remainingMs(clock, deadlineMs), pace)
   }
 
   answerNow(operation: GroupOperation): GroupAnswer | undefined {
@@ -156,4 +212,10 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
   #set(set: number): Relay {
     return present(this.#elsewhere.get(set), 'MOVE-4: there are links to every other set')
   }
+}
+
+/** The answer, or the problem that the work met. */
+async function answered(work: () => Promise<GroupAnswer>): Promise<GroupAnswer> {
+  const outcome = await captureOutcome(work)
+  return outcome.kind === 'ok' ? outcome.value : outcome
 }

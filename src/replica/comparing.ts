@@ -38,7 +38,6 @@ export interface ComparingParts {
   readonly peers: Pick<Peers, 'compares' | 'send'>
   readonly work: Pick<PeerWork, 'taking' | 'replies'>
   epochOf(group: GroupId): number
-  isHeld(group: GroupId): boolean
   step(group: GroupId, event: GroupEvent): void
   onFailed(error: unknown): void
 }
@@ -106,7 +105,7 @@ export class Comparing {
       groupsIn: (buckets, after) => this.#groups(after, buckets),
       onDiffers: (group) => this.differences.look(group),
       onBehind: (group, position, informer) => {
-        if (parts.isHeld(group)) parts.step(group, { kind: 'exists', position, informer })
+        parts.step(group, { kind: 'exists', position, informer })
       },
     })
     this.rows = new RowScrub({
@@ -146,7 +145,6 @@ export class Comparing {
 
   /** A peer compares a group: it may have found what this node has not. */
   #onTold(_: NodeId, [group, position, hash]: ToldMark): void {
-    if (!this.#parts.isHeld(group)) return
     const verdict = judgeMarks(this.#find(group), position, hash)
     if (verdict === 'differs') this.differences.look(group)
   }

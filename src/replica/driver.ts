@@ -38,6 +38,8 @@ import type {
 import { LeaseKeeper } from '../peers/lease-keeper.ts'
 import { Epochs } from '../members/epochs.ts'
 import type { Members } from '../members/members.ts'
+import type { MovingPort } from '../group/moving-port.ts'
+import { Moving } from './moving.ts'
 import type { LogStore } from '../log/log-store.ts'
 import type { PeerClocks } from '../peers/peer-clocks.ts'
 import type { PeerWork } from '../peers/peer-work.ts'
@@ -78,6 +80,7 @@ export class Driver implements LocalReplica {
   readonly #keeper: LeaseKeeper
   readonly #epochs: Epochs
   readonly members: Members
+  readonly moving: MovingPort
   readonly #edge: Edge
   readonly #inbound: Inbound
   readonly #links: DriverLinks
@@ -138,7 +141,6 @@ export class Driver implements LocalReplica {
     this.#peers = makePeers({
       ...{ node, nodes, limits, clock, trace, transport: ports.peers, data, log },
       ...{ links: this.#links, work: this.#work, members: () => this.members },
-      isHeld: (group) => this.#isHeld(group),
       onDigested: (peer, digested) => {
         this.#ending.restoring.onDigested(peer, digested.durable)
         this.#discovery.onDigest(peer, digested)
@@ -147,6 +149,7 @@ export class Driver implements LocalReplica {
     this.#comparing = this.#makeComparing()
     this.upkeep = new Upkeep({ comparing: this.#comparing, scrubber: this.#work.scrubber, log })
     this.#edge = this.#makeEdge()
+    this.moving = new Moving({ trace, replica: this.#replica, data, installs: this.#edge.installs })
     this.#ending = new LogEnding({
       ...{ nodes, settled, log, data, clock, trace, limits, replies, slices, peers: this.#peers },
       hasNamedAll: (peer) => this.members.hasNamedAll(peer),
@@ -218,7 +221,7 @@ export class Driver implements LocalReplica {
       submit: (...asked) => this.submit(...asked),
       stamp: () => this.#reading().stamp,
       ...this.#calls,
-      ...{ healing: this.#comparing.healing, isHeld: (group) => this.#isHeld(group) },
+      ...{ healing: this.#comparing.healing },
       isRestored: () => this.#ending.restoring.isOver,
       onRetired: (reason) => this.#fail(reason),
     })
@@ -235,7 +238,6 @@ export class Driver implements LocalReplica {
       ...{ data: this.#data, replica: this.#replica },
       ...{ peers: this.#peers, work: this.#work },
       epochOf: (group) => this.#setOf(group).epoch,
-      isHeld: (group) => this.#isHeld(group),
       ...this.#calls,
     })
   }
@@ -256,7 +258,6 @@ export class Driver implements LocalReplica {
       ...{ work: this.#work, peers: this.#peers, keeper: this.#keeper },
       ...{ backpressure: this.#backpressure, trace: this.#ports.trace, ending: this.#ending },
       ...{ comparing: this.#comparing, epochs: this.members, node: this.#options.node },
-      isHeld: (group) => this.#isHeld(group),
       ...{ step: this.#calls.step, isReader: testReader(this.#options, this.#epochs) },
       onBug: (error) => this.onBug(error),
     })
@@ -333,7 +334,9 @@ export class Driver implements LocalReplica {
   }
 
   holds(group: GroupId): boolean {
-    return this.#holdings.has(group)
+    if (this.#holdings.has(group)) return true
+    const { position } = this.#replica.appliedInMemory(group) ?? this.#data.applied(group)
+    return position > 0
   }
 
   submit(submission: Submission, timeoutMs: number): Promise<Outcome> {
@@ -456,13 +459,6 @@ export class Driver implements LocalReplica {
     }
   }
 
-  /** A peer has another configuration: this node neither votes on nor fetches a group that it does not hold. */
-  #isHeld(group: GroupId): boolean {
-    const isHeld = this.holds(group)
-    if (!isHeld) this.#ports.trace.mark('group_of_other_nodes')
-    return isHeld
-  }
-
   /** Stopped, or failed: a node in doubt of itself answers no request. */
   get #isOver(): boolean {
     return this.#isStopped || this.#failure !== undefined
@@ -471,7 +467,6 @@ export class Driver implements LocalReplica {
   /** Steps run one at a time; what a step delivers to this node itself waits its turn. */
   #step(group: GroupId, event: GroupEvent): void {
     if (this.#isOver) return
-    assert(this.holds(group), 'MOVE-4: a group is asked of a node that does not hold it')
     if (this.#comparing.healing.keep(group, event)) return
     if (this.#edge.installs.keep(group, event)) return
     this.#steps.take(group, event)

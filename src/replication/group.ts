@@ -161,6 +161,11 @@ function takeMessage(log: GroupLog, context: Context, from: NodeId, message: Gro
 }
 
 function onMessage(log: GroupLog, context: Context, from: NodeId, message: GroupMessage): void {
+  // MOVE-10: a proposer has all below the position that it asks a vote for. This node takes that up first, and hears of the rest again.
+  if (lacksBase(log) && (message.kind === 'prepare' || message.kind === 'accept')) {
+    context.trace.mark('vote_asked_before_base_of_group')
+    return catchUp.catchUpTo(log, context, message.position - 1, from)
+  }
   switch (message.kind) {
     case 'prepare':
       return onPrepare(log, context, from, message)

@@ -1,7 +1,6 @@
 /** The verdict on a transaction ⇄ a positional array; between nodes, and to clients. */
 import { keyBytesMax, sessionCharsMax, transactionMutationsMax } from '../base/limits.ts'
 import type { Packable } from '../base/pack.ts'
-import { isPlaceName } from '../base/placed-group.ts'
 import type { Verdict } from '../group/outcome.ts'
 import * as field from './fields.ts'
 
@@ -33,16 +32,11 @@ export function readVerdict(value: unknown): Verdict {
       return { kind: kind === 2 ? 'expired' : 'overloaded' }
     case 4: {
       const [set, position] = field.list(fields, 'verdict', 2)
-      return { kind: 'moved', set: readSetName(set), position: field.position(position) }
+      return { kind: 'moved', set: field.setName(set), position: field.position(position) }
     }
     default:
       throw new field.MalformedError('verdict is of no known kind')
   }
-}
-
-function readSetName(value: unknown): string {
-  if (typeof value === 'string' && isPlaceName(value)) return value
-  throw new field.MalformedError('a verdict names no set')
 }
 
 function readCommitted(fields: readonly unknown[]): Verdict {

@@ -78,7 +78,6 @@ export class AtGate {
       log: { heldGroups: () => this.looks.keys(), sync: () => this.#sync() },
       data: this.data,
       isSound: () => this.isSound,
-      isHeld: (group) => !this.elsewhere.includes(group),
       isAside: (group) => this.aside.includes(group),
       look: (group) => this.#look(group),
       applied: (group) => this.#look(group).applied,

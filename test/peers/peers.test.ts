@@ -57,7 +57,6 @@ function start(
     onJoined: () => undefined,
     onVoter: () => undefined,
     onSuspicion: () => undefined,
-    isHeld: (group) => group !== elsewhere,
     onNamed: () => undefined,
     later: (_, { pieces }) => whole(pieces),
     onDigested: (_, { through }) => known.push(through),

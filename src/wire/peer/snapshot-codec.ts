@@ -26,7 +26,7 @@ export function packSnapshot(message: SnapshotMessage): readonly Packable[] {
   }
 }
 
-function packRow({ subspace, key, stamp, payload }: SnapshotRow): Packable {
+export function packRow({ subspace, key, stamp, payload }: SnapshotRow): Packable {
   return [subspace, key, stamp, payload]
 }
 
@@ -50,7 +50,7 @@ export function readSnapshot(
   return field.isAbsent(fields[8]) ? common : { ...common, crc: field.count(fields[8], 'crc') }
 }
 
-function readRow(value: unknown): SnapshotRow {
+export function readRow(value: unknown): SnapshotRow {
   const [subspace, key, stamp, payload] = field.list(value, 'row', 4)
   const of = field.count(subspace, 'subspace', 1)
   if (of > subspaceMax) throw new field.MalformedError('subspace is of no known number')

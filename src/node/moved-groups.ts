@@ -1,0 +1,195 @@
+/**
+ * Groups that have left a replica set: this node passes on what is asked of one, takes one up that has come to its own set, and
+ * moves one (`../moves/SPEC.md`).
+ *
+ * MOVE-12  A request is passed on with the position of the set's last entry. A node of the next set has the group's state of there, or
+ *          a later one, before it carries the request out. So a request goes to no set twice for one move.
+ */
+import { present } from '../base/assert.ts'
+import type { GroupId, Position } from '../base/ids.ts'
+import { isRootGroup } from '../base/placed-group.ts'
+import { problem, toStoreError, type Problem } from '../base/problem.ts'
+import { StoreError } from '../base/errors.ts'
+import { notAnAnswer } from '../client/call.ts'
+import type { Relay } from '../client/relay.ts'
+import type { GroupPort } from '../group/group-port.ts'
+import { encodeMove, movedKey } from '../group/moved-row.ts'
+import type { AfterRow, MovedPage, MovingPort } from '../group/moving-port.ts'
+import type { Placement } from '../placement/placement.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Random } from '../ports/random.ts'
+import { remainingOrTimeout } from '../time/moments.ts'
+import {
+  readGroup,
+  type ExportGroup,
+  type GroupAnswer,
+  type GroupOperation,
+  type MoveGroup,
+  type PassGroup,
+} from '../txn/group-operation.ts'
+import { runTransaction } from '../txn/run.ts'
+import type { IntentSource } from '../txn/session.ts'
+
+export interface MovedGroupsParts {
+  readonly placement: Placement
+  /** The number of this node's set. */
+  readonly own: number
+  readonly moving: MovingPort
+  /** Links to the nodes of another set. */
+  relay(set: number): Relay
+  /** All groups of the cluster. */
+  groups(): GroupPort
+  readonly clock: Clock
+  readonly random: Random
+  readonly intents: IntentSource
+}
+
+/** The place where a group's log goes on. */
+interface Moved {
+  readonly set: string
+  readonly position: Position
+}
+
+/** The bytes of a page of a group, about. */
+const pageBytesMax = 1024 * 1024
+
+export class MovedGroups {
+  readonly #parts: MovedGroupsParts
+  readonly #coming = new Map<GroupId, Promise<void>>()
+
+  constructor(parts: MovedGroupsParts) {
+    this.#parts = parts
+  }
+
+  /** Where the answer of this node's replica says that the group has gone; undefined: it says that of no group. */
+  find(operation: GroupOperation, answer: GroupAnswer): Moved | undefined {
+    if (answer.kind === 'commit-group') {
+      return answer.outcome.kind === 'moved' ? answer.outcome : undefined
+    }
+    if (answer.kind !== 'problem' || answer.problem.code !== 'unavailable') return undefined
+    return this.here(readGroup(operation))
+  }
+
+  /** Where the group has gone, as far as this node knows. */
+  here(group: GroupId): Moved | undefined {
+    const { moving } = this.#parts
+    const set = moving.movedTo(group)
+    return set === undefined ? undefined : { set, position: moving.position(group) }
+  }
+
+  /** The answer of the set that has the group now. */
+  pass(
+    operation: PassGroup['operation'],
+    { set, position }: Moved,
+    timeoutMs: number,
+  ): Promise<GroupAnswer> {
+    const number = this.#numberOf(set)
+    if (number === undefined || number === this.#parts.own) {
+      return Promise.resolve({ kind: 'problem', problem: gone(set) })
+    }
+    const passed = { kind: 'pass-group', from: this.#ownName, position, operation } as const
+    return this.#parts.relay(number).groups.execute(passed, timeoutMs)
+  }
+
+  /** Resolves when this node has the group as it was when it left that set. Rejects where it does not get it in time. */
+  async receive({ from, position, operation }: PassGroup, deadlineMs: number): Promise<void> {
+    const { moving } = this.#parts
+    const group = readGroup(operation)
+    if (moving.position(group) >= position) return
+    const coming = this.#coming.get(group) ?? this.#take(group, from, deadlineMs)
+    this.#coming.set(group, coming)
+    await coming.finally(() => this.#coming.delete(group))
+    if (moving.position(group) < position) throw notHereYet(group, from)
+  }
+
+  async #take(group: GroupId, from: string, deadlineMs: number): Promise<void> {
+    const set = this.#numberOf(from)
+    if (set === undefined || set === this.#parts.own) throw toStoreError(gone(from))
+    const pages = this.#pages(group, this.#parts.relay(set), deadlineMs)
+    await this.#parts.moving.take(group, pages)
+  }
+
+  async *#pages(group: GroupId, relay: Relay, deadlineMs: number): AsyncGenerator<MovedPage> {
+    for (let after: AfterRow | undefined; ;) {
+      const operation = { kind: 'export-group', group, ...(after && { after }) } as const
+      const leftMs = remainingOrTimeout(this.#parts.clock, deadlineMs)
+      const answer = await relay.groups.execute(operation, leftMs)
+      if (answer.kind === 'problem') throw toStoreError(answer.problem)
+      if (answer.kind !== 'export-group') throw toStoreError(notAnAnswer)
+      yield answer.page
+      if (answer.page.end !== undefined) return
+      const last = present(
+        answer.page.rows.at(-1),
+        'MOVE-10: a page of a group has neither rows nor an end',
+      )
+      after = { subspace: last.subspace, key: last.key }
+    }
+  }
+
+  /** A page of a group that has left this set. */
+  async export({ group, after }: ExportGroup, timeoutMs: number): Promise<GroupAnswer> {
+    const { moving, groups } = this.#parts
+    if (moving.movedTo(group) === undefined) {
+      // This node may be behind its set. What it reads may be in another set: all that counts is what it takes up on the way.
+      await groups().view(group, { kind: 'current' }, timeoutMs)
+    }
+    const page = await moving.page(group, after, pageBytesMax)
+    if (page !== undefined) return { kind: 'export-group', page }
+    const message = 'the group has not left this set, as far as this node knows; try again'
+    return { kind: 'problem', problem: problem('unavailable', message, { group }) }
+  }
+
+  /** Moves a group that is in this node's set. */
+  async move({ group, to }: MoveGroup, timeoutMs: number): Promise<GroupAnswer> {
+    const refusal = this.#refusalOf(group, to)
+    if (refusal !== undefined) return { kind: 'problem', problem: problem('invalid', refusal) }
+    if (to === this.#ownName) return { kind: 'move-group', position: 0 }
+    const { groups, clock, random, intents } = this.#parts
+    const deadlineMs = clock.monotonicMs() + timeoutMs
+    const options = { clock, random, intents, timeoutMs }
+    const { position } = await runTransaction(groups(), group, options, async (transaction) => {
+      // Of two moves at once, the second one finds that the group has left.
+      await transaction.get(movedKey)
+      transaction.put(movedKey, encodeMove(to))
+    })
+    // An entry of the new set: a majority there has the group now.
+    const leftMs = remainingOrTimeout(clock, deadlineMs)
+    await runTransaction(groups(), group, { ...options, timeoutMs: leftMs }, async (transaction) =>
+      transaction.takePosition(),
+    )
+    return { kind: 'move-group', position }
+  }
+
+  #refusalOf(group: GroupId, to: string): string | undefined {
+    if (!isRootGroup(group)) return 'only groups of tables can be moved'
+    if (this.#numberOf(to) !== undefined) return undefined
+    const { placement } = this.#parts
+    const names = Array.from({ length: placement.setCount }, (_, set) => placement.siteOf(set).name)
+    return `no replica set has the name "${to}"; there are ${names.join(', ')}`
+  }
+
+  get #ownName(): string {
+    const { placement, own } = this.#parts
+    return placement.siteOf(own).name
+  }
+
+  #numberOf(set: string): number | undefined {
+    const { placement } = this.#parts
+    for (let number = 0; number < placement.setCount; number++) {
+      if (placement.siteOf(number).name === set) return number
+    }
+    return undefined
+  }
+}
+
+function gone(set: string): Problem {
+  return problem(
+    'unavailable',
+    `the group is in replica set ${set}, which this node does not know as another one`,
+  )
+}
+
+function notHereYet(group: GroupId, from: string): StoreError {
+  const message = `this node has not taken the group up from replica set ${from} yet; try again`
+  return new StoreError('unavailable', message, { group })
+}

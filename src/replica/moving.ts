@@ -1,0 +1,130 @@
+/**
+ * Hands a group over from one replica set to another: reads what the old set has of it, and puts that in place at a node of the
+ * new one (`../moves/SPEC.md`).
+ *
+ * MOVE-9   Only of a group whose last entry in this set is applied is anything handed over: it is all that the set ever chooses.
+ * MOVE-10  It is taken up whole or not at all, at the position of that entry. Then this node takes part in the log behind it.
+ */
+import { assert } from '../base/assert.ts'
+import { crc32, latin1 } from '../base/bytes.ts'
+import type { GroupId, Position } from '../base/ids.ts'
+import type { Trace } from '../ports/trace.ts'
+import type { AfterRow, MovedPage, MovingPort } from '../group/moving-port.ts'
+import type { SnapshotRow } from '../replication/message.ts'
+import { decodeState, encodeState } from '../replication/state.ts'
+import type { DataStore } from '../store/data-store.ts'
+import { RowsSum } from '../store/group-hash.ts'
+import { crcOfRows, sizeInBytes, toSnapshotRow } from '../store/group-snapshot.ts'
+import { allOf, groupPrefix, joined, rowSubspace } from '../store/row-format.ts'
+import type { Range } from '../ports/storage.ts'
+import type { Installs } from './installs.ts'
+import type { Replica } from './replica.ts'
+
+export interface MovingParts {
+  readonly trace: Trace
+  readonly replica: Pick<Replica, 'applied'>
+  readonly data: Pick<DataStore, 'applied' | 'drain' | 'openSnapshot' | 'scanStored'>
+  readonly installs: Pick<Installs, 'begin'>
+}
+
+export class Moving implements MovingPort {
+  readonly #parts: MovingParts
+  /** Groups that are being taken up. */
+  readonly #coming = new Set<GroupId>()
+
+  constructor(parts: MovingParts) {
+    this.#parts = parts
+  }
+
+  position(group: GroupId): Position {
+    return this.#parts.replica.applied(group).position
+  }
+
+  movedTo(group: GroupId): string | undefined {
+    return this.#parts.replica.applied(group).movedTo
+  }
+
+  async page(
+    group: GroupId,
+    after: AfterRow | undefined,
+    bytesMax: number,
+  ): Promise<MovedPage | undefined> {
+    const { replica, data } = this.#parts
+    const { position, movedTo } = replica.applied(group)
+    if (movedTo === undefined) return undefined
+    if (data.applied(group).position < position) await data.drain()
+    const rows: SnapshotRow[] = []
+    let bytes = 0
+    const prefix = groupPrefix(group)
+    for await (const some of data.scanStored(rangeBehind(prefix, after))) {
+      for (const { key, stored } of some) {
+        if (bytes >= bytesMax) return { position, rows }
+        const row = toSnapshotRow(prefix.length, key, stored)
+        rows.push(row)
+        bytes += sizeInBytes(row)
+      }
+    }
+    const end = await this.#readEnd(group, position)
+    // The group may have come back meanwhile.
+    return end && { position, rows, end }
+  }
+
+  async #readEnd(group: GroupId, position: Position): Promise<MovedPage['end']> {
+    const snapshot = this.#parts.data.openSnapshot(group)
+    if (snapshot === undefined) return undefined
+    await snapshot.close()
+    const { state, hash } = snapshot
+    if (snapshot.position !== position) return undefined
+    return hash === undefined ? { state } : { state, hash: Buffer.from(hash, 'latin1') }
+  }
+
+  async take(group: GroupId, pages: AsyncIterable<MovedPage>): Promise<boolean> {
+    if (this.#coming.has(group)) return false
+    this.#coming.add(group)
+    try {
+      return await this.#take(group, pages)
+    } finally {
+      this.#coming.delete(group)
+    }
+  }
+
+  async #take(group: GroupId, pages: AsyncIterable<MovedPage>): Promise<boolean> {
+    const sink = this.#parts.installs.begin(group)
+    const sum = new RowsSum()
+    let [crc, first] = [0, 0]
+    for await (const { position, rows, end } of pages) {
+      // The group may have come back to its set meanwhile, and left it again.
+      if (first > 0 && position !== first) break
+      first = position
+      for (const { subspace, key, stamp, payload } of rows) {
+        if (subspace === rowSubspace) sum.add(key, stamp, payload)
+      }
+      crc = crcOfRows(rows, crc)
+      if (!(await sink.add(rows, new Uint8Array()))) break
+      if (end === undefined) continue
+      const state = decodeState(end.state)
+      const isWhole = end.hash === undefined || latin1(end.hash) === sum.hash
+      if (state?.movedTo === undefined || state.position !== position || !isWhole) break
+      // The log goes on here.
+      const bytes = encodeState({ ...state, movedTo: undefined })
+      if (!(await sink.add([], bytes))) break
+      const isTaken = await sink.finish(position, crc32(bytes, crc))
+      if (isTaken) this.#parts.trace.mark('group_moved_here')
+      assert(
+        !isTaken || this.movedTo(group) === undefined || this.position(group) > position,
+        'MOVE-10: a group is taken up, and has left',
+      )
+      return isTaken
+    }
+    await sink.abandon()
+    this.#parts.trace.mark('moved_group_not_taken')
+    return false
+  }
+}
+
+/** All rows and versions of the group behind that one, and behind its prefix. */
+function rangeBehind(prefix: Uint8Array, after: AfterRow | undefined): Range {
+  const { gte, lt } = allOf(prefix)
+  if (after === undefined) return { gte, lt }
+  return { gt: joined(joined(prefix, Uint8Array.of(after.subspace)), after.key), lt }
+}

@@ -1,0 +1,44 @@
+/** Groups that leave their set ⇄ positional arrays: the pages in which the next set asks for them. */
+import { entryBytesMax, keyBytesMax } from '../../base/limits.ts'
+import type { Packable } from '../../base/pack.ts'
+import type { AfterRow, MovedPage } from '../../group/moving-port.ts'
+import type { ExportGroup } from '../../txn/group-operation.ts'
+import { packRow, readRow } from '../peer/snapshot-codec.ts'
+import * as field from '../fields.ts'
+
+/** A key of history is escaped, and has its version's start behind it. */
+const rowKeyBytesMax = 2 * keyBytesMax + 10
+const hashBytesMax = 64
+const subspaceMax = 255
+
+export function packExport({ group, after }: ExportGroup): Packable[] {
+  return [group, after && [after.subspace, after.key]]
+}
+
+export function readExport(fields: readonly unknown[]): ExportGroup {
+  const [group, after] = field.list(fields, 'export-group', 2)
+  const asked = { kind: 'export-group', group: field.group(group) } as const
+  return field.isAbsent(after) ? asked : { ...asked, after: readAfter(after) }
+}
+
+function readAfter(value: unknown): AfterRow {
+  const [subspace, key] = field.list(value, 'row', 2)
+  const number = field.count(subspace, 'subspace')
+  if (number > subspaceMax) throw new field.MalformedError('subspace is of no known number')
+  return { subspace: number, key: field.bytes(key, 'key', rowKeyBytesMax) }
+}
+
+export function packMovedPage({ position, rows, end }: MovedPage): Packable[] {
+  return [position, rows.map(packRow), end && [end.state, end.hash]]
+}
+
+export function readMovedPage(fields: readonly unknown[]): MovedPage {
+  const [at, rows, end] = field.list(fields, 'export-group', 3)
+  const position = field.position(at)
+  const page = { position, rows: field.list(rows, 'rows').map(readRow) }
+  if (field.isAbsent(end)) return page
+  const [state, hash] = field.list(end, 'end', 2)
+  const record = field.bytes(state, 'state', entryBytesMax)
+  if (field.isAbsent(hash)) return { ...page, end: { state: record } }
+  return { ...page, end: { state: record, hash: field.bytes(hash, 'hash', hashBytesMax) } }
+}
