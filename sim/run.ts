@@ -162,7 +162,9 @@ class Run {
       ...{ mayBeCorrupt: () => this.#mayBeCorrupt(), ...onReplicas },
     }
     const isInService = this.#isInService.bind(this)
-    const own = { historyMs: options.limits.historyMs, isOneSet: (options.setCount ?? 1) === 1 }
+    const { placement } = this.#cluster
+    const sets = placement.sites.map(({ name }) => name)
+    const own = { historyMs: options.limits.historyMs, sets }
     this.#tables = new TableWorkload({ ...onNetwork, ...own, isInService })
     this.#triggers = new TriggerWorkload({ ...onNetwork, load })
     this.#queues = new QueueWorkload(onNetwork)

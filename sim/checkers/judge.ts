@@ -2,6 +2,9 @@
  * All checkers of a run, and the events that each of them receives. The judge sees every node's
  * messages, trace and disks; the code under test does not know of it.
  */
+import { equalBytes } from '../../src/base/bytes.ts'
+import { decodeMove, movedKey } from '../../src/group/moved-row.ts'
+import { decodeEntry } from '../../src/replication/entry.ts'
 import { unreachable } from '../../src/base/assert.ts'
 import type { Placement } from '../../src/placement/placement.ts'
 import type { Put } from '../../src/ports/storage.ts'
@@ -83,6 +86,7 @@ export class Judge {
     this.model = new LogModel({ referee })
     const onChosen = (view: PositionView): void => {
       this.model.onChosen(view)
+      noteMoves(this.book, view)
     }
     const { book, model } = this
     this.#proposals = new ProposalChecker({ book, referee, coverage, onChosen })
@@ -338,4 +342,16 @@ function classifyEvent({ kind }: TraceEvent): KnownKind {
 
 function readPlace(event: TraceEvent): { readonly group: string; readonly position: number } {
   return { group: readText(event, 'group'), position: readNumber(event, 'position') }
+}
+
+/** Rules that know the set of a position hear of each entry by which a group leaves its set. */
+function noteMoves({ voters }: PositionBook, { group, position, chosen }: PositionView): void {
+  const entry = chosen === undefined ? undefined : decodeEntry(chosen.value)
+  for (const { mutations } of entry?.transactions ?? []) {
+    for (const { key, value } of mutations) {
+      if (value === undefined || !equalBytes(key, movedKey)) continue
+      const to = decodeMove(value)
+      if (to !== undefined) voters.noteMove(group, position, to)
+    }
+  }
 }

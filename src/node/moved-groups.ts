@@ -163,8 +163,7 @@ export class MovedGroups {
   #refusalOf(group: GroupId, to: string): string | undefined {
     if (!isRootGroup(group)) return 'only groups of tables can be moved'
     if (this.#numberOf(to) !== undefined) return undefined
-    const { placement } = this.#parts
-    const names = Array.from({ length: placement.setCount }, (_, set) => placement.siteOf(set).name)
+    const names = this.#parts.placement.sites.map(({ name }) => name)
     return `no replica set has the name "${to}"; there are ${names.join(', ')}`
   }
 
@@ -174,11 +173,8 @@ export class MovedGroups {
   }
 
   #numberOf(set: string): number | undefined {
-    const { placement } = this.#parts
-    for (let number = 0; number < placement.setCount; number++) {
-      if (placement.siteOf(number).name === set) return number
-    }
-    return undefined
+    const number = this.#parts.placement.sites.findIndex(({ name }) => name === set)
+    return number < 0 ? undefined : number
   }
 }
 
