@@ -10,6 +10,7 @@ import type { GroupId, Position } from '../base/ids.ts'
 import { isRootGroup } from '../base/placed-group.ts'
 import { problem, toStoreError, type Problem } from '../base/problem.ts'
 import { StoreError } from '../base/errors.ts'
+import { shardOfGroup } from '../cells/cell-table.ts'
 import { notAnAnswer } from '../client/call.ts'
 import type { Relay } from '../client/relay.ts'
 import type { GroupPort } from '../group/group-port.ts'
@@ -162,6 +163,7 @@ export class MovedGroups {
 
   #refusalOf(group: GroupId, to: string): string | undefined {
     if (!isRootGroup(group)) return 'only groups of tables can be moved'
+    if (shardOfGroup(group) !== undefined) return 'a shard of a datastore stays in its set'
     if (this.#numberOf(to) !== undefined) return undefined
     const names = this.#parts.placement.sites.map(({ name }) => name)
     return `no replica set has the name "${to}"; there are ${names.join(', ')}`

@@ -149,7 +149,11 @@ export class Driver implements LocalReplica {
     this.#comparing = this.#makeComparing()
     this.upkeep = new Upkeep({ comparing: this.#comparing, scrubber: this.#work.scrubber, log })
     this.#edge = this.#makeEdge()
-    this.moving = new Moving({ trace, replica: this.#replica, data, installs: this.#edge.installs })
+    const set = options.placement.siteOf(options.placement.setOfNode(node)).name
+    this.moving = new Moving({
+      ...{ trace, set, replica: this.#replica, data, taking: this.#work.taking },
+      installs: this.#edge.installs,
+    })
     this.#ending = new LogEnding({
       ...{ nodes, settled, log, data, clock, trace, limits, replies, slices, peers: this.#peers },
       hasNamedAll: (peer) => this.members.hasNamedAll(peer),

@@ -11,26 +11,29 @@ import type { GroupId, Position } from '../base/ids.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { AfterRow, MovedPage, MovingPort } from '../group/moving-port.ts'
 import type { SnapshotRow } from '../replication/message.ts'
-import { decodeState, encodeState } from '../replication/state.ts'
+import { decodeState } from '../replication/state.ts'
 import type { DataStore } from '../store/data-store.ts'
 import { RowsSum } from '../store/group-hash.ts'
 import { crcOfRows, sizeInBytes, toSnapshotRow } from '../store/group-snapshot.ts'
 import { allOf, groupPrefix, joined, rowSubspace } from '../store/row-format.ts'
 import type { Range } from '../ports/storage.ts'
+import type { SnapshotSink, SnapshotTaking } from '../peers/snapshot-taking.ts'
 import type { Installs } from './installs.ts'
 import type { Replica } from './replica.ts'
 
 export interface MovingParts {
   readonly trace: Trace
+  /** The name of this node's set. */
+  readonly set: string
   readonly replica: Pick<Replica, 'applied'>
   readonly data: Pick<DataStore, 'applied' | 'drain' | 'openSnapshot' | 'scanStored'>
   readonly installs: Pick<Installs, 'begin'>
+  /** Snapshots from peers of the set. */
+  readonly taking: Pick<SnapshotTaking, 'reserve'>
 }
 
 export class Moving implements MovingPort {
   readonly #parts: MovingParts
-  /** Groups that are being taken up. */
-  readonly #coming = new Set<GroupId>()
 
   constructor(parts: MovingParts) {
     this.#parts = parts
@@ -79,46 +82,60 @@ export class Moving implements MovingPort {
   }
 
   async take(group: GroupId, pages: AsyncIterable<MovedPage>): Promise<boolean> {
-    if (this.#coming.has(group)) return false
-    this.#coming.add(group)
+    const release = this.#parts.taking.reserve(group)
+    // A peer of this set has the group already, and sends it.
+    if (release === undefined) return false
     try {
       return await this.#take(group, pages)
     } finally {
-      this.#coming.delete(group)
+      release()
     }
   }
 
   async #take(group: GroupId, pages: AsyncIterable<MovedPage>): Promise<boolean> {
     const sink = this.#parts.installs.begin(group)
+    let isTaken: boolean | undefined
+    try {
+      isTaken = await this.#put(group, pages, sink)
+    } finally {
+      // The next one would find the rows of this one.
+      if (isTaken === undefined) await sink.abandon()
+    }
+    this.#parts.trace.mark(isTaken === true ? 'group_moved_here' : 'moved_group_not_taken')
+    return isTaken === true
+  }
+
+  /** Undefined: the pages are of no whole group that goes on here. */
+  async #put(
+    group: GroupId,
+    pages: AsyncIterable<MovedPage>,
+    sink: SnapshotSink,
+  ): Promise<boolean | undefined> {
     const sum = new RowsSum()
     let [crc, first] = [0, 0]
     for await (const { position, rows, end } of pages) {
       // The group may have come back to its set meanwhile, and left it again.
-      if (first > 0 && position !== first) break
+      if (first > 0 && position !== first) return undefined
       first = position
       for (const { subspace, key, stamp, payload } of rows) {
         if (subspace === rowSubspace) sum.add(key, stamp, payload)
       }
       crc = crcOfRows(rows, crc)
-      if (!(await sink.add(rows, new Uint8Array()))) break
+      if (!(await sink.add(rows, new Uint8Array()))) return undefined
       if (end === undefined) continue
       const state = decodeState(end.state)
+      const isHere = state?.movedTo === this.#parts.set
       const isWhole = end.hash === undefined || latin1(end.hash) === sum.hash
-      if (state?.movedTo === undefined || state.position !== position || !isWhole) break
-      // The log goes on here.
-      const bytes = encodeState({ ...state, movedTo: undefined })
-      if (!(await sink.add([], bytes))) break
-      const isTaken = await sink.finish(position, crc32(bytes, crc))
-      if (isTaken) this.#parts.trace.mark('group_moved_here')
+      if (!isHere || state?.position !== position || !isWhole) return undefined
+      if (!(await sink.add([], end.state))) return undefined
+      const isTaken = await sink.finish(position, crc32(end.state, crc))
       assert(
         !isTaken || this.movedTo(group) === undefined || this.position(group) > position,
         'MOVE-10: a group is taken up, and has left',
       )
       return isTaken
     }
-    await sink.abandon()
-    this.#parts.trace.mark('moved_group_not_taken')
-    return false
+    return undefined
   }
 }
 

@@ -27,6 +27,7 @@ import {
   noDeadline,
   nextDeadline,
   restoreLog,
+  type LogHome,
   takeWakes,
   type GroupLog,
   type Standing,
@@ -118,6 +119,8 @@ export class Replica {
   #drawn: number
   #effects: Effect[] = []
   readonly #ownSet: number
+  /** For groups that the set begins, and for others. */
+  readonly #homes: readonly [LogHome, LogHome]
 
   constructor(options: ReplicaOptions) {
     this.#options = options
@@ -125,6 +128,11 @@ export class Replica {
     this.#drawn = numbersFrom(options.incarnation)
     const { node, incarnation, limits, trace, leases, placement } = options
     this.#ownSet = placement.setOfNode(node)
+    const set = placement.setCount === 1 ? '' : placement.siteOf(this.#ownSet).name
+    this.#homes = [
+      { set, isGuest: false },
+      { set, isGuest: true },
+    ]
     this.#context = {
       node,
       incarnation,
@@ -239,10 +247,14 @@ export class Replica {
     return waiting.map(({ log }) => log.group)
   }
 
+  #toApplied({ position, timestamp, horizon, movedTo }: GroupState): Applied {
+    const isElsewhere = movedTo !== undefined && movedTo !== this.#homes[0].set
+    return { position, timestamp, horizon, movedTo: isElsewhere ? movedTo : undefined }
+  }
+
   /** How far the group is applied here. */
   applied(group: GroupId): Applied {
-    const { position, timestamp, horizon, movedTo } = this.#readState(group)
-    return { position, timestamp, horizon, movedTo }
+    return this.#toApplied(this.#readState(group))
   }
 
   /** The same of a group in memory: it has taken up what it can by itself, as every step does. */
@@ -250,8 +262,7 @@ export class Replica {
     const held = this.#groups.get(group)
     if (held === undefined) return undefined
     held.isUsed = true
-    const { position, timestamp, horizon, movedTo } = held.log.state
-    return { position, timestamp, horizon, movedTo }
+    return this.#toApplied(held.log.state)
   }
 
   /**
@@ -262,7 +273,7 @@ export class Replica {
     const held = this.#groups.get(group)
     const lease = held?.log.lease
     if (held === undefined || lease === undefined || !this.#isOfPresent(held.log)) return undefined
-    const { position, timestamp, horizon, movedTo } = held.log.state
+    const { position } = held.log.state
     if (leasedPosition(held.log, this.#at(reading)) !== position) return undefined
     assert(
       position >= held.log.minReadPosition,
@@ -271,7 +282,7 @@ export class Replica {
     assert(position >= highestKnown(held.log), 'LEASE-3: served alone below what is accepted here')
     held.isUsed = true
     lease.usedMs = reading.now
-    return { position, timestamp, horizon, movedTo }
+    return this.#toApplied(held.log.state)
   }
 
   /** Whether what `leased` gave, in this very call, may still be served at a later reading. */
@@ -408,8 +419,8 @@ export class Replica {
     const standing = epochs.standingOf(group)
     assert(isVoter || hasNoVote(standing), 'MOVE-7: a store votes in no group')
     assert(!isVoter || standing !== 'reading', 'RDR-1: a voter of the epoch reads in it')
-    const isGuest = placement.setOf(group) !== this.#ownSet
-    const log = restoreLog(group, set, state, records, limits, isGuest)
+    const home = this.#homes[placement.setOf(group) === this.#ownSet ? 0 : 1]
+    const log = restoreLog(group, set, state, records, limits, home)
     log.standing = standing
     assert(set.epoch >= 1, 'MOVE-1: a group is opened in no epoch')
     for (const [position, decision] of decisions) log.decisions.set(position, decision)

@@ -34,13 +34,13 @@ export interface Applied {
 export function applyEntry(state: GroupState, entry: Entry): Applied {
   assert(entry.position === state.position + 1, 'LOG-1: applied out of order')
   assert(entry.timestamp > state.timestamp, 'MVCC-2: the timestamp did not rise')
-  assert(state.movedTo === undefined, 'MOVE-9: an entry is applied behind the last one of its set')
   state.position = entry.position
   state.timestamp = entry.timestamp
   // Never back, whatever the next proposer's limits or clock say: what it permitted may be gone.
   state.horizon = Math.max(state.horizon, entry.horizon)
   assert(state.horizon <= state.timestamp, 'MVCC-1: the newest state is behind the horizon')
   state.nextLeader = entry.nextLeader
+  state.movedTo = undefined
   // A no-op has time for it, and may have been proposed for it (`compose.ts`).
   const isNoOp = entry.transactions.length === 0
   if (isNoOp || state.position % sessionSweepPositions === 0) forgetExpired(state)

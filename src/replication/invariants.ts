@@ -2,7 +2,7 @@
 import { assert } from '../base/assert.ts'
 import type { Context } from './effect.ts'
 import { noDeadline, type GroupLog } from './log.ts'
-import { lacksBase } from './standing.ts'
+import { hasLeft, lacksBase } from './standing.ts'
 
 export function checkLog(log: GroupLog, context: Context): void {
   const applied = log.state.position
@@ -53,9 +53,9 @@ function checkWaits(log: GroupLog): void {
 
 /** A node that has sealed has nothing under way; proposals are of the present epoch. */
 function checkEpoch(log: GroupLog): void {
-  const { standing, set, proposal, readRound, lease, state, isGuest } = log
+  const { standing, set, proposal, readRound, lease } = log
   assert(standing !== 'sealed' || proposal === undefined, 'MOVE-2: a proposal in a sealed epoch')
-  const mayPropose = state.movedTo === undefined && !lacksBase({ isGuest, state })
+  const mayPropose = !hasLeft(log) && !lacksBase(log)
   assert(
     mayPropose || proposal === undefined,
     "MOVE-9: a proposal outside of the set's part of a log",

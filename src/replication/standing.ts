@@ -30,8 +30,8 @@ export function isOfEpoch({ set, standing }: GroupLog, message: GroupMessage): b
  * Whether this node may propose at the open position: one that has sealed the epoch may not, nor may a reader (RDR-2). Behind the
  * last entry of its set a group has no open position there (MOVE-9), and below the first one it has none (MOVE-10).
  */
-export function isProposer(log: Pick<GroupLog, 'standing' | 'state' | 'isGuest'>): boolean {
-  if (log.state.movedTo !== undefined || lacksBase(log)) return false
+export function isProposer(log: Pick<GroupLog, 'standing' | 'state' | 'home'>): boolean {
+  if (hasLeft(log) || lacksBase(log)) return false
   return log.standing === 'voting' || log.standing === 'before-gate'
 }
 
@@ -39,8 +39,13 @@ export function isProposer(log: Pick<GroupLog, 'standing' | 'state' | 'isGuest'>
  * MOVE-10: whether the group began in another set, and this node has nothing of it yet. It takes up what peers have of it, and has no
  * part in its log before that: at the positions that the other set chose, this one may choose nothing.
  */
-export function lacksBase({ isGuest, state }: Pick<GroupLog, 'state' | 'isGuest'>): boolean {
-  return isGuest && state.position === 0
+export function lacksBase({ home, state }: Pick<GroupLog, 'state' | 'home'>): boolean {
+  return home.isGuest && state.position === 0
+}
+
+/** MOVE-9: whether the last entry of this set is applied, so that the log goes on in another one. */
+export function hasLeft({ home, state }: Pick<GroupLog, 'state' | 'home'>): boolean {
+  return state.movedTo !== undefined && state.movedTo !== home.set
 }
 
 /** Whether this node votes in the epoch, answers read rounds of it, and counts itself in its own. */

@@ -28,7 +28,7 @@ export interface GroupState {
   horizon: Timestamp
   /** Named by the entry at `position`; absent before position 1. */
   nextLeader: Leader | undefined
-  /** The set in which the log goes on behind `position`: the entry there is the last one of this set. */
+  /** The name of the set in which the log goes on behind `position`; undefined: in the same one. */
   movedTo: string | undefined
   /** The last number drawn from each counter. */
   readonly counters: Map<number, number>

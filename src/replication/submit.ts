@@ -14,6 +14,7 @@ import type { Forward, ForwardReply } from './message.ts'
 import { findLeader } from './propose.ts'
 import { isOverAtReader, voterInTurn } from './reader.ts'
 import { giveUp, settle, tell } from './settle.ts'
+import { hasLeft } from './standing.ts'
 import { formatIntent, type Transaction } from '../group/transaction.ts'
 
 /** A forwarded transaction is passed on this many times at most; then it is proposed where it is. */
@@ -58,9 +59,9 @@ export function submit(
   log.waitingBytes += pending.roomBytes
 }
 
-function findMoved({ state }: GroupLog): Moved | undefined {
-  const { movedTo: set, position } = state
-  return set === undefined ? undefined : { kind: 'moved', set, position }
+function findMoved(log: GroupLog): Moved | undefined {
+  const { movedTo: set, position } = log.state
+  return set === undefined || !hasLeft(log) ? undefined : { kind: 'moved', set, position }
 }
 
 /** MOVE-9: what has not taken effect in this set by its last entry takes no effect in it. */
