@@ -24,7 +24,7 @@ const movesRate = 700_000
 const thinkMeanMicros = 1_500_000
 const listedMax = 20
 /** Names of all groups of tables begin so. */
-const prefix = groupOfBytes(encodeTuple(['tables', 'shop']))
+const prefix = groupOfBytes(encodeTuple(['tables', 'Shop']))
 
 export class GroupMover {
   readonly #parts: GroupMoverParts
