@@ -83,8 +83,8 @@ export type {
 } from './client/options.ts'
 export type { LoggedCell, TailOptions } from './client/tail.ts'
 export type { RejectedPut } from './client/rejected.ts'
-export { shardCount } from './cells/shard.ts'
-export { shardOf } from './client/row-shard.ts'
+export { shardCountMax as shardCount } from './cells/datastore-form.ts'
+export { findShard, shardCountOf, shardOf } from './client/row-shard.ts'
 
 // Indexes over cells.
 export type {

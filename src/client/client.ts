@@ -12,7 +12,7 @@ import type {
   CellOperation,
   CellService,
 } from '../cells/operation.ts'
-import { cellVersion, openCellTables } from '../cells/cell-table.ts'
+import { cellVersion, placedCellTables } from '../cells/cell-table.ts'
 import { shardGroup } from '../cells/shard.ts'
 import type { DefinedSchema } from '../../schema/define.ts'
 import { fingerprintOf } from '../../schema/fingerprint.ts'
@@ -123,7 +123,8 @@ export class Client {
     const { clock, random } = this.#ports
     const { timeoutMs, schemaTrustMs: trustMs } = this.#limits
     const own = { service: this.#cells, groups: this.groups, clock, random, timeoutMs }
-    const open = (): Tables => openCellTables(this.groups, { clock, random, timeoutMs })
+    const open = (): Tables =>
+      placedCellTables(this.groups, { clock, random, timeoutMs })(datastore)
     const ttls = (): ColumnTtls => new ColumnTtls({ ...own, tables: open() }, datastore)
     const indexes = (): CellIndexAdmin => {
       const tables = open()

@@ -8,7 +8,7 @@ import {
 import { retryByCode, unreadyIndexes } from '../base/errors.ts'
 import { purgeItemsMax } from '../cells/limits.ts'
 import { dropPhases } from '../cells/index-drop.ts'
-import { shardCount } from '../cells/shard.ts'
+import { shardCountMax } from '../cells/datastore-form.ts'
 
 /** JSON Schema, as OpenAPI 3.1 has it. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
@@ -32,7 +32,9 @@ export const indexNameSchema: JsonSchema = {
   type: 'string',
   examples: ['trips_by_zone'],
 }
-export const shardSchema: JsonSchema = { type: 'integer', minimum: 0, maximum: shardCount - 1 }
+/** The whole name of a datastore. */
+export const datastoreSource = '^[a-z][a-z0-9_]*([.][0-9]+([.](region|set)-[a-z0-9-]+)?)?$'
+export const shardSchema: JsonSchema = { type: 'integer', minimum: 0, maximum: shardCountMax - 1 }
 export const timeSchema: JsonSchema = {
   type: 'string',
   description: 'A date, or a date and time with its offset.',
@@ -198,7 +200,7 @@ export const schemas: Readonly<Record<SchemaName, JsonSchema>> = {
     ),
   }),
   GetBatch: object({ cells: list(getItem, batchItemsMax) }),
-  LogBatch: object({ shards: list(logItem, shardCount), limit: limitSchema, wait: waitSchema }, [
+  LogBatch: object({ shards: list(logItem, shardCountMax), limit: limitSchema, wait: waitSchema }, [
     'limit',
     'wait',
   ]),

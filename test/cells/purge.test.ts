@@ -5,7 +5,7 @@ import type { CellStore } from '../../src/cells/cell-store.ts'
 import { cellVersion } from '../../src/cells/cell-table.ts'
 import { purgeItemsMax } from '../../src/cells/limits.ts'
 import type { Answer, PurgeCells } from '../../src/cells/operation.ts'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import {
   any,
   ask,

@@ -1,6 +1,6 @@
 /** The promises of shards' logs and of purges: see `cell-service.ts`. */
 import { expect, test } from 'vitest'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import type { Answered, GetLog, LogPlace, PurgeCells } from '../../src/cells/operation.ts'
 import { current } from '../cells/kit.ts'
 import { newRowKey, textOfCell, type CellStory } from './cell-story.ts'

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { present } from '../../src/base/assert.ts'
 import type { CellName } from '../../src/cells/cell.ts'
 import type { Answered, CellOperation } from '../../src/cells/operation.ts'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { any, current, packed } from '../cells/kit.ts'
 import { describeCellLogs } from './cell-logs.ts'
 import { asText, CellStory, codeOf, newRowKey, textOfPage, type CellPlace } from './cell-story.ts'

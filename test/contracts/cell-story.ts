@@ -10,7 +10,8 @@ import type {
   GetItem,
   ReadFrom,
 } from '../../src/cells/operation.ts'
-import { shardGroup, shardOf } from '../../src/cells/shard.ts'
+import { shardGroup } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import type { Intents } from '../../src/txn/intents.ts'
 import { current, first, packed, rowKey } from '../cells/kit.ts'
 import { firstOf, newName, type Footing } from './footings.ts'

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events'
 import { expect, test, vi } from 'vitest'
 import { cellBytesMax } from '../../src/base/limits.ts'
 import { problem } from '../../src/base/problem.ts'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { datastore, passMs, rowKey, settled } from '../cells/kit.ts'
 import { createGatewayBench, type GatewayBench } from './kit.ts'
 
