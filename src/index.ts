@@ -61,6 +61,12 @@ export { consumeDefaults, type ConsumeOptions } from './queues/limits.ts'
 
 // Cells.
 export type { Cells } from './client/cells.ts'
+export type {
+  Datastores,
+  DatastoreOptions,
+  DatastorePlacement,
+  DeclaredDatastore,
+} from './client/datastores.ts'
 export type { ColumnTtls } from './client/column-ttls.ts'
 export type { ColumnTtl } from './cells/column-ttl.ts'
 export type { Added, Buffered, Cell, CellName, NewCell, Written } from './cells/cell.ts'

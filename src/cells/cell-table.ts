@@ -106,7 +106,12 @@ const kept = [...triggerTables, ...indexedTables, ...definitionTables]
 
 const firstModel = defineSchema(schemaName, [firstShardTable, firstCellTable]).model
 /** Before cells could expire. */
-const earlierModel = defineSchema(schemaName, [shardTable, firstCellTable, purgedTable, ...kept]).model
+const earlierModel = defineSchema(schemaName, [
+  shardTable,
+  firstCellTable,
+  purgedTable,
+  ...kept,
+]).model
 /** Before datastores were declared. */
 const ttlModel = defineSchema(schemaName, [
   shardTable,

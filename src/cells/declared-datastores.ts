@@ -103,7 +103,11 @@ export async function findDeclared(
   return value && toDeclared(value)
 }
 
-function toDeclared({ base: name, datastore, declared_at: declaredAt }: DeclaredRow): DeclaredDatastore {
+function toDeclared({
+  base: name,
+  datastore,
+  declared_at: declaredAt,
+}: DeclaredRow): DeclaredDatastore {
   const { shards, place } = formOf(datastore)
   const placement = place && placeWords(place)
   return { name, datastore, shards, ...(placement !== undefined && { placement }), declaredAt }

@@ -28,6 +28,7 @@ const verbs: ReadonlyMap<string, () => Promise<AddVerb>> = new Map([
   ['nodes', async () => (await import('./nodes.ts')).addNodesCommand],
   ['groups', async () => (await import('./groups.ts')).addGroupsCommand],
   ['cells', async () => (await import('./cells.ts')).addCellsCommand],
+  ['datastore', async () => (await import('./datastore.ts')).addDatastoreCommand],
   ['schema', async () => (await import('./schema.ts')).addSchemaCommand],
   ['load', async () => (await import('./load.ts')).addTableLoadCommand],
   ['rows', async () => (await import('./rows.ts')).addRowsCommand],

@@ -6,7 +6,7 @@ import type { StoreErrorCode } from '../base/errors.ts'
 import type { OperationAnswer } from '../node/operation-answer.ts'
 import { operationAnswers } from '../node/operations.ts'
 import { statusByCode } from './problems.ts'
-import type { Parameter, Route, RouteAnswer } from './route.ts'
+import { fullPath, type Parameter, type Route, type RouteAnswer } from './route.ts'
 import { routes } from './routes.ts'
 import {
   columnSchema,
@@ -97,8 +97,8 @@ function buildPaths(): JsonSchema {
   return Object.fromEntries(paths)
 }
 
-function formatPath({ path }: Route): string {
-  return `/v1/datastores/{datastore}${path.replaceAll(/\/:(\w+)/g, '/{$1}')}`
+function formatPath(route: Route): string {
+  return fullPath(route).replaceAll(/\/:(\w+)/g, '/{$1}')
 }
 
 function cellOperation(route: Route): JsonSchema {

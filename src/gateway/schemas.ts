@@ -94,6 +94,9 @@ export type SchemaName =
   | 'IndexPage'
   | 'IndexDrop'
   | 'Buffered'
+  | 'Datastore'
+  | 'DatastoreForm'
+  | 'DatastoreList'
 
 const cell: JsonSchema = object({
   rowKey: rowKeySchema,
@@ -158,6 +161,21 @@ const status: JsonSchema = {
   },
 }
 
+const placeNameSchema: JsonSchema = { type: 'string', pattern: '^[a-z0-9-]{1,32}$' }
+const shardCountSchema: JsonSchema = {
+  enum: Array.from({ length: Math.log2(shardCountMax) + 1 }, (_, power) => 2 ** power),
+}
+const datastoreForm: JsonSchema = object(
+  {
+    name: { type: 'string', examples: ['trips'] },
+    datastore: { type: 'string', pattern: datastoreSource, examples: ['trips.64'] },
+    shards: shardCountSchema,
+    placement: { type: 'string', examples: ['region eu'] },
+    declaredAt: createdAt,
+  },
+  ['placement'],
+)
+
 export const schemas: Readonly<Record<SchemaName, JsonSchema>> = {
   Body: anyJson,
   Cell: cell,
@@ -168,6 +186,17 @@ export const schemas: Readonly<Record<SchemaName, JsonSchema>> = {
     created: { type: 'boolean' },
   }),
   Buffered: object({ shard: shardSchema, buffered: { const: true } }),
+  Datastore: datastoreForm,
+  DatastoreForm: object(
+    {
+      shards: shardCountSchema,
+      placement: {
+        anyOf: [object({ region: placeNameSchema }), object({ set: placeNameSchema })],
+      },
+    },
+    ['shards', 'placement'],
+  ),
+  DatastoreList: object({ items: list(ref('Datastore')) }),
   IndexPage: object(
     {
       items: list(

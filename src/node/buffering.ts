@@ -48,9 +48,7 @@ export class Buffering {
     const { setOf, setsAlong } = placement
     const sets = { setCount, setOf, setsAlong }
     this.cells =
-      copies === 0
-        ? cells
-        : new BufferedCells({ groups, ...sets, copies, onBuffered, ...common })
+      copies === 0 ? cells : new BufferedCells({ groups, ...sets, copies, onBuffered, ...common })
     const drain = new BufferDrain({
       groups: new LocalGroups(replica),
       onDrained: (moved, rejected) => this.#count(0, moved, rejected),

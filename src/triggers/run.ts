@@ -37,7 +37,11 @@ export function runTriggers(
   checkSignal(signal)
   const ports = { clock: systemClock, random: systemRandom }
   const cells = client.cells(service.datastore)
-  const worker = new Worker(service, { ...ports, cells, tables: openTables(client, service.datastore) }, options)
+  const worker = new Worker(
+    service,
+    { ...ports, cells, tables: openTables(client, service.datastore) },
+    options,
+  )
   const ended = worker.run()
   // A program that does not wait for `ended` gets the error from `stop`.
   ended.catch(() => undefined)

@@ -37,7 +37,13 @@ function bufferBench() {
   const clock = clockOf('n1')
   const groups = new LocalGroups(replica)
   const common = { clock, random, groups, intents: new Sessions(clock, random) }
-  const sets = { setCount: 2, setOf, setsAlong: () => [0, 1], copies: 1, onBuffered: () => undefined }
+  const sets = {
+    setCount: 2,
+    setOf,
+    setsAlong: () => [0, 1],
+    copies: 1,
+    onBuffered: () => undefined,
+  }
   const buffered = new BufferedCells({ ...common, ...sets, cells: silent })
   return { world, store, common, buffered }
 }

@@ -118,7 +118,12 @@ test('a purge looks at shards with a cell, and not at those in which a commit ha
 
 test('a trigger is looked at in the shards with a commit', async () => {
   const { client, tables, shard, run, counted } = await oneCell()
-  const ports = { cells: client.cells.bind(client), groups: client.groups, tables, tablesOf: () => tables }
+  const ports = {
+    cells: client.cells.bind(client),
+    groups: client.groups,
+    tables,
+    tablesOf: () => tables,
+  }
   const trigger = { name: 'bill', column: 'BASE', handle: async () => undefined }
   const of = { service: 'billing', datastore: 'trips' }
   const { triggers } = defineTriggers({ ...of, triggers: [trigger] })
