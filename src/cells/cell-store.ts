@@ -4,6 +4,7 @@
  *
  * CELL-1 to CELL-8, IDX-7, see SPEC.md.
  */
+import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import { toStoreError, captureOutcome, type Outcome, type Problem } from '../base/problem.ts'
@@ -60,7 +61,7 @@ import { purgeCell } from './cell-purge.ts'
 import { purgePage } from './shard-purge.ts'
 import { answerFull, latestCell, readRow, readVersions, type ShardView } from './shard-read.ts'
 import { ShardReader, type Call } from './shard-reader.ts'
-import { ByShard, shardOf } from './shard.ts'
+import { ByShard, isShardOf, shardOf } from './shard.ts'
 import { ObservedPositions } from './observed-positions.ts'
 
 /** The parts that cells are made of: a replica, time and chance. */
@@ -264,6 +265,7 @@ export class CellStore implements CellService {
     const { session, sequences, floor, expiresAt } = intents
     const intent = { session, sequence: sequences[index] ?? 0, floor, expiresAt }
     const shard = shardOf(datastore, item.rowKey)
+    assert(isShardOf(datastore, shard), 'CELL-9: a row is in a shard of its datastore')
     const { deadlineMs, seen } = call
     const { creator } = item
     const task = { datastore, shard, name: item, body: checked.body, intent, creator, deadlineMs }

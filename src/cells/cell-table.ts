@@ -198,7 +198,9 @@ export function shardKey({ datastore, shard }: ShardName): RootKey {
 
 export function findShardGroup({ datastore, shard }: ShardName): GroupId {
   const placed = schemas.of(datastore).compiled
-  return groupContext(placed, shardTableOf(placed), { datastore, shard }).group
+  const { group } = groupContext(placed, shardTableOf(placed), { datastore, shard })
+  assert(schemas.ofGroup(group).compiled === placed, 'CELL-9: a shard is where its name says')
+  return group
 }
 
 function shardTableOf({ tables }: CompiledSchema): CompiledTable {

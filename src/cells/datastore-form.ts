@@ -12,7 +12,7 @@
 import { datastoreNameCharsMax } from '../base/limits.ts'
 import { isPlaceName, type Place } from '../base/placed-group.ts'
 
-/** As many shards as a datastore may have; one whose name says no number has so many. */
+/** The most shards that a datastore may have; one whose name says no number has this many. */
 export const shardCountMax = 4096
 
 export interface DatastoreForm {

@@ -1,4 +1,4 @@
-/** The datastores that a cluster was told of, as programs declare and find them. */
+/** Declared datastores, as programs declare and find them. */
 import { checkArgument, checkOptions, type Rule, type Rules } from '../base/arguments.ts'
 import { StoreError } from '../base/errors.ts'
 import { isPlaceName, type Place } from '../base/placed-group.ts'

@@ -60,27 +60,11 @@ export function gatewayFetch(options: GatewayOptions): Fetch {
 }
 
 export function createGateway(options: GatewayOptions): Hono {
-  const {
-    cells,
-    datastores,
-    timeoutMs = timeoutMsDefault,
-    requestsMax = requestsMaxDefault,
-  } = options
+  const { cells, datastores, timeoutMs = timeoutMsDefault } = options
+  const served = { cells, datastores }
   const { bodies = new BodyRoom(bodiesBytesMaxDefault), version = '0' } = options
   const app = new Hono()
-  let requests = 0
-  app.use(async (_, next) => {
-    if (requests >= requestsMax) {
-      const message = 'too many requests are at work here; try again later'
-      throw new StoreError('overloaded', message, { retryAfterMs: retryAfterMsDefault })
-    }
-    requests += 1
-    try {
-      await next()
-    } finally {
-      requests -= 1
-    }
-  })
+  limitRequests(app, options)
   for (const route of routes) {
     app.on(route.method, fullPath(route), async (context) => {
       const { url } = context.req
@@ -105,8 +89,7 @@ export function createGateway(options: GatewayOptions): Hono {
         }
         const exchange = {
           context,
-          cells,
-          datastores,
+          ...served,
           timeoutMs: leftMs,
           query,
           room,
@@ -142,6 +125,23 @@ export function createGateway(options: GatewayOptions): Hono {
     return problemResponse(options.noteBug('http', error), instance)
   })
   return app
+}
+
+/** Refuses requests while as many as there may be are at work. */
+function limitRequests(app: Hono, { requestsMax = requestsMaxDefault }: GatewayOptions): void {
+  let requests = 0
+  app.use(async (_, next) => {
+    if (requests >= requestsMax) {
+      const message = 'too many requests are at work here; try again later'
+      throw new StoreError('overloaded', message, { retryAfterMs: retryAfterMsDefault })
+    }
+    requests += 1
+    try {
+      await next()
+    } finally {
+      requests -= 1
+    }
+  })
 }
 
 function description(context: Context, version: string): Response {

@@ -10,8 +10,7 @@ import type {
   GetItem,
   ReadFrom,
 } from '../../src/cells/operation.ts'
-import { shardGroup } from '../../src/cells/shard.ts'
-import { shardOf } from '../../src/client/row-shard.ts'
+import { shardGroup, shardOf } from '../../src/cells/shard.ts'
 import type { Intents } from '../../src/txn/intents.ts'
 import { current, first, packed, rowKey } from '../cells/kit.ts'
 import { firstOf, newName, type Footing } from './footings.ts'
@@ -62,9 +61,11 @@ export class CellStory {
   readonly place: CellPlace
   readonly service: CellService
   readonly other: CellService
-  readonly datastore: string = newName('store')
+  readonly datastore: string
 
-  constructor(place: CellPlace) {
+  /** `form`: of its datastore, as the name ends: `.8`. */
+  constructor(place: CellPlace, form = '') {
+    this.datastore = `${newName('store')}${form}`
     this.place = place
     this.service = place.service
     this.other = place.other
@@ -78,12 +79,16 @@ export class CellStory {
     return this.place.footing.settled(service.execute(operation, { timeoutMs, ...options }))
   }
 
+  shardOf(row: string): number {
+    return shardOf(this.datastore, row)
+  }
+
   /** A row of a shard that the first node itself holds. */
   ownRowKey(): string {
     const { replica } = firstOf(this.place.footing)
     for (;;) {
       const key = newRowKey()
-      if (replica.holds(shardGroup(this.datastore, shardOf(key)))) return key
+      if (replica.holds(shardGroup(this.datastore, this.shardOf(key)))) return key
     }
   }
 
