@@ -26,6 +26,7 @@ const verbs: ReadonlyMap<string, () => Promise<AddVerb>> = new Map([
   ['gateway', async () => (await import('./gateway.ts')).addGatewayCommand],
   ['status', async () => (await import('./status.ts')).addStatusCommand],
   ['nodes', async () => (await import('./nodes.ts')).addNodesCommand],
+  ['changes', async () => (await import('./changes.ts')).addChangesCommand],
   ['groups', async () => (await import('./groups.ts')).addGroupsCommand],
   ['cells', async () => (await import('./cells.ts')).addCellsCommand],
   ['datastore', async () => (await import('./datastore.ts')).addDatastoreCommand],

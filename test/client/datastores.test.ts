@@ -14,7 +14,7 @@ function twoClients() {
   return { client, other, run }
 }
 
-test('a datastore is declared once: the same again is told so, another form is refused', async () => {
+test('a datastore is declared once: the same again changes nothing, and another form is refused', async () => {
   const { client, other, run } = twoClients()
   expect(await run(client.datastores.list())).toEqual([])
   const placement = { region: 'eu' }
