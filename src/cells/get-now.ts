@@ -18,7 +18,7 @@ export function getNow(
   const [item] = items
   if (items.length !== 1 || item?.refKey === undefined) return undefined
   if ((datastoreProblem(datastore) ?? nameProblem(item)) !== undefined) return undefined
-  const shard = shardOf(item.rowKey)
+  const shard = shardOf(datastore, item.rowKey)
   const { level } = read
   const atLeast = findPosition(read.atLeast, shard) ?? 0
   const name = { rowKey: item.rowKey.toLowerCase(), column: item.column, refKey: item.refKey }

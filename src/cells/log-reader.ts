@@ -123,7 +123,7 @@ export class LogReader {
     room: AnswerRoom,
     call: Call,
   ): Promise<StoredLogPage> {
-    const refused = placeProblem(place)
+    const refused = placeProblem(operation.datastore, place)
     if (refused !== undefined) throw toStoreError(refused)
     const { limit } = operation
     const { value, position } = await this.#parts.reader.readAt(
@@ -150,7 +150,7 @@ export class LogReader {
   #unchanged({ datastore, read }: GetLog, place: LogPlace): Outcome<StoredLogPage> | undefined {
     if (place.kind === 'since' || place.asOf === undefined || read.level !== 'snapshot')
       return undefined
-    if (placeProblem(place) !== undefined) return undefined
+    if (placeProblem(datastore, place) !== undefined) return undefined
     const { shard, addedId, asOf } = place
     if ((findPosition(read.atLeast, shard) ?? 0) > asOf) return undefined
     const here = this.#parts.replica.positionHere(shardGroup(datastore, shard))

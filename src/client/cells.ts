@@ -202,7 +202,7 @@ export class Cells {
       since === undefined
         ? { kind: 'after', shard, addedId: after ?? 0 }
         : { kind: 'since', shard, timestamp: storeTime(since, 'cells.shardLog: since') }
-    const [outcome] = await this.#log([checkPlace('cells.shardLog', place)], rest)
+    const [outcome] = await this.#log([checkPlace('cells.shardLog', this.datastore, place)], rest)
     return unwrapOutcome(outcome ?? missingItem)
   }
 
@@ -213,7 +213,8 @@ export class Cells {
   ): Promise<readonly Outcome<LogPage>[]> {
     const items = checkBatch('cells.shardLogs', 'the places', places, placesLimit)
     checkOptions('cells.shardLogs', options, logRules)
-    const read = (place: GivenPlace): LogPlace => checkPlace('cells.shardLogs', place)
+    const read = (place: GivenPlace): LogPlace =>
+      checkPlace('cells.shardLogs', this.datastore, place)
     return oneByOne(items, read, (good) => this.#log(good, options))
   }
 
@@ -307,7 +308,7 @@ export class Cells {
       throw new StoreError('invalid', 'cells.purgeCell: name the refKey of the cell')
     }
     const { datastore } = this
-    const shard = shardOf(rowKey)
+    const shard = shardOf(datastore, rowKey)
     const page = { before: 0, keepLatest: false, after: 0, limit: 1 }
     const one = { rowKey: rowKey.toLowerCase(), column, refKey }
     const operation = { kind: 'purge', datastore, shard, ...page, cell: one } as const
@@ -317,7 +318,7 @@ export class Cells {
   #readFrom(options: ReadOptions, rows: readonly { readonly rowKey: string }[]): ReadFrom {
     // A current read sees all: which shards these are need not be known.
     const isAny = options.read === 'snapshot'
-    return this.#readShards(options, isAny ? rowShards(rows) : [])
+    return this.#readShards(options, isAny ? rowShards(this.datastore, rows) : [])
   }
 
   #readShards({ read = 'current' }: ReadOptions, shards: readonly number[]): ReadFrom {
@@ -398,8 +399,8 @@ function isKind<Kind extends Answer['kind']>(
 }
 
 /** The shards of rows; none for a row key that is not one, which is refused later. */
-function rowShards(rows: readonly { readonly rowKey: string }[]): number[] {
-  return rows.flatMap(({ rowKey }) => (nameProblem({ rowKey }) ? [] : [shardOf(rowKey)]))
+function rowShards(datastore: string, rows: readonly { readonly rowKey: string }[]): number[] {
+  return rows.flatMap(({ rowKey }) => (nameProblem({ rowKey }) ? [] : [shardOf(datastore, rowKey)]))
 }
 
 function toCell(stored: StoredCell): Outcome<Cell> {

@@ -30,7 +30,8 @@ import { wordsFor } from '../base/words.ts'
 import { nameProblem } from '../cells/cell.ts'
 import { batchProblem, placeProblem, type BatchLimit } from '../cells/operation-check.ts'
 import type { GetItem, LogPlace } from '../cells/operation.ts'
-import { isShard, shardCount } from '../cells/shard.ts'
+import { shardCountMax } from '../cells/datastore-form.ts'
+import { isShard } from '../cells/shard.ts'
 import type { Submission } from '../group/replica-port.ts'
 import { upkeepBounds } from '../indexes/limits.ts'
 import { typed } from '../tables/types.ts'
@@ -58,8 +59,8 @@ const time: Rule = {
   words: 'a Date, or microseconds since 1970',
 }
 const shards: Rule = {
-  accepts: (value) => isList(value) && readElements(value, shardCount)?.every(isShard) === true,
-  words: `a list of shards, numbered from 0 to ${shardCount - 1}`,
+  accepts: (value) => isList(value) && readElements(value, shardCountMax)?.every(isShard) === true,
+  words: `a list of shards, numbered from 0 to ${shardCountMax - 1}`,
 }
 const someShards: Rule = {
   accepts: (value) => shards.accepts(value) && Array.isArray(value) && value.length > 0,
@@ -73,9 +74,9 @@ const columns: Rule = {
 const places: Rule = {
   accepts: (value) =>
     value instanceof Map &&
-    value.size <= shardCount &&
+    value.size <= shardCountMax &&
     [...value].every(([shard, id]) => isShard(shard) && wholeFrom(0).accepts(id)),
-  words: `a Map of shards from 0 to ${shardCount - 1}, each with an added id: a whole number from 0`,
+  words: `a Map of shards from 0 to ${shardCountMax - 1}, each with an added id: a whole number from 0`,
 }
 
 export const writeRules: Rules<WriteOptions> = { timeoutMs: timeoutRule, signal: signalRule }
@@ -226,7 +227,7 @@ const placeMembers = ['kind', 'shard', 'addedId', 'timestamp', 'asOf']
 const otherMembers = { after: ['timestamp'], since: ['addedId', 'asOf'] } as const
 
 /** A place in a shard's log as programs give it; throws `invalid`. */
-export function checkPlace(call: string, given: GivenPlace): LogPlace {
+export function checkPlace(call: string, datastore: string, given: GivenPlace): LogPlace {
   const words = "{ kind: 'after', shard, addedId } or { kind: 'since', shard, timestamp }"
   const members = givenMembers(call, 'a place', given, { known: placeMembers, words })
   const { kind, shard, addedId, timestamp, asOf } = members
@@ -243,7 +244,7 @@ export function checkPlace(call: string, given: GivenPlace): LogPlace {
       ? { kind, shard, addedId, ...(asOf !== undefined && { asOf }) }
       : { kind, shard, timestamp: storeTime(timestamp, `${call}: timestamp`) },
   )
-  const wrong = placeProblem(place)
+  const wrong = placeProblem(datastore, place)
   if (wrong === undefined) return place
   throw new StoreError(wrong.code, `${call}: ${wrong.message}`, wrong.detail)
 }

@@ -4,6 +4,7 @@ import { missingItem } from '../cells/batch.ts'
 import type { Answer, CellOperation, CellService, ReadFrom } from '../cells/operation.ts'
 import { toStoreError, unwrapOutcome, type Outcome } from '../base/problem.ts'
 import type { Pace } from '../ports/pace.ts'
+import type { Datastores } from '../client/datastores.ts'
 import { notAnAnswer } from '../client/call.ts'
 import type { Query } from './parameters.ts'
 import { refuse } from './problems.ts'
@@ -18,6 +19,7 @@ export interface Exchange {
   /** Room for its body, among those of all requests at work. */
   readonly room: BodyShare
   readonly cells: CellService
+  readonly datastores: Datastores | undefined
   readonly timeoutMs: number
   /** How it goes on among others. */
   readonly pace: Pace

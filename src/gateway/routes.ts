@@ -4,6 +4,7 @@ import { graceMsMax } from '../cells/limits.ts'
 import { batchGet, batchLog, getCell, getColumn, getLog, getRow } from './read-routes.ts'
 import type { Parameter, Route } from './route.ts'
 import { addedIdSchema, columnSchema, limitSchema, refKeySchema, timeSchema } from './schemas.ts'
+import { declareDatastore, getDatastore, listDatastores } from './datastore-routes.ts'
 import { dropIndex, queryIndex } from './index-routes.ts'
 import { batchPut, purgeCell, purgeShard, putCell } from './write-routes.ts'
 
@@ -16,6 +17,44 @@ const flag = { type: 'boolean', default: false }
 const position = { takesPosition: true }
 
 export const routes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '',
+    isOfAll: true,
+    operationId: 'listDatastores',
+    summary: 'List the datastores that were declared; others are there by being used',
+    query: {},
+    answers: { 200: { what: 'By name.', schema: 'DatastoreList' } },
+    problems: [],
+    handler: listDatastores,
+  },
+  {
+    method: 'PUT',
+    path: '',
+    operationId: 'declareDatastore',
+    summary: 'Declare a datastore with a number of shards, or a place, once and for good',
+    query: {},
+    body: { schema: 'DatastoreForm', what: 'Absent members: 4,096 shards, on all sets.' },
+    answers: {
+      200: { what: 'It was declared already, the same.', schema: 'Datastore' },
+      201: {
+        what: 'It is declared. Its cells are under the name in `datastore`.',
+        schema: 'Datastore',
+      },
+    },
+    problems: ['already-exists', 'unknown-outcome', 'too-large'],
+    handler: declareDatastore,
+  },
+  {
+    method: 'GET',
+    path: '',
+    operationId: 'getDatastore',
+    summary: 'Find a datastore by the name that it was declared with',
+    query: {},
+    answers: { 200: { what: 'Its form.', schema: 'Datastore' } },
+    problems: ['not-found'],
+    handler: getDatastore,
+  },
   {
     method: 'PUT',
     path: '/cells/:rowKey/:column/:refKey',

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events'
 import { expect, test, vi } from 'vitest'
 import { cellBytesMax } from '../../src/base/limits.ts'
 import { problem } from '../../src/base/problem.ts'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { datastore, passMs, rowKey, settled } from '../cells/kit.ts'
 import { createGatewayBench, type GatewayBench } from './kit.ts'
 
@@ -157,7 +157,7 @@ interface Refusal {
 const json = { 'content-type': 'application/json' }
 const refusals: readonly Refusal[] = [
   { path: '/', status: 404, says: 'nothing at /' },
-  { path: '/v1/datastores/trips', status: 404, says: 'nothing at' },
+  { path: '/v1/datastore/trips', status: 404, says: 'nothing at' },
   { path: `/cells/${row}/BASE/7/8`, status: 404, says: 'nothing at' },
   { method: 'PATCH', path, status: 405, says: 'only PUT, GET, DELETE, HEAD' },
   { method: 'POST', path: `/cells/${row}`, status: 405, says: 'only GET' },

@@ -5,7 +5,7 @@ import type { Packable } from '../../base/pack.ts'
 import type { CellName } from '../../cells/cell.ts'
 import { creatorBytes } from '../../cells/cell-table.ts'
 import type { CellOperation, GetItem, LogPlace, PutItem, ReadFrom } from '../../cells/operation.ts'
-import { shardCount } from '../../cells/shard.ts'
+import { shardCountMax } from '../../cells/datastore-form.ts'
 import type { Intents } from '../../txn/intents.ts'
 import { isWorklistOperation } from '../../worklist/worklist-operation.ts'
 import {
@@ -243,7 +243,7 @@ function readLog(fields: readonly unknown[]): CellOperation {
   return {
     kind: 'log',
     ...readTarget(datastore, read),
-    items: part.some(items, 'places', shardCount + 1).map(readPlace),
+    items: part.some(items, 'places', shardCountMax + 1).map(readPlace),
     limit: field.count(limit, 'limit'),
     waitMs: field.count(waitMs, 'wait'),
   }
