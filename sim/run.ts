@@ -4,6 +4,7 @@
  * drain, and hold all that was ever acknowledged, also after a restart.
  */
 import { AppendWorkload, type NamedReplica } from './workloads/append-workload.ts'
+import { BoundedWorkload } from './workloads/bounded-workload.ts'
 import { CellIndexWorkload } from './workloads/cell-index-workload.ts'
 import { CellWorkload } from './workloads/cell-workload.ts'
 import { judgeHistory } from './checkers/history-checker.ts'
@@ -156,6 +157,10 @@ class Run {
       ...{ ...onReplicas, onFailed },
     })
     this.#past = this.#makePast(onFailed)
+    const bounded = new BoundedWorkload({
+      ...{ world, coverage, judge, sessionCount: options.workload.boundedSessionCount ?? 0 },
+      ...{ ...onReplicas, onFailed },
+    })
     const onNetwork = {
       ...{ world, coverage, referee, judge, network: clientNetwork, tell, onFailed },
       ...{ options: options.workload, nodes, indexes: judge.indexes },
@@ -168,7 +173,7 @@ class Run {
     this.#queues = new QueueWorkload(onNetwork)
     this.#cellIndex = new CellIndexWorkload({ ...onNetwork, load, isInService })
     const queries = new GatewayQueries({ ...onNetwork, load, gateways: this.#gateways })
-    const asking = [queries, new HeavyWorkload(onNetwork), new IntentWorkload(onNetwork)]
+    const asking = [queries, new HeavyWorkload(onNetwork), new IntentWorkload(onNetwork), bounded]
     // Gateways first: the others ask them.
     const direct = [this.#gateways, ...asking, this.#blind, this.#lists, this.#past]
     this.#sessions = [...direct, this.#tables, this.#triggers, this.#queues, this.#cellIndex]

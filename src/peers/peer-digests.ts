@@ -43,6 +43,11 @@ export class PeerDigests {
     if (isBehind || nextPage(peer) !== undefined) this.#request(peer)
   }
 
+  /** A directory of the peer is needed in this epoch. */
+  callForDirectory({ marks }: Peer, epoch: number): void {
+    marks.callForDirectory(epoch, this.#asked)
+  }
+
   /**
    * Whether or not there is anything known to be new. Gives the number of the question; where it is put
    * off, the one that leaves instead has a higher number. `isUrgent`: it is never put off.

@@ -14,6 +14,7 @@ import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Digest, Directory } from '../replication/message.ts'
 import type { MetaStore } from './admission.ts'
 import { PeerDigestCursor, type OwnLog } from './peer-digest-cursor.ts'
+import { PeerRounds } from './peer-rounds.ts'
 
 export interface PeerMarksParts {
   readonly node: NodeId
@@ -51,6 +52,8 @@ export class PeerMarks {
   knownThrough: number
   /** A mark has moved, and the data store does not have that yet. */
   isUnsaved: boolean
+  /** As of which moments this node has the peer's writes. */
+  readonly rounds: PeerRounds
   readonly #parts: PeerMarksParts
   #known: PeerDigestCursor
   #applied: PeerDigestCursor
@@ -59,6 +62,10 @@ export class PeerMarks {
   #lacksFlushes = false
   /** A first page counts as an answer to a later question than this one. */
   #directedBy = 0
+  /** The epoch for which a directory was last called for, and that for which the present one is taken up. */
+  #calledForIn = 0
+  #pagesIn = 0
+  #directedIn = 0
 
   constructor(parts: PeerMarksParts) {
     this.#parts = parts
@@ -83,6 +90,7 @@ export class PeerMarks {
     this.knownThrough = this.digestedThrough
     assert(durable >= this.digestedThrough, 'LOG-18: flushes behind the mark are not named again')
     // One that is refused goes with the next batch: the log may come to be as long as it was.
+    this.rounds = new PeerRounds((group) => applied.highest(group))
     this.isUnsaved = isNewStore || (digest.length > 0 && known === 0)
   }
 
@@ -99,6 +107,22 @@ export class PeerMarks {
     if (this.digestedThrough < flush || this.#lacksFlushes || this.#pages !== undefined)
       return false
     return this.#applied.isTaken(isKnown)
+  }
+
+  /**
+   * A directory of the peer is needed in this epoch, even where digests name all of its flushes: no flush names what a snapshot
+   * brought. `asked`: the last question so far; the first page has to be the answer to a later one.
+   */
+  callForDirectory(epoch: number, asked: number): void {
+    if (this.#calledForIn === epoch) return
+    this.#calledForIn = epoch
+    this.#lacksFlushes = true
+    this.#directedBy = asked
+  }
+
+  /** The last epoch in which a directory was called for and has come, whole; 0: in none. */
+  get directedIn(): number {
+    return this.#directedIn
   }
 
   /** The page of the peer's directory to ask for next; undefined: digests do. */
@@ -166,6 +190,7 @@ export class PeerMarks {
     }
     this.#pages = undefined
     this.#directedBy = asked
+    this.#directedIn = this.#pagesIn
     this.digestedThrough = through
     this.knownThrough = through
   }
@@ -176,6 +201,7 @@ export class PeerMarks {
     this.#known = new PeerDigestCursor(log, this.#known.through)
     this.#applied = new PeerDigestCursor(applied, this.#applied.through)
     this.#pages = { through, after: undefined }
+    this.#pagesIn = this.#calledForIn
     this.#lacksFlushes = false
   }
 
@@ -189,8 +215,12 @@ export class PeerMarks {
       // A look at a group that is not in memory reads its record.
       yield 0
       if (applied.highest(group) >= position) continue
-      if (!isHeld(group)) isAll = false
-      else if (log.highest(group) >= position) pending.push(named)
+      if (!isHeld(group)) {
+        isAll = false
+        continue
+      }
+      this.rounds.name(group, position)
+      if (log.highest(group) >= position) pending.push(named)
       else coming.push(named)
     }
     this.#known.take(through, coming, isAll)

@@ -443,6 +443,22 @@ export class Peers {
     return this.#peers.get(node)?.knowsLogEnds === true
   }
 
+  /** The marks of the store that votes as this node; undefined: this node knows none. */
+  marksOf(node: NodeId): PeerMarks | undefined {
+    return this.isNewcomer(node) ? undefined : this.#peers.get(node)?.marks
+  }
+
+  /** Whether the peer's build answers how far its flushes go. */
+  tellsReach(node: NodeId): boolean {
+    return this.linkOf(node)?.tellsReach === true
+  }
+
+  /** A directory of the peer is needed in this epoch, and is asked for now or with the next digest. */
+  callForDirectory(node: NodeId, epoch: number): void {
+    const peer = this.#peers.get(node)
+    if (peer !== undefined) this.#digests.callForDirectory(peer, epoch)
+  }
+
   /** Whether the peer can be asked what it has of groups now. */
   compares(node: NodeId): boolean {
     const peer = this.#peers.get(node)

@@ -21,7 +21,7 @@ export function describeSelf({ identity, memory, openedFlush, run }: OwnLog): Li
   const { storeId, incarnation, seat } = identity
   const durableFlush = openedFlush
   const known = memory.isWhole ? { known: memory.kept } : {}
-  const capable = { knowsLogEnds: true, compares: true, knowsEpochs: true }
+  const capable = { knowsLogEnds: true, compares: true, knowsEpochs: true, tellsReach: true }
   return {
     storeId,
     incarnation,

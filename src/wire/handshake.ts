@@ -115,8 +115,9 @@ function encodeFields(info: LinkInfo): Packable[] {
 
 /** Undefined where there are none. */
 function encodeLater(info: LinkInfo): Uint8Array | undefined {
-  const { knowsEpochs, seat, voters, clientUrl, followsNodes } = info
+  const { knowsEpochs, seat, voters, clientUrl, followsNodes, tellsReach } = info
   const told = voters && [voters.epoch, voters.nodes]
+  if (tellsReach === true) return pack([knowsEpochs, seat, told, clientUrl, followsNodes, true])
   const isOfClients = clientUrl !== undefined || followsNodes === true
   if (isOfClients) return pack([knowsEpochs, seat, told, clientUrl, followsNodes])
   if (told !== undefined) return pack([knowsEpochs, seat, told])
@@ -190,7 +191,7 @@ function decodeInfo(of: readonly unknown[]): LinkInfo | undefined {
 function decodeLater(bytes: Uint8Array): LinkInfo | undefined {
   const fields = unpack(bytes)
   if (!Array.isArray(fields)) return undefined
-  const [knowsEpochs, seat, told, clientUrl, followsNodes]: unknown[] = fields
+  const [knowsEpochs, seat, told, clientUrl, followsNodes, tellsReach]: unknown[] = fields
   const voters = isAbsent(told) ? {} : decodeVoters(told)
   if (voters === undefined) return undefined
   const isUrl = typeof clientUrl === 'string' && clientUrl.length <= nodeUrlCharsMax
@@ -199,6 +200,7 @@ function decodeLater(bytes: Uint8Array): LinkInfo | undefined {
     ...(knowsEpochs === true && { knowsEpochs }),
     ...(isUrl && { clientUrl }),
     ...(followsNodes === true && { followsNodes }),
+    ...(tellsReach === true && { tellsReach }),
   }
   if (isAbsent(seat)) return known
   // Dropped, it would make the store of a later seat its node's first.

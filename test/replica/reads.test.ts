@@ -41,7 +41,9 @@ function readsAt(
       appliedInMemory: () => appliedNow(),
       leased: (_, reading) => (covers(reading) ? applied : undefined),
       isStillLeased: (_, reading) => covers(reading),
+      isQuiet: () => true,
     },
+    isFresh: () => false,
     data: {
       get: () => undefined,
       getAll: (_, keys) => keys.map(() => undefined),

@@ -62,6 +62,8 @@ const kinds = {
   standing: 37,
   'seal-request': 38,
   'seal-page': 39,
+  'reach-request': 40,
+  reach: 41,
 } as const satisfies Record<PackedMessage['kind'], number>
 
 /** Fields of a message of each kind, its kind and envelope among them; absent ones are sent as nil. */
@@ -101,6 +103,8 @@ const fieldCounts: Readonly<Record<PackedMessage['kind'], number>> = {
   standing: 4,
   'seal-request': 3,
   'seal-page': 6,
+  'reach-request': 2,
+  reach: 4,
 }
 
 /** Messages about one ballot at one position. */
@@ -125,6 +129,8 @@ export function packMessage(message: PackedMessage): Packable {
     case 'durable-mark':
     case 'directory-request':
     case 'directory':
+    case 'reach-request':
+    case 'reach':
       return [kinds[message.kind], ...packLogEnd(message)]
     case 'clock':
       return [kinds[message.kind], message.wall, message.asked, message.answers]
@@ -223,6 +229,8 @@ function readFields(kind: PackedMessage['kind'], fields: readonly unknown[]): Pa
     case 'durable-mark':
     case 'directory-request':
     case 'directory':
+    case 'reach-request':
+    case 'reach':
       return readLogEnd(kind, fields.slice(1))
     case 'clock':
       return {
