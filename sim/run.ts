@@ -157,10 +157,6 @@ class Run {
       ...{ ...onReplicas, onFailed },
     })
     this.#past = this.#makePast(onFailed)
-    const bounded = new BoundedWorkload({
-      ...{ world, coverage, judge, sessionCount: options.workload.boundedSessionCount ?? 0 },
-      ...{ ...onReplicas, onFailed },
-    })
     const onNetwork = {
       ...{ world, coverage, referee, judge, network: clientNetwork, tell, onFailed },
       ...{ options: options.workload, nodes, indexes: judge.indexes },
@@ -173,9 +169,10 @@ class Run {
     this.#queues = new QueueWorkload(onNetwork)
     this.#cellIndex = new CellIndexWorkload({ ...onNetwork, load, isInService })
     const queries = new GatewayQueries({ ...onNetwork, load, gateways: this.#gateways })
-    const asking = [queries, new HeavyWorkload(onNetwork), new IntentWorkload(onNetwork), bounded]
+    const asking = [queries, new HeavyWorkload(onNetwork), new IntentWorkload(onNetwork)]
+    const bounded = new BoundedWorkload(onNetwork)
     // Gateways first: the others ask them.
-    const direct = [this.#gateways, ...asking, this.#blind, this.#lists, this.#past]
+    const direct = [this.#gateways, ...asking, bounded, this.#blind, this.#lists, this.#past]
     this.#sessions = [...direct, this.#tables, this.#triggers, this.#queues, this.#cellIndex]
   }
 

@@ -28,32 +28,6 @@ export const freshnessMutants: readonly Mutant[] = [
   },
   {
     id: 'STALE2',
-    title: 'freshness: an open acceptance of this node counts as applied',
-    rules,
-    edits: [
-      everyRunReads,
-      {
-        file: 'src/replica/replica.ts',
-        find: 'return highestKnown(log) === log.state.position',
-        replace: 'return highestKnown(log) >= log.state.position',
-      },
-    ],
-  },
-  {
-    id: 'STALE3',
-    title: 'freshness: answers of voters in another epoch count',
-    rules,
-    edits: [
-      everyRunReads,
-      {
-        file: ofFreshness,
-        find: 'if (epoch !== epochs.own.epoch)',
-        replace: 'if (epoch > 1_000_000)',
-      },
-    ],
-  },
-  {
-    id: 'STALE4',
     title: 'freshness: a round is over whatever was named',
     rules,
     edits: [
@@ -67,6 +41,37 @@ export const freshnessMutants: readonly Mutant[] = [
         file: ofFreshness,
         find: 'if (marks.knownThrough >= through) this',
         replace: 'if (marks.knownThrough >= 0) this',
+      },
+    ],
+  },
+  {
+    id: 'STALE3',
+    title: 'freshness: a group counts though something that was named of it is missing',
+    rules,
+    edits: [
+      everyRunReads,
+      {
+        file: 'src/peers/peer-rounds.ts',
+        find: 'if ((named.get(group) ?? 0) > position) return fresh',
+        replace: 'if (position < 0) return fresh',
+      },
+      {
+        file: 'src/peers/peer-rounds.ts',
+        find: 'if ((this.#before.get(group) ?? 0) > position) return undefined',
+        replace: 'if (position < 0) return undefined',
+      },
+    ],
+  },
+  {
+    id: 'STALE4',
+    title: 'freshness: the age of a round is not looked at',
+    rules,
+    edits: [
+      everyRunReads,
+      {
+        file: ofFreshness,
+        find: 'this.#ageMs(at, now) <= maxStalenessMs',
+        replace: 'this.#ageMs(at, now) < Infinity',
       },
     ],
   },

@@ -6,6 +6,7 @@
 import { StoreError } from '../../src/base/errors.ts'
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
 import type { ReadPoint } from '../../src/group/replica-port.ts'
+import type { BoundedOptions } from './bounded-draw.ts'
 import type { NamedReplica } from './append-workload.ts'
 import type { Judge } from '../checkers/judge.ts'
 import type { Coverage } from '../coverage.ts'
@@ -16,7 +17,7 @@ export interface BoundedWorkloadParts {
   readonly world: World
   readonly coverage: Coverage
   readonly judge: Judge
-  readonly sessionCount: number
+  readonly options: BoundedOptions
   /** Whether the node holds the group. */
   holds(node: string, group: GroupId): boolean
   /** The replicas of the nodes that are up now. */
@@ -45,7 +46,8 @@ export class BoundedWorkload {
   }
 
   start(): void {
-    const { sessionCount, world, onFailed } = this.#parts
+    const { options, world, onFailed } = this.#parts
+    const { boundedSessionCount: sessionCount = 0 } = options
     for (let i = 1; i <= sessionCount; i++) {
       this.#busy += 1
       this.#session(world.random.fork(`bounded-${i}`)).then(() => (this.#busy -= 1), onFailed)

@@ -4,7 +4,7 @@
  *
  * STALE-1  The answer has every write of the group that was acknowledged more than the bound before this node looked.
  * STALE-3  Answers of one epoch count, this node's own: a majority of its voters had not begun another one.
- * STALE-4  Behind the first epoch a voter counts once a directory of it has come, whole, that was asked for in the epoch.
+ * STALE-4  Behind the first epoch a voter counts once a whole directory of it has come, which this node asked for in that epoch.
  * STALE-5  This node counts itself only as a voter that has nothing open or damaged in the group.
  * STALE-6  An age is the longer one of two clocks, and allows for their drift.
  *
@@ -12,6 +12,7 @@
  * and its flushes name the write. A write of an earlier epoch need not stand in any flush of a present voter: a snapshot may
  * have brought it. A directory names that, too.
  */
+import { assert } from '../base/assert.ts'
 import { numbersFrom } from '../base/drawn-numbers.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
@@ -45,7 +46,7 @@ export interface FreshnessParts {
   onFailed(error: unknown): void
 }
 
-/** What a read of bounded staleness would answer. */
+/** The answer that a read of bounded staleness would get from this node alone. */
 export interface BoundedRead {
   readonly group: GroupId
   /** Applied here. */
@@ -166,6 +167,8 @@ export class Freshness {
     this.#takeUpEpoch()
     const marks = this.#parts.peers.marksOf(node)
     if (marks === undefined || !this.#isNamedWhole(marks)) return
+    const { epoch } = this.#parts.epochs.own
+    assert(epoch === 1 || marks.directedIn > 1, 'STALE-4: a peer counts without its directory')
     marks.rounds.end(marks.knownThrough)
   }
 
@@ -187,9 +190,14 @@ export class Freshness {
     // Such a node does not know which nodes vote.
     if (!isMember || isDoubted) return false
     this.#takeUpEpoch()
+    assert(this.#epoch === epochs.own.epoch, 'STALE-3: rounds of another epoch count')
     const now = this.#reading()
     const fresh = nodes.voters.filter((voter) => {
-      if (voter === nodes.node) return isQuiet && this.#hasVote
+      if (voter === nodes.node) {
+        const isCounted = isQuiet && this.#hasVote
+        assert(!isCounted || epochs.isVoting, 'STALE-5: a node without a vote counts itself')
+        return isCounted
+      }
       const at = peers.marksOf(voter)?.rounds.freshAt(group, position)
       return at !== undefined && this.#ageMs(at, now) <= maxStalenessMs
     })
@@ -199,6 +207,7 @@ export class Freshness {
   /** The monotonic clock stands still while the machine is suspended, and the wall clock may be set back. */
   #ageMs(at: ClockReading, { now, wall }: ClockReading): number {
     const elapsedMs = Math.max(now - at.now, (wall - at.wall) / 1_000)
+    assert(elapsedMs >= now - at.now, 'STALE-6: an age is shorter than the monotonic clock says')
     return elapsedMs * (1 + this.#parts.limits.clockDriftPpm / 1_000_000)
   }
 }

@@ -6,14 +6,14 @@
  * flushes name was named to this node (`PeerMarks.knownThrough`). A group counts as of the last round through which
  * nothing that was named of it is missing here.
  *
- * STALE-1  All that the peer had accepted of a group before the moment that is told for it is applied.
+ * STALE-1  All that the peer had accepted of a group before the moment that a round gives for it is applied.
  * STALE-2  A round counts from the moment of its question, and not from that of the answer.
  */
 import { assert } from '../base/assert.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import type { ClockReading } from '../lease/clock-reading.ts'
 
-/** Groups that were named, each with the highest position that was: what is not applied of them is missing. */
+/** Groups that the peer has named, each with the highest named position: those that are not applied are missing. */
 type Named = Map<GroupId, Position>
 
 /** A question, and how far the peer's flushes went as it answered. */
@@ -50,7 +50,7 @@ export class PeerRounds {
     this.#applied = applied
   }
 
-  /** The peer named the position of the group, which is perhaps not applied here. */
+  /** The peer has named the position of the group, which is perhaps not applied here. */
   name(group: GroupId, position: Position): void {
     raise(this.#named, group, position)
     // As many go as come.
@@ -103,7 +103,7 @@ export class PeerRounds {
     this.#rounds.shift()
   }
 
-  /** What was asked and answered counts no more: it was of another epoch. What was named stays missing. */
+  /** Questions and answers so far count no more: they were of another epoch. Positions that are missing stay so. */
   forget(): void {
     this.#questions.clear()
     this.#answered = []
@@ -129,7 +129,7 @@ export class PeerRounds {
     return fresh
   }
 
-  /** Of what is applied by now. What is missing is put behind the rest. */
+  /** Lets go of positions that are applied by now, and puts the others behind the rest. */
   #letGo(named: Named, looks: number): void {
     let left = Math.min(looks + 1, named.size)
     for (const [group, position] of named) {

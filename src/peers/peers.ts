@@ -453,7 +453,7 @@ export class Peers {
     return this.linkOf(node)?.tellsReach === true
   }
 
-  /** A directory of the peer is needed in this epoch, and is asked for now or with the next digest. */
+  /** A directory of the peer is needed in this epoch: this node asks for it instead of the next digest. */
   callForDirectory(node: NodeId, epoch: number): void {
     const peer = this.#peers.get(node)
     if (peer !== undefined) this.#digests.callForDirectory(peer, epoch)

@@ -91,7 +91,7 @@ export class Reads {
     throw new StoreError('invalid', 'the group has no such position yet', { group })
   }
 
-  /** STALE-1: what is applied, where that is fresh enough now, which is later than the read began. */
+  /** STALE-1: the applied point, where that is fresh enough now. The read began earlier, so it is fresh enough for it, too. */
   #freshPoint(
     group: GroupId,
     { position, timestamp }: Applied,

@@ -47,7 +47,7 @@ test('STALE-1: a group counts as of the last round through which nothing of it i
   expect(rounds.freshAt(b, 0)).toEqual(at(30))
 })
 
-test('STALE-1: what was named before the first round is missing in all of them', () => {
+test('STALE-1: a position that was named before the first round is missing in all of them', () => {
   rounds.name(a, 3)
   round(1, 10, 5)
   round(2, 20, 6)
@@ -82,7 +82,7 @@ test('STALE-2: an answer counts once, and none to an earlier question behind it'
   expect(rounds.answer(3, 5)).toBe(false)
 })
 
-test('STALE-3: with another epoch no round counts, and what was named stays missing', () => {
+test('STALE-3: with another epoch no round counts, and missing positions stay so', () => {
   round(1, 10, 5)
   rounds.name(a, 3)
   round(2, 20, 6)

@@ -11,6 +11,19 @@ import * as field from '../fields.ts'
 
 export type LogEndMessage = DurableMark | DirectoryRequest | Directory | ReachRequest | Reach
 
+const kinds: ReadonlySet<string> = new Set<LogEndMessage['kind']>([
+  ...(['durable-mark', 'directory-request', 'directory'] as const),
+  ...(['reach-request', 'reach'] as const),
+])
+
+export function isLogEnd(message: { readonly kind: string }): message is LogEndMessage {
+  return isLogEndKind(message.kind)
+}
+
+export function isLogEndKind(kind: string): kind is LogEndMessage['kind'] {
+  return kinds.has(kind)
+}
+
 export function packLogEnd(message: LogEndMessage): Packable[] {
   switch (message.kind) {
     case 'durable-mark':
