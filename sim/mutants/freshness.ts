@@ -53,12 +53,12 @@ export const freshnessMutants: readonly Mutant[] = [
       {
         file: 'src/peers/peer-rounds.ts',
         find: 'if ((named.get(group) ?? 0) > position) return fresh',
-        replace: 'if (position < 0) return fresh',
+        replace: 'if ((named.get(group) ?? 0) < 0) return fresh',
       },
       {
         file: 'src/peers/peer-rounds.ts',
         find: 'if ((this.#before.get(group) ?? 0) > position) return undefined',
-        replace: 'if (position < 0) return undefined',
+        replace: 'if ((this.#before.get(group) ?? 0) < 0) return undefined',
       },
     ],
   },
@@ -71,7 +71,7 @@ export const freshnessMutants: readonly Mutant[] = [
       {
         file: ofFreshness,
         find: 'this.#ageMs(at, now) <= maxStalenessMs',
-        replace: 'this.#ageMs(at, now) < Infinity',
+        replace: 'this.#ageMs(at, now) <= maxStalenessMs + 1e9',
       },
     ],
   },
