@@ -31,7 +31,8 @@ export class LocalGroups implements GroupPort {
       checkNotPurged(replica, group, timestamp)
       return { position, asOf: timestamp }
     }
-    const { position, timestamp } = await replica.read(group, levelOf(from), timeoutMs, atLeast)
+    const level = levelOf(from)
+    const { position, timestamp } = await replica.read(group, level, timeoutMs, atLeast)
     return { position, asOf: from.kind === 'inconsistent' ? undefined : timestamp }
   }
 
