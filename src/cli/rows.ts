@@ -1,6 +1,7 @@
 /** `trilithon rows`: looks at rows of a table in one group, one a line, as JSON. */
 import { Option, type Command } from 'commander'
 import type { Property, Table } from '../../schema/model.ts'
+import { stalenessMsMin } from '../base/limits.ts'
 import type { Json } from '../cells/body.ts'
 import { parseJsonText } from '../base/json-text.ts'
 import type { ReadLevel, RootKey } from '../tables/tables.ts'
@@ -55,6 +56,12 @@ export function addRowsCommand(program: Command): void {
       ).conflicts('level'),
     )
     .option('--level <LEVEL>', 'current, snapshot or inconsistent', 'current')
+    .addOption(
+      new Option(
+        '--max-staleness <MS>',
+        'all that was acknowledged longer ago than this; from what the node asked has, where it can show that',
+      ).conflicts(['level', 'at']),
+    )
     .action(printRows)
 }
 
@@ -100,7 +107,11 @@ function pager(
 const microsLeast = 10_000_000_000_000
 
 function parseLevel(options: Options): ReadLevel {
-  const { at, level } = options
+  const { at, level, maxStaleness } = options
+  if (maxStaleness !== undefined) {
+    const ms = parseCount('--max-staleness', maxStaleness, stalenessMsMin, Number.MAX_SAFE_INTEGER)
+    return { maxStalenessMs: ms }
+  }
   if (typeof at === 'string') {
     const micros = /^\d+$/.test(at) ? Number(at) : undefined
     const isMoment = Number.isSafeInteger(micros) && Number(micros) >= microsLeast

@@ -102,7 +102,10 @@ export class MemoryReplica implements LocalReplica {
         appliedInMemory: (group) => (this.#states.has(group) ? this.#applied(group) : undefined),
         leased: (group) => (this.isAtOnce ? this.#applied(group) : undefined),
         isStillLeased: () => true,
+        isQuiet: () => true,
       },
+      // As one that always has to ask.
+      isFresh: () => false,
       data: {
         get: (group, key) => rowOf(this.#overlay.get(group, latin1(key))),
         getAll: (group, keys) => keys.map((key) => rowOf(this.#overlay.get(group, latin1(key)))),

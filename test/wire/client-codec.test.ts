@@ -142,6 +142,7 @@ const readGroups: fc.Arbitrary<ReadGroup> = record<ReadGroup>(
         { kind: 'inconsistent' } as const,
       ),
       count.map((timestamp) => ({ kind: 'at', timestamp }) as const),
+      id.map((maxStalenessMs) => ({ kind: 'bounded', maxStalenessMs }) as const),
     ),
   },
   ['kind', 'group', 'from', 'atLeast', 'keys'],
