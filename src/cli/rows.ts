@@ -1,13 +1,12 @@
 /** `trilithon rows`: looks at rows of a table in one group, one a line, as JSON. */
 import { Option, type Command } from 'commander'
 import type { Property, Table } from '../../schema/model.ts'
-import { stalenessMsMin } from '../base/limits.ts'
 import type { Json } from '../cells/body.ts'
 import { parseJsonText } from '../base/json-text.ts'
 import type { ReadLevel, RootKey } from '../tables/tables.ts'
 import type { Page } from '../base/page.ts'
 import type { ScanOptions } from '../tables/read-rows.ts'
-import { addClusterFlags, parseCount, parseTime, withClient } from './client.ts'
+import { addClusterFlags, parseCount, parseStaleness, parseTime, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { namedTable } from './load.ts'
 import { printJson } from './output.ts'
@@ -108,10 +107,7 @@ const microsLeast = 10_000_000_000_000
 
 function parseLevel(options: Options): ReadLevel {
   const { at, level, maxStaleness } = options
-  if (maxStaleness !== undefined) {
-    const ms = parseCount('--max-staleness', maxStaleness, stalenessMsMin, Number.MAX_SAFE_INTEGER)
-    return { maxStalenessMs: ms }
-  }
+  if (maxStaleness !== undefined) return { maxStalenessMs: parseStaleness(maxStaleness) }
   if (typeof at === 'string') {
     const micros = /^\d+$/.test(at) ? Number(at) : undefined
     const isMoment = Number.isSafeInteger(micros) && Number(micros) >= microsLeast

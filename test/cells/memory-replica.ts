@@ -58,6 +58,8 @@ export class MemoryReplica implements LocalReplica {
   isFirst = true
   /** Has a lease of every group: it answers current reads at once. It is not behind then. */
   isAtOnce = false
+  /** How old what it has may be, as far as it knows: a read of a smaller bound has to ask. */
+  ageMs: number = Number.POSITIVE_INFINITY
   readonly mishaps: Mishap[] = []
   /** Functions that run once, between a read or a scan and the answer to it. */
   readonly afterRead: (() => Promise<unknown>)[] = []
@@ -104,8 +106,7 @@ export class MemoryReplica implements LocalReplica {
         isStillLeased: () => true,
         isQuiet: () => true,
       },
-      // As one that always has to ask.
-      isFresh: () => false,
+      isFresh: ({ maxStalenessMs }) => maxStalenessMs >= this.ageMs,
       data: {
         get: (group, key) => rowOf(this.#overlay.get(group, latin1(key))),
         getAll: (group, keys) => keys.map((key) => rowOf(this.#overlay.get(group, latin1(key)))),

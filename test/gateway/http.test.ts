@@ -188,6 +188,9 @@ const refusals: readonly Refusal[] = [
   { path: `${path}?raed=any`, status: 400, says: 'no parameter "raed" here, only read' },
   { path: `${path}?read=all`, status: 400, says: 'read must be current or snapshot' },
   { path: `${path}?read=snapshot&read=snapshot`, status: 400, says: 'given twice' },
+  { path: `${path}?max_staleness_ms=99`, status: 400, says: 'milliseconds from 100' },
+  { path: `${path}?max_staleness_ms=1s`, status: 400, says: 'max_staleness_ms must be a whole' },
+  { path: `${path}?read=current&max_staleness_ms=500`, status: 400, says: 'not with read=current' },
   { path: `/cells/${row}/BASE?limit=3`, status: 400, says: 'goes with all=true' },
   { path: `/cells/${row}/BASE?all=yes`, status: 400, says: 'all must be true or false' },
   {
@@ -386,6 +389,30 @@ test('members called __proto__ are members, and do no harm', async () => {
   expect(JSON.stringify(cell)).toContain(`"body":${body}`)
   expect('admin' in {}).toBe(false)
 })
+
+test.each(['', 'read=snapshot&'])(
+  '%smax_staleness_ms is answered at once where the replica has all of that, and else currently',
+  async (level) => {
+    const { ask, bench, replica } = createGatewayBench()
+    const other = bench.node('n2').store
+    await ask('PUT', path, { json: 1 })
+    replica.isBehind = true
+    const items = [{ rowKey: row, column: 'BASE', refKey: 8, body: Buffer.from([2]) }]
+    const put = other.execute({ kind: 'put', datastore, items }, { timeoutMs: 1_000 })
+    await settled(bench.world, put)
+    replica.ageMs = 499
+    const before = replica.currentReads
+    const latest = `/cells/${row}/BASE?${level}max_staleness_ms=`
+    expect(await ask('GET', `${latest}500`)).toMatchObject({ body: { refKey: 7 } })
+    expect(replica.currentReads).toBe(before)
+    const places = `/shards/${shard}/cells?${level}max_staleness_ms=`
+    expect(await ask('GET', `${places}500`)).toMatchObject({ body: { items: [{ refKey: 7 }] } })
+    const headers = { 'trilithon-position': `trips/${shard}/2` }
+    expect(await ask('GET', `${latest}498`)).toMatchObject({ body: { refKey: 8 } })
+    expect(replica.currentReads).toBe(before + 1)
+    expect(await ask('GET', `${latest}500`, { headers })).toMatchObject({ body: { refKey: 8 } })
+  },
+)
 
 test('read=snapshot waits for no peer, and with a given position is not behind it', async () => {
   const gateway = createGatewayBench()
