@@ -34,7 +34,6 @@ export const longTests: string[] = [
   'test/cluster/returns.test.ts',
   'test/cluster/round-commands.test.ts',
   'test/cluster/snapshots.test.ts',
-  'test/cluster/staleness.test.ts',
   'test/cluster/store-commands.test.ts',
   'test/cluster/trigger-commands.test.ts',
   'test/cluster/unknown-names.test.ts',
