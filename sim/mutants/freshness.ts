@@ -4,18 +4,20 @@ import type { Edit, Mutant } from './mutant.ts'
 const ofFreshness = 'src/peers/freshness.ts'
 const ofRounds = 'src/peers/peer-rounds.ts'
 
+const nodes = ['n1', 'n2', 'n3']
 /** By their names, such as `n1>n2`, the delays of ways, microseconds. */
 type Ways = Readonly<Record<string, number>>
 
 /**
  * A world that shows such a bug: three nodes without faults, clients that write cells, sessions that read with the smallest bound,
- * and ways that are slow in one direction, so that one node lags behind what the others have acknowledged.
+ * and ways that are slow in one direction, so that one node lags behind what the others have acknowledged. `asked`: the nodes that
+ * the clients ask, and that so propose most entries.
  */
-function among(between: Ways): readonly Edit[] {
+function among(between: Ways, asked: readonly string[] = nodes): readonly Edit[] {
   const few = 'blindSessionCount: 0, listSessionCount: 0, pastSessionCount: 0, tableSessionCount: 0'
   const none = 'triggerWorkerCount: 0, indexClientCount: 0, gateways: undefined, lone: undefined'
   const much =
-    'clientCount: 8, operationsPerClient: 25, writes: 900_000, boundedSessionCount: 6, timeoutMs: 10_000, tryTimeoutMs: 4_000'
+    'shardCount: 6, clientCount: 8, operationsPerClient: 25, writes: 900_000, boundedSessionCount: 6, timeoutMs: 10_000, tryTimeoutMs: 4_000'
   const idle = 'heavy: undefined, openLoad: undefined, erases: undefined, schemaChanges: 0'
   const ways = `{ ...drawn.link, drop: 0, tail: 0, far: 0, reorder: 0, duplicate: 0, between: ${JSON.stringify(between)} }`
   const rates =
@@ -25,7 +27,7 @@ function among(between: Ways): readonly Edit[] {
   return [
     {
       file: 'sim/run-setup.ts',
-      find: '  const options = withBounded(drawSwarm(seed, switches), switches)\n',
+      find: '  const options = withBounded(drawSwarm(seed, switches), switches)\n  return { options, faults: drawFaults(options) }\n',
       replace: `  const drawn = drawSwarm(seed, switches)
   const workload = {
     ...drawn.workload, ${few}, ${none}, ${idle}, ${much},
@@ -38,6 +40,8 @@ function among(between: Ways): readonly Edit[] {
     healing: { ...drawn.healing, isCoreFirst: false },
     link: ${ways}, faultRates: ${rates}, limits: ${limits},
   }
+  const clients = Array.from({ length: 8 }, (_, i) => [\`c\${i + 1}\`, ${JSON.stringify(asked)}])
+  return { options, faults: [], nodesByClient: Object.fromEntries(clients) }
 `,
     },
     {
@@ -85,7 +89,7 @@ export const freshnessMutants: readonly Mutant[] = [
     title: 'freshness: an acceptance that is open counts as applied',
     rules: ['STALE-1'],
     edits: [
-      ...among(slowFromFirst),
+      ...among(slowFromFirst, ['n1']),
       {
         file: 'src/replica/replica.ts',
         find: '    return highestKnown(log) === log.state.position\n',
