@@ -79,6 +79,13 @@ const rules: Readonly<Record<string, string>> = {
   'JRN-6': 'The journal gives up its oldest segment first, and never the last flush.',
   'JRN-7': 'Damage before sound writes is never taken for a torn end.',
   'JRN-8': 'Damage of the journal is told until what it cost is put back.',
+  'STALE-1':
+    'A read of bounded staleness has every write that was acknowledged longer ago than its bound.',
+  'STALE-2': 'What a voter tells of its log counts from the moment of the question.',
+  'STALE-3': 'Answers of voters count that are in the epoch of the node that asks.',
+  'STALE-4': 'Behind the first epoch a voter counts once a directory of it has come.',
+  'STALE-5': 'A node counts itself only where it votes, and has nothing open or damaged.',
+  'STALE-6': 'An age is the longer one of two clocks, and allows for their drift.',
   'LEASE-1': 'Who serves a read by itself has every position that was acknowledged before.',
   'LEASE-2': 'A lease ends later at who granted it than at who holds it.',
   'LEASE-3': 'A current read sees every commit acknowledged before it began.',

@@ -12,6 +12,7 @@ import { logsAtOnceMax, packedPartWork, shardReadWork } from './limits.ts'
 import { placeProblem } from './operation-check.ts'
 import {
   findPosition,
+  replicaLevel,
   type Answer,
   type GetLog,
   type LogPlace,
@@ -148,8 +149,8 @@ export class LogReader {
    * who has seen the shard go on, nor of a shard that is not in memory.
    */
   #unchanged({ datastore, read }: GetLog, place: LogPlace): Outcome<StoredLogPage> | undefined {
-    if (place.kind === 'since' || place.asOf === undefined || read.level !== 'snapshot')
-      return undefined
+    if (place.kind === 'since' || place.asOf === undefined) return undefined
+    if (replicaLevel(read) !== 'snapshot') return undefined
     if (placeProblem(datastore, place) !== undefined) return undefined
     const { shard, addedId, asOf } = place
     if ((findPosition(read.atLeast, shard) ?? 0) > asOf) return undefined

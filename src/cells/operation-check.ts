@@ -21,12 +21,24 @@ import {
   type PutCells,
 } from './operation.ts'
 import { problem, type Problem } from '../base/problem.ts'
+import { stalenessProblem } from '../txn/staleness.ts'
 import { wordsFor } from '../base/words.ts'
 import { shardCountMax } from './datastore-form.ts'
 import { isShardOf, shardOf, shardWords } from './shard.ts'
 
 export function operationProblem(operation: CellOperation): Problem | undefined {
-  return datastoreProblem(operation.datastore) ?? kindProblem(operation)
+  const wrong = datastoreProblem(operation.datastore) ?? boundProblem(operation)
+  return wrong ?? kindProblem(operation)
+}
+
+function boundProblem(operation: CellOperation): Problem | undefined {
+  if (!('read' in operation)) return undefined
+  const { maxStalenessMs, level } = operation.read
+  if (maxStalenessMs === undefined) return undefined
+  // An entry and its row are of two groups, each as old as it may be.
+  if (operation.kind === 'index') return problem('invalid', 'a query has no bound of staleness')
+  if (level === 'snapshot') return stalenessProblem(maxStalenessMs)
+  return problem('invalid', 'a bound of staleness goes with snapshot reads')
 }
 
 function kindProblem(operation: CellOperation): Problem | undefined {

@@ -1,6 +1,7 @@
 /** A client made from a command's flags, given to `use` and closed whatever happens. */
 import type { Command } from 'commander'
 import { parseTimestamp } from '../base/datetime.ts'
+import { stalenessMsMin } from '../base/limits.ts'
 import { toStoreError } from '../base/problem.ts'
 import { datastoreProblem } from '../cells/cell.ts'
 import { shardCountOf } from '../cells/datastore-form.ts'
@@ -97,6 +98,11 @@ export function parseCount(name: string, text: unknown, min: number, max: number
   const value = parseNumber(name, text, min, max)
   if (Number.isInteger(value) && /^\d+$/.test(String(text))) return value
   throw new CliError(`${name} wants a whole number, not "${String(text)}"`, exitUsage)
+}
+
+/** Milliseconds, of `--max-staleness`. */
+export function parseStaleness(text: unknown): number {
+  return parseCount('--max-staleness', text, stalenessMsMin, Number.MAX_SAFE_INTEGER)
 }
 
 /** Microseconds since 1970 from a flag that is a time in words, or a usage error. Logs have times of after 1970. */

@@ -317,12 +317,12 @@ export class Cells {
 
   #readFrom(options: ReadOptions, rows: readonly { readonly rowKey: string }[]): ReadFrom {
     // A current read sees all: which shards these are need not be known.
-    const isAny = options.read === 'snapshot'
+    const isAny = levelOf(options).level === 'snapshot'
     return this.#readShards(options, isAny ? rowShards(this.datastore, rows) : [])
   }
 
-  #readShards({ read = 'current' }: ReadOptions, shards: readonly number[]): ReadFrom {
-    return this.#parts.seen.readFrom(this.datastore, read, shards)
+  #readShards(options: ReadOptions, shards: readonly number[]): ReadFrom {
+    return this.#parts.seen.readFrom(this.datastore, levelOf(options), shards)
   }
 
   async #ask(operation: CellOperation, options: WriteOptions): Promise<Answer> {
@@ -396,6 +396,13 @@ function isKind<Kind extends Answer['kind']>(
   kind: Kind,
 ): answer is Answer & { readonly kind: Kind } {
   return answer.kind === kind
+}
+
+/** Throws `invalid` for a current read with a bound. */
+function levelOf({ read, maxStalenessMs }: ReadOptions): Omit<ReadFrom, 'atLeast'> {
+  if (maxStalenessMs === undefined) return { level: read ?? 'current' }
+  if (read !== 'current') return { level: 'snapshot', maxStalenessMs }
+  throw new StoreError('invalid', "maxStalenessMs goes with read: 'snapshot', not with 'current'")
 }
 
 /** The shards of rows; none for a row key that is not one, which is refused later. */

@@ -36,6 +36,7 @@ import type { Submission } from '../group/replica-port.ts'
 import { upkeepBounds } from '../indexes/limits.ts'
 import { typed } from '../tables/types.ts'
 import { timeoutRule } from '../txn/intents.ts'
+import { stalenessRule } from '../txn/staleness.ts'
 import { signalRule } from '../txn/signalled.ts'
 import type {
   BuildOptions,
@@ -80,7 +81,8 @@ const places: Rule = {
 }
 
 export const writeRules: Rules<WriteOptions> = { timeoutMs: timeoutRule, signal: signalRule }
-export const readRules: Rules<ReadOptions> = { ...writeRules, read: oneOf('current', 'snapshot') }
+const replicaRules = { ...writeRules, read: oneOf('current', 'snapshot') }
+export const readRules: Rules<ReadOptions> = { ...replicaRules, maxStalenessMs: stalenessRule }
 const page = { ...readRules, limit: number }
 export const columnPageRules: Rules<PageOptions<string>> = { ...page, cursor: text }
 export const versionRules: Rules<VersionOptions> = { ...page, cursor: number, reverse: flag }
@@ -103,7 +105,8 @@ export const tailRules: Rules<TailOptions> = {
   signal: signalRule,
 }
 export const queryRules: Rules<IndexQueryOptions> = {
-  ...page,
+  ...replicaRules,
+  limit: number,
   select: texts,
   columns,
   order: text,

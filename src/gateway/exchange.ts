@@ -34,10 +34,14 @@ export function segment(exchange: Exchange, name: string): string {
 }
 
 export function readFrom(exchange: Exchange): ReadFrom {
-  const level = exchange.query.text('read') ?? 'current'
+  const { query, context } = exchange
+  const maxStalenessMs = query.number('max_staleness_ms')
+  const level = query.text('read') ?? (maxStalenessMs === undefined ? 'current' : 'snapshot')
   if (level !== 'current' && level !== 'snapshot') return refuse('read must be current or snapshot')
-  const atLeast = parsePositions(exchange.context.req.raw, segment(exchange, 'datastore'))
-  return { level, atLeast }
+  const atLeast = parsePositions(context.req.raw, segment(exchange, 'datastore'))
+  if (maxStalenessMs === undefined) return { level, atLeast }
+  if (level === 'snapshot') return { level, atLeast, maxStalenessMs }
+  return refuse('max_staleness_ms goes with read=snapshot, not with read=current')
 }
 
 /** The answer to an operation of this kind; throws the problem when it is one. */

@@ -1,5 +1,5 @@
 /** Every route of cells: its parameters, its answers, and the handler that carries it out. */
-import { tailWaitSecondsMax } from '../base/limits.ts'
+import { stalenessMsMin, tailWaitSecondsMax } from '../base/limits.ts'
 import { graceMsMax } from '../cells/limits.ts'
 import { batchGet, batchLog, getCell, getColumn, getLog, getRow } from './read-routes.ts'
 import type { Parameter, Route } from './route.ts'
@@ -9,8 +9,15 @@ import { dropIndex, queryIndex } from './index-routes.ts'
 import { batchPut, purgeCell, purgeShard, putCell } from './write-routes.ts'
 
 const read: Parameter = {
-  what: 'current: sees all that was acknowledged. any: what the replica that is asked has.',
+  what: 'current: sees all that was acknowledged. snapshot: what the replica that is asked has.',
   schema: { type: 'string', enum: ['current', 'snapshot'], default: 'current' },
+}
+const reading = {
+  read,
+  max_staleness_ms: {
+    what: 'Instead of read=current: sees all that was acknowledged longer ago than this, in milliseconds.',
+    schema: { type: 'integer', minimum: stalenessMsMin, maximum: Number.MAX_SAFE_INTEGER },
+  },
 }
 const limit: Parameter = { what: 'Cells of one page.', schema: limitSchema }
 const flag = { type: 'boolean', default: false }
@@ -79,7 +86,7 @@ export const routes: readonly Route[] = [
     operationId: 'getCell',
     summary: 'Read a cell',
     ...position,
-    query: { read },
+    query: { ...reading },
     answers: { 200: { what: 'The cell.', schema: 'Cell', hasPosition: true } },
     problems: ['not-found'],
     handler: getCell,
@@ -91,7 +98,7 @@ export const routes: readonly Route[] = [
     summary: 'Read the latest cell of a column, or with all=true its versions',
     ...position,
     query: {
-      read,
+      ...reading,
       all: { what: 'All versions, a page at a time, instead of the latest.', schema: flag },
       cursor: { what: 'With all=true: the ref key to begin with.', schema: refKeySchema },
       limit: { ...limit, what: 'With all=true: cells of one page.' },
@@ -122,7 +129,7 @@ export const routes: readonly Route[] = [
     summary: 'Read the latest cell of each column of a row',
     ...position,
     query: {
-      read,
+      ...reading,
       cursor: { what: 'The column to begin with.', schema: columnSchema },
       limit,
     },
@@ -137,7 +144,7 @@ export const routes: readonly Route[] = [
     summary: 'Read the cells of a shard in the order in which they were added',
     ...position,
     query: {
-      read,
+      ...reading,
       after: { what: 'Cells after this added id.', schema: addedIdSchema },
       since: { what: 'Instead: cells of this time or later.', schema: timeSchema },
       limit,
@@ -216,7 +223,7 @@ export const routes: readonly Route[] = [
     path: '/cells:batchGet',
     operationId: 'batchGetCells',
     summary: 'Read cells; one without a ref key is the latest of its column',
-    query: { read },
+    query: { ...reading },
     body: { schema: 'GetBatch', what: 'The names of the cells.' },
     answers: { 200: { what: 'An outcome for each name, in order.', schema: 'GetOutcomes' } },
     problems: ['too-large'],
@@ -227,7 +234,7 @@ export const routes: readonly Route[] = [
     path: '/shards:batchGet',
     operationId: 'batchGetShardLogs',
     summary: 'Read the logs of several shards, waiting for the first cell in any of them',
-    query: { read },
+    query: { ...reading },
     body: { schema: 'LogBatch', what: 'A place in the log of each shard.' },
     answers: { 200: { what: 'An outcome for each shard, in order.', schema: 'LogOutcomes' } },
     problems: ['too-large'],

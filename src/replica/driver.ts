@@ -139,10 +139,7 @@ export class Driver implements LocalReplica {
       ...{ node, nodes, limits, clock, trace, transport: ports.peers, data, log },
       ...{ links: this.#links, work: this.#work, members: () => this.members },
       isHeld: (group) => this.#isHeld(group),
-      onDigested: (peer, digested) => {
-        this.#ending.restoring.onDigested(peer, digested.durable)
-        this.#discovery.onDigest(peer, digested)
-      },
+      onDigested: (...told) => this.#ending.onDigested(...told),
     })
     this.#comparing = this.#makeComparing()
     this.upkeep = new Upkeep({ comparing: this.#comparing, scrubber: this.#work.scrubber, log })
@@ -150,7 +147,9 @@ export class Driver implements LocalReplica {
     this.#ending = new LogEnding({
       ...{ nodes, settled, log, data, clock, trace, limits, replies, slices, peers: this.#peers },
       hasNamedAll: (peer) => this.members.hasNamedAll(peer),
-      ...{ onRestored: () => this.members.onRestored(), onFailed: this.#calls.onFailed },
+      onRestored: () => this.members.onRestored(),
+      ...{ epochs: this.#epochs, onFailed: this.#calls.onFailed },
+      onDigested: (...told) => this.#discovery.onDigest(...told),
     })
     this.#erasing = this.#makeErasing(stores.book)
     this.members = this.#makeMembers()
@@ -246,7 +245,7 @@ export class Driver implements LocalReplica {
       ...{ clock, trace, limits, data: this.#data, replica: this.#replica },
       healing: this.#comparing.healing,
       ...{ step: this.#calls.step, guarded: (work) => this.#guarded(work) },
-      ...{ isOver: () => this.#isOver, isRestored: () => this.#ending.restoring.isOver },
+      ...{ isOver: () => this.#isOver, ending: () => this.#ending },
       onSettled: (ms) => this.#work.supply.pace.onCommit(ms),
     })
   }
@@ -435,6 +434,7 @@ export class Driver implements LocalReplica {
     this.#erasing.stop()
     this.#comparing.stop()
     this.#edge.installs.stop()
+    this.#ending.freshness.stop()
     this.#wakes.stop()
     this.#edge.requests.stop()
     assert(this.#edge.requests.count === 0, 'LIVE-1: a request waits at a node that has stopped')

@@ -188,6 +188,9 @@ const refusals: readonly Refusal[] = [
   { path: `${path}?raed=any`, status: 400, says: 'no parameter "raed" here, only read' },
   { path: `${path}?read=all`, status: 400, says: 'read must be current or snapshot' },
   { path: `${path}?read=snapshot&read=snapshot`, status: 400, says: 'given twice' },
+  { path: `${path}?max_staleness_ms=99`, status: 400, says: 'milliseconds from 100' },
+  { path: `${path}?max_staleness_ms=1s`, status: 400, says: 'max_staleness_ms must be a whole' },
+  { path: `${path}?read=current&max_staleness_ms=500`, status: 400, says: 'not with read=current' },
   { path: `/cells/${row}/BASE?limit=3`, status: 400, says: 'goes with all=true' },
   { path: `/cells/${row}/BASE?all=yes`, status: 400, says: 'all must be true or false' },
   {

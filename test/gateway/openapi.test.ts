@@ -105,6 +105,8 @@ const exchanges: readonly Sent[] = [
   { method: 'GET', path: put, status: 200 },
   { method: 'GET', path: put, query: '?read=snapshot', status: 200 },
   { method: 'GET', path: put, query: '?read=some', status: 400 },
+  { method: 'GET', path: put, query: '?max_staleness_ms=500', status: 200 },
+  { method: 'GET', path: put, query: '?max_staleness_ms=5', status: 400 },
   { method: 'GET', path: '/cells/{rowKey}/{column}', status: 200 },
   { method: 'GET', path: '/cells/{rowKey}/{column}', query: '?all=true&limit=1', status: 200 },
   { method: 'GET', path: '/cells/{rowKey}', status: 200 },
