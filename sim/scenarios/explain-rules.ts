@@ -131,6 +131,7 @@ const rules: Readonly<Record<string, string>> = {
   'CELL-6': 'A body comes back as it was given however its bytes are stored.',
   'CELL-7': 'A purged cell is gone for good: it is not seen, and not written again.',
   'CELL-8': 'A purge removes what it names and nothing else.',
+  'CELL-9': 'Each row of a datastore is in one shard, and the shard in one set.',
   'BUF-1': 'A buffered cell comes into its shard, or is kept beside the reason why it never will.',
   'BUF-2': 'A cell that is in its shard stays as it is when a buffered one comes.',
   'BUF-3': 'Who follows the log of a shard meets each buffered cell.',

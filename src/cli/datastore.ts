@@ -38,13 +38,13 @@ async function create(name: string, options: Options): Promise<void> {
 }
 
 function parsePlacement(text: unknown): DatastorePlacement | undefined {
-  if (text === undefined) return undefined
-  const [kind, name = '', ...others] = String(text).trim().split(/\s+/)
+  if (typeof text !== 'string') return undefined
+  const [kind, name = '', ...others] = text.trim().split(/\s+/)
   if (others.length === 0 && isPlaceName(name)) {
     if (kind === 'region') return { region: name }
     if (kind === 'set') return { set: name }
   }
-  const message = `--placement wants 'region NAME' or 'set NAME', such as 'region eu', not "${String(text)}"`
+  const message = `--placement wants 'region NAME' or 'set NAME', such as 'region eu', not "${text}"`
   throw new CliError(message, exitUsage)
 }
 

@@ -91,7 +91,7 @@ test('MOVE-8: all shards of a datastore with a place are in the sets of that pla
   const setsOf = (datastore: string): readonly number[] => {
     const shards = allShardsOf(datastore).map((shard) => shardGroup(datastore, shard))
     expect(shards.every((group) => placement.refusalOf(group) === undefined)).toBe(true)
-    return [...new Set(shards.map(placement.setOf))].sort()
+    return [...new Set(shards.map(placement.setOf))].sort((a, b) => a - b)
   }
   expect(setsOf('trips')).toEqual([0, 1, 2])
   expect(setsOf('trips.64')).toEqual([0, 1, 2])
