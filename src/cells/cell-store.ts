@@ -103,11 +103,12 @@ export class CellStore implements CellService {
   constructor(ports: CellPorts) {
     this.#ports = ports
     const groups = ports.groups ?? new LocalGroups(ports.replica)
-    const tablesOf = placedCellTables(groups, ports)
+    const shared = { ...ports, intents: new Sessions(ports.clock, ports.random) }
+    const tablesOf = placedCellTables(groups, shared)
     this.#shards = new ByShard((of) => tablesOf(of.datastore).of(shardKey(of)))
     const { clock, replica, sets, indexTrustMs: trustMs = schemaTrustMs } = ports
     this.#indexes = new IndexService({
-      tables: openCellTables(groups, ports),
+      tables: openCellTables(groups, shared),
       tablesOf,
       clock,
       trustMs,

@@ -35,6 +35,7 @@ import { putNote } from '../tables/notes.ts'
 import { fieldWith, readSequence, unpackValue } from '../tables/row-value.ts'
 import type { GroupReader, GroupTransaction, Inserted } from '../tables/types.ts'
 import type { GroupPort } from '../group/group-port.ts'
+import type { IntentSource } from '../txn/session.ts'
 import { defineSchema } from '../../schema/define.ts'
 import type { Key, Range, Row } from '../../schema/infer.ts'
 import type { Schema } from '../../schema/model.ts'
@@ -163,6 +164,8 @@ export interface CellTablesOptions {
   readonly random: Random
   /** For calls that name no time-out of their own, in milliseconds. */
   readonly timeoutMs?: number
+  /** Where intents come from, when several of these share them. */
+  readonly intents?: IntentSource
 }
 
 export function openCellTables(port: GroupPort, options: CellTablesOptions): Tables {

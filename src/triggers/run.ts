@@ -12,6 +12,7 @@ import { checkSignal } from '../txn/signalled.ts'
 import { TriggerAdmin } from './admin.ts'
 import { isService, type Service } from './definition.ts'
 import { checkWorker, Worker, type WorkerOptions } from './worker.ts'
+import { Sessions } from '../txn/session.ts'
 
 /** A worker that runs in this process. */
 export interface RunningTriggers {
@@ -78,7 +79,8 @@ export function triggerAdmin(
   const call = { timeoutMs, ...(signal && { signal }) }
   const { groups } = client
   const ports = { cells: (datastore: string) => client.cells(datastore), groups, ...call }
-  const systems = { clock: systemClock, random: systemRandom, timeoutMs }
+  const machine = { clock: systemClock, random: systemRandom, timeoutMs }
+  const systems = { ...machine, intents: new Sessions(systemClock, systemRandom) }
   const tables = openCellTables(groups, systems)
   const tablesOf = placedCellTables(groups, systems)
   return new TriggerAdmin({ ...ports, tables, tablesOf }, service)
