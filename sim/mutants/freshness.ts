@@ -1,19 +1,26 @@
 /** Planted bugs in reads of bounded staleness: what counts as fresh, and from when. */
+import type { Fault } from '../faults/fault.ts'
 import type { Edit, Mutant } from './mutant.ts'
 
 const ofFreshness = 'src/peers/freshness.ts'
 const ofRounds = 'src/peers/peer-rounds.ts'
 
 const nodes = ['n1', 'n2', 'n3']
+
+interface World {
+  /** The nodes that the clients ask, and that so propose most entries. */
+  readonly asked?: readonly string[]
+  readonly faults?: readonly Fault[]
+}
+
 /** By their names, such as `n1>n2`, the delays of ways, microseconds. */
 type Ways = Readonly<Record<string, number>>
 
 /**
- * A world that shows such a bug: three nodes without faults, clients that write cells, sessions that read with the smallest bound,
- * and ways that are slow in one direction, so that one node lags behind what the others have acknowledged. `asked`: the nodes that
- * the clients ask, and that so propose most entries.
+ * A world that shows such a bug: three nodes, clients that write cells, sessions that read with the smallest bound,
+ * and ways that are slow in one direction, so that one node lags behind what the others have acknowledged.
  */
-function among(between: Ways, asked: readonly string[] = nodes): readonly Edit[] {
+function among(between: Ways, { asked = nodes, faults = [] }: World = {}): readonly Edit[] {
   const few = 'blindSessionCount: 0, listSessionCount: 0, pastSessionCount: 0, tableSessionCount: 0'
   const none = 'triggerWorkerCount: 0, indexClientCount: 0, gateways: undefined, lone: undefined'
   const much =
@@ -41,7 +48,7 @@ function among(between: Ways, asked: readonly string[] = nodes): readonly Edit[]
     link: ${ways}, faultRates: ${rates}, limits: ${limits},
   }
   const clients = Array.from({ length: 8 }, (_, i) => [\`c\${i + 1}\`, ${JSON.stringify(asked)}])
-  return { options, faults: [], nodesByClient: Object.fromEntries(clients) }
+  return { options, faults: ${JSON.stringify(faults)}, nodesByClient: Object.fromEntries(clients) }
 `,
     },
     {
@@ -60,6 +67,11 @@ const slowToThird: Ways = { 'n1>n3': slow, 'n2>n3': slow }
 /** The same; the second one is near to it. */
 const slowFromFirstToThird: Ways = { 'n1>n3': slowest, 'n2>n3': near, 'n3>n2': near }
 
+/** New epochs begin, with the same voters. */
+const renewals: readonly Fault[] = [1, 2, 3].map((second) => {
+  return { kind: 'renew', atMicros: second * 1_000_000, node: 'n1' }
+})
+
 export const freshnessMutants: readonly Mutant[] = [
   {
     id: 'STALE1',
@@ -74,13 +86,14 @@ export const freshnessMutants: readonly Mutant[] = [
       },
       {
         file: ofRounds,
-        find: '  answer(number: number, through: number): boolean {',
-        replace: '  answer(number: number, through: number, at: ClockReading): boolean {',
+        find: '  answer(number: number, through: number, epoch: number): boolean {',
+        replace:
+          '  answer(number: number, through: number, epoch: number, at: ClockReading): boolean {',
       },
       {
         file: ofFreshness,
-        find: 'if (!rounds.answer(asked, through))',
-        replace: 'if (!rounds.answer(asked, through, this.#reading()))',
+        find: 'if (!rounds.answer(asked, through, epoch))',
+        replace: 'if (!rounds.answer(asked, through, epoch, this.#reading()))',
       },
     ],
   },
@@ -89,7 +102,7 @@ export const freshnessMutants: readonly Mutant[] = [
     title: 'freshness: an acceptance that is open counts as applied',
     rules: ['STALE-1'],
     edits: [
-      ...among(slowFromFirst, ['n1']),
+      ...among(slowFromFirst, { asked: ['n1'] }),
       {
         file: 'src/replica/replica.ts',
         find: '    return highestKnown(log) === log.state.position\n',
@@ -145,6 +158,37 @@ export const freshnessMutants: readonly Mutant[] = [
         file: ofFreshness,
         find: 'this.#ageMs(at, now) <= maxStalenessMs',
         replace: 'this.#ageMs(at, now) <= maxStalenessMs + 1e9',
+      },
+    ],
+  },
+  {
+    id: 'STALE6',
+    title: 'freshness: the epoch that an answer names is not compared',
+    rules: ['STALE-1', 'STALE-3'],
+    edits: [
+      ...among({}, { faults: renewals }),
+      {
+        file: ofFreshness,
+        find: "    if (epoch !== epochs.own.epoch) return trace.mark('reach_of_another_epoch')\n",
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'STALE7',
+    title: 'freshness: behind the first epoch a peer counts without its directory',
+    rules: ['STALE-1', 'STALE-4'],
+    edits: [
+      ...among({}, { faults: renewals }),
+      {
+        file: ofFreshness,
+        find: 'if (epoch > 1 && isPastGate)',
+        replace: 'if (epoch > 1e9 && isPastGate)',
+      },
+      {
+        file: ofFreshness,
+        find: 'if (marks === undefined || !this.#isNamedWhole(marks)) return',
+        replace: 'if (marks === undefined) return',
       },
     ],
   },

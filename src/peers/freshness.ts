@@ -159,7 +159,7 @@ export class Freshness {
     const [marks, rounds] = [peers.marksOf(from), this.#roundsOf(from)]
     if (marks === undefined || rounds === undefined) return
     if (epoch !== epochs.own.epoch) return trace.mark('reach_of_another_epoch')
-    if (!rounds.answer(asked, through)) return trace.mark('reach_without_question')
+    if (!rounds.answer(asked, through, epoch)) return trace.mark('reach_without_question')
     // A node that has a gate to pass waits for the peer's digests.
     const isPastGate = epochs.isVoting || epochs.isReader
     if (epoch > 1 && isPastGate) peers.requireDirectory(from, epoch, true)
@@ -170,7 +170,10 @@ export class Freshness {
   /** More of the peer's flushes are known. */
   onNamed(node: NodeId): void {
     const marks = this.#parts.peers.marksOf(node)
+    const { epoch } = this.#parts.epochs.own
     if (marks === undefined || !this.#isNamedWhole(marks)) return
+    const isDirected = epoch === 1 || marks.hasNamedAllPastGate(epoch)
+    assert(isDirected, 'STALE-4: a peer counts without its directory')
     this.#roundsOf(node)?.end(marks.knownThrough)
   }
 
@@ -200,23 +203,10 @@ export class Freshness {
         assert(!isCounted || epochs.isVoting, 'STALE-5: a node without a vote counts itself')
         return isCounted
       }
-      const at = this.#freshAt(voter, group, position)
+      const at = this.#roundsOf(voter)?.freshAt(group, position)
       return at !== undefined && this.#ageMs(at, now) <= maxStalenessMs
     })
     return 2 * fresh.length > epochs.voters.length
-  }
-
-  /** The moment as of which this node has what the voter accepted; undefined: there is none. */
-  #freshAt(voter: NodeId, group: GroupId, position: Position): ClockReading | undefined {
-    const { epochs, peers } = this.#parts
-    const { epoch } = epochs.own
-    const [marks, rounds] = [peers.marksOf(voter), this.#roundsOf(voter)]
-    const at = rounds?.freshAt(group, position)
-    if (marks === undefined || at === undefined) return undefined
-    assert(marks.rounds.epoch === epoch, 'STALE-3: rounds of another epoch count')
-    const isDirected = epoch === 1 || marks.directedPastGateIn >= epoch
-    assert(isDirected, 'STALE-4: a peer counts without its directory')
-    return at
   }
 
   /** The monotonic clock stands still while the machine is suspended, and the wall clock may be set back. */

@@ -46,7 +46,7 @@ export class PeerRounds {
   /** Named since the last round was over. */
   #named: Named = new Map()
   /** In which all of this was asked and answered. */
-  epoch = 0
+  #epoch = 0
 
   constructor(applied: (group: GroupId) => Position) {
     this.#applied = applied
@@ -71,9 +71,10 @@ export class PeerRounds {
 
   /**
    * The peer answers that question. False where it is none of this node's that is open: a second answer, one to an earlier
-   * question than the last that was answered, or one of another store.
+   * question than the last that was answered, or one of another store. `epoch`: the one in which the peer votes.
    */
-  answer(number: number, through: number): boolean {
+  answer(number: number, through: number, epoch: number): boolean {
+    assert(epoch === this.#epoch, 'STALE-3: an answer of another epoch counts')
     const asked = this.#questions.get(number)
     if (asked === undefined) return false
     for (const one of this.#questions.keys()) if (one <= number) this.#questions.delete(one)
@@ -107,8 +108,8 @@ export class PeerRounds {
 
   /** STALE-3: questions and answers of another epoch count no more. Positions that are missing stay so. */
   takeUp(epoch: number): void {
-    if (this.epoch === epoch) return
-    this.epoch = epoch
+    if (this.#epoch === epoch) return
+    this.#epoch = epoch
     this.#questions.clear()
     this.#answered = []
     const open = this.#named

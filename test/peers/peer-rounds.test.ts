@@ -9,6 +9,9 @@ const [a, b] = [group('a'), group('b')]
 let applied: Map<GroupId, Position>
 let rounds: PeerRounds
 
+/** In which the rounds are. */
+let epoch = 0
+
 function at(now: number): ClockReading {
   return { now, wall: now * 1_000 }
 }
@@ -16,19 +19,20 @@ function at(now: number): ClockReading {
 /** A round that began at `now`, and is over at once. */
 function round(number: number, now: number, through: number): void {
   rounds.ask(number, at(now))
-  expect(rounds.answer(number, through)).toBe(true)
+  expect(rounds.answer(number, through, epoch)).toBe(true)
   rounds.end(through)
 }
 
 beforeEach(() => {
   applied = new Map()
+  epoch = 0
   rounds = new PeerRounds((of) => applied.get(of) ?? 0)
 })
 
 test('STALE-2: a round counts from its question, and only once all is named', () => {
   rounds.ask(1, at(10))
   expect(rounds.freshAt(a, 0)).toBeUndefined()
-  expect(rounds.answer(1, 7)).toBe(true)
+  expect(rounds.answer(1, 7, epoch)).toBe(true)
   rounds.end(6)
   expect(rounds.freshAt(a, 0)).toBeUndefined()
   rounds.end(7)
@@ -76,10 +80,10 @@ test('STALE-1: one that is let go is applied', () => {
 test('STALE-2: an answer counts once, and none to an earlier question behind it', () => {
   rounds.ask(1, at(10))
   rounds.ask(2, at(20))
-  expect(rounds.answer(2, 5)).toBe(true)
-  expect(rounds.answer(2, 5)).toBe(false)
-  expect(rounds.answer(1, 5)).toBe(false)
-  expect(rounds.answer(3, 5)).toBe(false)
+  expect(rounds.answer(2, 5, epoch)).toBe(true)
+  expect(rounds.answer(2, 5, epoch)).toBe(false)
+  expect(rounds.answer(1, 5, epoch)).toBe(false)
+  expect(rounds.answer(3, 5, epoch)).toBe(false)
 })
 
 test('STALE-3: with another epoch no round counts, and missing positions stay so', () => {
@@ -88,8 +92,9 @@ test('STALE-3: with another epoch no round counts, and missing positions stay so
   round(2, 20, 6)
   rounds.name(b, 2)
   rounds.ask(3, at(30))
-  rounds.takeUp(2)
-  expect(rounds.answer(3, 7)).toBe(false)
+  epoch = 2
+  rounds.takeUp(epoch)
+  expect(rounds.answer(3, 7, epoch)).toBe(false)
   expect(rounds.freshAt(b, 2)).toBeUndefined()
   round(4, 40, 8)
   expect(rounds.freshAt(a, 2)).toBeUndefined()
@@ -101,7 +106,7 @@ test('STALE-3: with another epoch no round counts, and missing positions stay so
 test('rounds that are not over are few, and the oldest come to their end first', () => {
   for (let one = 1; one <= 200; one++) {
     rounds.ask(one, at(one))
-    rounds.answer(one, one)
+    rounds.answer(one, one, epoch)
   }
   rounds.end(10)
   expect(rounds.freshAt(a, 0)).toEqual(at(10))
