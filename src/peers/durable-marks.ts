@@ -41,7 +41,7 @@ export class DurableMarks {
     peer.heardMark = { storeId, through }
   }
 
-  /** What the present store of the peer has told. */
+  /** The figures that the present store of the peer has told. */
   heardOf({ node, heardMark }: Peer): number | undefined {
     const { memory, findNewcomer } = this.#parts
     const newcomer = findNewcomer(node)

@@ -45,7 +45,7 @@ export class PeerRounds {
   #before: Named = new Map()
   /** Named since the last round was over. */
   #named: Named = new Map()
-  /** In which all of this was asked and answered. */
+  /** The epoch of all these questions and answers. */
   #epoch = 0
 
   constructor(applied: (group: GroupId) => Position) {

@@ -90,7 +90,7 @@ test(
       // The first one at least.
       expect(told['current']).toBeGreaterThan(0)
 
-      // What is applied has the last write, and a round tells so, before the peers stand still.
+      // The node has applied the last write, and a round has told so, before the peers stand still.
       const last = acknowledged.length - 1
       await eventually('the follower has all', async () => {
         return (await get(patienceMs)) === last || undefined
