@@ -1,6 +1,6 @@
 /** Parses values of flags, or says what to give instead. */
 import { InvalidArgumentError } from 'commander'
-import { shardCount } from '../src/cells/shard.ts'
+import { shardCountMax } from '../src/cells/datastore-form.ts'
 import { defaultClientLimits } from '../src/client/client-limits.ts'
 import { peers, type PeerName } from './compare/compare.ts'
 import { stepNames, type StepName } from './damage/damage.ts'
@@ -43,7 +43,7 @@ export function clientCount(text: string): number {
 }
 
 export function shardsOf(text: string): number {
-  return wholeNumber(text, 1, shardCount)
+  return wholeNumber(text, 1, shardCountMax)
 }
 
 function wholeNumber(text: string, least: number, most: number = Number.MAX_SAFE_INTEGER): number {

@@ -6,7 +6,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { NewCell } from '../src/cells/cell.ts'
-import { shardOf } from '../src/cells/shard.ts'
+import { shardOf } from '../src/client/row-shard.ts'
 import { connect } from '../src/client/connect.ts'
 import { runLoops } from './load.ts'
 import { loads, say } from './load-messages.ts'

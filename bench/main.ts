@@ -34,7 +34,7 @@ import {
   warmUp,
   workloads,
 } from './flags.ts'
-import { shardCount } from '../src/cells/shard.ts'
+import { shardCountMax } from '../src/cells/datastore-form.ts'
 import { CliError } from '../src/cli/exit.ts'
 import { strict } from '../src/cli/strict.ts'
 import { BenchError } from './common.ts'
@@ -246,7 +246,7 @@ program
   .option('--seconds <n>', 'of each round; from 60 in all rounds on it counts', seconds, 20)
   .option('--rounds <n>', 'of each kind of put, after one that is not counted', positive, 3)
   .option('--backlog <n>', 'cells that the triggers find', positive, 20_000)
-  .option('--shards <n>', 'in how many shards they are', shardsOf, shardCount)
+  .option('--shards <n>', 'in how many shards they are', shardsOf, shardCountMax)
   .option('--json', 'print the report as JSON')
   .action(async ({ json, ...options }: SchemalessOptions & JsonFlag) => {
     const report = await untilStopped((signal) =>

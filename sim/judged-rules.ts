@@ -10,6 +10,7 @@ export const judgedRules: readonly string[] = [
   ...['HASH-1', 'HEAL-4', 'ERASE-1'],
   ...['MOVE-2', 'MOVE-3', 'MOVE-5'],
   ...['LEASE-1', 'LEASE-2', 'LEASE-3', 'LEASE-4', 'MVCC-1', 'MVCC-2'],
+  'STALE-1',
   ...['CLOCK-1', 'CLOCK-2', 'CLOCK-3', 'TXN-1', 'TXN-2', 'TXN-4', 'TXN-5'],
   ...['IDX-1', 'IDX-2', 'IDX-3', 'IDX-4', 'IDX-5', 'IDX-6', 'IDX-7', 'IDX-9', 'IDX-10', 'IDX-14'],
   ...['QUE-1', 'QUE-2', 'QUE-3', 'QUE-4', 'QUE-5', 'QUE-6', 'QUE-7'],

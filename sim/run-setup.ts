@@ -25,6 +25,7 @@ import type { Surroundings } from './faults/nemesis-context.ts'
 import type { Operation } from './scenarios/scenario-operation.ts'
 import { drawSwarm, type SwarmOptions } from './swarm.ts'
 import type { Switches } from './faults/swarm-faults.ts'
+import { withBounded } from './workloads/bounded-draw.ts'
 import { noTimes } from './world/turn-costs.ts'
 
 export interface RunHooks {
@@ -56,7 +57,7 @@ export interface RunPlan {
 
 /** Everything that is drawn from a seed before its run begins. */
 export function drawPlan(seed: number, switches: Switches = {}): RunPlan {
-  const options = drawSwarm(seed, switches)
+  const options = withBounded(drawSwarm(seed, switches), switches)
   return { options, faults: drawFaults(options) }
 }
 

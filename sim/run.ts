@@ -4,6 +4,7 @@
  * drain, and hold all that was ever acknowledged, also after a restart.
  */
 import { AppendWorkload, type NamedReplica } from './workloads/append-workload.ts'
+import { BoundedWorkload } from './workloads/bounded-workload.ts'
 import { CellIndexWorkload } from './workloads/cell-index-workload.ts'
 import { CellWorkload } from './workloads/cell-workload.ts'
 import { judgeHistory } from './checkers/history-checker.ts'
@@ -171,8 +172,9 @@ class Run {
     this.#cellIndex = new CellIndexWorkload({ ...onNetwork, load, isInService })
     const queries = new GatewayQueries({ ...onNetwork, load, gateways: this.#gateways })
     const asking = [queries, new HeavyWorkload(onNetwork), new IntentWorkload(onNetwork)]
+    const bounded = new BoundedWorkload(onNetwork)
     // Gateways first: the others ask them.
-    const direct = [this.#gateways, ...asking, this.#blind, this.#lists, this.#past]
+    const direct = [this.#gateways, ...asking, bounded, this.#blind, this.#lists, this.#past]
     this.#sessions = [...direct, this.#tables, this.#triggers, this.#queues, this.#cellIndex]
   }
 

@@ -61,6 +61,12 @@ export { consumeDefaults, type ConsumeOptions } from './queues/limits.ts'
 
 // Cells.
 export type { Cells } from './client/cells.ts'
+export type {
+  Datastores,
+  DatastoreOptions,
+  DatastorePlacement,
+  DeclaredDatastore,
+} from './client/datastores.ts'
 export type { ColumnTtls } from './client/column-ttls.ts'
 export type { ColumnTtl } from './cells/column-ttl.ts'
 export type { Added, Buffered, Cell, CellName, NewCell, Written } from './cells/cell.ts'
@@ -83,8 +89,8 @@ export type {
 } from './client/options.ts'
 export type { LoggedCell, TailOptions } from './client/tail.ts'
 export type { RejectedPut } from './client/rejected.ts'
-export { shardCount } from './cells/shard.ts'
-export { shardOf } from './client/row-shard.ts'
+export { shardCountMax as shardCount } from './cells/datastore-form.ts'
+export { findShard, shardCountOf, shardOf } from './client/row-shard.ts'
 
 // Indexes over cells.
 export type {

@@ -12,6 +12,7 @@ export const longTests: string[] = [
   'test/cluster/chaos.test.ts',
   'test/cluster/clocks.test.ts',
   'test/cluster/damage.test.ts',
+  'test/cluster/datastores.test.ts',
   'test/cluster/demo.test.ts',
   'test/cluster/erase.test.ts',
   'test/cluster/follow.test.ts',

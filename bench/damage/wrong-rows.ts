@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { asBuffer } from '../../src/base/bytes.ts'
 import type { GroupId } from '../../src/base/ids.ts'
 import { openLevelStore } from '../../src/adapters/level-storage.ts'
-import { shardGroup, shardOf } from '../../src/cells/shard.ts'
+import { shardGroup } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { RowsSum } from '../../src/store/group-hash.ts'
 import {
   afterRows,

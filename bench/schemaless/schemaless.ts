@@ -7,7 +7,7 @@
  * - `triggers`: one worker in this process and a handler that does nothing, on a backlog of cells in some shards.
  */
 import { randomUUID } from 'node:crypto'
-import { allShards, shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import type { Client } from '../../src/client/client.ts'
 import { defineTriggers } from '../../src/triggers/definition.ts'
 import { runTriggers, triggerAdmin } from '../../src/triggers/run.ts'
@@ -15,6 +15,7 @@ import { BenchError, machine, openClient, type Machine } from '../common.ts'
 import { countingSeconds } from '../commits.ts'
 import { summarizeLoad, runLoops, type LoadResult } from '../load.ts'
 import { clusterCpuSeconds, pause, startCluster, type BenchCluster } from '../processes.ts'
+import { allShardsOf } from '../../src/cells/shard.ts'
 
 export interface SchemalessOptions {
   readonly clients: number
@@ -177,7 +178,7 @@ async function measureTriggers(
       },
     ],
   })
-  const shards = new Set(allShards.slice(0, count))
+  const shards = new Set(allShardsOf('triggered').slice(0, count))
   await load(client, oneOfEach(shards))
   const running = runTriggers(client, service, { shards: [...shards] })
   try {

@@ -3,7 +3,7 @@
  */
 import { splitIntoChunks, mapConcurrently } from '../../src/base/concurrency.ts'
 import { toStoreError } from '../../src/base/problem.ts'
-import { allShards } from '../../src/cells/shard.ts'
+
 import type { Client } from '../../src/client/client.ts'
 import { connect } from '../../src/client/connect.ts'
 import type { IndexWhere } from '../../src/client/cell-indexes.ts'
@@ -11,6 +11,7 @@ import type { ReplicaReadLevel } from '../../src/group/replica-port.ts'
 import { triggerAdmin } from '../../src/triggers/run.ts'
 import type { Logs, SeenCell, SeenEntry, Span } from './reckoning.ts'
 import { datastore, indexName, tripColumn } from './trips.ts'
+import { allShardsOf } from '../../src/cells/shard.ts'
 
 const readTimeoutMs = 30_000
 const shardsAtOnce = 64
@@ -21,7 +22,7 @@ const zonesAtOnce = 8
 export async function logsAt(
   url: string,
   read: ReplicaReadLevel,
-  shards: readonly number[] = allShards,
+  shards: readonly number[] = allShardsOf(datastore),
 ): Promise<Logs> {
   const client = await connect({ endpoints: [url], follow: false, timeoutMs: readTimeoutMs })
   try {

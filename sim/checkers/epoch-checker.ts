@@ -112,7 +112,7 @@ export class EpochChecker {
       const through = applied(node, group)
       for (const view of book.listPositions(group)) {
         if (view.position <= through || view.chosen === undefined) continue
-        if (view.chosen.ballot.epoch >= epoch) continue
+        if (view.chosen.ballot.epoch >= epoch || isGoneOn(view, epoch)) continue
         if (!book.voters.isVoter(view, node, epoch)) continue
         referee.check(
           isKnown(view, node),
@@ -149,6 +149,14 @@ export class EpochChecker {
 function findEpochs(puts: readonly Put[]): OwnEpochs | undefined {
   const put = puts.findLast(({ key }) => latin1(key) === memoryText)
   return put?.value && decodeEpochs(put.value)
+}
+
+/**
+ * A voter has accepted in the epoch, so its seal tells of no earlier acceptance there. The value is safe without this node
+ * (`src/members/SPEC.md`).
+ */
+function isGoneOn({ acceptors }: PositionView, epoch: number): boolean {
+  return [...acceptors.values()].some(({ accepted }) => accepted?.ballot.epoch === epoch)
 }
 
 function isKnown({ acceptors, chosen }: PositionView, node: string): boolean {

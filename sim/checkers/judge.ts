@@ -20,6 +20,7 @@ import { ClockChecker } from './clock-checker.ts'
 import { DataDisks } from './data-disks.ts'
 import { EpochChecker } from './epoch-checker.ts'
 import { EraseChecker } from './erase-checker.ts'
+import { FreshnessChecker } from './freshness-checker.ts'
 import { DigestChecker } from './digest-checker.ts'
 import { decodeRecordsLeft, decodeRecords } from './flush-records.ts'
 import { IndexChecker } from './index-checker.ts'
@@ -44,6 +45,8 @@ export interface JudgeParts {
   readonly times: TimeOptions
   /** The monotonic clock of a node now. */
   monotonicMs(node: string): number
+  /** The world's time. */
+  nowMicros(): number
 }
 
 /** How far a node is with a snapshot of a group. */
@@ -62,6 +65,7 @@ export class Judge {
   readonly turns: TurnChecker
   readonly erased: EraseChecker
   readonly epochs: EpochChecker
+  readonly freshness: FreshnessChecker
   /** Called after an entry was applied and checked. */
   onApplied: (node: string, group: string) => void = () => undefined
   /** Called as a node asks for a snapshot of a group, puts the group aside for it, and has it back. */
@@ -112,6 +116,7 @@ export class Judge {
     this.clocks = new ClockChecker(book, referee, coverage)
     this.turns = new TurnChecker(referee, times)
     this.erased = new EraseChecker(referee)
+    this.freshness = new FreshnessChecker(referee, () => parts.nowMicros())
     model.onWrite = (write) => {
       this.indexes.onWrite(write)
       this.cells.onWrite(write)
@@ -257,11 +262,13 @@ export class Judge {
         const value = readBytes(event, 'value')
         const { group, position } = readPlace(event)
         const ballot = readBallot(event, 'ballot')
+        this.freshness.onKnown(group, position)
         return this.#proposals.onRegardedAsChosen(node, group, position, ballot, value)
       }
       case 'apply': {
         const { group, position } = readPlace(event)
         this.log.onApplied(node, group, position, readBytes(event, 'value'))
+        this.freshness.onKnown(group, position)
         this.onVisible(node, group, position)
         return this.onApplied(node, group)
       }
@@ -273,6 +280,10 @@ export class Judge {
         return this.log.onMended(node, readText(event, 'group'))
       case 'serve':
         return this.#onServed(node, event)
+      case 'fresh': {
+        const maxStalenessMs = readNumber(event, 'maxStalenessMs')
+        return this.freshness.onAnswered(node, { ...readPlace(event), maxStalenessMs })
+      }
       case 'promise':
       case 'accept': {
         const { group, position } = readPlace(event)
@@ -317,6 +328,7 @@ type KnownKind =
   | 'ill'
   | 'mended'
   | 'serve'
+  | 'fresh'
   | 'settled'
   | 'other'
 
@@ -330,6 +342,7 @@ function classifyEvent({ kind }: TraceEvent): KnownKind {
     case 'ill':
     case 'mended':
     case 'serve':
+    case 'fresh':
     case 'settled':
       return kind
     case 'aside':

@@ -131,6 +131,7 @@ const betweenNodes: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
   ...(['durable-mark', 'directory-request', 'directory'] as const),
   ...(['sums-request', 'sums', 'marks-request', 'marks'] as const),
   ...(['standing', 'seal-request', 'seal-page'] as const),
+  ...(['reach-request', 'reach'] as const),
 ])
 
 function countGroupMessages({ messages }: PeerFrame): number {
@@ -198,7 +199,7 @@ export class Cluster<P extends Program, ClientFrame> {
     const { limits, times = noTimes } = options
     const monotonicMs = this.#monotonicMs.bind(this)
     const known = { placement, limits, referee, coverage, narrator, times, monotonicMs }
-    const judge = new Judge(known)
+    const judge = new Judge({ ...known, nowMicros: () => world.nowMicros })
     this.judge = judge
     this.#priorities = new Priorities(options.priorities ?? noPriorities, world, coverage)
     const weather = new Weather(options.link, this.#priorities)

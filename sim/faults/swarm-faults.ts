@@ -88,6 +88,8 @@ export const conditionNames: readonly string[] = [
   // Turns that take time, and reads that wait for their disk
   ...['turn-costs', 'read-waits'],
   'sets',
+  // Sessions that read with bounded staleness, in a part of the seeds
+  'bounded-reads',
   // Logs in segment files, in a third of the seeds; else in LevelDB
   'segments',
   // Reads without asking, and with them all that can go wrong with leases

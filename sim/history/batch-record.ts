@@ -3,12 +3,12 @@
  * a moment of its own.
  */
 import type { Outcome } from '../../src/base/problem.ts'
-import { shardOf } from '../../src/cells/shard.ts'
 import type { GivenPlace, ReadOptions } from '../../src/client/options.ts'
 import { pickLevel, type Names } from './cell-micros.ts'
 import type { OpenOperation } from './history-log.ts'
 import type { MicroOperation } from './operation.ts'
 import type { Begin, CellCalls, Sink } from './record-sink.ts'
+import { shardOf } from '../workloads/datastore.ts'
 
 interface Recorder {
   readonly sink: Sink

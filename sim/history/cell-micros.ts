@@ -6,10 +6,10 @@ import { sha256 } from '../../src/base/bytes.ts'
 import { pageItemsMax } from '../../src/base/limits.ts'
 import { canonicalJson } from '../../src/cells/body.ts'
 import type { Cell, CellName, NewCell } from '../../src/cells/cell.ts'
-import { shardOf } from '../../src/cells/shard.ts'
 import type { Page } from '../../src/base/page.ts'
 import type { LogPage, ReadOptions } from '../../src/client/options.ts'
 import type { Level, MicroOperation } from './operation.ts'
+import { shardOf } from '../workloads/datastore.ts'
 
 /** A page with more bytes than this may have been cut for its size. */
 const pageBytesSafe = 1024 * 1024

@@ -8,7 +8,6 @@
 import { StoreError } from '../../src/base/errors.ts'
 import type { Cell, NewCell, Written } from '../../src/cells/cell.ts'
 import type { GetItem } from '../../src/cells/operation.ts'
-import { shardOf } from '../../src/cells/shard.ts'
 import type { Client } from '../../src/client/client.ts'
 import type { Page } from '../../src/base/page.ts'
 import type { LogPage, ReadOptions, WriteOptions } from '../../src/client/options.ts'
@@ -16,6 +15,7 @@ import { recordBatches } from './batch-record.ts'
 import { pickLevel, makeNames } from './cell-micros.ts'
 import type { Asked, OpenOperation } from './history-log.ts'
 import type { Begin, CellCalls, Sink } from './record-sink.ts'
+import { shardOf } from '../workloads/datastore.ts'
 
 export type { CellCalls, Sink } from './record-sink.ts'
 

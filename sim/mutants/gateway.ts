@@ -165,8 +165,9 @@ export const gatewayMutants: readonly Mutant[] = [
       inGateways,
       {
         file: 'src/gateway/exchange.ts',
-        find: '  return { level, atLeast }\n',
-        replace: "  return { level: level === 'current' ? 'snapshot' : level, atLeast }\n",
+        find: '  if (maxStalenessMs === undefined) return { level, atLeast }\n',
+        replace:
+          "  if (maxStalenessMs === undefined)\n    return { level: level === 'current' ? 'snapshot' : level, atLeast }\n",
       },
     ],
   },

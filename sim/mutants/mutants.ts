@@ -10,6 +10,7 @@ import { bufferMutants } from './buffer.ts'
 import { clockMutants } from './clocks.ts'
 import { cellMutants } from './cells.ts'
 import { costMutants } from './cost.ts'
+import { freshnessMutants } from './freshness.ts'
 import { gatewayMutants } from './gateway.ts'
 import { hashMutants } from './hashes.ts'
 import { epochMutants } from './epochs.ts'
@@ -208,6 +209,7 @@ export const mutants: readonly Mutant[] = [
   ...validationMutants,
   ...mvccMutants,
   ...leaseMutants,
+  ...freshnessMutants,
   ...bufferMutants,
   ...costMutants,
   ...gatewayMutants,

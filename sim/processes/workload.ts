@@ -4,7 +4,7 @@
  */
 import { StoreError } from '../../src/base/errors.ts'
 import type { ReplicaReadLevel } from '../../src/group/replica-port.ts'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import type { Client } from '../../src/client/client.ts'
 import { connect } from '../../src/client/connect.ts'
 import { randomUuid } from '../../src/ports/random.ts'
@@ -62,7 +62,7 @@ export class ProcessWorkload {
   }
 
   get shards(): readonly number[] {
-    return [...new Set(this.rows.map(shardOf))]
+    return [...new Set(this.rows.map((row) => shardOf(row)))]
   }
 
   /** How often calls ended with each code of an error. */

@@ -111,6 +111,7 @@ function optionsShape(): unknown {
     spares: optional(1),
     workload: {
       ...calm.workload,
+      boundedSessionCount: optional(0),
       purges: optional(0),
       cellTtl: optional(1),
       erases: optional(true),

@@ -3,13 +3,12 @@
  * and the cells of a column expire.
  */
 import type { Client } from '../../src/client/client.ts'
-import { shardOf } from '../../src/cells/shard.ts'
 import type { CellChecker } from '../checkers/cell-checker.ts'
 import type { Coverage } from '../coverage.ts'
 import type { SeededRandom } from '../world/random.ts'
 import type { World } from '../world/world.ts'
 import { briefColumn, type Frontier } from './cell-client.ts'
-import { datastore } from './datastore.ts'
+import { datastore, shardOf } from './datastore.ts'
 import { toldBy } from './told.ts'
 
 export interface CellEraserParts {

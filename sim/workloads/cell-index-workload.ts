@@ -15,7 +15,6 @@ import { StoreError, type StoreErrorCode } from '../../src/base/errors.ts'
 import type { Json } from '../../src/cells/body.ts'
 import { openCellTables } from '../../src/cells/cell-table.ts'
 import type { NumberedIndex } from '../../src/cells/index-definition.ts'
-import { shardOf } from '../../src/cells/shard.ts'
 import { Client } from '../../src/client/client.ts'
 import type {
   CellIndexEntry,
@@ -56,6 +55,7 @@ import { SimProcess } from '../world/sim-process.ts'
 import type { WorkloadOptions } from '../swarm.ts'
 import type { World } from '../world/world.ts'
 import { toldBy } from './told.ts'
+import { shardOf } from './datastore.ts'
 
 export interface CellIndexWorkloadParts {
   readonly world: World

@@ -1,4 +1,5 @@
 /** Heavy requests, many at once, and the work budget of a node per turn, as drawn from a seed. */
+import type { BoundedOptions } from './bounded-draw.ts'
 import { drawOpenLoad, type LoadOptions } from './load-draw.ts'
 import { defaultSliceLimits, type SliceLimits } from '../../src/ports/turn-budget.ts'
 import type { SeededRandom } from '../world/random.ts'
@@ -13,7 +14,7 @@ export interface HeavyOptions {
   readonly slices: SliceLimits
 }
 
-export interface MuchOptions {
+export interface MuchOptions extends BoundedOptions {
   /** A client sends requests that are expensive to serve. */
   readonly heavy?: HeavyOptions
   /** After the world has healed, clients offer more load than the nodes can take. */

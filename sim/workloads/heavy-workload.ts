@@ -8,7 +8,6 @@ import type { StoreError } from '../../src/base/errors.ts'
 import { toStoreError, captureOutcome } from '../../src/base/problem.ts'
 import type { LogPlace } from '../../src/cells/operation.ts'
 import type { NewCell } from '../../src/cells/cell.ts'
-import { shardOf } from '../../src/cells/shard.ts'
 import { Client } from '../../src/client/client.ts'
 import { defaultClientLimits } from '../../src/client/client-limits.ts'
 import type { ClientFrame } from '../../src/wire/client/client-message.ts'
@@ -20,6 +19,7 @@ import type { Network } from '../world/network.ts'
 import type { SeededRandom } from '../world/random.ts'
 import { SimProcess } from '../world/sim-process.ts'
 import type { World } from '../world/world.ts'
+import { shardOf } from './datastore.ts'
 
 export interface HeavyParts {
   readonly world: World

@@ -1,7 +1,7 @@
 /** Row keys that fall into few shards, so that a small workload meets in the same groups. */
 import { randomUuid } from '../../src/ports/random.ts'
-import { shardOf } from '../../src/cells/shard.ts'
 import { SeededRandom } from '../world/random.ts'
+import { shardOf } from './datastore.ts'
 
 /** Shards whose rows are looked for, and rows looked for in each. */
 export const hotShards: readonly number[] = [0, 1, 7, 4095]

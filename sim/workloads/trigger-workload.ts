@@ -354,7 +354,8 @@ export class TriggerWorkload {
     const tables = this.#openTables(connected)
     const cells = (of: string): ReturnType<Client['cells']> => connected.client.cells(of)
     const { groups } = connected.client
-    return new TriggerAdmin({ cells, groups, tables, timeoutMs: 4_000 }, service)
+    const tablesOf = (): Tables => tables
+    return new TriggerAdmin({ cells, groups, tables, tablesOf, timeoutMs: 4_000 }, service)
   }
 
   #openTables({ client, clock, random, process }: Connected): Tables {

@@ -25,6 +25,8 @@ export const entryBytesMax: number = 8 * 1024 * 1024
 export const frameBytesMax: number = 16 * 1024 * 1024
 export const batchItemsMax = 1000
 export const pageItemsMax = 1000
+/** Of the bound of a read with bounded staleness: a smaller one would be missed by most answers of other nodes. */
+export const stalenessMsMin = 100
 export const tailWaitSecondsMax = 60
 /** Groups in one answer to the question which groups have rows under a topic of their worklists. */
 export const listedGroupsMax = 1000

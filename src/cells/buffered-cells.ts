@@ -40,6 +40,8 @@ export interface BufferedCellsParts {
   readonly intents: IntentSource
   readonly setCount: number
   setOf(group: GroupId): number
+  /** The sets that may hold a group of the same place: a copy leaves no region that its datastore is in. */
+  setsAlong(group: GroupId): readonly number[]
   /** Other sets that each take a copy. */
   readonly copies: number
   /** Cells were buffered. */
@@ -88,7 +90,11 @@ export class BufferedCells implements CellService {
     deadlineMs: number,
   ): Promise<readonly Outcome<Written>[]> {
     const outcomes = [...atHome]
-    const parts = splitBatch(items, (item, place) => silentShard(item, atHome[place]), partLimit)
+    const parts = splitBatch(
+      items,
+      (item, place) => silentShard(datastore, item, atHome[place]),
+      partLimit,
+    )
     await Promise.all(
       parts.map(async ({ to: shard, places }) => {
         const outcome = await this.#buffer({ datastore, shard }, pick(items, places), deadlineMs)
@@ -104,19 +110,25 @@ export class BufferedCells implements CellService {
     items: readonly PutItem[],
     deadlineMs: number,
   ): Promise<Outcome<Written> | undefined> {
-    const { setCount, setOf, copies, clock, onBuffered } = this.#parts
+    const { setOf, clock, onBuffered } = this.#parts
     const rows = encodeRows(items, clock.wallMicros())
-    if (rows === undefined) return undefined
-    const home = setOf(shardGroup(of.datastore, of.shard))
-    const groups = Array.from({ length: copies }, (_, nth) =>
-      bufferGroup(of, (home + 1 + nth) % setCount, setOf),
-    )
+    const sets = this.#otherSets(shardGroup(of.datastore, of.shard))
+    if (rows === undefined || sets.length === 0) return undefined
+    const groups = sets.map((set) => bufferGroup(of, set, setOf))
     const written = await Promise.all(groups.map((group) => this.#write(group, rows, deadlineMs)))
     if (written.every((one) => one === 'no')) return undefined
     // One copy, certain or not, may bring the cell into its shard: no caller may hear that it failed.
     if (!written.every((one) => one === 'yes')) return unknownOutcome
     onBuffered(items.length)
     return { kind: 'ok', value: { shard: of.shard, buffered: true } }
+  }
+
+  /** The sets for the copies: those behind the shard's own one, in turn. */
+  #otherSets(shard: GroupId): readonly number[] {
+    const { setOf, setsAlong, copies } = this.#parts
+    const [home, sets] = [setOf(shard), setsAlong(shard)]
+    const at = sets.indexOf(home)
+    return [...sets.slice(at + 1), ...sets.slice(0, at)].slice(0, copies)
   }
 
   async #write(
@@ -150,9 +162,13 @@ function withCreators(operation: PutCells, { intents }: CallOptions): PutCells {
 }
 
 /** The shard of a cell whose set is silent; undefined where that set has answered. */
-function silentShard(item: PutItem, atHome: Outcome<Written> | undefined): number | undefined {
+function silentShard(
+  datastore: string,
+  item: PutItem,
+  atHome: Outcome<Written> | undefined,
+): number | undefined {
   const isSilent = atHome?.kind === 'problem' && isSilence.has(atHome.problem.code)
-  return isSilent && nameProblem(item) === undefined ? shardOf(item.rowKey) : undefined
+  return isSilent && nameProblem(item) === undefined ? shardOf(datastore, item.rowKey) : undefined
 }
 
 /** A part fits one transaction. */

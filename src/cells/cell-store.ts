@@ -4,6 +4,7 @@
  *
  * CELL-1 to CELL-8, IDX-7, see SPEC.md.
  */
+import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import { toStoreError, captureOutcome, type Outcome, type Problem } from '../base/problem.ts'
@@ -30,7 +31,7 @@ import {
   shardReadWork,
 } from './limits.ts'
 import type { ExpiringCells } from './cell-expiry-worker.ts'
-import { cellExpiryNote, openCellTables, shardKey } from './cell-table.ts'
+import { cellExpiryNote, openCellTables, placedCellTables, shardKey } from './cell-table.ts'
 import { nameProblem, type StoredCell, type Written } from './cell.ts'
 import { getNow } from './get-now.ts'
 import { answerQuery, type IndexAnswerParts } from './index-answer.ts'
@@ -60,7 +61,7 @@ import { purgeCell } from './cell-purge.ts'
 import { purgePage } from './shard-purge.ts'
 import { answerFull, latestCell, readRow, readVersions, type ShardView } from './shard-read.ts'
 import { ShardReader, type Call } from './shard-reader.ts'
-import { ByShard, shardOf } from './shard.ts'
+import { ByShard, isShardOf, shardOf } from './shard.ts'
 import { ObservedPositions } from './observed-positions.ts'
 
 /** The parts that cells are made of: a replica, time and chance. */
@@ -101,11 +102,14 @@ export class CellStore implements CellService {
 
   constructor(ports: CellPorts) {
     this.#ports = ports
-    const tables = openCellTables(ports.groups ?? new LocalGroups(ports.replica), ports)
-    this.#shards = new ByShard((of) => tables.of(shardKey(of)))
+    const groups = ports.groups ?? new LocalGroups(ports.replica)
+    const shared = { ...ports, intents: new Sessions(ports.clock, ports.random) }
+    const tablesOf = placedCellTables(groups, shared)
+    this.#shards = new ByShard((of) => tablesOf(of.datastore).of(shardKey(of)))
     const { clock, replica, sets, indexTrustMs: trustMs = schemaTrustMs } = ports
     this.#indexes = new IndexService({
-      tables,
+      tables: openCellTables(groups, shared),
+      tablesOf,
       clock,
       trustMs,
       sets,
@@ -117,7 +121,7 @@ export class CellStore implements CellService {
     const reader = new ShardReader(this.#shards, clock)
     this.#reader = reader
     this.#logs = new LogReader({ replica, clock, reader })
-    this.#queries = { tables, indexes: this.#indexes, clock, reader }
+    this.#queries = { tablesOf, indexes: this.#indexes, clock, reader }
     this.#sessions = new Sessions(ports.clock, ports.random)
   }
 
@@ -261,7 +265,8 @@ export class CellStore implements CellService {
     if (checked.kind === 'problem') throw toStoreError(checked.problem)
     const { session, sequences, floor, expiresAt } = intents
     const intent = { session, sequence: sequences[index] ?? 0, floor, expiresAt }
-    const shard = shardOf(item.rowKey)
+    const shard = shardOf(datastore, item.rowKey)
+    assert(isShardOf(datastore, shard), 'CELL-9: a row is in a shard of its datastore')
     const { deadlineMs, seen } = call
     const { creator } = item
     const task = { datastore, shard, name: item, body: checked.body, intent, creator, deadlineMs }
@@ -286,7 +291,7 @@ export class CellStore implements CellService {
     for (const [place, item] of operation.items.entries()) {
       const refused = nameProblem(item)
       if (refused !== undefined) found[place] = { kind: 'problem', problem: refused }
-      else add(shards, shardOf(item.rowKey), place)
+      else add(shards, shardOf(operation.datastore, item.rowKey), place)
     }
     const { pace } = call
     const room = new AnswerRoom(pace)
@@ -308,7 +313,7 @@ export class CellStore implements CellService {
   ): Promise<Outcome<StoredCell | undefined>> {
     const refused = nameProblem(item)
     if (refused !== undefined) return Promise.resolve({ kind: 'problem', problem: refused })
-    const shard = shardOf(item.rowKey)
+    const shard = shardOf(operation.datastore, item.rowKey)
     return captureOutcome(() =>
       this.#reader.read(operation, shard, call, (view) => getOne(view, item)),
     )
@@ -344,7 +349,7 @@ export class CellStore implements CellService {
   }
 
   async #row(operation: GetRow, call: Call): Promise<Answer> {
-    const shard = shardOf(operation.rowKey)
+    const shard = shardOf(operation.datastore, operation.rowKey)
     const page = await this.#reader.read(operation, shard, call, (view) =>
       readRow(view, operation, new AnswerRoom(call.pace).share()),
     )
@@ -352,7 +357,7 @@ export class CellStore implements CellService {
   }
 
   async #versions(operation: GetVersions, call: Call): Promise<Answer> {
-    const shard = shardOf(operation.rowKey)
+    const shard = shardOf(operation.datastore, operation.rowKey)
     const page = await this.#reader.read(operation, shard, call, (view) =>
       readVersions(view, operation, new AnswerRoom(call.pace)),
     )

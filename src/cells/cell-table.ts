@@ -22,7 +22,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { formatIntent } from '../group/transaction.ts'
 import { worklistPrefix } from '../group/worklist-key.ts'
-import { compileSchema } from '../tables/compile.ts'
+import type { CompiledSchema, CompiledTable } from '../tables/compiled.ts'
 import { encodePart } from '../tables/key-codec.ts'
 import { groupContext, rootOfGroup } from '../tables/group-context.ts'
 import { openTables } from '../tables/open.ts'
@@ -35,6 +35,7 @@ import { putNote } from '../tables/notes.ts'
 import { fieldWith, readSequence, unpackValue } from '../tables/row-value.ts'
 import type { GroupReader, GroupTransaction, Inserted } from '../tables/types.ts'
 import type { GroupPort } from '../group/group-port.ts'
+import type { IntentSource } from '../txn/session.ts'
 import { defineSchema } from '../../schema/define.ts'
 import type { Key, Range, Row } from '../../schema/infer.ts'
 import type { Schema } from '../../schema/model.ts'
@@ -44,7 +45,9 @@ import { firstVersion, nextVersion, type SchemaVersion } from '../../schema/vers
 import type { PackedBody } from './body.ts'
 import type { CellName, ShardName, StoredCell } from './cell.ts'
 import { datastoreTableName, definitionTables, ttlTables } from './definition-table.ts'
+import { declaredTables } from './declared-table.ts'
 import { indexedTables, toUuid } from './indexed-table.ts'
+import { PlacedSchemas } from './placed-schema.ts'
 import { firstShardTable, triggerTables } from './trigger-schema.ts'
 
 const shardTable = table('Shard', {
@@ -98,15 +101,29 @@ const schema = defineSchema(schemaName, [
   ...indexedTables,
   ...definitionTables,
   ...ttlTables,
+  ...declaredTables,
 ])
-/** Before cells could expire. */
-const earlier = [shardTable, firstCellTable, purgedTable, ...triggerTables, ...indexedTables]
+const kept = [...triggerTables, ...indexedTables, ...definitionTables]
 
 const firstModel = defineSchema(schemaName, [firstShardTable, firstCellTable]).model
-const earlierModel = defineSchema(schemaName, [...earlier, ...definitionTables]).model
+/** Before cells could expire. */
+const earlierModel = defineSchema(schemaName, [
+  shardTable,
+  firstCellTable,
+  purgedTable,
+  ...kept,
+]).model
+/** Before datastores were declared. */
+const ttlModel = defineSchema(schemaName, [
+  shardTable,
+  cellTable,
+  purgedTable,
+  ...kept,
+  ...ttlTables,
+]).model
 
 /** The schema of cells as every cluster has it; no other one may have its name. */
-export const cellVersion: SchemaVersion = [earlierModel, schema.model].reduce(
+export const cellVersion: SchemaVersion = [earlierModel, ttlModel, schema.model].reduce(
   versionAfter,
   firstVersion(firstModel),
 )
@@ -118,8 +135,8 @@ function versionAfter(before: SchemaVersion, model: Schema): SchemaVersion {
   return step.version
 }
 
-const compiled = compileSchema(cellVersion)
-const compiledShard = present(compiled.tables.get(shardTable.name), 'cells: shards are a table')
+const schemas = new PlacedSchemas(cellVersion, shardTable.name)
+const { compiled } = schemas.plain
 const compiledCell = present(compiled.tables.get(cellTable.name), 'cells: they are a table')
 const bodyNumber = numberOf('body')
 const ttlNumber = numberOf('ttl')
@@ -147,10 +164,34 @@ export interface CellTablesOptions {
   readonly random: Random
   /** For calls that name no time-out of their own, in milliseconds. */
   readonly timeoutMs?: number
+  /** Where intents come from, when several of these share them. */
+  readonly intents?: IntentSource
 }
 
 export function openCellTables(port: GroupPort, options: CellTablesOptions): Tables {
   return openTables(schema, port, { ...options, version: cellVersion })
+}
+
+/** The tables as the cells of a datastore need them: its shards, and entries of its indexes, are where its name says. */
+export function placedCellTables(
+  port: GroupPort,
+  options: CellTablesOptions,
+): (datastore: string) => Tables {
+  const opened = new WeakMap<SchemaVersion, Tables>()
+  return (datastore) => {
+    const { version } = schemas.of(datastore)
+    const known = opened.get(version)
+    if (known !== undefined) return known
+    const placed = { ...schema, model: version.schema }
+    const tables = openTables(placed, port, { ...options, version })
+    opened.set(version, tables)
+    return tables
+  }
+}
+
+/** The tables that a group of cells, or of their indexes, is of. */
+export function cellSchemaOf(group: GroupId): CompiledSchema {
+  return schemas.ofGroup(group).compiled
 }
 
 /** Names the group of a shard to transactions and reads. */
@@ -159,12 +200,19 @@ export function shardKey({ datastore, shard }: ShardName): RootKey {
 }
 
 export function findShardGroup({ datastore, shard }: ShardName): GroupId {
-  return groupContext(compiled, compiledShard, { datastore, shard }).group
+  const placed = schemas.of(datastore).compiled
+  const { group } = groupContext(placed, shardTableOf(placed), { datastore, shard })
+  assert(schemas.ofGroup(group).compiled === placed, 'CELL-9: a shard is where its name says')
+  return group
+}
+
+function shardTableOf({ tables }: CompiledSchema): CompiledTable {
+  return present(tables.get(shardTable.name), 'cells: shards are a table')
 }
 
 /** The shard whose group this is; undefined when it is of no shard. */
 export function shardOfGroup(group: GroupId): ShardName | undefined {
-  const [datastore, shard] = rootOfGroup(compiled, group)?.values ?? []
+  const [datastore, shard] = rootOfGroup(cellSchemaOf(group), group)?.values ?? []
   return typeof datastore === 'string' && typeof shard === 'number'
     ? { datastore, shard }
     : undefined
@@ -196,9 +244,11 @@ export async function scanCells(
 
 /** Names of the groups of a datastore's shards begin so. */
 export function shardsPrefix(datastore: string): GroupId {
-  const [part] = compiledShard.key
+  const { key, groupPrefix, placement } = shardTableOf(schemas.of(datastore).compiled)
+  const place = placement?.kind === 'fixed' ? placement.bytes : new Uint8Array()
+  const [part] = key
   const own = part === undefined ? new Uint8Array() : encodePart(part, datastore)
-  return groupOfBytes(Buffer.concat([compiledShard.groupPrefix, own]))
+  return groupOfBytes(Buffer.concat([groupPrefix, place, own]))
 }
 
 /** Rejects with `already-exists`. */

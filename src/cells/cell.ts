@@ -6,6 +6,7 @@ import { columnNameCharsMax, datastoreNameCharsMax } from '../base/limits.ts'
 import type { NodeId, Position, Timestamp } from '../base/ids.ts'
 import { wordsFor } from '../base/words.ts'
 import type { Json } from './body.ts'
+import { isBaseName, readForm, shardCountMax } from './datastore-form.ts'
 import type { Problem } from '../base/problem.ts'
 
 export interface ShardName {
@@ -74,7 +75,6 @@ export type ShardLeader = readonly [shard: number, leader: NodeId]
 
 const rowKeyPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const columnPattern = /^[A-Za-z_][A-Za-z0-9_]*$/
-const datastorePattern = /^[a-z][a-z0-9_]*$/
 
 // Programs in JavaScript give anything: a pattern would take a list of one text for that text.
 
@@ -88,8 +88,7 @@ export function isColumn(text: unknown): boolean {
 }
 
 export function isDatastore(text: unknown): boolean {
-  if (typeof text !== 'string') return false
-  return text.length <= datastoreNameCharsMax && datastorePattern.test(text)
+  return isBaseName(text) || (typeof text === 'string' && readForm(text) !== undefined)
 }
 
 export function isRefKey(value: unknown): boolean {
@@ -118,7 +117,7 @@ export function nameProblem(name: {
 
 export function datastoreProblem(datastore: string): Problem | undefined {
   if (isDatastore(datastore)) return undefined
-  const rule = `1 to ${datastoreNameCharsMax} of a-z, 0-9 and _, starting with a letter`
+  const rule = `1 to ${datastoreNameCharsMax} of a-z, 0-9 and _, starting with a letter, and maybe how many shards it has, and where: trips, trips.64 or trips.64.region-eu (a power of two up to ${shardCountMax / 2}, or with a place up to ${shardCountMax})`
   return invalid(`the datastore name ${quoted(datastore)} is not ${rule}`)
 }
 

@@ -7,25 +7,26 @@ import type { LocalReplica, ReadPoint, Row } from '../group/replica-port.ts'
 import { datastoreProblem, nameProblem, type CellName, type StoredCell } from './cell.ts'
 import { cellOfRow, cellRowKey } from './cell-table.ts'
 import { isGone } from './living.ts'
-import { findPosition, type Answered, type GetCells } from './operation.ts'
+import { findPosition, replicaLevel, type Answered, type GetCells } from './operation.ts'
 import { shardGroup, shardOf } from './shard.ts'
+import { stalenessProblem } from '../txn/staleness.ts'
 
 /** Undefined: it has to be waited for, or is refused. */
 export function getNow(
   replica: Pick<LocalReplica, 'rowsNow'>,
-  { datastore, read, items }: GetCells,
+  { datastore, read: asked, items }: GetCells,
 ): Answered | undefined {
   const [item] = items
   if (items.length !== 1 || item?.refKey === undefined) return undefined
   if ((datastoreProblem(datastore) ?? nameProblem(item)) !== undefined) return undefined
-  const shard = shardOf(item.rowKey)
-  const { level } = read
-  const atLeast = findPosition(read.atLeast, shard) ?? 0
+  const shard = shardOf(datastore, item.rowKey)
+  if (stalenessProblem(asked.maxStalenessMs) !== undefined) return undefined
+  const atLeast = findPosition(asked.atLeast, shard) ?? 0
   const name = { rowKey: item.rowKey.toLowerCase(), column: item.column, refKey: item.refKey }
   const keys = [cellRowKey({ datastore, shard }, name)]
   const group = shardGroup(datastore, shard)
   const found = outcomeNow(() => {
-    const read = replica.rowsNow(group, level, atLeast, keys)
+    const read = replica.rowsNow(group, replicaLevel(asked), atLeast, keys)
     const [row] = read?.rows ?? []
     return read && { position: read.point.position, value: row && living(read.point, name, row) }
   })

@@ -24,14 +24,15 @@ import { shardOf } from './shard.ts'
 const numberBytes = 9
 
 export interface IndexAnswerParts {
-  readonly tables: Tables
+  /** Of a datastore. */
+  tablesOf(datastore: string): Tables
   readonly indexes: IndexService
   readonly clock: Clock
   readonly reader: ShardReader
 }
 
 export async function answerQuery(
-  { tables, indexes, clock, reader }: IndexAnswerParts,
+  { tablesOf, indexes, clock, reader }: IndexAnswerParts,
   operation: QueryIndex,
   call: Call,
 ): Promise<Answer> {
@@ -40,8 +41,9 @@ export async function answerQuery(
   const leftMs = (): number => remainingOrTimeout(clock, call.deadlineMs)
   const level = read.level === 'snapshot' ? 'snapshot' : 'current'
   const { pace } = call
+  const tables = tablesOf(datastore)
   const reread = (rowKey: string): Promise<IndexRow | undefined> =>
-    reader.read(operation, shardOf(rowKey), call, async ({ rows, of }) => {
+    reader.read(operation, shardOf(operation.datastore, rowKey), call, async ({ rows, of }) => {
       const found = await buildIndexRows(rows, of, rowKey, [definition])
       return found.get(storedName(definition))
     })
@@ -101,7 +103,7 @@ function readCells(
   rowKey: string,
   room: AnswerRoom,
 ): Promise<readonly StoredCell[] | undefined> {
-  return reader.read(operation, shardOf(rowKey), call, (view) =>
+  return reader.read(operation, shardOf(operation.datastore, rowKey), call, (view) =>
     room.attempt((share) =>
       columns === 'all'
         ? readAll(view, rowKey, share)

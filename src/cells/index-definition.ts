@@ -8,6 +8,7 @@ import { readElements, hiddenIn, isList, isReadable } from '../base/readable.ts'
 import { unknownWord } from '../base/suggest.ts'
 import { wordsFor } from '../base/words.ts'
 import { isColumn, isDatastore } from './cell.ts'
+import { isBaseName } from './datastore-form.ts'
 import { isIndexType, indexTypes, type IndexType } from './index-values.ts'
 
 export interface IndexField {
@@ -65,11 +66,14 @@ export function checkDefinition(value: unknown): DefinitionResult {
   }
   complainOfOthers(given, members, [], complain)
   const { table: name, datastore, column_defs: columns } = given
-  if (typeof name !== 'string' || !isDatastore(name)) {
+  if (typeof name !== 'string' || !isBaseName(name)) {
     complain(['table'], 'table is the name of the index: a-z, 0-9 and _, starting with a letter')
   }
   if (typeof datastore !== 'string' || !isDatastore(datastore)) {
-    complain(['datastore'], 'datastore is the name of a datastore: a-z, 0-9 and _')
+    complain(
+      ['datastore'],
+      'datastore is the name of a datastore: a-z, 0-9 and _, and maybe its number of shards and their place, as in trips.64.region-eu',
+    )
   }
   const fields = readFields(columns, complain)
   if (problems.length === 0 && fields.length === 0) complain(['column_defs'], noFields)

@@ -11,6 +11,7 @@ import type { Clock } from '../ports/clock.ts'
 import { isAsked, notAsked } from '../indexes/state.ts'
 import type { Tables } from '../tables/tables.ts'
 import { findDatastoreGroup } from './cell-table.ts'
+import { shardCountOf } from './datastore-form.ts'
 import { copyName, oneSet, spreadDefinitions, type ReplicaSets } from './index-copies.ts'
 import { isOverColumn, type NumberedIndex } from './index-definition.ts'
 import { dropIndex, type DropProgress } from './index-drop.ts'
@@ -22,10 +23,12 @@ import {
   type KnownIndex,
 } from './index-registry.ts'
 import type { DropIndex } from './operation.ts'
-import { shardCount } from './shard.ts'
 
 export interface IndexServiceParts {
+  /** Of definitions. */
   readonly tables: Tables
+  /** Of the cells of a datastore, and of entries of its indexes. */
+  tablesOf(datastore: string): Tables
   readonly clock: Clock
   /** How long a node trusts the definitions that it has read. */
   readonly trustMs: number
@@ -91,9 +94,11 @@ export class IndexService {
   }
 
   async drop(operation: DropIndex, deadlineMs: number): Promise<DropProgress> {
-    const parts = { ...this.#parts, sets: this.#sets, deadlineMs }
-    const progress = await dropIndex(parts, { ...operation, shardCount })
-    this.#kept.forget(operation.datastore)
+    const { datastore } = operation
+    const tables = this.#parts.tablesOf(datastore)
+    const parts = { ...this.#parts, tables, sets: this.#sets, deadlineMs }
+    const progress = await dropIndex(parts, { ...operation, shardCount: shardCountOf(datastore) })
+    this.#kept.forget(datastore)
     return progress
   }
 }

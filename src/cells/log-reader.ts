@@ -12,6 +12,7 @@ import { logsAtOnceMax, packedPartWork, shardReadWork } from './limits.ts'
 import { placeProblem } from './operation-check.ts'
 import {
   findPosition,
+  replicaLevel,
   type Answer,
   type GetLog,
   type LogPlace,
@@ -123,7 +124,7 @@ export class LogReader {
     room: AnswerRoom,
     call: Call,
   ): Promise<StoredLogPage> {
-    const refused = placeProblem(place)
+    const refused = placeProblem(operation.datastore, place)
     if (refused !== undefined) throw toStoreError(refused)
     const { limit } = operation
     const { value, position } = await this.#parts.reader.readAt(
@@ -148,9 +149,9 @@ export class LogReader {
    * who has seen the shard go on, nor of a shard that is not in memory.
    */
   #unchanged({ datastore, read }: GetLog, place: LogPlace): Outcome<StoredLogPage> | undefined {
-    if (place.kind === 'since' || place.asOf === undefined || read.level !== 'snapshot')
-      return undefined
-    if (placeProblem(place) !== undefined) return undefined
+    if (place.kind === 'since' || place.asOf === undefined) return undefined
+    if (replicaLevel(read) !== 'snapshot') return undefined
+    if (placeProblem(datastore, place) !== undefined) return undefined
     const { shard, addedId, asOf } = place
     if ((findPosition(read.atLeast, shard) ?? 0) > asOf) return undefined
     const here = this.#parts.replica.positionHere(shardGroup(datastore, shard))

@@ -10,7 +10,7 @@ import {
   queryFiltersMax,
   queryNameCharsMax,
 } from './limits.ts'
-import { datastoreProblem, nameProblem, type CellName } from './cell.ts'
+import { datastoreProblem, nameProblem, type CellName, type ShardName } from './cell.ts'
 import {
   isIndexOperation,
   type CellOperation,
@@ -21,11 +21,24 @@ import {
   type PutCells,
 } from './operation.ts'
 import { problem, type Problem } from '../base/problem.ts'
+import { stalenessProblem } from '../txn/staleness.ts'
 import { wordsFor } from '../base/words.ts'
-import { isShard, shardCount, shardOf } from './shard.ts'
+import { shardCountMax } from './datastore-form.ts'
+import { isShardOf, shardOf, shardWords } from './shard.ts'
 
 export function operationProblem(operation: CellOperation): Problem | undefined {
-  return datastoreProblem(operation.datastore) ?? kindProblem(operation)
+  const wrong = datastoreProblem(operation.datastore) ?? boundProblem(operation)
+  return wrong ?? kindProblem(operation)
+}
+
+function boundProblem(operation: CellOperation): Problem | undefined {
+  if (!('read' in operation)) return undefined
+  const { maxStalenessMs, level } = operation.read
+  if (maxStalenessMs === undefined) return undefined
+  // An entry and its row are of two groups, each as old as it may be.
+  if (operation.kind === 'index') return problem('invalid', 'a query has no bound of staleness')
+  if (level === 'snapshot') return stalenessProblem(maxStalenessMs)
+  return problem('invalid', 'a bound of staleness goes with snapshot reads')
 }
 
 function kindProblem(operation: CellOperation): Problem | undefined {
@@ -95,22 +108,22 @@ function putProblem({ items }: PutCells): Problem | undefined {
 }
 
 function purgeProblem(operation: PurgeCells): Problem | undefined {
-  const { shard, after, before, column, limit, cell } = operation
-  const place = placeProblem({ kind: 'after', shard, addedId: after })
+  const { datastore, shard, after, before, column, limit, cell } = operation
+  const place = placeProblem(datastore, { kind: 'after', shard, addedId: after })
   if (place !== undefined) return place
-  const time = placeProblem({ kind: 'since', shard, timestamp: before })
+  const time = placeProblem(datastore, { kind: 'since', shard, timestamp: before })
   if (time !== undefined) return time
   const name = column === undefined ? undefined : nameProblem({ column })
   if (name !== undefined) return name
-  const wrong = cell && (nameProblem(cell) ?? shardProblem(cell, shard))
+  const wrong = cell && (nameProblem(cell) ?? shardProblem(operation, cell))
   if (wrong !== undefined) return wrong
   if (Number.isSafeInteger(limit) && limit >= 1 && limit <= purgeItemsMax) return undefined
   const message = `limit is a whole number from 1 to ${purgeItemsMax}`
   return outside(message, 'purgeItemsMax', purgeItemsMax, limit)
 }
 
-function shardProblem({ rowKey }: CellName, shard: number): Problem | undefined {
-  const own = shardOf(rowKey)
+function shardProblem({ datastore, shard }: ShardName, { rowKey }: CellName): Problem | undefined {
+  const own = shardOf(datastore, rowKey)
   if (own === shard) return undefined
   return problem('invalid', `row key ${rowKey} is of shard ${own}, not of shard ${shard}`)
 }
@@ -122,7 +135,7 @@ export interface BatchLimit {
 }
 
 export const itemsLimit: BatchLimit = { limit: 'batchItemsMax', limitValue: batchItemsMax }
-export const placesLimit: BatchLimit = { limit: 'shardCount', limitValue: shardCount }
+export const placesLimit: BatchLimit = { limit: 'shardCount', limitValue: shardCountMax }
 
 /** Why a batch has not this many items. */
 export function batchProblem(
@@ -164,9 +177,9 @@ function outside(message: string, limit: string, limitValue: number, actual: num
 }
 
 /** Why a place is in no shard's log. */
-export function placeProblem(place: LogPlace): Problem | undefined {
-  if (!isShard(place.shard)) {
-    const message = `there is no shard ${wordsFor(place.shard)}; shards are numbered from 0 to ${shardCount - 1}`
+export function placeProblem(datastore: string, place: LogPlace): Problem | undefined {
+  if (!isShardOf(datastore, place.shard)) {
+    const message = `there is no shard ${wordsFor(place.shard)}; ${shardWords(datastore)}`
     const isNumber = typeof place.shard === 'number' && Number.isFinite(place.shard)
     return problem('invalid', message, isNumber ? { actual: place.shard } : {})
   }

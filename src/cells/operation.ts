@@ -6,7 +6,7 @@
 import type { Position, Timestamp } from '../base/ids.ts'
 import type { Outcome, Problem } from '../base/problem.ts'
 import type { Pace } from '../ports/pace.ts'
-import type { ReplicaReadLevel } from '../group/replica-port.ts'
+import type { BoundedStaleness, ReplicaReadLevel } from '../group/replica-port.ts'
 import type { Intents } from '../txn/intents.ts'
 import type { DropProgress } from './index-drop.ts'
 import type { FoundEntry, IndexQuery } from './index-query.ts'
@@ -20,6 +20,16 @@ export interface ReadFrom {
    * The positions of these shards that the session has seen already; a `snapshot` replica is not behind it.
    */
   readonly atLeast: readonly ShardPosition[]
+  /** With the level `snapshot`: all that was acknowledged longer ago than this is seen; not for queries of indexes. */
+  readonly maxStalenessMs?: number
+}
+
+/** The level at which a replica reads. */
+export function replicaLevel({
+  level,
+  maxStalenessMs,
+}: ReadFrom): ReplicaReadLevel | BoundedStaleness {
+  return maxStalenessMs === undefined ? level : { maxStalenessMs }
 }
 
 export interface PutItem extends CellName {

@@ -26,7 +26,7 @@ import type {
   LogPlace,
   StoredLogPage,
 } from './operation.ts'
-import { isShard, shardOf } from './shard.ts'
+import { isShardOf, shardOf } from './shard.ts'
 
 export interface RoutedCellsParts {
   /** By the numbers of their sets. */
@@ -87,19 +87,22 @@ export class RoutedCells implements CellService {
   }
 
   #findRowService(datastore: string, rowKey: string): CellService {
-    return this.#findService(datastore, shardOfRow(rowKey))
+    return this.#findService(datastore, shardOfRow(datastore, rowKey))
   }
 
   /** Any set refuses a shard that is none. */
   #findService(datastore: string, shard: number): CellService {
     const { services, setOf } = this.#parts
-    const set = setOf(datastore, isShard(shard) ? shard : 0)
+    const set = setOf(datastore, isShardOf(datastore, shard) ? shard : 0)
     return present(services[set], 'cells: a shard is of one of the sets')
   }
 
   #split({ datastore, items }: Batch): readonly SetPart[] {
     return splitBatch<Batch['items'][number], CellService>(items, (item) =>
-      this.#findService(datastore, 'shard' in item ? item.shard : shardOfRow(item.rowKey)),
+      this.#findService(
+        datastore,
+        'shard' in item ? item.shard : shardOfRow(datastore, item.rowKey),
+      ),
     )
   }
 }
@@ -108,8 +111,8 @@ function refusal(refused: Problem): Answered {
   return { answer: { kind: 'problem', problem: refused }, positions: [] }
 }
 
-function shardOfRow(rowKey: string): number {
-  return isRowKey(rowKey) ? shardOf(rowKey) : 0
+function shardOfRow(datastore: string, rowKey: string): number {
+  return isRowKey(rowKey) ? shardOf(datastore, rowKey) : 0
 }
 
 async function carryOut(

@@ -18,7 +18,7 @@ import { columnWork, readRerunsMax } from './limits.ts'
 import type { CellName, ShardName, StoredCell } from './cell.ts'
 import { firstColumn, scanColumn, type CellRow } from './cell-table.ts'
 import { latestLiving, scanLiving } from './living.ts'
-import { findPosition, type CellPage, type ReadFrom } from './operation.ts'
+import { findPosition, replicaLevel, type CellPage, type ReadFrom } from './operation.ts'
 
 /** Rows of a shard as of a moment. */
 export interface ShardView {
@@ -43,7 +43,7 @@ export async function readShard<Value>(
   deadlineMs: number,
   work: (view: ShardView) => Promise<Value>,
 ): Promise<ShardReadResult<Value>> {
-  const level = read.level === 'snapshot' ? 'snapshot' : 'current'
+  const level = replicaLevel(read)
   const atLeast = findPosition(read.atLeast, of.shard) ?? 0
   for (let rerun = 0; ; rerun++) {
     const timeoutMs = remainingOrTimeout(clock, deadlineMs)

@@ -1,6 +1,8 @@
 /**
  * Shards: a datastore has a fixed number of them, each an entity group with a log of its own. All
  * cells of a row are in one shard, chosen by a hash of the row key.
+ *
+ * CELL-9  The shard of a row is a function of the datastore's name and of the row key.
  */
 import { assert } from '../base/assert.ts'
 import { sha256Start } from '../base/bytes.ts'
@@ -8,15 +10,32 @@ import type { GroupId } from '../base/ids.ts'
 import { uuidBytes, writeUuid } from '../base/uuid.ts'
 import type { ShardName } from './cell.ts'
 import { findShardGroup } from './cell-table.ts'
+import { shardCountMax, shardCountOf } from './datastore-form.ts'
 
-export const shardCount = 4096
+const mostShards: readonly number[] = Array.from({ length: shardCountMax }, (_, shard) => shard)
 
-export const allShards: readonly number[] = Array.from({ length: shardCount }, (_, shard) => shard)
+/** The numbers of all shards of a datastore, rising. */
+export function allShardsOf(datastore: string): readonly number[] {
+  return mostShards.slice(0, shardCountOf(datastore))
+}
 
+/** Whether some datastore has such a shard. */
 export function isShard(value: unknown): boolean {
-  return (
-    typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value < shardCount
-  )
+  return isBelow(value, shardCountMax)
+}
+
+/** Whether this datastore has it. */
+export function isShardOf(datastore: string, value: unknown): boolean {
+  return isBelow(value, shardCountOf(datastore))
+}
+
+function isBelow(value: unknown, count: number): boolean {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value < count
+}
+
+/** `shards are numbered from 0 to 63`. */
+export function shardWords(datastore: string): string {
+  return `shards are numbered from 0 to ${shardCountOf(datastore) - 1}`
 }
 
 /** A row key's 16 bytes. */
@@ -29,10 +48,12 @@ export function rowKeyBytes(rowKey: string): Uint8Array {
 /** Of the row key that is hashed. */
 const hashed = Buffer.alloc(uuidBytes)
 
-/** The first 12 bits of the SHA-256 of the row key's bytes. */
-export function shardOf(rowKey: string): number {
+const startBits = 16
+
+/** The first bits of the SHA-256 of the row key's bytes: 12 of them where there are 4,096 shards, 6 where there are 64. */
+export function shardOf(datastore: string, rowKey: string): number {
   writeUuid(hashed, rowKey, 0)
-  return sha256Start(hashed) >> 4
+  return (sha256Start(hashed) * shardCountOf(datastore)) >> startBits
 }
 
 /** Datastores whose shards' values are kept; with one more, all are made anew. */

@@ -1,13 +1,12 @@
 /** `trilithon cells purge`: old cells of a datastore out for good, shard by shard. */
 import { Option, type Command } from 'commander'
-import { shardCount } from '../cells/shard.ts'
 import type { Cells } from '../client/cells.ts'
 import { listShardsWithCells } from '../client/listed-shards.ts'
 import type { PurgedPage, PurgeOptions } from '../client/options.ts'
 import { checkSignal } from '../txn/signalled.ts'
 import {
   addCellFlags,
-  parseCount,
+  parseShard,
   readDatastore,
   parseTime,
   readTimeoutMs,
@@ -34,7 +33,7 @@ async function purgeCells(options: Options): Promise<void> {
   const before = parseTime('--before', String(options['before']))
   const { shard, column } = options
   const keepLatest = options['allVersions'] !== true
-  const shards = shard === undefined ? undefined : [parseCount('--shard', shard, 0, shardCount - 1)]
+  const shards = shard === undefined ? undefined : [parseShard(options)]
   const what = keepLatest ? 'superseded cells' : 'all cells'
   const of = typeof column === 'string' ? ` of column ${column}` : ''
   const where = `datastore ${readDatastore(options)}${shards === undefined ? '' : `, shard ${shards[0]}`}`

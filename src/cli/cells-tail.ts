@@ -2,13 +2,14 @@
 import { Option, type Command } from 'commander'
 import { StoreError } from '../base/errors.ts'
 import type { Cell } from '../cells/cell.ts'
-import { allShards, shardCount } from '../cells/shard.ts'
+import { allShardsOf } from '../cells/shard.ts'
 import type { Cells } from '../client/cells.ts'
 import type { Client } from '../client/client.ts'
 import { listShards } from '../client/listed-shards.ts'
 import {
   addCellFlags,
   parseCount,
+  parseShard,
   readDatastore,
   parseTime,
   readTimeoutMs,
@@ -65,7 +66,7 @@ async function tailCells(options: Options, command: Command): Promise<void> {
 
 function parseWanted(options: Options): Wanted {
   const { shard, after, since } = options
-  const shards = shard === undefined ? allShards : [parseCount('--shard', shard, 0, shardCount - 1)]
+  const shards = shard === undefined ? allShardsOf(readDatastore(options)) : [parseShard(options)]
   if (after !== undefined && shard === undefined) {
     throw new CliError('--after wants --shard: added ids count within a shard', exitUsage)
   }

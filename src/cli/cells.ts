@@ -11,7 +11,7 @@ import { addPurgeCommand } from './cells-purge.ts'
 import { addRejectedCommand } from './cells-rejected.ts'
 import { addTailCommand } from './cells-tail.ts'
 import { addTtlCommand } from './cells-ttl.ts'
-import { addCellFlags, parseCount, readDatastore, withClient } from './client.ts'
+import { addCellFlags, parseCount, parseStaleness, readDatastore, withClient } from './client.ts'
 import { CliError, exitFailure, exitUsage } from './exit.ts'
 import { readInput } from './input-file.ts'
 import { print, printJson, say, styled, timed } from './output.ts'
@@ -37,8 +37,18 @@ export function addCellsCommand(program: Command): void {
 }
 
 function addReadFlags(command: Command): Command {
-  const read = new Option('--read <LEVEL>', 'current: all that was acknowledged; any: one replica')
-  return addCellFlags(command).addOption(read.choices(['current', 'snapshot']).default('current'))
+  const read = new Option(
+    '--read <LEVEL>',
+    'current: all that was acknowledged; snapshot: one replica',
+  )
+  return addCellFlags(command)
+    .addOption(read.choices(['current', 'snapshot']).default('current'))
+    .addOption(
+      new Option(
+        '--max-staleness <MS>',
+        'all that was acknowledged longer ago than this; from one replica, where it can show that',
+      ).conflicts('read'),
+    )
 }
 
 const refKeyMax = Number.MAX_SAFE_INTEGER
@@ -96,6 +106,8 @@ async function putCell(
 }
 
 function parseRead(options: Options): ReadOptions {
+  const { maxStaleness } = options
+  if (maxStaleness !== undefined) return { maxStalenessMs: parseStaleness(maxStaleness) }
   return { read: options['read'] === 'snapshot' ? 'snapshot' : 'current' }
 }
 

@@ -1,6 +1,10 @@
 /** A client made from a command's flags, given to `use` and closed whatever happens. */
 import type { Command } from 'commander'
 import { parseTimestamp } from '../base/datetime.ts'
+import { stalenessMsMin } from '../base/limits.ts'
+import { toStoreError } from '../base/problem.ts'
+import { datastoreProblem } from '../cells/cell.ts'
+import { shardCountOf } from '../cells/datastore-form.ts'
 import { callTimeoutMsMax } from '../txn/limits.ts'
 import type { ClientLimits } from '../client/client-limits.ts'
 import type { Client } from '../client/client.ts'
@@ -65,8 +69,17 @@ export function readTimeoutMs(options: Options): number {
   return 1000 * parseNumber('--timeout', options['timeout'], 0.001, callTimeoutMsMax / 1000)
 }
 
+/** Throws `invalid` where the flag names no datastore: a node would answer so, too. */
 export function readDatastore(options: Options): string {
-  return String(options['datastore'])
+  const datastore = String(options['datastore'])
+  const wrong = datastoreProblem(datastore)
+  if (wrong !== undefined) throw toStoreError(wrong)
+  return datastore
+}
+
+/** `--shard`, of the datastore that the flags name. */
+export function parseShard(options: Options): number {
+  return parseCount('--shard', options['shard'], 0, shardCountOf(readDatastore(options)) - 1)
 }
 
 /** A number from a flag or argument, in digits (`0x10`, `1e3` and `+7` are none), or a usage error that names it. */
@@ -85,6 +98,11 @@ export function parseCount(name: string, text: unknown, min: number, max: number
   const value = parseNumber(name, text, min, max)
   if (Number.isInteger(value) && /^\d+$/.test(String(text))) return value
   throw new CliError(`${name} wants a whole number, not "${String(text)}"`, exitUsage)
+}
+
+/** Milliseconds, of `--max-staleness`. */
+export function parseStaleness(text: unknown): number {
+  return parseCount('--max-staleness', text, stalenessMsMin, Number.MAX_SAFE_INTEGER)
 }
 
 /** Microseconds since 1970 from a flag that is a time in words, or a usage error. Logs have times of after 1970. */

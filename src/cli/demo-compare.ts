@@ -5,7 +5,7 @@
 import { asBuffer, sha256 } from '../base/bytes.ts'
 import { splitIntoChunks, mapConcurrently } from '../base/concurrency.ts'
 import { canonicalJson, type Json } from '../cells/body.ts'
-import { allShards } from '../cells/shard.ts'
+import { allShardsOf } from '../cells/shard.ts'
 import type { Cells } from '../client/cells.ts'
 import type { CellSink, LoadCell } from './cells-load-run.ts'
 import { presentCells } from './cells-tail.ts'
@@ -70,7 +70,7 @@ export interface LogDigest {
 export async function digestLogs(cells: Cells): Promise<LogDigest> {
   const parts: string[] = []
   const found = new Set<number>()
-  const wanted = { shards: allShards, after: undefined, since: undefined }
+  const wanted = { shards: allShardsOf(cells.datastore), after: undefined, since: undefined }
   for await (const { shard, cell } of presentCells(cells, wanted, 'snapshot')) {
     const { addedId, createdAt, rowKey, column, refKey, body } = cell
     found.add(shard)

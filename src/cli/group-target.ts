@@ -90,5 +90,5 @@ export async function readGroup(client: Client, options: Options): Promise<Group
   }
   const wrong = nameProblem({ rowKey })
   if (wrong !== undefined) throw new CliError(wrong.message, exitUsage)
-  return shardGroup(datastore, shardOf(rowKey))
+  return shardGroup(datastore, shardOf(datastore, rowKey))
 }

@@ -6,7 +6,7 @@ import { parseJsonText } from '../base/json-text.ts'
 import type { ReadLevel, RootKey } from '../tables/tables.ts'
 import type { Page } from '../base/page.ts'
 import type { ScanOptions } from '../tables/read-rows.ts'
-import { addClusterFlags, parseCount, parseTime, withClient } from './client.ts'
+import { addClusterFlags, parseCount, parseStaleness, parseTime, withClient } from './client.ts'
 import { CliError, exitUsage } from './exit.ts'
 import { namedTable } from './load.ts'
 import { printJson } from './output.ts'
@@ -55,6 +55,12 @@ export function addRowsCommand(program: Command): void {
       ).conflicts('level'),
     )
     .option('--level <LEVEL>', 'current, snapshot or inconsistent', 'current')
+    .addOption(
+      new Option(
+        '--max-staleness <MS>',
+        'all that was acknowledged longer ago than this; from what the node asked has, where it can show that',
+      ).conflicts(['level', 'at']),
+    )
     .action(printRows)
 }
 
@@ -100,7 +106,8 @@ function pager(
 const microsLeast = 10_000_000_000_000
 
 function parseLevel(options: Options): ReadLevel {
-  const { at, level } = options
+  const { at, level, maxStaleness } = options
+  if (maxStaleness !== undefined) return { maxStalenessMs: parseStaleness(maxStaleness) }
   if (typeof at === 'string') {
     const micros = /^\d+$/.test(at) ? Number(at) : undefined
     const isMoment = Number.isSafeInteger(micros) && Number(micros) >= microsLeast

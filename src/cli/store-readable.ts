@@ -6,9 +6,9 @@ import { StoreError } from '../base/errors.ts'
 import { bytesOfGroup, groupOfBytes, type GroupId } from '../base/ids.ts'
 import { decodeTuple } from '../base/tuple.ts'
 import { unpackBody } from '../cells/body.ts'
-import { isShard, shardGroup } from '../cells/shard.ts'
+import { isShardOf, shardGroup } from '../cells/shard.ts'
 import { isDatastore } from '../cells/cell.ts'
-import { cellVersion, shardOfGroup } from '../cells/cell-table.ts'
+import { cellSchemaOf, cellVersion, shardOfGroup } from '../cells/cell-table.ts'
 import { formatGroupHex } from '../inspect/finding.ts'
 import type { DataLooks } from '../inspect/data-looks.ts'
 import { readableBytes, readableKey, type Readable } from '../inspect/readable.ts'
@@ -27,16 +27,15 @@ import { CliError, exitUsage } from './exit.ts'
 
 /** `looks`: of the data store that the schemas are in; absent: there is none. */
 export function makeReadable(looks: Pick<DataLooks, 'row'> | undefined): Readable {
-  const schemas = new Map<string, CompiledSchema | undefined>([
-    [cellVersion.schema.name, compileSchema(cellVersion)],
-  ])
+  const schemas = new Map<string, CompiledSchema | undefined>()
   const schemaNamed = (name: string): CompiledSchema | undefined => {
     if (!schemas.has(name)) schemas.set(name, readSchema(looks, name))
     return schemas.get(name)
   }
   const contextFor = (group: GroupId): GroupContext | undefined => {
     const name = schemaOfGroup(group)
-    const schema = name === undefined ? undefined : schemaNamed(name)
+    if (name === undefined) return undefined
+    const schema = name === cellVersion.schema.name ? cellSchemaOf(group) : schemaNamed(name)
     const root = schema && rootOfGroup(schema, group)
     return schema && root && { schema, ...root, group }
   }
@@ -65,8 +64,8 @@ export function formatGroup(hex: string): string {
 /** The group that `--group` names: its bytes in hexadecimal digits, or a shard of a datastore. */
 export function parseGroup(text: string): GroupId {
   if (/^(?:[0-9a-f]{2}){1,1024}$/.test(text)) return groupOfBytes(Buffer.from(text, 'hex'))
-  const [, datastore = '', digits = ''] = /^(\w+)\/(\d{1,4})$/.exec(text) ?? []
-  if (isDatastore(datastore) && isShard(Number(digits)))
+  const [, datastore = '', digits = ''] = /^([\w.-]+)\/(\d{1,4})$/.exec(text) ?? []
+  if (isDatastore(datastore) && isShardOf(datastore, Number(digits)))
     return shardGroup(datastore, Number(digits))
   const forms =
     'the hexadecimal digits that store stats prints, or DATASTORE/SHARD, such as trips/17'

@@ -5,7 +5,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import type { Command } from 'commander'
 import type { Client } from '../client/client.ts'
-import { allShards } from '../cells/shard.ts'
+import { allShardsOf } from '../cells/shard.ts'
 import type { Service } from '../triggers/definition.ts'
 import { addClusterFlags, parseCount, withClient } from './client.ts'
 import { CliError, exitFailure } from './exit.ts'
@@ -49,7 +49,7 @@ async function lookFirst(client: Client, { datastore }: Service): Promise<void> 
   const first = { kind: 'after', shard: 0, addedId: 0 } as const
   await client.cells(datastore).shardLogs([first], { limit: 1 })
   const outcomes = await client.cells(datastore).shardLogs(
-    allShards.map((shard) => ({ ...first, shard })),
+    allShardsOf(datastore).map((shard) => ({ ...first, shard })),
     { limit: 1, read: 'snapshot' },
   )
   const isEmpty = outcomes.every(

@@ -1,6 +1,6 @@
 /** `trilithon trigger`: runs workers of a service, and shows and manages its triggers for operators. */
 import type { Command } from 'commander'
-import { shardCount } from '../cells/shard.ts'
+import { shardCountMax } from '../cells/datastore-form.ts'
 import type { ReplayFrom, ServiceStatus, TriggerAdmin } from '../triggers/admin.ts'
 import { markedPageMax } from '../triggers/limits.ts'
 import { triggerAdmin } from '../triggers/run.ts'
@@ -154,11 +154,11 @@ function replayFrom(options: Options): ReplayFrom {
 }
 
 function shardOption(text: unknown): number | undefined {
-  return text === undefined ? undefined : parseCount('--shard', text, 0, shardCount - 1)
+  return text === undefined ? undefined : parseCount('--shard', text, 0, shardCountMax - 1)
 }
 
 async function skip(service: string, name: string, options: Options): Promise<void> {
-  const shard = parseCount('--shard', options['shard'], 0, shardCount - 1)
+  const shard = parseCount('--shard', options['shard'], 0, shardCountMax - 1)
   await withAdmin(service, options, async (admin) => {
     const cell = await admin.skip(name, shard)
     if (cell === undefined) {

@@ -31,7 +31,8 @@ import {
 } from '../cells/index-registry.ts'
 import type { IndexValue } from '../cells/index-values.ts'
 import type { Answer, CellService, DropIndex, SpreadIndexes } from '../cells/operation.ts'
-import { allShards, shardCount } from '../cells/shard.ts'
+import { shardCountOf } from '../cells/datastore-form.ts'
+import { allShardsOf } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { schemaGraceMs, upkeepBounds } from '../indexes/limits.ts'
@@ -195,8 +196,8 @@ export interface CellIndexesParts {
 }
 
 /** Another shard may have rows, of which the index would lack the entries. */
-function coversAll(shards: readonly number[] | undefined): boolean {
-  return shards === undefined || new Set(shards).size === shardCount
+function coversAll(datastore: string, shards: readonly number[] | undefined): boolean {
+  return shards === undefined || new Set(shards).size === shardCountOf(datastore)
 }
 
 export class CellIndexAdmin {
@@ -253,7 +254,7 @@ export class CellIndexAdmin {
     const { faults } = await compareCellIndex({ ...parts, shards: filled })
     const place = { name, flags: `--datastore ${this.datastore}` }
     if (faults.length > 0) throw notRight(place, faults)
-    if (coversAll(options.shards)) {
+    if (coversAll(this.datastore, options.shards)) {
       await markIndexBuilt(tables, definition)
       await this.#spread(options)
     }
@@ -347,7 +348,12 @@ export class CellIndexAdmin {
 
   #build(
     definition: NumberedIndex,
-    { onProgress, shards = allShards, rowsAtOnce, signal }: CellBuildOptions,
+    {
+      onProgress,
+      shards = allShardsOf(definition.datastore),
+      rowsAtOnce,
+      signal,
+    }: CellBuildOptions,
   ): Parameters<typeof buildCellIndex>[0] {
     const { tables, groups, clock, random, intents, trustMs, timeoutMs } = this.#parts
     const kept = new KeptIndexes({ tables, clock, trustMs })

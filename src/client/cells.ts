@@ -202,7 +202,7 @@ export class Cells {
       since === undefined
         ? { kind: 'after', shard, addedId: after ?? 0 }
         : { kind: 'since', shard, timestamp: storeTime(since, 'cells.shardLog: since') }
-    const [outcome] = await this.#log([checkPlace('cells.shardLog', place)], rest)
+    const [outcome] = await this.#log([checkPlace('cells.shardLog', this.datastore, place)], rest)
     return unwrapOutcome(outcome ?? missingItem)
   }
 
@@ -213,7 +213,8 @@ export class Cells {
   ): Promise<readonly Outcome<LogPage>[]> {
     const items = checkBatch('cells.shardLogs', 'the places', places, placesLimit)
     checkOptions('cells.shardLogs', options, logRules)
-    const read = (place: GivenPlace): LogPlace => checkPlace('cells.shardLogs', place)
+    const read = (place: GivenPlace): LogPlace =>
+      checkPlace('cells.shardLogs', this.datastore, place)
     return oneByOne(items, read, (good) => this.#log(good, options))
   }
 
@@ -307,7 +308,7 @@ export class Cells {
       throw new StoreError('invalid', 'cells.purgeCell: name the refKey of the cell')
     }
     const { datastore } = this
-    const shard = shardOf(rowKey)
+    const shard = shardOf(datastore, rowKey)
     const page = { before: 0, keepLatest: false, after: 0, limit: 1 }
     const one = { rowKey: rowKey.toLowerCase(), column, refKey }
     const operation = { kind: 'purge', datastore, shard, ...page, cell: one } as const
@@ -316,12 +317,12 @@ export class Cells {
 
   #readFrom(options: ReadOptions, rows: readonly { readonly rowKey: string }[]): ReadFrom {
     // A current read sees all: which shards these are need not be known.
-    const isAny = options.read === 'snapshot'
-    return this.#readShards(options, isAny ? rowShards(rows) : [])
+    const isAny = levelOf(options).level === 'snapshot'
+    return this.#readShards(options, isAny ? rowShards(this.datastore, rows) : [])
   }
 
-  #readShards({ read = 'current' }: ReadOptions, shards: readonly number[]): ReadFrom {
-    return this.#parts.seen.readFrom(this.datastore, read, shards)
+  #readShards(options: ReadOptions, shards: readonly number[]): ReadFrom {
+    return this.#parts.seen.readFrom(this.datastore, levelOf(options), shards)
   }
 
   async #ask(operation: CellOperation, options: WriteOptions): Promise<Answer> {
@@ -397,9 +398,16 @@ function isKind<Kind extends Answer['kind']>(
   return answer.kind === kind
 }
 
+/** Throws `invalid` for a current read with a bound. */
+function levelOf({ read, maxStalenessMs }: ReadOptions): Omit<ReadFrom, 'atLeast'> {
+  if (maxStalenessMs === undefined) return { level: read ?? 'current' }
+  if (read !== 'current') return { level: 'snapshot', maxStalenessMs }
+  throw new StoreError('invalid', "maxStalenessMs goes with read: 'snapshot', not with 'current'")
+}
+
 /** The shards of rows; none for a row key that is not one, which is refused later. */
-function rowShards(rows: readonly { readonly rowKey: string }[]): number[] {
-  return rows.flatMap(({ rowKey }) => (nameProblem({ rowKey }) ? [] : [shardOf(rowKey)]))
+function rowShards(datastore: string, rows: readonly { readonly rowKey: string }[]): number[] {
+  return rows.flatMap(({ rowKey }) => (nameProblem({ rowKey }) ? [] : [shardOf(datastore, rowKey)]))
 }
 
 function toCell(stored: StoredCell): Outcome<Cell> {

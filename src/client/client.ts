@@ -12,7 +12,7 @@ import type {
   CellOperation,
   CellService,
 } from '../cells/operation.ts'
-import { cellVersion, openCellTables } from '../cells/cell-table.ts'
+import { cellVersion, openCellTables, placedCellTables } from '../cells/cell-table.ts'
 import { shardGroup } from '../cells/shard.ts'
 import type { DefinedSchema } from '../../schema/define.ts'
 import { fingerprintOf } from '../../schema/fingerprint.ts'
@@ -49,6 +49,7 @@ import { applicationCallsMax, defaultClientLimits, type ClientLimits } from './c
 import { CellIndexAdmin, checkDatastore } from './cell-indexes.ts'
 import { ColumnTtls } from './column-ttls.ts'
 import { Cells } from './cells.ts'
+import { Datastores } from './datastores.ts'
 import { CommitCall } from './commit-call.ts'
 import { groupOperationProblem } from './group-check.ts'
 import { checkDefined, checkSchemaName, checkModel } from './given-schema.ts'
@@ -123,7 +124,8 @@ export class Client {
     const { clock, random } = this.#ports
     const { timeoutMs, schemaTrustMs: trustMs } = this.#limits
     const own = { service: this.#cells, groups: this.groups, clock, random, timeoutMs }
-    const open = (): Tables => openCellTables(this.groups, { clock, random, timeoutMs })
+    const open = (): Tables =>
+      placedCellTables(this.groups, { clock, random, timeoutMs })(datastore)
     const ttls = (): ColumnTtls => new ColumnTtls({ ...own, tables: open() }, datastore)
     const indexes = (): CellIndexAdmin => {
       const tables = open()
@@ -131,6 +133,14 @@ export class Client {
     }
     const parts = { ...own, seen: this.#seen, checkOpen: this.#checkOpen, indexes, ttls }
     return new Cells(parts, datastore)
+  }
+
+  /** Datastores with a number of shards, or a place, of their own. */
+  get datastores(): Datastores {
+    const { clock, random } = this.#ports
+    const { timeoutMs } = this.#limits
+    const tables = openCellTables(this.groups, { clock, random, timeoutMs })
+    return new Datastores({ service: this.#cells, tables, groups: this.groups, clock, timeoutMs })
   }
 
   /** Buffered cells that their shards would not have, of a datastore or of all. */

@@ -24,6 +24,7 @@ import { unknownWord } from '../base/suggest.ts'
 import type { ReadFrom } from '../group/group-port.ts'
 import { typed } from '../tables/types.ts'
 import { callTimeoutMsMax } from '../txn/limits.ts'
+import { stalenessRule } from '../txn/staleness.ts'
 import { lockNameProblem } from './group-check.ts'
 import { intentRules } from './rules.ts'
 
@@ -40,8 +41,9 @@ function isBytesText(text: string): boolean {
 
 const levels = oneOf('current', 'snapshot', 'inconsistent')
 const from = {
-  known: ['kind', 'timestamp'],
-  words: "an object with a kind: 'current', 'snapshot' or 'inconsistent', or 'at' with a timestamp",
+  known: ['kind', 'timestamp', 'maxStalenessMs'],
+  words:
+    "an object with a kind: 'current', 'snapshot' or 'inconsistent', 'at' with a timestamp, or 'bounded' with maxStalenessMs",
 }
 const view: Rule = { accepts: isObject, words: 'a view, as groups.view gives it' }
 const object: Rule = { accepts: isObject, words: 'an object' }
@@ -109,7 +111,9 @@ export function checkPrefix(call: string, given: unknown): void {
 
 /** The place to read from, each member read once. Its moment may be a Date, or a bigint. */
 export function fromOf(call: string, given: unknown): ReadFrom {
-  const { kind, timestamp } = givenMembers(call, 'the place to read from', given, from)
+  const members = givenMembers(call, 'the place to read from', given, from)
+  const { kind, timestamp, maxStalenessMs } = members
+  if (kind === 'bounded' || maxStalenessMs !== undefined) return boundedOf(call, members)
   if (kind === 'at') return { kind, timestamp: storeTime(timestamp, `${call}: timestamp`) }
   if (typeof kind !== 'string' || !levels.accepts(kind)) {
     throw wrongArgument(call, 'the place to read from: kind', kind, from.words)
@@ -117,6 +121,16 @@ export function fromOf(call: string, given: unknown): ReadFrom {
   if (timestamp === undefined) return typed<ReadFrom>({ kind })
   const message = `${call}: timestamp goes with the kind 'at', and kind is '${kind}'; leave one of them out`
   throw new StoreError('invalid', message)
+}
+
+function boundedOf(call: string, members: Readonly<Record<string, unknown>>): ReadFrom {
+  const { kind, timestamp, maxStalenessMs } = members
+  if (kind !== 'bounded' || timestamp !== undefined) {
+    const message = `${call}: maxStalenessMs goes with the kind 'bounded', and with no timestamp`
+    throw new StoreError('invalid', message)
+  }
+  checkArgument(call, 'maxStalenessMs', maxStalenessMs, stalenessRule)
+  return typed<ReadFrom>({ kind, maxStalenessMs })
 }
 
 export function checkAsked(call: string, given: unknown): void {

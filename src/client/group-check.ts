@@ -7,6 +7,7 @@ import { problem, type Problem } from '../base/problem.ts'
 import { wordsFor } from '../base/words.ts'
 import type { IntentName, RowRange, Submission } from '../group/replica-port.ts'
 import type { GroupOperation, ReadGroup } from '../txn/group-operation.ts'
+import { stalenessProblem } from '../txn/staleness.ts'
 import { lockNameCharsMax } from '../wire/client/client-fields.ts'
 import { isText } from '../../schema/values.ts'
 
@@ -28,6 +29,7 @@ export function groupOperationProblem(operation: GroupOperation): Problem | unde
 function readProblem({ from, atLeast, keys, range }: ReadGroup): Problem | undefined {
   const wrong =
     (from.kind === 'at' ? countProblem('a time in microseconds', from.timestamp) : undefined) ??
+    (from.kind === 'bounded' ? stalenessProblem(from.maxStalenessMs) : undefined) ??
     countProblem('a position', atLeast)
   if (wrong !== undefined) return wrong
   return keysProblem(keys) ?? (range && rangeProblem(range))

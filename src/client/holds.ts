@@ -5,7 +5,7 @@ import { StoreError } from '../base/errors.ts'
 import { toStoreError } from '../base/problem.ts'
 import type { GroupId } from '../base/ids.ts'
 import { nameProblem } from '../cells/cell.ts'
-import { allShards, shardGroup, shardOf } from '../cells/shard.ts'
+import { allShardsOf, shardGroup, shardOf } from '../cells/shard.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import type { GroupPort } from '../group/group-port.ts'
@@ -146,11 +146,14 @@ function place(target: HoldTarget): {
     const { datastore, rowKey } = target
     checkDatastore(datastore)
     if (rowKey === undefined) {
-      return { groups: allShards.map((shard) => shardGroup(datastore, shard)), scope: ['cells'] }
+      return {
+        groups: allShardsOf(datastore).map((shard) => shardGroup(datastore, shard)),
+        scope: ['cells'],
+      }
     }
     const wrong = nameProblem({ rowKey })
     if (wrong !== undefined) throw toStoreError(wrong)
-    const groups = [shardGroup(datastore, shardOf(rowKey))]
+    const groups = [shardGroup(datastore, shardOf(datastore, rowKey))]
     return { groups, scope: ['cells', rowKey.toLowerCase()] }
   }
   const { db, key, table } = target

@@ -41,9 +41,6 @@ export async function listShards(
 const logsPerCall = 256
 const callsAtOnce = 4
 
-/** The cells of a datastore, as far as a search for shards asks them. */
-type CellLogs = LogSource & { readonly datastore: string }
-
 /**
  * The shards that have a cell, which alone have something to purge: in rising order. A build of an index takes a position
  * in every shard, and from then on a list names them all. So a current read of the beginning of each log, hundreds in a
@@ -51,7 +48,7 @@ type CellLogs = LogSource & { readonly datastore: string }
  */
 export async function listShardsWithCells(
   groups: Pick<Groups, 'list'>,
-  cells: CellLogs,
+  cells: LogSource,
   timeoutMs: number,
   options: SignalOptions = {},
 ): Promise<readonly number[]> {

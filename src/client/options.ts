@@ -18,6 +18,11 @@ export interface ReadOptions {
    * that answers has, without asking others; never older than what this client has seen.
    */
   readonly read?: ReplicaReadLevel
+  /**
+   * Of a `snapshot` read, in milliseconds, from 100: everything acknowledged longer ago than this is seen. The node that
+   * answers makes a current read where it cannot show that it has all of that. With it, `read` may be left out.
+   */
+  readonly maxStalenessMs?: number
   readonly timeoutMs?: number
   /** Gives the call up: it rejects with `closed`. */
   readonly signal?: AbortSignal
@@ -92,7 +97,7 @@ export interface LogPage {
   readonly asOf?: number
 }
 
-export interface IndexQueryOptions extends ReadOptions {
+export interface IndexQueryOptions extends Omit<ReadOptions, 'maxStalenessMs'> {
   /** Of the entries these fields; all when absent. */
   readonly select?: readonly string[]
   /** Of each row found the latest cells of these columns, or of all. */

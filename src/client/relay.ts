@@ -188,7 +188,7 @@ export class Relay implements CellService {
     const nodes = new Map<number, Endpoint>()
     return splitBatch<PutItem | GetItem, Endpoint>(batch.items, (item) => {
       // The node refuses an item whose row key is none.
-      const shard = isRowKey(item.rowKey) ? shardOf(item.rowKey) : -1
+      const shard = isRowKey(item.rowKey) ? shardOf(batch.datastore, item.rowKey) : -1
       const node = nodes.get(shard) ?? this.#caller.findPlace(pickOne(batch, item)) ?? anyNode
       nodes.set(shard, node)
       return node

@@ -30,11 +30,13 @@ import { wordsFor } from '../base/words.ts'
 import { nameProblem } from '../cells/cell.ts'
 import { batchProblem, placeProblem, type BatchLimit } from '../cells/operation-check.ts'
 import type { GetItem, LogPlace } from '../cells/operation.ts'
-import { isShard, shardCount } from '../cells/shard.ts'
+import { shardCountMax } from '../cells/datastore-form.ts'
+import { isShard } from '../cells/shard.ts'
 import type { Submission } from '../group/replica-port.ts'
 import { upkeepBounds } from '../indexes/limits.ts'
 import { typed } from '../tables/types.ts'
 import { timeoutRule } from '../txn/intents.ts'
+import { stalenessRule } from '../txn/staleness.ts'
 import { signalRule } from '../txn/signalled.ts'
 import type {
   BuildOptions,
@@ -58,8 +60,8 @@ const time: Rule = {
   words: 'a Date, or microseconds since 1970',
 }
 const shards: Rule = {
-  accepts: (value) => isList(value) && readElements(value, shardCount)?.every(isShard) === true,
-  words: `a list of shards, numbered from 0 to ${shardCount - 1}`,
+  accepts: (value) => isList(value) && readElements(value, shardCountMax)?.every(isShard) === true,
+  words: `a list of shards, numbered from 0 to ${shardCountMax - 1}`,
 }
 const someShards: Rule = {
   accepts: (value) => shards.accepts(value) && Array.isArray(value) && value.length > 0,
@@ -73,13 +75,14 @@ const columns: Rule = {
 const places: Rule = {
   accepts: (value) =>
     value instanceof Map &&
-    value.size <= shardCount &&
+    value.size <= shardCountMax &&
     [...value].every(([shard, id]) => isShard(shard) && wholeFrom(0).accepts(id)),
-  words: `a Map of shards from 0 to ${shardCount - 1}, each with an added id: a whole number from 0`,
+  words: `a Map of shards from 0 to ${shardCountMax - 1}, each with an added id: a whole number from 0`,
 }
 
 export const writeRules: Rules<WriteOptions> = { timeoutMs: timeoutRule, signal: signalRule }
-export const readRules: Rules<ReadOptions> = { ...writeRules, read: oneOf('current', 'snapshot') }
+const replicaRules = { ...writeRules, read: oneOf('current', 'snapshot') }
+export const readRules: Rules<ReadOptions> = { ...replicaRules, maxStalenessMs: stalenessRule }
 const page = { ...readRules, limit: number }
 export const columnPageRules: Rules<PageOptions<string>> = { ...page, cursor: text }
 export const versionRules: Rules<VersionOptions> = { ...page, cursor: number, reverse: flag }
@@ -102,7 +105,8 @@ export const tailRules: Rules<TailOptions> = {
   signal: signalRule,
 }
 export const queryRules: Rules<IndexQueryOptions> = {
-  ...page,
+  ...replicaRules,
+  limit: number,
   select: texts,
   columns,
   order: text,
@@ -226,7 +230,7 @@ const placeMembers = ['kind', 'shard', 'addedId', 'timestamp', 'asOf']
 const otherMembers = { after: ['timestamp'], since: ['addedId', 'asOf'] } as const
 
 /** A place in a shard's log as programs give it; throws `invalid`. */
-export function checkPlace(call: string, given: GivenPlace): LogPlace {
+export function checkPlace(call: string, datastore: string, given: GivenPlace): LogPlace {
   const words = "{ kind: 'after', shard, addedId } or { kind: 'since', shard, timestamp }"
   const members = givenMembers(call, 'a place', given, { known: placeMembers, words })
   const { kind, shard, addedId, timestamp, asOf } = members
@@ -243,7 +247,7 @@ export function checkPlace(call: string, given: GivenPlace): LogPlace {
       ? { kind, shard, addedId, ...(asOf !== undefined && { asOf }) }
       : { kind, shard, timestamp: storeTime(timestamp, `${call}: timestamp`) },
   )
-  const wrong = placeProblem(place)
+  const wrong = placeProblem(datastore, place)
   if (wrong === undefined) return place
   throw new StoreError(wrong.code, `${call}: ${wrong.message}`, wrong.detail)
 }

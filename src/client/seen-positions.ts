@@ -9,7 +9,6 @@ import type { GroupId, Position } from '../base/ids.ts'
 import type { ShardPosition } from '../cells/cell.ts'
 import type { ReadFrom } from '../cells/operation.ts'
 import { shardGroup } from '../cells/shard.ts'
-import type { ReplicaReadLevel } from '../group/replica-port.ts'
 
 export const seenGroupsMax = 50_000
 
@@ -32,7 +31,11 @@ export class SeenPositions {
   }
 
   /** How to read these shards at this level. */
-  readFrom(datastore: string, level: ReplicaReadLevel, shards: readonly number[]): ReadFrom {
+  readFrom(
+    datastore: string,
+    { level, maxStalenessMs }: Pick<ReadFrom, 'level' | 'maxStalenessMs'>,
+    shards: readonly number[],
+  ): ReadFrom {
     if (level === 'current') return { level, atLeast: [] }
     const atLeast = new Map<number, Position>()
     for (const shard of shards) {
@@ -40,7 +43,8 @@ export class SeenPositions {
       if (seen === undefined) return { level: 'current', atLeast: [] }
       if (seen > 0) atLeast.set(shard, seen)
     }
-    return { level, atLeast: [...atLeast] }
+    const bound = maxStalenessMs === undefined ? {} : { maxStalenessMs }
+    return { level, atLeast: [...atLeast], ...bound }
   }
 
   /** Checks an answer to a request that named these least positions. */

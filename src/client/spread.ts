@@ -20,7 +20,7 @@ export function groupLed(operation: Operation): GroupId | undefined {
   if (operation.kind !== 'put') return undefined
   const [first] = operation.items
   if (first === undefined || !isRowKey(first.rowKey)) return undefined
-  return shardGroup(operation.datastore, shardOf(first.rowKey))
+  return shardGroup(operation.datastore, shardOf(operation.datastore, first.rowKey))
 }
 
 /** Row keys are random, so their digits spread calls over the nodes; equal ones go to the same. */

@@ -12,7 +12,7 @@ import type { Cell } from '../cells/cell.ts'
 import type { LogPlace } from '../cells/operation.ts'
 import type { Outcome } from '../base/problem.ts'
 import { toStoreError } from '../base/problem.ts'
-import { allShards } from '../cells/shard.ts'
+import { allShardsOf } from '../cells/shard.ts'
 import { pause } from '../time/moments.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -32,6 +32,7 @@ export interface LoggedCell extends Cell {
 
 /** The part of `Cells` that a tail needs. */
 export interface LogSource {
+  readonly datastore: string
   shardLogs(places: readonly LogPlace[], options: LogOptions): Promise<readonly Outcome<LogPage>[]>
 }
 
@@ -41,7 +42,7 @@ export async function* tail(
   options: TailOptions,
 ): AsyncGenerator<LoggedCell, never, undefined> {
   checkOptions('cells.tail', options, tailRules)
-  const places = firstPlaces(options)
+  const places = firstPlaces(source, options)
   const { waitMs = waitMsDefault } = options
   let read: 'current' | 'snapshot' = 'current'
   for (;;) {
@@ -64,8 +65,8 @@ function hasCells({ items }: LogPage): boolean {
   return items.length > 0
 }
 
-function firstPlaces(options: TailOptions): Map<number, LogPlace> {
-  const { after, since, shards = allShards } = options
+function firstPlaces({ datastore }: LogSource, options: TailOptions): Map<number, LogPlace> {
+  const { after, since, shards = allShardsOf(datastore) } = options
   // A copy by its iterator: a class of the caller's may have a `get` of its own.
   const given = after && readGiven('cells.tail: after', () => new Map([...after]))
   const from = { ...(given && { after: given }), ...(since !== undefined && { since }) }

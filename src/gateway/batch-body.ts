@@ -6,10 +6,14 @@ import type { GetItem, LogPlace, PurgeCells } from '../cells/operation.ts'
 import { refuse } from './problems.ts'
 import { parseTime } from './parameters.ts'
 
-type Members = ReadonlyMap<string, Json>
+export type Members = ReadonlyMap<string, Json>
 
 /** The members of an object, each of which must be among those known. */
-function readMembers(value: Json | undefined, what: string, known: readonly string[]): Members {
+export function readMembers(
+  value: Json | undefined,
+  what: string,
+  known: readonly string[],
+): Members {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return refuse(`${what} must be an object with ${known.join(', ')}`)
   }
@@ -29,12 +33,12 @@ function isList(value: Json | undefined): value is readonly Json[] {
   return Array.isArray(value)
 }
 
-function readText(members: Members, name: string, what: string): string {
+export function readText(members: Members, name: string, what: string): string {
   const value = members.get(name)
   return typeof value === 'string' ? value : refuse(`${what}.${name} must be a text`)
 }
 
-function readNumber(members: Members, name: string, what: string): number {
+export function readNumber(members: Members, name: string, what: string): number {
   const value = members.get(name)
   return typeof value === 'number' ? value : refuse(`${what}.${name} must be a number`)
 }

@@ -4,6 +4,7 @@ import { missingItem } from '../cells/batch.ts'
 import type { Answer, CellOperation, CellService, ReadFrom } from '../cells/operation.ts'
 import { toStoreError, unwrapOutcome, type Outcome } from '../base/problem.ts'
 import type { Pace } from '../ports/pace.ts'
+import type { Datastores } from '../client/datastores.ts'
 import { notAnAnswer } from '../client/call.ts'
 import type { Query } from './parameters.ts'
 import { refuse } from './problems.ts'
@@ -18,6 +19,7 @@ export interface Exchange {
   /** Room for its body, among those of all requests at work. */
   readonly room: BodyShare
   readonly cells: CellService
+  readonly datastores: Datastores | undefined
   readonly timeoutMs: number
   /** How it goes on among others. */
   readonly pace: Pace
@@ -32,10 +34,14 @@ export function segment(exchange: Exchange, name: string): string {
 }
 
 export function readFrom(exchange: Exchange): ReadFrom {
-  const level = exchange.query.text('read') ?? 'current'
+  const { query, context } = exchange
+  const maxStalenessMs = query.number('max_staleness_ms')
+  const level = query.text('read') ?? (maxStalenessMs === undefined ? 'current' : 'snapshot')
   if (level !== 'current' && level !== 'snapshot') return refuse('read must be current or snapshot')
-  const atLeast = parsePositions(exchange.context.req.raw, segment(exchange, 'datastore'))
-  return { level, atLeast }
+  const atLeast = parsePositions(context.req.raw, segment(exchange, 'datastore'))
+  if (maxStalenessMs === undefined) return { level, atLeast }
+  if (level === 'snapshot') return { level, atLeast, maxStalenessMs }
+  return refuse('max_staleness_ms goes with read=snapshot, not with read=current')
 }
 
 /** The answer to an operation of this kind; throws the problem when it is one. */

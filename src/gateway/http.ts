@@ -7,6 +7,7 @@
 import { Hono, type Context } from 'hono'
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
+import type { Datastores } from '../client/datastores.ts'
 import type { CellService } from '../cells/operation.ts'
 import type { NoteBug } from '../node/bugs.ts'
 import type { Fetch } from '../node/http-server.ts'
@@ -21,11 +22,13 @@ import { openApiDocument } from './openapi.ts'
 import { Query } from './parameters.ts'
 import { HttpProblem, problemResponse } from './problems.ts'
 import { BodyRoom } from './request-body.ts'
-import type { Route } from './route.ts'
+import { fullPath } from './route.ts'
 import { routes } from './routes.ts'
 
 export interface GatewayOptions {
   readonly cells: CellService
+  /** The declared ones. Absent: requests for them are refused. */
+  readonly datastores?: Datastores
   /** One request's time, waiting for new cells not counted; default 10 seconds. */
   readonly timeoutMs?: number
   /** Requests at work; above it they are refused. Default 5000. */
@@ -57,24 +60,13 @@ export function gatewayFetch(options: GatewayOptions): Fetch {
 }
 
 export function createGateway(options: GatewayOptions): Hono {
-  const { cells, timeoutMs = timeoutMsDefault, requestsMax = requestsMaxDefault } = options
+  const { cells, datastores, timeoutMs = timeoutMsDefault } = options
+  const served = { cells, datastores }
   const { bodies = new BodyRoom(bodiesBytesMaxDefault), version = '0' } = options
   const app = new Hono()
-  let requests = 0
-  app.use(async (_, next) => {
-    if (requests >= requestsMax) {
-      const message = 'too many requests are at work here; try again later'
-      throw new StoreError('overloaded', message, { retryAfterMs: retryAfterMsDefault })
-    }
-    requests += 1
-    try {
-      await next()
-    } finally {
-      requests -= 1
-    }
-  })
+  limitRequests(app, options)
   for (const route of routes) {
-    app.on(route.method, fullPath(route.path), async (context) => {
+    app.on(route.method, fullPath(route), async (context) => {
       const { url } = context.req
       const known = Object.keys(route.query)
       const others = route.others === undefined ? [] : new URL(url).searchParams.keys()
@@ -95,7 +87,15 @@ export function createGateway(options: GatewayOptions): Hono {
           signal.addEventListener('abort', gone, { once: true })
           unwatch = () => signal.removeEventListener('abort', gone)
         }
-        const exchange = { context, cells, timeoutMs: leftMs, query, room, pace, watchConnection }
+        const exchange = {
+          context,
+          ...served,
+          timeoutMs: leftMs,
+          query,
+          room,
+          pace,
+          watchConnection,
+        }
         try {
           return await route.handler(exchange)
         } finally {
@@ -109,8 +109,8 @@ export function createGateway(options: GatewayOptions): Hono {
     })
   }
   app.get(openApiPath, (context) => description(context, version))
-  for (const path of new Set(routes.map((route) => route.path))) {
-    app.all(fullPath(path), (context) => wrongMethod(context, path))
+  for (const path of new Set(routes.map(fullPath))) {
+    app.all(path, (context) => wrongMethod(context, path))
   }
   app.notFound((context) => {
     const what = `there is nothing at ${context.req.path.slice(0, 200)}; see the HTTP reference`
@@ -125,6 +125,23 @@ export function createGateway(options: GatewayOptions): Hono {
     return problemResponse(options.noteBug('http', error), instance)
   })
   return app
+}
+
+/** Refuses requests while as many as there may be are at work. */
+function limitRequests(app: Hono, { requestsMax = requestsMaxDefault }: GatewayOptions): void {
+  let requests = 0
+  app.use(async (_, next) => {
+    if (requests >= requestsMax) {
+      const message = 'too many requests are at work here; try again later'
+      throw new StoreError('overloaded', message, { retryAfterMs: retryAfterMsDefault })
+    }
+    requests += 1
+    try {
+      await next()
+    } finally {
+      requests -= 1
+    }
+  })
 }
 
 function description(context: Context, version: string): Response {
@@ -158,12 +175,8 @@ async function admitted(
   }
 }
 
-function fullPath(path: string): string {
-  return `/v1/datastores/:datastore${path}`
-}
-
 function wrongMethod(context: Context, path: string): Response {
-  const methods = routes.filter((route: Route) => route.path === path).map(({ method }) => method)
+  const methods = routes.filter((route) => fullPath(route) === path).map(({ method }) => method)
   const allow = methods.includes('GET') ? [...methods, 'HEAD'].join(', ') : methods.join(', ')
   const wrong = problem('invalid', `${context.req.method} is not possible here, only ${allow}`)
   return problemResponse(wrong, context.req.path, 405, { allow })

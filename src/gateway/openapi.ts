@@ -6,7 +6,7 @@ import type { StoreErrorCode } from '../base/errors.ts'
 import type { OperationAnswer } from '../node/operation-answer.ts'
 import { operationAnswers } from '../node/operations.ts'
 import { statusByCode } from './problems.ts'
-import type { Parameter, Route, RouteAnswer } from './route.ts'
+import { fullPath, type Parameter, type Route, type RouteAnswer } from './route.ts'
 import { routes } from './routes.ts'
 import {
   columnSchema,
@@ -14,6 +14,7 @@ import {
   refKeySchema,
   rowKeySchema,
   schemas,
+  datastoreSource,
   shardSchema,
   type JsonSchema,
   type SchemaName,
@@ -23,12 +24,12 @@ import { datastoreNameCharsMax } from '../base/limits.ts'
 /** The parameters of paths, by their names there. */
 const pathParameters: Readonly<Record<string, Parameter>> = {
   datastore: {
-    what: 'The datastore; it is there by being used.',
+    what: 'The datastore; it is there by being used. A name such as trips.64 or trips.64.region-eu says how many shards it has, and where; trips alone has 4,096, on all sets.',
     schema: {
       type: 'string',
-      pattern: '^[a-z][a-z0-9_]*$',
+      pattern: datastoreSource,
       maxLength: datastoreNameCharsMax,
-      examples: ['trips'],
+      examples: ['trips', 'trips.64'],
     },
   },
   rowKey: { what: 'A UUID.', schema: rowKeySchema },
@@ -38,7 +39,10 @@ const pathParameters: Readonly<Record<string, Parameter>> = {
   name: { what: 'The name of an index.', schema: indexNameSchema },
 }
 
-const position: JsonSchema = { type: 'string', pattern: '^[a-z][a-z0-9_]*/[0-9]+/[0-9]+$' }
+const position: JsonSchema = {
+  type: 'string',
+  pattern: '^[a-z][a-z0-9_.-]*/[0-9]+/[0-9]+$',
+}
 
 /** Any request may meet these. */
 const commonProblems: readonly StoreErrorCode[] = [
@@ -93,8 +97,8 @@ function buildPaths(): JsonSchema {
   return Object.fromEntries(paths)
 }
 
-function formatPath({ path }: Route): string {
-  return `/v1/datastores/{datastore}${path.replaceAll(/\/:(\w+)/g, '/{$1}')}`
+function formatPath(route: Route): string {
+  return fullPath(route).replaceAll(/\/:(\w+)/g, '/{$1}')
 }
 
 function cellOperation(route: Route): JsonSchema {

@@ -2,9 +2,9 @@
  * Checks the parts of a URL: path segments and query parameters. A parameter that is not known, given twice,
  * or not of its form is an error: ignoring it would answer another question.
  */
-import { isColumn, isRowKey, nameProblem } from '../cells/cell.ts'
+import { datastoreProblem, isColumn, isRowKey, nameProblem } from '../cells/cell.ts'
 import { problem } from '../base/problem.ts'
-import { isShard, shardCount } from '../cells/shard.ts'
+import { isShardOf, shardWords } from '../cells/shard.ts'
 import { parseTimestamp } from '../base/datetime.ts'
 import { HttpProblem, refuse } from './problems.ts'
 
@@ -26,10 +26,17 @@ export function parseRefKey(text: string): number {
   return wholeNumber(text, 'the ref key')
 }
 
-export function parseShard(text: string): number {
+export function parseDatastore(text: string): string {
+  const wrong = datastoreProblem(text)
+  if (wrong !== undefined) throw new HttpProblem(wrong)
+  return text
+}
+
+/** `datastore` was checked. */
+export function parseShard(datastore: string, text: string): number {
   const shard = wholeNumber(text, 'the shard')
-  if (isShard(shard)) return shard
-  return refuse(`there is no shard ${shard}; shards are numbered from 0 to ${shardCount - 1}`)
+  if (isShardOf(datastore, shard)) return shard
+  return refuse(`there is no shard ${shard}; ${shardWords(datastore)}`)
 }
 
 /** Digits only: neither sign, fraction nor exponent; at most 2^53 - 1. */

@@ -8,7 +8,7 @@ import type { CellOperation, LogPlace, StoredLogPage } from '../cells/operation.
 import { toStoreError, problem, type Outcome, type Problem } from '../base/problem.ts'
 import { readGetItems, readShardsBody } from './batch-body.ts'
 import { ask, json, jsonText, only, readFrom, segment, type Exchange } from './exchange.ts'
-import { parseColumn, parseRefKey, parseRowKey, parseShard } from './parameters.ts'
+import { parseColumn, parseDatastore, parseRefKey, parseRowKey, parseShard } from './parameters.ts'
 import { HttpProblem, refuse } from './problems.ts'
 import { cellJson, itemsText, logPageText, pageText } from './render.ts'
 import { readJson, requireJson } from './request-body.ts'
@@ -86,7 +86,8 @@ export async function getRow(exchange: Exchange): Promise<Response> {
 
 export async function getLog(exchange: Exchange): Promise<Response> {
   const { query } = exchange
-  const shard = parseShard(segment(exchange, 'shard'))
+  const datastore = parseDatastore(segment(exchange, 'datastore'))
+  const shard = parseShard(datastore, segment(exchange, 'shard'))
   const after = query.number('after')
   const since = query.time('since')
   if (after !== undefined && since !== undefined) return refuse('give either after or since')
@@ -99,7 +100,7 @@ export async function getLog(exchange: Exchange): Promise<Response> {
     exchange,
     {
       kind: 'log',
-      datastore: segment(exchange, 'datastore'),
+      datastore,
       items: [place],
       waitMs,
       read: readFrom(exchange),
@@ -150,10 +151,11 @@ export async function batchLog(exchange: Exchange): Promise<Response> {
   const asked = readShardsBody(await readJson(exchange, batchLimit))
   const { places, limit = pageItemsMax, waitSeconds = 0 } = asked
   const waitMs = Math.round(waitSeconds * 1000)
-  const datastore = segment(exchange, 'datastore')
+  const datastore = parseDatastore(segment(exchange, 'datastore'))
   const read = readFrom(exchange)
+  const findProblem = (place: LogPlace): Problem | undefined => placeProblem(datastore, place)
   const operation = { kind: 'log', datastore, read, items: places, limit, waitMs } as const
-  const found = await askFitting(operation, placeProblem, async (good) => {
+  const found = await askFitting(operation, findProblem, async (good) => {
     const { answer } = await ask(exchange, { ...operation, items: good }, Math.max(0, waitMs))
     return answer.items
   })

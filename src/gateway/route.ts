@@ -22,6 +22,8 @@ export interface Route {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
   /** Below `/v1/datastores/:datastore`. */
   readonly path: string
+  /** It is of no one datastore: its path is below `/v1/datastores`. */
+  readonly isOfAll?: true
   readonly operationId: string
   readonly summary: string
   /** The query parameters that it knows; any other one is refused. */
@@ -35,4 +37,9 @@ export interface Route {
   /** Problems that are the route's own; any may answer those that all have. */
   readonly problems: readonly StoreErrorCode[]
   readonly handler: Handler
+}
+
+/** With `:name` where a segment is a parameter. */
+export function fullPath({ path, isOfAll }: Pick<Route, 'path' | 'isOfAll'>): string {
+  return isOfAll === true ? `/v1/datastores${path}` : `/v1/datastores/:datastore${path}`
 }

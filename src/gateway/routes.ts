@@ -1,21 +1,67 @@
 /** Every route of cells: its parameters, its answers, and the handler that carries it out. */
-import { tailWaitSecondsMax } from '../base/limits.ts'
+import { stalenessMsMin, tailWaitSecondsMax } from '../base/limits.ts'
 import { graceMsMax } from '../cells/limits.ts'
 import { batchGet, batchLog, getCell, getColumn, getLog, getRow } from './read-routes.ts'
 import type { Parameter, Route } from './route.ts'
 import { addedIdSchema, columnSchema, limitSchema, refKeySchema, timeSchema } from './schemas.ts'
+import { declareDatastore, getDatastore, listDatastores } from './datastore-routes.ts'
 import { dropIndex, queryIndex } from './index-routes.ts'
 import { batchPut, purgeCell, purgeShard, putCell } from './write-routes.ts'
 
 const read: Parameter = {
-  what: 'current: sees all that was acknowledged. any: what the replica that is asked has.',
+  what: 'current: sees all that was acknowledged. snapshot: what the replica that is asked has.',
   schema: { type: 'string', enum: ['current', 'snapshot'], default: 'current' },
+}
+const reading = {
+  read,
+  max_staleness_ms: {
+    what: 'Instead of read=current: sees all that was acknowledged longer ago than this, in milliseconds.',
+    schema: { type: 'integer', minimum: stalenessMsMin, maximum: Number.MAX_SAFE_INTEGER },
+  },
 }
 const limit: Parameter = { what: 'Cells of one page.', schema: limitSchema }
 const flag = { type: 'boolean', default: false }
 const position = { takesPosition: true }
 
 export const routes: readonly Route[] = [
+  {
+    method: 'GET',
+    path: '',
+    isOfAll: true,
+    operationId: 'listDatastores',
+    summary: 'List the datastores that were declared; others are there by being used',
+    query: {},
+    answers: { 200: { what: 'By name.', schema: 'DatastoreList' } },
+    problems: [],
+    handler: listDatastores,
+  },
+  {
+    method: 'PUT',
+    path: '',
+    operationId: 'declareDatastore',
+    summary: 'Declare a datastore with a number of shards, or a place, once and for good',
+    query: {},
+    body: { schema: 'DatastoreForm', what: 'Absent members: 4,096 shards, on all sets.' },
+    answers: {
+      200: { what: 'It was declared already, the same.', schema: 'Datastore' },
+      201: {
+        what: 'It is declared. Its cells are under the name in `datastore`.',
+        schema: 'Datastore',
+      },
+    },
+    problems: ['already-exists', 'unknown-outcome', 'too-large'],
+    handler: declareDatastore,
+  },
+  {
+    method: 'GET',
+    path: '',
+    operationId: 'getDatastore',
+    summary: 'Find a datastore by the name that it was declared with',
+    query: {},
+    answers: { 200: { what: 'Its form.', schema: 'Datastore' } },
+    problems: ['not-found'],
+    handler: getDatastore,
+  },
   {
     method: 'PUT',
     path: '/cells/:rowKey/:column/:refKey',
@@ -40,7 +86,7 @@ export const routes: readonly Route[] = [
     operationId: 'getCell',
     summary: 'Read a cell',
     ...position,
-    query: { read },
+    query: { ...reading },
     answers: { 200: { what: 'The cell.', schema: 'Cell', hasPosition: true } },
     problems: ['not-found'],
     handler: getCell,
@@ -52,7 +98,7 @@ export const routes: readonly Route[] = [
     summary: 'Read the latest cell of a column, or with all=true its versions',
     ...position,
     query: {
-      read,
+      ...reading,
       all: { what: 'All versions, a page at a time, instead of the latest.', schema: flag },
       cursor: { what: 'With all=true: the ref key to begin with.', schema: refKeySchema },
       limit: { ...limit, what: 'With all=true: cells of one page.' },
@@ -83,7 +129,7 @@ export const routes: readonly Route[] = [
     summary: 'Read the latest cell of each column of a row',
     ...position,
     query: {
-      read,
+      ...reading,
       cursor: { what: 'The column to begin with.', schema: columnSchema },
       limit,
     },
@@ -98,7 +144,7 @@ export const routes: readonly Route[] = [
     summary: 'Read the cells of a shard in the order in which they were added',
     ...position,
     query: {
-      read,
+      ...reading,
       after: { what: 'Cells after this added id.', schema: addedIdSchema },
       since: { what: 'Instead: cells of this time or later.', schema: timeSchema },
       limit,
@@ -177,7 +223,7 @@ export const routes: readonly Route[] = [
     path: '/cells:batchGet',
     operationId: 'batchGetCells',
     summary: 'Read cells; one without a ref key is the latest of its column',
-    query: { read },
+    query: { ...reading },
     body: { schema: 'GetBatch', what: 'The names of the cells.' },
     answers: { 200: { what: 'An outcome for each name, in order.', schema: 'GetOutcomes' } },
     problems: ['too-large'],
@@ -188,7 +234,7 @@ export const routes: readonly Route[] = [
     path: '/shards:batchGet',
     operationId: 'batchGetShardLogs',
     summary: 'Read the logs of several shards, waiting for the first cell in any of them',
-    query: { read },
+    query: { ...reading },
     body: { schema: 'LogBatch', what: 'A place in the log of each shard.' },
     answers: { 200: { what: 'An outcome for each shard, in order.', schema: 'LogOutcomes' } },
     problems: ['too-large'],

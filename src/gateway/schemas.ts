@@ -8,7 +8,7 @@ import {
 import { retryByCode, unreadyIndexes } from '../base/errors.ts'
 import { purgeItemsMax } from '../cells/limits.ts'
 import { dropPhases } from '../cells/index-drop.ts'
-import { shardCount } from '../cells/shard.ts'
+import { shardCountMax } from '../cells/datastore-form.ts'
 
 /** JSON Schema, as OpenAPI 3.1 has it. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
@@ -32,7 +32,9 @@ export const indexNameSchema: JsonSchema = {
   type: 'string',
   examples: ['trips_by_zone'],
 }
-export const shardSchema: JsonSchema = { type: 'integer', minimum: 0, maximum: shardCount - 1 }
+/** The whole name of a datastore. */
+export const datastoreSource = '^[a-z][a-z0-9_]*([.][0-9]+([.](region|set)-[a-z0-9-]+)?)?$'
+export const shardSchema: JsonSchema = { type: 'integer', minimum: 0, maximum: shardCountMax - 1 }
 export const timeSchema: JsonSchema = {
   type: 'string',
   description: 'A date, or a date and time with its offset.',
@@ -92,6 +94,9 @@ export type SchemaName =
   | 'IndexPage'
   | 'IndexDrop'
   | 'Buffered'
+  | 'Datastore'
+  | 'DatastoreForm'
+  | 'DatastoreList'
 
 const cell: JsonSchema = object({
   rowKey: rowKeySchema,
@@ -156,6 +161,21 @@ const status: JsonSchema = {
   },
 }
 
+const placeNameSchema: JsonSchema = { type: 'string', pattern: '^[a-z0-9-]{1,32}$' }
+const shardCountSchema: JsonSchema = {
+  enum: Array.from({ length: Math.log2(shardCountMax) + 1 }, (_, power) => 2 ** power),
+}
+const datastoreForm: JsonSchema = object(
+  {
+    name: { type: 'string', examples: ['trips'] },
+    datastore: { type: 'string', pattern: datastoreSource, examples: ['trips.64'] },
+    shards: shardCountSchema,
+    placement: { type: 'string', examples: ['region eu'] },
+    declaredAt: createdAt,
+  },
+  ['placement'],
+)
+
 export const schemas: Readonly<Record<SchemaName, JsonSchema>> = {
   Body: anyJson,
   Cell: cell,
@@ -166,6 +186,17 @@ export const schemas: Readonly<Record<SchemaName, JsonSchema>> = {
     created: { type: 'boolean' },
   }),
   Buffered: object({ shard: shardSchema, buffered: { const: true } }),
+  Datastore: datastoreForm,
+  DatastoreForm: object(
+    {
+      shards: shardCountSchema,
+      placement: {
+        anyOf: [object({ region: placeNameSchema }), object({ set: placeNameSchema })],
+      },
+    },
+    ['shards', 'placement'],
+  ),
+  DatastoreList: object({ items: list(ref('Datastore')) }),
   IndexPage: object(
     {
       items: list(
@@ -198,7 +229,7 @@ export const schemas: Readonly<Record<SchemaName, JsonSchema>> = {
     ),
   }),
   GetBatch: object({ cells: list(getItem, batchItemsMax) }),
-  LogBatch: object({ shards: list(logItem, shardCount), limit: limitSchema, wait: waitSchema }, [
+  LogBatch: object({ shards: list(logItem, shardCountMax), limit: limitSchema, wait: waitSchema }, [
     'limit',
     'wait',
   ]),

@@ -4,6 +4,7 @@
  */
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
+import { datastoresThrough } from '../client/datastores.ts'
 import { openFilesMax } from '../adapters/open-files.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
@@ -113,6 +114,12 @@ export class GatewayServer {
     this.#relay = new Relay({ transport, ...machine }, buildClientLimits(config))
     this.#api = gatewayFetch({
       cells: this.#relay,
+      datastores: datastoresThrough({
+        cells: this.#relay,
+        groups: this.#relay.groups,
+        ...machine,
+        timeoutMs: config.timeoutMs,
+      }),
       version,
       admission: this.#admission,
       bodies: this.#bodies,

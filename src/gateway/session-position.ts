@@ -8,7 +8,7 @@ import { refuse } from './problems.ts'
 
 export const positionHeader = 'trilithon-position'
 
-const pattern = /^([a-z][a-z0-9_]{0,63})\/(\d{1,4})\/(\d{1,15})$/
+const pattern = /^([a-z][a-z0-9_.-]{0,63})\/(\d{1,4})\/(\d{1,15})$/
 
 /** The positions of this datastore that the request has seen; none when it comes from another one. */
 export function parsePositions(request: Request, datastore: string): ShardPosition[] {

@@ -8,7 +8,7 @@ import { packCells } from '../cells/new-cells.ts'
 import { toStoreError, type Outcome } from '../base/problem.ts'
 import { readPurgeBody, readPutItems } from './batch-body.ts'
 import { ask, json, jsonText, only, segment, type Exchange } from './exchange.ts'
-import { parseColumn, parseRefKey, parseRowKey, parseShard } from './parameters.ts'
+import { parseColumn, parseDatastore, parseRefKey, parseRowKey, parseShard } from './parameters.ts'
 import { itemsText, writtenJson } from './render.ts'
 import { readJson, requireJson } from './request-body.ts'
 
@@ -38,8 +38,8 @@ export async function purgeCell(exchange: Exchange): Promise<Response> {
     column: parseColumn(segment(exchange, 'column')),
     refKey: parseRefKey(segment(exchange, 'refKey')),
   }
-  const datastore = segment(exchange, 'datastore')
-  const shard = shardOf(cell.rowKey)
+  const datastore = parseDatastore(segment(exchange, 'datastore'))
+  const shard = shardOf(datastore, cell.rowKey)
   const page = { before: 0, keepLatest: false, after: 0, limit: 1 }
   const asked = { kind: 'purge', datastore, shard, ...page, cell } as const
   const { answer, headers } = await ask(exchange, asked)
@@ -53,9 +53,9 @@ function pickStatus({ buffered, created }: Written): 200 | 201 | 202 {
 
 export async function purgeShard(exchange: Exchange): Promise<Response> {
   requireJson(exchange.context.req.raw)
-  const shard = parseShard(segment(exchange, 'shard'))
+  const datastore = parseDatastore(segment(exchange, 'datastore'))
+  const shard = parseShard(datastore, segment(exchange, 'shard'))
   const asked = readPurgeBody(await readJson(exchange, smallLimit))
-  const datastore = segment(exchange, 'datastore')
   const { answer, headers } = await ask(exchange, { kind: 'purge', datastore, shard, ...asked })
   const { purged, next } = answer
   return json({ shard, purged, ...(next !== undefined && { cursor: next }) }, 200, headers)

@@ -9,12 +9,15 @@ import type { Outcome, Row, RowRange, Submission } from './replica-port.ts'
  * Where a read begins.
  * - `current`: sees everything acknowledged, and everything shown to any read, before it began.
  * - `snapshot`: whole entries up to the last one that the replica asked has applied.
+ * - `bounded`: sees everything acknowledged more than `maxStalenessMs` before the replica asked took the read up, and maybe
+ *   more. Where that replica cannot show that it has all of it, the read is current.
  * - `at`: the state at a timestamp of the past; one of the future is read as of now.
  * - `inconsistent`: each row's newest version as the replica asked has it, without a common moment.
  */
 export type ReadFrom =
   | { readonly kind: 'current' }
   | { readonly kind: 'snapshot' }
+  | { readonly kind: 'bounded'; readonly maxStalenessMs: number }
   | { readonly kind: 'at'; readonly timestamp: Timestamp }
   | { readonly kind: 'inconsistent' }
 

@@ -68,6 +68,14 @@ export type IntentOutcome =
  */
 export type ReplicaReadLevel = 'current' | 'snapshot'
 
+/**
+ * Sees everything that was acknowledged more than `maxStalenessMs` before the replica took the read up, and maybe more: from
+ * what this replica has applied, where it can show that, and else by a current read.
+ */
+export interface BoundedStaleness {
+  readonly maxStalenessMs: number
+}
+
 /** The state a read sees: whole entries up to `position`. */
 export interface ReadPoint {
   readonly position: Position
@@ -175,7 +183,7 @@ export interface LocalReplica {
    */
   read(
     group: GroupId,
-    level: ReplicaReadLevel,
+    level: ReplicaReadLevel | BoundedStaleness,
     timeoutMs: number,
     atLeast?: Position,
   ): Promise<ReadPoint>
@@ -214,7 +222,7 @@ export interface LocalReplica {
    */
   rowsNow(
     group: GroupId,
-    from: ReplicaReadLevel | Timestamp,
+    from: ReplicaReadLevel | BoundedStaleness | Timestamp,
     atLeast: Position,
     keys: readonly Uint8Array[],
   ): RowsAtPoint | undefined

@@ -103,6 +103,13 @@ export class Epochs {
     return isMember && gated === epoch
   }
 
+  /** The nodes that vote in the epoch in which this node acts. */
+  get voters(): readonly NodeId[] {
+    const { nodes, first } = this.#parts
+    // The list of `nodes` may be of a later epoch at a read-only member: it says with which nodes to have links.
+    return this.#isReader ? (this.own.voters ?? first) : nodes.voters
+  }
+
   /** The nodes whose seals count at the gate of the present epoch. */
   get before(): readonly NodeId[] {
     return this.own.before ?? this.#parts.first
@@ -123,11 +130,9 @@ export class Epochs {
   setOf(configured: ReplicaSet): ReplicaSet {
     const known = this.#sets.get(configured)
     if (known !== undefined) return known
-    const { epoch, voters: named } = this.own
+    const { epoch } = this.own
     const { nodes, first } = this.#parts
-    // The list of `nodes` may be of a later epoch there: it says with which nodes to have links.
-    const voters = this.#isReader ? (named ?? first) : nodes.voters
-    const rotated = rotate(voters, first.indexOf(configured.firstFull))
+    const rotated = rotate(this.voters, first.indexOf(configured.firstFull))
     const set = { epoch, ...rotated, readers: nodes.readers }
     this.#sets.set(configured, set)
     return set

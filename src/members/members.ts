@@ -243,7 +243,7 @@ export class Members {
     const epoch = epochs.directoriesOf
     for (const node of nodes.otherVoters) {
       const told = this.#told.get(node)
-      if (epoch > 0 && this.#hasVote(node)) peers().requireDirectory(node, epoch)
+      if (epoch > 0 && this.#hasVote(node)) peers().requireDirectory(node, epoch, true)
       if (told !== undefined && !isRestored() && hasTakenUp(told)) {
         peers().requireDirectory(node, told.epoch)
       }

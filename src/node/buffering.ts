@@ -45,11 +45,10 @@ export class Buffering {
     const copies = Math.min(parts.copies, setCount - 1)
     const common = { cells, clock, random, intents: new Sessions(clock, random) }
     const onBuffered = (count: number): void => this.#count(count, 0, 0)
-    const setOf = placement.setOf.bind(placement)
+    const { setOf, setsAlong } = placement
+    const sets = { setCount, setOf, setsAlong }
     this.cells =
-      copies === 0
-        ? cells
-        : new BufferedCells({ groups, setCount, setOf, copies, onBuffered, ...common })
+      copies === 0 ? cells : new BufferedCells({ groups, ...sets, copies, onBuffered, ...common })
     const drain = new BufferDrain({
       groups: new LocalGroups(replica),
       onDrained: (moved, rejected) => this.#count(0, moved, rejected),

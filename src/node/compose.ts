@@ -27,7 +27,8 @@ import { ClientServer, type ClientServerLimits } from './client-server.ts'
 import { costFigures } from './cost-figures.ts'
 import type { Figure } from './metrics.ts'
 import { plain, type PlainObject } from './plain.ts'
-import { Routing } from './routing.ts'
+import type { GroupAnswer, GroupOperation } from '../txn/group-operation.ts'
+import { Routing, type Executor } from './routing.ts'
 import { SetLists, type NodeAddresses } from './set-lists.ts'
 
 export interface NodePorts extends DriverPorts {
@@ -190,6 +191,11 @@ export class Node {
   /** Of all shards, whichever set holds them. */
   get cells(): CellService {
     return this.#background.cells
+  }
+
+  /** Carries out operations on groups of all sets. */
+  get groups(): Executor<GroupOperation, GroupAnswer> {
+    return this.#routing
   }
 
   get replica(): LocalReplica & Pick<Driver, 'observedLeases' | 'clocks' | 'knownLeader'> {

@@ -47,6 +47,7 @@ export function createMetrics(labels: Readonly<Record<string, string>>): NodeMet
   const countStall = stallFigures(registry)
   addProcessFigures(registry, delay)
   addEventCounter(registry, counts)
+  addBoundedReads(registry, counts)
   const meters = new Map<string, Meter>()
   return {
     trace: countingTrace(counts),
@@ -89,6 +90,21 @@ function addEventCounter(registry: Registry, counts: ReadonlyMap<string, Count>)
     collect: () => {
       counter.reset()
       for (const [event, { value }] of counts) counter.inc({ event }, value)
+    },
+  })
+}
+
+function addBoundedReads(registry: Registry, counts: ReadonlyMap<string, Count>): void {
+  const counter: Counter<'answer'> = new Counter({
+    name: 'trilithon_bounded_reads_total',
+    help: 'Reads of bounded staleness: answered from what this node has applied, or by a current read.',
+    labelNames: ['answer'],
+    registers: [registry],
+    collect: () => {
+      counter.reset()
+      for (const answer of ['local', 'current']) {
+        counter.inc({ answer }, counts.get(`bounded_read_${answer}`)?.value ?? 0)
+      }
     },
   })
 }

@@ -7,6 +7,7 @@ import { present } from '../base/assert.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
 import { captureOutcome, problem, toStoreError } from '../base/problem.ts'
 import type { CellService } from '../cells/operation.ts'
+import { KnownPlaces } from '../cells/known-places.ts'
 import { RoutedCells } from '../cells/routed-cells.ts'
 import { shardGroup } from '../cells/shard.ts'
 import { notAnAnswer } from '../client/call.ts'
@@ -155,14 +156,16 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
   /** The cells of all sets, given those of this node's. */
   cells(own: CellService): CellService {
     const { node, placement } = this.#parts
-    if (this.#isOne) return own
+    const { refusalOf } = placement
+    if (this.#isOne) return new KnownPlaces({ cells: own, refusalOf })
     const ownSet = placement.setOfNode(node)
     const services = Array.from({ length: placement.setCount }, (_, set) =>
       set === ownSet ? own : this.#set(set),
     )
     const setOf = (datastore: string, shard: number): number =>
       placement.setOf(shardGroup(datastore, shard))
-    return new RoutedCells({ services, own, setOf })
+    const cells = new RoutedCells({ services, own, setOf })
+    return new KnownPlaces({ cells, refusalOf })
   }
 
   /** Names of groups of all sets that begin so, a page behind `after`. */

@@ -6,6 +6,8 @@ import { LogEnd, type LogEndFigures, type PeerMark } from '../log/log-end.ts'
 import type { SettledPositions } from '../log/settled.ts'
 import type { LogStore } from '../log/log-store.ts'
 import { DirectoryPages } from './directory-pages.ts'
+import { Freshness, type FreshnessParts } from './freshness.ts'
+import type { Digested } from './group-discovery.ts'
 import { Restoring } from './restoring.ts'
 import type { Peers } from './peers.ts'
 import type { CatchUpReplies } from './replies.ts'
@@ -21,6 +23,8 @@ const kinds = [
   'durable-mark',
   'directory-request',
   'directory',
+  'reach-request',
+  'reach',
 ] as const
 
 /** A message about what stands in the log of one of two nodes. */
@@ -54,6 +58,9 @@ export interface LogEndingParts {
   readonly nodes: SetNodes
   /** Whether the peer has named all that it has, and behind the first epoch that is durably applied here. */
   hasNamedAll(peer: NodeId): boolean
+  readonly epochs: FreshnessParts['epochs']
+  /** A digest of the peer was taken up, or its directory. */
+  onDigested(peer: NodeId, digested: Digested): void
   /** The data store holds it from now on. */
   onRestored(): void
   onFailed(error: unknown): void
@@ -65,6 +72,8 @@ export class LogEnding {
   readonly #pages: DirectoryPages
   /** Whether the data store holds what the log has given up. */
   readonly restoring: Restoring
+  /** How fresh is what this node has applied. */
+  readonly freshness: Freshness
 
   constructor(parts: LogEndingParts) {
     this.#parts = parts
@@ -81,6 +90,12 @@ export class LogEnding {
         settled.keepRestored(true)
         parts.onRestored()
       },
+    })
+    this.freshness = new Freshness({
+      ...{ clock, trace, limits, log, peers, epochs: parts.epochs, onFailed },
+      node: parts.nodes.node,
+      incarnation: log.identity.incarnation,
+      isRestored: () => this.restoring.isOver,
     })
     this.#pages = new DirectoryPages({
       ...{ limits, log, onFailed, later: slices.add.bind(slices) },
@@ -109,6 +124,13 @@ export class LogEnding {
     this.#end.erase(through)
   }
 
+  /** A digest of the peer was taken up, or its directory. */
+  onDigested(peer: NodeId, digested: Digested): void {
+    this.restoring.onDigested(peer, digested.durable)
+    this.freshness.onNamed(peer)
+    this.#parts.onDigested(peer, digested)
+  }
+
   onMessage(from: NodeId, message: OfLogs): void {
     const { peers } = this.#parts
     switch (message.kind) {
@@ -122,6 +144,9 @@ export class LogEnding {
         return peers.onDigest(from, message)
       case 'directory':
         return peers.onDirectory(from, message)
+      case 'reach-request':
+      case 'reach':
+        return this.freshness.onMessage(from, message)
     }
   }
 

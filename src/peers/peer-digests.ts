@@ -74,8 +74,9 @@ export class PeerDigests {
   }
 
   /** Has the peer named all its groups once more in this epoch, where it has not since this node's start. */
-  requireDirectory({ marks }: Peer, epoch: number): void {
-    if (marks.directedIn < epoch) marks.requireDirectory(epoch, this.#asked)
+  requireDirectory({ marks }: Peer, epoch: number, isPastGate: boolean): void {
+    const before = isPastGate ? marks.directedPastGateIn : marks.directedIn
+    if (before < epoch) marks.requireDirectory(epoch, this.#asked, isPastGate)
   }
 
   onDigest(peer: Peer, digest: Digest): void {

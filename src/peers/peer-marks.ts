@@ -14,6 +14,7 @@ import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Digest, Directory } from '../replication/message.ts'
 import type { MetaStore } from './admission.ts'
 import { PeerDigestCursor, type OwnLog } from './peer-digest-cursor.ts'
+import { PeerRounds } from './peer-rounds.ts'
 
 export interface PeerMarksParts {
   readonly node: NodeId
@@ -47,10 +48,14 @@ export class PeerMarks {
   digestedThrough: number
   /** The same of all of its flushes through here: none of them was damaged when the peer answered. */
   knownThrough: number
-  /** The epoch in which this node asked for a directory of the peer, which was past its gate; 0: it did not. */
+  /** The last epoch in which this node asked for a directory of the peer, which had sealed the one before; 0: none. */
   directedIn = 0
+  /** The same of a peer that was past the gate of that epoch. */
+  directedPastGateIn = 0
   /** A mark has moved, and the data store does not have that yet. */
   isUnsaved: boolean
+  /** As of which moments this node has the peer's writes. */
+  readonly rounds: PeerRounds
   readonly #parts: PeerMarksParts
   #known: PeerDigestCursor
   #applied: PeerDigestCursor
@@ -83,6 +88,7 @@ export class PeerMarks {
     this.knownThrough = this.digestedThrough
     assert(durable >= this.digestedThrough, 'LOG-18: flushes behind the mark are not named again')
     // One that is refused goes with the next batch: the log may come to be as long as it was.
+    this.rounds = new PeerRounds((group) => applied.highest(group))
     this.isUnsaved = isNewStore || (digest.length > 0 && known === 0)
   }
 
@@ -109,6 +115,11 @@ export class PeerMarks {
   /** Whether the peer's directory, asked for in this epoch or later, is here whole. */
   hasNamedAll(epoch: number): boolean {
     return this.directedIn >= epoch && this.nextPage === undefined
+  }
+
+  /** The same of one that this node asked for when the peer was past the gate of the epoch (STALE-4). */
+  hasNamedAllPastGate(epoch: number): boolean {
+    return this.directedPastGateIn >= epoch && this.nextPage === undefined
   }
 
   /** The page of the peer's directory to ask for next; undefined: digests do. */
@@ -160,11 +171,13 @@ export class PeerMarks {
   /**
    * Nothing that was named so far makes the peer known any more: a directory does that this node asks for from now on. A snapshot
    * stands in no flush, so digests say nothing of groups that the peer's store took over from the voters of an earlier epoch. `asked`:
-   * the highest number of a question so far.
+   * the highest number of a question so far. `isPastGate`: the peer is past the gate of the epoch.
    */
-  requireDirectory(epoch: number, asked: number): void {
-    assert(epoch > this.directedIn, 'LOG-8: a node asks a peer for a second directory in one epoch')
-    this.directedIn = epoch
+  requireDirectory(epoch: number, asked: number, isPastGate: boolean): void {
+    const before = isPastGate ? this.directedPastGateIn : this.directedIn
+    assert(epoch > before, 'LOG-8: a node asks a peer for a second directory in one epoch')
+    this.directedIn = Math.max(epoch, this.directedIn)
+    if (isPastGate) this.directedPastGateIn = epoch
     this.#lacksFlushes = true
     this.#pages = undefined
     this.#directedBy = asked
@@ -184,10 +197,10 @@ export class PeerMarks {
   *takePage(page: Directory, asked: number): Generator<number, void> {
     if (page.after === undefined) this.#begin(page)
     const { groups, through, next } = page
-    const { directedIn } = this
+    const pages = this.#pages
     yield* this.#take(next === undefined ? through : 0, groups, true)
     // Another directory is needed since.
-    if (directedIn !== this.directedIn) return
+    if (this.#pages !== pages) return
     if (next !== undefined) {
       this.#pages = { through, after: next }
       return
@@ -216,6 +229,7 @@ export class PeerMarks {
       // A look at a group that is not in memory reads its record.
       yield 0
       if (applied.highest(group) >= position) continue
+      this.rounds.name(group, position)
       if (log.highest(group) >= position) pending.push(named)
       else coming.push(named)
     }

@@ -11,6 +11,7 @@ import type { LinkInfo, Transport, VotersTold } from '../ports/transport.ts'
 import type { ClockTold, Digest, Directory, Message, PeerFrame } from '../replication/message.ts'
 import { Admission, areCredible, type MetaStore, type Newcomer } from './admission.ts'
 import type { OwnLog } from './peer-digest-cursor.ts'
+import { DurableMarks } from './durable-marks.ts'
 import { PeerMarks } from './peer-marks.ts'
 import { ClockAsks } from './clock-asks.ts'
 import { PeerClocks } from './peer-clocks.ts'
@@ -69,6 +70,7 @@ export class Peers {
   readonly #admission: Admission
   readonly #clockAsks: ClockAsks
   readonly #digests: PeerDigests
+  readonly #durableMarks: DurableMarks
   #isFlushing = false
   /** Only notices wait, and leave a turn later. */
   #isWaiting = false
@@ -81,6 +83,7 @@ export class Peers {
     const { clocks } = this
     const send = (to: NodeId, message: Message): void => this.send(to, message)
     this.#digests = new PeerDigests({ ...options, send })
+    this.#durableMarks = new DurableMarks({ ...options, send })
     this.#clockAsks = new ClockAsks({ ...options, clocks, send })
     this.#takeUpNodes(now)
   }
@@ -384,7 +387,7 @@ export class Peers {
       else if (now - peer.lastSentMs >= limits.heartbeatMs) this.#sendFrame(peer, [])
       if (now - peer.lastHeardMs >= limits.suspectMs) this.#setSuspected(peer, true)
       if (peer.isThrottled) this.#digests.request(peer)
-      this.#tellMark(peer)
+      this.#durableMarks.tell(peer)
     }
   }
 
@@ -417,10 +420,13 @@ export class Peers {
     return this.#digests.request(this.#peers.get(node), isUrgent)
   }
 
-  /** The peer is past its gate of this epoch: a list of groups needs its directory of a later time. */
-  requireDirectory(node: NodeId, epoch: number): void {
+  /**
+   * The peer has sealed the epoch before this one: its directory of a later time is needed. `isPastGate`: the peer is past the
+   * gate of this epoch, too.
+   */
+  requireDirectory(node: NodeId, epoch: number, isPastGate = false): void {
     const peer = this.#peers.get(node)
-    if (peer !== undefined) this.#digests.requireDirectory(peer, epoch)
+    if (peer !== undefined) this.#digests.requireDirectory(peer, epoch, isPastGate)
   }
 
   /** Whether that directory is here whole; `isApplied`: and whether all that the peer has named is durably applied here. */
@@ -438,14 +444,6 @@ export class Peers {
   onDirectory(from: NodeId, page: Directory): void {
     const peer = this.#peers.get(from)
     if (peer !== undefined) this.#digests.onDirectory(peer, page)
-  }
-
-  /** Tells how much of its log this node has durably applied, where that is news. */
-  #tellMark(peer: Peer): void {
-    const { appliedThrough: through } = peer.marks
-    if (!peer.isJoined || !peer.knowsLogEnds || peer.toldMark === through) return
-    peer.toldMark = through
-    this.send(peer.node, { kind: 'durable-mark', through })
   }
 
   /** Everything that the flushes of the peer's voting store through here name is durably applied here (LOG-18). */
@@ -467,6 +465,16 @@ export class Peers {
     return this.#peers.get(node)?.knowsLogEnds === true
   }
 
+  /** The marks of the store that votes as this node; undefined: this node knows none. */
+  marksOf(node: NodeId): PeerMarks | undefined {
+    return this.isNewcomer(node) ? undefined : this.#peers.get(node)?.marks
+  }
+
+  /** Whether the peer's build answers how far its flushes go. */
+  tellsReach(node: NodeId): boolean {
+    return this.linkOf(node)?.tellsReach === true
+  }
+
   /** Whether the peer can be asked what it has of groups now. */
   compares(node: NodeId): boolean {
     const peer = this.#peers.get(node)
@@ -475,23 +483,12 @@ export class Peers {
 
   /** A peer tells how much of this node's log it has durably applied. */
   onDurableMark(from: NodeId, through: number): void {
-    const { log, trace } = this.#options
     const peer = this.#peers.get(from)
-    const storeId = peer?.info.storeId
-    if (peer === undefined || storeId === undefined) return
-    // It can have heard of no flush that is not durable here.
-    if (through > log.durableFlush) return trace.mark('durable_mark_beyond_the_log')
-    peer.heardMark = { storeId, through }
+    if (peer !== undefined) this.#durableMarks.hear(peer, through)
   }
 
   /** The marks of LOG-18 that the peers' present stores have told. */
   heardMarks(): readonly (readonly [NodeId, number | undefined])[] {
-    const { memory, findNewcomer } = this.#options
-    return [...this.#peers.values()].map(({ node, heardMark }) => {
-      const newcomer = findNewcomer(node)
-      const store = newcomer?.isReader === true ? newcomer.store : memory.of(node)?.storeId
-      const isPresent = heardMark !== undefined && heardMark.storeId === store
-      return [node, isPresent ? heardMark.through : undefined]
-    })
+    return [...this.#peers.values()].map((peer) => [peer.node, this.#durableMarks.heardOf(peer)])
   }
 }

@@ -21,7 +21,8 @@ export function describeSelf({ identity, memory, openedFlush, run }: OwnLog): Li
   const { storeId, incarnation, seat } = identity
   const durableFlush = openedFlush
   const known = memory.isWhole ? { known: memory.kept } : {}
-  const capable = { knowsLogEnds: true, compares: true, knowsEpochs: true, knowsReaders: true }
+  const later = { knowsEpochs: true, knowsReaders: true, tellsReach: true }
+  const capable = { knowsLogEnds: true, compares: true, ...later }
   return {
     storeId,
     incarnation,

@@ -141,10 +141,7 @@ export class Driver implements LocalReplica {
     this.#peers = makePeers({
       ...{ node, nodes, limits, clock, trace, transport: ports.peers, data, log },
       ...{ links: this.#links, work: this.#work, members: () => this.members },
-      onDigested: (peer, digested) => {
-        this.#ending.restoring.onDigested(peer, digested.durable)
-        this.#discovery.onDigest(peer, digested)
-      },
+      onDigested: (...told) => this.#ending.onDigested(...told),
     })
     this.#comparing = this.#makeComparing()
     this.upkeep = new Upkeep({ comparing: this.#comparing, scrubber: this.#work.scrubber, log })
@@ -157,7 +154,9 @@ export class Driver implements LocalReplica {
     this.#ending = new LogEnding({
       ...{ nodes, settled, log, data, clock, trace, limits, replies, slices, peers: this.#peers },
       hasNamedAll: (peer) => this.members.hasNamedAll(peer),
-      ...{ onRestored: () => this.members.onRestored(), onFailed: this.#calls.onFailed },
+      onRestored: () => this.members.onRestored(),
+      ...{ epochs: this.#epochs, onFailed: this.#calls.onFailed },
+      onDigested: (...told) => this.#discovery.onDigest(...told),
     })
     this.#erasing = this.#makeErasing(stores.book)
     this.members = this.#makeMembers()
@@ -252,7 +251,7 @@ export class Driver implements LocalReplica {
       ...{ clock, trace, limits, data: this.#data, replica: this.#replica },
       healing: this.#comparing.healing,
       ...{ step: this.#calls.step, guarded: (work) => this.#guarded(work) },
-      ...{ isOver: () => this.#isOver, isRestored: () => this.#ending.restoring.isOver },
+      ...{ isOver: () => this.#isOver, ending: () => this.#ending },
       onSettled: (ms) => this.#work.supply.pace.onCommit(ms),
     })
   }
@@ -442,6 +441,7 @@ export class Driver implements LocalReplica {
     this.#erasing.stop()
     this.#comparing.stop()
     this.#edge.installs.stop()
+    this.#ending.freshness.stop()
     this.#wakes.stop()
     this.#edge.requests.stop()
     assert(this.#edge.requests.count === 0, 'LIVE-1: a request waits at a node that has stopped')

@@ -7,6 +7,7 @@ import type { Limits } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { GroupEvent } from '../replication/group.ts'
+import type { LogEnding } from '../peers/log-ending.ts'
 import type { DataStore } from '../store/data-store.ts'
 import type { Healing } from './healing.ts'
 import { Installs } from './installs.ts'
@@ -27,8 +28,7 @@ export interface EdgeParts {
   guarded(work: () => void): void
   /** Stopped, or failed. */
   isOver(): boolean
-  /** Whether the data store holds what the log has given up (LOG-19). */
-  isRestored(): boolean
+  ending(): Pick<LogEnding, 'restoring' | 'freshness'>
   /** A submission was settled after this time, milliseconds. */
   onSettled(ms: number): void
 }
@@ -41,7 +41,7 @@ export class Edge {
 
   constructor(parts: EdgeParts) {
     const { clock, trace, limits, data, replica, healing, step } = parts
-    const { guarded, isOver, isRestored } = parts
+    const { guarded, isOver, ending } = parts
     const requests = new Requests(clock, (group, read) =>
       step(group, { kind: 'cancel-read', read }),
     )
@@ -54,7 +54,9 @@ export class Edge {
     })
     this.installs = installs
     this.reads = new Reads({
-      ...{ clock, trace, limits, data, replica, requests, isOver, isRestored },
+      ...{ clock, trace, limits, data, replica, requests, isOver },
+      isRestored: () => ending().restoring.isOver,
+      isFresh: (read) => ending().freshness.isFresh(read),
       whenBack: (group) => installs.whenBack(group),
       isAside: (group) => healing.isAside(group),
       wake: (group) => step(group, { kind: 'wake' }),

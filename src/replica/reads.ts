@@ -1,6 +1,7 @@
 /**
  * Reads of this node's edge: points to read at, and rows. A point is current, whatever is applied here, or a
- * timestamp of the past; a read at a timestamp keeps that snapshot open here.
+ * timestamp of the past; a read at a timestamp keeps that snapshot open here. A read of bounded staleness begins at what
+ * is applied, where that is fresh enough, and else it is current (`../peers/freshness.ts`).
  *
  * MVCC-1  A timestamp below the group's horizon is read only while its snapshot is open at this node.
  * MOVE-11 No read begins at a group that has left the set: it may be behind what the next set has shown.
@@ -16,7 +17,9 @@ import { movedError } from '../group/moved-error.ts'
 import { isCount } from '../group/transaction.ts'
 import { DamagedGroup } from '../store/damage.ts'
 import type { DataStore } from '../store/data-store.ts'
+import type { BoundedRead } from '../peers/freshness.ts'
 import type {
+  BoundedStaleness,
   PageRange,
   ReplicaReadLevel,
   ReadPoint,
@@ -34,7 +37,10 @@ export interface ReadsParts {
   readonly clock: Clock
   readonly trace: Trace
   readonly limits: Limits
-  readonly replica: Pick<Replica, 'applied' | 'appliedInMemory' | 'leased' | 'isStillLeased'>
+  readonly replica: Pick<
+    Replica,
+    'applied' | 'appliedInMemory' | 'isQuiet' | 'leased' | 'isStillLeased'
+  >
   readonly data: Pick<
     DataStore,
     'get' | 'getAll' | 'getAllAt' | 'scan' | 'scanAt' | 'ordering' | 'pins'
@@ -44,6 +50,8 @@ export interface ReadsParts {
   isOver(): boolean
   /** Whether the data store holds what the log has given up (LOG-19). */
   isRestored(): boolean
+  /** Whether what is applied here is fresh enough for such a read; more such reads may come. */
+  isFresh(read: BoundedRead): boolean
   /** Resolves when the group's rows are of one position again; undefined: they are (SNAP-4). */
   whenBack(group: GroupId): Promise<void> | undefined
   /** The group's rows are wrong here (HEAL-4). */
@@ -63,12 +71,17 @@ export class Reads {
 
   async read(
     group: GroupId,
-    level: ReplicaReadLevel,
+    level: ReplicaReadLevel | BoundedStaleness,
     timeoutMs: number,
     atLeast: Position = 0,
   ): Promise<ReadPoint> {
     this.#admit()
     await this.#whenWhole(group)
+    if (typeof level === 'object') {
+      const fresh = this.#freshPoint(group, this.#here(group), level, atLeast)
+      if (fresh !== undefined) return fresh
+      this.#parts.trace.mark('bounded_read_current')
+    }
     // A replica that is not restored would show less than it has shown before (LOG-19).
     if (level === 'snapshot' && this.#parts.isRestored()) {
       const here = this.#here(group)
@@ -80,6 +93,23 @@ export class Reads {
     const point = await this.#current(group, timeoutMs)
     if (point.position >= atLeast) return point
     throw new StoreError('invalid', 'the group has no such position yet', { group })
+  }
+
+  /** STALE-1: the applied point, where that is fresh enough now. The read began earlier, so it is fresh enough for it, too. */
+  #freshPoint(
+    group: GroupId,
+    { position, timestamp }: Applied,
+    { maxStalenessMs }: BoundedStaleness,
+    atLeast: Position,
+  ): ReadPoint | undefined {
+    const { replica, isRestored, isFresh, trace } = this.#parts
+    if (!isRestored()) return undefined
+    const isQuiet = replica.isQuiet(group)
+    if (!isFresh({ group, position, isQuiet, maxStalenessMs })) return undefined
+    if (position < atLeast) return undefined
+    trace.mark('bounded_read_local')
+    trace.emit({ kind: 'fresh', group, position, maxStalenessMs })
+    return this.#served(group, 'snapshot', { position, timestamp })
   }
 
   async readAt(group: GroupId, at: Timestamp, timeoutMs: number): Promise<ReadPoint> {
@@ -132,14 +162,14 @@ export class Reads {
    */
   rowsNow(
     group: GroupId,
-    from: ReplicaReadLevel | Timestamp,
+    from: ReplicaReadLevel | BoundedStaleness | Timestamp,
     atLeast: Position,
     keys: readonly Uint8Array[],
   ): RowsAtPoint | undefined {
     const { requests, limits, data, clock } = this.#parts
     if (this.#parts.isOver() || requests.count >= limits.nodeQueueMax) return undefined
     if (this.#parts.whenBack(group) !== undefined || this.#parts.isAside(group)) return undefined
-    const point = this.#pointNow(group, from)
+    const point = this.#pointNow(group, from, atLeast)
     if (point === undefined || point.position < atLeast) return undefined
     if (this.#parts.replica.appliedInMemory(group)?.movedTo !== undefined) return undefined
     const { timestamp } = point
@@ -151,9 +181,14 @@ export class Reads {
     return { point, rows }
   }
 
-  #pointNow(group: GroupId, from: ReplicaReadLevel | Timestamp): ReadPoint | undefined {
+  #pointNow(
+    group: GroupId,
+    from: ReplicaReadLevel | BoundedStaleness | Timestamp,
+    atLeast: Position,
+  ): ReadPoint | undefined {
     if (from === 'current') return this.#underLease(group)
     const here = this.#parts.replica.appliedInMemory(group)
+    if (typeof from === 'object') return here && this.#freshPoint(group, here, from, atLeast)
     if (from === 'snapshot' && !this.#parts.isRestored()) return undefined
     if (here === undefined || (from !== 'snapshot' && from !== here.timestamp)) return undefined
     const { position, timestamp } = here

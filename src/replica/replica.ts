@@ -265,6 +265,15 @@ export class Replica {
     return this.#toApplied(held.log.state)
   }
 
+  /** Whether this node votes in the group, which is in memory, and has nothing open or damaged in it. */
+  isQuiet(group: GroupId): boolean {
+    const held = this.#groups.get(group)
+    if (held === undefined || held.isPart) return false
+    const { log } = held
+    if (log.standing !== 'voting' || !this.#isOfPresent(log)) return false
+    return highestKnown(log) === log.state.position
+  }
+
   /**
    * The point that a current read may be served at without a message, at the time of the reading; undefined
    * when a peer has to be asked, or something waited for.

@@ -295,6 +295,22 @@ export interface Directory {
   readonly groups: readonly (readonly [GroupId, Position])[]
 }
 
+/** Asks a voter how far its flushes go, and in which epoch it votes. */
+export interface ReachRequest {
+  readonly kind: 'reach-request'
+  /** Rises with each such question of a node, over its lives too; the answer repeats it. */
+  readonly asked: number
+}
+
+/** How far the sender's durable flushes went after it got the question. */
+export interface Reach {
+  readonly kind: 'reach'
+  readonly asked: number
+  /** The epoch in which the sender votes in every group; 0: it has no vote now, or not in all groups. */
+  readonly epoch: number
+  readonly through: number
+}
+
 /**
  * A node's part in the present epoch of its replica set, as it durably is. Told as a link comes up, and again when it
  * changes.
@@ -392,6 +408,8 @@ export type NodeMessage =
   | DurableMark
   | DirectoryRequest
   | Directory
+  | ReachRequest
+  | Reach
   | CompareMessage
   | EpochMessage
   | ClockTold

@@ -34,5 +34,13 @@ export interface GlobalIndexOptions extends GlobalOptions {
   readonly level?: 'current' | 'snapshot'
 }
 
-/** 'current', 'snapshot', 'inconsistent', or a moment of the past: a Date, or microseconds since 1970. */
-export type ReadLevel = 'current' | 'snapshot' | 'inconsistent' | { readonly at: GivenTime }
+/**
+ * 'current', 'snapshot', 'inconsistent', a moment of the past: a Date, or microseconds since 1970; or a bound of staleness in
+ * milliseconds, from 100: all that was acknowledged longer ago is seen.
+ */
+export type ReadLevel =
+  | 'current'
+  | 'snapshot'
+  | 'inconsistent'
+  | { readonly at: GivenTime }
+  | { readonly maxStalenessMs: number }

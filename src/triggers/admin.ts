@@ -21,7 +21,8 @@ import type { Cell } from '../cells/cell.ts'
 import { deleteMarked, putMarked, scanMarked, type MarkedCell, type Offset } from './offset-rows.ts'
 import type { LogPlace } from '../cells/operation.ts'
 import type { TriggerRow } from './service-rows.ts'
-import { isShard, shardCount } from '../cells/shard.ts'
+import { shardCountMax } from '../cells/datastore-form.ts'
+import { isShard, isShardOf, shardWords } from '../cells/shard.ts'
 import type { Cells } from '../client/cells.ts'
 import type { Groups } from '../client/groups.ts'
 import { listShards as listWritten } from '../client/listed-shards.ts'
@@ -40,7 +41,10 @@ const callsAtOnce = 4
 export interface AdminPorts {
   cells(datastore: string): Cells
   readonly groups: Pick<Groups, 'list'>
+  /** Of services. */
   readonly tables: Tables
+  /** Of the shards of a datastore, with the offsets there. */
+  tablesOf(datastore: string): Tables
   readonly timeoutMs: number
   /** Gives up the calls made through it. */
   readonly signal?: AbortSignal
@@ -153,6 +157,7 @@ export class TriggerAdmin {
     checkTrigger('replay', trigger)
     checkReplay(from)
     const row = await this.#row(trigger)
+    if ('shard' in from && from.shard !== undefined) checkShard(row.datastore, from.shard)
     const offsets = this.#offsets(row)
     const goals = await this.#goals(row.datastore, from)
     const moved = await mapConcurrently(goals, shardsAtOnce, async ({ shard, after }) => {
@@ -191,8 +196,8 @@ export class TriggerAdmin {
    */
   async skip(trigger: string, shard: number): Promise<Cell | undefined> {
     checkTrigger('skip', trigger)
-    checkShard(shard)
     const row = await this.#row(trigger)
+    checkShard(row.datastore, shard)
     const offsets = this.#offsets(row)
     const name = { service: this.#store.service, trigger }
     const after = (await offsets.current(shard))?.after ?? (await this.#start(row, shard))
@@ -296,7 +301,8 @@ export class TriggerAdmin {
   }
 
   #offsets({ datastore, trigger }: TriggerRow): OffsetStore {
-    const { tables, timeoutMs, signal } = this.#ports
+    const { timeoutMs, signal } = this.#ports
+    const tables = this.#ports.tablesOf(datastore)
     const { service } = this.#store
     return new OffsetStore(tables, datastore, { service, trigger }, timeoutMs, signal)
   }
@@ -356,7 +362,7 @@ export class TriggerAdmin {
 
 const shardRule: Rule = {
   accepts: isShard,
-  words: `a shard, numbered from 0 to ${shardCount - 1}`,
+  words: `a shard, numbered from 0 to ${shardCountMax - 1}`,
 }
 const retryRules: Rules<{ shard: number; addedId: number }> = {
   shard: shardRule,
@@ -386,8 +392,8 @@ function checkReplay(from: ReplayFrom): void {
   throw new StoreError('invalid', `${call}: a place is ${words}`)
 }
 
-function checkShard(shard: number): void {
-  if (isShard(shard)) return
-  const message = `there is no shard ${wordsFor(shard)}; shards are numbered from 0 to ${shardCount - 1}`
+function checkShard(datastore: string, shard: number): void {
+  if (isShardOf(datastore, shard)) return
+  const message = `there is no shard ${wordsFor(shard)}; ${shardWords(datastore)}`
   throw new StoreError('invalid', message)
 }

@@ -3,7 +3,7 @@ import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { checkArgument, checkOptions, givenMember, text, wrongArgument } from '../base/arguments.ts'
 import { isReadable } from '../base/readable.ts'
-import { openCellTables } from '../cells/cell-table.ts'
+import { openCellTables, placedCellTables } from '../cells/cell-table.ts'
 import type { Client } from '../client/client.ts'
 import type { WriteOptions } from '../client/options.ts'
 import { writeRules } from '../client/rules.ts'
@@ -12,6 +12,7 @@ import { checkSignal } from '../txn/signalled.ts'
 import { TriggerAdmin } from './admin.ts'
 import { isService, type Service } from './definition.ts'
 import { checkWorker, Worker, type WorkerOptions } from './worker.ts'
+import { Sessions } from '../txn/session.ts'
 
 /** A worker that runs in this process. */
 export interface RunningTriggers {
@@ -32,12 +33,16 @@ export function runTriggers(
   if (!isService(service)) {
     throw wrongArgument('runTriggers', 'the service', service, 'what defineTriggers gives')
   }
-  checkWorker(options)
+  checkWorker(service, options)
   const { signal } = options
   checkSignal(signal)
   const ports = { clock: systemClock, random: systemRandom }
   const cells = client.cells(service.datastore)
-  const worker = new Worker(service, { ...ports, cells, tables: openTables(client) }, options)
+  const worker = new Worker(
+    service,
+    { ...ports, cells, tables: openTables(client, service.datastore) },
+    options,
+  )
   const ended = worker.run()
   // A program that does not wait for `ended` gets the error from `stop`.
   ended.catch(() => undefined)
@@ -74,10 +79,14 @@ export function triggerAdmin(
   const call = { timeoutMs, ...(signal && { signal }) }
   const { groups } = client
   const ports = { cells: (datastore: string) => client.cells(datastore), groups, ...call }
-  return new TriggerAdmin({ ...ports, tables: openTables(client, timeoutMs) }, service)
+  const machine = { clock: systemClock, random: systemRandom, timeoutMs }
+  const systems = { ...machine, intents: new Sessions(systemClock, systemRandom) }
+  const tables = openCellTables(groups, systems)
+  const tablesOf = placedCellTables(groups, systems)
+  return new TriggerAdmin({ ...ports, tables, tablesOf }, service)
 }
 
-function openTables(client: Client, timeoutMs?: number): Tables {
-  const ports = { clock: systemClock, random: systemRandom }
-  return openCellTables(client.groups, timeoutMs === undefined ? ports : { ...ports, timeoutMs })
+function openTables(client: Client, datastore: string): Tables {
+  const systems = { clock: systemClock, random: systemRandom }
+  return placedCellTables(client.groups, systems)(datastore)
 }

@@ -24,7 +24,7 @@ import {
   type TriggerRow,
   type WorkerRow,
 } from './service-rows.ts'
-import { shardCount } from '../cells/shard.ts'
+import { shardCountMax } from '../cells/datastore-form.ts'
 import type { CallOptions, GroupTables, Tables } from '../tables/tables.ts'
 import type { GroupReader, GroupTransaction } from '../tables/types.ts'
 import { encodeHoldings, type Holdings } from './assignment.ts'
@@ -69,7 +69,7 @@ export class ServiceStore {
   /** Shards with marked cells. */
   marks(trigger: string): Promise<readonly { readonly shard: number; readonly marked: number }[]> {
     const { service } = this
-    return this.#read('current', (rows) => scanMarks(rows, { service, trigger }, shardCount))
+    return this.#read('current', (rows) => scanMarks(rows, { service, trigger }, shardCountMax))
   }
 
   /** Reads nothing, so it is in conflict with no other writer. */

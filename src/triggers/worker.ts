@@ -13,7 +13,8 @@ import {
 } from '../base/arguments.ts'
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
-import { allShards, isShard, shardCount } from '../cells/shard.ts'
+import { shardCountMax } from '../cells/datastore-form.ts'
+import { allShardsOf, isShard, isShardOf, shardWords } from '../cells/shard.ts'
 import type { Cells } from '../client/cells.ts'
 import type { Clock } from '../ports/clock.ts'
 import { randomUuid, type Random } from '../ports/random.ts'
@@ -60,7 +61,7 @@ const workerRules: Rules<WorkerOptions> = {
   limits: { accepts: (value) => value !== null, words: 'an object of limits' },
   shards: {
     accepts: (value) => Array.isArray(value) && Array.from(value).every(isShard),
-    words: `a list of shards, numbered from 0 to ${shardCount - 1}`,
+    words: `a list of shards, numbered from 0 to ${shardCountMax - 1}`,
   },
   worker: text,
   onEvent: callback,
@@ -72,9 +73,14 @@ function numberFrom(least: number): Rule {
 }
 
 /** Throws `invalid` for options that a worker does not know, or that contradict one another. */
-export function checkWorker(options: WorkerOptions): void {
+export function checkWorker({ datastore }: Service, options: WorkerOptions): void {
   checkOptions('runTriggers', options, workerRules)
   checkOptions('runTriggers: limits', options.limits, limitRules)
+  const wrong = options.shards?.find((shard) => !isShardOf(datastore, shard))
+  if (wrong !== undefined) {
+    const message = `runTriggers: datastore ${datastore} has no shard ${wrong}; ${shardWords(datastore)}`
+    throw new StoreError('invalid', message)
+  }
   const { heartbeatMs, leaseMs } = { ...defaultTriggerLimits, ...options.limits }
   if (heartbeatMs * 3 <= leaseMs) return
   const message = `runTriggers: heartbeatMs is ${heartbeatMs} and leaseMs ${leaseMs}; a lease is three heartbeats at least`
@@ -100,8 +106,11 @@ export class Worker {
   #onFailure: () => void = () => undefined
 
   constructor(service: Service, ports: WorkerPorts, options: WorkerOptions = {}) {
-    const { shards = allShards, onEvent = () => undefined } = options
-    assert(shards.every(isShard), 'triggers: there is such a shard')
+    const { shards = allShardsOf(service.datastore), onEvent = () => undefined } = options
+    assert(
+      shards.every((shard) => isShardOf(service.datastore, shard)),
+      'triggers: there is such a shard',
+    )
     this.#limits = { ...defaultTriggerLimits, ...options.limits }
     checkTriggerLimits(this.#limits)
     this.name = options.worker ?? randomUuid(ports.random)

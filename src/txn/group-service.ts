@@ -12,6 +12,7 @@ import type { Pace } from '../ports/pace.ts'
 import {
   sizeInBytes,
   type LocalReplica,
+  type BoundedStaleness,
   type ReplicaReadLevel,
   type Row,
   type Submission,
@@ -198,8 +199,10 @@ export class GroupService {
 }
 
 /** Where rows that are read at once are of; undefined: of no moment. */
-function toReadPoint(from: ReadFrom): ReplicaReadLevel | Timestamp | undefined {
+function toReadPoint(from: ReadFrom): ReplicaReadLevel | BoundedStaleness | Timestamp | undefined {
   switch (from.kind) {
+    case 'bounded':
+      return { maxStalenessMs: from.maxStalenessMs }
     case 'current':
       return 'current'
     case 'snapshot':

@@ -6,8 +6,10 @@ import { purgeNoteKey } from '../group/purge-note.ts'
 import {
   sizeInBytes,
   isAtEnd,
+  type BoundedStaleness,
   type LocalReplica,
   type Outcome,
+  type ReplicaReadLevel,
   type Row,
   type RowRange,
   type Submission,
@@ -29,7 +31,7 @@ export class LocalGroups implements GroupPort {
       checkNotPurged(replica, group, timestamp)
       return { position, asOf: timestamp }
     }
-    const level = from.kind === 'current' ? 'current' : 'snapshot'
+    const level = levelOf(from)
     const { position, timestamp } = await replica.read(group, level, timeoutMs, atLeast)
     return { position, asOf: from.kind === 'inconsistent' ? undefined : timestamp }
   }
@@ -53,6 +55,11 @@ export class LocalGroups implements GroupPort {
   commit(submission: Submission, timeoutMs: number): Promise<Outcome> {
     return this.#replica.submit(submission, timeoutMs)
   }
+}
+
+function levelOf(from: ReadFrom): ReplicaReadLevel | BoundedStaleness {
+  if (from.kind === 'bounded') return { maxStalenessMs: from.maxStalenessMs }
+  return from.kind === 'current' ? 'current' : 'snapshot'
 }
 
 /** PURGE-1: throws `snapshot-too-old` for a moment before rows of the group were purged, as far as is applied here. */

@@ -115,11 +115,12 @@ function encodeFields(info: LinkInfo): Packable[] {
 
 /** Undefined where there are none. */
 function encodeLater(info: LinkInfo): Uint8Array | undefined {
-  const { knowsEpochs, seat, voters, clientUrl, followsNodes, knowsReaders } = info
+  const { knowsEpochs, seat, voters, clientUrl, followsNodes, knowsReaders, tellsReach } = info
   const told = voters && [voters.epoch, voters.nodes]
+  const capable = tellsReach === true ? [knowsReaders, true] : [knowsReaders]
   const isOfClients = clientUrl !== undefined || followsNodes === true
-  if (knowsReaders === true) {
-    return pack([knowsEpochs, seat, told, clientUrl, followsNodes, knowsReaders])
+  if (knowsReaders === true || tellsReach === true) {
+    return pack([knowsEpochs, seat, told, clientUrl, followsNodes, ...capable])
   }
   if (isOfClients) return pack([knowsEpochs, seat, told, clientUrl, followsNodes])
   if (told !== undefined) return pack([knowsEpochs, seat, told])
@@ -193,7 +194,8 @@ function decodeInfo(of: readonly unknown[]): LinkInfo | undefined {
 function decodeLater(bytes: Uint8Array): LinkInfo | undefined {
   const fields = unpack(bytes)
   if (!Array.isArray(fields)) return undefined
-  const [knowsEpochs, seat, told, clientUrl, followsNodes, knowsReaders]: unknown[] = fields
+  const [knowsEpochs, seat, told, clientUrl, followsNodes, ...more]: unknown[] = fields
+  const [knowsReaders, tellsReach] = more
   const voters = isAbsent(told) ? {} : decodeVoters(told)
   if (voters === undefined) return undefined
   const isUrl = typeof clientUrl === 'string' && clientUrl.length <= nodeUrlCharsMax
@@ -203,6 +205,7 @@ function decodeLater(bytes: Uint8Array): LinkInfo | undefined {
     ...(isUrl && { clientUrl }),
     ...(followsNodes === true && { followsNodes }),
     ...(knowsReaders === true && { knowsReaders }),
+    ...(tellsReach === true && { tellsReach }),
   }
   if (isAbsent(seat)) return known
   // Dropped, it would make the store of a later seat its node's first.

@@ -17,7 +17,7 @@ import {
 } from '../../src/cells/body-bytes.ts'
 import { batchBytesMax } from '../../src/cells/limits.ts'
 import { operationProblem } from '../../src/cells/operation-check.ts'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { createBench, rowKey, settled } from './kit.ts'
 
 function bodyOf(value: Json): { readonly bytes: Uint8Array; readonly hash: Uint8Array } {

@@ -13,7 +13,7 @@ import {
 } from '../../src/cells/buffer-rows.ts'
 import { BufferedCells } from '../../src/cells/buffered-cells.ts'
 import type { CellService } from '../../src/cells/operation.ts'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { LocalGroups } from '../../src/txn/local-groups.ts'
 import { Sessions } from '../../src/txn/session.ts'
 import { ask, createBench, datastore, putItem, rowKey, settled } from './kit.ts'
@@ -37,7 +37,13 @@ function bufferBench() {
   const clock = clockOf('n1')
   const groups = new LocalGroups(replica)
   const common = { clock, random, groups, intents: new Sessions(clock, random) }
-  const sets = { setCount: 2, setOf, copies: 1, onBuffered: () => undefined }
+  const sets = {
+    setCount: 2,
+    setOf,
+    setsAlong: () => [0, 1],
+    copies: 1,
+    onBuffered: () => undefined,
+  }
   const buffered = new BufferedCells({ ...common, ...sets, cells: silent })
   return { world, store, common, buffered }
 }

@@ -6,7 +6,7 @@ import { buildCellIndex, compareCellIndex } from '../../src/cells/index-build.ts
 import { applyIndex } from '../../src/cells/index-registry.ts'
 import type { Page } from '../../src/base/page.ts'
 import type { CellIndexEntry } from '../../src/client/cell-indexes.ts'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { upkeepBounds } from '../../src/indexes/limits.ts'
 import { waitForGrace } from '../../src/indexes/grace.ts'
 import type { GroupPort } from '../../src/group/group-port.ts'

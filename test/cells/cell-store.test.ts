@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Json } from '../../src/cells/body.ts'
 import type { CellOperation, GetCells, GetVersions } from '../../src/cells/operation.ts'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { cellBytesMax } from '../../src/base/limits.ts'
 import {
   any,

@@ -8,7 +8,9 @@ import { bytesOfGroup } from '../../src/base/ids.ts'
 import { unpackBody } from '../../src/cells/body.ts'
 import { isColumn, isDatastore, isRowKey, nameProblem } from '../../src/cells/cell.ts'
 import { cellVersion } from '../../src/cells/cell-table.ts'
-import { shardCount, shardGroup, shardOf } from '../../src/cells/shard.ts'
+import { shardGroup } from '../../src/cells/shard.ts'
+import { shardCountMax } from '../../src/cells/datastore-form.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { openTables } from '../../src/tables/open.ts'
 import { rootKey } from '../../src/tables/tables.ts'
 import { LocalGroups } from '../../src/txn/local-groups.ts'
@@ -28,7 +30,7 @@ test('shards are the first 12 bits of the SHA-256 of the row key, in either case
     const shard = shardOf(rowKey(seed))
     counts.set(shard, (counts.get(shard) ?? 0) + 1)
   }
-  expect(Math.max(...counts.keys())).toBeLessThan(shardCount)
+  expect(Math.max(...counts.keys())).toBeLessThan(shardCountMax)
   expect(counts.size).toBeGreaterThan(4000)
 })
 

@@ -16,7 +16,7 @@ import {
 import { getNow } from '../../src/cells/get-now.ts'
 import { compareCellIndex } from '../../src/cells/index-build.ts'
 import { applyIndex } from '../../src/cells/index-registry.ts'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { worklistBounds } from '../../src/worklist/worklist-worker.ts'
 import { testRandom } from '../txn/test-ports.ts'
 import { ann, bench, declared, definition, type DriverBench } from './driver-index.ts'

@@ -1,7 +1,7 @@
 /** A cell that is read at once, and the same read by the way of all others. */
 import { expect, test } from 'vitest'
 import type { Answered, GetCells, GetItem, ReadFrom } from '../../src/cells/operation.ts'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { any, createBench, current, datastore, put, rowKey, settled, type Bench } from './kit.ts'
 
 const base = { rowKey: rowKey(1), column: 'BASE', refKey: 0 }

@@ -25,7 +25,7 @@ import {
   markIndexBuilt,
   readIndexes,
 } from '../../src/cells/index-registry.ts'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import type { CellService } from '../../src/cells/operation.ts'
 import { CellIndex, CellIndexAdmin } from '../../src/client/cell-indexes.ts'
 import { Groups } from '../../src/client/groups.ts'
@@ -59,7 +59,7 @@ function definition(field: string): IndexDefinition {
 
 const allRows = Array.from({ length: 200 }, (_, seed) => rowKey(seed))
 /** Of all rows that are written here. */
-const shards = [...new Set(allRows.map(shardOf))]
+const shards = [...new Set(allRows.map((row) => shardOf(row)))]
 
 /** Rows whose shards a set holds. */
 function rowsOn(set: number, count: number): string[] {

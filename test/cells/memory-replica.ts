@@ -58,6 +58,8 @@ export class MemoryReplica implements LocalReplica {
   isFirst = true
   /** Has a lease of every group: it answers current reads at once. It is not behind then. */
   isAtOnce = false
+  /** How old what it has may be, as far as it knows: a read of a smaller bound has to ask. */
+  ageMs: number = Number.POSITIVE_INFINITY
   readonly mishaps: Mishap[] = []
   /** Functions that run once, between a read or a scan and the answer to it. */
   readonly afterRead: (() => Promise<unknown>)[] = []
@@ -102,7 +104,9 @@ export class MemoryReplica implements LocalReplica {
         appliedInMemory: (group) => (this.#states.has(group) ? this.#applied(group) : undefined),
         leased: (group) => (this.isAtOnce ? this.#applied(group) : undefined),
         isStillLeased: () => true,
+        isQuiet: () => true,
       },
+      isFresh: ({ maxStalenessMs }) => maxStalenessMs >= this.ageMs,
       data: {
         get: (group, key) => rowOf(this.#overlay.get(group, latin1(key))),
         getAll: (group, keys) => keys.map((key) => rowOf(this.#overlay.get(group, latin1(key)))),

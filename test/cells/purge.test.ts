@@ -5,7 +5,7 @@ import type { CellStore } from '../../src/cells/cell-store.ts'
 import { cellVersion } from '../../src/cells/cell-table.ts'
 import { purgeItemsMax } from '../../src/cells/limits.ts'
 import type { Answer, PurgeCells } from '../../src/cells/operation.ts'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import {
   any,
   ask,
@@ -221,7 +221,7 @@ test('the numbers under which cells are stored stay as they were', () => {
     ...{ Shard: 1, Cell: 2, CellsByAddedId: 3, Purged: 4, TriggerOffset: 5, MarkedCell: 6 },
     ...{ TriggerService: 7, TriggerWorker: 8, Trigger: 9, TriggerMarks: 10 },
     ...{ Indexed: 11, Datastore: 12, IndexDefinition: 13, IndexedByPlace: 14 },
-    ...{ ColumnTtl: 15, CellsByTtl: 16 },
+    ...{ ColumnTtl: 15, CellsByTtl: 16, DatastoreList: 17, DeclaredDatastore: 18 },
   })
   expect(cellVersion.numbers.properties).toMatchObject({
     ...{ 'Cell.row_key': 3, 'Cell.column': 4, 'Cell.ref_key': 5, 'Cell.added_id': 6 },

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CellName } from '../../src/cells/cell.ts'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import type { GetLog } from '../../src/cells/operation.ts'
 import {
   ask,

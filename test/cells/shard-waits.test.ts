@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import type { GetLog, LogPlace } from '../../src/cells/operation.ts'
 import { ShardWaits } from '../../src/cells/shard-waits.ts'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { Slices } from '../../src/ports/slices.ts'
 import { any, ask, createBench, datastore, packed, passMs, rowKey, settled } from './kit.ts'
 

@@ -105,8 +105,12 @@ export class FakeCluster {
   }
 
   run(...words: readonly string[]): Promise<ProgramResult> {
+    return this.runVerb('nodes', ...words)
+  }
+
+  runVerb(...words: readonly string[]): Promise<ProgramResult> {
     return eventually('a node answers', async () => {
-      const result = await runProgram(['nodes', ...words], { environment: this.#environment })
+      const result = await runProgram(words, { environment: this.#environment })
       return result.stderr.includes(unanswered) ? undefined : result
     })
   }

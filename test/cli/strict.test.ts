@@ -85,6 +85,15 @@ test.each<readonly [string, readonly string[]]>([
     '--level is given twice',
     ['rows', 'T', '--schema', 's', '--key', '{}', '--level', 'current', '--level', 'current'],
   ],
+  [
+    '--max-staleness',
+    ['cells', 'get', row, 'B', '-d', 't', '--read', 'current', '--max-staleness', '500'],
+  ],
+  ['--max-staleness', ['cells', 'latest', row, '-d', 't', '--max-staleness', '99']],
+  [
+    '--max-staleness wants a whole number',
+    ['cells', 'get', row, 'B', '-d', 't', '--max-staleness', '500.5'],
+  ],
   ['too many arguments', ['cells', 'tail', '-d', 't', 'more']],
   ['REFKEY wants a whole number', ['cells', 'get', row, 'B', '7.0', '-d', 't']],
   ['COLUMN is empty', ['cells', 'get', row, '', '-d', 't']],

@@ -2,10 +2,12 @@
 import { expect, test } from 'vitest'
 import { openCellTables } from '../../src/cells/cell-table.ts'
 import { datastoreKey, putDefinitions, scanDefinitions } from '../../src/cells/definition-table.ts'
-import { allShards, shardCount, shardOf } from '../../src/cells/shard.ts'
+import { shardCountMax } from '../../src/cells/datastore-form.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import type { CellIndexEntry } from '../../src/client/cell-indexes.ts'
 import { rowKey, settled } from '../cells/kit.ts'
 import { createCluster } from './cluster.ts'
+import { allShardsOf } from '../../src/cells/shard.ts'
 
 const datastore = 'trips'
 const fields = [{ field: 'city', type: 'string' }]
@@ -146,10 +148,10 @@ test('a build of some shards leaves an index unready, and one of all shards make
   expect(await build([shardOf(rowKey(1))])).toEqual({ shards: 0, rows: 0 })
   expect(await isBuilding()).toBe(true)
   // One shard named as often as there are shards is one shard.
-  await build(Array.from({ length: shardCount }, () => shardOf(rowKey(1))))
+  await build(Array.from({ length: shardCountMax }, () => shardOf(rowKey(1))))
   expect(await isBuilding()).toBe(true)
-  await build(allShards.slice(0, -1))
+  await build(allShardsOf(datastore).slice(0, -1))
   expect(await isBuilding()).toBe(true)
-  await build(allShards)
+  await build(allShardsOf(datastore))
   expect(await isBuilding()).toBe(false)
 })

@@ -4,7 +4,8 @@ import { openCellTables } from '../../src/cells/cell-table.ts'
 import { markIndexBuilt } from '../../src/cells/index-registry.ts'
 import type { GroupId } from '../../src/base/ids.ts'
 import { listedGroupsMax } from '../../src/base/limits.ts'
-import { shardGroup, shardOf } from '../../src/cells/shard.ts'
+import { shardGroup } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { listShards, listShardsWithCells } from '../../src/client/listed-shards.ts'
 import { TriggerAdmin } from '../../src/triggers/admin.ts'
 import { defineTriggers } from '../../src/triggers/definition.ts'
@@ -117,7 +118,12 @@ test('a purge looks at shards with a cell, and not at those in which a commit ha
 
 test('a trigger is looked at in the shards with a commit', async () => {
   const { client, tables, shard, run, counted } = await oneCell()
-  const ports = { cells: client.cells.bind(client), groups: client.groups, tables }
+  const ports = {
+    cells: client.cells.bind(client),
+    groups: client.groups,
+    tables,
+    tablesOf: () => tables,
+  }
   const trigger = { name: 'bill', column: 'BASE', handle: async () => undefined }
   const of = { service: 'billing', datastore: 'trips' }
   const { triggers } = defineTriggers({ ...of, triggers: [trigger] })

@@ -1,6 +1,6 @@
-/** What the client asks for an index over cells has the time-out of the client. */
+/** Each request of the client about an index over cells has the time-out of the client. */
 import { expect, test } from 'vitest'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { rowKey, settled } from '../cells/kit.ts'
 import { createCluster } from './cluster.ts'
 

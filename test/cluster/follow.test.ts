@@ -5,7 +5,8 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { connect } from '../../src/client/connect.ts'
-import { shardGroup, shardOf } from '../../src/cells/shard.ts'
+import { shardGroup } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { hashToBucket } from '../../src/placement/placement.ts'
 import {
   eventually,

@@ -56,7 +56,7 @@ function stepsOf(page: string): readonly string[] {
 
 test.for([
   ['holds.md', 14],
-  ['cells.md', 4],
+  ['cells.md', 10],
 ] as const)('%s shows what the commands print', { timeout: patienceMs }, async ([page, count]) => {
   const steps = stepsOf(page)
   expect(steps).toHaveLength(count)

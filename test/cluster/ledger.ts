@@ -6,8 +6,9 @@ import { randomUUID } from 'node:crypto'
 import { StoreError } from '../../src/base/errors.ts'
 import { toStoreError } from '../../src/base/problem.ts'
 import { connect } from '../../src/client/connect.ts'
-import { allShards, shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { patienceMs } from './harness.ts'
+import { allShardsOf } from '../../src/cells/shard.ts'
 
 export const datastore = 'ledger'
 
@@ -113,7 +114,7 @@ export async function contentsAt(
   const contents: Contents = { bodies: new Map(), logs: new Map() }
   const untilMs = performance.now() + readMsMax
   try {
-    const shards = rows === undefined ? allShards : shardsOf(rows)
+    const shards = rows === undefined ? allShardsOf(name) : shardsOf(rows)
     let places = shards.map((shard) => ({ shard, addedId: 0 }))
     while (places.length > 0) {
       const next: typeof places = []

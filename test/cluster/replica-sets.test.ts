@@ -7,7 +7,8 @@ import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
 import { nodeId } from '../../src/base/ids.ts'
 import { findDatastoreGroup } from '../../src/cells/cell-table.ts'
-import { shardGroup, shardOf } from '../../src/cells/shard.ts'
+import { shardGroup } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { connect } from '../../src/client/connect.ts'
 import { queue, rootKey, type RejectedPut } from '../../src/index.ts'
 import { hashToBucket, placementOver } from '../../src/placement/placement.ts'
@@ -281,7 +282,7 @@ test('IDX-8: while the set with the definitions of indexes has no majority, the 
     const column_defs = [{ column_key: 'BASE', fields: [{ field: 'city', type: 'string' }] }]
     await indexes.apply({ table: 'by_city', datastore, column_defs })
     // Builds of all shards are tested on fewer nodes; these are all that have cells here.
-    const shards = [before, during].map(shardOf)
+    const shards = [before, during].map((row) => shardOf(row))
     const ports = { clock: systemClock, random: systemRandom }
     await buildOverFew(client, ports, { datastore, name: 'by_city' }, { graceMs: 0, shards })
     const cell = { column: 'BASE', refKey: 0, body: { city: 'Oslo' } }

@@ -1,8 +1,8 @@
 /** The promises of shards' logs and of purges: see `cell-service.ts`. */
 import { expect, test } from 'vitest'
-import { shardOf } from '../../src/cells/shard.ts'
 import type { Answered, GetLog, LogPlace, PurgeCells } from '../../src/cells/operation.ts'
 import { current } from '../cells/kit.ts'
+import { shardCountOf } from '../../src/cells/datastore-form.ts'
 import { newRowKey, textOfCell, type CellStory } from './cell-story.ts'
 
 /** The cells of each page with their numbers, and where to go on. */
@@ -24,7 +24,7 @@ export function describeCellLogs(story: () => CellStory): void {
   test('CELL-3: a log is read from a place on, in the order of the numbers, page by page', async () => {
     const one = story()
     const rowKey = newRowKey()
-    const shard = shardOf(rowKey)
+    const shard = one.shardOf(rowKey)
     for (const refKey of [8, 4, 6]) await one.put({ rowKey, column: 'A', refKey }, refKey)
     const after = (addedId: number) => ({ kind: 'after', shard, addedId }) as const
     const read = async (items: readonly LogPlace[], limit?: number): Promise<string> =>
@@ -32,9 +32,10 @@ export function describeCellLogs(story: () => CellStory): void {
     expect(await read([after(0)])).toBe('1:A/8=8 2:A/4=4 3:A/6=6 → 3')
     expect(await read([after(0)], 2)).toBe('1:A/8=8 2:A/4=4 → 2')
     expect(await read([after(2)])).toBe('3:A/6=6 → 3')
-    const another = (shard + 1) % 4_096
+    const count = shardCountOf(one.datastore)
+    const another = (shard + 1) % count
     const empty = { kind: 'after', shard: another, addedId: 0 } as const
-    const none = { kind: 'after', shard: 4_096, addedId: 0 } as const
+    const none = { kind: 'after', shard: count, addedId: 0 } as const
     expect(await read([empty, after(3), none])).toBe('→ 0 | → 3 | invalid')
     const { createdAt = 0 } = await one.put({ rowKey, column: 'A', refKey: 9 }, 9)
     const since = { kind: 'since', shard } as const
@@ -46,7 +47,7 @@ export function describeCellLogs(story: () => CellStory): void {
     const one = story()
     const { footing } = one.place
     const rowKey = newRowKey()
-    const shard = shardOf(rowKey)
+    const shard = one.shardOf(rowKey)
     await one.put({ rowKey, column: 'A', refKey: 1 }, 1)
     const end = { kind: 'after', shard, addedId: 1 } as const
     const wait = { ...logOf(one, [end]), waitMs: 5_000 }
@@ -65,7 +66,7 @@ export function describeCellLogs(story: () => CellStory): void {
     const one = story()
     const { datastore } = one
     const rowKey = newRowKey()
-    const shard = shardOf(rowKey)
+    const shard = one.shardOf(rowKey)
     const put = (column: string, refKey: number) => one.put({ rowKey, column, refKey }, refKey)
     for (const refKey of [1, 2, 3]) await put('A', refKey)
     await put('B', 1)

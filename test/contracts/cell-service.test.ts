@@ -62,3 +62,15 @@ cellServiceContract(
   async () => clientPlace(await simulatedFooting({}, 2)),
   client,
 )
+
+cellServiceContract(
+  'nodes of two replica sets, simulated, with eight shards to a datastore',
+  async () => nodePlace(await simulatedFooting({}, 2)),
+  { ...node, form: '.8' },
+)
+
+cellServiceContract(
+  'a client over a socket, with two shards to a datastore, in a set',
+  async () => clientPlace(await loneFooting(levelDisk)),
+  { ...client, form: '.2.set-west' },
+)

@@ -6,7 +6,6 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { present } from '../../src/base/assert.ts'
 import type { CellName } from '../../src/cells/cell.ts'
 import type { Answered, CellOperation } from '../../src/cells/operation.ts'
-import { shardOf } from '../../src/cells/shard.ts'
 import { any, current, packed } from '../cells/kit.ts'
 import { describeCellLogs } from './cell-logs.ts'
 import { asText, CellStory, codeOf, newRowKey, textOfPage, type CellPlace } from './cell-story.ts'
@@ -19,6 +18,8 @@ export interface CellAbilities {
   readonly takesIntents: boolean
   /** It answers some reads in the call. */
   readonly answersNow: boolean
+  /** The end of the names of its datastores, which says how many shards they have: `.8`; absent: 4,096. */
+  readonly form?: string
 }
 
 export function cellServiceContract(
@@ -27,12 +28,13 @@ export function cellServiceContract(
   abilities: CellAbilities,
 ): void {
   let shared: CellPlace | undefined
-  const story = (): CellStory => new CellStory(present(shared, 'the place is made'))
+  const { form } = abilities
+  const story = (): CellStory => new CellStory(present(shared, 'the place is made'), form)
 
   async function ownStory(): Promise<CellStory> {
     const place = await makePlace()
     onTestFinished(() => place.footing.remove())
-    return new CellStory(place)
+    return new CellStory(place, form)
   }
 
   describe(name, () => {
@@ -55,7 +57,7 @@ function describePuts(story: () => CellStory, { takesIntents }: CellAbilities): 
     const one = story()
     const name = { rowKey: newRowKey(), column: 'BASE', refKey: 7 }
     const first = await one.put(name, { fare: 1 })
-    expect(first).toMatchObject({ created: true, addedId: 1, shard: shardOf(name.rowKey) })
+    expect(first).toMatchObject({ created: true, addedId: 1, shard: one.shardOf(name.rowKey) })
     for (const service of [one.service, one.other]) {
       expect(await one.put(name, { fare: 1 }, service)).toEqual({ ...first, created: false })
       expect(await one.refused(name, { fare: 2 }, service)).toBe('immutable')
@@ -138,11 +140,11 @@ function describeReads(story: () => CellStory): void {
         ...{ kind: 'put', datastore: one.datastore },
         items: [{ ...name, refKey, body: packed(refKey) }],
       })
-      expect(positions).toEqual([[shardOf(name.rowKey), refKey + 1]])
+      expect(positions).toEqual([[one.shardOf(name.rowKey), refKey + 1]])
       const seen = { level: 'snapshot', atLeast: positions } as const
       expect(await one.get({ ...name, refKey }, seen, one.other)).toBe(`A/${refKey}=${refKey}`)
     }
-    const ahead = { level: 'snapshot', atLeast: [[shardOf(name.rowKey), 10 ** 9]] } as const
+    const ahead = { level: 'snapshot', atLeast: [[one.shardOf(name.rowKey), 10 ** 9]] } as const
     expect(await one.get(name, ahead)).toBe('invalid')
   })
 
@@ -253,7 +255,7 @@ function describeAnswersNow(story: () => CellStory): void {
       }
     }
     expect(answered).toBeGreaterThanOrEqual(6)
-    const ahead = { level: 'snapshot', atLeast: [[shardOf(rowKey), 10 ** 9]] } as const
+    const ahead = { level: 'snapshot', atLeast: [[one.shardOf(rowKey), 10 ** 9]] } as const
     const operation = { kind: 'get', datastore, read: ahead, items: items.slice(0, 1) } as const
     expect(service.answerNow?.(operation)).toBeUndefined()
   })
@@ -289,7 +291,7 @@ function describeEnds(ownStory: () => Promise<CellStory>, { canBeCutOff }: CellA
     await one.put(name, 1)
     const read = { datastore, read: current }
     const wait = { kind: 'log', ...read, limit: 1, waitMs: 60_000 } as const
-    const shard = shardOf(name.rowKey)
+    const shard = one.shardOf(name.rowKey)
     const startMicros = place.footing.clock.wallMicros()
     const waiting = service.execute(
       { ...wait, items: [{ kind: 'after', shard, addedId: 1 }] },

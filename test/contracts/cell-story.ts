@@ -61,9 +61,11 @@ export class CellStory {
   readonly place: CellPlace
   readonly service: CellService
   readonly other: CellService
-  readonly datastore: string = newName('store')
+  readonly datastore: string
 
-  constructor(place: CellPlace) {
+  /** `form`: of its datastore, as the name ends: `.8`. */
+  constructor(place: CellPlace, form = '') {
+    this.datastore = `${newName('store')}${form}`
     this.place = place
     this.service = place.service
     this.other = place.other
@@ -77,12 +79,16 @@ export class CellStory {
     return this.place.footing.settled(service.execute(operation, { timeoutMs, ...options }))
   }
 
+  shardOf(row: string): number {
+    return shardOf(this.datastore, row)
+  }
+
   /** A row of a shard that the first node itself holds. */
   ownRowKey(): string {
     const { replica } = firstOf(this.place.footing)
     for (;;) {
       const key = newRowKey()
-      if (replica.holds(shardGroup(this.datastore, shardOf(key)))) return key
+      if (replica.holds(shardGroup(this.datastore, this.shardOf(key)))) return key
     }
   }
 

@@ -61,6 +61,8 @@ function messageOf(random: SeededRandom): Message {
       ...{ isWhole: random.chance(500_000), groups: [[name(), count()]] },
     }),
     () => ({ kind: 'durable-mark', through: count() }),
+    () => ({ kind: 'reach-request', asked: count() }),
+    () => ({ kind: 'reach', asked: count(), epoch: count(), through: count() }),
     () => ({ kind: 'directory-request', asked: count(), through: count(), after: name() }),
     () => ({
       ...{ kind: 'directory', asked: count(), through: count(), after: name(), next: name() },

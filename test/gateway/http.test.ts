@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events'
 import { expect, test, vi } from 'vitest'
 import { cellBytesMax } from '../../src/base/limits.ts'
 import { problem } from '../../src/base/problem.ts'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { datastore, passMs, rowKey, settled } from '../cells/kit.ts'
 import { createGatewayBench, type GatewayBench } from './kit.ts'
 
@@ -157,7 +157,7 @@ interface Refusal {
 const json = { 'content-type': 'application/json' }
 const refusals: readonly Refusal[] = [
   { path: '/', status: 404, says: 'nothing at /' },
-  { path: '/v1/datastores/trips', status: 404, says: 'nothing at' },
+  { path: '/v1/datastore/trips', status: 404, says: 'nothing at' },
   { path: `/cells/${row}/BASE/7/8`, status: 404, says: 'nothing at' },
   { method: 'PATCH', path, status: 405, says: 'only PUT, GET, DELETE, HEAD' },
   { method: 'POST', path: `/cells/${row}`, status: 405, says: 'only GET' },
@@ -188,6 +188,9 @@ const refusals: readonly Refusal[] = [
   { path: `${path}?raed=any`, status: 400, says: 'no parameter "raed" here, only read' },
   { path: `${path}?read=all`, status: 400, says: 'read must be current or snapshot' },
   { path: `${path}?read=snapshot&read=snapshot`, status: 400, says: 'given twice' },
+  { path: `${path}?max_staleness_ms=99`, status: 400, says: 'milliseconds from 100' },
+  { path: `${path}?max_staleness_ms=1s`, status: 400, says: 'max_staleness_ms must be a whole' },
+  { path: `${path}?read=current&max_staleness_ms=500`, status: 400, says: 'not with read=current' },
   { path: `/cells/${row}/BASE?limit=3`, status: 400, says: 'goes with all=true' },
   { path: `/cells/${row}/BASE?all=yes`, status: 400, says: 'all must be true or false' },
   {

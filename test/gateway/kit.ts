@@ -6,6 +6,8 @@ import { createGateway, type GatewayOptions } from '../../src/gateway/http.ts'
 import { noteBug } from '../bugs.ts'
 import { createBench, settled, type Bench } from '../cells/kit.ts'
 import type { MemoryReplica } from '../cells/memory-replica.ts'
+import { datastoresThrough } from '../../src/client/datastores.ts'
+import { GroupService } from '../../src/txn/group-service.ts'
 
 export interface Answered {
   readonly status: number
@@ -31,9 +33,13 @@ const jsonHeaders = { 'content-type': 'application/json' }
 export function createGatewayBench(options: Partial<GatewayOptions> = {}): GatewayBench {
   const bench = createBench()
   const { store, replica } = bench.node('n1')
+  const clock = bench.clockOf('gateway')
+  const machine = { clock, random: bench.random, timeoutMs: 10_000 }
+  const groups = new GroupService({ replica, ...machine })
   const app = createGateway({
     cells: store,
-    slices: new Slices(bench.clockOf('gateway')),
+    datastores: datastoresThrough({ cells: store, groups, ...machine }),
+    slices: new Slices(clock),
     noteBug,
     ...options,
   })

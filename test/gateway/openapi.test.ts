@@ -2,7 +2,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { expect, test } from 'vitest'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { openApiDocument } from '../../src/gateway/openapi.ts'
 import { createMetrics } from '../../src/node/metrics.ts'
 import { operationRoutes } from '../../src/node/operations.ts'
@@ -105,6 +105,8 @@ const exchanges: readonly Sent[] = [
   { method: 'GET', path: put, status: 200 },
   { method: 'GET', path: put, query: '?read=snapshot', status: 200 },
   { method: 'GET', path: put, query: '?read=some', status: 400 },
+  { method: 'GET', path: put, query: '?max_staleness_ms=500', status: 200 },
+  { method: 'GET', path: put, query: '?max_staleness_ms=5', status: 400 },
   { method: 'GET', path: '/cells/{rowKey}/{column}', status: 200 },
   { method: 'GET', path: '/cells/{rowKey}/{column}', query: '?all=true&limit=1', status: 200 },
   { method: 'GET', path: '/cells/{rowKey}', status: 200 },
@@ -165,6 +167,20 @@ async function declareIndex({ bench, replica }: GatewayBench, isBuilt = true): P
   await settled(bench.world, makeReady(tables, clock, { ...checked.definition, number: 1 }))
 }
 
+const all = '/v1/datastores'
+const declarations: readonly Sent[] = [
+  { method: 'GET', path: '', status: 404 },
+  { method: 'PUT', path: '', ...json({ shards: 3 }), status: 400 },
+  { method: 'PUT', path: '', ...json({ placement: {} }), status: 400 },
+  { method: 'PUT', path: '', ...json({ shards: 64, placement: { region: 'eu' } }), status: 409 },
+  { method: 'GET', path: all, status: 200 },
+  { method: 'PUT', path: '', ...json({ shards: 4096 }), status: 201 },
+  { method: 'PUT', path: '', ...json({}), status: 200 },
+  { method: 'PUT', path: '', ...json({ placement: { set: 'west' } }), status: 409 },
+  { method: 'GET', path: '', status: 200 },
+  { method: 'GET', path: all, status: 200 },
+]
+
 const segments: Readonly<Record<string, string>> = {
   ...{ rowKey: row, column: 'BASE', refKey: '7', shard: String(shard), name: 'by_city' },
 }
@@ -176,11 +192,16 @@ test('answers and accepted bodies have the forms that the document gives them', 
   const { ask } = gateway
   await declareIndex(gateway)
   const tried = new Set<string>()
-  for (const { method, path, query = '', init, status } of [...exchanges, ...queries, ...purges]) {
+  for (const { method, path, query = '', init, status } of [
+    ...exchanges,
+    ...queries,
+    ...purges,
+    ...declarations,
+  ]) {
     const url = path.replaceAll(/\{(\w+)\}/g, (_, segment: string) => segments[segment] ?? '')
     const answer = await ask(method, url + query, init)
     expect(answer.status, `${method} ${url}${query}`).toBe(status)
-    const pointer = `/v1/datastores/{datastore}${path}`
+    const pointer = path === all ? all : `${all}/{datastore}${path}`
     const operation = at(document, 'paths', pointer, method.toLowerCase())
     tried.add(String(at(operation, 'operationId')))
     const [type = ''] = (answer.headers.get('content-type') ?? '').split(';')
@@ -192,7 +213,7 @@ test('answers and accepted bodies have the forms that the document gives them', 
     const asked = at(operation, 'requestBody', 'content', 'application/json', 'schema')
     expect(ajv.validate(inDocument(asked), init.json), ajv.errorsText()).toBe(true)
   }
-  const all = members(at(document, 'paths')).flatMap(([, methods]) =>
+  const described = members(at(document, 'paths')).flatMap(([, methods]) =>
     members(methods).map(([, operation]) => String(at(operation, 'operationId'))),
   )
   const operations = [
@@ -202,7 +223,7 @@ test('answers and accepted bodies have the forms that the document gives them', 
     ...['getMembers', 'replaceMember', 'addMember', 'removeMember', 'renewMembers', 'cancelChange'],
     ...['addReader', 'promoteMember', 'demoteMember'],
   ]
-  expect([...tried, ...operations].sort()).toEqual(all.sort())
+  expect([...tried, ...operations].sort()).toEqual(described.sort())
 })
 
 test('a query of an index that is being built gets 503 and says why', async () => {

@@ -58,6 +58,7 @@ test('LOAD-5: each route waits in the lane of what it does', () => {
   const writing = routes.filter(({ method, path }) => laneOfHttp(method, path) === 'writes')
   expect(writing.map(({ operationId }) => operationId).toSorted()).toEqual([
     'batchPutCells',
+    'declareDatastore',
     'dropIndex',
     'purgeCell',
     'purgeShard',

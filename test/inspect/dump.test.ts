@@ -1,7 +1,8 @@
 /** The content of a stopped node's stores, as figures and as lines. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
-import { shardGroup, shardOf } from '../../src/cells/shard.ts'
+import { shardGroup } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { formatGroup, parseGroup, makeReadable } from '../../src/cli/store-readable.ts'
 import { DataLooks } from '../../src/inspect/data-looks.ts'
 import { dump, type DumpOptions, type Line } from '../../src/inspect/dump.ts'

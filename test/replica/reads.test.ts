@@ -29,6 +29,7 @@ function readsAt(
   appliedNow: () => typeof applied = () => applied,
   whenBack: ReadsParts['whenBack'] = () => undefined,
   isAside: ReadsParts['isAside'] = () => false,
+  isFresh: ReadsParts['isFresh'] = () => false,
 ): Reads {
   const covers = ({ now: at }: ClockReading): boolean => at < endsMs
   return new Reads({
@@ -41,7 +42,9 @@ function readsAt(
       appliedInMemory: () => appliedNow(),
       leased: (_, reading) => (covers(reading) ? applied : undefined),
       isStillLeased: (_, reading) => covers(reading),
+      isQuiet: () => true,
     },
+    isFresh,
     data: {
       get: () => undefined,
       getAll: (_, keys) => keys.map(() => undefined),
@@ -199,4 +202,32 @@ test('MVCC-1: at the moment before its first commit a group has no rows, and the
   const found = { key: Buffer.from('k'), value: Buffer.from('v'), timestamp: 10 }
   const reads = readsAt(systemClock, 0, { scan: () => Promise.resolve([found]) }, () => first)
   expect(await reads.scan(group('g'), { limit: 10 }, 10)).toEqual([found])
+})
+
+test('STALE-1: a read with a bound is of what is applied where that is fresh, and else current', async () => {
+  const told: unknown[] = []
+  let isFresh = true
+  const fresh: ReadsParts['isFresh'] = (read) => {
+    told.push(read)
+    return isFresh
+  }
+  const { position, timestamp } = applied
+  const reads = readsAt(
+    systemClock,
+    0,
+    {},
+    () => applied,
+    () => undefined,
+    () => false,
+    fresh,
+  )
+  const bound = { maxStalenessMs: 500 }
+  expect(await reads.read(group('g'), bound, 1_000)).toEqual({ position, timestamp })
+  expect(reads.rowsNow(group('g'), bound, 0, [])?.point).toEqual({ position, timestamp })
+  expect(told[0]).toEqual({ group: group('g'), position, isQuiet: true, maxStalenessMs: 500 })
+  expect(await reads.read(group('g'), bound, 1_000, position + 1)).toEqual(asked)
+  expect(reads.rowsNow(group('g'), bound, position + 1, [])).toBeUndefined()
+  isFresh = false
+  expect(await reads.read(group('g'), bound, 1_000)).toEqual(asked)
+  expect(reads.rowsNow(group('g'), bound, 0, [])).toBeUndefined()
 })

@@ -87,6 +87,20 @@ test('MOVE-3: a gate without a value that an earlier epoch has chosen is a find'
   expect(bench.rules).toEqual(['MOVE-3'])
 })
 
+test('MOVE-3: a late gate may lack a value where a voter has accepted in the new epoch', () => {
+  const passed = (of: number): readonly string[] => {
+    const bench = new Bench()
+    const view = bench.book.of(group, 1)
+    view.chosen = { ballot: ballot(1), value }
+    ensureAcceptor(view, 'n2').accepted = { ballot: ballot(of), value }
+    bench.keep({ epoch: 2 })
+    bench.keep({ epoch: 2, gated: 2 })
+    return bench.rules
+  }
+  expect(passed(2)).toEqual([])
+  expect(passed(1)).toEqual(['MOVE-3'])
+})
+
 test('MOVE-3: a seal that counts, of a node that has not passed the gate of the epoch before, is a find', () => {
   const bench = new Bench()
   bench.keep({ epoch: 2, soundFor: 2, gated: 1 })

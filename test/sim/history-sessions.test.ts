@@ -1,7 +1,7 @@
 /** Versions, rows, pages and batches in histories: what a session is shown, and how it is written down. */
 import { expect, test } from 'vitest'
 import type { Cell } from '../../src/cells/cell.ts'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { checkHistory } from '../../sim/history/check.ts'
 import { HistoryLog } from '../../sim/history/history-log.ts'
 import { historyText } from '../../sim/history/lines.ts'

@@ -72,6 +72,7 @@ class Court {
     ...{ placement: staticPlacement(nodes), referee: this.referee, coverage: new Coverage() },
     ...{ narrator: undefined, limits: defaultLimits, times: noTimes },
     monotonicMs: () => 0,
+    nowMicros: () => 0,
   })
 
   readonly #rows = new Map<string, Map<string, Put>>()

@@ -2,7 +2,7 @@
 import { StoreError } from '../../src/base/errors.ts'
 import type { GroupId } from '../../src/base/ids.ts'
 import { openCellTables, shardOfGroup } from '../../src/cells/cell-table.ts'
-import { shardOf } from '../../src/cells/shard.ts'
+import { shardOf } from '../../src/client/row-shard.ts'
 import { Client } from '../../src/client/client.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { randomUuid } from '../../src/ports/random.ts'
@@ -85,8 +85,10 @@ export class TriggerBench {
 
   get admin(): TriggerAdmin {
     const cells = (of: string): ReturnType<Client['cells']> => this.client.cells(of)
+    const { tables } = this
     const { groups } = this.client
-    return new TriggerAdmin({ cells, groups, tables: this.tables, timeoutMs: 2_000 }, service)
+    const tablesOf = (): Tables => tables
+    return new TriggerAdmin({ cells, groups, tables, tablesOf, timeoutMs: 2_000 }, service)
   }
 
   wallMicros(): number {

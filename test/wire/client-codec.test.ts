@@ -118,9 +118,9 @@ function outcomes<Value>(value: fc.Arbitrary<Value>): fc.Arbitrary<Outcome<Value
 }
 
 const plain = { noNullPrototype: true }
-const read: fc.Arbitrary<ReadFrom> = fc.record(
-  { level: fc.constantFrom('current', 'snapshot'), atLeast: positions },
-  plain,
+const read: fc.Arbitrary<ReadFrom> = fc.oneof(
+  fc.record({ level: fc.constantFrom('current', 'snapshot'), atLeast: positions }, plain),
+  fc.record({ level: fc.constant('snapshot'), atLeast: positions, maxStalenessMs: id }, plain),
 )
 const places: fc.Arbitrary<LogPlace> = fc.oneof(
   fc.record({ kind: fc.constant('after'), shard, addedId: count }, plain),
@@ -142,6 +142,7 @@ const readGroups: fc.Arbitrary<ReadGroup> = record<ReadGroup>(
         { kind: 'inconsistent' } as const,
       ),
       count.map((timestamp) => ({ kind: 'at', timestamp }) as const),
+      id.map((maxStalenessMs) => ({ kind: 'bounded', maxStalenessMs }) as const),
     ),
   },
   ['kind', 'group', 'from', 'atLeast', 'keys'],

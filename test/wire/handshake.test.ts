@@ -51,6 +51,8 @@ const nodeName = fc.stringMatching(/^[a-z][a-z0-9-]{0,31}$/).map(nodeId)
 const info: fc.Arbitrary<LinkInfo> = fc.oneof(
   fc.constant({}),
   fc.constant({ followsNodes: true }),
+  fc.constant({ tellsReach: true }),
+  fc.constant({ followsNodes: true, tellsReach: true }),
   fc.record(
     {
       ...{ storeId: fc.uuid(), incarnation: count, durableFlush: count },

@@ -185,6 +185,8 @@ const messageByKind: {
     { kind: fc.constant('directory-request'), asked: count, through: count, after: group },
     { requiredKeys: ['kind', 'asked', 'through'] },
   ),
+  'reach-request': fc.record({ kind: fc.constant('reach-request'), asked: count }),
+  reach: fc.record({ kind: fc.constant('reach'), asked: count, epoch: count, through: count }),
   directory: fc.record(
     {
       ...{

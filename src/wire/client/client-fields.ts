@@ -5,7 +5,7 @@ import { packedBodyBytesMax } from '../../cells/body.ts'
 import type { ShardLeader, ShardPosition, StoredCell } from '../../cells/cell.ts'
 import { codeOfWord, markOfCode, wordOfCode } from '../../base/problem.ts'
 import type { Outcome, Problem } from '../../base/problem.ts'
-import { shardCount } from '../../cells/shard.ts'
+import { shardCountMax } from '../../cells/datastore-form.ts'
 import * as field from '../fields.ts'
 
 /** Names come in unchecked; they are only kept from being books. */
@@ -36,14 +36,14 @@ export function body(value: unknown): Uint8Array {
 }
 
 export function positions(value: unknown): ShardPosition[] {
-  return some(value, 'positions', shardCount).map((pair): ShardPosition => {
+  return some(value, 'positions', shardCountMax).map((pair): ShardPosition => {
     const [shard, position] = field.list(pair, 'position', 2)
     return [field.count(shard, 'shard'), field.count(position, 'position')]
   })
 }
 
 export function leaders(value: unknown): ShardLeader[] {
-  return some(value, 'leaders', shardCount).map((pair): ShardLeader => {
+  return some(value, 'leaders', shardCountMax).map((pair): ShardLeader => {
     const [shard, leader] = field.list(pair, 'leader', 2)
     return [field.count(shard, 'shard'), field.node(leader)]
   })

@@ -5,7 +5,7 @@ import type { Packable } from '../../base/pack.ts'
 import type { CellName } from '../../cells/cell.ts'
 import { creatorBytes } from '../../cells/cell-table.ts'
 import type { CellOperation, GetItem, LogPlace, PutItem, ReadFrom } from '../../cells/operation.ts'
-import { shardCount } from '../../cells/shard.ts'
+import { shardCountMax } from '../../cells/datastore-form.ts'
 import type { Intents } from '../../txn/intents.ts'
 import { isWorklistOperation } from '../../worklist/worklist-operation.ts'
 import {
@@ -243,7 +243,7 @@ function readLog(fields: readonly unknown[]): CellOperation {
   return {
     kind: 'log',
     ...readTarget(datastore, read),
-    items: part.some(items, 'places', shardCount + 1).map(readPlace),
+    items: part.some(items, 'places', shardCountMax + 1).map(readPlace),
     limit: field.count(limit, 'limit'),
     waitMs: field.count(waitMs, 'wait'),
   }
@@ -256,14 +256,28 @@ function readTarget(
   return { datastore: part.text(datastore, 'datastore'), read: readRead(read) }
 }
 
-function packRead(read: ReadFrom): Packable {
-  return [read.level === 'snapshot' ? 1 : 0, read.atLeast]
+/**
+ * In the place of a shard: the number behind it is a bound of staleness. To a node of an earlier version such a read is a
+ * current one, with the position of a shard that there is not.
+ */
+const boundPlace = 65_536
+
+function packRead({ level, atLeast, maxStalenessMs }: ReadFrom): Packable {
+  if (maxStalenessMs === undefined) return [level === 'snapshot' ? 1 : 0, atLeast]
+  // One place more is too many: a current read sees all, too.
+  if (atLeast.length === shardCountMax) return [0, []]
+  return [0, [...atLeast, [boundPlace, maxStalenessMs]]]
 }
 
 function readRead(value: unknown): ReadFrom {
   const [level, atLeast] = field.list(value, 'read', 2)
   if (level !== 0 && level !== 1) throw new field.MalformedError('read is of no known level')
-  return { level: level === 1 ? 'snapshot' : 'current', atLeast: part.positions(atLeast) }
+  const positions = part.positions(atLeast)
+  const [place, maxStalenessMs] = positions.at(-1) ?? []
+  if (level === 0 && place === boundPlace && maxStalenessMs !== undefined) {
+    return { level: 'snapshot', atLeast: positions.slice(0, -1), maxStalenessMs }
+  }
+  return { level: level === 1 ? 'snapshot' : 'current', atLeast: positions }
 }
 
 function packPutItem({ rowKey, column, refKey, body, creator }: PutItem): Packable {

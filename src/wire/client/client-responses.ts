@@ -4,7 +4,7 @@ import { batchItemsMax, pageItemsMax } from '../../base/limits.ts'
 import type { Packable } from '../../base/pack.ts'
 import type { StoredCell, Written } from '../../cells/cell.ts'
 import type { CellPage, StoredLogPage } from '../../cells/operation.ts'
-import { shardCount } from '../../cells/shard.ts'
+import { shardCountMax } from '../../cells/datastore-form.ts'
 import { worklistAnswerKinds, packWorklistAnswer, readWorklistAnswer } from './worklist-codec.ts'
 import * as part from './client-fields.ts'
 import type { Reply, Response } from './client-message.ts'
@@ -101,7 +101,7 @@ function readAnswer(value: unknown): Reply {
     case kinds.versions:
       return { kind: 'versions', page: readPage(content, next, (one) => field.count(one, 'next')) }
     case kinds.log: {
-      const pages = part.some(content, 'pages', shardCount)
+      const pages = part.some(content, 'pages', shardCountMax)
       return { kind: 'log', items: pages.map((page) => part.outcome(page, readLogPage)) }
     }
     case kinds.status:

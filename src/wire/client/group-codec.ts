@@ -33,6 +33,7 @@ type GroupKind = GroupOperation['kind']
 /** A request that is passed on has the answer of its own kind. */
 type AnswerKind = Exclude<GroupKind, 'pass-group'>
 
+/** A `bounded` read is a `current` one with a bound in the place of the timestamp: nodes of earlier versions read currently. */
 const froms = ['current', 'snapshot', 'at', 'inconsistent'] as const
 
 /** Numbers on the wire: never reused, never renumbered. */
@@ -265,8 +266,12 @@ function readIntentOutcome(fields: readonly unknown[]): IntentOutcome {
 }
 
 function packReadGroup({ group, from, atLeast, keys, range }: ReadGroup): Packable[] {
-  const timestamp = from.kind === 'at' ? from.timestamp : undefined
-  return [group, froms.indexOf(from.kind), timestamp, atLeast, keys, range && packRange(range)]
+  return [group, ...packFrom(from), atLeast, keys, range && packRange(range)]
+}
+
+function packFrom(from: ReadFrom): Packable[] {
+  if (from.kind === 'bounded') return [froms.indexOf('current'), from.maxStalenessMs]
+  return [froms.indexOf(from.kind), from.kind === 'at' ? from.timestamp : undefined]
 }
 
 function packRange({ gte, gt, lt, reverse, limit }: RowRange): Packable {
@@ -288,6 +293,9 @@ function readReadGroup(fields: readonly unknown[]): ReadGroup {
 function readFrom(number: unknown, timestamp: unknown): ReadFrom {
   const kind = typeof number === 'number' ? froms[number] : undefined
   if (kind === undefined) throw new field.MalformedError('read is of no known kind')
+  if (kind === 'current' && !field.isAbsent(timestamp)) {
+    return { kind: 'bounded', maxStalenessMs: field.count(timestamp, 'bound', 1) }
+  }
   return kind === 'at' ? { kind, timestamp: field.count(timestamp, 'timestamp') } : { kind }
 }
 

@@ -14,7 +14,7 @@ import {
 } from './lease-codec.ts'
 import { isCompare, isCompareKind, packCompare, readCompare } from './compare-codec.ts'
 import { isEpochKind, isOfEpoch, packEpoch, readEpoch } from './epoch-codec.ts'
-import { packLogEnd, readLogEnd } from './log-end-codec.ts'
+import { isLogEnd, isLogEndKind, packLogEnd, readLogEnd } from './log-end-codec.ts'
 import { bulkKinds } from './paxos-codec.ts'
 import { packSnapshot, readSnapshot } from './snapshot-codec.ts'
 import * as field from '../fields.ts'
@@ -62,6 +62,8 @@ const kinds = {
   standing: 37,
   'seal-request': 38,
   'seal-page': 39,
+  'reach-request': 40,
+  reach: 41,
 } as const satisfies Record<PackedMessage['kind'], number>
 
 /** Fields of a message of each kind, its kind and envelope among them; absent ones are sent as nil. */
@@ -101,6 +103,8 @@ const fieldCounts: Readonly<Record<PackedMessage['kind'], number>> = {
   standing: 4,
   'seal-request': 3,
   'seal-page': 6,
+  'reach-request': 2,
+  reach: 4,
 }
 
 /** Messages about one ballot at one position. */
@@ -118,14 +122,11 @@ function isKind(kind: string): kind is PackedMessage['kind'] {
 
 export function packMessage(message: PackedMessage): Packable {
   if (isCompare(message)) return [kinds[message.kind], ...packCompare(message)]
+  if (isLogEnd(message)) return [kinds[message.kind], ...packLogEnd(message)]
   if (isOfEpoch(message)) return [kinds[message.kind], ...packEpoch(message)]
   switch (message.kind) {
     case 'digest-request':
       return [kinds[message.kind], message.after, message.asked]
-    case 'durable-mark':
-    case 'directory-request':
-    case 'directory':
-      return [kinds[message.kind], ...packLogEnd(message)]
     case 'clock':
       return [kinds[message.kind], message.wall, message.asked, message.answers]
     case 'renew':
@@ -212,6 +213,7 @@ export function readMessage(value: unknown): PackedMessage {
 
 function readFields(kind: PackedMessage['kind'], fields: readonly unknown[]): PackedMessage {
   if (isCompareKind(kind)) return readCompare(kind, fields.slice(1))
+  if (isLogEndKind(kind)) return readLogEnd(kind, fields.slice(1))
   if (isEpochKind(kind)) return readEpoch(kind, fields.slice(1))
   switch (kind) {
     case 'digest-request':
@@ -220,10 +222,6 @@ function readFields(kind: PackedMessage['kind'], fields: readonly unknown[]): Pa
         after: field.count(fields[1], 'after'),
         asked: field.count(fields[2], 'asked'),
       }
-    case 'durable-mark':
-    case 'directory-request':
-    case 'directory':
-      return readLogEnd(kind, fields.slice(1))
     case 'clock':
       return {
         kind,
