@@ -26,8 +26,17 @@ export interface MovingPort {
   position(group: GroupId): Position
   /** The set in which the group's log goes on, as far as it is applied here. */
   movedTo(group: GroupId): string | undefined
-  /** A page of about `bytesMax`; undefined where the group has not left the set, as far as it is applied here. */
-  page(group: GroupId, after: AfterRow | undefined, bytesMax: number): Promise<MovedPage | undefined>
+  /**
+   * A page of about `bytesMax`; undefined where the group has not left the set, as far as it is applied here. `cleared`: it has left,
+   * and this node has deleted its rows.
+   */
+  page(
+    group: GroupId,
+    after: AfterRow | undefined,
+    bytesMax: number,
+  ): Promise<MovedPage | 'cleared' | undefined>
+  /** Deletes the rows and the versions of a group that has left the set: the next set has them. Its state record stays. */
+  clear(group: GroupId): Promise<void>
   /** Takes the group up as another set has left it. False: it is here already, or the pages are not whole. */
   take(group: GroupId, pages: AsyncIterable<MovedPage>): Promise<boolean>
 }

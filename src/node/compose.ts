@@ -152,7 +152,10 @@ export class Node {
     driver.onBug = (error) => void noteBug('message', error)
     const { expiring } = this.#store
     const work = { groups, cells, expiring, trace, noteBug }
-    this.#background = new Background({ ...work, ...common, ...options })
+    this.#background = new Background({
+      ...{ ...work, ...common, ...options },
+      clearMoved: () => this.#routing.clearMoved(),
+    })
     const status = (): PlainObject => plain(this.status())
     const services = {
       cells: this.cells,

@@ -14,7 +14,8 @@ import { shardOfGroup } from '../cells/cell-table.ts'
 import { notAnAnswer } from '../client/call.ts'
 import type { Relay } from '../client/relay.ts'
 import type { GroupPort } from '../group/group-port.ts'
-import { encodeMove, movedKey } from '../group/moved-row.ts'
+import type { Worklist } from '../group/replica-port.ts'
+import { encodeMove, movedKey, movedNoteKey, movedTopic } from '../group/moved-row.ts'
 import type { AfterRow, MovedPage, MovingPort } from '../group/moving-port.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -40,6 +41,9 @@ export interface MovedGroupsParts {
   relay(set: number): Relay
   /** All groups of the cluster. */
   groups(): GroupPort
+  /** A current read at this node, which takes up all that a majority of its set has of the group. */
+  read(group: GroupId, timeoutMs: number): Promise<unknown>
+  readonly worklist: Worklist
   readonly clock: Clock
   readonly random: Random
   readonly intents: IntentSource
@@ -53,6 +57,9 @@ interface Moved {
 
 /** The bytes of a page of a group, about. */
 const pageBytesMax = 1024 * 1024
+/** Groups that are looked at together to be cleared, and how long the next set has for its answer about one. */
+const listedMax = 100
+const clearTimeoutMs = 5_000
 
 export class MovedGroups {
   readonly #parts: MovedGroupsParts
@@ -107,7 +114,14 @@ export class MovedGroups {
     const set = this.#numberOf(from)
     if (set === undefined || set === this.#parts.own) throw toStoreError(gone(from))
     const pages = this.#pages(group, this.#parts.relay(set), deadlineMs)
-    await this.#parts.moving.take(group, pages)
+    try {
+      await this.#parts.moving.take(group, pages)
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.code !== 'not-found') throw error
+      // A majority of this set has it, and a read finds that out.
+      const leftMs = remainingOrTimeout(this.#parts.clock, deadlineMs)
+      await this.#parts.read(group, leftMs)
+    }
   }
 
   async *#pages(group: GroupId, relay: Relay, deadlineMs: number): AsyncGenerator<MovedPage> {
@@ -135,6 +149,7 @@ export class MovedGroups {
       await groups().view(group, { kind: 'current' }, timeoutMs)
     }
     const page = await moving.page(group, after, pageBytesMax)
+    if (page === 'cleared') return { kind: 'problem', problem: cleared(group) }
     if (page !== undefined) return { kind: 'export-group', page }
     const message = 'the group has not left this set, as far as this node knows; try again'
     return { kind: 'problem', problem: problem('unavailable', message, { group }) }
@@ -152,11 +167,12 @@ export class MovedGroups {
       // Of two moves at once, the second one finds that the group has left.
       await transaction.get(movedKey)
       transaction.put(movedKey, encodeMove(to))
+      transaction.put(movedNoteKey, new Uint8Array())
     })
     // An entry of the new set: a majority there has the group now.
     const leftMs = remainingOrTimeout(clock, deadlineMs)
     await runTransaction(groups(), group, { ...options, timeoutMs: leftMs }, async (transaction) =>
-      transaction.takePosition(),
+      transaction.delete(movedNoteKey),
     )
     return { kind: 'move-group', position }
   }
@@ -167,6 +183,32 @@ export class MovedGroups {
     if (this.#numberOf(to) !== undefined) return undefined
     const names = this.#parts.placement.sites.map(({ name }) => name)
     return `no replica set has the name "${to}"; there are ${names.join(', ')}`
+  }
+
+  /** Deletes the rows of groups that have left this set, where the next set has them. Resolves with how many. */
+  async clear(): Promise<number> {
+    const { worklist, moving } = this.#parts
+    let count = 0
+    for (let after: GroupId | undefined; ;) {
+      const listed = await worklist.list(movedTopic, after, listedMax)
+      for (const { group, position } of listed) {
+        const moved = this.here(group)
+        if (moved === undefined || !(await this.#isTakenUp(group, moved))) continue
+        await moving.clear(group)
+        worklist.unlist(movedTopic, group, position)
+        count += 1
+      }
+      after = listed.at(-1)?.group
+      if (after === undefined || listed.length < listedMax) return count
+    }
+  }
+
+  /** A majority of the next set has chosen an entry behind the last one of this set, so each of them has what came before. */
+  async #isTakenUp(group: GroupId, moved: Moved): Promise<boolean> {
+    const from = { kind: 'current' } as const
+    const operation = { kind: 'read-group', group, from, atLeast: 0, keys: [] } as const
+    const answer = await this.pass(operation, moved, clearTimeoutMs)
+    return answer.kind === 'read-group' && answer.view.position > moved.position
   }
 
   get #ownName(): string {
@@ -185,6 +227,13 @@ function gone(set: string): Problem {
     'unavailable',
     `the group is in replica set ${set}, which this node does not know as another one`,
   )
+}
+
+/** All nodes of the next set that lack the group get it from one another: a majority of them has it. */
+function cleared(group: GroupId): Problem {
+  const message =
+    'the group has left this set, and its rows are deleted here; the next set has them'
+  return problem('not-found', message, { group })
 }
 
 function notHereYet(group: GroupId, from: string): StoreError {

@@ -84,6 +84,8 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
       ...{ placement, clock, random, moving: parts.moving, own: placement.setOfNode(parts.node) },
       relay: (set) => this.#set(set),
       groups: () => this.groups,
+      read: (group, timeoutMs) => replica.read(group, 'current', timeoutMs),
+      worklist: replica.worklist,
       intents: new Sessions(clock, random),
     })
     this.worklists = { execute: (...asked) => this.#askWorklists(...asked) }
@@ -180,6 +182,11 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     const answer = await this.execute(operation, timeoutMs)
     if (answer.kind === 'list-groups') return answer.groups
     throw toStoreError(answer.kind === 'problem' ? answer.problem : notAnAnswer)
+  }
+
+  /** Deletes what this node has of groups that other sets have taken up. Resolves with how many these are. */
+  clearMoved(): Promise<number> {
+    return this.#moved.clear()
   }
 
   /** Ends the requests to other sets. */

@@ -38,6 +38,8 @@ export interface ComparingParts {
   readonly peers: Pick<Peers, 'compares' | 'send'>
   readonly work: Pick<PeerWork, 'taking' | 'replies'>
   epochOf(group: GroupId): number
+  /** Whether the group's log goes on in another set. */
+  hasLeft(group: GroupId): boolean
   step(group: GroupId, event: GroupEvent): void
   onFailed(error: unknown): void
 }
@@ -132,9 +134,12 @@ export class Comparing {
     }
   }
 
-  /** Rows that are wrong are as good as unknown. */
+  /** Rows that are wrong are as good as unknown, and so are those of a group that has left: some nodes have cleared them. */
   #find(group: GroupId): GroupMark | undefined {
-    return this.healing.isAside(group) ? undefined : this.#parts.data.hashes.find(group)
+    if (this.healing.isAside(group)) return undefined
+    const mark = this.#parts.data.hashes.find(group)
+    if (mark === undefined || !this.#parts.hasLeft(group)) return mark
+    return undefined
   }
 
   #sums(): Uint8Array | undefined {

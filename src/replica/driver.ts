@@ -241,6 +241,7 @@ export class Driver implements LocalReplica {
       ...{ data: this.#data, replica: this.#replica },
       ...{ peers: this.#peers, work: this.#work },
       epochOf: (group) => this.#setOf(group).epoch,
+      hasLeft: (group) => this.moving.movedTo(group) !== undefined,
       ...this.#calls,
     })
   }

@@ -9,6 +9,7 @@ import { assert } from '../base/assert.ts'
 import { crc32, latin1 } from '../base/bytes.ts'
 import type { GroupId, Position } from '../base/ids.ts'
 import type { Trace } from '../ports/trace.ts'
+import { movedKey } from '../group/moved-row.ts'
 import type { AfterRow, MovedPage, MovingPort } from '../group/moving-port.ts'
 import type { SnapshotRow } from '../replication/message.ts'
 import { decodeState } from '../replication/state.ts'
@@ -26,8 +27,8 @@ export interface MovingParts {
   /** The name of this node's set. */
   readonly set: string
   readonly replica: Pick<Replica, 'applied'>
-  readonly data: Pick<DataStore, 'applied' | 'drain' | 'openSnapshot' | 'scanStored'>
-  readonly installs: Pick<Installs, 'begin'>
+  readonly data: Pick<DataStore, 'applied' | 'drain' | 'get' | 'openSnapshot' | 'scanStored'>
+  readonly installs: Pick<Installs, 'begin' | 'clear'>
   /** Snapshots from peers of the set. */
   readonly taking: Pick<SnapshotTaking, 'reserve'>
 }
@@ -51,11 +52,12 @@ export class Moving implements MovingPort {
     group: GroupId,
     after: AfterRow | undefined,
     bytesMax: number,
-  ): Promise<MovedPage | undefined> {
+  ): Promise<MovedPage | 'cleared' | undefined> {
     const { replica, data } = this.#parts
     const { position, movedTo } = replica.applied(group)
     if (movedTo === undefined) return undefined
     if (data.applied(group).position < position) await data.drain()
+    if (data.get(group, movedKey) === undefined) return 'cleared'
     const rows: SnapshotRow[] = []
     let bytes = 0
     const prefix = groupPrefix(group)
@@ -79,6 +81,20 @@ export class Moving implements MovingPort {
     const { state, hash } = snapshot
     if (snapshot.position !== position) return undefined
     return hash === undefined ? { state } : { state, hash: Buffer.from(hash, 'latin1') }
+  }
+
+  async clear(group: GroupId): Promise<void> {
+    const { replica, data, installs, trace } = this.#parts
+    const { movedTo } = replica.applied(group)
+    assert(movedTo !== undefined, 'MOVE-9: a group is cleared that is in this set')
+    if (data.get(group, movedKey) === undefined) return
+    const release = this.#parts.taking.reserve(group)
+    if (release === undefined) return
+    try {
+      if (await installs.clear(group)) trace.mark('moved_group_cleared')
+    } finally {
+      release()
+    }
   }
 
   async take(group: GroupId, pages: AsyncIterable<MovedPage>): Promise<boolean> {

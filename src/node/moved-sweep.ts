@@ -1,0 +1,51 @@
+/** Clears, now and then, what this node has of groups that have left its replica set (`moved-groups.ts`). */
+import type { Clock, Timer } from '../ports/clock.ts'
+
+export interface MovedSweepParts {
+  readonly clock: Clock
+  /** Between two looks. */
+  readonly sweepMs: number
+  clear(): Promise<number>
+  onFailed(error: unknown): void
+}
+
+export class MovedSweep {
+  readonly #parts: MovedSweepParts
+  #timer: Timer | undefined
+  #underWay: Promise<void> = Promise.resolve()
+  #isStopped = false
+  #cleared = 0
+
+  constructor(parts: MovedSweepParts) {
+    this.#parts = parts
+  }
+
+  /** Groups that were cleared here since the start. */
+  get cleared(): number {
+    return this.#cleared
+  }
+
+  start(): void {
+    if (this.#isStopped) return
+    this.#timer = this.#parts.clock.setTimer(this.#parts.sweepMs, () => {
+      this.#underWay = this.#look()
+    })
+  }
+
+  async #look(): Promise<void> {
+    try {
+      this.#cleared += await this.#parts.clear()
+    } catch (error) {
+      // The next look tries again.
+      this.#parts.onFailed(error)
+    }
+    this.start()
+  }
+
+  /** Begins nothing more; resolves when the look under way has ended. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#timer?.cancel()
+    await this.#underWay
+  }
+}
