@@ -11,6 +11,7 @@ import type { FlushRecord } from '../../src/log/flush.ts'
 import type { OwnEpochs } from '../../src/log/own-epochs.ts'
 import { decodeEpochs, memoryName } from '../../src/log/peer-memory.ts'
 import type { Put } from '../../src/ports/storage.ts'
+import { describeBallot, type Ballot } from '../../src/paxos/ballot.ts'
 import type { Message } from '../../src/replication/message.ts'
 import { describePlace, isAtLeast, type PositionBook, type PositionView } from './position-book.ts'
 import type { Referee } from './referee.ts'
@@ -32,6 +33,10 @@ export class EpochChecker {
   readonly #parts: EpochCheckerParts
   /** As the log of each node durably has it. */
   readonly #own = new Map<string, OwnEpochs>()
+  /** The epoch that a node acts in since a turn of its present run, which its disk may not have yet. */
+  readonly #entered = new Map<string, number>()
+  /** The votes that nodes have decided on before they entered a later epoch: their flushes may come behind the record of that epoch. */
+  readonly #decided = new Set<string>()
 
   constructor(parts: EpochCheckerParts) {
     this.#parts = parts
@@ -40,6 +45,22 @@ export class EpochChecker {
   /** The epoch that the node durably acts in. */
   epochOf(node: string): number {
     return this.#own.get(node)?.epoch ?? 1
+  }
+
+  /** A run of the node begins: it acts in the epoch that its disk has. */
+  onStarted(node: string): void {
+    this.#entered.delete(node)
+  }
+
+  /** From this turn on the node votes in no earlier epoch. */
+  onEntered(node: string, epoch: number): void {
+    this.#entered.set(node, epoch)
+  }
+
+  /** The node votes, and its disk will have that. */
+  onDecided(node: string, group: string, position: number, ballot: Ballot): void {
+    const entered = this.#entered.get(node) ?? 0
+    if (ballot.epoch >= entered) this.#decided.add(voteKey(node, group, position, ballot))
   }
 
   /** Another store is to have the node's vote. */
@@ -87,8 +108,10 @@ export class EpochChecker {
       ...describePlace(view, node, ballot),
       ...{ epoch: after.epoch, gated: after.gated, isMember: after.isMember },
     })
+    // A seal tells of all that is in the flushes under way, and nothing is told of it before they are durable.
+    const isDecided = this.#decided.delete(voteKey(node, group, position, ballot))
     referee.check(
-      ballot.epoch >= before.epoch,
+      ballot.epoch >= before.epoch || isDecided,
       'MOVE-2',
       'A node votes in an epoch that it has durably sealed.',
       where,
@@ -148,6 +171,10 @@ export class EpochChecker {
 function findEpochs(puts: readonly Put[]): OwnEpochs | undefined {
   const put = puts.findLast(({ key }) => latin1(key) === memoryText)
   return put?.value && decodeEpochs(put.value)
+}
+
+function voteKey(node: string, group: string, position: number, ballot: Ballot): string {
+  return `${node} ${position} ${describeBallot(ballot)} ${group}`
 }
 
 /**

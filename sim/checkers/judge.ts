@@ -153,6 +153,7 @@ export class Judge {
   onStart(node: string): void {
     this.#narrator?.note(node, 'starts')
     this.log.onStart(node)
+    this.epochs.onStarted(node)
     this.#logEnds.onStart(node)
   }
 
@@ -283,6 +284,7 @@ export class Judge {
       case 'promise':
       case 'accept': {
         const { group, position } = readPlace(event)
+        this.epochs.onDecided(node, group, position, readBallot(event, 'ballot'))
         return this.log.onVoted(node, group, position)
       }
       case 'settled': {
@@ -291,6 +293,8 @@ export class Judge {
         const { position, attempt } = commit
         return this.log.onCommitAnswered(node, readText(event, 'group'), position, attempt)
       }
+      case 'epoch':
+        return this.epochs.onEntered(node, readNumber(event, 'epoch'))
       case 'other':
         return undefined
       default:
@@ -326,6 +330,7 @@ type KnownKind =
   | 'serve'
   | 'fresh'
   | 'settled'
+  | 'epoch'
   | 'other'
 
 function classifyEvent({ kind }: TraceEvent): KnownKind {
@@ -340,6 +345,7 @@ function classifyEvent({ kind }: TraceEvent): KnownKind {
     case 'serve':
     case 'fresh':
     case 'settled':
+    case 'epoch':
       return kind
     case 'aside':
     case 'installed':

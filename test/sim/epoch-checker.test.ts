@@ -60,6 +60,20 @@ test('MOVE-2: a vote in an epoch that its node has sealed is a find, and one of 
   expect(bench.rules).toContain('MOVE-2')
 })
 
+test('MOVE-2: a vote of before the turn of the seal may be durable after it, and one of later may not', () => {
+  const kept = (entered: number): readonly string[] => {
+    const bench = new Bench()
+    bench.keep({})
+    bench.checker.onEntered('n1', entered)
+    bench.checker.onDecided('n1', group, 1, ballot(1))
+    bench.keep({ epoch: 2 })
+    bench.accept(1)
+    return bench.rules
+  }
+  expect(kept(1)).toEqual([])
+  expect(kept(2)).toContain('MOVE-2')
+})
+
 test('MOVE-3: a vote before the gate is a find, and so is one of a store without a vote', () => {
   const bench = new Bench()
   bench.keep({ epoch: 2 })
