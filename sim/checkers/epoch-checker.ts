@@ -11,7 +11,7 @@ import type { FlushRecord } from '../../src/log/flush.ts'
 import type { OwnEpochs } from '../../src/log/own-epochs.ts'
 import { decodeEpochs, memoryName } from '../../src/log/peer-memory.ts'
 import type { Put } from '../../src/ports/storage.ts'
-import { describeBallot, type Ballot } from '../../src/paxos/ballot.ts'
+import { describeBallot } from '../../src/paxos/ballot.ts'
 import type { Message } from '../../src/replication/message.ts'
 import { describePlace, isAtLeast, type PositionBook, type PositionView } from './position-book.ts'
 import type { Referee } from './referee.ts'
@@ -24,6 +24,9 @@ export interface EpochCheckerParts {
   /** Whether a snapshot that is on the node's disk is taking the group over. */
   isTaking(node: string, group: string): boolean
 }
+
+/** A promise, or an acceptance. */
+export type Vote = Pick<FlushRecord, 'kind' | 'position' | 'ballot'> & { readonly group: string }
 
 const memoryText = latin1(recordKey(memoryName))
 
@@ -58,9 +61,9 @@ export class EpochChecker {
   }
 
   /** The node votes, and its disk will have that. */
-  onDecided(node: string, group: string, position: number, ballot: Ballot): void {
+  onDecided(node: string, vote: Vote): void {
     const entered = this.#entered.get(node) ?? 0
-    if (ballot.epoch >= entered) this.#decided.add(voteKey(node, group, position, ballot))
+    if (vote.ballot.epoch >= entered) this.#decided.add(voteKey(node, vote))
   }
 
   /** Another store is to have the node's vote. */
@@ -109,7 +112,7 @@ export class EpochChecker {
       ...{ epoch: after.epoch, gated: after.gated, isMember: after.isMember },
     })
     // A seal tells of all that is in the flushes under way, and nothing is told of it before they are durable.
-    const isDecided = this.#decided.delete(voteKey(node, group, position, ballot))
+    const isDecided = this.#decided.delete(voteKey(node, record))
     referee.check(
       ballot.epoch >= before.epoch || isDecided,
       'MOVE-2',
@@ -173,8 +176,9 @@ function findEpochs(puts: readonly Put[]): OwnEpochs | undefined {
   return put?.value && decodeEpochs(put.value)
 }
 
-function voteKey(node: string, group: string, position: number, ballot: Ballot): string {
-  return `${node} ${position} ${describeBallot(ballot)} ${group}`
+/** Of one ballot a node may promise and accept. */
+function voteKey(node: string, { kind, group, position, ballot }: Vote): string {
+  return `${node} ${kind} ${position} ${describeBallot(ballot)} ${group}`
 }
 
 /**

@@ -284,7 +284,8 @@ export class Judge {
       case 'promise':
       case 'accept': {
         const { group, position } = readPlace(event)
-        this.epochs.onDecided(node, group, position, readBallot(event, 'ballot'))
+        const ballot = readBallot(event, 'ballot')
+        this.epochs.onDecided(node, { kind, group, position, ballot })
         return this.log.onVoted(node, group, position)
       }
       case 'settled': {

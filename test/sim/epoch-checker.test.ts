@@ -40,6 +40,10 @@ class Bench {
     this.checker.onLogDurable('n1', [putOf(own)])
   }
 
+  promise(epoch: number): void {
+    this.checker.onVotes('n1', [], [{ kind: 'promise', group, position: 1, ballot: ballot(epoch) }])
+  }
+
   accept(epoch: number, along: readonly Put[] = []): void {
     const record = { kind: 'accept', group, position: 1, ballot: ballot(epoch), value } as const
     this.checker.onVotes('n1', along, [record])
@@ -65,7 +69,10 @@ test('MOVE-2: a vote of before the turn of the seal may be durable after it, and
     const bench = new Bench()
     bench.keep({})
     bench.checker.onEntered('n1', entered)
-    bench.checker.onDecided('n1', group, 1, ballot(1))
+    const vote = { group, position: 1, ballot: ballot(1) }
+    bench.checker.onDecided('n1', { kind: 'promise', ...vote })
+    bench.checker.onDecided('n1', { kind: 'accept', ...vote })
+    bench.promise(1)
     bench.keep({ epoch: 2 })
     bench.accept(1)
     return bench.rules
