@@ -271,10 +271,8 @@ export class Judge {
       }
       case 'taking':
         return this.#onTaking(node, event)
-      case 'ill':
-        return this.log.onIll(node, readText(event, 'group'))
-      case 'mended':
-        return this.log.onMended(node, readText(event, 'group'))
+      case 'health':
+        return this.#onHealth(node, event)
       case 'serve':
         return this.#onServed(node, event)
       case 'fresh': {
@@ -303,6 +301,13 @@ export class Judge {
     }
   }
 
+  /** The node has found the rows of a group wrong, or has right ones again. */
+  #onHealth(node: string, event: TraceEvent): void {
+    const group = readText(event, 'group')
+    if (event.kind === 'ill') this.log.onIll(node, group)
+    else this.log.onMended(node, group)
+  }
+
   #onProposed(node: string, event: TraceEvent): void {
     if (this.#forgotten.has(node)) return
     const value = readBytes(event, 'value')
@@ -326,8 +331,7 @@ type KnownKind =
   | 'accept'
   | 'apply'
   | 'taking'
-  | 'ill'
-  | 'mended'
+  | 'health'
   | 'serve'
   | 'fresh'
   | 'settled'
@@ -341,13 +345,14 @@ function classifyEvent({ kind }: TraceEvent): KnownKind {
     case 'promise':
     case 'accept':
     case 'apply':
-    case 'ill':
-    case 'mended':
     case 'serve':
     case 'fresh':
     case 'settled':
     case 'epoch':
       return kind
+    case 'ill':
+    case 'mended':
+      return 'health'
     case 'aside':
     case 'installed':
       return 'taking'
