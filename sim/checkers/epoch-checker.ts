@@ -111,7 +111,7 @@ export class EpochChecker {
       ...describePlace(view, node, ballot),
       ...{ epoch: after.epoch, gated: after.gated, isMember: after.isMember },
     })
-    // A seal tells of all that is in the flushes under way, and nothing is told of it before they are durable.
+    // The node tells its seal, which names these votes, only when the flushes that were under way are durable.
     const isDecided = this.#decided.delete(voteKey(node, record))
     referee.check(
       ballot.epoch >= before.epoch || isDecided,
