@@ -58,10 +58,10 @@ export async function listShardsWithCells(
   const pages = await mapConcurrently(splitIntoChunks(places, logsPerCall), callsAtOnce, (some) =>
     cells.shardLogs(some, { ...options, timeoutMs, limit: 1 }),
   )
-  // A page without a cell may have passed over some that have expired, or have had no room for the first one. A shard that could not
-  // be read now may have cells: the caller's own work there waits for its nodes, or tells what is wrong.
+  // A page without a cell may have passed over some that have expired, or have had no room for the first one. A node may have failed to
+  // read the log of a shard. That shard may have cells, so it is listed: a purge of it tries the nodes again, and reports their error.
   return pages.flat().flatMap((page, at) => {
-    const shard = present(shards[at], 'cells: there is a page for each shard that is asked for')
+    const shard = present(shards[at], 'cells: a batch of logs has an answer for each shard')
     if (page.kind === 'problem') return [shard]
     const { items, cursor, asOf } = page.value
     const isEmpty = items.length === 0 && cursor === 0 && asOf !== undefined
