@@ -19,7 +19,6 @@ export const longTests: string[] = [
   'test/cluster/gateway.test.ts',
   'test/cluster/grow.test.ts',
   'test/cluster/heal-log.test.ts',
-  'test/cluster/heavy-polls.test.ts',
   'test/cluster/hold-commands.test.ts',
   'test/cluster/indexes.test.ts',
   'test/cluster/log-rot.test.ts',

@@ -60,7 +60,6 @@ const seconds: Readonly<Record<string, number>> = {
   'test/cluster/sessions.test.ts': 13,
   'test/cli/schema.test.ts': 12,
   'test/client/damaged-index.test.ts': 12,
-  'test/cluster/heavy-polls.test.ts': 12,
   'test/cluster/overload.test.ts': 12,
   'test/cluster/placement.test.ts': 12,
   'test/cluster/refusals.test.ts': 12,

@@ -22,6 +22,7 @@ export const nightlyOnly: string[] = [
   'test/bench/ycsb.test.ts',
   'test/cluster/audit.test.ts',
   'test/cluster/billing.test.ts',
+  'test/cluster/heavy-polls.test.ts',
   'test/cluster/trips.test.ts',
   'test/examples/invitations.test.ts',
   'test/inspect/convert-log.test.ts',

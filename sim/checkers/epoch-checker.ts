@@ -11,6 +11,7 @@ import type { FlushRecord } from '../../src/log/flush.ts'
 import type { OwnEpochs } from '../../src/log/own-epochs.ts'
 import { decodeEpochs, memoryName } from '../../src/log/peer-memory.ts'
 import type { Put } from '../../src/ports/storage.ts'
+import { describeBallot } from '../../src/paxos/ballot.ts'
 import type { Message } from '../../src/replication/message.ts'
 import { describePlace, isAtLeast, type PositionBook, type PositionView } from './position-book.ts'
 import type { Referee } from './referee.ts'
@@ -24,6 +25,9 @@ export interface EpochCheckerParts {
   isTaking(node: string, group: string): boolean
 }
 
+/** A promise, or an acceptance. */
+export type Vote = Pick<FlushRecord, 'kind' | 'position' | 'ballot'> & { readonly group: string }
+
 const memoryText = latin1(recordKey(memoryName))
 
 export class EpochChecker {
@@ -32,6 +36,10 @@ export class EpochChecker {
   readonly #parts: EpochCheckerParts
   /** As the log of each node durably has it. */
   readonly #own = new Map<string, OwnEpochs>()
+  /** The epoch that a node acts in since a turn of its present run, which its disk may not have yet. */
+  readonly #entered = new Map<string, number>()
+  /** The votes that nodes have decided on before they entered a later epoch: their flushes may come behind the record of that epoch. */
+  readonly #decided = new Set<string>()
 
   constructor(parts: EpochCheckerParts) {
     this.#parts = parts
@@ -40,6 +48,22 @@ export class EpochChecker {
   /** The epoch that the node durably acts in. */
   epochOf(node: string): number {
     return this.#own.get(node)?.epoch ?? 1
+  }
+
+  /** A run of the node begins: it acts in the epoch that its disk has. */
+  onStarted(node: string): void {
+    this.#entered.delete(node)
+  }
+
+  /** From this turn on the node votes in no earlier epoch. */
+  onEntered(node: string, epoch: number): void {
+    this.#entered.set(node, epoch)
+  }
+
+  /** The node votes, and its disk will have that. */
+  onDecided(node: string, vote: Vote): void {
+    const entered = this.#entered.get(node) ?? 0
+    if (vote.ballot.epoch >= entered) this.#decided.add(voteKey(node, vote))
   }
 
   /** Another store is to have the node's vote. */
@@ -87,8 +111,10 @@ export class EpochChecker {
       ...describePlace(view, node, ballot),
       ...{ epoch: after.epoch, gated: after.gated, isMember: after.isMember },
     })
+    // The node tells its seal, which names these votes, only when the flushes that were under way are durable.
+    const isDecided = this.#decided.delete(voteKey(node, record))
     referee.check(
-      ballot.epoch >= before.epoch,
+      ballot.epoch >= before.epoch || isDecided,
       'MOVE-2',
       'A node votes in an epoch that it has durably sealed.',
       where,
@@ -149,6 +175,11 @@ export class EpochChecker {
 function findEpochs(puts: readonly Put[]): OwnEpochs | undefined {
   const put = puts.findLast(({ key }) => latin1(key) === memoryText)
   return put?.value && decodeEpochs(put.value)
+}
+
+/** Of one ballot a node may promise and accept. */
+function voteKey(node: string, { kind, group, position, ballot }: Vote): string {
+  return `${node} ${kind} ${position} ${describeBallot(ballot)} ${group}`
 }
 
 /**

@@ -157,6 +157,7 @@ export class Judge {
   onStart(node: string): void {
     this.#narrator?.note(node, 'starts')
     this.log.onStart(node)
+    this.epochs.onStarted(node)
     this.#logEnds.onStart(node)
   }
 
@@ -274,10 +275,8 @@ export class Judge {
       }
       case 'taking':
         return this.#onTaking(node, event)
-      case 'ill':
-        return this.log.onIll(node, readText(event, 'group'))
-      case 'mended':
-        return this.log.onMended(node, readText(event, 'group'))
+      case 'health':
+        return this.#onHealth(node, event)
       case 'serve':
         return this.#onServed(node, event)
       case 'fresh': {
@@ -287,6 +286,8 @@ export class Judge {
       case 'promise':
       case 'accept': {
         const { group, position } = readPlace(event)
+        const ballot = readBallot(event, 'ballot')
+        this.epochs.onDecided(node, { kind, group, position, ballot })
         return this.log.onVoted(node, group, position)
       }
       case 'settled': {
@@ -295,11 +296,20 @@ export class Judge {
         const { position, attempt } = commit
         return this.log.onCommitAnswered(node, readText(event, 'group'), position, attempt)
       }
+      case 'epoch':
+        return this.epochs.onEntered(node, readNumber(event, 'epoch'))
       case 'other':
         return undefined
       default:
         return unreachable(kind)
     }
+  }
+
+  /** The node has found the rows of a group wrong, or has right ones again. */
+  #onHealth(node: string, event: TraceEvent): void {
+    const group = readText(event, 'group')
+    if (event.kind === 'ill') this.log.onIll(node, group)
+    else this.log.onMended(node, group)
   }
 
   #onProposed(node: string, event: TraceEvent): void {
@@ -325,11 +335,11 @@ type KnownKind =
   | 'accept'
   | 'apply'
   | 'taking'
-  | 'ill'
-  | 'mended'
+  | 'health'
   | 'serve'
   | 'fresh'
   | 'settled'
+  | 'epoch'
   | 'other'
 
 function classifyEvent({ kind }: TraceEvent): KnownKind {
@@ -339,12 +349,14 @@ function classifyEvent({ kind }: TraceEvent): KnownKind {
     case 'promise':
     case 'accept':
     case 'apply':
-    case 'ill':
-    case 'mended':
     case 'serve':
     case 'fresh':
     case 'settled':
+    case 'epoch':
       return kind
+    case 'ill':
+    case 'mended':
+      return 'health'
     case 'aside':
     case 'installed':
       return 'taking'

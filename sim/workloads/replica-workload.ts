@@ -3,6 +3,7 @@
  * sent again and again, through whichever node is up, until it has an outcome (LOG-3), and the
  * numbers it draws are its own.
  */
+import { StoreError } from '../../src/base/errors.ts'
 import { assert } from '../../src/base/assert.ts'
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
 import { encodeTuple } from '../../src/base/tuple.ts'
@@ -133,7 +134,15 @@ export class ReplicaWorkload {
       world.schedule(patienceMicros, 'give up', () => {
         resolve({ kind: 'unknown' })
       })
-      random.pick(up).submit(submission, submitTimeoutMs).then(resolve, reject)
+      random
+        .pick(up)
+        .submit(submission, submitTimeoutMs)
+        .then(resolve, (error: unknown) => {
+          // The replica's rows are damaged, and nothing has happened: the next try asks any replica.
+          const isRefused = error instanceof StoreError && error.code === 'unavailable'
+          if (isRefused) resolve({ kind: 'unknown' })
+          else reject(error)
+        })
     })
   }
 

@@ -5,10 +5,11 @@
  * The list names each shard with a commit that was acknowledged before, and maybe some that have nothing (LOG-8). A
  * caller that looks at these alone finds all that a current read of every shard would find.
  */
+import { present } from '../base/assert.ts'
 import type { GroupId } from '../base/ids.ts'
 import { mapConcurrently, splitIntoChunks } from '../base/concurrency.ts'
 import { listedGroupsMax } from '../base/limits.ts'
-import { toStoreError, unwrapOutcome } from '../base/problem.ts'
+import { toStoreError } from '../base/problem.ts'
 import { datastoreProblem } from '../cells/cell.ts'
 import { shardOfGroup, shardsPrefix } from '../cells/cell-table.ts'
 import type { SignalOptions } from '../txn/signalled.ts'
@@ -57,12 +58,13 @@ export async function listShardsWithCells(
   const pages = await mapConcurrently(splitIntoChunks(places, logsPerCall), callsAtOnce, (some) =>
     cells.shardLogs(some, { ...options, timeoutMs, limit: 1 }),
   )
-  // A page without a cell may have passed over some that have expired, or have had no room for the first one.
-  return pages
-    .flat()
-    .map(unwrapOutcome)
-    .flatMap(({ shard, items, cursor, asOf }) => {
-      const isEmpty = items.length === 0 && cursor === 0 && asOf !== undefined
-      return isEmpty ? [] : [shard]
-    })
+  // A page without a cell may have passed over some that have expired, or have had no room for the first one. A node may have failed to
+  // read the log of a shard. That shard may have cells, so it is listed: a purge of it tries the nodes again, and reports their error.
+  return pages.flat().flatMap((page, at) => {
+    const shard = present(shards[at], 'cells: a batch of logs has an answer for each shard')
+    if (page.kind === 'problem') return [shard]
+    const { items, cursor, asOf } = page.value
+    const isEmpty = items.length === 0 && cursor === 0 && asOf !== undefined
+    return isEmpty ? [] : [shard]
+  })
 }

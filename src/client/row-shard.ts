@@ -9,8 +9,7 @@ import { readCell } from './rules.ts'
 const anyDatastore = '_'
 
 /**
- * The shard that a row's cells are in, from 0 to 4095, in a datastore whose name says no number of shards. Throws `invalid` for
- * what is no row key.
+ * The shard of a row, from 0 to 4095, in a datastore with the usual 4,096 shards. Throws `invalid` where `rowKey` is not a UUID.
  */
 export function shardOf(rowKey: string): number {
   readCell({ rowKey, column: '_' }, 'optional')
@@ -18,8 +17,8 @@ export function shardOf(rowKey: string): number {
 }
 
 /**
- * The same in a datastore by its whole name, such as `trips.64`: a number below that of its shards. Throws `invalid` for what
- * names no datastore, or is no row key.
+ * The shard of a row in a datastore, which is given by its whole name, such as `trips.64`. The shards of a datastore count from 0.
+ * Throws `invalid` where the name is not one of a datastore, or `rowKey` is not a UUID.
  */
 export function findShard(datastore: string, rowKey: string): number {
   checkName(datastore)
@@ -27,7 +26,7 @@ export function findShard(datastore: string, rowKey: string): number {
   return shardOfChecked(datastore, rowKey)
 }
 
-/** How many shards a datastore has, by its whole name: a power of two up to 4096. Throws `invalid` for what names none. */
+/** How many shards a datastore has, by its whole name: a power of two up to 4096. Throws `invalid` where the name is not one. */
 export function shardCountOf(datastore: string): number {
   checkName(datastore)
   return countOfChecked(datastore)

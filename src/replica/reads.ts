@@ -50,7 +50,7 @@ export interface ReadsParts {
   isOver(): boolean
   /** Whether the data store holds what the log has given up (LOG-19). */
   isRestored(): boolean
-  /** Whether what is applied here is fresh enough for such a read; more such reads may come. */
+  /** Whether the applied state is fresh enough for this read. The replica then prepares for more reads with such a bound. */
   isFresh(read: BoundedRead): boolean
   /** Resolves when the group's rows are of one position again; undefined: they are (SNAP-4). */
   whenBack(group: GroupId): Promise<void> | undefined

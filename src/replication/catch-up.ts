@@ -29,9 +29,9 @@ export function catchUpTo(
   const current = catchUpToClaim(log, context, through)
   if (current === undefined) return
   current.known = Math.max(current.known, through)
-  if (informer !== undefined && informer !== context.node && current.asking === undefined) {
-    ask(log, context, current, informer)
-  }
+  if (informer === undefined || informer === context.node) return
+  current.informer = informer
+  if (current.asking === undefined) ask(log, context, current, informer)
 }
 
 /** The same of a position that a session says it has seen. */
@@ -43,7 +43,7 @@ export function catchUpToClaim(
   if (through <= log.state.position) return undefined
   const { settleMs } = context.limits
   const deadline = context.now + jitter(context, settleMs, log.state.position, 0, log.group)
-  log.catchUp ??= { through, known: 0, asking: undefined, stage: 0, deadline }
+  log.catchUp ??= { through, known: 0, asking: undefined, informer: undefined, stage: 0, deadline }
   log.catchUp.through = Math.max(log.catchUp.through, through)
   return log.catchUp
 }
@@ -105,6 +105,16 @@ export function endCatchUp(log: GroupLog): void {
     log.catchUp = undefined
 }
 
+/**
+ * The other voters, and the peer that said that there is more. The voters of this epoch may lack what a voter that leaves has: of a set
+ * with two nodes that one alone, as it tells its seal.
+ */
+function peersOf({ set }: GroupLog, { node }: Context, { informer }: CatchUp): readonly NodeId[] {
+  const peers = set.voters.filter((voter) => voter !== node)
+  if (informer === undefined || set.voters.includes(informer)) return peers
+  return [...peers, informer]
+}
+
 /** Time to look elsewhere: every peer in turn, then the proposer. */
 export function onCatchUpDeadline(log: GroupLog, context: Context, current: CatchUp): void {
   const { limits, now } = context
@@ -119,7 +129,7 @@ export function onCatchUpDeadline(log: GroupLog, context: Context, current: Catc
     current.deadline = now + jitter(context, patienceMs, 0, 0, log.group)
     return context.trace.mark('catch_up_waits_for_entries')
   }
-  const peers = log.set.voters.filter((voter) => voter !== context.node)
+  const peers = peersOf(log, context, current)
   current.stage += 1
   current.asking = undefined
   const peer = peers[(current.stage - 1 + log.state.position) % Math.max(peers.length, 1)]

@@ -125,6 +125,8 @@ export interface CatchUp {
   known: Position
   /** The peer whose answer is awaited. */
   asking: NodeId | undefined
+  /** The last peer that said so. It may have no vote in the present epoch. */
+  informer: NodeId | undefined
   stage: number
   deadline: number
 }

@@ -3,10 +3,12 @@ import { expect, test } from 'vitest'
 import { openCellTables } from '../../src/cells/cell-table.ts'
 import { markIndexBuilt } from '../../src/cells/index-registry.ts'
 import type { GroupId } from '../../src/base/ids.ts'
+import { problem } from '../../src/base/problem.ts'
 import { listedGroupsMax } from '../../src/base/limits.ts'
 import { shardGroup } from '../../src/cells/shard.ts'
 import { shardOf } from '../../src/client/row-shard.ts'
 import { listShards, listShardsWithCells } from '../../src/client/listed-shards.ts'
+import type { LogSource } from '../../src/client/tail.ts'
 import { TriggerAdmin } from '../../src/triggers/admin.ts'
 import { defineTriggers } from '../../src/triggers/definition.ts'
 import { ServiceStore } from '../../src/triggers/service-store.ts'
@@ -30,6 +32,20 @@ test('shards are listed to the last page, in rising order, of this datastore alo
   expect(await listShards(listOf(many), 'trips', 1_000)).toEqual(many)
   expect(await listShards(listOf(many), 'trip', 1_000)).toEqual([])
   await expect(listShards(listOf([]), 'Trips', 1_000)).rejects.toMatchObject({ code: 'invalid' })
+})
+
+test('a shard whose log cannot be read now may have cells', async () => {
+  const empty = { items: [], cursor: 0, asOf: 1, isWhole: true }
+  const cells: LogSource = {
+    datastore: 'trips',
+    shardLogs: async (places) =>
+      places.map(({ shard }) =>
+        shard === 7
+          ? { kind: 'problem', problem: problem('unavailable', 'no majority answered in time') }
+          : { kind: 'ok', value: { ...empty, shard } },
+      ),
+  }
+  expect(await listShardsWithCells(listOf([3, 7, 9]), cells, 1_000)).toEqual([7])
 })
 
 test('a purge of a datastore takes what it has, without a call for each shard that has nothing', async () => {

@@ -79,7 +79,7 @@ test('a node refuses a bound that is too small, with another level, or of a quer
   }
 })
 
-test('CELL-5: a replica that is fresh enough and behind what was seen answers currently', async () => {
+test('CELL-5: a replica that lacks a position which the client has seen gives a current read, though it is fresh enough', async () => {
   const bench = createBench()
   const { store, replica } = bench.node('n1')
   const other = bench.node('n2').store

@@ -204,7 +204,7 @@ test('MVCC-1: at the moment before its first commit a group has no rows, and the
   expect(await reads.scan(group('g'), { limit: 10 }, 10)).toEqual([found])
 })
 
-test('STALE-1: a read with a bound is of what is applied where that is fresh, and else current', async () => {
+test('STALE-1: a replica answers a read with a bound from its applied state while that is fresh, and reads currently else', async () => {
   const told: unknown[] = []
   let isFresh = true
   const fresh: ReadsParts['isFresh'] = (read) => {

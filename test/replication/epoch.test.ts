@@ -203,6 +203,28 @@ test('MOVE-3: a seal beside a damaged record tells nothing of its group', () => 
   expect(openRecords(log.records)).toMatchObject({ open: [{ position: 1, value }], damaged: [] })
 })
 
+test('MOVE-3: a node asks a voter that leaves for what that one alone has, again and again', () => {
+  const cluster = new CoreCluster()
+  const [leaver, stays] = [cluster.at(0), cluster.at(1)]
+  cluster.submit(0, { key: 'a' })
+  cluster.deliver(({ to }) => to !== stays.node)
+  cluster.inFlight = []
+  stays.step({ kind: 'seal' })
+  const { voters } = cluster.placement.replicasOf(cluster.group)
+  expect(voters).toContain(stays.node)
+  stays.step({ kind: 'epoch', set: { epoch: 2, voters: [stays.node], firstFull: stays.node } })
+  stays.step({ kind: 'exists', position: 1, informer: leaver.node })
+  let asked = 0
+  for (let tries = 0; tries < 20 && asked < 3; tries++) {
+    const fetches = cluster.inFlight.filter(({ message }) => message.kind === 'fetch')
+    asked += fetches.filter(({ to }) => to === leaver.node).length
+    // All of them are lost.
+    cluster.inFlight = []
+    stays.wakeNext()
+  }
+  expect(asked).toBe(3)
+})
+
 test('MOVE-5: acceptances that come behind the gate are passed over', () => {
   const cluster = new CoreCluster()
   const node = cluster.at(0)

@@ -40,6 +40,10 @@ class Bench {
     this.checker.onLogDurable('n1', [putOf(own)])
   }
 
+  promise(epoch: number): void {
+    this.checker.onVotes('n1', [], [{ kind: 'promise', group, position: 1, ballot: ballot(epoch) }])
+  }
+
   accept(epoch: number, along: readonly Put[] = []): void {
     const record = { kind: 'accept', group, position: 1, ballot: ballot(epoch), value } as const
     this.checker.onVotes('n1', along, [record])
@@ -58,6 +62,23 @@ test('MOVE-2: a vote in an epoch that its node has sealed is a find, and one of 
   bench.keep({ epoch: 2 })
   bench.accept(1)
   expect(bench.rules).toContain('MOVE-2')
+})
+
+test('MOVE-2: a vote of before the turn of the seal may be durable after it, and one of later may not', () => {
+  const kept = (entered: number): readonly string[] => {
+    const bench = new Bench()
+    bench.keep({})
+    bench.checker.onEntered('n1', entered)
+    const vote = { group, position: 1, ballot: ballot(1) }
+    bench.checker.onDecided('n1', { kind: 'promise', ...vote })
+    bench.checker.onDecided('n1', { kind: 'accept', ...vote })
+    bench.promise(1)
+    bench.keep({ epoch: 2 })
+    bench.accept(1)
+    return bench.rules
+  }
+  expect(kept(1)).toEqual([])
+  expect(kept(2)).toContain('MOVE-2')
 })
 
 test('MOVE-3: a vote before the gate is a find, and so is one of a store without a vote', () => {

@@ -295,15 +295,18 @@ test('LOG-14: a data disk that is ahead of what the log holds as chosen is found
   expect(court.rules).toEqual(['LOG-14'])
 })
 
+/** Of a vote. */
+const ballot = { epoch: 1, round: 1, node: nodeId('n1'), incarnation: 1 }
+
 test('PAX-8: a vote at a position that its node has applied is found', () => {
   for (const kind of ['promise', 'accept']) {
     const court = new Court()
     court.choose(1, one)
-    court.judge.onTrace('n1', { kind, group, position: 1 })
+    court.judge.onTrace('n1', { kind, group, position: 1, ballot })
     court.apply('n1', 1, one)
-    court.judge.onTrace('n1', { kind, group, position: 2 })
+    court.judge.onTrace('n1', { kind, group, position: 2, ballot })
     expect(court.rules).toEqual([])
-    court.judge.onTrace('n1', { kind, group, position: 1 })
+    court.judge.onTrace('n1', { kind, group, position: 1, ballot })
     expect(court.rules).toEqual(['PAX-8'])
   }
 })
@@ -314,9 +317,9 @@ test('SNAP-4: a step of a group that a snapshot is taking over is found', () => 
     court.choose(1, one)
     court.choose(2, two)
     court.judge.onTrace('n1', { kind: 'aside', group, position: 1 })
-    court.judge.onTrace('n2', { kind, group, position: 1, value: one })
+    court.judge.onTrace('n2', { kind, group, position: 1, ballot, value: one })
     expect(court.rules).toEqual([])
-    court.judge.onTrace('n1', { kind, group, position: 1, value: one })
+    court.judge.onTrace('n1', { kind, group, position: 1, ballot, value: one })
     expect(court.rules).toEqual(['SNAP-4'])
   }
 })
