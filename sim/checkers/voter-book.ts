@@ -60,6 +60,13 @@ export class VoterBook {
     return last?.[1] ?? this.#placement.setOf(groupOfBytes(fromLatin1(group)))
   }
 
+  /** Whether the entry at the position is the last one of the group's log in the node's set. */
+  isLastOf(node: string, { group, position }: Place): boolean {
+    const next = this.setAt(group, position + 1)
+    const own = this.#placement.setOfNode(nodeId(node))
+    return next !== own && this.setAt(group, position) === own
+  }
+
   of({ group, position }: Place, epoch: number): readonly NodeId[] {
     const set = this.setAt(group, position)
     return this.#voters.get(set)?.get(epoch) ?? this.#placement.nodesOf(set)

@@ -139,6 +139,7 @@ export class Reads {
   get(group: GroupId, key: Uint8Array): Row | undefined {
     this.#checkSound(group)
     if (this.#parts.whenBack(group) !== undefined) throw asideError(group)
+    this.#checkHere(group)
     return this.#parts.data.get(group, key)
   }
 
@@ -153,6 +154,7 @@ export class Reads {
     if (isNewest) return data.getAll(group, keys)
     const rows = await data.getAllAt(group, keys, at)
     this.#checkSound(group)
+    this.#checkHere(group)
     return rows
   }
 
@@ -198,8 +200,9 @@ export class Reads {
   async scan(group: GroupId, range: PageRange, at?: Timestamp): Promise<readonly Row[]> {
     await this.#whenWhole(group)
     const rows = await this.#scan(group, range, at)
-    // Damage that was found meanwhile may be in it.
+    // Damage that was found meanwhile may be in it; and of a group that has left meanwhile, rows may be missing.
     this.#checkSound(group)
+    this.#checkHere(group)
     return rows
   }
 
@@ -261,8 +264,12 @@ export class Reads {
     const point =
       this.#underLease(group) ??
       (await requests.read(group, timeoutMs, (read) => begin(group, read)))
-    checkHere(group, this.#parts.replica.applied(group))
+    this.#checkHere(group)
     return point
+  }
+
+  #checkHere(group: GroupId): void {
+    checkHere(group, this.#parts.replica.applied(group))
   }
 
   /**
