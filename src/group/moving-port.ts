@@ -2,7 +2,7 @@
  * The part of a replica that hands a group over to another replica set. The log of a group that has left its set changes no more
  * there, so what a page says is the same at every node of the set and at every time.
  */
-import type { GroupId, Position } from '../base/ids.ts'
+import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { SnapshotRow } from '../replication/message.ts'
 
 /** A part of all that a set has of a group that has left it. */
@@ -35,8 +35,13 @@ export interface MovingPort {
     after: AfterRow | undefined,
     bytesMax: number,
   ): Promise<MovedPage | 'cleared' | undefined>
-  /** Deletes the rows and the versions of a group that has left the set: the next set has them. Its state record stays. */
-  clear(group: GroupId): Promise<void>
+  /**
+   * Deletes the rows and the versions of a group that has left the set: the next set has them. Its state record stays. Resolves with the
+   * topics under which its worklist had rows, or undefined where it cannot be cleared now.
+   */
+  clear(group: GroupId): Promise<readonly string[] | undefined>
+  /** A node of this set that is up and runs a build of before groups could move; undefined: there is none. */
+  findOldNode(): NodeId | undefined
   /** Takes the group up as another set has left it. False: it is here already, or the pages are not whole. */
   take(group: GroupId, pages: AsyncIterable<MovedPage>): Promise<boolean>
 }

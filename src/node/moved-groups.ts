@@ -6,7 +6,7 @@
  *          a later one, before it carries the request out. So a request goes to no set twice for one move.
  */
 import { present } from '../base/assert.ts'
-import type { GroupId, Position } from '../base/ids.ts'
+import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import { isRootGroup } from '../base/placed-group.ts'
 import { problem, toStoreError, type Problem } from '../base/problem.ts'
 import { StoreError } from '../base/errors.ts'
@@ -17,19 +17,22 @@ import type { GroupPort } from '../group/group-port.ts'
 import type { Worklist } from '../group/replica-port.ts'
 import { encodeMove, movedKey, movedNoteKey, movedTopic } from '../group/moved-row.ts'
 import type { AfterRow, MovedPage, MovingPort } from '../group/moving-port.ts'
+import { setGroupOf } from '../members/set-group.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { remainingOrTimeout } from '../time/moments.ts'
 import {
   readGroup,
+  type AdmitGroup,
   type ExportGroup,
   type GroupAnswer,
   type GroupOperation,
+  type LocateGroup,
   type MoveGroup,
   type PassGroup,
 } from '../txn/group-operation.ts'
-import { runTransaction } from '../txn/run.ts'
+import { runTransaction, type TransactionOptions } from '../txn/run.ts'
 import type { IntentSource } from '../txn/session.ts'
 
 export interface MovedGroupsParts {
@@ -155,26 +158,61 @@ export class MovedGroups {
     return { kind: 'problem', problem: problem('unavailable', message, { group }) }
   }
 
-  /** Moves a group that is in this node's set. */
+  /** This node's set; rejects where the group has left it. */
+  async locate({ group }: LocateGroup, timeoutMs: number): Promise<GroupAnswer> {
+    await this.#parts.read(group, timeoutMs)
+    return { kind: 'locate-group', set: this.#ownName }
+  }
+
+  /** Whether this node's set takes up a group that is about to leave the other one. */
+  async admit({ from }: AdmitGroup, timeoutMs: number): Promise<GroupAnswer> {
+    const { placement, own, moving } = this.#parts
+    const set = this.#numberOf(from)
+    if (set === undefined || set === own) return { kind: 'problem', problem: gone(from) }
+    const old = moving.findOldNode()
+    if (old !== undefined) return { kind: 'problem', problem: tooOld(old) }
+    // A set without a majority would keep the group from everybody.
+    await this.#parts.read(setGroupOf(placement, own), timeoutMs)
+    return { kind: 'admit-group' }
+  }
+
+  /** Moves a group that is in this node's set; ends the move of one that has just come. */
   async move({ group, to }: MoveGroup, timeoutMs: number): Promise<GroupAnswer> {
     const refusal = this.#refusalOf(group, to)
     if (refusal !== undefined) return { kind: 'problem', problem: problem('invalid', refusal) }
-    if (to === this.#ownName) return { kind: 'move-group', position: 0 }
     const { groups, clock, random, intents } = this.#parts
     const deadlineMs = clock.monotonicMs() + timeoutMs
-    const options = { clock, random, intents, timeoutMs }
-    const { position } = await runTransaction(groups(), group, options, async (transaction) => {
-      // Of two moves at once, the second one finds that the group has left.
-      await transaction.get(movedKey)
-      transaction.put(movedKey, encodeMove(to))
-      transaction.put(movedNoteKey, new Uint8Array())
+    const options = (): TransactionOptions => {
+      return { clock, random, intents, timeoutMs: remainingOrTimeout(clock, deadlineMs) }
+    }
+    let position = 0
+    if (to !== this.#ownName) {
+      const no = await this.#askTarget(group, to, timeoutMs)
+      if (no !== undefined) return { kind: 'problem', problem: no }
+      const left = await runTransaction(groups(), group, options(), async (transaction) => {
+        // Of two moves at once, the second one finds that the group has left.
+        await transaction.get(movedKey)
+        transaction.put(movedKey, encodeMove(to))
+        transaction.put(movedNoteKey, new Uint8Array())
+      })
+      ;({ position } = left)
+    }
+    await runTransaction(groups(), group, options(), async (transaction) => {
+      // An entry of the new set: a majority there has the group then.
+      if ((await transaction.get(movedNoteKey)) !== undefined) transaction.delete(movedNoteKey)
     })
-    // An entry of the new set: a majority there has the group now.
-    const leftMs = remainingOrTimeout(clock, deadlineMs)
-    await runTransaction(groups(), group, { ...options, timeoutMs: leftMs }, async (transaction) =>
-      transaction.delete(movedNoteKey),
-    )
     return { kind: 'move-group', position }
+  }
+
+  /** Why the group cannot go there now. */
+  async #askTarget(group: GroupId, to: string, timeoutMs: number): Promise<Problem | undefined> {
+    const old = this.#parts.moving.findOldNode()
+    if (old !== undefined) return tooOld(old)
+    const target = present(this.#numberOf(to), 'MOVE-12: a set is asked that there is not')
+    const operation = { kind: 'admit-group', group, from: this.#ownName } as const
+    const answer = await this.#parts.relay(target).groups.execute(operation, timeoutMs)
+    if (answer.kind === 'problem') return answer.problem
+    return answer.kind === 'admit-group' ? undefined : notAnAnswer
   }
 
   #refusalOf(group: GroupId, to: string): string | undefined {
@@ -194,8 +232,9 @@ export class MovedGroups {
       for (const { group, position } of listed) {
         const moved = this.here(group)
         if (moved === undefined || !(await this.#isTakenUp(group, moved))) continue
-        await moving.clear(group)
-        worklist.unlist(movedTopic, group, position)
+        const topics = await moving.clear(group)
+        if (topics === undefined) continue
+        for (const topic of topics) worklist.unlist(topic, group, position)
         count += 1
       }
       after = listed.at(-1)?.group
@@ -227,6 +266,11 @@ function gone(set: string): Problem {
     'unavailable',
     `the group is in replica set ${set}, which this node does not know as another one`,
   )
+}
+
+function tooOld(node: NodeId): Problem {
+  const text = `${node} runs a build that knows no groups that move: upgrade it first`
+  return problem('unavailable', text)
 }
 
 /** All nodes of the next set that lack the group get it from one another: a majority of them has it. */

@@ -90,6 +90,8 @@ const costs: Costs = {
   'export-group': () => ({ begin: proposalWork, bytes: requestOwnBytes }),
   // One transaction here, and one in the other set.
   'move-group': () => ({ begin: 2 * proposalWork, bytes: requestOwnBytes }),
+  'admit-group': () => ({ begin: readWork, bytes: requestOwnBytes }),
+  'locate-group': () => ({ begin: readWork, bytes: requestOwnBytes }),
   // Each group is looked at, which is a step.
   'list-worklist': () => ({ begin: readWork, bytes: requestOwnBytes }),
   // Each waiting request holds a timer; reading a change for it is a step.

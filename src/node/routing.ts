@@ -24,6 +24,7 @@ import type { WorklistAnswer, WorklistOperation } from '../worklist/worklist-ope
 import type { LocalReplica } from '../group/replica-port.ts'
 import {
   readGroup,
+  type AdmitGroup,
   type GroupAnswer,
   type GroupOperation,
   type ListGroups,
@@ -108,17 +109,22 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
       return Promise.resolve({ kind: 'problem', problem: problem('invalid', refusal) })
     }
     if (operation.kind === 'pass-group') return this.#receive(operation, timeoutMs, pace)
+    if (operation.kind === 'admit-group') {
+      return answered(() => this.#moved.admit(operation, timeoutMs))
+    }
     if (!replica.holds(group)) {
       return this.#set(placement.setOf(group)).groups.execute(operation, timeoutMs)
     }
-    return this.#isOne
+    // A group of the only set is there.
+    const isHere = this.#isOne && operation.kind !== 'locate-group'
+    return isHere
       ? groups.execute(operation, timeoutMs, pace)
       : this.#executeHere(operation, timeoutMs, pace)
   }
 
   /** Of a group that this node's set has, or had. */
   async #executeHere(
-    operation: Exclude<GroupOperation, ListGroups | PassGroup>,
+    operation: Exclude<GroupOperation, ListGroups | PassGroup | AdmitGroup>,
     timeoutMs: number,
     pace?: Pace,
   ): Promise<GroupAnswer> {
@@ -129,11 +135,11 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     if (kind === 'export-group') return answered(() => moved.export(operation, timeoutMs))
     const known = moved.here(readGroup(operation))
     if (known !== undefined) return moved.pass(operation, known, timeoutMs)
-    const answer = await answered(() =>
-      kind === 'move-group'
-        ? moved.move(operation, timeoutMs)
-        : groups.execute(operation, timeoutMs, pace),
-    )
+    const answer = await answered(() => {
+      if (kind === 'move-group') return moved.move(operation, timeoutMs)
+      if (kind === 'locate-group') return moved.locate(operation, timeoutMs)
+      return groups.execute(operation, timeoutMs, pace)
+    })
     // It may have left meanwhile, or be known to the leader alone.
     const next = moved.find(operation, answer)
     return next === undefined ? answer : moved.pass(operation, next, remainingMs(clock, deadlineMs))

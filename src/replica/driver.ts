@@ -38,7 +38,6 @@ import type {
 import { LeaseKeeper } from '../peers/lease-keeper.ts'
 import { Epochs } from '../members/epochs.ts'
 import type { Members } from '../members/members.ts'
-import type { MovingPort } from '../group/moving-port.ts'
 import { Moving } from './moving.ts'
 import type { LogStore } from '../log/log-store.ts'
 import type { PeerClocks } from '../peers/peer-clocks.ts'
@@ -80,7 +79,8 @@ export class Driver implements LocalReplica {
   readonly #keeper: LeaseKeeper
   readonly #epochs: Epochs
   readonly members: Members
-  readonly moving: MovingPort
+  readonly moving: Moving
+  readonly #hasLeft = (group: GroupId): boolean => this.moving.movedTo(group) !== undefined
   readonly #edge: Edge
   readonly #inbound: Inbound
   readonly #links: DriverLinks
@@ -131,10 +131,10 @@ export class Driver implements LocalReplica {
     })
     this.#backpressure = new Backpressure({ limits, log, data, held: () => this.#replica })
     this.#work = this.#peerWork()
-    const [{ fetches, slices, replies }, { leases }] = [this.#work, this.#keeper]
+    const [{ fetches, slices, replies, taking }, { leases }] = [this.#work, this.#keeper]
     const fetchPatienceMs = this.#work.patienceMs.bind(this.#work)
-    const held = { source, leases, fetchPatienceMs, epochs: this.#epochs }
-    this.#replica = new Replica({ incarnation, trace, ...held, ...options })
+    const held = { source, leases, fetchPatienceMs, epochs: this.#epochs, incarnation, trace }
+    this.#replica = new Replica({ ...held, ...options })
     this.#wakes = new Deadlines(clock, (group, nowMs) => this.#onDue(group, nowMs))
     this.#rounds = new Rounds(clock)
     this.#links = this.#makeLinks()
@@ -146,11 +146,8 @@ export class Driver implements LocalReplica {
     this.#comparing = this.#makeComparing()
     this.upkeep = new Upkeep({ comparing: this.#comparing, scrubber: this.#work.scrubber, log })
     this.#edge = this.#makeEdge()
-    const set = options.placement.siteOf(options.placement.setOfNode(node)).name
-    this.moving = new Moving({
-      ...{ trace, set, replica: this.#replica, data, taking: this.#work.taking },
-      installs: this.#edge.installs,
-    })
+    const own = { nodes, peers: this.#peers, replica: this.#replica, trace, data, taking }
+    this.moving = new Moving({ ...options, ...own, installs: this.#edge.installs })
     this.#ending = new LogEnding({
       ...{ nodes, settled, log, data, clock, trace, limits, replies, slices, peers: this.#peers },
       hasNamedAll: (peer) => this.members.hasNamedAll(peer),
@@ -179,7 +176,10 @@ export class Driver implements LocalReplica {
     this.groups = (...asked) => listGroups(listing, ...asked)
     this.#refusals = new Refusals(log, trace, (error) => this.#fail(error))
     this.#watchStores()
-    this.worklist = new LocalWorklist(data.listing, clock, (group) => this.#isFirst(group))
+    this.worklist = new LocalWorklist(data.listing, clock, {
+      isOurs: (group) => this.#isFirst(group),
+      ...(options.placement.setCount > 1 && { hasLeft: this.#hasLeft }),
+    })
   }
 
   #isFirst(group: GroupId): boolean {
@@ -241,7 +241,7 @@ export class Driver implements LocalReplica {
       ...{ data: this.#data, replica: this.#replica },
       ...{ peers: this.#peers, work: this.#work },
       epochOf: (group) => this.#setOf(group).epoch,
-      hasLeft: (group) => this.moving.movedTo(group) !== undefined,
+      hasLeft: this.#hasLeft,
       ...this.#calls,
     })
   }

@@ -7,9 +7,12 @@
  */
 import { assert } from '../base/assert.ts'
 import { crc32, latin1 } from '../base/bytes.ts'
-import type { GroupId, Position } from '../base/ids.ts'
+import type { GroupId, NodeId, Position } from '../base/ids.ts'
+import type { Placement } from '../placement/placement.ts'
+import type { SetNodes } from '../placement/set-nodes.ts'
 import type { Trace } from '../ports/trace.ts'
-import { movedKey } from '../group/moved-row.ts'
+import { movedKey, movedTopic } from '../group/moved-row.ts'
+import { decodeTopic, findTopicText, worklistStart } from '../group/worklist-key.ts'
 import type { AfterRow, MovedPage, MovingPort } from '../group/moving-port.ts'
 import type { SnapshotRow } from '../replication/message.ts'
 import { decodeState } from '../replication/state.ts'
@@ -18,26 +21,33 @@ import { RowsSum } from '../store/group-hash.ts'
 import { crcOfRows, sizeInBytes, toSnapshotRow } from '../store/group-snapshot.ts'
 import { allOf, groupPrefix, joined, rowSubspace } from '../store/row-format.ts'
 import type { Range } from '../ports/storage.ts'
+import type { Peers } from '../peers/peers.ts'
 import type { SnapshotSink, SnapshotTaking } from '../peers/snapshot-taking.ts'
 import type { Installs } from './installs.ts'
 import type { Replica } from './replica.ts'
 
 export interface MovingParts {
   readonly trace: Trace
-  /** The name of this node's set. */
-  readonly set: string
+  readonly node: NodeId
+  readonly placement: Pick<Placement, 'siteOf' | 'setOfNode'>
   readonly replica: Pick<Replica, 'applied'>
   readonly data: Pick<DataStore, 'applied' | 'drain' | 'get' | 'openSnapshot' | 'scanStored'>
   readonly installs: Pick<Installs, 'begin' | 'clear'>
   /** Snapshots from peers of the set. */
   readonly taking: Pick<SnapshotTaking, 'reserve'>
+  readonly nodes: Pick<SetNodes, 'others'>
+  readonly peers: Pick<Peers, 'isAlive' | 'linkOf'>
 }
 
 export class Moving implements MovingPort {
   readonly #parts: MovingParts
+  /** The name of this node's set. */
+  readonly #set: string
 
   constructor(parts: MovingParts) {
     this.#parts = parts
+    const { placement, node } = parts
+    this.#set = placement.siteOf(placement.setOfNode(node)).name
   }
 
   position(group: GroupId): Position {
@@ -46,6 +56,13 @@ export class Moving implements MovingPort {
 
   movedTo(group: GroupId): string | undefined {
     return this.#parts.replica.applied(group).movedTo
+  }
+
+  findOldNode(): NodeId | undefined {
+    const { nodes, peers } = this.#parts
+    return nodes.others.find((node) => {
+      return peers.isAlive(node) && peers.linkOf(node)?.movesGroups !== true
+    })
   }
 
   async page(
@@ -83,18 +100,35 @@ export class Moving implements MovingPort {
     return hash === undefined ? { state } : { state, hash: Buffer.from(hash, 'latin1') }
   }
 
-  async clear(group: GroupId): Promise<void> {
-    const { replica, data, installs, trace } = this.#parts
-    const { movedTo } = replica.applied(group)
-    assert(movedTo !== undefined, 'MOVE-9: a group is cleared that is in this set')
-    if (data.get(group, movedKey) === undefined) return
+  async clear(group: GroupId): Promise<readonly string[] | undefined> {
+    const { data, trace } = this.#parts
+    // It may have come back, and left again.
+    if (this.movedTo(group) === undefined) return undefined
+    if (data.get(group, movedKey) === undefined) return [movedTopic]
     const release = this.#parts.taking.reserve(group)
-    if (release === undefined) return
+    if (release === undefined) return undefined
     try {
-      if (await installs.clear(group)) trace.mark('moved_group_cleared')
+      const topics = await this.#topics(group)
+      if (!(await this.#parts.installs.clear(group))) return undefined
+      trace.mark('moved_group_cleared')
+      return topics
     } finally {
       release()
     }
+  }
+
+  /** The topics under which the group has rows on its worklist. */
+  async #topics(group: GroupId): Promise<readonly string[]> {
+    const prefix = joined(groupPrefix(group), Uint8Array.of(rowSubspace))
+    const topics = new Set<string>()
+    for await (const rows of this.#parts.data.scanStored(allOf(joined(prefix, worklistStart)))) {
+      for (const { key } of rows) {
+        const text = findTopicText(latin1(key.subarray(prefix.length)))
+        const topic = text === undefined ? undefined : decodeTopic(text)
+        if (topic !== undefined) topics.add(topic)
+      }
+    }
+    return [...topics]
   }
 
   async take(group: GroupId, pages: AsyncIterable<MovedPage>): Promise<boolean> {
@@ -140,7 +174,7 @@ export class Moving implements MovingPort {
       if (!(await sink.add(rows, new Uint8Array()))) return undefined
       if (end === undefined) continue
       const state = decodeState(end.state)
-      const isHere = state?.movedTo === this.#parts.set
+      const isHere = state?.movedTo === this.#set
       const isWhole = end.hash === undefined || latin1(end.hash) === sum.hash
       if (!isHere || state?.position !== position || !isWhole) return undefined
       if (!(await sink.add([], end.state))) return undefined

@@ -27,7 +27,7 @@ import type {
 import * as propose from './propose.ts'
 import * as readLease from './read-lease.ts'
 import * as read from './read.ts'
-import { isOfEpoch, isProposer, lacksBase } from './standing.ts'
+import { isBeyondBase, isOfEpoch, isProposer, lacksBase } from './standing.ts'
 import type { GroupState } from './state.ts'
 import * as submission from './submit.ts'
 import { decodeTransaction } from '../group/transaction.ts'
@@ -161,8 +161,8 @@ function takeMessage(log: GroupLog, context: Context, from: NodeId, message: Gro
 }
 
 function onMessage(log: GroupLog, context: Context, from: NodeId, message: GroupMessage): void {
-  // MOVE-10: a proposer has all below the position that it asks a vote for. This node takes that up first, and hears of the rest again.
-  if (lacksBase(log) && (message.kind === 'prepare' || message.kind === 'accept')) {
+  const isVoteAsked = message.kind === 'prepare' || message.kind === 'accept'
+  if (isVoteAsked && isBeyondBase(log, message.position)) {
     context.trace.mark('vote_asked_before_base_of_group')
     return catchUp.catchUpTo(log, context, message.position - 1, from)
   }

@@ -43,6 +43,15 @@ export function lacksBase({ home, state }: Pick<GroupLog, 'state' | 'home'>): bo
   return home.isGuest && state.position === 0
 }
 
+/**
+ * MOVE-10: whether no vote of this node may be asked for at the position yet. Its set has the group from a later position on than this
+ * node knows, or it has the group no more, and a proposer that asks is wrong. A proposer of the set has all below the position
+ * that it asks for. This node takes that up first, and hears of the rest again.
+ */
+export function isBeyondBase(log: Pick<GroupLog, 'state' | 'home'>, position: number): boolean {
+  return lacksBase(log) || (hasLeft(log) && position > log.state.position)
+}
+
 /** MOVE-9: whether the last entry of this set is applied, so that the log goes on in another one. */
 export function hasLeft({ home, state }: Pick<GroupLog, 'state' | 'home'>): boolean {
   return state.movedTo !== undefined && state.movedTo !== home.set

@@ -78,7 +78,7 @@ export interface PassGroup {
   /** The name of the set that the group has left, and the position of its last entry there. */
   readonly from: string
   readonly position: Position
-  readonly operation: RowsOperation | MoveGroup
+  readonly operation: RowsOperation | MoveGroup | LocateGroup
 }
 
 /** A page of all that this set has of a group that has left it. */
@@ -95,7 +95,23 @@ export interface MoveGroup {
   readonly to: string
 }
 
-export type GroupOperation = RowsOperation | ListGroups | PassGroup | ExportGroup | MoveGroup
+/** Whether this set takes the group up, which is about to leave the set of that name. */
+export interface AdmitGroup {
+  readonly kind: 'admit-group'
+  readonly group: GroupId
+  readonly from: string
+}
+
+/** Which set has the group now. */
+export interface LocateGroup {
+  readonly kind: 'locate-group'
+  readonly group: GroupId
+}
+
+/** The requests by which groups go from set to set. */
+export type MovingOperation = PassGroup | ExportGroup | MoveGroup | AdmitGroup | LocateGroup
+
+export type GroupOperation = RowsOperation | ListGroups | MovingOperation
 
 export type GroupAnswer =
   | {
@@ -128,6 +144,9 @@ export type GroupAnswer =
       /** Of the last entry in the set that it has left; 0: it was there already. */
       readonly position: Position
     }
+  | { readonly kind: 'admit-group' }
+  /** The name of the set. */
+  | { readonly kind: 'locate-group'; readonly set: string }
   | { readonly kind: 'problem'; readonly problem: Problem }
 
 const groupKinds: ReadonlySet<string> = new Set<GroupOperation['kind']>([
@@ -140,6 +159,8 @@ const groupKinds: ReadonlySet<string> = new Set<GroupOperation['kind']>([
   'pass-group',
   'export-group',
   'move-group',
+  'admit-group',
+  'locate-group',
 ])
 
 export function isGroupOperation(operation: {

@@ -126,6 +126,8 @@ export class GroupService {
         return this.#execute(operation.operation, timeoutMs, pace)
       case 'export-group':
       case 'move-group':
+      case 'admit-group':
+      case 'locate-group':
         throw new StoreError('invalid', 'this program has one replica set: no group can move')
       default:
         return unreachable(operation)

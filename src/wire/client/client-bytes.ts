@@ -93,6 +93,8 @@ function groupBytes(answer: Exclude<GroupAnswer, { kind: 'problem' }>): number {
     case 'export-group':
       return sumBy(answer.page.rows, ({ key, payload }) => smallBytes + key.length + payload.length)
     case 'move-group':
+    case 'admit-group':
+    case 'locate-group':
     case 'lock-group':
     case 'unlock-group':
       return smallBytes

@@ -47,6 +47,8 @@ export const groupOperationKinds: Readonly<Record<GroupKind, number>> = {
   'pass-group': 92,
   'export-group': 93,
   'move-group': 94,
+  'admit-group': 95,
+  'locate-group': 96,
 }
 
 export const groupAnswerKinds: Readonly<Record<AnswerKind, number>> = {
@@ -58,6 +60,8 @@ export const groupAnswerKinds: Readonly<Record<AnswerKind, number>> = {
   'list-groups': 17,
   'export-group': 93,
   'move-group': 94,
+  'admit-group': 95,
+  'locate-group': 96,
 }
 
 const answerKinds: readonly AnswerKind[] = [
@@ -69,6 +73,8 @@ const answerKinds: readonly AnswerKind[] = [
   'list-groups',
   'export-group',
   'move-group',
+  'admit-group',
+  'locate-group',
 ]
 const kinds: readonly GroupKind[] = [...answerKinds, 'pass-group']
 const operationByNumber = new Map<unknown, GroupKind>(
@@ -102,6 +108,10 @@ export function packGroupOperation(operation: GroupOperation): Packable[] {
       return packExport(operation)
     case 'move-group':
       return [operation.group, operation.to]
+    case 'admit-group':
+      return [operation.group, operation.from]
+    case 'locate-group':
+      return [operation.group]
   }
 }
 
@@ -153,6 +163,14 @@ export function readGroupOperation(
       const [group, to] = field.list(fields, kind, 2)
       return { kind, group: field.group(group), to: field.setName(to) }
     }
+    case 'admit-group': {
+      const [group, from] = field.list(fields, kind, 2)
+      return { kind, group: field.group(group), from: field.setName(from) }
+    }
+    case 'locate-group': {
+      const [group] = field.list(fields, kind, 1)
+      return { kind, group: field.group(group) }
+    }
   }
 }
 
@@ -166,9 +184,13 @@ function readPassGroup(fields: readonly unknown[]): GroupOperation {
   return { kind: 'pass-group', ...passed, operation }
 }
 
+const unpassed: ReadonlySet<GroupKind> = new Set([
+  ...(['list-groups', 'pass-group', 'export-group', 'admit-group'] as const),
+])
+
 function mayBePassed(operation: GroupOperation): operation is PassGroup['operation'] {
   const { kind } = operation
-  return kind !== 'list-groups' && kind !== 'pass-group' && kind !== 'export-group'
+  return !unpassed.has(kind)
 }
 
 function readGetOutcome(fields: readonly unknown[]): GroupOperation {
@@ -199,6 +221,10 @@ export function packGroupAnswer(answer: Exclude<GroupAnswer, { kind: 'problem' }
       return packMovedPage(answer.page)
     case 'move-group':
       return [answer.position]
+    case 'admit-group':
+      return []
+    case 'locate-group':
+      return [answer.set]
   }
 }
 
@@ -239,6 +265,13 @@ export function readGroupAnswer(
     case 'move-group': {
       const [position] = field.list(fields, kind, 1)
       return { kind, position: field.count(position, 'position') }
+    }
+    case 'admit-group':
+      field.list(fields, kind, 0)
+      return { kind }
+    case 'locate-group': {
+      const [set] = field.list(fields, kind, 1)
+      return { kind, set: field.setName(set) }
     }
   }
 }
