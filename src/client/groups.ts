@@ -1,6 +1,6 @@
 /** Entity groups over the network: what transactions of an application stand on. */
 import type { GroupId, Position } from '../base/ids.ts'
-import { checkArgument, checkOptions, text } from '../base/arguments.ts'
+import { checkArgument, checkOptions, flag, text } from '../base/arguments.ts'
 import { asPromise } from '../base/as-promise.ts'
 import { StoreError } from '../base/errors.ts'
 import { toStoreError } from '../base/problem.ts'
@@ -52,6 +52,19 @@ const lockAnswerMs = 1_000
 const lockHopsMax = 3
 
 type GroupRows = GroupAnswer & { readonly kind: 'read-group' }
+
+export interface MoveOptions extends SignalOptions {
+  /** Only to see whether the move would be refused: nothing moves. */
+  readonly isTrial?: boolean
+}
+
+/** The names of the two sets: equal where the group was in that set already. */
+export interface GroupMove {
+  readonly from: string
+  readonly to: string
+}
+
+const moveRules = { ...signalRules, isTrial: flag }
 
 export class Groups implements GroupPort, LockSource {
   readonly #ask: AskGroup
@@ -207,20 +220,34 @@ export class Groups implements GroupPort, LockSource {
   /**
    * Moves the group of a root entity to the replica set of that name, with all that it has: its rows, their past and the outcomes that it
    * remembers. Writes wait meanwhile, and reads too. Resolves when a majority of the set has the group; repeated, the call goes on
-   * where another one has ended. Rejects with `invalid` where there is no such set, or the group is of another kind.
+   * where another one has ended. Rejects with `invalid` where there is no such set, or the group is not one of tables, and with
+   * `unavailable` where the sets cannot do it now. `isTrial`: only to see whether it would be refused.
    */
   async move(
     group: GroupId,
     to: string,
     timeoutMs: number,
-    options: SignalOptions = {},
-  ): Promise<void> {
-    checkGroup('groups.move', group)
-    checkArgument('groups.move', 'the set', to, text)
-    checkOptions('groups.move', options, signalRules)
-    const operation = { kind: 'move-group', group, to } as const
-    const answer = await this.#answer(operation, timeoutMs, options)
+    options: MoveOptions = {},
+  ): Promise<GroupMove> {
+    const call = 'groups.move'
+    checkGroup(call, group)
+    checkArgument(call, 'the set', to, text)
+    checkOptions(call, options, moveRules)
+    const { isTrial = false, ...rest } = options
+    const trial = isTrial ? ({ isTrial } as const) : {}
+    const operation = { kind: 'move-group', group, to, ...trial } as const
+    const answer = await this.#answer(operation, timeoutMs, rest)
     if (answer.kind !== 'move-group') throw toStoreError(notAnAnswer)
+    return { from: answer.from, to }
+  }
+
+  /** The name of the replica set that has the group now, by a current read there. */
+  async locate(group: GroupId, timeoutMs: number, options: SignalOptions = {}): Promise<string> {
+    checkGroup('groups.locate', group)
+    checkOptions('groups.locate', options, signalRules)
+    const answer = await this.#answer({ kind: 'locate-group', group }, timeoutMs, options)
+    if (answer.kind !== 'locate-group') throw toStoreError(notAnAnswer)
+    return answer.set
   }
 
   /**

@@ -2,7 +2,8 @@
  * A node out of its parts: the replica, cells on it, and the server of client links. Given other
  * ports, the daemon, `npm start` and the simulator run the same node.
  */
-import type { ClusterId, NodeId } from '../base/ids.ts'
+import type { ClusterId, GroupId, NodeId } from '../base/ids.ts'
+import { toStoreError } from '../base/problem.ts'
 import type { StoreError } from '../base/errors.ts'
 import { CellStore } from '../cells/cell-store.ts'
 import type { CellService } from '../cells/operation.ts'
@@ -16,6 +17,7 @@ import type { LocalReplica } from '../group/replica-port.ts'
 import type { ReplicaStatus } from '../replica/replica-status.ts'
 import type { Upkeep } from '../replica/upkeep.ts'
 import type { MembersPort, VotersReport } from '../members/report.ts'
+import { notAnAnswer } from '../client/call.ts'
 import { WorklistService } from '../worklist/worklist-service.ts'
 import { GroupService } from '../txn/group-service.ts'
 import type { ClientFrame } from '../wire/client/client-message.ts'
@@ -65,6 +67,9 @@ export interface NodeStatus extends BackgroundStatus {
   readonly admission: AdmissionFigures
   readonly replica: ReplicaStatus
 }
+
+/** How long the set of a group has to say that it has it. */
+const locateMs = 2_000
 
 export class Node {
   /** Of all that clients ask of it, over links and over HTTP. */
@@ -199,6 +204,13 @@ export class Node {
   /** Carries out operations on groups of all sets. */
   get groups(): Executor<GroupOperation, GroupAnswer> {
     return this.#routing
+  }
+
+  /** The name of the replica set that has the group now. Rejects with `unavailable` where that set does not answer in time. */
+  async locate(group: GroupId): Promise<string> {
+    const answer = await this.#routing.execute({ kind: 'locate-group', group }, locateMs)
+    if (answer.kind === 'locate-group') return answer.set
+    throw toStoreError(answer.kind === 'problem' ? answer.problem : notAnAnswer)
   }
 
   get replica(): LocalReplica & Pick<Driver, 'observedLeases' | 'clocks' | 'knownLeader'> {

@@ -364,7 +364,8 @@ export class Daemon {
     if (node === undefined) return undefined
     const parts = { seen: this.#parts(), placement: this.#placement }
     const knownLeader = node.replica.knownLeader.bind(node.replica)
-    return { where: (group) => findWhere({ ...parts, knownLeader }, group) }
+    const locate = node.locate.bind(node)
+    return { where: (group) => findWhere({ ...parts, knownLeader, locate }, group) }
   }
 
   #parts(): StatusParts {

@@ -21,7 +21,7 @@ import { setGroupOf } from '../members/set-group.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { remainingOrTimeout } from '../time/moments.ts'
+import { remainingOrTimeout, untilDeadline } from '../time/moments.ts'
 import {
   readGroup,
   type AdmitGroup,
@@ -60,6 +60,8 @@ interface Moved {
 
 /** The bytes of a page of a group, about. */
 const pageBytesMax = 1024 * 1024
+/** How long the other set has for one of them. */
+const pageTimeoutMs = 10_000
 /** Groups that are looked at together to be cleared, and how long the next set has for its answer about one. */
 const listedMax = 100
 const clearTimeoutMs = 5_000
@@ -107,31 +109,38 @@ export class MovedGroups {
     const { moving } = this.#parts
     const group = readGroup(operation)
     if (moving.position(group) >= position) return
-    const coming = this.#coming.get(group) ?? this.#take(group, from, deadlineMs)
-    this.#coming.set(group, coming)
-    await coming.finally(() => this.#coming.delete(group))
+    await untilDeadline(this.#parts.clock, this.#ensureComing(group, from), deadlineMs)
     if (moving.position(group) < position) throw notHereYet(group, from)
   }
 
-  async #take(group: GroupId, from: string, deadlineMs: number): Promise<void> {
+  /** It comes as long as pages come: a large group takes longer than the request that began it has. */
+  #ensureComing(group: GroupId, from: string): Promise<void> {
+    const known = this.#coming.get(group)
+    if (known !== undefined) return known
+    const coming = this.#take(group, from).finally(() => this.#coming.delete(group))
+    // Those that wait for it may have given up.
+    coming.catch(() => undefined)
+    this.#coming.set(group, coming)
+    return coming
+  }
+
+  async #take(group: GroupId, from: string): Promise<void> {
     const set = this.#numberOf(from)
     if (set === undefined || set === this.#parts.own) throw toStoreError(gone(from))
-    const pages = this.#pages(group, this.#parts.relay(set), deadlineMs)
+    const pages = this.#pages(group, this.#parts.relay(set))
     try {
       await this.#parts.moving.take(group, pages)
     } catch (error) {
       if (!(error instanceof StoreError) || error.code !== 'not-found') throw error
       // A majority of this set has it, and a read finds that out.
-      const leftMs = remainingOrTimeout(this.#parts.clock, deadlineMs)
-      await this.#parts.read(group, leftMs)
+      await this.#parts.read(group, pageTimeoutMs)
     }
   }
 
-  async *#pages(group: GroupId, relay: Relay, deadlineMs: number): AsyncGenerator<MovedPage> {
+  async *#pages(group: GroupId, relay: Relay): AsyncGenerator<MovedPage> {
     for (let after: AfterRow | undefined; ;) {
       const operation = { kind: 'export-group', group, ...(after && { after }) } as const
-      const leftMs = remainingOrTimeout(this.#parts.clock, deadlineMs)
-      const answer = await relay.groups.execute(operation, leftMs)
+      const answer = await relay.groups.execute(operation, pageTimeoutMs)
       if (answer.kind === 'problem') throw toStoreError(answer.problem)
       if (answer.kind !== 'export-group') throw toStoreError(notAnAnswer)
       yield answer.page
@@ -177,7 +186,8 @@ export class MovedGroups {
   }
 
   /** Moves a group that is in this node's set; ends the move of one that has just come. */
-  async move({ group, to }: MoveGroup, timeoutMs: number): Promise<GroupAnswer> {
+  async move({ group, to, isTrial }: MoveGroup, timeoutMs: number): Promise<GroupAnswer> {
+    const from = this.#ownName
     const refusal = this.#refusalOf(group, to)
     if (refusal !== undefined) return { kind: 'problem', problem: problem('invalid', refusal) }
     const { groups, clock, random, intents } = this.#parts
@@ -186,22 +196,23 @@ export class MovedGroups {
       return { clock, random, intents, timeoutMs: remainingOrTimeout(clock, deadlineMs) }
     }
     let position = 0
-    if (to !== this.#ownName) {
+    if (to !== from) {
       const no = await this.#askTarget(group, to, timeoutMs)
       if (no !== undefined) return { kind: 'problem', problem: no }
-      const left = await runTransaction(groups(), group, options(), async (transaction) => {
+      if (isTrial === true) return { kind: 'move-group', from, position }
+      ;({ position } = await runTransaction(groups(), group, options(), async (transaction) => {
         // Of two moves at once, the second one finds that the group has left.
         await transaction.get(movedKey)
         transaction.put(movedKey, encodeMove(to))
         transaction.put(movedNoteKey, new Uint8Array())
-      })
-      ;({ position } = left)
+      }))
     }
+    if (isTrial === true) return { kind: 'move-group', from, position }
     await runTransaction(groups(), group, options(), async (transaction) => {
       // An entry of the new set: a majority there has the group then.
       if ((await transaction.get(movedNoteKey)) !== undefined) transaction.delete(movedNoteKey)
     })
-    return { kind: 'move-group', position }
+    return { kind: 'move-group', from, position }
   }
 
   /** Why the group cannot go there now. */

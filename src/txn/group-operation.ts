@@ -93,6 +93,8 @@ export interface MoveGroup {
   readonly kind: 'move-group'
   readonly group: GroupId
   readonly to: string
+  /** Only to see whether it would be refused. */
+  readonly isTrial?: true
 }
 
 /** Whether this set takes the group up, which is about to leave the set of that name. */
@@ -141,7 +143,9 @@ export type GroupAnswer =
   | { readonly kind: 'export-group'; readonly page: MovedPage }
   | {
       readonly kind: 'move-group'
-      /** Of the last entry in the set that it has left; 0: it was there already. */
+      /** The name of the set that had the group. */
+      readonly from: string
+      /** Of the last entry in the set that it has left; 0: it was in the set that it goes to, or has not moved. */
       readonly position: Position
     }
   | { readonly kind: 'admit-group' }

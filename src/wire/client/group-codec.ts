@@ -107,7 +107,7 @@ export function packGroupOperation(operation: GroupOperation): Packable[] {
     case 'export-group':
       return packExport(operation)
     case 'move-group':
-      return [operation.group, operation.to]
+      return [operation.group, operation.to, operation.isTrial]
     case 'admit-group':
       return [operation.group, operation.from]
     case 'locate-group':
@@ -160,8 +160,9 @@ export function readGroupOperation(
     case 'export-group':
       return readExport(fields)
     case 'move-group': {
-      const [group, to] = field.list(fields, kind, 2)
-      return { kind, group: field.group(group), to: field.setName(to) }
+      const [group, to, isTrial] = field.list(fields, kind, 3)
+      const move = { kind, group: field.group(group), to: field.setName(to) }
+      return field.flag(isTrial, 'a trial') ? { ...move, isTrial: true } : move
     }
     case 'admit-group': {
       const [group, from] = field.list(fields, kind, 2)
@@ -220,7 +221,7 @@ export function packGroupAnswer(answer: Exclude<GroupAnswer, { kind: 'problem' }
     case 'export-group':
       return packMovedPage(answer.page)
     case 'move-group':
-      return [answer.position]
+      return [answer.from, answer.position]
     case 'admit-group':
       return []
     case 'locate-group':
@@ -263,8 +264,8 @@ export function readGroupAnswer(
     case 'export-group':
       return { kind, page: readMovedPage(fields) }
     case 'move-group': {
-      const [position] = field.list(fields, kind, 1)
-      return { kind, position: field.count(position, 'position') }
+      const [from, position] = field.list(fields, kind, 2)
+      return { kind, from: field.setName(from), position: field.count(position, 'position') }
     }
     case 'admit-group':
       field.list(fields, kind, 0)
