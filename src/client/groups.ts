@@ -58,10 +58,12 @@ export interface MoveOptions extends SignalOptions {
   readonly isTrial?: boolean
 }
 
-/** The names of the two sets: equal where the group was in that set already. */
 export interface GroupMove {
+  /** The name of the replica set that had the group. */
   readonly from: string
   readonly to: string
+  /** False: it was in that set already, or the call was a trial. */
+  readonly hasMoved: boolean
 }
 
 const moveRules = { ...signalRules, isTrial: flag }
@@ -234,11 +236,13 @@ export class Groups implements GroupPort, LockSource {
     checkArgument(call, 'the set', to, text)
     checkOptions(call, options, moveRules)
     const { isTrial = false, ...rest } = options
+    // Of a call that is tried again the nodes would not know what the first try has moved.
+    const from = await this.locate(group, timeoutMs, rest)
     const trial = isTrial ? ({ isTrial } as const) : {}
     const operation = { kind: 'move-group', group, to, ...trial } as const
     const answer = await this.#answer(operation, timeoutMs, rest)
     if (answer.kind !== 'move-group') throw toStoreError(notAnAnswer)
-    return { from: answer.from, to }
+    return { from, to, hasMoved: !isTrial && from !== to }
   }
 
   /** The name of the replica set that has the group now, by a current read there. */

@@ -54,7 +54,7 @@ export interface BackgroundParts extends BackgroundOptions {
   readonly trace: Trace
   readonly noteBug: NoteBug
   /** Deletes the rows of groups that have left this node's set. */
-  clearMoved(): Promise<number>
+  clearMoved(): Promise<void>
 }
 
 export interface QueuesStatus extends Readonly<DeliveryCounts> {

@@ -30,6 +30,7 @@ import { costFigures } from './cost-figures.ts'
 import type { Figure } from './metrics.ts'
 import { plain, type PlainObject } from './plain.ts'
 import type { GroupAnswer, GroupOperation } from '../txn/group-operation.ts'
+import type { MovedCounts } from './moved-figures.ts'
 import { Routing, type Executor } from './routing.ts'
 import { SetLists, type NodeAddresses } from './set-lists.ts'
 
@@ -65,6 +66,8 @@ export interface NodeStatus extends BackgroundStatus {
   /** Requests of clients that are at work. */
   readonly clientRequests: number
   readonly admission: AdmissionFigures
+  /** Of groups that go from set to set; absent: there is one set. */
+  readonly moves: MovedCounts | undefined
   readonly replica: ReplicaStatus
 }
 
@@ -236,6 +239,7 @@ export class Node {
       clientRequests: this.#server.requests,
       admission: this.admission.figures,
       ...this.#background.status,
+      moves: this.#routing.moves,
       replica: this.#driver.status(),
     }
   }

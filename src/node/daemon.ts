@@ -389,6 +389,7 @@ export class Daemon {
       expiry: this.#node?.status().expiry,
       cellExpiry: this.#node?.status().cellExpiry,
       holds: this.#node?.status().holds,
+      moves: this.#node?.status().moves,
       troubles: this.#links?.troubles,
       peerUrls: this.#links?.peerUrls,
     }

@@ -32,6 +32,7 @@ import {
   type MoveGroup,
   type PassGroup,
 } from '../txn/group-operation.ts'
+import type { MovedCounts } from './moved-figures.ts'
 import { runTransaction, type TransactionOptions } from '../txn/run.ts'
 import type { IntentSource } from '../txn/session.ts'
 
@@ -69,9 +70,14 @@ const clearTimeoutMs = 5_000
 export class MovedGroups {
   readonly #parts: MovedGroupsParts
   readonly #coming = new Map<GroupId, Promise<void>>()
+  readonly #counts = { left: 0, taken: 0, cleared: 0, passed: 0 }
 
   constructor(parts: MovedGroupsParts) {
     this.#parts = parts
+  }
+
+  get counts(): MovedCounts {
+    return { ...this.#counts }
   }
 
   /** Where the answer of this node's replica says that the group has gone; undefined: it says that of no group. */
@@ -100,6 +106,7 @@ export class MovedGroups {
     if (number === undefined || number === this.#parts.own) {
       return Promise.resolve({ kind: 'problem', problem: gone(set) })
     }
+    this.#counts.passed += 1
     const passed = { kind: 'pass-group', from: this.#ownName, position, operation } as const
     return this.#parts.relay(number).groups.execute(passed, timeoutMs)
   }
@@ -129,7 +136,7 @@ export class MovedGroups {
     if (set === undefined || set === this.#parts.own) throw toStoreError(gone(from))
     const pages = this.#pages(group, this.#parts.relay(set))
     try {
-      await this.#parts.moving.take(group, pages)
+      if (await this.#parts.moving.take(group, pages)) this.#counts.taken += 1
     } catch (error) {
       if (!(error instanceof StoreError) || error.code !== 'not-found') throw error
       // A majority of this set has it, and a read finds that out.
@@ -187,7 +194,6 @@ export class MovedGroups {
 
   /** Moves a group that is in this node's set; ends the move of one that has just come. */
   async move({ group, to, isTrial }: MoveGroup, timeoutMs: number): Promise<GroupAnswer> {
-    const from = this.#ownName
     const refusal = this.#refusalOf(group, to)
     if (refusal !== undefined) return { kind: 'problem', problem: problem('invalid', refusal) }
     const { groups, clock, random, intents } = this.#parts
@@ -195,24 +201,26 @@ export class MovedGroups {
     const options = (): TransactionOptions => {
       return { clock, random, intents, timeoutMs: remainingOrTimeout(clock, deadlineMs) }
     }
-    let position = 0
-    if (to !== from) {
+    const isElsewhere = to !== this.#ownName
+    if (isElsewhere) {
       const no = await this.#askTarget(group, to, timeoutMs)
       if (no !== undefined) return { kind: 'problem', problem: no }
-      if (isTrial === true) return { kind: 'move-group', from, position }
-      ;({ position } = await runTransaction(groups(), group, options(), async (transaction) => {
+    }
+    if (isTrial === true) return { kind: 'move-group' }
+    if (isElsewhere) {
+      await runTransaction(groups(), group, options(), async (transaction) => {
         // Of two moves at once, the second one finds that the group has left.
         await transaction.get(movedKey)
         transaction.put(movedKey, encodeMove(to))
         transaction.put(movedNoteKey, new Uint8Array())
-      }))
+      })
+      this.#counts.left += 1
     }
-    if (isTrial === true) return { kind: 'move-group', from, position }
     await runTransaction(groups(), group, options(), async (transaction) => {
       // An entry of the new set: a majority there has the group then.
       if ((await transaction.get(movedNoteKey)) !== undefined) transaction.delete(movedNoteKey)
     })
-    return { kind: 'move-group', from, position }
+    return { kind: 'move-group' }
   }
 
   /** Why the group cannot go there now. */
@@ -234,10 +242,9 @@ export class MovedGroups {
     return `no replica set has the name "${to}"; there are ${names.join(', ')}`
   }
 
-  /** Deletes the rows of groups that have left this set, where the next set has them. Resolves with how many. */
-  async clear(): Promise<number> {
+  /** Deletes the rows of groups that have left this set, where the next set has them. */
+  async clear(): Promise<void> {
     const { worklist, moving } = this.#parts
-    let count = 0
     for (let after: GroupId | undefined; ;) {
       const listed = await worklist.list(movedTopic, after, listedMax)
       for (const { group, position } of listed) {
@@ -246,10 +253,10 @@ export class MovedGroups {
         const topics = await moving.clear(group)
         if (topics === undefined) continue
         for (const topic of topics) worklist.unlist(topic, group, position)
-        count += 1
+        this.#counts.cleared += 1
       }
       after = listed.at(-1)?.group
-      if (after === undefined || listed.length < listedMax) return count
+      if (after === undefined || listed.length < listedMax) return
     }
   }
 

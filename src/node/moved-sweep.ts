@@ -5,7 +5,7 @@ export interface MovedSweepParts {
   readonly clock: Clock
   /** Between two looks. */
   readonly sweepMs: number
-  clear(): Promise<number>
+  clear(): Promise<void>
   onFailed(error: unknown): void
 }
 
@@ -14,15 +14,9 @@ export class MovedSweep {
   #timer: Timer | undefined
   #underWay: Promise<void> = Promise.resolve()
   #isStopped = false
-  #cleared = 0
 
   constructor(parts: MovedSweepParts) {
     this.#parts = parts
-  }
-
-  /** Groups that were cleared here since the start. */
-  get cleared(): number {
-    return this.#cleared
   }
 
   start(): void {
@@ -34,7 +28,7 @@ export class MovedSweep {
 
   async #look(): Promise<void> {
     try {
-      this.#cleared += await this.#parts.clear()
+      await this.#parts.clear()
     } catch (error) {
       // The next look tries again.
       this.#parts.onFailed(error)

@@ -36,6 +36,7 @@ import type { MovingPort } from '../group/moving-port.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
 import type { ClientFrame } from '../wire/client/client-message.ts'
+import type { MovedCounts } from './moved-figures.ts'
 import { MovedGroups } from './moved-groups.ts'
 import { mergedGroups, mergedListing, mergedSums } from './merged-sets.ts'
 
@@ -142,7 +143,8 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     })
     // It may have left meanwhile, or be known to the leader alone.
     const next = moved.find(operation, answer)
-    return next === undefined ? answer : moved.pass(operation, next, remainingMs(clock, deadlineMs))
+    if (next === undefined) return answer
+    return moved.pass(operation, next, remainingMs(clock, deadlineMs))
   }
 
   /** A node of a set that the group has left passes a request on. */
@@ -190,9 +192,14 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     throw toStoreError(answer.kind === 'problem' ? answer.problem : notAnAnswer)
   }
 
-  /** Deletes what this node has of groups that other sets have taken up. Resolves with how many these are. */
-  clearMoved(): Promise<number> {
+  /** Deletes what this node has of groups that other sets have taken up. */
+  clearMoved(): Promise<void> {
     return this.#moved.clear()
+  }
+
+  /** Of groups that go from set to set; undefined where there is one set. */
+  get moves(): MovedCounts | undefined {
+    return this.#isOne ? undefined : this.#moved.counts
   }
 
   /** Ends the requests to other sets. */

@@ -119,9 +119,12 @@ export class Moving implements MovingPort {
 
   /** The topics under which the group has rows on its worklist. */
   async #topics(group: GroupId): Promise<readonly string[]> {
-    const prefix = joined(groupPrefix(group), Uint8Array.of(rowSubspace))
+    const all = groupPrefix(group)
+    const prefix = joined(all, Uint8Array.of(rowSubspace))
+    const lt = joined(all, Uint8Array.of(rowSubspace + 1))
     const topics = new Set<string>()
-    for await (const rows of this.#parts.data.scanStored(allOf(joined(prefix, worklistStart)))) {
+    const range = { gte: joined(prefix, worklistStart), lt }
+    for await (const rows of this.#parts.data.scanStored(range)) {
       for (const { key } of rows) {
         const text = findTopicText(latin1(key.subarray(prefix.length)))
         const topic = text === undefined ? undefined : decodeTopic(text)

@@ -141,13 +141,7 @@ export type GroupAnswer =
   | { readonly kind: 'unlock-group'; readonly wasHeld: boolean }
   | { readonly kind: 'list-groups'; readonly groups: readonly GroupId[] }
   | { readonly kind: 'export-group'; readonly page: MovedPage }
-  | {
-      readonly kind: 'move-group'
-      /** The name of the set that had the group. */
-      readonly from: string
-      /** Of the last entry in the set that it has left; 0: it was in the set that it goes to, or has not moved. */
-      readonly position: Position
-    }
+  | { readonly kind: 'move-group' }
   | { readonly kind: 'admit-group' }
   /** The name of the set. */
   | { readonly kind: 'locate-group'; readonly set: string }

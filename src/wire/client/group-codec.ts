@@ -107,7 +107,7 @@ export function packGroupOperation(operation: GroupOperation): Packable[] {
     case 'export-group':
       return packExport(operation)
     case 'move-group':
-      return [operation.group, operation.to, operation.isTrial]
+      return [operation.group, operation.to, operation.isTrial === true]
     case 'admit-group':
       return [operation.group, operation.from]
     case 'locate-group':
@@ -221,7 +221,6 @@ export function packGroupAnswer(answer: Exclude<GroupAnswer, { kind: 'problem' }
     case 'export-group':
       return packMovedPage(answer.page)
     case 'move-group':
-      return [answer.from, answer.position]
     case 'admit-group':
       return []
     case 'locate-group':
@@ -263,10 +262,7 @@ export function readGroupAnswer(
     }
     case 'export-group':
       return { kind, page: readMovedPage(fields) }
-    case 'move-group': {
-      const [from, position] = field.list(fields, kind, 2)
-      return { kind, from: field.setName(from), position: field.count(position, 'position') }
-    }
+    case 'move-group':
     case 'admit-group':
       field.list(fields, kind, 0)
       return { kind }
