@@ -36,10 +36,10 @@ export interface MovingPort {
     bytesMax: number,
   ): Promise<MovedPage | 'cleared' | undefined>
   /**
-   * Deletes the rows and the versions of a group that has left the set: the next set has them. Its state record stays. Resolves with the
-   * topics under which its worklist had rows, or undefined where it cannot be cleared now.
+   * Deletes the rows and the versions of a group that has left the set by the entry at that position: the next set has them. Its state
+   * record stays. Resolves with the topics under which its worklist had rows, or undefined where it cannot be cleared now.
    */
-  clear(group: GroupId): Promise<readonly string[] | undefined>
+  clear(group: GroupId, position: Position): Promise<readonly string[] | undefined>
   /** A node of this set that is up and runs a build of before groups could move; undefined: there is none. */
   findOldNode(): NodeId | undefined
   /** Takes the group up as another set has left it. False: it is here already, or the pages are not whole. */

@@ -244,20 +244,26 @@ export class MovedGroups {
 
   /** Deletes the rows of groups that have left this set, where the next set has them. */
   async clear(): Promise<void> {
-    const { worklist, moving } = this.#parts
+    const { worklist } = this.#parts
     for (let after: GroupId | undefined; ;) {
       const listed = await worklist.list(movedTopic, after, listedMax)
       for (const { group, position } of listed) {
         const moved = this.here(group)
-        if (moved === undefined || !(await this.#isTakenUp(group, moved))) continue
-        const topics = await moving.clear(group)
-        if (topics === undefined) continue
-        for (const topic of topics) worklist.unlist(topic, group, position)
-        this.#counts.cleared += 1
+        if (moved === undefined) continue
+        // A group that cannot be cleared now keeps no other one from it.
+        const topics = await this.#clearOne(group, moved).catch(passStoreError)
+        for (const topic of topics ?? []) worklist.unlist(topic, group, position)
       }
       after = listed.at(-1)?.group
       if (after === undefined || listed.length < listedMax) return
     }
+  }
+
+  async #clearOne(group: GroupId, moved: Moved): Promise<readonly string[] | undefined> {
+    if (!(await this.#isTakenUp(group, moved))) return undefined
+    const topics = await this.#parts.moving.clear(group, moved.position)
+    if (topics !== undefined) this.#counts.cleared += 1
+    return topics
   }
 
   /** A majority of the next set has chosen an entry behind the last one of this set, so each of them has what came before. */
@@ -277,6 +283,10 @@ export class MovedGroups {
     const number = this.#parts.placement.sites.findIndex(({ name }) => name === set)
     return number < 0 ? undefined : number
   }
+}
+
+function passStoreError(error: unknown): undefined {
+  if (!(error instanceof StoreError)) throw error
 }
 
 function gone(set: string): Problem {

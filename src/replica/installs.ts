@@ -152,16 +152,17 @@ export class Installs {
   }
 
   /**
-   * Deletes the rows and versions of a group that has left the set; its state record stays. False: the group is aside, or not all of it
-   * is durable.
+   * Deletes the rows and versions of a group that has left the set by the entry at that position; its state record stays. False: the
+   * group is aside, has gone on since, or not all of it is durable.
    */
-  async clear(group: GroupId): Promise<boolean> {
+  async clear(group: GroupId, position: Position): Promise<boolean> {
     const { data, replica, limits } = this.#parts
     if (this.#aside.has(group) || this.#parts.healing.isAside(group)) return false
     const snapshot = data.openSnapshot(group)
     await snapshot?.close()
-    const { position, horizon } = replica.applied(group)
-    if (snapshot?.position !== position) return false
+    const { position: applied, horizon } = replica.applied(group)
+    if (snapshot?.position !== position || applied !== position) return false
+    if (this.#aside.has(group)) return false
     const intake = new SnapshotIntake(data, group, limits.snapshotBatchBytesMax)
     const aside = newAside()
     this.#aside.set(group, aside)

@@ -100,16 +100,16 @@ export class Moving implements MovingPort {
     return hash === undefined ? { state } : { state, hash: Buffer.from(hash, 'latin1') }
   }
 
-  async clear(group: GroupId): Promise<readonly string[] | undefined> {
+  async clear(group: GroupId, position: Position): Promise<readonly string[] | undefined> {
     const { data, trace } = this.#parts
-    // It may have come back, and left again.
-    if (this.movedTo(group) === undefined) return undefined
+    // It may have come back since, and left again.
+    if (this.movedTo(group) === undefined || this.position(group) !== position) return undefined
     if (data.get(group, movedKey) === undefined) return [movedTopic]
     const release = this.#parts.taking.reserve(group)
     if (release === undefined) return undefined
     try {
       const topics = await this.#topics(group)
-      if (!(await this.#parts.installs.clear(group))) return undefined
+      if (!(await this.#parts.installs.clear(group, position))) return undefined
       trace.mark('moved_group_cleared')
       return topics
     } finally {

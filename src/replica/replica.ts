@@ -182,9 +182,11 @@ export class Replica {
     context.isRestored = reading.isRestored
     // Before, not after: only now have the effects of the last step reached the data store.
     this.#evict()
+    const isHeld = this.#groups.has(group)
     const log = this.#open(group, context)
     this.#takeUpEpoch(log, context)
-    stepGroup(log, context, event)
+    // A group that has left memory since its snapshot was taken in is read as the store has it now: there is nothing to take up.
+    if (isHeld || event.kind !== 'install') stepGroup(log, context, event)
     this.#scheduleWake(log, context)
     return this.#effects
   }
