@@ -220,6 +220,8 @@ class Writing {
 
   /** MOVE-9: the set chooses nothing behind the entry by which the group leaves it. */
   #checkEnd(): void {
+    // In such a scope the entries of the other set are there before the search begins.
+    if (this.#setting.scope.isArrival === true) return
     const last = Math.max(...this.#chosen.keys())
     for (const at of this.#chosen.keys()) {
       const mutations = this.#entryAt(at)?.transactions.flatMap((one) => one.mutations) ?? []

@@ -1,11 +1,22 @@
 /**
  * The scopes in which a group leaves its set (MOVE-9): the entry by which it does is the last one that the set chooses, whatever
- * else is under way.
+ * else is under way. And those in which it comes to the next set (MOVE-10): that set chooses nothing at the positions before.
  */
 import { nothing, submission, type Scope } from './scope.ts'
 
 const moving = { ...nothing, positions: 2, timers: ['proposal', 'catch-up', 'sweep'] } as const
 const leaving = { isMove: true } as const
+
+const arriving = {
+  ...nothing,
+  isArrival: true,
+  prologue: 1,
+  positions: 2,
+  snapshots: 1,
+  timers: ['proposal', 'catch-up', 'sweep', 'read'],
+  submissions: [submission(0, 'm', leaving), submission(1, 'b')],
+  isEachForItself: false,
+} as const
 
 /** Small ones first. */
 export const moveScopes: readonly Scope[] = [
@@ -43,5 +54,17 @@ export const moveScopes: readonly Scope[] = [
     submissions: [submission(0, 'm', leaving), submission(1, 'b')],
     crashes: 1,
     isEachForItself: false,
+  },
+  {
+    ...arriving,
+    name: 'arrive',
+    title: 'one node of the next set has the group and writes, and another one reads',
+    reads: [2],
+  },
+  {
+    ...arriving,
+    name: 'arrive-crash',
+    title: 'one node of the next set has the group, writes, and crashes',
+    crashes: 1,
   },
 ]

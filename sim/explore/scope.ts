@@ -67,6 +67,10 @@ export interface Scope {
    */
   readonly snapshots?: 1 | undefined
   /**
+   * The group has come from another set: the entries of the prologue were chosen there, and the first node alone has taken the group up.
+   */
+  readonly isArrival?: true
+  /**
    * A node's log gives up what its data store has durably applied, and the node loses that data store: its peers restore
    * it (LOG-19). Absent: that happens to no node.
    */

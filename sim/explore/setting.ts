@@ -23,6 +23,9 @@ export interface Setting {
   readonly submissions: readonly Submitted[]
 }
 
+/** The set that a group goes to. */
+export const movedTo = 'west'
+
 const nodeCount = 3
 const newcomer = nodeId('n4')
 
@@ -69,7 +72,7 @@ function groupLedByFirst(nodes: readonly NodeId[]): GroupId {
 function toSubmitted(given: ScopeSubmission): Submitted {
   const { key, intent, reads, ranges = [], isMove = false } = given
   const row = isMove
-    ? { key: movedKey, value: encodeMove('west') }
+    ? { key: movedKey, value: encodeMove(movedTo) }
     : { key: Buffer.from(key), value: Buffer.from(key) }
   const transaction = {
     session: 's',

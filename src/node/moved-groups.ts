@@ -1,6 +1,6 @@
 /**
  * Groups that have left a replica set: this node passes on what is asked of one, takes one up that has come to its own set, and
- * moves one (`../moves/SPEC.md`).
+ * moves one (`../placement/SPEC.md`).
  *
  * MOVE-12  A request is passed on with the position of the set's last entry. A node of the next set has the group's state of there, or
  *          a later one, before it carries the request out. So a request goes to no set twice for one move.

@@ -1,6 +1,6 @@
 /**
  * Hands a group over from one replica set to another: reads what the old set has of it, and puts that in place at a node of the
- * new one (`../moves/SPEC.md`).
+ * new one (`../placement/SPEC.md`).
  *
  * MOVE-9   Only of a group whose last entry in this set is applied is anything handed over: it is all that the set ever chooses.
  * MOVE-10  It is taken up whole or not at all, at the position of that entry. Then this node takes part in the log behind it.

@@ -51,7 +51,6 @@ export class AtGate {
   lacking: readonly (readonly [GroupId, Position])[] = []
   isSound = true
   /** Groups of other sets, and those whose rows a snapshot replaces. */
-  elsewhere: readonly GroupId[] = []
   aside: readonly GroupId[] = []
   /** Whether the log takes carried acceptances. */
   isCarrying = true
