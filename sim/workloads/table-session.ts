@@ -84,8 +84,8 @@ type Reading = Pick<TableReading, 'store' | 'level' | 'atLeast'> & {
   readonly what?: string
 }
 
-/** For what is read row by row over slow ways. */
-const patienceMs = 60_000
+/** For what is read row by row over slow ways, and for builds of indexes that are to end. */
+export const patienceMs = 60_000
 const atOnce = { level: 'current', pauseMeanMicros: 0, at: 0 } as const
 const holdMeanMicrosMin = 5_000
 const holdMeanMicrosMax = 250_000
