@@ -278,7 +278,9 @@ export class TableSession {
     const hasLater = opened.version === 2
     const compare = (): Promise<boolean> => globals.compareAll(opened.db, hasLater)
     while (!isOver()) {
-      const isBuilt = !hasLater || (await this.#tryToBuild(opened, later, 0))
+      // One at a time: builders of one index are in each other's way.
+      const mayBuild = !later.isBuilding
+      const isBuilt = !hasLater || (mayBuild && (await this.#tryToBuild(opened, later, 0)))
       if (isBuilt && (await this.#told(compare, 'global comparison')) === true) return
       await world.sleep(10_000 + random.exponential(100_000))
     }
