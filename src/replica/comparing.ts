@@ -172,6 +172,7 @@ export class Comparing {
 
   #recount(group: GroupId): Promise<Recount> {
     const { data, limits } = this.#parts
+    assert(limits.snapshotPartBytesMax > 0, 'LIVE-6: a part of a count has no end')
     return recount(() => data.openSnapshot(group), limits.snapshotPartBytesMax, this.#pace)
   }
 
