@@ -29,13 +29,14 @@ export function isRestoredBy(targets: RestoringTargets, applied: Position): bool
     hasNamedAll: () => true,
     advanceMarks: () => undefined,
     drain: () => Promise.resolve(),
+    keep: () => Promise.resolve(),
     onRestored: () => undefined,
+    onFailed: () => undefined,
   })
   for (const [peer, through] of targets) {
     if (through !== undefined) restoring.onDigested(peer, through)
   }
-  restoring.look()
-  return restoring.isOver
+  return restoring.hasTakenUp
 }
 
 /** The highest position that the flushes of a log name to a peer. `applied`: what its data store durably holds. */

@@ -80,37 +80,46 @@ function add(fault: FaultOf<'add'>, context: Context): void {
   ask(context, {
     ...{ nodes: atlas.setOf(node), triesMax: Infinity },
     request: (port) => (readerMicros === undefined ? port.add(id, url) : port.addReader(id, url)),
-    onMade: ({ seat }) => {
+    onMade: ({ number, seat }) => {
       if (seat === undefined) return world.fail(new TypeError('a node is added without a seat'))
       context.count(fault)
       world.schedule(downMicros, 'takes a seat', () => {
         victim.takeSeat(seat)
         if (readerMicros === undefined) expectVote(victim, context, () => undefined)
-        else expectReader(victim, readerMicros, context)
+        else expectReader(victim, { number, readerMicros }, context)
       })
     },
   })
 }
 
-/** Once the node is a read-only member, and a while later, it gets a vote. */
-function expectReader(victim: Victim, readerMicros: number, context: Context): void {
+/** Once the node is a read-only member, and a while later, it gets a vote. `number`: of the change that adds it. */
+function expectReader(
+  victim: Victim,
+  added: { readonly number: number; readonly readerMicros: number },
+  context: Context,
+): void {
   const { world, coverage } = context
   world.schedule(lookMicros, 'look for a read-only member', () => {
     const isReader = context.members(victim.name)?.report.standing === 'read-only'
-    if (!isReader) return expectReader(victim, readerMicros, context)
+    if (!isReader) return expectReader(victim, added, context)
     coverage.count('added as a read-only member')
-    world.schedule(readerMicros, 'gets a vote', () => promote(victim, context, () => undefined))
+    const { number, readerMicros } = added
+    world.schedule(readerMicros, 'gets a vote', () =>
+      promote(victim, number, context, () => undefined),
+    )
   })
 }
 
-function promote(victim: Victim, context: Context, then: () => void): void {
+/** `after`: the change that has made it a read-only member. A node that is behind may know of an earlier promotion. */
+function promote(victim: Victim, after: number, context: Context, then: () => void): void {
   const { name } = victim
   ask(context, {
     ...{ nodes: context.atlas.setOf(name), triesMax: Infinity },
     request: (port) => {
       // It may have been made by a request before this one, whose answer was lost.
       const { change } = port.report
-      const isAsked = change?.kind === 'promote' && change.node === name
+      const isLater = change !== undefined && change.number > after
+      const isAsked = isLater && change.kind === 'promote' && change.node === name
       const isMade = isAsked && change.phase !== 'given-up'
       return isMade ? Promise.resolve({ change }) : port.promote(nodeId(name))
     },
@@ -130,10 +139,10 @@ function demote(fault: FaultOf<'demote'>, context: Context): void {
       const isMade = change?.kind === 'demote' && change.node === node
       return isMade ? Promise.resolve({ change }) : port.demote(nodeId(node))
     },
-    onMade: () => {
+    onMade: ({ number }) => {
       context.count(fault)
       world.schedule(lengthMicros, 'gets its vote back', () =>
-        promote(victim, context, () => coverage.count('read-only member votes again')),
+        promote(victim, number, context, () => coverage.count('read-only member votes again')),
       )
     },
   })
@@ -195,9 +204,9 @@ function replaceInError(fault: FaultOf<'mistaken-replace'>, context: Context): v
   })
 }
 
-/** The change of that number is given up, or a later one has begun. */
+/** The change of that number is given up, or a later one has begun. A node that is behind knows an earlier one, which says nothing. */
 function isPast(change: Change, number: number): boolean {
-  return change.number > number || change.phase === 'given-up'
+  return change.number > number || (change.number === number && change.phase === 'given-up')
 }
 
 /** A data disk of the lost store is of no use to another one. */

@@ -101,8 +101,8 @@ export class LaterIndexes {
       if (phase === 'waiting') [filling, before] = [newestOf(this.#parts), world.nowMicros]
       else if (isBusy) builders.set(this, 0)
     }
-    // Pages are smaller than what there is, as a rule: then others write between two of them.
-    const rowsAtOnce = random.pick([1, 1, 2, 50])
+    // Pages are smaller than what there is, as a rule: then others write between two of them. At the end none writes.
+    const rowsAtOnce = graceMs > 0 ? random.pick([1, 1, 2, 50]) : 50
     try {
       const build = async (): Promise<void> => {
         await client.indexes(schemaName).build(name, { graceMs, rowsAtOnce, onProgress })

@@ -84,8 +84,8 @@ type Reading = Pick<TableReading, 'store' | 'level' | 'atLeast'> & {
   readonly what?: string
 }
 
-/** For what is read row by row over slow ways. */
-const patienceMs = 60_000
+/** For what is read row by row over slow ways, and for builds of indexes that are to end. */
+export const patienceMs = 60_000
 const atOnce = { level: 'current', pauseMeanMicros: 0, at: 0 } as const
 const holdMeanMicrosMin = 5_000
 const holdMeanMicrosMax = 250_000
@@ -278,7 +278,9 @@ export class TableSession {
     const hasLater = opened.version === 2
     const compare = (): Promise<boolean> => globals.compareAll(opened.db, hasLater)
     while (!isOver()) {
-      const isBuilt = !hasLater || (await this.#tryToBuild(opened, later, 0))
+      // One at a time: builders of one index are in each other's way.
+      const mayBuild = !later.isBuilding
+      const isBuilt = !hasLater || (mayBuild && (await this.#tryToBuild(opened, later, 0)))
       if (isBuilt && (await this.#told(compare, 'global comparison')) === true) return
       await world.sleep(10_000 + random.exponential(100_000))
     }

@@ -24,7 +24,7 @@ import { loneStore, LoneTables } from './lone-tables.ts'
 import { TableGlobals, type Standing, type TableGlobalsParts } from './table-globals.ts'
 import { renewalsMax, renewEarliestMicros, renewMeanMicros } from './table-erase.ts'
 import { globalShopSchemas, shopSchemas } from './table-schema.ts'
-import { TableSession } from './table-session.ts'
+import { patienceMs, TableSession } from './table-session.ts'
 import type { World } from '../world/world.ts'
 
 export interface TableWorkloadParts {
@@ -155,7 +155,8 @@ export class TableWorkload {
     const isInService = (node: string): boolean => this.#parts.isInService(node)
     const stores = this.#stores
     for (const [index, node] of nodes.entries()) {
-      const session = this.#open(`table-reader-${node}`, [node], false)
+      // A build makes some hundred calls one after another, at several programs at once: one that fails ends it.
+      const session = this.#open(`table-reader-${node}`, [node], false, patienceMs)
       this.#begin(session.finish(stores[index % stores.length] ?? '', () => !isInService(node)))
     }
   }
@@ -180,10 +181,16 @@ export class TableWorkload {
     )
   }
 
-  #open(name: string, known: readonly string[], changesSchema: boolean): TableSession {
+  /** `callMs`: of a call that names no time. */
+  #open(
+    name: string,
+    known: readonly string[],
+    changesSchema: boolean,
+    callMs: number = this.#parts.options.timeoutMs,
+  ): TableSession {
     const { world, coverage, options, historyMs } = this.#parts
     const random = world.random.fork(`${name} life`)
-    const { client, clock } = this.#connect(name, known)
+    const { client, clock } = this.#connect(name, known, callMs)
     const { hasGlobalIndexes, schemaTrustMs } = options
     return new TableSession({
       name,
@@ -256,6 +263,7 @@ export class TableWorkload {
   #connect(
     name: string,
     known: readonly string[],
+    timeoutMs: number = this.#parts.options.timeoutMs,
   ): { readonly client: Client; readonly clock: Clock } {
     const { world, network, options } = this.#parts
     const random = world.random.fork(`${name} library`)
@@ -267,7 +275,7 @@ export class TableWorkload {
       timerLatenessMicros: 0,
     }
     const clock = createClock(process, skew, random.fork('clock'))
-    const { tryTimeoutMs, timeoutMs, schemaTrustMs } = options
+    const { tryTimeoutMs, schemaTrustMs } = options
     const limits = { timeoutMs, tryTimeoutMs, avoidMs: tryTimeoutMs, schemaTrustMs }
     const client = new Client({ transport, clock, random: random.fork('chance') }, limits)
     return { client, clock }

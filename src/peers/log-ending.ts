@@ -14,6 +14,7 @@ import type { CatchUpReplies } from './replies.ts'
 import type { Slices } from './slices.ts'
 import type { SetNodes } from '../placement/set-nodes.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Put } from '../ports/storage.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { DigestRequest, DirectoryRequest, Message } from '../replication/message.ts'
 
@@ -46,6 +47,8 @@ export interface LogEndingParts {
     ): Promise<readonly GroupId[]>
     /** Resolves when everything committed before the call is durable. Rejects where the store fails, which ends the node, or stops. */
     drain(): Promise<void>
+    /** Puts that go along with the next batch, which comes soon; resolves when they are durable. Rejects as `drain` does. */
+    writeAlong(puts: readonly Put[]): Promise<void>
   }
   /** Where the data store says whether it is restored. */
   readonly settled: Pick<SettledPositions, 'isRestored' | 'keepRestored'>
@@ -61,7 +64,7 @@ export interface LogEndingParts {
   readonly epochs: FreshnessParts['epochs']
   /** A digest of the peer was taken up, or its directory. */
   onDigested(peer: NodeId, digested: Digested): void
-  /** The data store holds it from now on. */
+  /** The data store durably says that it is restored. */
   onRestored(): void
   onFailed(error: unknown): void
 }
@@ -86,10 +89,13 @@ export class LogEnding {
       drain: () => data.drain(),
       appliedThrough: (peer) => peers.appliedThrough(peer),
       hasNamedAll: (peer) => parts.hasNamedAll(peer),
-      onRestored: () => {
+      keep: () => {
         settled.keepRestored(true)
-        parts.onRestored()
+        // Where nothing is committed, no batch would come to take that along.
+        return data.writeAlong([])
       },
+      onRestored: () => parts.onRestored(),
+      onFailed,
     })
     this.freshness = new Freshness({
       ...{ clock, trace, limits, log, peers, epochs: parts.epochs, onFailed },

@@ -4,12 +4,15 @@
  * node that is behind.
  *
  * LOG-19  Such a node is not restored before it durably applied all that the flushes of a majority of the *others* name,
- *         as of a moment after its start. Until then it gives no vote, answers no read round, counts itself in none, holds
- *         no lease, and names its groups to no peer.
+ *         as of a moment after its start, and its data store durably says that it is restored. Until then it gives no vote,
+ *         answers no read round, counts itself in none, holds no lease, and names its groups to no peer.
  *
  * A flush is given up when all that it names is applied, so what is lost are votes for chosen values. Such a value was
  * accepted by a majority before, and in any majority of the others one node accepted it. Marks of LOG-18 say when all that
  * the flushes of a peer name is applied here: from then on this node knows what was chosen wherever it has forgotten a vote.
+ *
+ * The set may begin an epoch with a newcomer as soon as that one has told that it is restored. Were a start to take that back,
+ * the new voter would wait for a majority of the others once more, and one of them may be lost by then.
  */
 import { assert } from '../base/assert.ts'
 import type { NodeId } from '../base/ids.ts'
@@ -34,7 +37,10 @@ export interface RestoringParts {
   advanceMarks(): void
   /** Resolves when everything committed before the call is durable. Rejects where the store fails, which ends the node, or stops. */
   drain(): Promise<void>
+  /** Has the data store say that it is restored. Resolves when that is durable; rejects as `drain` does. */
+  keep(): Promise<void>
   onRestored(): void
+  onFailed(error: unknown): void
 }
 
 export class Restoring {
@@ -43,6 +49,7 @@ export class Restoring {
   readonly #targets = new Map<NodeId, number>()
   #isOver: boolean
   #isDraining = false
+  #isKeeping = false
 
   constructor(parts: RestoringParts) {
     this.#parts = parts
@@ -89,11 +96,11 @@ export class Restoring {
    * entry to the checkpoint of its group, and goes by each batch, not by the round of digests that comes next.
    */
   goOn(): void {
-    if (this.#isOver) return
+    if (this.#isOver || this.#isKeeping) return
     const { advanceMarks, drain } = this.#parts
     advanceMarks()
     this.#check()
-    if (this.#isOver || this.#isDraining) return
+    if (this.#isKeeping || this.#isDraining) return
     this.#isDraining = true
     drain()
       .catch(() => undefined)
@@ -101,7 +108,18 @@ export class Restoring {
   }
 
   #check(): void {
-    if (this.#isOver || !this.hasTakenUp) return
+    if (this.#isOver || this.#isKeeping || !this.hasTakenUp) return
+    const { keep, onFailed } = this.#parts
+    this.#isKeeping = true
+    keep()
+      .then(
+        () => this.#end(),
+        () => undefined,
+      )
+      .catch(onFailed)
+  }
+
+  #end(): void {
     const { trace, onRestored } = this.#parts
     this.#isOver = true
     trace.mark('restored_from_peers')

@@ -20,7 +20,7 @@ import { comparedBucket, type GroupMark } from '../store/bucket-sums.ts'
 import type { DataStore } from '../store/data-store.ts'
 import { corruptData, DamagedGroup } from '../store/damage.ts'
 import { nameInState } from '../store/group-names.ts'
-import { recount } from '../store/recount.ts'
+import { CountPace, recount } from '../store/recount.ts'
 import { allStates, groupPrefix, stateKey } from '../store/row-format.ts'
 import { Healing } from './healing.ts'
 import { RowScrub } from './row-scrub.ts'
@@ -72,11 +72,13 @@ export class Comparing {
   readonly rows: RowScrub
   readonly #parts: ComparingParts
   readonly #asks: CompareAsks
+  readonly #pace: CountPace
 
   constructor(parts: ComparingParts) {
     this.#parts = parts
     const { node, others, clock, trace, limits, data, peers, work, onFailed } = parts
     assert(!others.includes(node), 'HEAL-3: a node compares its groups with itself')
+    this.#pace = new CountPace(clock, limits)
     const find = (group: GroupId): GroupMark | undefined => this.#find(group)
     const compares = (peer: NodeId): boolean => peers.compares(peer)
     const sums = (): Uint8Array | undefined => this.#sums()
@@ -172,13 +174,9 @@ export class Comparing {
   }
 
   #recount(group: GroupId): Promise<Recount> {
-    const { data, limits, clock } = this.#parts
-    assert(limits.scrubBytesPerSecond > 0, 'LIVE-6: a count of rows without a pace')
-    const rest = (bytes: number): Promise<void> =>
-      new Promise((resolve) => {
-        clock.setTimer((1_000 * bytes) / limits.scrubBytesPerSecond, resolve)
-      })
-    return recount(data.openSnapshot(group), limits.snapshotPartBytesMax, rest)
+    const { data, limits } = this.#parts
+    assert(limits.snapshotPartBytesMax > 0, 'LIVE-6: a part of a count has no end')
+    return recount(() => data.openSnapshot(group), limits.snapshotPartBytesMax, this.#pace)
   }
 
   /**

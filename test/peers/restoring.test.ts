@@ -9,6 +9,8 @@ function restoringAmong(names: readonly string[], isRestored = false) {
   const applied = new Map<NodeId, number>()
   const asked: NodeId[] = []
   const drains: (() => void)[] = []
+  /** The writes that say so in the data store. */
+  const keeps: { readonly resolve: () => void; readonly reject: (reason: Error) => void }[] = []
   /** Peers whose directories are not here. */
   const nameless = new Set<NodeId>()
   let restored = 0
@@ -22,36 +24,80 @@ function restoringAmong(names: readonly string[], isRestored = false) {
     ask: (peer) => asked.push(peer),
     appliedThrough: (peer) => applied.get(peer) ?? 0,
     hasNamedAll: (peer) => !nameless.has(peer),
+    keep: () => new Promise((resolve, reject) => keeps.push({ resolve, reject })),
     onRestored: () => (restored += 1),
+    onFailed: (error) => {
+      throw error
+    },
   })
-  const told = { applied, allowed, drains, asked, others, nameless }
-  return { restoring, ...told, times: () => restored }
+  /** The data store has written all that it was given. */
+  const write = async (): Promise<void> => {
+    for (const { resolve } of keeps) resolve()
+    await turn()
+  }
+  const told = { applied, allowed, drains, keeps, asked, others, nameless }
+  return { restoring, ...told, write, times: () => restored }
 }
 
-test('LOG-19: a node of three is restored when it has applied the flushes of both others, and not before', () => {
-  const { restoring, applied, asked, others, times } = restoringAmong(['n2', 'n3'])
+async function turn(): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve))
+}
+
+test('LOG-19: a node of three is restored when it has applied the flushes of both others, and not before', async () => {
+  const { restoring, applied, asked, others, write, times } = restoringAmong(['n2', 'n3'])
   const [n2, n3] = [nodeId('n2'), nodeId('n3')]
   restoring.look()
   expect(asked).toEqual(others)
   restoring.onDigested(n2, 10)
   applied.set(n2, 10)
   restoring.look()
+  await write()
   expect([restoring.isOver, restoring.lacking]).toEqual([false, [n3]])
   restoring.onDigested(n3, 7)
   // Votes that were lost are older than these flushes.
   restoring.onDigested(n3, 900)
   applied.set(n3, 6)
   restoring.look()
+  await write()
   expect(restoring.isOver).toBe(false)
   applied.set(n3, 7)
   restoring.look()
+  await write()
   expect([restoring.isOver, restoring.lacking, times()]).toEqual([true, [], 1])
   restoring.look()
+  await write()
   expect(times()).toBe(1)
 })
 
-test('LOG-19: a peer that may have groups by snapshots alone counts once its directory is here', () => {
-  const { restoring, applied, nameless } = restoringAmong(['n2', 'n3'])
+test('LOG-19: a node is not restored before its data store durably says so, and is so once', async () => {
+  const { restoring, applied, keeps, drains, write, times } = restoringAmong(['n2', 'n3'])
+  for (const peer of [nodeId('n2'), nodeId('n3')]) {
+    restoring.onDigested(peer, 3)
+    applied.set(peer, 3)
+  }
+  restoring.look()
+  restoring.goOn()
+  await turn()
+  expect([restoring.isOver, times(), keeps.length, drains.length]).toEqual([false, 0, 1, 0])
+  await write()
+  restoring.goOn()
+  expect([restoring.isOver, times(), keeps.length, drains.length]).toEqual([true, 1, 1, 0])
+})
+
+test('LOG-19: a node whose data store stops before it says so is not restored', async () => {
+  const { restoring, applied, keeps, times } = restoringAmong(['n2', 'n3'])
+  for (const peer of [nodeId('n2'), nodeId('n3')]) {
+    restoring.onDigested(peer, 3)
+    applied.set(peer, 3)
+  }
+  restoring.look()
+  keeps[0]?.reject(new Error('this node is stopping'))
+  await turn()
+  expect([restoring.isOver, times()]).toEqual([false, 0])
+})
+
+test('LOG-19: a peer that may have groups by snapshots alone counts once its directory is here', async () => {
+  const { restoring, applied, nameless, write } = restoringAmong(['n2', 'n3'])
   const peers = [nodeId('n2'), nodeId('n3')]
   for (const peer of peers) {
     restoring.onDigested(peer, 3)
@@ -59,16 +105,19 @@ test('LOG-19: a peer that may have groups by snapshots alone counts once its dir
     nameless.add(peer)
   }
   restoring.look()
+  await write()
   expect([restoring.isOver, restoring.lacking]).toEqual([false, peers])
   nameless.clear()
   restoring.look()
+  await write()
   expect(restoring.isOver).toBe(true)
 })
 
-test('LOG-19: of five, three others are needed: two of them and the node itself are no majority', () => {
-  const { restoring, applied, others } = restoringAmong(['n2', 'n3', 'n4', 'n5'])
+test('LOG-19: of five, three others are needed: two of them and the node itself are no majority', async () => {
+  const { restoring, applied, others, write } = restoringAmong(['n2', 'n3', 'n4', 'n5'])
   for (const [at, peer] of others.entries()) {
     restoring.look()
+    await write()
     expect(restoring.isOver).toBe(at === 3)
     restoring.onDigested(peer, 5)
     applied.set(peer, 5)
@@ -93,14 +142,14 @@ test('a node whose data store is whole asks no peer', () => {
 })
 
 test('LOG-19: a node that is not restored has one drain of its data store under way, and goes by each batch', async () => {
-  const { restoring, allowed, drains, asked, times } = restoringAmong(['n2', 'n3'])
+  const { restoring, allowed, drains, asked, write, times } = restoringAmong(['n2', 'n3'])
   const [n2, n3] = [nodeId('n2'), nodeId('n3')]
   restoring.look()
   for (const peer of [n2, n3]) restoring.onDigested(peer, 4)
   for (let beat = 0; beat < 3; beat++) restoring.goOn()
   expect([drains.length, asked.length]).toEqual([1, 2])
   drains[0]?.()
-  await new Promise((resolve) => setImmediate(resolve))
+  await turn()
   for (let beat = 0; beat < 3; beat++) restoring.goOn()
   expect(drains).toHaveLength(2)
   allowed.set(n2, 4).set(n3, 3)
@@ -108,6 +157,7 @@ test('LOG-19: a node that is not restored has one drain of its data store under 
   expect(restoring.isOver).toBe(false)
   allowed.set(n3, 4)
   restoring.goOn()
+  await write()
   restoring.goOn()
   expect([restoring.isOver, times(), drains.length, asked.length]).toEqual([true, 1, 2, 2])
 })

@@ -250,6 +250,22 @@ test('IDX-14: a calm run builds later indexes, and asks the local one as of befo
   }
 })
 
+test('LIVE-1: programs build the indexes that are left when a world of slow disks and links has healed', async () => {
+  const calm = calmOptions(3)
+  const impatient: Partial<WorkloadOptions> = {
+    ...{ hasGlobalIndexes: true, schemaTrustMs: 100, timeoutMs: 400, tryTimeoutMs: 100 },
+    ...{ tableSessionCount: 2, tableOperations: 12, tableStoreCount: 1 },
+  }
+  const options = {
+    ...{ ...calm, workload: { ...calm.workload, ...busy, ...impatient } },
+    link: { ...calm.link, delayMeanMicros: 10_000 },
+    disk: { ...calm.disk, writeMeanMicros: 50_000 },
+  }
+  const { violations, coverage } = await runPlan({ options, faults: [] })
+  expect(violations).toEqual([])
+  expect(coverage['tables: build unknown-outcome']).toBeGreaterThan(0)
+})
+
 test('tables are off in some seeds, and a plan has as many stores as there are', () => {
   const counts = Array.from({ length: 40 }, (_, i) => drawSwarm(i + 1).workload.tableSessionCount)
   expect(new Set(counts)).toEqual(new Set([0, 2, 3, 4]))

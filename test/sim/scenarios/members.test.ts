@@ -63,6 +63,37 @@ test('MOVE-6: a store has no link while it is being replaced, and has one again 
   expect(told.has({ ...votes, after: 3_000 })).toBe(true)
 })
 
+test('LIVE-1: an operator gives a mistaken replacement up, though the node that is asked knows an earlier one alone', async () => {
+  const story = threeNodes('LIVE-1: asks a node that is behind').lasting(9_000)
+  const mistake = { kind: 'mistaken-replace', lengthMicros: 200_000 } as const
+  story
+    .at(100)
+    .put('c1')
+    .fault({ ...mistake, atMicros: 200_000, node: 'n3' })
+  // The node is asked first each time. It is down as the second replacement begins, and has no link afterwards.
+  story.at(1_500).partition(['n2'], 3_000).at(1_600).crash('n2', 100)
+  story.fault({ ...mistake, atMicros: 1_650_000, node: 'n1' })
+  const told = await run(story)
+  expect(told.result.coverage).toMatchObject({ 'mistaken-replace': 2, change_copying: 2 })
+  expect(told.result.coverage['change_given-up']).toBe(2)
+})
+
+test('LOG-19: a newcomer that starts anew as soon as it has told that it is restored still is', async () => {
+  const restored = { who: 'n2', verb: 'does', kind: 'restored' } as const
+  const write = (): ScenarioBuilder => {
+    const story = threeNodes('LOG-19: a restored newcomer starts anew').lasting(9_000)
+    return story.at(100).put('c1').at(1_000).replace('n2', 100)
+  }
+  const whenRestored = (await run(write())).when(restored)
+  const told = await run(
+    write()
+      .at(whenRestored + 2)
+      .crash('n2', 50),
+  )
+  expect(told.result.coverage).toMatchObject({ crash: 1, 'replaced store votes': 1 })
+  expect(told.all(restored)).toHaveLength(1)
+})
+
 test('MOVE-6: a store that was replaced comes back, and is let in nowhere', async () => {
   // A newcomer takes up what the others hold within three rounds of digests, two seconds each.
   const story = underLoad(threeNodes('MOVE-6: the old store is back').lasting(12_000), 100, 3_000)
