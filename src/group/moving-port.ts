@@ -12,7 +12,12 @@ export interface MovedPage {
   /** In the order of their keys, behind those of the page before. */
   readonly rows: readonly SnapshotRow[]
   /** Present on the last page: the state record, and the hash of the rows if it has one. */
-  readonly end?: { readonly state: Uint8Array; readonly hash?: Uint8Array }
+  readonly end?: MovedEnd
+}
+
+export interface MovedEnd {
+  readonly state: Uint8Array
+  readonly hash?: Uint8Array
 }
 
 /** Where a page begins: behind this row. */

@@ -112,10 +112,7 @@ export class Driver implements LocalReplica {
 
   private constructor(ports: DriverPorts, options: DriverOptions, stores: OpenStores) {
     const { log, data, settled } = stores
-    this.#ports = ports
-    this.#options = options
-    this.#log = log
-    this.#data = data
+    ;[this.#ports, this.#options, this.#log, this.#data] = [ports, options, log, data]
     const [{ clock, trace }, { node, limits }] = [ports, options]
     this.#holdings = new Holdings(options.placement, node)
     const { incarnation } = log.identity

@@ -13,7 +13,7 @@ import type { SetNodes } from '../placement/set-nodes.ts'
 import type { Trace } from '../ports/trace.ts'
 import { movedKey, movedTopic } from '../group/moved-row.ts'
 import { decodeTopic, findTopicText, worklistStart } from '../group/worklist-key.ts'
-import type { AfterRow, MovedPage, MovingPort } from '../group/moving-port.ts'
+import type { AfterRow, MovedEnd, MovedPage, MovingPort } from '../group/moving-port.ts'
 import type { SnapshotRow } from '../replication/message.ts'
 import { decodeState } from '../replication/state.ts'
 import type { DataStore } from '../store/data-store.ts'
@@ -91,7 +91,7 @@ export class Moving implements MovingPort {
     return end && { position, rows, end }
   }
 
-  async #readEnd(group: GroupId, position: Position): Promise<MovedPage['end']> {
+  async #readEnd(group: GroupId, position: Position): Promise<MovedEnd | undefined> {
     const snapshot = this.#parts.data.openSnapshot(group)
     if (snapshot === undefined) return undefined
     await snapshot.close()
@@ -166,7 +166,8 @@ export class Moving implements MovingPort {
   ): Promise<boolean | undefined> {
     const sum = new RowsSum()
     let [crc, first] = [0, 0]
-    for await (const { position, rows, end } of pages) {
+    for await (const page of pages) {
+      const { position, rows, end } = page
       // The group may have come back to its set meanwhile, and left it again.
       if (first > 0 && position !== first) return undefined
       first = position
@@ -176,19 +177,27 @@ export class Moving implements MovingPort {
       crc = crcOfRows(rows, crc)
       if (!(await sink.add(rows, new Uint8Array()))) return undefined
       if (end === undefined) continue
-      const state = decodeState(end.state)
-      const isHere = state?.movedTo === this.#set
-      const isWhole = end.hash === undefined || latin1(end.hash) === sum.hash
-      if (!isHere || state?.position !== position || !isWhole) return undefined
-      if (!(await sink.add([], end.state))) return undefined
+      if (!this.#isWhole(position, end, sum) || !(await sink.add([], end.state))) return undefined
       const isTaken = await sink.finish(position, crc32(end.state, crc))
       assert(
-        !isTaken || this.movedTo(group) === undefined || this.position(group) > position,
-        'MOVE-10: a group is taken up, and has left',
+        !isTaken || this.#isHere(group, position),
+        'MOVE-10: a group is taken, and is not here',
       )
       return isTaken
     }
     return undefined
+  }
+
+  /** Whether the state record is of that position and names this set, and the rows are those that the other set counted. */
+  #isWhole(position: Position, { state, hash }: MovedEnd, sum: RowsSum): boolean {
+    const of = decodeState(state)
+    if (of?.position !== position || of.movedTo !== this.#set) return false
+    return hash === undefined || latin1(hash) === sum.hash
+  }
+
+  /** The group may have gone on since, and have left this set as well. */
+  #isHere(group: GroupId, position: Position): boolean {
+    return this.movedTo(group) === undefined || this.position(group) > position
   }
 }
 

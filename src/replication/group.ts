@@ -153,19 +153,26 @@ function handleEpoch(log: GroupLog, context: Context, event: OfEpochs): void {
 
 /** MOVE-1: a group takes votes, answers to rounds and registrations of its own epoch alone, and any other message. */
 function takeMessage(log: GroupLog, context: Context, from: NodeId, message: GroupMessage): void {
-  if (isOfEpoch(log, message)) return onMessage(log, context, from, message)
+  if (isOfEpoch(log, message)) {
+    if (!isPutOff(log, context, from, message)) onMessage(log, context, from, message)
+    return
+  }
   const isReading = log.standing === 'reading'
   context.trace.mark(isReading ? 'message_of_voters_at_reader' : 'message_of_other_epoch')
   // An accept tells of the value chosen before it as well.
   if (message.kind === 'accept') learnPrevious(log, context, from, message)
 }
 
+/** MOVE-10: this node takes up what came before the position first. */
+function isPutOff(log: GroupLog, context: Context, from: NodeId, message: GroupMessage): boolean {
+  if (message.kind !== 'prepare' && message.kind !== 'accept') return false
+  if (!isBeyondBase(log, message.position)) return false
+  context.trace.mark('vote_asked_before_base_of_group')
+  catchUp.catchUpTo(log, context, message.position - 1, from)
+  return true
+}
+
 function onMessage(log: GroupLog, context: Context, from: NodeId, message: GroupMessage): void {
-  const isVoteAsked = message.kind === 'prepare' || message.kind === 'accept'
-  if (isVoteAsked && isBeyondBase(log, message.position)) {
-    context.trace.mark('vote_asked_before_base_of_group')
-    return catchUp.catchUpTo(log, context, message.position - 1, from)
-  }
   switch (message.kind) {
     case 'prepare':
       return onPrepare(log, context, from, message)

@@ -54,9 +54,9 @@ test('MOVE-9 MOVE-10: a group goes to another set and back, and each write of ma
     const name = 'moved'
     const { group, position } = await add(first, name)
     let written = 1
-    let isOver = false
+    const writing = { isOver: false }
     const writers = clients.map(async (client) => {
-      while (!isOver) {
+      while (!writing.isOver) {
         await add(client, name)
         written += 1
       }
@@ -69,7 +69,7 @@ test('MOVE-9 MOVE-10: a group goes to another set and back, and each write of ma
       const before = written
       await expect.poll(() => written, { timeout: patienceMs }).toBeGreaterThan(before + 8)
     }
-    isOver = true
+    writing.isOver = true
     await Promise.all(writers)
     console.log(`moves took ${gaps.join(', ')} ms, ${written} writes`)
     for (const client of clients) expect(await amountAt(client, name)).toBe(written)

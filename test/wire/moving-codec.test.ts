@@ -3,6 +3,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { groupOfBytes } from '../../src/base/ids.ts'
 import { pack, unpack } from '../../src/base/pack.ts'
+import { MalformedError } from '../../src/wire/fields.ts'
 import type { MovedPage } from '../../src/group/moving-port.ts'
 import type { GroupAnswer, GroupOperation } from '../../src/txn/group-operation.ts'
 import {
@@ -102,5 +103,5 @@ test.each([
   ['a page behind a row of no subspace', 'export-group', [name, [256, name]]],
 ] as const)('%s is refused as malformed', (_, kind, fields) => {
   const packed = listOf(pack([...fields]))
-  expect(() => readGroupOperation(groupOperationKinds[kind], packed)).toThrow()
+  expect(() => readGroupOperation(groupOperationKinds[kind], packed)).toThrow(MalformedError)
 })

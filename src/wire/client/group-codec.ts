@@ -19,7 +19,7 @@ import type {
 } from '../../txn/group-operation.ts'
 import type { ReadFrom, RowPage, View } from '../../group/group-port.ts'
 import * as part from './client-fields.ts'
-import { packExport, packMovedPage, readExport, readMovedPage } from './moving-codec.ts'
+import { packExport, packMovedPage, readMoving, readMovedPage } from './moving-codec.ts'
 import * as field from '../fields.ts'
 import { packVerdict, readVerdict } from '../verdict.ts'
 
@@ -157,21 +157,8 @@ export function readGroupOperation(
     }
     case 'pass-group':
       return readPassGroup(fields)
-    case 'export-group':
-      return readExport(fields)
-    case 'move-group': {
-      const [group, to, isTrial] = field.list(fields, kind, 3)
-      const move = { kind, group: field.group(group), to: field.setName(to) }
-      return field.flag(isTrial, 'a trial') ? { ...move, isTrial: true } : move
-    }
-    case 'admit-group': {
-      const [group, from] = field.list(fields, kind, 2)
-      return { kind, group: field.group(group), from: field.setName(from) }
-    }
-    case 'locate-group': {
-      const [group] = field.list(fields, kind, 1)
-      return { kind, group: field.group(group) }
-    }
+    default:
+      return readMoving(kind, fields)
   }
 }
 

@@ -2,7 +2,7 @@
 import { entryBytesMax, keyBytesMax } from '../../base/limits.ts'
 import type { Packable } from '../../base/pack.ts'
 import type { AfterRow, MovedPage } from '../../group/moving-port.ts'
-import type { ExportGroup } from '../../txn/group-operation.ts'
+import type { AdmitGroup, ExportGroup, LocateGroup, MoveGroup } from '../../txn/group-operation.ts'
 import { packRow, readRow } from '../peer/snapshot-codec.ts'
 import * as field from '../fields.ts'
 
@@ -15,7 +15,31 @@ export function packExport({ group, after }: ExportGroup): Packable[] {
   return [group, after && [after.subspace, after.key]]
 }
 
-export function readExport(fields: readonly unknown[]): ExportGroup {
+/** The requests but for those that are passed on. */
+export function readMoving(
+  kind: (ExportGroup | MoveGroup | AdmitGroup | LocateGroup)['kind'],
+  fields: readonly unknown[],
+): ExportGroup | MoveGroup | AdmitGroup | LocateGroup {
+  switch (kind) {
+    case 'export-group':
+      return readExport(fields)
+    case 'move-group': {
+      const [group, to, isTrial] = field.list(fields, kind, 3)
+      const move = { kind, group: field.group(group), to: field.setName(to) }
+      return field.flag(isTrial, 'a trial') ? { ...move, isTrial: true } : move
+    }
+    case 'admit-group': {
+      const [group, from] = field.list(fields, kind, 2)
+      return { kind, group: field.group(group), from: field.setName(from) }
+    }
+    case 'locate-group': {
+      const [group] = field.list(fields, kind, 1)
+      return { kind, group: field.group(group) }
+    }
+  }
+}
+
+function readExport(fields: readonly unknown[]): ExportGroup {
   const [group, after] = field.list(fields, 'export-group', 2)
   const asked = { kind: 'export-group', group: field.group(group) } as const
   return field.isAbsent(after) ? asked : { ...asked, after: readAfter(after) }
