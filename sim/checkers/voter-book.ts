@@ -67,6 +67,11 @@ export class VoterBook {
     return next !== own && this.setAt(group, position) === own
   }
 
+  /** Whether the node is in the set that chooses the entry at the position. */
+  isOfSet(node: string, { group, position }: Place): boolean {
+    return this.setAt(group, position) === this.#placement.setOfNode(nodeId(node))
+  }
+
   of({ group, position }: Place, epoch: number): readonly NodeId[] {
     const set = this.setAt(group, position)
     return this.#voters.get(set)?.get(epoch) ?? this.#placement.nodesOf(set)

@@ -3,14 +3,22 @@
  * there, so what a page says is the same at every node of the set and at every time.
  */
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
-import type { SnapshotRow } from '../replication/message.ts'
+
+/** A row of the group, or a version of one, as it is stored. */
+export interface MovedRow {
+  readonly subspace: number
+  /** Relative to the group and the subspace. */
+  readonly key: Uint8Array
+  readonly stamp: number
+  readonly payload: Uint8Array
+}
 
 /** A part of all that a set has of a group that has left it. */
 export interface MovedPage {
   /** Of the set's last entry. */
   readonly position: Position
   /** In the order of their keys, behind those of the page before. */
-  readonly rows: readonly SnapshotRow[]
+  readonly rows: readonly MovedRow[]
   /** Present on the last page: the state record, and the hash of the rows if it has one. */
   readonly end?: MovedEnd
 }

@@ -1,5 +1,5 @@
 /**
- * Groups that have left a replica set: this node passes on what is asked of one, takes one up that has come to its own set, and
+ * Groups that have left a replica set: this node passes requests about one on, takes one up that has come to its own set, and
  * moves one (`../placement/SPEC.md`).
  *
  * MOVE-12  A request is passed on with the position of the set's last entry. A node of the next set has the group's state of there, or
@@ -164,7 +164,7 @@ export class MovedGroups {
   async export({ group, after }: ExportGroup, timeoutMs: number): Promise<GroupAnswer> {
     const { moving, groups } = this.#parts
     if (moving.movedTo(group) === undefined) {
-      // This node may be behind its set. What it reads may be in another set: all that counts is what it takes up on the way.
+      // This node may be behind its set. The rows may come from another set: it is for the entries that this node takes up on the way.
       await groups().view(group, { kind: 'current' }, timeoutMs)
     }
     const page = await moving.page(group, after, pageBytesMax)
@@ -227,7 +227,7 @@ export class MovedGroups {
   async #askTarget(group: GroupId, to: string, timeoutMs: number): Promise<Problem | undefined> {
     const old = this.#parts.moving.findOldNode()
     if (old !== undefined) return tooOld(old)
-    const target = present(this.#numberOf(to), 'MOVE-12: a set is asked that there is not')
+    const target = present(this.#numberOf(to), 'MOVE-12: a group goes to no set')
     const operation = { kind: 'admit-group', group, from: this.#ownName } as const
     const answer = await this.#parts.relay(target).groups.execute(operation, timeoutMs)
     if (answer.kind === 'problem') return answer.problem

@@ -163,12 +163,18 @@ export class Installs {
     const { position: applied, horizon } = replica.applied(group)
     if (snapshot?.position !== position || applied !== position) return false
     if (this.#aside.has(group)) return false
+    assert(!data.hasPending(group), 'MOVE-13: a group is cleared whose last entry is not durable')
     const intake = new SnapshotIntake(data, group, limits.snapshotBatchBytesMax)
     const aside = newAside()
     this.#aside.set(group, aside)
     const { state } = snapshot
     await data.replace(group, () =>
       intake.switchTo({ position, state, horizonBefore: horizon, horizon }),
+    )
+    assert(!data.hasPending(group), 'SNAP-4: a group comes back before it is cleared durably')
+    assert(
+      replica.applied(group).position === position,
+      'MOVE-13: a group went on while it was cleared',
     )
     this.#aside.delete(group)
     await intake.clean()

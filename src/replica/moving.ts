@@ -73,6 +73,7 @@ export class Moving implements MovingPort {
     const { replica, data } = this.#parts
     const { position, movedTo } = replica.applied(group)
     if (movedTo === undefined) return undefined
+    assert(position > 0, 'MOVE-9: a group has left by no entry')
     if (data.applied(group).position < position) await data.drain()
     if (data.get(group, movedKey) === undefined) return 'cleared'
     const rows: SnapshotRow[] = []
@@ -110,6 +111,7 @@ export class Moving implements MovingPort {
     try {
       const topics = await this.#topics(group)
       if (!(await this.#parts.installs.clear(group, position))) return undefined
+      assert(data.get(group, movedKey) === undefined, 'MOVE-13: a group is cleared, and has rows')
       trace.mark('moved_group_cleared')
       return topics
     } finally {

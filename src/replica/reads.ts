@@ -78,7 +78,9 @@ export class Reads {
     this.#admit()
     await this.#whenWhole(group)
     if (typeof level === 'object') {
-      const fresh = this.#freshPoint(group, this.#here(group), level, atLeast)
+      const here = this.#here(group)
+      checkHere(group, here)
+      const fresh = this.#freshPoint(group, here, level, atLeast)
       if (fresh !== undefined) return fresh
       this.#parts.trace.mark('bounded_read_current')
     }
@@ -171,9 +173,9 @@ export class Reads {
     const { requests, limits, data, clock } = this.#parts
     if (this.#parts.isOver() || requests.count >= limits.nodeQueueMax) return undefined
     if (this.#parts.whenBack(group) !== undefined || this.#parts.isAside(group)) return undefined
+    if (this.#parts.replica.appliedInMemory(group)?.movedTo !== undefined) return undefined
     const point = this.#pointNow(group, from, atLeast)
     if (point === undefined || point.position < atLeast) return undefined
-    if (this.#parts.replica.appliedInMemory(group)?.movedTo !== undefined) return undefined
     const { timestamp } = point
     const rows = data.getAll(group, keys)
     if (mayBePassed(timestamp, timestamp, limits)) {
@@ -294,8 +296,12 @@ export class Reads {
 
   #served(group: GroupId, level: 'snapshot' | 'at', point: ReadPoint): ReadPoint {
     const { position, timestamp } = point
-    const here = this.#parts.replica.appliedInMemory(group)?.position ?? position
-    assert(position <= here, 'MVCC-2: a read is served beyond what is applied')
+    const here = this.#parts.replica.appliedInMemory(group)
+    assert(
+      position <= (here?.position ?? position),
+      'MVCC-2: a read is served beyond what is applied',
+    )
+    assert(here?.movedTo === undefined, 'MOVE-11: a read is served of a group that has left')
     const mayServe = level === 'at' || this.#parts.isRestored()
     assert(mayServe, 'LOG-19: a replica shows less than it has shown before')
     this.#parts.trace.emit({ kind: 'serve', group, level, position, timestamp })

@@ -64,7 +64,7 @@ function findMoved(log: GroupLog): Moved | undefined {
   return set === undefined || !hasLeft(log) ? undefined : { kind: 'moved', set, position }
 }
 
-/** MOVE-9: what has not taken effect in this set by its last entry takes no effect in it. */
+/** MOVE-9: a transaction that has not taken effect in this set by its last entry takes no effect in it. */
 export function refuseMoved(log: GroupLog, context: Context): void {
   const moved = findMoved(log)
   if (moved === undefined) return

@@ -8,7 +8,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { WorklistIndex } from './worklist-index.ts'
 import type { ListedGroup, LocalWorklists, TopicCounts, Worklist } from '../group/replica-port.ts'
 
-/** What a node knows of the groups that are listed. */
+/** The knowledge of a node about the groups that are listed. */
 export type WorklistGroups = Pick<Worklist, 'isOurs' | 'hasLeft'>
 
 type Wake = (listed: ListedGroup) => void

@@ -45,7 +45,7 @@ async function amountAt(client: Client, name: string): Promise<number | undefine
   return value?.amount
 }
 
-test('MOVE-9 MOVE-10: a group goes to another set and back, and each write of many clients takes effect once', async () => {
+test('MOVE-9 MOVE-10 MOVE-12: a group goes to another set and back, and each write of many clients takes effect once', async () => {
   const clients = await Promise.all(['a', 'b', 'd', 'e'].map(clientOf))
   const [first] = clients
   if (first === undefined) throw new Error('there are clients')
@@ -90,7 +90,7 @@ const part = table('Part', { name: t.string(), number: t.integer(), text: t.stri
   .childOf(file)
 const files = defineSchema('Files', [file, part])
 
-/** What `trilithon groups` prints with `--json`, at a node. */
+/** The answer of `trilithon groups` with `--json`, at a node. */
 async function groups(words: readonly string[], id: string): Promise<unknown> {
   const url = cluster.node(id).url
   const { code, stdout, stderr } = await runProgram(['groups', ...words, '--json', '--url', url])
@@ -98,7 +98,7 @@ async function groups(words: readonly string[], id: string): Promise<unknown> {
   return JSON.parse(stdout)
 }
 
-test('groups move and groups where: a large group goes to another set whole, and the old set forgets its rows', async () => {
+test('MOVE-11 MOVE-13: a large group goes to another set whole, and the old set forgets its rows', async () => {
   const client = await clientOf('d')
   try {
     await client.applySchema(files)

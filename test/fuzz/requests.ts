@@ -128,7 +128,7 @@ function operationOf(random: SeededRandom): Operation {
     () => ({ kind: 'move-group', group, to: random.pick(['west', 'a', 's1']), isTrial: true }),
     () => ({ kind: 'locate-group', group }),
     () => ({ kind: 'admit-group', group, from: 'west' }),
-    () => ({ kind: 'export-group', group, after: { subspace: random.int(0, 255), key } }),
+    () => ({ kind: 'export-group', group, after: { subspace: random.int(1, 3), key } }),
     () => ({
       ...{ kind: 'pass-group', from: 'west', position: random.int(1, 9) },
       operation: { kind: 'outcome-group', group, intent: session },

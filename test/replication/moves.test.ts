@@ -79,7 +79,7 @@ test('MOVE-10: a node of the next set has no part in a group before it has what 
   expect(lacksBase({ home: { set: 'west', isGuest: false }, state: emptyState() })).toBe(false)
 })
 
-test('MOVE-10: a node of which the group has come back to the set is asked for no vote before it has taken that up', () => {
+test('MOVE-10: a node whose set has the group back gives no vote in it before it has taken that up', () => {
   const home = { set: 'east', isGuest: false }
   const left = { home, state: { ...emptyState(), position: 4, movedTo: 'west' } }
   expect(isBeyondBase(left, 9)).toBe(true)

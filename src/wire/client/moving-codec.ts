@@ -1,15 +1,12 @@
 /** Groups that leave their set ⇄ positional arrays: the pages in which the next set asks for them. */
-import { entryBytesMax, keyBytesMax } from '../../base/limits.ts'
+import { entryBytesMax } from '../../base/limits.ts'
 import type { Packable } from '../../base/pack.ts'
 import type { AfterRow, MovedPage } from '../../group/moving-port.ts'
 import type { AdmitGroup, ExportGroup, LocateGroup, MoveGroup } from '../../txn/group-operation.ts'
-import { packRow, readRow } from '../peer/snapshot-codec.ts'
 import * as field from '../fields.ts'
+import { packRow, readRow, readRowKey, readSubspace } from '../stored-row.ts'
 
-/** A key of history is escaped, and has its version's start behind it. */
-const rowKeyBytesMax = 2 * keyBytesMax + 10
 const hashBytesMax = 64
-const subspaceMax = 255
 
 export function packExport({ group, after }: ExportGroup): Packable[] {
   return [group, after && [after.subspace, after.key]]
@@ -47,9 +44,7 @@ function readExport(fields: readonly unknown[]): ExportGroup {
 
 function readAfter(value: unknown): AfterRow {
   const [subspace, key] = field.list(value, 'row', 2)
-  const number = field.count(subspace, 'subspace')
-  if (number > subspaceMax) throw new field.MalformedError('subspace is of no known number')
-  return { subspace: number, key: field.bytes(key, 'key', rowKeyBytesMax) }
+  return { subspace: readSubspace(subspace), key: readRowKey(key) }
 }
 
 export function packMovedPage({ position, rows, end }: MovedPage): Packable[] {
