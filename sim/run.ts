@@ -123,9 +123,7 @@ class Run {
       judge.note(operation.client, `asks: ${describeAsked(operation)}`)
       hooks.onOperation?.(operation)
     }
-    const tell = (client: string, what: string): void => {
-      judge.note(client, what)
-    }
+    const tell = judge.note.bind(judge)
     const nodes = hosts.map((host) => host.name)
     this.#gateways = this.#makeGateways(onFailed)
     this.#workload = new CellWorkload({
@@ -163,8 +161,9 @@ class Run {
       ...{ mayBeCorrupt: () => this.#mayBeCorrupt(), ...onReplicas },
     }
     const isInService = this.#isInService.bind(this)
-    const own = { historyMs: options.limits.historyMs, isOneSet: (options.setCount ?? 1) === 1 }
-    this.#tables = new TableWorkload({ ...onNetwork, ...own, isInService })
+    const sets = this.#cluster.placement.sites.map(({ name }) => name)
+    const { historyMs } = options.limits
+    this.#tables = new TableWorkload({ ...onNetwork, historyMs, sets, isInService })
     this.#triggers = new TriggerWorkload({ ...onNetwork, load })
     this.#queues = new QueueWorkload(onNetwork)
     this.#cellIndex = new CellIndexWorkload({ ...onNetwork, load, isInService })

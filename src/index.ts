@@ -36,7 +36,7 @@ export type {
 } from './tables/types.ts'
 export type { AppliedSchema } from './tables/registry.ts'
 export type { IntentName, IntentOutcome } from './group/replica-port.ts'
-export type { Groups } from './client/groups.ts'
+export type { GroupMove, Groups, MoveOptions } from './client/groups.ts'
 export type { LockOptions } from './txn/locks.ts'
 
 // Indexes of tables: building, comparing, dropping.

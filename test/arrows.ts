@@ -37,7 +37,7 @@ config       base cells adapters
 client       base schema ports group time txn worklist queues indexes tables cells wire
              wire/client adapters
 triggers     base schema ports time txn tables cells adapters client
-node         base ports journal group members placement replication store peers replica txn worklist
+node         base ports journal group time members placement replication store peers replica txn worklist
              queues tables cells wire wire/peer wire/client adapters config client
 gateway      base ports txn cells wire/client adapters config client node
 cli          base schema txn queues indexes tables cells adapters inspect config client triggers

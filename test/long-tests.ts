@@ -24,6 +24,7 @@ export const longTests: string[] = [
   'test/cluster/log-rot.test.ts',
   'test/cluster/log-store.test.ts',
   'test/cluster/memory-of-stores.test.ts',
+  'test/cluster/moves.test.ts',
   'test/cluster/operations.test.ts',
   'test/cluster/outputs.test.ts',
   'test/cluster/placement.test.ts',

@@ -91,7 +91,7 @@ export class AcceptorChecker {
       () => ({ ...describePlace(view, node, ballot), promised: acceptor.promised }),
     )
     this.#referee.check(
-      this.#book.voters.isVoter(view.group, node, ballot.epoch),
+      this.#book.voters.isVoter(view, node, ballot.epoch),
       'PAX-7',
       'A node that does not vote accepted.',
       () => describePlace(view, node, ballot),

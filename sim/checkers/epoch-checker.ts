@@ -133,12 +133,13 @@ export class EpochChecker {
   #onGate(node: string, { epoch, blocked }: OwnEpochs): void {
     const { book, referee, applied, isTaking } = this.#parts
     for (const group of book.groups) {
-      if (!book.voters.isVoter(group, node, epoch) || isTaking(node, group)) continue
+      if (isTaking(node, group)) continue
       if (blocked.some((one) => one === group)) continue
       const through = applied(node, group)
       for (const view of book.listPositions(group)) {
         if (view.position <= through || view.chosen === undefined) continue
         if (view.chosen.ballot.epoch >= epoch || isGoneOn(view, epoch)) continue
+        if (!book.voters.isVoter(view, node, epoch)) continue
         referee.check(
           isKnown(view, node),
           'MOVE-3',

@@ -2,6 +2,9 @@
  * All checkers of a run, and the events that each of them receives. The judge sees every node's
  * messages, trace and disks; the code under test does not know of it.
  */
+import { equalBytes } from '../../src/base/bytes.ts'
+import { decodeMove, movedKey } from '../../src/group/moved-row.ts'
+import { decodeEntry } from '../../src/replication/entry.ts'
 import { unreachable } from '../../src/base/assert.ts'
 import type { Placement } from '../../src/placement/placement.ts'
 import type { Put } from '../../src/ports/storage.ts'
@@ -26,7 +29,7 @@ import { LogEndChecker, type LogEndCheckerParts } from './log-end-checker.ts'
 import { LogFirstChecker } from './log-first-checker.ts'
 import { LogModel } from './log-model.ts'
 import { PaceChecker, type PaceLimits } from './pace-checker.ts'
-import { PositionBook, type PositionView } from './position-book.ts'
+import { describePlace, PositionBook, type PositionView } from './position-book.ts'
 import { ProposalChecker } from './proposal-checker.ts'
 import type { Referee } from './referee.ts'
 import { TurnChecker } from './turn-checker.ts'
@@ -87,6 +90,8 @@ export class Judge {
     this.model = new LogModel({ referee })
     const onChosen = (view: PositionView): void => {
       this.model.onChosen(view)
+      noteMoves(this.book, view)
+      checkSet(this.book, referee, view)
     }
     const { book, model } = this
     this.#proposals = new ProposalChecker({ book, referee, coverage, onChosen })
@@ -363,4 +368,29 @@ function classifyEvent({ kind }: TraceEvent): KnownKind {
 
 function readPlace(event: TraceEvent): { readonly group: string; readonly position: number } {
   return { group: readText(event, 'group'), position: readNumber(event, 'position') }
+}
+
+/** MOVE-9: each value is chosen in the set that has the group at that position. */
+function checkSet({ voters }: PositionBook, referee: Referee, view: PositionView): void {
+  const { chosen } = view
+  if (chosen === undefined) return
+  const { node } = chosen.ballot
+  referee.check(
+    voters.isOfSet(node, view),
+    'MOVE-9',
+    'A set has chosen a value at a position of a group that is in another set there.',
+    () => describePlace(view, node, chosen.ballot),
+  )
+}
+
+/** Rules that know the set of a position hear of each entry by which a group leaves its set. */
+function noteMoves({ voters }: PositionBook, { group, position, chosen }: PositionView): void {
+  const entry = chosen === undefined ? undefined : decodeEntry(chosen.value)
+  for (const { mutations } of entry?.transactions ?? []) {
+    for (const { key, value } of mutations) {
+      if (value === undefined || !equalBytes(key, movedKey)) continue
+      const to = decodeMove(value)
+      if (to !== undefined) voters.noteMove(group, position, to)
+    }
+  }
 }

@@ -11,15 +11,18 @@
  * SNAP-1 A snapshot takes a replica on, and never back.
  * SNAP-4 A replica goes on from a snapshot once all of that is on its disk, and takes no step of the group before.
  * HEAL-4 A group whose rows a node knows to be wrong takes no step there, and nothing of it is served.
+ * MOVE-13 A node clears a group that has left its set only once the next set has taken it up.
  * MVCC-2 No snapshot is served beyond what is applied: a later commit would be in it.
  */
 import { crc32, equalBytes, latin1 } from '../../src/base/bytes.ts'
 import { decodeEntry } from '../../src/replication/entry.ts'
+import { hashOfNothing } from '../../src/store/group-hash.ts'
 import type { LogModel, PastRow } from './log-model.ts'
 import type { ChangedGroup } from './data-disks.ts'
 import { describePlace, type PositionBook } from './position-book.ts'
+import { PastSum } from './past-sum.ts'
 import type { Referee } from './referee.ts'
-import type { RowSum } from './row-sum.ts'
+import { RowSum } from './row-sum.ts'
 
 export interface LogCheckerParts {
   readonly book: PositionBook
@@ -28,6 +31,9 @@ export interface LogCheckerParts {
   /** How far a group is applied on a node's data disk. */
   durablePosition(node: string, group: string): number
 }
+
+const ofNoRows = new RowSum().digest()
+const ofNoVersions = new PastSum().digest()
 
 export class LogChecker {
   readonly #parts: LogCheckerParts
@@ -280,6 +286,7 @@ export class LogChecker {
     const { group, position, rowsDigest: digest, pastDigest } = changed
     // Until a snapshot mends the group, its batches add to wrong rows: their hash says nothing.
     if (this.isIll(node, group)) return
+    if (this.#isCleared(node, changed)) return
     const { digests, pastDigests, horizons } = model.of(group)
     const expected = digests[position]
     referee.check(
@@ -295,6 +302,29 @@ export class LogChecker {
       () => ({ ...describePlace(book.of(group, position), node), horizon: horizons[position] }),
     )
     if (changed.stateHash !== undefined) this.#checkHash(node, changed)
+  }
+
+  /** The group has left the node's set, and the node has deleted its rows. */
+  #isCleared(node: string, changed: ChangedGroup): boolean {
+    const { group, position, rowsDigest, pastDigest } = changed
+    const { book, referee, model } = this.#parts
+    const isEmpty = rowsDigest === ofNoRows && pastDigest === ofNoVersions
+    if (!isEmpty || !book.voters.isLastOf(node, { group, position })) return false
+    // The entry that makes the group leave writes a row.
+    referee.check(
+      model.of(group).position > position,
+      'MOVE-13',
+      'A node has cleared a group that the next set has not taken up.',
+      () => describePlace(book.of(group, position), node),
+    )
+    const { toldHash, countedHash } = changed
+    referee.check(
+      toldHash === countedHash && countedHash === hashOfNothing,
+      'HASH-1',
+      'The hash of a group that is cleared is not that of no rows.',
+      () => describePlace(book.of(group, position), node),
+    )
+    return true
   }
 
   #checkHash(node: string, { group, position, toldHash, countedHash }: ChangedGroup): void {

@@ -84,7 +84,7 @@ export class ProposalChecker {
   onAccepted(node: string, view: PositionView, ballot: Ballot, value: Uint8Array): void {
     const proposed = this.#register(node, view, ballot, value)
     proposed.acceptedBy.add(node)
-    if (this.#parts.book.voters.isMajority(view.group, proposed.acceptedBy, ballot.epoch))
+    if (this.#parts.book.voters.isMajority(view, proposed.acceptedBy, ballot.epoch))
       this.#chosen(node, view, proposed)
   }
 
@@ -123,7 +123,7 @@ export class ProposalChecker {
     const view = book.of(group, position)
     const acceptedBy = view.proposed.get(describeBallot(ballot))?.acceptedBy ?? []
     referee.check(
-      book.voters.isMajority(group, acceptedBy, ballot.epoch),
+      book.voters.isMajority(view, acceptedBy, ballot.epoch),
       'PAX-7',
       'A ballot is taken for chosen that no majority of voters has durably accepted.',
       () => ({ ...describePlace(view, node, ballot), acceptedBy: [...acceptedBy] }),
@@ -234,9 +234,9 @@ export class ProposalChecker {
   #checkQuorum(node: string, view: PositionView, ballot: Ballot, value: Uint8Array): void {
     const { referee, book, coverage } = this.#parts
     const answers = [...this.#answersTo(node, view, ballot)]
-      .filter(([voter]) => book.voters.isVoter(view.group, voter, ballot.epoch))
+      .filter(([voter]) => book.voters.isVoter(view, voter, ballot.epoch))
       .map(([, accepted]) => accepted)
-    const needed = computeMajority(book.voters.of(view.group, ballot.epoch))
+    const needed = computeMajority(book.voters.of(view, ballot.epoch))
     referee.check(
       answers.length >= needed,
       'PAX-7',

@@ -1,14 +1,22 @@
-/** The voters of each epoch, as the nodes' log disks durably name them. */
+/** The voters of each epoch, as the nodes' log disks durably name them; and the set that each part of a group's log is in. */
 import { groupOfBytes, nodeId, type NodeId } from '../../src/base/ids.ts'
 import { fromLatin1 } from '../../src/base/bytes.ts'
 import type { OwnEpochs } from '../../src/log/own-epochs.ts'
 import { computeMajority, type Placement } from '../../src/placement/placement.ts'
+
+/** A position of a group. */
+export interface Place {
+  readonly group: string
+  readonly position: number
+}
 
 export class VoterBook {
   readonly #placement: Placement
   /** By set, the voters of the epochs that have others than the set began with. */
   readonly #voters = new Map<number, Map<number, readonly NodeId[]>>()
   readonly #own = new Map<string, OwnEpochs>()
+  /** By group, the positions at which it has left a set, and the number of the next set; in order. */
+  readonly #moves = new Map<string, (readonly [position: number, set: number])[]>()
 
   constructor(placement: Placement) {
     this.#placement = placement
@@ -34,8 +42,38 @@ export class VoterBook {
     return this.#own.get(node)?.voters ?? this.#placement.nodesOf(set)
   }
 
-  of(group: string, epoch: number): readonly NodeId[] {
-    const set = this.#placement.setOf(groupOfBytes(fromLatin1(group)))
+  /** The entry at the position is chosen, and the group's log goes on in the set of that name. */
+  noteMove(group: string, position: number, to: string): void {
+    const set = this.#placement.sites.findIndex(({ name }) => name === to)
+    if (set < 0) return
+    const moves = this.#moves.get(group) ?? []
+    this.#moves.set(
+      group,
+      [...moves, [position, set] as const].sort(([a], [b]) => a - b),
+    )
+  }
+
+  /** The number of the set that chooses the entry at the position. */
+  setAt(group: string, position: number): number {
+    const moves = this.#moves.get(group) ?? []
+    const last = moves.findLast(([at]) => at < position)
+    return last?.[1] ?? this.#placement.setOf(groupOfBytes(fromLatin1(group)))
+  }
+
+  /** Whether the entry at the position is the last one of the group's log in the node's set. */
+  isLastOf(node: string, { group, position }: Place): boolean {
+    const next = this.setAt(group, position + 1)
+    const own = this.#placement.setOfNode(nodeId(node))
+    return next !== own && this.setAt(group, position) === own
+  }
+
+  /** Whether the node is in the set that chooses the entry at the position. */
+  isOfSet(node: string, { group, position }: Place): boolean {
+    return this.setAt(group, position) === this.#placement.setOfNode(nodeId(node))
+  }
+
+  of({ group, position }: Place, epoch: number): readonly NodeId[] {
+    const set = this.setAt(group, position)
     return this.#voters.get(set)?.get(epoch) ?? this.#placement.nodesOf(set)
   }
 
@@ -43,17 +81,17 @@ export class VoterBook {
   firstFull(group: string, epoch: number): NodeId | undefined {
     const name = groupOfBytes(fromLatin1(group))
     const first = this.#placement.nodesOf(this.#placement.setOf(name))
-    const voters = this.of(group, epoch)
+    const voters = this.of({ group, position: 1 }, epoch)
     return voters[first.indexOf(this.#placement.replicasOf(name).firstFull) % voters.length]
   }
 
-  isVoter(group: string, node: string, epoch: number): boolean {
-    return this.of(group, epoch).some((voter) => voter === node)
+  isVoter(place: Place, node: string, epoch: number): boolean {
+    return this.of(place, epoch).some((voter) => voter === node)
   }
 
-  isMajority(group: string, nodes: Iterable<string>, epoch: number): boolean {
+  isMajority(place: Place, nodes: Iterable<string>, epoch: number): boolean {
     let count = 0
-    for (const node of nodes) if (this.isVoter(group, node, epoch)) count += 1
-    return count >= computeMajority(this.of(group, epoch))
+    for (const node of nodes) if (this.isVoter(place, node, epoch)) count += 1
+    return count >= computeMajority(this.of(place, epoch))
   }
 }

@@ -2,8 +2,15 @@
  * A cluster in the world: nodes on their disks, the network between them, the nemesis, the judge.
  * What a node runs is given from outside; here are only its ports.
  */
-import { fromLatin1 } from '../../src/base/bytes.ts'
-import { clusterId, nodeId, type ClusterId, type GroupId, type NodeId } from '../../src/base/ids.ts'
+import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
+import {
+  bytesOfGroup,
+  clusterId,
+  nodeId,
+  type ClusterId,
+  type GroupId,
+  type NodeId,
+} from '../../src/base/ids.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
 import { placementOver, type Placement } from '../../src/placement/placement.ts'
 import type { Clock } from '../../src/ports/clock.ts'
@@ -276,7 +283,8 @@ export class Cluster<P extends Program, ClientFrame> {
   }
 
   holds(node: string, group: GroupId): boolean {
-    return this.sets[this.placement.setOf(group)]?.includes(node) === true
+    const set = this.judge.book.voters.setAt(latin1(bytesOfGroup(group)), Infinity)
+    return this.sets[set]?.includes(node) === true
   }
 
   /** The nodes that vote in each replica set, as far as a disk durably names them. */

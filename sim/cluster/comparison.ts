@@ -145,11 +145,22 @@ export class Comparison {
   async #inspect(host: NodeHost<Node>, program: Node, group: GroupId): Promise<void> {
     const { judge } = this.#cluster
     const position = judge.log.appliedPosition(host.name, group)
-    const rows = await program.replica.scan(group, {})
-    if (host.program !== program) return
+    const rows = await program.replica.scan(group, {}).catch((error: unknown) => {
+      if (this.#isRefusalOfLeft(host.name, group, error)) return undefined
+      throw error
+    })
+    if (host.program !== program || rows === undefined) return
     const sum = new RowSum()
     for (const { key, value, timestamp } of rows) sum.toggle(key, value, timestamp, true)
     judge.log.onRowsSeen(host.name, group, position, sum)
+  }
+
+  /** MOVE-11: a node shows nothing of a group that has left its set. */
+  #isRefusalOfLeft(node: string, group: GroupId, error: unknown): boolean {
+    const { log, book } = this.#cluster.judge
+    const position = log.appliedPosition(node, group)
+    const isRefusal = error instanceof StoreError && error.code === 'unavailable'
+    return isRefusal && book.voters.isLastOf(node, { group, position })
   }
 
   /** One shard after another: a node may be bound to a few requests at once, and has others too. */

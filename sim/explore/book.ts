@@ -12,6 +12,7 @@ import { equalBytes, latin1 } from '../../src/base/bytes.ts'
 import type { Position } from '../../src/base/ids.ts'
 import type { ReplicaSet } from '../../src/placement/placement.ts'
 import { describeBallot, type Ballot } from '../../src/paxos/ballot.ts'
+import { movedKey } from '../../src/group/moved-row.ts'
 import { decodeEntry, type Entry } from '../../src/replication/entry.ts'
 import type { Verdict } from '../../src/group/outcome.ts'
 import { formatIntent } from '../../src/group/transaction.ts'
@@ -203,6 +204,7 @@ class Writing {
       return this.#check(isSame, 'PAX-1', 'Two values are chosen at one position.')
     }
     this.#chosen.set(position, value)
+    this.#checkEnd()
     const seen = new Set<string>()
     for (const at of this.#chosen.keys()) {
       for (const { session, sequence, attempt } of this.#entryAt(at)?.transactions ?? []) {
@@ -214,6 +216,22 @@ class Writing {
       }
     }
     this.#checkReads()
+  }
+
+  /** MOVE-9: the set chooses nothing behind the entry by which the group leaves it. */
+  #checkEnd(): void {
+    // In such a scope the entries of the other set are there before the search begins.
+    if (this.#setting.scope.isArrival === true) return
+    const last = Math.max(...this.#chosen.keys())
+    for (const at of this.#chosen.keys()) {
+      const mutations = this.#entryAt(at)?.transactions.flatMap((one) => one.mutations) ?? []
+      const isMove = mutations.some(({ key }) => equalBytes(key, movedKey))
+      this.#check(
+        !isMove || at === last,
+        'MOVE-9',
+        'A value is chosen behind the last entry of the set.',
+      )
+    }
   }
 
   /** Nothing that a transaction has read was written between its read position and itself. */

@@ -17,16 +17,11 @@ import { present } from '../../src/base/assert.ts'
 import type { Position } from '../../src/base/ids.ts'
 import { equalBallots } from '../../src/paxos/ballot.ts'
 import type { Accepted } from '../../src/replication/message.ts'
+import { arrivedNodes, firstNodes } from './arrival.ts'
 import { isExpiryDue } from './lease-pairs.ts'
 import { leaseBreaches, type LeaseView } from './lease-rules.ts'
 import { buildNodeCell, type NodeCell, type Transition } from './node-cell.ts'
-import {
-  isNextWriteFree,
-  newNode,
-  textOfNode,
-  withoutCrashes,
-  type NodeState,
-} from './node-state.ts'
+import { isNextWriteFree, textOfNode, withoutCrashes, type NodeState } from './node-state.ts'
 import { isOfSealedEpoch } from './change.ts'
 import { emptyBook, writeDown, type Book } from './book.ts'
 import { canonicalText, Interner } from './canonical.ts'
@@ -87,14 +82,16 @@ export class Model {
   constructor(scope: Scope) {
     this.setting = buildSetting(scope)
     this.#nodes = new Interner()
-    const nodes = this.setting.names.map((_, at) =>
-      this.#numberOfNode(newNode(this.setting, at), scope.crashes + (scope.losses ?? 0)),
-    )
-    while (nodes.length < bookAt) nodes.push(0)
+    const crashes = scope.crashes + (scope.losses ?? 0)
+    const number = (state: NodeState): number => this.#numberOfNode(state, crashes)
+    const found = firstNodes(this.setting).map(number)
+    const nodes = [...found, ...Array<number>(bookAt - found.length).fill(0)]
     const book = this.#books.number(canonicalText(emptyBook), emptyBook)
     this.#observations.number(canonicalText([]), [])
     const budget = packBudget(wholeBudget(scope))
-    this.initial = this.#warm(this.#afterPrologue([...nodes, book, budget]))
+    const begun = this.#afterPrologue([...nodes, book, budget])
+    const arrived = arrivedNodes(this.setting, (at) => this.node(begun[at] ?? 0)).map(number)
+    this.initial = this.#warm([...arrived, ...begun.slice(arrived.length)])
   }
 
   /** Where the search begins: the first submissions are made, and everything settles after each. */

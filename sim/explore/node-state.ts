@@ -6,7 +6,13 @@
 import { assert, present } from '../../src/base/assert.ts'
 import type { NodeId, Position } from '../../src/base/ids.ts'
 import type { Effect, LogRecord } from '../../src/replication/effect.ts'
-import { noDeadline, nextDeadline, restoreLog, type GroupLog } from '../../src/replication/log.ts'
+import {
+  noDeadline,
+  nextDeadline,
+  restoreLog,
+  type GroupLog,
+  type LogHome,
+} from '../../src/replication/log.ts'
 import { emptyState } from '../../src/replication/state.ts'
 import { ValidationWindow, type EntryWriteSets } from '../../src/replication/window.ts'
 import { newChange, takeUpEpoch, type ChangeState } from './change.ts'
@@ -61,9 +67,9 @@ export interface NodeState {
   readonly change: ChangeState
 }
 
-export function newNode(setting: Setting, at = 0): NodeState {
+export function newNode(setting: Setting, at = 0, home?: LogHome): NodeState {
   const { group, limits, names } = setting
-  const log = restoreLog(group, setting.set, emptyState(), new Map(), limits)
+  const log = restoreLog(group, setting.set, emptyState(), new Map(), limits, home)
   const change = newChange(setting, present(names[at], 'explore: no such node'))
   takeUpEpoch(setting, log, change)
   return {

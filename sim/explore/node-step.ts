@@ -432,7 +432,7 @@ class NodeStep {
     const stored = found.bytes === undefined ? emptyState() : decodeState(found.bytes)
     const { records, decisions } = recordsAbove(this.#disk, found.position)
     const applied = present(stored, 'LOG-6: a state record is of no known format')
-    this.#log = restoreLog(group, set, applied, records, limits)
+    this.#log = restoreLog(group, set, applied, records, limits, this.#log.home)
     takeUpEpoch(this.#setting, this.#log, this.#seals.change)
     for (const [position, decision] of decisions) this.#log.decisions.set(position, decision)
     this.#stepOnce({ kind: 'wake' }, () => this.#open())

@@ -22,6 +22,8 @@ export interface ScopeSubmission {
   readonly ranges?: readonly (readonly [string, string])[]
   /** Only after this submission, from 0, was answered. */
   readonly after?: number
+  /** It writes the row by which the group leaves its set, in the place of a key. */
+  readonly isMove?: true
 }
 
 /** Which leases there may be, and how often what of them may happen. */
@@ -64,6 +66,10 @@ export interface Scope {
    * to there: no vote rests on it any more. Absent: there is none.
    */
   readonly snapshots?: 1 | undefined
+  /**
+   * The group has come from another set: the entries of the prologue were chosen there, and the first node alone has taken the group up.
+   */
+  readonly isArrival?: true
   /**
    * A node's log gives up what its data store has durably applied, and the node loses that data store: its peers restore
    * it (LOG-19). Absent: that happens to no node.

@@ -1,4 +1,5 @@
 /** The scopes that are searched, small ones first. */
+import { moveScopes } from './move-scopes.ts'
 import { readerScopes } from './reader-scopes.ts'
 import { nothing, submission, type Scope, type ScopeLeases, type TimerName } from './scope.ts'
 
@@ -410,6 +411,7 @@ export const scopes: readonly Scope[] = [
     change: { kind: 'remove', at: 0 },
   },
   ...readerScopes,
+  ...moveScopes,
   {
     ...nothing,
     name: 'two-positions',

@@ -4,6 +4,7 @@ import { groupOfBytes, nodeId, type GroupId, type NodeId } from '../../src/base/
 import { defaultLimits, type Limits } from '../../src/base/limits.ts'
 import { encodeTuple } from '../../src/base/tuple.ts'
 import { staticPlacement, type Placement, type ReplicaSet } from '../../src/placement/placement.ts'
+import { encodeMove, movedKey } from '../../src/group/moved-row.ts'
 import { encodeTransaction } from '../../src/group/transaction.ts'
 import type { Submitted } from '../../src/replication/submit.ts'
 import type { Scope, ScopeChange, ScopeSubmission } from './scope.ts'
@@ -21,6 +22,9 @@ export interface Setting {
   readonly names: readonly NodeId[]
   readonly submissions: readonly Submitted[]
 }
+
+/** The set that a group goes to. */
+export const movedTo = 'west'
 
 const nodeCount = 3
 const newcomer = nodeId('n4')
@@ -65,7 +69,11 @@ function groupLedByFirst(nodes: readonly NodeId[]): GroupId {
   }
 }
 
-function toSubmitted({ key, intent, reads, ranges = [] }: ScopeSubmission): Submitted {
+function toSubmitted(given: ScopeSubmission): Submitted {
+  const { key, intent, reads, ranges = [], isMove = false } = given
+  const row = isMove
+    ? { key: movedKey, value: encodeMove(movedTo) }
+    : { key: Buffer.from(key), value: Buffer.from(key) }
   const transaction = {
     session: 's',
     sequence: intent,
@@ -73,7 +81,7 @@ function toSubmitted({ key, intent, reads, ranges = [] }: ScopeSubmission): Subm
     floor: 0,
     expiresAt: 2 ** 50,
     allocations: [1],
-    mutations: [{ key: Buffer.from(key), value: Buffer.from(key) }],
+    mutations: [row],
   }
   return {
     transaction,

@@ -24,8 +24,8 @@ export const epochMutants: readonly Mutant[] = [
     edits: [
       {
         file: ofStanding,
-        find: "return standing === 'voting' && isRestored",
-        replace: "return standing !== 'before-gate' && isRestored",
+        find: "return log.standing === 'voting' && isRestored",
+        replace: "return log.standing !== 'before-gate' && isRestored",
       },
       {
         file: ofStanding,
@@ -41,8 +41,8 @@ export const epochMutants: readonly Mutant[] = [
     edits: [
       {
         file: ofStanding,
-        find: "return standing === 'voting' && isRestored",
-        replace: "return standing !== 'sealed' && isRestored",
+        find: "return log.standing === 'voting' && isRestored",
+        replace: "return log.standing !== 'sealed' && isRestored",
       },
     ],
   },

@@ -22,6 +22,7 @@ import { loadMutants } from './load.ts'
 import { logMutants } from './log.ts'
 import { eraseMutants } from './erase.ts'
 import { logEndMutants } from './log-end.ts'
+import { moveMutants } from './moves.ts'
 import { mvccMutants } from './mvcc.ts'
 import { journalMutants } from './journal.ts'
 import { memoryMutants } from './memory.ts'
@@ -207,6 +208,7 @@ export const mutants: readonly Mutant[] = [
   ...scrubMutants,
   ...historyMutants,
   ...validationMutants,
+  ...moveMutants,
   ...mvccMutants,
   ...leaseMutants,
   ...freshnessMutants,

@@ -60,6 +60,14 @@ const rules: Readonly<Record<string, string>> = {
   'RDR-3':
     'A store is a read-only member or a voter of an epoch, and never both; no majority counts a member.',
   'MOVE-8': 'The name of a group says where the group begins, the same at every node.',
+  'MOVE-9':
+    'Behind the entry by which a group leaves its set, that set proposes and chooses nothing.',
+  'MOVE-10':
+    'A node of a set that a group has come to has no part in its log before it has all that came before.',
+  'MOVE-11': 'A node of a set that a group has left shows nothing of the group.',
+  'MOVE-12':
+    'A request is passed on with the position of the last entry, and carried out by a node that has it.',
+  'MOVE-13': 'A node clears a group that has left its set only once the next set has taken it up.',
   'MAP-1': 'Of two lists of the nodes of a set the one of the later epoch counts.',
   'MAP-2': 'A client dials a told address only where that is as safe as the given ones.',
   'MAP-3': 'A client has no more links than it may, and one with a node.',

@@ -13,6 +13,7 @@ import { TableChecker } from '../checkers/table-checker.ts'
 import { createClock } from '../world/clock.ts'
 import type { Coverage } from '../coverage.ts'
 import { GroupMaker } from './group-maker.ts'
+import { GroupMover } from './group-mover.ts'
 import type { Network } from '../world/network.ts'
 import { SimProcess } from '../world/sim-process.ts'
 import type { WorkloadOptions } from '../swarm.ts'
@@ -35,8 +36,8 @@ export interface TableWorkloadParts {
   readonly options: WorkloadOptions
   readonly historyMs: number
   readonly nodes: readonly string[]
-  /** There is one replica set. */
-  readonly isOneSet: boolean
+  /** The names of the replica sets. */
+  readonly sets: readonly string[]
   /** Whether a node may have a damaged data disk now, and say so. */
   mayBeCorrupt(): boolean
   /** Whether the node may answer again some time. */
@@ -89,9 +90,26 @@ export class TableWorkload {
       this.#begin(session.run())
     }
     if (options.tableSessionCount > 0 && options.hasGlobalIndexes) this.#leaveAlone()
+    if (options.tableSessionCount > 0 && this.#parts.sets.length > 1) {
+      this.#moveGroups().catch((error: unknown) => this.#parts.onFailed(error))
+    }
     if (options.tableSessionCount > 0 && options.erases === true) {
       this.#renewOffers().catch((error: unknown) => this.#parts.onFailed(error))
     }
+  }
+
+  /** It keeps no session from ending. */
+  async #moveGroups(): Promise<void> {
+    const { world, coverage, nodes, options, sets } = this.#parts
+    const name = 'table-mover'
+    const { client } = this.#connect(name, nodes)
+    const mover = new GroupMover({
+      ...{ world, coverage, client, sets, timeoutMs: options.timeoutMs },
+      random: world.random.fork('moves of groups'),
+      isEnding: () => this.#isEnding,
+      tell: (what) => this.#parts.tell(name, what),
+    })
+    await mover.run()
   }
 
   /** For as long as the others work: it keeps none of them from ending. */
@@ -199,7 +217,7 @@ export class TableWorkload {
       writtenStores: this.#writtenStores,
       lone: options.lone,
       erases: options.erases === true,
-      isAtOneNode: known.length === 1 && this.#parts.isOneSet,
+      isAtOneNode: known.length === 1 && this.#parts.sets.length === 1,
       mayBeCorrupt: () => this.#parts.mayBeCorrupt(),
       tell: (what) => {
         this.#parts.tell(name, what)

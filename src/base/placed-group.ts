@@ -30,12 +30,19 @@ export function placedPrefix(word: string, schema: string, number: number): Uint
   return encodeTuple(['placed', word, schema, number])
 }
 
+/** Whether the name is one of a root entity's group, with a place or without one. */
+export function isRootGroup(group: GroupId): boolean {
+  return group.startsWith(tables) || group.startsWith(placedTables)
+}
+
 /** The element that follows `placedPrefix`. */
 export function encodePlace({ kind, name }: Place): Uint8Array {
   assert(isPlaceName(name), 'MOVE-8: a place was not checked')
   return encodeTuple([`${kind}:${name}`])
 }
 
+const tables = latin1(encodeTuple(['tables']))
+const placedTables = latin1(encodeTuple(['placed', 'tables']))
 const head = latin1(encodeTuple(['placed']))
 /** A text of a tuple ends so; inside it, 00 is followed by ff. */
 const endOfText = '\u0000\u0001'

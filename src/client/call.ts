@@ -167,7 +167,8 @@ const stopping: Problem = problem(
   'the nodes that were asked are stopping; try again',
 )
 
-function isAnswerTo(answer: Reply, operation: ReadOperation): boolean {
+function isAnswerTo(answer: Reply, sent: ReadOperation): boolean {
+  const operation = sent.kind === 'pass-group' ? sent.operation : sent
   if (answer.kind !== operation.kind) return false
   if (answer.kind === 'read-group' && operation.kind === 'read-group') {
     const { keys, range } = operation

@@ -5,7 +5,7 @@
  */
 import type { Problem } from '../base/problem.ts'
 import type { Outcome } from '../group/replica-port.ts'
-import type { CommitGroup } from '../txn/group-operation.ts'
+import type { CommitGroup, PassGroup } from '../txn/group-operation.ts'
 import type { Replied } from '../wire/client/client-message.ts'
 import { isClosed, isDamageOf, isOwnError, mayBeRetried, notAnAnswer } from './call.ts'
 import type { Call, Sending, Try } from './call.ts'
@@ -16,12 +16,13 @@ const unknown: Replied = {
 }
 
 export class CommitCall implements Call {
-  readonly #operation: CommitGroup
+  readonly #operation: CommitGroup | PassGroup
   /** Some try of it may have been, or may yet be, carried out. */
   #isUnsure = false
   #last: Replied | undefined
 
-  constructor(operation: CommitGroup) {
+  /** A commit, or one that is passed on. */
+  constructor(operation: CommitGroup | PassGroup) {
     this.#operation = operation
   }
 

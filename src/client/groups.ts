@@ -1,6 +1,6 @@
 /** Entity groups over the network: what transactions of an application stand on. */
 import type { GroupId, Position } from '../base/ids.ts'
-import { checkOptions } from '../base/arguments.ts'
+import { checkArgument, checkOptions, flag, text } from '../base/arguments.ts'
 import { asPromise } from '../base/as-promise.ts'
 import { StoreError } from '../base/errors.ts'
 import { toStoreError } from '../base/problem.ts'
@@ -52,6 +52,21 @@ const lockAnswerMs = 1_000
 const lockHopsMax = 3
 
 type GroupRows = GroupAnswer & { readonly kind: 'read-group' }
+
+export interface MoveOptions extends SignalOptions {
+  /** Only to see whether the move would be refused: nothing moves. */
+  readonly isTrial?: boolean
+}
+
+export interface GroupMove {
+  /** The name of the replica set that had the group. */
+  readonly from: string
+  readonly to: string
+  /** False: it was in that set already, or the call was a trial. */
+  readonly hasMoved: boolean
+}
+
+const moveRules = { ...signalRules, isTrial: flag }
 
 export class Groups implements GroupPort, LockSource {
   readonly #ask: AskGroup
@@ -202,6 +217,41 @@ export class Groups implements GroupPort, LockSource {
     const answer = await this.#answer(operation, timeoutMs, options)
     if (answer.kind === 'list-groups') return answer.groups
     throw toStoreError(notAnAnswer)
+  }
+
+  /**
+   * Moves the group of a root entity to the replica set of that name, with all that it has: its rows, their past and the outcomes that it
+   * remembers. Writes wait meanwhile, and reads too. Resolves when a majority of the set has the group; repeated, the call goes on
+   * where another one has ended. Rejects with `invalid` where there is no such set, or the group is not one of tables, and with
+   * `unavailable` where the sets cannot do it now. `isTrial`: only to see whether it would be refused.
+   */
+  async move(
+    group: GroupId,
+    to: string,
+    timeoutMs: number,
+    options: MoveOptions = {},
+  ): Promise<GroupMove> {
+    const call = 'groups.move'
+    checkGroup(call, group)
+    checkArgument(call, 'the set', to, text)
+    checkOptions(call, options, moveRules)
+    const { isTrial = false, ...rest } = options
+    // Of a call that is tried again the nodes would not know what the first try has moved.
+    const from = await this.locate(group, timeoutMs, rest)
+    const trial = isTrial ? ({ isTrial } as const) : {}
+    const operation = { kind: 'move-group', group, to, ...trial } as const
+    const answer = await this.#answer(operation, timeoutMs, rest)
+    if (answer.kind !== 'move-group') throw toStoreError(notAnAnswer)
+    return { from, to, hasMoved: !isTrial && from !== to }
+  }
+
+  /** The name of the replica set that has the group now, by a current read there. */
+  async locate(group: GroupId, timeoutMs: number, options: SignalOptions = {}): Promise<string> {
+    checkGroup('groups.locate', group)
+    checkOptions('groups.locate', options, signalRules)
+    const answer = await this.#answer({ kind: 'locate-group', group }, timeoutMs, options)
+    if (answer.kind !== 'locate-group') throw toStoreError(notAnAnswer)
+    return answer.set
   }
 
   /**

@@ -39,7 +39,13 @@ import {
   type WorklistAnswer,
   type WorklistOperation,
 } from '../worklist/worklist-operation.ts'
-import { isGroupOperation, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
+import {
+  isGroupOperation,
+  type CommitGroup,
+  type GroupAnswer,
+  type GroupOperation,
+  type PassGroup,
+} from '../txn/group-operation.ts'
 import { timeoutProblem, type Intents } from '../txn/intents.ts'
 import { Sessions, type OpenIntents } from '../txn/session.ts'
 import type { ClientFrame, Replied } from '../wire/client/client-message.ts'
@@ -209,12 +215,17 @@ export class Relay implements CellService {
   ): Promise<GroupAnswer> {
     const refused = timeoutProblem(timeoutMs) ?? (this.#isStopping ? stopping : undefined)
     if (refused !== undefined) return { kind: 'problem', problem: refused }
-    const { answer } = await (operation.kind === 'commit-group'
+    const { answer } = await (isCommit(operation)
       ? this.#caller.carryOut(operation, new CommitCall(operation), timeoutMs)
       : this.#caller.carryOut(operation, new ReadCall(operation), timeoutMs, pace))
     const isOfGroup = answer.kind === 'problem' || isGroupOperation(answer)
     return isOfGroup ? answer : { kind: 'problem', problem: notAnAnswer }
   }
+}
+
+function isCommit(operation: GroupOperation): operation is CommitGroup | PassGroup {
+  if (operation.kind === 'pass-group') return operation.operation.kind === 'commit-group'
+  return operation.kind === 'commit-group'
 }
 
 function pickOne(batch: Batch, item: Batch['items'][number]): CellOperation {

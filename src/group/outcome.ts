@@ -29,11 +29,20 @@ export type Verdict =
     }
   | { readonly kind: 'expired' }
   | Overloaded
+  | Moved
 
 /** There is no room: in its group, or at this node for any group, which other nodes are not told. */
 export interface Overloaded {
   readonly kind: 'overloaded'
   readonly isOfNode?: true
+}
+
+/** The group has left the set. Nothing happened, and nothing will in this set: its last entry there is at `position`. */
+export interface Moved {
+  readonly kind: 'moved'
+  /** The name of the set in which the log goes on. */
+  readonly set: string
+  readonly position: Position
 }
 
 /** The outcome of an intent. Kept until its session's floor passes it, or the session expires. */

@@ -138,6 +138,8 @@ export interface Worklist {
   watch(topic: string, wake: (listed: ListedGroup) => void): () => void
   /** Whether this node is, as far as it knows, the first one alive of those that hold the group. */
   isOurs(group: GroupId): boolean
+  /** Whether the group has left this node's replica set. Absent: the list is of all sets. */
+  hasLeft?(group: GroupId): boolean
   /** The same worklist for listings that the signal gives up. Absent: a listing goes on to its end. */
   until?(signal: AbortSignal): Worklist
 }

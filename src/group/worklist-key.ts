@@ -17,6 +17,9 @@ const worklistText = '\u00ff'
 /** A tuple of one text ends so; inside, 00 is followed by ff. */
 const endOfTopic = '\u0000\u0001'
 
+/** The keys of all rows on a worklist begin so. */
+export const worklistStart: Uint8Array = Uint8Array.of(worklistByte)
+
 /** Whether a topic may have this name. */
 export function isTopic(name: string): boolean {
   if (name.length === 0 || name.length > topicBytesMax || !isWholeText(name)) return false

@@ -45,8 +45,6 @@ export interface GateKeeperParts {
   readonly data: { readonly lastBatch: number; readonly durableBatch: number }
   /** Whether this node knows where it has voted. */
   isSound(): boolean
-  /** Whether this node holds the group. */
-  isHeld(group: GroupId): boolean
   /** Whether the group takes no step now: a snapshot is taking the place of its rows. */
   isAside(group: GroupId): boolean
   look(group: GroupId): GroupLook
@@ -129,7 +127,7 @@ export class GateKeeper {
   }
 
   onPage(from: NodeId, page: SealPage): void {
-    const { trace, isHeld } = this.#parts
+    const { trace } = this.#parts
     const seal = this.#seals.get(from)
     if (!this.isBusy || seal === undefined || seal.isTaken || page.epoch !== this.#epoch) return
     if (page.after !== seal.next) return
@@ -137,7 +135,6 @@ export class GateKeeper {
       return trace.mark('seal_with_acceptances_of_its_epoch')
     }
     for (const told of page.groups) {
-      if (!isHeld(told.group)) continue
       seal.coming.set(told.group, told)
       this.#goAfter(from, told)
       this.#carry(told)

@@ -48,7 +48,6 @@ export interface MembersParts extends Pick<MoverParts, 'readCurrent' | 'submit' 
   /** A row of the set's own group, as it is applied here. */
   get(key: Uint8Array): Uint8Array | undefined
   watch(position: Position, wake: () => void): () => void
-  isHeld(group: GroupId): boolean
   /** Whether a snapshot is taking the place of the group's rows. */
   isAside(group: GroupId): boolean
   look(group: GroupId): GroupLook
@@ -110,7 +109,7 @@ export class Members {
     this.#gate = new GateKeeper({
       ...{ node, epochs, clock, trace, log, data },
       ...{ isSound, look, applied, step, send, onFailed },
-      ...{ isHeld: parts.isHeld, isAside: parts.isAside },
+      ...{ isAside: parts.isAside },
       isTakenThrough: (...asked) => parts.peers().isTakenThrough(...asked),
       requireDirectory: (...asked) => parts.peers().requireDirectory(...asked),
       hasNamedAll: (...asked) => parts.peers().hasNamedAll(...asked),

@@ -23,6 +23,7 @@ import { IndexRelay, type RelayFigures } from '../tables/index-relay.ts'
 import type { WorklistBounds } from '../worklist/worklist-worker.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import type { BugPlace, NoteBug } from './bugs.ts'
+import { MovedSweep } from './moved-sweep.ts'
 import { Buffering, type BufferCounts } from './buffering.ts'
 
 export interface BackgroundOptions {
@@ -52,6 +53,8 @@ export interface BackgroundParts extends BackgroundOptions {
   readonly random: Random
   readonly trace: Trace
   readonly noteBug: NoteBug
+  /** Deletes the rows of groups that have left this node's set. */
+  clearMoved(): Promise<void>
 }
 
 export interface QueuesStatus extends Readonly<DeliveryCounts> {
@@ -73,6 +76,9 @@ export interface BackgroundStatus {
   readonly holds: number | undefined
 }
 
+/** Between two looks for groups that have left. */
+const movedSweepMs = 5_000
+
 export class Background {
   readonly #parts: BackgroundParts
   readonly #delivery: Delivery
@@ -81,6 +87,7 @@ export class Background {
   readonly #cellExpiry: CellExpiryWorker
   readonly #holds: HoldCount
   readonly #buffering: Buffering
+  readonly #moved: MovedSweep
 
   constructor(parts: BackgroundParts) {
     this.#parts = parts
@@ -107,6 +114,10 @@ export class Background {
       ...{ bounds: parts.expiry, sweepMs: parts.expirySweepMs, onFailed: noting('expiry') },
     })
     this.#holds = new HoldCount({ replica, clock, onFailed: noting('holds') })
+    this.#moved = new MovedSweep({
+      ...{ clock, sweepMs: parts.expirySweepMs ?? movedSweepMs, onFailed: noting('moved') },
+      clear: () => parts.clearMoved(),
+    })
     const copies = parts.bufferCopies ?? bufferCopiesDefault
     this.#buffering = new Buffering({
       ...{ placement, cells, copies, onFailed: noting('buffer') },
@@ -138,7 +149,9 @@ export class Background {
     this.#expiry.start()
     this.#cellExpiry.start()
     this.#holds.refresh()
-    if (this.#parts.placement.setCount > 1) this.#buffering.start()
+    if (this.#parts.placement.setCount === 1) return
+    this.#buffering.start()
+    this.#moved.start()
   }
 
   /** Begins nothing more; resolves when what is under way has ended. */
@@ -149,6 +162,7 @@ export class Background {
       this.#expiry.stop(),
       this.#cellExpiry.stop(),
       this.#buffering.stop(),
+      this.#moved.stop(),
     ])
   }
 }

@@ -17,6 +17,7 @@ export const bugPlaces = [
   'message',
   'delivery',
   'relay',
+  'moved',
   'expiry',
   'holds',
   'buffer',

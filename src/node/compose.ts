@@ -2,7 +2,8 @@
  * A node out of its parts: the replica, cells on it, and the server of client links. Given other
  * ports, the daemon, `npm start` and the simulator run the same node.
  */
-import type { ClusterId, NodeId } from '../base/ids.ts'
+import type { ClusterId, GroupId, NodeId } from '../base/ids.ts'
+import { toStoreError } from '../base/problem.ts'
 import type { StoreError } from '../base/errors.ts'
 import { CellStore } from '../cells/cell-store.ts'
 import type { CellService } from '../cells/operation.ts'
@@ -16,6 +17,7 @@ import type { LocalReplica } from '../group/replica-port.ts'
 import type { ReplicaStatus } from '../replica/replica-status.ts'
 import type { Upkeep } from '../replica/upkeep.ts'
 import type { MembersPort, VotersReport } from '../members/report.ts'
+import { notAnAnswer } from '../client/call.ts'
 import { WorklistService } from '../worklist/worklist-service.ts'
 import { GroupService } from '../txn/group-service.ts'
 import type { ClientFrame } from '../wire/client/client-message.ts'
@@ -28,6 +30,7 @@ import { costFigures } from './cost-figures.ts'
 import type { Figure } from './metrics.ts'
 import { plain, type PlainObject } from './plain.ts'
 import type { GroupAnswer, GroupOperation } from '../txn/group-operation.ts'
+import type { MovedCounts } from './moved-figures.ts'
 import { Routing, type Executor } from './routing.ts'
 import { SetLists, type NodeAddresses } from './set-lists.ts'
 
@@ -63,8 +66,13 @@ export interface NodeStatus extends BackgroundStatus {
   /** Requests of clients that are at work. */
   readonly clientRequests: number
   readonly admission: AdmissionFigures
+  /** Of groups that go from set to set; absent: there is one set. */
+  readonly moves: MovedCounts | undefined
   readonly replica: ReplicaStatus
 }
+
+/** How long the set of a group has to say that it has it. */
+const locateMs = 2_000
 
 export class Node {
   /** Of all that clients ask of it, over links and over HTTP. */
@@ -123,7 +131,14 @@ export class Node {
     this.#groups = new GroupService(common)
     this.#worklists = new WorklistService({ node, ...common })
     const own = { groups: this.#groups, worklists: this.#worklists }
-    this.#routing = new Routing({ node, placement, elsewhere, ...common, ...own })
+    this.#routing = new Routing({
+      node,
+      placement,
+      elsewhere,
+      moving: driver.moving,
+      ...common,
+      ...own,
+    })
     const { groups } = this.#routing
     const { hasCellIndexes: hasIndexes = true } = options
     const { cellIndexTrustMs: indexTrustMs } = options
@@ -145,7 +160,10 @@ export class Node {
     driver.onBug = (error) => void noteBug('message', error)
     const { expiring } = this.#store
     const work = { groups, cells, expiring, trace, noteBug }
-    this.#background = new Background({ ...work, ...common, ...options })
+    this.#background = new Background({
+      ...{ ...work, ...common, ...options },
+      clearMoved: () => this.#routing.clearMoved(),
+    })
     const status = (): PlainObject => plain(this.status())
     const services = {
       cells: this.cells,
@@ -191,6 +209,13 @@ export class Node {
     return this.#routing
   }
 
+  /** The name of the replica set that has the group now. Rejects with `unavailable` where that set does not answer in time. */
+  async locate(group: GroupId): Promise<string> {
+    const answer = await this.#routing.execute({ kind: 'locate-group', group }, locateMs)
+    if (answer.kind === 'locate-group') return answer.set
+    throw toStoreError(answer.kind === 'problem' ? answer.problem : notAnAnswer)
+  }
+
   get replica(): LocalReplica & Pick<Driver, 'observedLeases' | 'clocks' | 'knownLeader'> {
     return this.#driver
   }
@@ -214,6 +239,7 @@ export class Node {
       clientRequests: this.#server.requests,
       admission: this.admission.figures,
       ...this.#background.status,
+      moves: this.#routing.moves,
       replica: this.#driver.status(),
     }
   }

@@ -364,7 +364,8 @@ export class Daemon {
     if (node === undefined) return undefined
     const parts = { seen: this.#parts(), placement: this.#placement }
     const knownLeader = node.replica.knownLeader.bind(node.replica)
-    return { where: (group) => findWhere({ ...parts, knownLeader }, group) }
+    const locate = node.locate.bind(node)
+    return { where: (group) => findWhere({ ...parts, knownLeader, locate }, group) }
   }
 
   #parts(): StatusParts {
@@ -388,6 +389,7 @@ export class Daemon {
       expiry: this.#node?.status().expiry,
       cellExpiry: this.#node?.status().cellExpiry,
       holds: this.#node?.status().holds,
+      moves: this.#node?.status().moves,
       troubles: this.#links?.troubles,
       peerUrls: this.#links?.peerUrls,
     }

@@ -16,7 +16,7 @@ import type { OperationAnswer } from './operation-answer.ts'
 import { problemContentType } from './refusals.ts'
 
 export interface GroupsPort {
-  where(group: GroupId): GroupWhere
+  where(group: GroupId): Promise<GroupWhere>
 }
 
 export type GroupsAccess = OperationAccess<GroupsPort>
@@ -40,12 +40,12 @@ export function addGroupsRoutes(app: Hono, access: GroupsAccess | undefined): vo
   app.get('/groups/where', (context) => tellWhere(access, context))
 }
 
-function tellWhere(access: GroupsAccess | undefined, context: Context): Response {
+async function tellWhere(access: GroupsAccess | undefined, context: Context): Promise<Response> {
   const groups = findTrusted(access, context)
   if (groups instanceof Response) return groups
   const { group: name = '' } = context.req.query()
   try {
-    return context.json({ group: name, ...groups.where(parseGroupName(name)) })
+    return context.json({ group: name, ...(await groups.where(parseGroupName(name))) })
   } catch (error) {
     return refusalPage(context, error)
   }

@@ -9,7 +9,7 @@ import type { WorklistAnswer, ListWorklist, TopicSum } from '../worklist/worklis
 import type { GroupAnswer, ListGroups } from '../txn/group-operation.ts'
 
 /**
- * The sets have no group in common. Each set bounds the names it lists, whatever the caller wants. A longer
+ * A group that has left a set may be in the names of both. Each set bounds the names it lists, whatever the caller wants. A longer
  * merged list would have gaps behind the last name of a set that was cut off.
  */
 export async function mergedGroups(
@@ -21,7 +21,8 @@ export async function mergedGroups(
     if (answer.kind !== 'list-groups') return answer
     found.push(...answer.groups)
   }
-  return { kind: 'list-groups', groups: found.sort(compareText).slice(0, boundPage(limit)) }
+  const groups = [...new Set(found)].sort(compareText).slice(0, boundPage(limit))
+  return { kind: 'list-groups', groups }
 }
 
 /** `own` is that of the node's set: without it there is no part either. */

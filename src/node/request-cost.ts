@@ -85,6 +85,13 @@ const costs: Costs = {
   'unlock-group': () => ({ begin: 1, bytes: requestOwnBytes }),
   // One scan of names, `listedGroupsMax` at most.
   'list-groups': () => ({ begin: readWork, bytes: requestOwnBytes }),
+  'pass-group': ({ operation }) => computeCost(operation),
+  // A page of rows as they are stored.
+  'export-group': () => ({ begin: proposalWork, bytes: requestOwnBytes }),
+  // One transaction here, and one in the other set.
+  'move-group': () => ({ begin: 2 * proposalWork, bytes: requestOwnBytes }),
+  'admit-group': () => ({ begin: readWork, bytes: requestOwnBytes }),
+  'locate-group': () => ({ begin: readWork, bytes: requestOwnBytes }),
   // Each group is looked at, which is a step.
   'list-worklist': () => ({ begin: readWork, bytes: requestOwnBytes }),
   // Each waiting request holds a timer; reading a change for it is a step.

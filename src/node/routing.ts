@@ -5,7 +5,7 @@
  */
 import { present } from '../base/assert.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
-import { problem, toStoreError } from '../base/problem.ts'
+import { captureOutcome, problem, toStoreError } from '../base/problem.ts'
 import type { CellService } from '../cells/operation.ts'
 import { KnownPlaces } from '../cells/known-places.ts'
 import { RoutedCells } from '../cells/routed-cells.ts'
@@ -22,10 +22,22 @@ import type { Pace } from '../ports/pace.ts'
 import type { Transport } from '../ports/transport.ts'
 import type { WorklistAnswer, WorklistOperation } from '../worklist/worklist-operation.ts'
 import type { LocalReplica } from '../group/replica-port.ts'
-import { readGroup, type GroupAnswer, type GroupOperation } from '../txn/group-operation.ts'
+import {
+  readGroup,
+  type AdmitGroup,
+  type GroupAnswer,
+  type GroupOperation,
+  type ListGroups,
+  type PassGroup,
+} from '../txn/group-operation.ts'
+import { Sessions } from '../txn/session.ts'
+import { remainingMs } from '../time/moments.ts'
+import type { MovingPort } from '../group/moving-port.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
 import type { ClientFrame } from '../wire/client/client-message.ts'
+import type { MovedCounts } from './moved-figures.ts'
+import { MovedGroups } from './moved-groups.ts'
 import { mergedGroups, mergedListing, mergedSums } from './merged-sets.ts'
 
 /** Carries out requests about groups and their worklists: a node's own services. */
@@ -39,6 +51,8 @@ export interface RoutingParts {
   readonly node: NodeId
   readonly placement: Placement
   readonly replica: LocalReplica
+  /** Hands groups over to other sets, and takes theirs up. */
+  readonly moving: MovingPort
   /** Of this node's set. */
   readonly groups: Executor<GroupOperation, GroupAnswer>
   readonly worklists: Executor<WorklistOperation, WorklistAnswer>
@@ -54,6 +68,7 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
   readonly worklists: Executor<WorklistOperation, WorklistAnswer>
   readonly #parts: RoutingParts
   readonly #elsewhere: ReadonlyMap<number, Relay>
+  readonly #moved: MovedGroups
 
   constructor(parts: RoutingParts) {
     const { clock, random, placement, replica } = parts
@@ -67,6 +82,14 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
       placement.setCount === 1
         ? new LocalGroups(replica)
         : new Groups((one, ms) => this.execute(one, ms), new SeenPositions())
+    this.#moved = new MovedGroups({
+      ...{ placement, clock, random, moving: parts.moving, own: placement.setOfNode(parts.node) },
+      relay: (set) => this.#set(set),
+      groups: () => this.groups,
+      read: (group, timeoutMs) => replica.read(group, 'current', timeoutMs),
+      worklist: replica.worklist,
+      intents: new Sessions(clock, random),
+    })
     this.worklists = { execute: (...asked) => this.#askWorklists(...asked) }
   }
 
@@ -86,8 +109,51 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     if (refusal !== undefined) {
       return Promise.resolve({ kind: 'problem', problem: problem('invalid', refusal) })
     }
-    if (replica.holds(group)) return groups.execute(operation, timeoutMs, pace)
-    return this.#set(placement.setOf(group)).groups.execute(operation, timeoutMs)
+    if (operation.kind === 'pass-group') return this.#receive(operation, timeoutMs, pace)
+    if (operation.kind === 'admit-group') {
+      return answered(() => this.#moved.admit(operation, timeoutMs))
+    }
+    if (!replica.holds(group)) {
+      return this.#set(placement.setOf(group)).groups.execute(operation, timeoutMs)
+    }
+    // A group of the only set is there.
+    const isHere = this.#isOne && operation.kind !== 'locate-group'
+    return isHere
+      ? groups.execute(operation, timeoutMs, pace)
+      : this.#executeHere(operation, timeoutMs, pace)
+  }
+
+  /** Of a group that this node's set has, or had. */
+  async #executeHere(
+    operation: Exclude<GroupOperation, ListGroups | PassGroup | AdmitGroup>,
+    timeoutMs: number,
+    pace?: Pace,
+  ): Promise<GroupAnswer> {
+    const { groups, clock } = this.#parts
+    const deadlineMs = clock.monotonicMs() + timeoutMs
+    const moved = this.#moved
+    const { kind } = operation
+    if (kind === 'export-group') return answered(() => moved.export(operation, timeoutMs))
+    const known = moved.here(readGroup(operation))
+    if (known !== undefined) return moved.pass(operation, known, timeoutMs)
+    const answer = await answered(() => {
+      if (kind === 'move-group') return moved.move(operation, timeoutMs)
+      if (kind === 'locate-group') return moved.locate(operation, timeoutMs)
+      return groups.execute(operation, timeoutMs, pace)
+    })
+    // It may have left meanwhile, or be known to the leader alone.
+    const next = moved.find(operation, answer)
+    if (next === undefined) return answer
+    return moved.pass(operation, next, remainingMs(clock, deadlineMs))
+  }
+
+  /** A node of a set that the group has left passes a request on. */
+  async #receive(passed: PassGroup, timeoutMs: number, pace?: Pace): Promise<GroupAnswer> {
+    const { clock } = this.#parts
+    const deadlineMs = clock.monotonicMs() + timeoutMs
+    const received = await captureOutcome(() => this.#moved.receive(passed, deadlineMs))
+    if (received.kind === 'problem') return received
+    return this.execute(passed.operation, remainingMs(clock, deadlineMs), pace)
   }
 
   answerNow(operation: GroupOperation): GroupAnswer | undefined {
@@ -126,6 +192,16 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     throw toStoreError(answer.kind === 'problem' ? answer.problem : notAnAnswer)
   }
 
+  /** Deletes what this node has of groups that other sets have taken up. */
+  clearMoved(): Promise<void> {
+    return this.#moved.clear()
+  }
+
+  /** Of groups that go from set to set; undefined where there is one set. */
+  get moves(): MovedCounts | undefined {
+    return this.#isOne ? undefined : this.#moved.counts
+  }
+
   /** Ends the requests to other sets. */
   async close(): Promise<void> {
     await Promise.all(this.#others.map((set) => set.close()))
@@ -159,4 +235,10 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
   #set(set: number): Relay {
     return present(this.#elsewhere.get(set), 'MOVE-4: there are links to every other set')
   }
+}
+
+/** The answer, or the problem that the work met. */
+async function answered(work: () => Promise<GroupAnswer>): Promise<GroupAnswer> {
+  const outcome = await captureOutcome(work)
+  return outcome.kind === 'ok' ? outcome.value : outcome
 }

@@ -18,6 +18,7 @@ import type { HealingStatus } from './log-healing.ts'
 import type { Figure } from './metrics.ts'
 import { compareFigures, describeCompare } from './compare-figures.ts'
 import { describeMembers, membersFigures } from './members-figures.ts'
+import { movedFigures, type MovedCounts } from './moved-figures.ts'
 import { findOwnSet, isVoter, listSeenNodes, spareNodes, type SeenNode } from './status-nodes.ts'
 import { describeSnapshots, snapshotFigures } from './snapshot-figures.ts'
 
@@ -55,6 +56,8 @@ export interface StatusParts {
   readonly expiry?: ExpiryFigures | undefined
   readonly cellExpiry?: CellExpiryFigures | undefined
   readonly holds?: number | undefined
+  /** Absent where there is one replica set, too. */
+  readonly moves?: MovedCounts | undefined
   /** Why peers have no link, by their ids, where that is known. */
   readonly troubles?: ReadonlyMap<string, string> | undefined
 }
@@ -86,6 +89,8 @@ export interface StatusReport {
   readonly cellExpiry: CellExpiryFigures | undefined
   /** Legal holds that this node has; of a datastore one for each shard. Undefined until they are counted. */
   readonly holds: number | undefined
+  /** Of groups that go from replica set to replica set, since the node started. Absent where there is one set. */
+  readonly moves: MovedCounts | undefined
   /** The faults and their remedies, in words; empty when all is well. */
   readonly messages: readonly string[]
 }
@@ -113,6 +118,7 @@ export function statusReport(parts: StatusParts): StatusReport {
     expiry: parts.expiry,
     cellExpiry: parts.cellExpiry,
     holds: parts.holds,
+    moves: parts.moves,
     messages: listMessages(parts, nodes, canLose),
   }
 }
@@ -311,6 +317,7 @@ export function statusFigures(parts: StatusParts): readonly Figure[] {
     const help = 'Legal holds that this node has; of a datastore one for each of its shards.'
     figures.push({ name: 'trilithon_holds', help, value: parts.holds })
   }
+  figures.push(...movedFigures(parts.moves))
   return [...figures, ...queueFigures(parts.queues), ...bufferFigures(parts.buffer)]
 }
 

@@ -29,8 +29,6 @@ export interface PeerMarksParts {
   readonly applied: OwnLog
   readonly storeId: string
   readonly meta: MetaStore
-  /** Whether the group is one of this node's. */
-  isHeld(group: GroupId): boolean
   onNamed(group: GroupId, position: Position): void
 }
 
@@ -223,25 +221,20 @@ export class PeerMarks {
   }
 
   *#take(through: number, groups: Named, isWhole: boolean): Generator<number, void> {
-    const { log, applied, isHeld, onNamed } = this.#parts
+    const { log, applied, onNamed } = this.#parts
     const coming: (readonly [GroupId, Position])[] = []
     const pending: (readonly [GroupId, Position])[] = []
-    let isAll = isWhole
     for (const named of groups) {
       const [group, position] = named
       // A look at a group that is not in memory reads its record.
       yield 0
       if (applied.highest(group) >= position) continue
-      if (!isHeld(group)) {
-        isAll = false
-        continue
-      }
       this.rounds.name(group, position)
       if (log.highest(group) >= position) pending.push(named)
       else coming.push(named)
     }
-    this.#known.take(through, coming, isAll)
-    this.#applied.take(through, [...coming, ...pending], isAll)
+    this.#known.take(through, coming, isWhole)
+    this.#applied.take(through, [...coming, ...pending], isWhole)
     for (const [group, position] of coming) onNamed(group, position)
   }
 }

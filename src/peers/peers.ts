@@ -46,8 +46,6 @@ export interface PeersOptions {
   /** The store of a link that is in use has come to have its node's vote. */
   onVoter(peer: NodeId, info: LinkInfo): void
   onSuspicion(peer: NodeId, isSuspected: boolean): void
-  /** Whether the group is one of this node's. */
-  isHeld(group: GroupId): boolean
   /** A peer has this position of such a group, and this node's log does not. */
   onNamed(group: GroupId, position: Position, informer: NodeId): void
   /** No client waits for the work: it is done piece by piece (`slices.ts`), in order within its lane. */
@@ -91,9 +89,9 @@ export class Peers {
   }
 
   #makeMarks(node: NodeId, peerStore: string | undefined, isNewStore: boolean): PeerMarks {
-    const { meta, log, applied, memory, storeId, isHeld, onNamed } = this.#options
+    const { meta, log, applied, memory, storeId, onNamed } = this.#options
     return new PeerMarks({
-      ...{ node, log, applied, storeId, meta, isHeld, peerStore, isNewStore },
+      ...{ node, log, applied, storeId, meta, peerStore, isNewStore },
       areOld: isFirst(memory.epochs),
       onNamed: (group, position) => onNamed(group, position, node),
     })

@@ -21,7 +21,7 @@ export function describeSelf({ identity, memory, openedFlush, run }: OwnLog): Li
   const { storeId, incarnation, seat } = identity
   const durableFlush = openedFlush
   const known = memory.isWhole ? { known: memory.kept } : {}
-  const later = { knowsEpochs: true, knowsReaders: true, tellsReach: true }
+  const later = { knowsEpochs: true, knowsReaders: true, tellsReach: true, movesGroups: true }
   const capable = { knowsLogEnds: true, compares: true, ...later }
   return {
     storeId,

@@ -67,6 +67,8 @@ export class SnapshotTaking {
   readonly #parts: SnapshotTakingParts
   readonly #offers = new Map<GroupId, Offer>()
   readonly #taking = new Map<GroupId, Taking>()
+  /** Groups that come from another replica set: the parts of both would lie under the same keys. */
+  readonly #reserved = new Set<GroupId>()
   #isStopped = false
   #taken = 0
 
@@ -96,6 +98,16 @@ export class SnapshotTaking {
     return this.#taking.has(group) || this.#offers.has(group)
   }
 
+  /** No snapshot of the group begins until the returned call. Undefined: one is on its way. */
+  reserve(group: GroupId): (() => void) | undefined {
+    if (this.#taking.has(group) || this.#reserved.has(group)) return undefined
+    this.#reserved.add(group)
+    return () => {
+      this.#reserved.delete(group)
+      this.go()
+    }
+  }
+
   /** How long the group may still wait for a snapshot before it asks other peers; 0: none is on its way. */
   patienceMs(group: GroupId): number {
     return this.isComing(group) ? this.#parts.limits.phaseTimeoutMs : 0
@@ -117,7 +129,7 @@ export class SnapshotTaking {
     }
     for (const [group, offer] of this.#offers) {
       const isAwaited = this.#parts.isAwaited(group)
-      if (this.#countOf(isAwaited) >= limits.snapshotsMax) continue
+      if (this.#reserved.has(group) || this.#countOf(isAwaited) >= limits.snapshotsMax) continue
       this.#offers.delete(group)
       if (offer.position > above(group)) this.#begin(group, offer, isAwaited)
     }

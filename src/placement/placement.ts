@@ -40,6 +40,8 @@ export interface Placement {
   readonly hasRegions: boolean
   /** The set's name and region, as the configuration has them. */
   siteOf(set: number): SetSite
+  /** Those of all sets, in their order. */
+  readonly sites: readonly SetSite[]
   /** The number of the set that the node is in. */
   setOfNode(node: NodeId): number
   /** The first voters of a set. */
@@ -110,6 +112,7 @@ export function placementOver(
     setsAlong: sharing,
     hasRegions: sitesOf.hasRegions,
     refusalOf: (group) => sitesOf.refusalOf(group),
+    sites,
     siteOf: (set) => present(sites[set], 'placement: there is such a set'),
     setOfNode: (node) =>
       joining.find((one) => one.node === node)?.set ?? sets.findIndex((set) => set.includes(node)),

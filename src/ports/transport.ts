@@ -42,6 +42,8 @@ export interface LinkInfo {
   readonly clientUrl?: string
   /** Of a client: whether it knows the messages about the nodes of the cluster. An earlier build ends its link over one. */
   readonly followsNodes?: boolean
+  /** Whether it knows the entry by which a group leaves its replica set: an earlier build would go on behind it. */
+  readonly movesGroups?: boolean
   /** Whether it answers how far its flushes go: an earlier build would refuse frames with the question. */
   readonly tellsReach?: boolean
 }

@@ -38,7 +38,8 @@ export interface ComparingParts {
   readonly peers: Pick<Peers, 'compares' | 'send'>
   readonly work: Pick<PeerWork, 'taking' | 'replies'>
   epochOf(group: GroupId): number
-  isHeld(group: GroupId): boolean
+  /** Whether the group's log goes on in another set. */
+  hasLeft(group: GroupId): boolean
   step(group: GroupId, event: GroupEvent): void
   onFailed(error: unknown): void
 }
@@ -108,7 +109,7 @@ export class Comparing {
       groupsIn: (buckets, after) => this.#groups(after, buckets),
       onDiffers: (group) => this.differences.look(group),
       onBehind: (group, position, informer) => {
-        if (parts.isHeld(group)) parts.step(group, { kind: 'exists', position, informer })
+        parts.step(group, { kind: 'exists', position, informer })
       },
     })
     this.rows = new RowScrub({
@@ -135,9 +136,12 @@ export class Comparing {
     }
   }
 
-  /** Rows that are wrong are as good as unknown. */
+  /** Rows that are wrong are as good as unknown, and so are those of a group that has left: some nodes have cleared them. */
   #find(group: GroupId): GroupMark | undefined {
-    return this.healing.isAside(group) ? undefined : this.#parts.data.hashes.find(group)
+    if (this.healing.isAside(group)) return undefined
+    const mark = this.#parts.data.hashes.find(group)
+    if (mark === undefined || !this.#parts.hasLeft(group)) return mark
+    return undefined
   }
 
   #sums(): Uint8Array | undefined {
@@ -148,7 +152,6 @@ export class Comparing {
 
   /** A peer compares a group: it may have found what this node has not. */
   #onTold(_: NodeId, [group, position, hash]: ToldMark): void {
-    if (!this.#parts.isHeld(group)) return
     const verdict = judgeMarks(this.#find(group), position, hash)
     if (verdict === 'differs') this.differences.look(group)
   }

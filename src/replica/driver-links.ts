@@ -107,7 +107,7 @@ export class DriverLinks {
 
 export interface DriverPeersParts extends Pick<
   PeersOptions,
-  'node' | 'nodes' | 'limits' | 'clock' | 'trace' | 'transport' | 'isHeld' | 'onDigested'
+  'node' | 'nodes' | 'limits' | 'clock' | 'trace' | 'transport' | 'onDigested'
 > {
   readonly log: LogStore
   readonly data: DataStore

@@ -20,7 +20,7 @@ export interface DriverParts
       MembersParts,
       'log' | 'data' | 'epochs' | 'leases' | 'peers' | 'readCurrent' | 'submit' | 'stamp'
     >,
-    Pick<MembersParts, 'step' | 'onNodes' | 'isHeld' | 'isRestored' | 'onRetired' | 'onFailed'> {
+    Pick<MembersParts, 'step' | 'onNodes' | 'isRestored' | 'onRetired' | 'onFailed'> {
   readonly node: NodeId
   readonly nodes: SetNodes
   readonly replica: Replica

@@ -38,6 +38,7 @@ import type {
 import { LeaseKeeper } from '../peers/lease-keeper.ts'
 import { Epochs } from '../members/epochs.ts'
 import type { Members } from '../members/members.ts'
+import { Moving } from './moving.ts'
 import type { LogStore } from '../log/log-store.ts'
 import type { PeerClocks } from '../peers/peer-clocks.ts'
 import type { PeerWork } from '../peers/peer-work.ts'
@@ -78,6 +79,8 @@ export class Driver implements LocalReplica {
   readonly #keeper: LeaseKeeper
   readonly #epochs: Epochs
   readonly members: Members
+  readonly moving: Moving
+  readonly #hasLeft = (group: GroupId): boolean => this.moving.movedTo(group) !== undefined
   readonly #edge: Edge
   readonly #inbound: Inbound
   readonly #links: DriverLinks
@@ -109,10 +112,7 @@ export class Driver implements LocalReplica {
 
   private constructor(ports: DriverPorts, options: DriverOptions, stores: OpenStores) {
     const { log, data, settled } = stores
-    this.#ports = ports
-    this.#options = options
-    this.#log = log
-    this.#data = data
+    ;[this.#ports, this.#options, this.#log, this.#data] = [ports, options, log, data]
     const [{ clock, trace }, { node, limits }] = [ports, options]
     this.#holdings = new Holdings(options.placement, node)
     const { incarnation } = log.identity
@@ -128,22 +128,23 @@ export class Driver implements LocalReplica {
     })
     this.#backpressure = new Backpressure({ limits, log, data, held: () => this.#replica })
     this.#work = this.#peerWork()
-    const [{ fetches, slices, replies }, { leases }] = [this.#work, this.#keeper]
+    const [{ fetches, slices, replies, taking }, { leases }] = [this.#work, this.#keeper]
     const fetchPatienceMs = this.#work.patienceMs.bind(this.#work)
-    const held = { source, leases, fetchPatienceMs, epochs: this.#epochs }
-    this.#replica = new Replica({ incarnation, trace, ...held, ...options })
+    const held = { source, leases, fetchPatienceMs, epochs: this.#epochs, incarnation, trace }
+    this.#replica = new Replica({ ...held, ...options })
     this.#wakes = new Deadlines(clock, (group, nowMs) => this.#onDue(group, nowMs))
     this.#rounds = new Rounds(clock)
     this.#links = this.#makeLinks()
     this.#peers = makePeers({
       ...{ node, nodes, limits, clock, trace, transport: ports.peers, data, log },
       ...{ links: this.#links, work: this.#work, members: () => this.members },
-      isHeld: (group) => this.#isHeld(group),
       onDigested: (...told) => this.#ending.onDigested(...told),
     })
     this.#comparing = this.#makeComparing()
     this.upkeep = new Upkeep({ comparing: this.#comparing, scrubber: this.#work.scrubber, log })
     this.#edge = this.#makeEdge()
+    const own = { nodes, peers: this.#peers, replica: this.#replica, trace, data, taking }
+    this.moving = new Moving({ ...options, ...own, installs: this.#edge.installs })
     this.#ending = new LogEnding({
       ...{ nodes, settled, log, data, clock, trace, limits, replies, slices, peers: this.#peers },
       hasNamedAll: (peer) => this.members.hasNamedAll(peer),
@@ -172,7 +173,10 @@ export class Driver implements LocalReplica {
     this.groups = (...asked) => listGroups(listing, ...asked)
     this.#refusals = new Refusals(log, trace, (error) => this.#fail(error))
     this.#watchStores()
-    this.worklist = new LocalWorklist(data.listing, clock, (group) => this.#isFirst(group))
+    this.worklist = new LocalWorklist(data.listing, clock, {
+      isOurs: (group) => this.#isFirst(group),
+      ...(options.placement.setCount > 1 && { hasLeft: this.#hasLeft }),
+    })
   }
 
   #isFirst(group: GroupId): boolean {
@@ -217,7 +221,7 @@ export class Driver implements LocalReplica {
       submit: (...asked) => this.submit(...asked),
       stamp: () => this.#reading().stamp,
       ...this.#calls,
-      ...{ healing: this.#comparing.healing, isHeld: (group) => this.#isHeld(group) },
+      ...{ healing: this.#comparing.healing },
       isRestored: () => this.#ending.restoring.isOver,
       onRetired: (reason) => this.#fail(reason),
     })
@@ -234,7 +238,7 @@ export class Driver implements LocalReplica {
       ...{ data: this.#data, replica: this.#replica },
       ...{ peers: this.#peers, work: this.#work },
       epochOf: (group) => this.#setOf(group).epoch,
-      isHeld: (group) => this.#isHeld(group),
+      hasLeft: this.#hasLeft,
       ...this.#calls,
     })
   }
@@ -255,7 +259,6 @@ export class Driver implements LocalReplica {
       ...{ work: this.#work, peers: this.#peers, keeper: this.#keeper },
       ...{ backpressure: this.#backpressure, trace: this.#ports.trace, ending: this.#ending },
       ...{ comparing: this.#comparing, epochs: this.members, node: this.#options.node },
-      isHeld: (group) => this.#isHeld(group),
       ...{ step: this.#calls.step, isReader: testReader(this.#options, this.#epochs) },
       onBug: (error) => this.onBug(error),
     })
@@ -332,7 +335,9 @@ export class Driver implements LocalReplica {
   }
 
   holds(group: GroupId): boolean {
-    return this.#holdings.has(group)
+    if (this.#holdings.has(group)) return true
+    const { position } = this.#replica.appliedInMemory(group) ?? this.#data.applied(group)
+    return position > 0
   }
 
   submit(submission: Submission, timeoutMs: number): Promise<Outcome> {
@@ -456,13 +461,6 @@ export class Driver implements LocalReplica {
     }
   }
 
-  /** A peer has another configuration: this node neither votes on nor fetches a group that it does not hold. */
-  #isHeld(group: GroupId): boolean {
-    const isHeld = this.holds(group)
-    if (!isHeld) this.#ports.trace.mark('group_of_other_nodes')
-    return isHeld
-  }
-
   /** Stopped, or failed: a node in doubt of itself answers no request. */
   get #isOver(): boolean {
     return this.#isStopped || this.#failure !== undefined
@@ -471,7 +469,6 @@ export class Driver implements LocalReplica {
   /** Steps run one at a time; what a step delivers to this node itself waits its turn. */
   #step(group: GroupId, event: GroupEvent): void {
     if (this.#isOver) return
-    assert(this.holds(group), 'MOVE-4: a group is asked of a node that does not hold it')
     if (this.#comparing.healing.keep(group, event)) return
     if (this.#edge.installs.keep(group, event)) return
     this.#steps.take(group, event)

@@ -29,8 +29,6 @@ export interface InboundParts {
   readonly keeper: LeaseKeeper
   readonly backpressure: Backpressure
   readonly trace: Trace
-  /** Whether this node holds the group. */
-  isHeld(group: GroupId): boolean
   /** Whether the node, this one or a peer, is a read-only member in the present epoch. */
   isReader(node: NodeId): boolean
   readonly node: NodeId
@@ -74,8 +72,7 @@ export class Inbound {
       case 'slow':
         return keeper.onMessage(from, message)
       default:
-        // A peer with another configuration: this node neither votes on nor fetches a group that it does not hold.
-        if (this.#parts.isHeld(message.group)) this.#takeOfGroup(from, message)
+        this.#takeOfGroup(from, message)
     }
   }
 

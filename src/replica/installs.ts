@@ -29,7 +29,7 @@ export interface InstallsParts {
   readonly limits: Pick<Limits, 'snapshotBatchBytesMax'>
   readonly data: Pick<
     DataStore,
-    'writeAlong' | 'install' | 'scanStored' | 'replace' | 'hasPending' | 'drain'
+    'writeAlong' | 'install' | 'scanStored' | 'replace' | 'hasPending' | 'drain' | 'openSnapshot'
   >
   readonly replica: Pick<Replica, 'applied' | 'appliedInMemory'>
   step(group: GroupId, event: GroupEvent): void
@@ -149,6 +149,38 @@ export class Installs {
       },
       abandon: () => intake.abandon(),
     }
+  }
+
+  /**
+   * Deletes the rows and versions of a group that has left the set by the entry at that position; its state record stays. False: the
+   * group is aside, has gone on since, or not all of it is durable.
+   */
+  async clear(group: GroupId, position: Position): Promise<boolean> {
+    const { data, replica, limits } = this.#parts
+    if (this.#aside.has(group) || this.#parts.healing.isAside(group)) return false
+    const snapshot = data.openSnapshot(group)
+    await snapshot?.close()
+    const { position: applied, horizon } = replica.applied(group)
+    if (snapshot?.position !== position || applied !== position) return false
+    if (this.#aside.has(group)) return false
+    assert(!data.hasPending(group), 'MOVE-13: a group is cleared whose last entry is not durable')
+    const intake = new SnapshotIntake(data, group, limits.snapshotBatchBytesMax)
+    const aside = newAside()
+    this.#aside.set(group, aside)
+    const { state } = snapshot
+    await data.replace(group, () =>
+      intake.switchTo({ position, state, horizonBefore: horizon, horizon }),
+    )
+    assert(!data.hasPending(group), 'SNAP-4: a group comes back before it is cleared durably')
+    assert(
+      replica.applied(group).position === position,
+      'MOVE-13: a group went on while it was cleared',
+    )
+    this.#aside.delete(group)
+    await intake.clean()
+    aside.end()
+    for (const event of aside.events) this.#parts.step(group, event)
+    return true
   }
 
   /** Undefined: the group is as far, or what the snapshot says does not go with what the group has. */

@@ -4,6 +4,7 @@
  * is applied, where that is fresh enough, and else it is current (`../peers/freshness.ts`).
  *
  * MVCC-1  A timestamp below the group's horizon is read only while its snapshot is open at this node.
+ * MOVE-11 No read begins at a group that has left the set: it may be behind what the next set has shown.
  */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
@@ -12,6 +13,7 @@ import type { Limits } from '../base/limits.ts'
 import type { ClockReading as LeaseReading } from '../lease/clock-reading.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
+import { movedError } from '../group/moved-error.ts'
 import { isCount } from '../group/transaction.ts'
 import { DamagedGroup } from '../store/damage.ts'
 import type { DataStore } from '../store/data-store.ts'
@@ -76,13 +78,17 @@ export class Reads {
     this.#admit()
     await this.#whenWhole(group)
     if (typeof level === 'object') {
-      const fresh = this.#freshPoint(group, this.#here(group), level, atLeast)
+      const here = this.#here(group)
+      checkHere(group, here)
+      const fresh = this.#freshPoint(group, here, level, atLeast)
       if (fresh !== undefined) return fresh
       this.#parts.trace.mark('bounded_read_current')
     }
     // A replica that is not restored would show less than it has shown before (LOG-19).
     if (level === 'snapshot' && this.#parts.isRestored()) {
-      const { position, timestamp } = this.#here(group)
+      const here = this.#here(group)
+      checkHere(group, here)
+      const { position, timestamp } = here
       if (position >= atLeast) return this.#served(group, 'snapshot', { position, timestamp })
     }
     // Behind what a session has seen: a majority knows of it, so a current read gets there.
@@ -112,6 +118,7 @@ export class Reads {
     this.#admit()
     await this.#whenWhole(group)
     const here = this.#here(group)
+    checkHere(group, here)
     // Timestamps rise with the position (MVCC-2): up to the applied one nothing is missing here.
     const { position, timestamp } =
       at <= here.timestamp ? here : await this.#current(group, timeoutMs)
@@ -134,6 +141,7 @@ export class Reads {
   get(group: GroupId, key: Uint8Array): Row | undefined {
     this.#checkSound(group)
     if (this.#parts.whenBack(group) !== undefined) throw asideError(group)
+    this.#checkHere(group)
     return this.#parts.data.get(group, key)
   }
 
@@ -148,6 +156,7 @@ export class Reads {
     if (isNewest) return data.getAll(group, keys)
     const rows = await data.getAllAt(group, keys, at)
     this.#checkSound(group)
+    this.#checkHere(group)
     return rows
   }
 
@@ -164,6 +173,7 @@ export class Reads {
     const { requests, limits, data, clock } = this.#parts
     if (this.#parts.isOver() || requests.count >= limits.nodeQueueMax) return undefined
     if (this.#parts.whenBack(group) !== undefined || this.#parts.isAside(group)) return undefined
+    if (this.#parts.replica.appliedInMemory(group)?.movedTo !== undefined) return undefined
     const point = this.#pointNow(group, from, atLeast)
     if (point === undefined || point.position < atLeast) return undefined
     const { timestamp } = point
@@ -192,8 +202,9 @@ export class Reads {
   async scan(group: GroupId, range: PageRange, at?: Timestamp): Promise<readonly Row[]> {
     await this.#whenWhole(group)
     const rows = await this.#scan(group, range, at)
-    // Damage that was found meanwhile may be in it.
+    // Damage that was found meanwhile may be in it; and of a group that has left meanwhile, rows may be missing.
     this.#checkSound(group)
+    this.#checkHere(group)
     return rows
   }
 
@@ -252,8 +263,15 @@ export class Reads {
 
   async #current(group: GroupId, timeoutMs: number): Promise<ReadPoint> {
     const { requests, begin } = this.#parts
-    const point = this.#underLease(group)
-    return point ?? requests.read(group, timeoutMs, (read) => begin(group, read))
+    const point =
+      this.#underLease(group) ??
+      (await requests.read(group, timeoutMs, (read) => begin(group, read)))
+    this.#checkHere(group)
+    return point
+  }
+
+  #checkHere(group: GroupId): void {
+    checkHere(group, this.#parts.replica.applied(group))
   }
 
   /**
@@ -278,8 +296,12 @@ export class Reads {
 
   #served(group: GroupId, level: 'snapshot' | 'at', point: ReadPoint): ReadPoint {
     const { position, timestamp } = point
-    const here = this.#parts.replica.appliedInMemory(group)?.position ?? position
-    assert(position <= here, 'MVCC-2: a read is served beyond what is applied')
+    const here = this.#parts.replica.appliedInMemory(group)
+    assert(
+      position <= (here?.position ?? position),
+      'MVCC-2: a read is served beyond what is applied',
+    )
+    assert(here?.movedTo === undefined, 'MOVE-11: a read is served of a group that has left')
     const mayServe = level === 'at' || this.#parts.isRestored()
     assert(mayServe, 'LOG-19: a replica shows less than it has shown before')
     this.#parts.trace.emit({ kind: 'serve', group, level, position, timestamp })
@@ -310,6 +332,10 @@ export class Reads {
     if (mayBePassed(at, timestamp, limits)) data.pins.pin(group, at, nowMs)
     return { isNewest: at === timestamp }
   }
+}
+
+function checkHere(group: GroupId, { movedTo }: Applied): void {
+  if (movedTo !== undefined) throw movedError(group, movedTo)
 }
 
 function asideError(group: GroupId): StoreError {

@@ -27,6 +27,7 @@ import {
   noDeadline,
   nextDeadline,
   restoreLog,
+  type LogHome,
   takeWakes,
   type GroupLog,
   type Standing,
@@ -76,6 +77,8 @@ export interface Applied {
   readonly position: Position
   readonly timestamp: Timestamp
   readonly horizon: Timestamp
+  /** The group's last entry in this set is applied: its log goes on in that set. */
+  readonly movedTo?: string | undefined
 }
 
 /** A group in memory. `isUsed`: since it was last looked at for eviction. */
@@ -115,12 +118,21 @@ export class Replica {
   readonly #context: Omit<Context, keyof Reading> & Writable<Reading>
   #drawn: number
   #effects: Effect[] = []
+  readonly #ownSet: number
+  /** For groups that the set begins, and for others. */
+  readonly #homes: readonly [LogHome, LogHome]
 
   constructor(options: ReplicaOptions) {
     this.#options = options
     this.#hand = this.#groups.entries()
     this.#drawn = numbersFrom(options.incarnation)
-    const { node, incarnation, limits, trace, leases } = options
+    const { node, incarnation, limits, trace, leases, placement } = options
+    this.#ownSet = placement.setOfNode(node)
+    const set = placement.setCount === 1 ? '' : placement.siteOf(this.#ownSet).name
+    this.#homes = [
+      { set, isGuest: false },
+      { set, isGuest: true },
+    ]
     this.#context = {
       node,
       incarnation,
@@ -170,9 +182,11 @@ export class Replica {
     context.isRestored = reading.isRestored
     // Before, not after: only now have the effects of the last step reached the data store.
     this.#evict()
+    const isHeld = this.#groups.has(group)
     const log = this.#open(group, context)
     this.#takeUpEpoch(log, context)
-    stepGroup(log, context, event)
+    // A group that has left memory since its snapshot was taken in is read as the store has it now: there is nothing to take up.
+    if (isHeld || event.kind !== 'install') stepGroup(log, context, event)
     this.#scheduleWake(log, context)
     return this.#effects
   }
@@ -235,10 +249,14 @@ export class Replica {
     return waiting.map(({ log }) => log.group)
   }
 
+  #toApplied({ position, timestamp, horizon, movedTo }: GroupState): Applied {
+    const isElsewhere = movedTo !== undefined && movedTo !== this.#homes[0].set
+    return { position, timestamp, horizon, movedTo: isElsewhere ? movedTo : undefined }
+  }
+
   /** How far the group is applied here. */
   applied(group: GroupId): Applied {
-    const { position, timestamp, horizon } = this.#readState(group)
-    return { position, timestamp, horizon }
+    return this.#toApplied(this.#readState(group))
   }
 
   /** The same of a group in memory: it has taken up what it can by itself, as every step does. */
@@ -246,8 +264,7 @@ export class Replica {
     const held = this.#groups.get(group)
     if (held === undefined) return undefined
     held.isUsed = true
-    const { position, timestamp, horizon } = held.log.state
-    return { position, timestamp, horizon }
+    return this.#toApplied(held.log.state)
   }
 
   /** Whether this node votes in the group, which is in memory, and has nothing open or damaged in it. */
@@ -267,7 +284,7 @@ export class Replica {
     const held = this.#groups.get(group)
     const lease = held?.log.lease
     if (held === undefined || lease === undefined || !this.#isOfPresent(held.log)) return undefined
-    const { position, timestamp, horizon } = held.log.state
+    const { position } = held.log.state
     if (leasedPosition(held.log, this.#at(reading)) !== position) return undefined
     assert(
       position >= held.log.minReadPosition,
@@ -276,7 +293,7 @@ export class Replica {
     assert(position >= highestKnown(held.log), 'LEASE-3: served alone below what is accepted here')
     held.isUsed = true
     lease.usedMs = reading.now
-    return { position, timestamp, horizon }
+    return this.#toApplied(held.log.state)
   }
 
   /** Whether what `leased` gave, in this very call, may still be served at a later reading. */
@@ -413,7 +430,8 @@ export class Replica {
     const standing = epochs.standingOf(group)
     assert(isVoter || hasNoVote(standing), 'MOVE-7: a store votes in no group')
     assert(!isVoter || standing !== 'reading', 'RDR-1: a voter of the epoch reads in it')
-    const log = restoreLog(group, set, state, records, limits)
+    const home = this.#homes[placement.setOf(group) === this.#ownSet ? 0 : 1]
+    const log = restoreLog(group, set, state, records, limits, home)
     log.standing = standing
     assert(set.epoch >= 1, 'MOVE-1: a group is opened in no epoch')
     for (const [position, decision] of decisions) log.decisions.set(position, decision)

@@ -4,6 +4,7 @@
  */
 import { assert } from '../base/assert.ts'
 import { latin1 } from '../base/bytes.ts'
+import { decodeMove, movedText } from '../group/moved-row.ts'
 import type { Entry } from './entry.ts'
 import type { RecordedOutcome } from '../group/outcome.ts'
 import type { GroupState, SessionState } from './state.ts'
@@ -39,6 +40,7 @@ export function applyEntry(state: GroupState, entry: Entry): Applied {
   state.horizon = Math.max(state.horizon, entry.horizon)
   assert(state.horizon <= state.timestamp, 'MVCC-1: the newest state is behind the horizon')
   state.nextLeader = entry.nextLeader
+  state.movedTo = undefined
   // A no-op has time for it, and may have been proposed for it (`compose.ts`).
   const isNoOp = entry.transactions.length === 0
   if (isNoOp || state.position % sessionSweepPositions === 0) forgetExpired(state)
@@ -76,7 +78,9 @@ function decideEffect(
   })
   for (const mutation of transaction.mutations) {
     const { key, value, isNew } = fillSlots(mutation, sequences)
-    writes.push({ key, text: latin1(key), value, isNew: isNew === true })
+    const text = latin1(key)
+    if (text === movedText && value !== undefined) state.movedTo = decodeMove(value)
+    writes.push({ key, text, value, isNew: isNew === true })
   }
   const { position, timestamp } = state
   return { kind: 'committed', position, timestamp, attempt: transaction.attempt, sequences }

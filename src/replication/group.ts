@@ -27,7 +27,7 @@ import type {
 import * as propose from './propose.ts'
 import * as readLease from './read-lease.ts'
 import * as read from './read.ts'
-import { isOfEpoch, isProposer } from './standing.ts'
+import { isBeyondBase, isOfEpoch, isProposer, lacksBase } from './standing.ts'
 import type { GroupState } from './state.ts'
 import * as submission from './submit.ts'
 import { decodeTransaction } from '../group/transaction.ts'
@@ -153,11 +153,23 @@ function handleEpoch(log: GroupLog, context: Context, event: OfEpochs): void {
 
 /** MOVE-1: a group takes votes, answers to rounds and registrations of its own epoch alone, and any other message. */
 function takeMessage(log: GroupLog, context: Context, from: NodeId, message: GroupMessage): void {
-  if (isOfEpoch(log, message)) return onMessage(log, context, from, message)
+  if (isOfEpoch(log, message)) {
+    if (!isPutOff(log, context, from, message)) onMessage(log, context, from, message)
+    return
+  }
   const isReading = log.standing === 'reading'
   context.trace.mark(isReading ? 'message_of_voters_at_reader' : 'message_of_other_epoch')
   // An accept tells of the value chosen before it as well.
   if (message.kind === 'accept') learnPrevious(log, context, from, message)
+}
+
+/** MOVE-10: this node takes up what came before the position first. */
+function isPutOff(log: GroupLog, context: Context, from: NodeId, message: GroupMessage): boolean {
+  if (message.kind !== 'prepare' && message.kind !== 'accept') return false
+  if (!isBeyondBase(log, message.position)) return false
+  context.trace.mark('vote_asked_before_base_of_group')
+  catchUp.catchUpTo(log, context, message.position - 1, from)
+  return true
 }
 
 function onMessage(log: GroupLog, context: Context, from: NodeId, message: GroupMessage): void {
@@ -245,6 +257,7 @@ function onSubmit(log: GroupLog, context: Context, arrived: readonly Arrived[]):
 function onForward(log: GroupLog, context: Context, from: NodeId, message: Forward): void {
   // The node that passed it on takes this one for a voter still. It hears nothing, and tries another one.
   if (log.standing === 'reading') return context.trace.mark('forward_at_reader')
+  if (lacksBase(log)) return context.trace.mark('forward_of_group_that_is_not_here')
   const transaction = decodeTransaction(message.transaction)
   if (transaction === undefined) return context.trace.mark('malformed_transaction_forwarded')
   const { readPosition, reads, ranges, request, incarnation, hops } = message
@@ -281,6 +294,7 @@ function pump(log: GroupLog, context: Context): void {
 }
 
 function proposeNext(log: GroupLog, context: Context): void {
+  submission.refuseMoved(log, context)
   if (log.proposal !== undefined || log.waiting.size === 0 || log.standing === 'sealed') return
   submission.forwardPending(log, context)
   if (log.waiting.size === 0) return

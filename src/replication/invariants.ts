@@ -2,6 +2,7 @@
 import { assert } from '../base/assert.ts'
 import type { Context } from './effect.ts'
 import { noDeadline, type GroupLog } from './log.ts'
+import { hasLeft, lacksBase } from './standing.ts'
 
 export function checkLog(log: GroupLog, context: Context): void {
   const applied = log.state.position
@@ -51,8 +52,14 @@ function checkWaits(log: GroupLog): void {
 }
 
 /** A node that has sealed has nothing under way; proposals are of the present epoch. */
-function checkEpoch({ standing, set, proposal, readRound, lease }: GroupLog): void {
+function checkEpoch(log: GroupLog): void {
+  const { standing, set, proposal, readRound, lease } = log
   assert(standing !== 'sealed' || proposal === undefined, 'MOVE-2: a proposal in a sealed epoch')
+  const mayPropose = !hasLeft(log) && !lacksBase(log)
+  assert(
+    mayPropose || proposal === undefined,
+    "MOVE-9: a proposal outside of the set's part of a log",
+  )
   assert(standing !== 'sealed' || readRound === undefined, 'MOVE-2: a round in a sealed epoch')
   assert(standing !== 'reading' || proposal === undefined, 'RDR-2: a reader proposes')
   assert(readRound?.countsOwn !== true || standing !== 'reading', 'RDR-1: a reader counts itself')

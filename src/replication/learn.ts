@@ -23,6 +23,7 @@ import { rememberCommit } from './horizon.ts'
 import type { ChosenEntry } from './message.ts'
 import { type RecordedOutcome } from '../group/outcome.ts'
 import { settle } from './settle.ts'
+import { hasLeft } from './standing.ts'
 import { encodeState } from './state.ts'
 import { formatIntent } from '../group/transaction.ts'
 import type { WriteSet } from './window.ts'
@@ -135,6 +136,7 @@ function apply(
   value: Uint8Array,
 ): void {
   const entry = present(decodeEntry(value), 'LOG-1: a chosen entry is of no known format')
+  assert(!hasLeft(log), 'MOVE-9: an entry is applied behind the last one of this set')
   const horizonBefore = log.state.horizon
   const leaderBefore = log.state.nextLeader?.node
   const { writes, outcomes } = applyEntry(log.state, entry)

@@ -139,11 +139,23 @@ export interface Stride {
 
 export const noStride: Stride = { entries: 0, bytes: 0 }
 
+/** The replica set of this node, for a group. */
+export interface LogHome {
+  /** The set's name. */
+  readonly set: string
+  /** The group's name puts it in another set: this set has it only by a move. */
+  readonly isGuest: boolean
+}
+
+/** Of a cluster with one set: no group leaves it. */
+const onlySet: LogHome = { set: '', isGuest: false }
+
 export interface GroupLog {
   readonly group: GroupId
   /** The voters of the present epoch. */
   set: ReplicaSet
   standing: Standing
+  readonly home: LogHome
   readonly state: GroupState
   /** The ballot at which the applied position was committed, where known. */
   appliedBallot: Ballot | undefined
@@ -201,11 +213,13 @@ export function restoreLog(
   state: GroupState,
   records: ReadonlyMap<Position, PositionRecord>,
   limits: Limits,
+  home: LogHome = onlySet,
 ): GroupLog {
   return {
     group,
     set,
     standing: 'voting',
+    home,
     state,
     appliedBallot: undefined,
     records: new Map(records),

@@ -36,6 +36,7 @@ function mayUseBallotZero(log: GroupLog, context: Context): boolean {
 
 /** Proposes what waits here, or nothing when it need not. The log has no proposal yet. */
 export function proposePending(log: GroupLog, context: Context): void {
+  assert(isProposer(log), 'MOVE-9: a proposal where this node may propose nothing')
   assert(log.proposal === undefined, 'PAX-5: a second proposal at the open position')
   if (!mayUseBallotZero(log, context)) return startPrepare(log, context, 0)
   const value = composeEntry(log, context)

@@ -26,12 +26,38 @@ export function isOfEpoch({ set, standing }: GroupLog, message: GroupMessage): b
   return epoch === set.epoch && standing !== 'sealed'
 }
 
-/** Whether this node may propose in the epoch: one that has sealed it may not, nor may a reader (RDR-2). */
-export function isProposer({ standing }: Pick<GroupLog, 'standing'>): boolean {
-  return standing === 'voting' || standing === 'before-gate'
+/**
+ * Whether this node may propose at the open position: one that has sealed the epoch may not, nor may a reader (RDR-2). Behind the
+ * last entry of its set a group has no open position there (MOVE-9), and below the first one it has none (MOVE-10).
+ */
+export function isProposer(log: Pick<GroupLog, 'standing' | 'state' | 'home'>): boolean {
+  if (hasLeft(log) || lacksBase(log)) return false
+  return log.standing === 'voting' || log.standing === 'before-gate'
+}
+
+/**
+ * MOVE-10: whether the group began in another set, and this node has nothing of it yet. It takes up what peers have of it, and has no
+ * part in its log before that: at the positions that the other set chose, this one may choose nothing.
+ */
+export function lacksBase({ home, state }: Pick<GroupLog, 'state' | 'home'>): boolean {
+  return home.isGuest && state.position === 0
+}
+
+/**
+ * MOVE-10: whether no vote of this node may be asked for at the position yet. Its set has the group from a later position on than this
+ * node knows, or it has the group no more, and a proposer that asks is wrong. A proposer of the set has all below the position
+ * that it asks for. This node takes that up first, and hears of the rest again.
+ */
+export function isBeyondBase(log: Pick<GroupLog, 'state' | 'home'>, position: number): boolean {
+  return lacksBase(log) || (hasLeft(log) && position > log.state.position)
+}
+
+/** MOVE-9: whether the last entry of this set is applied, so that the log goes on in another one. */
+export function hasLeft({ home, state }: Pick<GroupLog, 'state' | 'home'>): boolean {
+  return state.movedTo !== undefined && state.movedTo !== home.set
 }
 
 /** Whether this node votes in the epoch, answers read rounds of it, and counts itself in its own. */
-export function hasVote({ standing }: GroupLog, { isRestored }: Context): boolean {
-  return standing === 'voting' && isRestored
+export function hasVote(log: GroupLog, { isRestored }: Context): boolean {
+  return log.standing === 'voting' && isRestored && !lacksBase(log)
 }

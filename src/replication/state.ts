@@ -9,6 +9,7 @@ import { readAll, type ByteReader } from '../base/byte-reader.ts'
 import { ByteWriter } from '../base/byte-writer.ts'
 import { compareText } from '../base/bytes.ts'
 import { isNodeId, type Position, type Timestamp } from '../base/ids.ts'
+import { isPlaceName } from '../base/placed-group.ts'
 import type { Leader } from './entry.ts'
 
 export interface SessionState {
@@ -27,12 +28,16 @@ export interface GroupState {
   horizon: Timestamp
   /** Named by the entry at `position`; absent before position 1. */
   nextLeader: Leader | undefined
+  /** The name of the set in which the log goes on behind `position`; undefined: in the same one. */
+  movedTo: string | undefined
   /** The last number drawn from each counter. */
   readonly counters: Map<number, number>
   readonly sessions: Map<string, SessionState>
 }
 
 const stateFormat = 3
+/** The same of a group that has left its set. */
+const movedFormat = 4
 const outcomeKinds = { expired: 0, committed: 1 } as const
 const counterBytes = 2
 const sessionBytesMin = 11
@@ -44,6 +49,7 @@ export function emptyState(): GroupState {
     timestamp: 0,
     horizon: 0,
     nextLeader: undefined,
+    movedTo: undefined,
     counters: new Map(),
     sessions: new Map(),
   }
@@ -51,8 +57,8 @@ export function emptyState(): GroupState {
 
 /** `state` becomes what `other` is, which its owner gives away. */
 export function becomeState(state: GroupState, other: GroupState): void {
-  const { position, timestamp, horizon, nextLeader, counters, sessions } = other
-  Object.assign(state, { position, timestamp, horizon, nextLeader })
+  const { position, timestamp, horizon, nextLeader, movedTo, counters, sessions } = other
+  Object.assign(state, { position, timestamp, horizon, nextLeader, movedTo })
   replaceAll(state.counters, counters)
   replaceAll(state.sessions, sessions)
 }
@@ -67,19 +73,21 @@ const writer = new ByteWriter()
 /**
  * Canonical bytes: equal states have equal bytes, whatever order things happened in.
  *
- * format 1 · position · timestamp, horizon 8 each · the next leader's incarnation, its node; zero and
+ * format 3 · position · timestamp, horizon 8 each · the next leader's incarnation, its node; zero and
  * empty for none · counters: how many, each: number, last · sessions: how many, each: name, floor,
  * expiry 8, outcomes: how many, each: sequence, kind 1 · if committed: position, timestamp 8, attempt,
- * numbers: how many, each. Numbers without a length are counts (`ByteWriter`).
+ * numbers: how many, each. Numbers without a length are counts (`ByteWriter`). Format 4: behind the next leader, the set that the
+ * log goes on in.
  */
 export function encodeState(state: GroupState): Uint8Array {
-  const { nextLeader, counters, sessions } = state
-  writer.begin(stateFormat)
+  const { nextLeader, movedTo, counters, sessions } = state
+  writer.begin(movedTo === undefined ? stateFormat : movedFormat)
   writer.count(state.position)
   writer.wide(state.timestamp)
   writer.wide(state.horizon)
   writer.count(nextLeader?.incarnation ?? 0)
   writer.text(nextLeader?.node ?? '')
+  if (movedTo !== undefined) writer.text(movedTo)
   writer.count(counters.size)
   inOrder(counters, byNumber, writeCounter)
   writer.count(sessions.size)
@@ -136,7 +144,8 @@ export function decodeState(bytes: Uint8Array): GroupState | undefined {
 }
 
 function readState(reader: ByteReader): GroupState {
-  if (reader.uint8() !== stateFormat) reader.refuse()
+  const format = reader.uint8()
+  if (format !== stateFormat && format !== movedFormat) reader.refuse()
   const position = reader.count()
   const timestamp = reader.wide()
   const horizon = reader.wide()
@@ -144,6 +153,7 @@ function readState(reader: ByteReader): GroupState {
   // The entry at each position names a leader, so exactly the state before the first has none.
   const isWhole = horizon <= timestamp && (nextLeader === undefined) === (position === 0)
   if (!isWhole) reader.refuse()
+  const movedTo = format === movedFormat ? readSetName(reader) : undefined
   const counters = new Map<number, number>()
   for (let left = reader.length(counterBytes); left > 0; left--) {
     setOnce(reader, counters, reader.count(), reader.count())
@@ -152,7 +162,7 @@ function readState(reader: ByteReader): GroupState {
   for (let left = reader.length(sessionBytesMin); left > 0; left--) {
     setOnce(reader, sessions, reader.text(), readSession(reader))
   }
-  return { position, timestamp, horizon, nextLeader, counters, sessions }
+  return { position, timestamp, horizon, nextLeader, movedTo, counters, sessions }
 }
 
 function setOnce<Key, Value>(
@@ -163,6 +173,11 @@ function setOnce<Key, Value>(
 ): void {
   if (map.has(key)) reader.refuse()
   map.set(key, value)
+}
+
+function readSetName(reader: ByteReader): string {
+  const name = reader.text()
+  return isPlaceName(name) ? name : reader.refuse()
 }
 
 function readLeader(reader: ByteReader): Leader | undefined {

@@ -9,11 +9,12 @@ import { isOfOneCopy, findOutcome } from './compose.ts'
 import { jitter, type Context } from './effect.ts'
 import { orderRanges, rangeOfText } from './key-range.ts'
 import { noDeadline, findPending, type GroupLog, type Pending, type Waiter } from './log.ts'
-import type { KeyRange, Overloaded } from '../group/outcome.ts'
+import type { KeyRange, Moved, Overloaded } from '../group/outcome.ts'
 import type { Forward, ForwardReply } from './message.ts'
 import { findLeader } from './propose.ts'
 import { isOverAtReader, voterInTurn } from './reader.ts'
 import { giveUp, settle, tell } from './settle.ts'
+import { hasLeft } from './standing.ts'
 import { formatIntent, type Transaction } from '../group/transaction.ts'
 
 /** A forwarded transaction is passed on this many times at most; then it is proposed where it is. */
@@ -46,6 +47,8 @@ export function submit(
   const before = findPending(log, intent)
   if (before !== undefined) return join(log, context, before, { submitted, waiter })
   const pending = pendingFrom(submitted, waiter, context.drawNumber())
+  const moved = findMoved(log)
+  if (moved !== undefined) return answer(moved)
   const overloaded = whyNoRoom(log, context, pending)
   if (overloaded !== undefined) {
     context.trace.mark('overloaded')
@@ -54,6 +57,20 @@ export function submit(
   assert(!log.waiting.has(intent) && !log.forwarded.has(intent), 'TXN-5: an intent waits twice')
   log.waiting.set(intent, pending)
   log.waitingBytes += pending.roomBytes
+}
+
+function findMoved(log: GroupLog): Moved | undefined {
+  const { movedTo: set, position } = log.state
+  return set === undefined || !hasLeft(log) ? undefined : { kind: 'moved', set, position }
+}
+
+/** MOVE-9: a transaction that has not taken effect in this set by its last entry takes no effect in it. */
+export function refuseMoved(log: GroupLog, context: Context): void {
+  const moved = findMoved(log)
+  if (moved === undefined) return
+  for (const pending of [...log.waiting.values(), ...log.forwarded.values()]) {
+    settle(log, context, pending, moved)
+  }
 }
 
 /** A client that hears `isOfNode` asks another node, and this one less. */

@@ -31,8 +31,8 @@ export class GroupSnapshot {
   /** The group's state record there. */
   readonly state: Uint8Array
   readonly #rows: AsyncIterator<readonly SnapshotRow[]>
-  /** That the state record tells; undefined: it tells none. */
-  readonly #told: GroupHash | undefined
+  /** Of the rows, as the state record tells; undefined: it tells none. */
+  readonly hash: GroupHash | undefined
   readonly #sum = new RowsSum()
   #rest: SnapshotRow[] = []
   #crc = 0
@@ -45,7 +45,7 @@ export class GroupSnapshot {
     assert(record.stamp > 0, 'SNAP-2: a snapshot of a group that has nothing')
     this.position = record.stamp
     this.state = record.payload
-    this.#told = record.hash
+    this.hash = record.hash
     this.#rows = rows[Symbol.asyncIterator]()
   }
 
@@ -71,7 +71,7 @@ export class GroupSnapshot {
     this.#stateAt += state.length
     const isLast = isAtState && this.#stateAt === this.state.length
     if (!isLast) return { rows, state, crc: undefined }
-    const isDamaged = this.#told !== undefined && this.#told !== this.#sum.hash
+    const isDamaged = this.hash !== undefined && this.hash !== this.#sum.hash
     return { rows, state, crc: crc32(this.state, this.#crc), isDamaged }
   }
 

@@ -34,7 +34,7 @@ export class CountPace {
     this.#limits = limits
   }
 
-  /** So many bytes were counted. Resolves at once, or after the rest that is due. */
+  /** That number of bytes was counted. Resolves at once, or after the rest that is due. */
   async onCounted(bytes: number): Promise<void> {
     const { scrubBytesPerSecond, snapshotPartBytesMax } = this.#limits
     this.#bytes += bytes

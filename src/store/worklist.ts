@@ -2,20 +2,28 @@
 import { worklistPrefix, decodeTopic } from '../group/worklist-key.ts'
 import { latin1 } from '../base/bytes.ts'
 import type { GroupId, Position } from '../base/ids.ts'
+import { listedGroupsMax } from '../base/limits.ts'
+import { movedTopic } from '../group/moved-row.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { WorklistIndex } from './worklist-index.ts'
-import type { ListedGroup, LocalWorklists, TopicCounts } from '../group/replica-port.ts'
+import type { ListedGroup, LocalWorklists, TopicCounts, Worklist } from '../group/replica-port.ts'
+
+/** The knowledge of a node about the groups that are listed. */
+export type WorklistGroups = Pick<Worklist, 'isOurs' | 'hasLeft'>
 
 type Wake = (listed: ListedGroup) => void
 
 export class LocalWorklist implements LocalWorklists {
   readonly isOurs: (group: GroupId) => boolean
+  /** Whether the group has left this node's replica set: the next set has its worklist. */
+  readonly hasLeft: (group: GroupId) => boolean
   readonly #listing: WorklistIndex
   readonly #watches = new Map<string, Set<Wake>>()
 
-  constructor(listing: WorklistIndex, clock: Clock, isOurs: (group: GroupId) => boolean) {
+  constructor(listing: WorklistIndex, clock: Clock, { isOurs, hasLeft }: WorklistGroups) {
     this.#listing = listing
     this.isOurs = isOurs
+    this.hasLeft = hasLeft ?? (() => false)
     listing.onListed = (topic, group, position) => {
       const watches = this.#watches.get(topic)
       if (watches === undefined) return
@@ -26,8 +34,21 @@ export class LocalWorklist implements LocalWorklists {
     }
   }
 
-  list(topic: string, after: GroupId | undefined, limit: number): Promise<readonly ListedGroup[]> {
-    return this.#listing.list(topic, after, limit)
+  async list(
+    topic: string,
+    after: GroupId | undefined,
+    limit: number,
+  ): Promise<readonly ListedGroup[]> {
+    const most = Math.min(limit, listedGroupsMax)
+    const found: ListedGroup[] = []
+    for (let from = after; ;) {
+      const page = await this.#listing.list(topic, from, most)
+      // Of those that have left this node has only to clear what it has.
+      const isForAll = topic === movedTopic
+      found.push(...(isForAll ? page : page.filter(({ group }) => !this.hasLeft(group))))
+      from = page.at(-1)?.group
+      if (page.length < most || found.length >= most) return found.slice(0, most)
+    }
   }
 
   async topics(limit: number): Promise<readonly string[]> {

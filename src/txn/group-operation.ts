@@ -14,6 +14,7 @@ import type {
   Submission,
 } from '../group/replica-port.ts'
 import type { ReadFrom, RowPage, View } from '../group/group-port.ts'
+import type { AfterRow, MovedPage } from '../group/moving-port.ts'
 
 /** Rows by key, or a range of rows, or neither of them: where the group is. All of one view. */
 export interface ReadGroup {
@@ -65,8 +66,54 @@ export interface ListGroups {
   readonly isOfSet?: true
 }
 
-export type GroupOperation =
-  ReadGroup | CommitGroup | GetOutcome | LockGroup | UnlockGroup | ListGroups
+/** The requests that are about the rows of one group. */
+export type RowsOperation = ReadGroup | CommitGroup | GetOutcome | LockGroup | UnlockGroup
+
+/**
+ * A request about a group that has left its set, from a node there: the nodes of this set take the group up if they do not have it yet.
+ * Its answer is that of the request.
+ */
+export interface PassGroup {
+  readonly kind: 'pass-group'
+  /** The name of the set that the group has left, and the position of its last entry there. */
+  readonly from: string
+  readonly position: Position
+  readonly operation: RowsOperation | MoveGroup | LocateGroup
+}
+
+/** A page of all that this set has of a group that has left it. */
+export interface ExportGroup {
+  readonly kind: 'export-group'
+  readonly group: GroupId
+  readonly after?: AfterRow
+}
+
+/** The group leaves its set, and goes on in the set of that name. */
+export interface MoveGroup {
+  readonly kind: 'move-group'
+  readonly group: GroupId
+  readonly to: string
+  /** Only to see whether it would be refused. */
+  readonly isTrial?: true
+}
+
+/** Whether this set takes the group up, which is about to leave the set of that name. */
+export interface AdmitGroup {
+  readonly kind: 'admit-group'
+  readonly group: GroupId
+  readonly from: string
+}
+
+/** Which set has the group now. */
+export interface LocateGroup {
+  readonly kind: 'locate-group'
+  readonly group: GroupId
+}
+
+/** The requests by which groups go from set to set. */
+export type MovingOperation = PassGroup | ExportGroup | MoveGroup | AdmitGroup | LocateGroup
+
+export type GroupOperation = RowsOperation | ListGroups | MovingOperation
 
 export type GroupAnswer =
   | {
@@ -93,6 +140,11 @@ export type GroupAnswer =
     }
   | { readonly kind: 'unlock-group'; readonly wasHeld: boolean }
   | { readonly kind: 'list-groups'; readonly groups: readonly GroupId[] }
+  | { readonly kind: 'export-group'; readonly page: MovedPage }
+  | { readonly kind: 'move-group' }
+  | { readonly kind: 'admit-group' }
+  /** The name of the set. */
+  | { readonly kind: 'locate-group'; readonly set: string }
   | { readonly kind: 'problem'; readonly problem: Problem }
 
 const groupKinds: ReadonlySet<string> = new Set<GroupOperation['kind']>([
@@ -102,6 +154,11 @@ const groupKinds: ReadonlySet<string> = new Set<GroupOperation['kind']>([
   'lock-group',
   'unlock-group',
   'list-groups',
+  'pass-group',
+  'export-group',
+  'move-group',
+  'admit-group',
+  'locate-group',
 ])
 
 export function isGroupOperation(operation: {
@@ -111,5 +168,6 @@ export function isGroupOperation(operation: {
 }
 
 export function readGroup(operation: GroupOperation): GroupId {
+  if (operation.kind === 'pass-group') return readGroup(operation.operation)
   return operation.kind === 'commit-group' ? operation.submission.group : operation.group
 }

@@ -122,6 +122,13 @@ export class GroupService {
         const groups = await this.#ports.replica.groups(group, after, most, timeoutMs)
         return { kind: 'list-groups', groups }
       }
+      case 'pass-group':
+        return this.#execute(operation.operation, timeoutMs, pace)
+      case 'export-group':
+      case 'move-group':
+      case 'admit-group':
+      case 'locate-group':
+        throw new StoreError('invalid', 'this program has one replica set: no group can move')
       default:
         return unreachable(operation)
     }

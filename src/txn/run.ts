@@ -7,6 +7,7 @@ import { unreachable } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import { toStoreError, captureOutcome } from '../base/problem.ts'
+import { movedError } from '../group/moved-error.ts'
 import type { Random } from '../ports/random.ts'
 import type { Intent, Outcome, Submission } from '../group/replica-port.ts'
 import {
@@ -257,6 +258,8 @@ function refusal(
       return new StoreError('expired', isGiven ? givenTooOld : tooOld, { group })
     case 'overloaded':
       return toStoreError(noRoom(group, outcome))
+    case 'moved':
+      return movedError(group, outcome.set)
     case 'unknown': {
       const message =
         'no majority of the replicas answered in time; the transaction may yet take effect: look before you do it again'

@@ -1,4 +1,5 @@
 /** Checked reading of positional MessagePack arrays that came from outside. */
+import { isPlaceName } from '../base/placed-group.ts'
 import { MalformedError } from '../base/byte-reader.ts'
 import { isNodeId, type GroupId, type NodeId } from '../base/ids.ts'
 import { keyBytesMax, rangeEndBytesMax } from '../base/limits.ts'
@@ -55,6 +56,12 @@ export function group(value: unknown): GroupId {
 
 export function node(value: unknown): NodeId {
   return typeof value === 'string' && isNodeId(value) ? value : refuse('node is no node id')
+}
+
+/** The name of a replica set. */
+export function setName(value: unknown): string {
+  if (typeof value === 'string' && isPlaceName(value)) return value
+  throw new MalformedError('a set has no such name')
 }
 
 export function keyRange(value: unknown): KeyRange {

@@ -113,18 +113,20 @@ function encodeFields(info: LinkInfo): Packable[] {
   return ends === undefined ? told : [...told, ends]
 }
 
+const laterFactsMin = 2
+
 /** Undefined where there are none. */
 function encodeLater(info: LinkInfo): Uint8Array | undefined {
-  const { knowsEpochs, seat, voters, clientUrl, followsNodes, knowsReaders, tellsReach } = info
+  const { knowsEpochs, seat, voters, clientUrl, followsNodes } = info
+  const { knowsReaders, tellsReach, movesGroups } = info
   const told = voters && [voters.epoch, voters.nodes]
-  const capable = tellsReach === true ? [knowsReaders, true] : [knowsReaders]
-  const isOfClients = clientUrl !== undefined || followsNodes === true
-  if (knowsReaders === true || tellsReach === true) {
-    return pack([knowsEpochs, seat, told, clientUrl, followsNodes, ...capable])
-  }
-  if (isOfClients) return pack([knowsEpochs, seat, told, clientUrl, followsNodes])
-  if (told !== undefined) return pack([knowsEpochs, seat, told])
-  return knowsEpochs === true || seat !== undefined ? pack([knowsEpochs, seat]) : undefined
+  const facts = [
+    ...[knowsEpochs, seat, told, clientUrl, followsNodes],
+    ...[knowsReaders, tellsReach, movesGroups],
+  ]
+  // Those at the end that it does not tell of are left out: an earlier build packs the same bytes.
+  const count = facts.findLastIndex((fact) => fact !== undefined && fact !== false) + 1
+  return count === 0 ? undefined : pack(facts.slice(0, Math.max(count, laterFactsMin)))
 }
 
 /** The message, or undefined for anything else. */
@@ -195,7 +197,7 @@ function decodeLater(bytes: Uint8Array): LinkInfo | undefined {
   const fields = unpack(bytes)
   if (!Array.isArray(fields)) return undefined
   const [knowsEpochs, seat, told, clientUrl, followsNodes, ...more]: unknown[] = fields
-  const [knowsReaders, tellsReach] = more
+  const [knowsReaders, tellsReach, movesGroups] = more
   const voters = isAbsent(told) ? {} : decodeVoters(told)
   if (voters === undefined) return undefined
   const isUrl = typeof clientUrl === 'string' && clientUrl.length <= nodeUrlCharsMax
@@ -206,6 +208,7 @@ function decodeLater(bytes: Uint8Array): LinkInfo | undefined {
     ...(followsNodes === true && { followsNodes }),
     ...(knowsReaders === true && { knowsReaders }),
     ...(tellsReach === true && { tellsReach }),
+    ...(movesGroups === true && { movesGroups }),
   }
   if (isAbsent(seat)) return known
   // Dropped, it would make the store of a later seat its node's first.

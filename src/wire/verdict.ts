@@ -14,6 +14,8 @@ export function packVerdict(verdict: Verdict): Packable {
       return [2]
     case 'overloaded':
       return [3]
+    case 'moved':
+      return [4, verdict.set, verdict.position]
   }
 }
 
@@ -28,6 +30,10 @@ export function readVerdict(value: unknown): Verdict {
     case 3:
       field.list(fields, 'verdict', 0)
       return { kind: kind === 2 ? 'expired' : 'overloaded' }
+    case 4: {
+      const [set, position] = field.list(fields, 'verdict', 2)
+      return { kind: 'moved', set: field.setName(set), position: field.position(position) }
+    }
     default:
       throw new field.MalformedError('verdict is of no known kind')
   }

@@ -260,6 +260,11 @@ export class WorklistWorker {
   }
 
   #onFailed(group: GroupId, known: Known, error: unknown, isPartly: boolean): void {
+    if (this.#parts.worklist.hasLeft?.(group) === true) {
+      // A node of the next set serves it.
+      this.#known.delete(group)
+      return
+    }
     known.isPartly ||= isPartly
     if (!this.#isStopped) this.#tryLater(group, known)
     this.#parts.onFailed(group, error)

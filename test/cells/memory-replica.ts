@@ -126,7 +126,7 @@ export class MemoryReplica implements LocalReplica {
         if (!this.isBehind) this.catchUp(group)
       },
     })
-    this.worklist = new LocalWorklist(this.#listing, clock, () => this.isFirst)
+    this.worklist = new LocalWorklist(this.#listing, clock, { isOurs: () => this.isFirst })
   }
 
   positionHere(group: GroupId): Position | undefined {

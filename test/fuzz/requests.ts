@@ -125,6 +125,14 @@ function operationOf(random: SeededRandom): Operation {
     () => ({ kind: 'lock-group', group, name: filter, holdMs: 10, waitMs: 10 }),
     () => ({ kind: 'unlock-group', group, name: filter, token: random.int(0, 3) }),
     () => ({ kind: 'list-groups', group, limit }),
+    () => ({ kind: 'move-group', group, to: random.pick(['west', 'a', 's1']), isTrial: true }),
+    () => ({ kind: 'locate-group', group }),
+    () => ({ kind: 'admit-group', group, from: 'west' }),
+    () => ({ kind: 'export-group', group, after: { subspace: random.int(1, 3), key } }),
+    () => ({
+      ...{ kind: 'pass-group', from: 'west', position: random.int(1, 9) },
+      operation: { kind: 'outcome-group', group, intent: session },
+    }),
     () => ({ kind: 'list-worklist', topic, limit }),
     () => ({
       kind: 'watch-worklist',

@@ -51,7 +51,6 @@ export class AtGate {
   lacking: readonly (readonly [GroupId, Position])[] = []
   isSound = true
   /** Groups of other sets, and those whose rows a snapshot replaces. */
-  elsewhere: readonly GroupId[] = []
   aside: readonly GroupId[] = []
   /** Whether the log takes carried acceptances. */
   isCarrying = true
@@ -78,7 +77,6 @@ export class AtGate {
       log: { heldGroups: () => this.looks.keys(), sync: () => this.#sync() },
       data: this.data,
       isSound: () => this.isSound,
-      isHeld: (group) => !this.elsewhere.includes(group),
       isAside: (group) => this.aside.includes(group),
       look: (group) => this.#look(group),
       applied: (group) => this.#look(group).applied,

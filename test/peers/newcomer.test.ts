@@ -59,7 +59,6 @@ class Node {
       onJoined: (peer) => this.joined.push(peer),
       onVoter: (peer) => this.voters.push(peer),
       onSuspicion: (...news) => this.suspicions.push(news),
-      isHeld: () => true,
       onNamed: () => undefined,
       later: (_, { pieces }) => this.#takeUp(pieces),
       onDigested: (peer) => this.digested.push(peer),

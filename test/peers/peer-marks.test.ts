@@ -37,7 +37,6 @@ class Node {
         meta: (name) => this.kept.get(name),
         setMeta: (name, value) => void this.kept.set(name, value),
       },
-      isHeld: () => true,
       ...{ peerStore: this.peerStore, isNewStore: this.isNewStore, areOld: this.areOld },
       onNamed: (name) => this.named.push(name),
     })

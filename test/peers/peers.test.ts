@@ -17,7 +17,6 @@ const stored = new Map<string, Uint8Array>()
 /** Groups that the node's log has the first position of. */
 const has = new Set<GroupId>()
 /** One that other nodes hold. */
-const elsewhere = groupOfBytes(Buffer.from('elsewhere'))
 
 /** A start of the node, whose log is this one, and the flushes that it asks the peer's digest after. */
 function start(
@@ -57,7 +56,6 @@ function start(
     onJoined: () => undefined,
     onVoter: () => undefined,
     onSuspicion: () => undefined,
-    isHeld: (group) => group !== elsewhere,
     onNamed: () => undefined,
     later: (_, { pieces }) => whole(pieces),
     onDigested: (_, { through }) => known.push(through),
@@ -154,17 +152,6 @@ test('LOG-8, LOG-9: behind a flush that the peer could not read all is taken up,
   expect(again.asked()).toEqual([4])
   again.peers.onDigest(peer, digest(4, 6, groups))
   expect(again.known).toEqual([6])
-})
-
-test('MOVE-4: groups of other nodes, which never come, put no digest off', () => {
-  const { peers, asked } = start('a fourth store', 5)
-  const groups = Array.from({ length: 10 }, (_, n) => [elsewhere, n + 1] as const)
-  peers.onDigest(peer, digest(0, 10, groups))
-  expect(asked()).toEqual([0, 10])
-  // Under another configuration they may be held here.
-  for (let turn = 0; turn < 3; turn++) peers.askDigests()
-  peers.save()
-  expect(start('a fourth store', 5).asked()).toEqual([0])
 })
 
 const mebibyte = Buffer.alloc(1024 * 1024)

@@ -108,8 +108,9 @@ const sessions = fc.uniqueArray(fc.tuple(fc.string({ unit: 'binary', maxLength: 
   maxLength: 4,
   selector: ([id]) => id,
 })
+const movedTo = fc.option(fc.constantFrom('west', 'a-1'), { nil: undefined })
 const appliedState: fc.Arbitrary<GroupState> = fc
-  .record({ position: positive, times, nextLeader: leader, counters, sessions })
+  .record({ position: positive, times, nextLeader: leader, movedTo, counters, sessions })
   .map(({ times: [horizon, timestamp], ...rest }) => stateOf({ ...rest, timestamp, horizon }))
 
 function stateOf(parts: {
@@ -117,6 +118,7 @@ function stateOf(parts: {
   readonly timestamp: number
   readonly horizon: number
   readonly nextLeader: Leader
+  readonly movedTo: string | undefined
   readonly counters: readonly (readonly [number, number])[]
   readonly sessions: readonly (readonly [
     string,

@@ -89,6 +89,17 @@ test('MVCC-2, MVCC-1: neither the time nor the horizon of a group goes back by a
   expect(() => other.at(2).step({ kind: 'install', state: behind })).toThrow(/MVCC-1/)
 })
 
+test('SNAP-1: a group that has left memory before it takes the snapshot up is read as the store has it', () => {
+  const cluster = new CoreCluster()
+  cluster.submit(0, { key: 'first' })
+  cluster.deliver()
+  writeWithout(cluster, ['a', 'b', 'c'])
+  const away = cluster.at(2)
+  away.crash()
+  installFrom(cluster.at(0), away)
+  expect(positionOf(cluster, 2)).toBe(4)
+})
+
 test('SNAP-1: promises and acceptances above the position of the snapshot stay, and those below go', () => {
   const cluster = new CoreCluster()
   writeWithout(cluster, ['a', 'b'])

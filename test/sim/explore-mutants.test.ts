@@ -30,6 +30,7 @@ const others: readonly Case[] = [
   ['MOV5', 'change', 'PAX-1', 14],
   ['RDR1', 'reader', 'MOVE-3', 3],
   ['RDR3', 'reader-forward', 'MOVE-3', 2],
+  ['GRP2', 'arrive', 'PAX-5', 3],
   ['G06', 'lease-retried', 'LEASE-1', 10],
   ['L02', 'lease-revoked', 'LEASE-2', 12],
   ['L04', 'lease', 'LEASE-2', 8],

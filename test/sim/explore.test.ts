@@ -94,6 +94,18 @@ test('MOVE-3: a voter is replaced while the leader writes, in every order of eve
   expect(report.states).toBeGreaterThan(1000 * without.states)
 })
 
+const wholeMoves = ['move', 'move-read', 'arrive', 'arrive-crash']
+
+test.each(isNightly ? [...wholeMoves, 'move-twice'] : wholeMoves)(
+  'MOVE-9, MOVE-10: a group leaves its set or comes to it, in every order of events within the scope %s',
+  (name) => {
+    const report = explore({ scope: scope(name) })
+    expect(report.breach).toBeUndefined()
+    expect(report.isComplete).toBe(true)
+    expect(report.states).toBeGreaterThan(1_500)
+  },
+)
+
 test('MOVE-1, MOVE-2: a change beside a second proposer, a lease or a crash, as far as there is time', () => {
   for (const name of ['change-leader', 'change-lagging', 'change-read', 'change-crash']) {
     const report = explore({ scope: scope(name), statesMax })

@@ -156,7 +156,7 @@ describe.each(disks)('on %s', (_, disk) => {
   test('the worklist lists topics by name, and counts rows as they come and go', () =>
     onDisk(disk, async (on) => {
       const data = await openData(await on.open())
-      const worklist = new LocalWorklist(data.listing, systemClock, () => true)
+      const worklist = new LocalWorklist(data.listing, systemClock, { isOurs: () => true })
       commit(data, a, 1, put('queue/b', '1'), put('outbox', '1'))
       await data.drain()
       commit(data, b, 1, put('queue/a', '1'), { ...put('queue/a', '2'), isNew: true })
@@ -229,7 +229,7 @@ class Walk {
 test('a row whose key has no topic, though it begins like one, is counted under none', () =>
   onDisk(present(disks[0], 'a disk')[1], async (on) => {
     const data = await openData(await on.open())
-    const worklist = new LocalWorklist(data.listing, systemClock, () => true)
+    const worklist = new LocalWorklist(data.listing, systemClock, { isOurs: () => true })
     const tuples: readonly TupleElement[][] = [
       [''],
       ['x'.repeat(300)],
@@ -256,7 +256,7 @@ test('a row whose key has no topic, though it begins like one, is counted under 
 test('a watch of a topic wakes once a row under it is applied, until it is cancelled', () =>
   onDisk(present(disks[0], 'a disk')[1], async (on) => {
     const data = await openData(await on.open())
-    const worklist = new LocalWorklist(data.listing, systemClock, () => true)
+    const worklist = new LocalWorklist(data.listing, systemClock, { isOurs: () => true })
     const woken: string[] = []
     const cancel = worklist.watch('out', ({ group: who, position }) =>
       woken.push(`${who}@${position}`),

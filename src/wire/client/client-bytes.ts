@@ -23,6 +23,8 @@ export function requestBytes(operation: Operation): number {
       return operation.items.length * cellBytes + operation.read.atLeast.length * smallBytes
     case 'log':
       return (operation.items.length + operation.read.atLeast.length) * smallBytes
+    case 'pass-group':
+      return requestBytes(operation.operation)
     case 'read-group':
       return keysBytes(operation.keys) + (operation.range ? endsBytes(operation.range) : 0)
     case 'commit-group': {
@@ -88,6 +90,11 @@ function groupBytes(answer: Exclude<GroupAnswer, { kind: 'problem' }>): number {
       return outcomeBytes(answer.outcome)
     case 'list-groups':
       return textsBytes(answer.groups)
+    case 'export-group':
+      return sumBy(answer.page.rows, ({ key, payload }) => smallBytes + key.length + payload.length)
+    case 'move-group':
+    case 'admit-group':
+    case 'locate-group':
     case 'lock-group':
     case 'unlock-group':
       return smallBytes

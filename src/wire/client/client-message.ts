@@ -98,12 +98,16 @@ export function writtenBytes(operation: Operation): number {
         (sum, { key, value }) => sum + key.length + (value?.length ?? 0),
         0,
       )
+    case 'pass-group':
+      return writtenBytes(operation.operation)
     default:
       return 0
   }
 }
 
 /** Writes are what all replicas have work with: nodes take fewer of them at once than of the rest. */
-export function isWrite({ kind }: Operation): boolean {
+export function isWrite(operation: Operation): boolean {
+  if (operation.kind === 'pass-group') return isWrite(operation.operation)
+  const { kind } = operation
   return kind === 'put' || kind === 'commit-group' || kind === 'purge'
 }

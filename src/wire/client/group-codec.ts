@@ -15,9 +15,11 @@ import type {
   GroupAnswer,
   GroupOperation,
   ReadGroup,
+  PassGroup,
 } from '../../txn/group-operation.ts'
 import type { ReadFrom, RowPage, View } from '../../group/group-port.ts'
 import * as part from './client-fields.ts'
+import { packExport, packMovedPage, readMoving, readMovedPage } from './moving-codec.ts'
 import * as field from '../fields.ts'
 import { packVerdict, readVerdict } from '../verdict.ts'
 
@@ -28,6 +30,8 @@ const rowBytesMax: number = transactionBytesMax
 const keysMax = 10_000
 
 type GroupKind = GroupOperation['kind']
+/** A request that is passed on has the answer of its own kind. */
+type AnswerKind = Exclude<GroupKind, 'pass-group'>
 
 /** A `bounded` read is a `current` one with a bound in the place of the timestamp: nodes of earlier versions read currently. */
 const froms = ['current', 'snapshot', 'at', 'inconsistent'] as const
@@ -40,30 +44,44 @@ export const groupOperationKinds: Readonly<Record<GroupKind, number>> = {
   'lock-group': 10,
   'unlock-group': 11,
   'list-groups': 16,
+  'pass-group': 92,
+  'export-group': 93,
+  'move-group': 94,
+  'admit-group': 95,
+  'locate-group': 96,
 }
 
-export const groupAnswerKinds: Readonly<Record<GroupKind, number>> = {
+export const groupAnswerKinds: Readonly<Record<AnswerKind, number>> = {
   'read-group': 8,
   'commit-group': 9,
   'outcome-group': 10,
   'lock-group': 11,
   'unlock-group': 12,
   'list-groups': 17,
+  'export-group': 93,
+  'move-group': 94,
+  'admit-group': 95,
+  'locate-group': 96,
 }
 
-const kinds: readonly GroupKind[] = [
+const answerKinds: readonly AnswerKind[] = [
   'read-group',
   'commit-group',
   'outcome-group',
   'lock-group',
   'unlock-group',
   'list-groups',
+  'export-group',
+  'move-group',
+  'admit-group',
+  'locate-group',
 ]
+const kinds: readonly GroupKind[] = [...answerKinds, 'pass-group']
 const operationByNumber = new Map<unknown, GroupKind>(
   kinds.map((kind) => [groupOperationKinds[kind], kind]),
 )
-const answerByNumber = new Map<unknown, GroupKind>(
-  kinds.map((kind) => [groupAnswerKinds[kind], kind]),
+const answerByNumber = new Map<unknown, AnswerKind>(
+  answerKinds.map((kind) => [groupAnswerKinds[kind], kind]),
 )
 
 export function packGroupOperation(operation: GroupOperation): Packable[] {
@@ -82,6 +100,18 @@ export function packGroupOperation(operation: GroupOperation): Packable[] {
       return [operation.group, operation.name, operation.token]
     case 'list-groups':
       return [operation.group, operation.after, operation.limit, operation.isOfSet === true]
+    case 'pass-group': {
+      const { from, position, operation: asked } = operation
+      return [from, position, groupOperationKinds[asked.kind], packGroupOperation(asked)]
+    }
+    case 'export-group':
+      return packExport(operation)
+    case 'move-group':
+      return [operation.group, operation.to, operation.isTrial === true]
+    case 'admit-group':
+      return [operation.group, operation.from]
+    case 'locate-group':
+      return [operation.group]
   }
 }
 
@@ -125,7 +155,30 @@ export function readGroupOperation(
         ...(field.flag(isOfSet, 'of its set') && { isOfSet: true as const }),
       }
     }
+    case 'pass-group':
+      return readPassGroup(fields)
+    default:
+      return readMoving(kind, fields)
   }
+}
+
+function readPassGroup(fields: readonly unknown[]): GroupOperation {
+  const [from, position, number, asked] = field.list(fields, 'pass-group', 4)
+  const operation = readGroupOperation(number, field.list(asked, 'request'))
+  if (operation === undefined || !mayBePassed(operation)) {
+    throw new field.MalformedError('a request is passed on that is of no known kind')
+  }
+  const passed = { from: field.setName(from), position: field.position(position) }
+  return { kind: 'pass-group', ...passed, operation }
+}
+
+const unpassed: ReadonlySet<GroupKind> = new Set([
+  ...(['list-groups', 'pass-group', 'export-group', 'admit-group'] as const),
+])
+
+function mayBePassed(operation: GroupOperation): operation is PassGroup['operation'] {
+  const { kind } = operation
+  return !unpassed.has(kind)
 }
 
 function readGetOutcome(fields: readonly unknown[]): GroupOperation {
@@ -152,6 +205,13 @@ export function packGroupAnswer(answer: Exclude<GroupAnswer, { kind: 'problem' }
       return [answer.wasHeld]
     case 'list-groups':
       return [answer.groups]
+    case 'export-group':
+      return packMovedPage(answer.page)
+    case 'move-group':
+    case 'admit-group':
+      return []
+    case 'locate-group':
+      return [answer.set]
   }
 }
 
@@ -186,6 +246,16 @@ export function readGroupAnswer(
       const [groups] = field.list(fields, kind, 1)
       const names = part.some(groups, 'groups', listedGroupsMax)
       return { kind, groups: names.map((group) => field.group(group)) }
+    }
+    case 'export-group':
+      return { kind, page: readMovedPage(fields) }
+    case 'move-group':
+    case 'admit-group':
+      field.list(fields, kind, 0)
+      return { kind }
+    case 'locate-group': {
+      const [set] = field.list(fields, kind, 1)
+      return { kind, set: field.setName(set) }
     }
   }
 }

@@ -1,15 +1,9 @@
 /** Messages about snapshots of groups as positional arrays, checked when read. */
-import { entryBytesMax, keyBytesMax } from '../../base/limits.ts'
+import { entryBytesMax } from '../../base/limits.ts'
 import type { Packable } from '../../base/pack.ts'
-import type { SnapshotMessage, SnapshotRow } from '../../replication/message.ts'
+import type { SnapshotMessage } from '../../replication/message.ts'
 import * as field from '../fields.ts'
-
-/** Of a row's value, and of a piece of a state record. */
-const payloadBytesMax = entryBytesMax
-/** A key of history is escaped, and has its version's start behind it. */
-const rowKeyBytesMax = 2 * keyBytesMax + 10
-/** Newest versions and superseded ones (`../../store/row-format.ts`). */
-const subspaceMax = 2
+import { packRow, readRow } from '../stored-row.ts'
 
 /** The fields behind kind and envelope. */
 export function packSnapshot(message: SnapshotMessage): readonly Packable[] {
@@ -24,10 +18,6 @@ export function packSnapshot(message: SnapshotMessage): readonly Packable[] {
     case 'snapshot-refused':
       return [transfer]
   }
-}
-
-function packRow({ subspace, key, stamp, payload }: SnapshotRow): Packable {
-  return [subspace, key, stamp, payload]
 }
 
 /** `fields`: all of the message's. */
@@ -45,19 +35,7 @@ export function readSnapshot(
   }
   const position = field.position(fields[5])
   const rows = field.list(fields[6], 'rows').map(readRow)
-  const state = field.bytes(fields[7], 'state', payloadBytesMax)
+  const state = field.bytes(fields[7], 'state', entryBytesMax)
   const common = { kind, group, epoch, transfer, part, position, rows, state }
   return field.isAbsent(fields[8]) ? common : { ...common, crc: field.count(fields[8], 'crc') }
-}
-
-function readRow(value: unknown): SnapshotRow {
-  const [subspace, key, stamp, payload] = field.list(value, 'row', 4)
-  const of = field.count(subspace, 'subspace', 1)
-  if (of > subspaceMax) throw new field.MalformedError('subspace is of no known number')
-  return {
-    subspace: of,
-    key: field.bytes(key, 'key', rowKeyBytesMax),
-    stamp: field.count(stamp, 'stamp'),
-    payload: field.bytes(payload, 'payload', payloadBytesMax),
-  }
 }

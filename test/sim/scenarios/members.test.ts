@@ -63,14 +63,14 @@ test('MOVE-6: a store has no link while it is being replaced, and has one again 
   expect(told.has({ ...votes, after: 3_000 })).toBe(true)
 })
 
-test('LIVE-1: an operator gives a mistaken replacement up, though the node that is asked knows an earlier one alone', async () => {
+test('LIVE-1: an operator gives a mistaken replacement up, though the node that it asks knows an earlier one alone', async () => {
   const story = threeNodes('LIVE-1: asks a node that is behind').lasting(9_000)
   const mistake = { kind: 'mistaken-replace', lengthMicros: 200_000 } as const
   story
     .at(100)
     .put('c1')
     .fault({ ...mistake, atMicros: 200_000, node: 'n3' })
-  // The node is asked first each time. It is down as the second replacement begins, and has no link afterwards.
+  // The operator asks this node first each time. It is down as the second replacement begins, and has no link afterwards.
   story.at(1_500).partition(['n2'], 3_000).at(1_600).crash('n2', 100)
   story.fault({ ...mistake, atMicros: 1_650_000, node: 'n1' })
   const told = await run(story)

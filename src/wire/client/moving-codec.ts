@@ -1,0 +1,63 @@
+/** Groups that leave their set ⇄ positional arrays: the pages in which the next set asks for them. */
+import { entryBytesMax } from '../../base/limits.ts'
+import type { Packable } from '../../base/pack.ts'
+import type { AfterRow, MovedPage } from '../../group/moving-port.ts'
+import type { AdmitGroup, ExportGroup, LocateGroup, MoveGroup } from '../../txn/group-operation.ts'
+import * as field from '../fields.ts'
+import { packRow, readRow, readRowKey, readSubspace } from '../stored-row.ts'
+
+const hashBytesMax = 64
+
+export function packExport({ group, after }: ExportGroup): Packable[] {
+  return [group, after && [after.subspace, after.key]]
+}
+
+/** The requests but for those that are passed on. */
+export function readMoving(
+  kind: (ExportGroup | MoveGroup | AdmitGroup | LocateGroup)['kind'],
+  fields: readonly unknown[],
+): ExportGroup | MoveGroup | AdmitGroup | LocateGroup {
+  switch (kind) {
+    case 'export-group':
+      return readExport(fields)
+    case 'move-group': {
+      const [group, to, isTrial] = field.list(fields, kind, 3)
+      const move = { kind, group: field.group(group), to: field.setName(to) }
+      return field.flag(isTrial, 'a trial') ? { ...move, isTrial: true } : move
+    }
+    case 'admit-group': {
+      const [group, from] = field.list(fields, kind, 2)
+      return { kind, group: field.group(group), from: field.setName(from) }
+    }
+    case 'locate-group': {
+      const [group] = field.list(fields, kind, 1)
+      return { kind, group: field.group(group) }
+    }
+  }
+}
+
+function readExport(fields: readonly unknown[]): ExportGroup {
+  const [group, after] = field.list(fields, 'export-group', 2)
+  const asked = { kind: 'export-group', group: field.group(group) } as const
+  return field.isAbsent(after) ? asked : { ...asked, after: readAfter(after) }
+}
+
+function readAfter(value: unknown): AfterRow {
+  const [subspace, key] = field.list(value, 'row', 2)
+  return { subspace: readSubspace(subspace), key: readRowKey(key) }
+}
+
+export function packMovedPage({ position, rows, end }: MovedPage): Packable[] {
+  return [position, rows.map(packRow), end && [end.state, end.hash]]
+}
+
+export function readMovedPage(fields: readonly unknown[]): MovedPage {
+  const [at, rows, end] = field.list(fields, 'export-group', 3)
+  const position = field.position(at)
+  const page = { position, rows: field.list(rows, 'rows').map(readRow) }
+  if (field.isAbsent(end)) return page
+  const [state, hash] = field.list(end, 'end', 2)
+  const record = field.bytes(state, 'state', entryBytesMax)
+  if (field.isAbsent(hash)) return { ...page, end: { state: record } }
+  return { ...page, end: { state: record, hash: field.bytes(hash, 'hash', hashBytesMax) } }
+}
