@@ -162,10 +162,11 @@ export class MovedGroups {
 
   /** A page of a group that has left this set. */
   async export({ group, after }: ExportGroup, timeoutMs: number): Promise<GroupAnswer> {
-    const { moving, groups } = this.#parts
+    const { moving, read } = this.#parts
     if (moving.movedTo(group) === undefined) {
-      // This node may be behind its set. What it reads may be in another set: all that counts is what it takes up on the way.
-      await groups().view(group, { kind: 'current' }, timeoutMs)
+      // This node may be behind its set: all that counts is what the read takes up. The read is of this set alone: one of the next
+      // set would wait there for the very pages that are asked for here.
+      await read(group, timeoutMs).catch(passStoreError)
     }
     const page = await moving.page(group, after, pageBytesMax)
     if (page === 'cleared') return { kind: 'problem', problem: cleared(group) }

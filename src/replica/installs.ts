@@ -171,9 +171,10 @@ export class Installs {
       intake.switchTo({ position, state, horizonBefore: horizon, horizon }),
     )
     this.#aside.delete(group)
-    await intake.clean()
     aside.end()
+    // At once: an event that comes while the rest is cleaned up must not overtake one that waits.
     for (const event of aside.events) this.#parts.step(group, event)
+    await intake.clean()
     return true
   }
 
