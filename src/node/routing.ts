@@ -200,8 +200,8 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
   }
 
   /** Deletes what this node has of groups that other sets have taken up. */
-  clearMoved(): Promise<void> {
-    return this.#moved.clear()
+  clearMoved(isOver: () => boolean): Promise<void> {
+    return this.#moved.clear(isOver)
   }
 
   /** Of groups that go from set to set; undefined where there is one set. */

@@ -1,4 +1,4 @@
-/** A node of the set that a group has left hands its pages over, also where it was behind its set until the next one asked for them. */
+/** Groups that have left: their pages at a node that was behind its set, a set that can take none up, and an end of clearing them. */
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/adapters/system-clock.ts'
 import { systemRandom } from '../../src/adapters/system-random.ts'
@@ -6,6 +6,7 @@ import { groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
 import { encodeTuple } from '../../src/base/tuple.ts'
 import { movedError } from '../../src/group/moved-error.ts'
 import type { MovedPage, MovingPort } from '../../src/group/moving-port.ts'
+import { MovedSweep } from '../../src/node/moved-sweep.ts'
 import { Routing } from '../../src/node/routing.ts'
 import { placementOver, type Placement } from '../../src/placement/placement.ts'
 import type { Transport } from '../../src/ports/transport.ts'
@@ -96,3 +97,29 @@ test.each([
     await node.routing.close()
   },
 )
+
+test('a set without a majority takes no group up, and says which set that is', async () => {
+  const node = new Node(0, true)
+  const answer = await node.routing.execute({ kind: 'admit-group', group, from: 'west' }, timeoutMs)
+  expect(answer).toMatchObject({ kind: 'problem', problem: { code: 'unavailable' } })
+  expect(answer).toHaveProperty(
+    'problem.message',
+    expect.stringContaining('no majority of replica set east answers'),
+  )
+  await node.routing.close()
+})
+
+test('a node that stops clears no further group of a set that does not answer', async () => {
+  let [begun, ended] = [0, 0]
+  const clear = async (isOver: () => boolean): Promise<void> => {
+    begun += 1
+    while (!isOver()) await new Promise(setImmediate)
+    ended += 1
+  }
+  const onFailed = (error: unknown): void => expect.fail(String(error))
+  const sweep = new MovedSweep({ clock: systemClock, sweepMs: 1, clear, onFailed })
+  sweep.start()
+  await expect.poll(() => begun).toBe(1)
+  await sweep.stop()
+  expect(ended).toBe(1)
+})
