@@ -6,9 +6,9 @@ import { newNode, type NodeState } from './node-state.ts'
 import { movedTo, type Setting } from './setting.ts'
 
 /** While the entries of the prologue are chosen. */
-const atHome: LogHome = { set: movedTo, isGuest: false }
+const atHome: LogHome = { set: movedTo, isGuest: false, mayMove: true }
 /** From the beginning of the search on. */
-const asGuest: LogHome = { set: movedTo, isGuest: true }
+const asGuest: LogHome = { set: movedTo, isGuest: true, mayMove: true }
 
 /** The node that has taken the group up. */
 const takerAt = 1

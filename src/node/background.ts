@@ -54,7 +54,7 @@ export interface BackgroundParts extends BackgroundOptions {
   readonly trace: Trace
   readonly noteBug: NoteBug
   /** Deletes the rows of groups that have left this node's set. */
-  clearMoved(): Promise<void>
+  clearMoved(isOver: () => boolean): Promise<void>
 }
 
 export interface QueuesStatus extends Readonly<DeliveryCounts> {
@@ -116,7 +116,7 @@ export class Background {
     this.#holds = new HoldCount({ replica, clock, onFailed: noting('holds') })
     this.#moved = new MovedSweep({
       ...{ clock, sweepMs: parts.expirySweepMs ?? movedSweepMs, onFailed: noting('moved') },
-      clear: () => parts.clearMoved(),
+      clear: (isOver) => parts.clearMoved(isOver),
     })
     const copies = parts.bufferCopies ?? bufferCopiesDefault
     this.#buffering = new Buffering({

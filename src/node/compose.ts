@@ -162,7 +162,7 @@ export class Node {
     const work = { groups, cells, expiring, trace, noteBug }
     this.#background = new Background({
       ...{ ...work, ...common, ...options },
-      clearMoved: () => this.#routing.clearMoved(),
+      clearMoved: (isOver) => this.#routing.clearMoved(isOver),
     })
     const status = (): PlainObject => plain(this.status())
     const services = {

@@ -162,10 +162,11 @@ export class MovedGroups {
 
   /** A page of a group that has left this set. */
   async export({ group, after }: ExportGroup, timeoutMs: number): Promise<GroupAnswer> {
-    const { moving, groups } = this.#parts
+    const { moving, read } = this.#parts
     if (moving.movedTo(group) === undefined) {
-      // This node may be behind its set. The rows may come from another set: it is for the entries that this node takes up on the way.
-      await groups().view(group, { kind: 'current' }, timeoutMs)
+      // This node may be behind its set: all that counts is what the read takes up. The read is of this set alone: one of the next
+      // set would wait there for the very pages of this request.
+      await read(group, timeoutMs).catch(passStoreError)
     }
     const page = await moving.page(group, after, pageBytesMax)
     if (page === 'cleared') return { kind: 'problem', problem: cleared(group) }
@@ -187,8 +188,13 @@ export class MovedGroups {
     if (set === undefined || set === own) return { kind: 'problem', problem: gone(from) }
     const old = moving.findOldNode()
     if (old !== undefined) return { kind: 'problem', problem: tooOld(old) }
-    // A set without a majority would keep the group from everybody.
-    await this.#parts.read(setGroupOf(placement, own), timeoutMs)
+    try {
+      // A set without a majority would keep the group from everybody.
+      await this.#parts.read(setGroupOf(placement, own), timeoutMs)
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.code !== 'unavailable') throw error
+      return { kind: 'problem', problem: noMajority(this.#ownName) }
+    }
     return { kind: 'admit-group' }
   }
 
@@ -242,12 +248,13 @@ export class MovedGroups {
     return `no replica set has the name "${to}"; there are ${names.join(', ')}`
   }
 
-  /** Deletes the rows of groups that have left this set, where the next set has them. */
-  async clear(): Promise<void> {
+  /** Deletes the rows of groups that have left this set, where the next set has them. `isOver`: no further group is begun. */
+  async clear(isOver: () => boolean): Promise<void> {
     const { worklist } = this.#parts
     for (let after: GroupId | undefined; ;) {
       const listed = await worklist.list(movedTopic, after, listedMax)
       for (const { group, position } of listed) {
+        if (isOver()) return
         const moved = this.here(group)
         if (moved === undefined) continue
         // A group that cannot be cleared now keeps no other one from it.
@@ -298,6 +305,11 @@ function gone(set: string): Problem {
 
 function tooOld(node: NodeId): Problem {
   const text = `${node} runs a build that knows no groups that move: upgrade it first`
+  return problem('unavailable', text)
+}
+
+function noMajority(set: string): Problem {
+  const text = `no majority of replica set ${set} answers: nothing was moved there; try again when its nodes are up`
   return problem('unavailable', text)
 }
 

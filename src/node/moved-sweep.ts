@@ -5,7 +5,8 @@ export interface MovedSweepParts {
   readonly clock: Clock
   /** Between two looks. */
   readonly sweepMs: number
-  clear(): Promise<void>
+  /** Of a set that does not answer each group takes seconds: where `isOver` says so the rest is left to the next run. */
+  clear(isOver: () => boolean): Promise<void>
   onFailed(error: unknown): void
 }
 
@@ -28,7 +29,7 @@ export class MovedSweep {
 
   async #look(): Promise<void> {
     try {
-      await this.#parts.clear()
+      await this.#parts.clear(() => this.#isStopped)
     } catch (error) {
       // The next look tries again.
       this.#parts.onFailed(error)

@@ -25,6 +25,7 @@ import type { LocalReplica } from '../group/replica-port.ts'
 import {
   readGroup,
   type AdmitGroup,
+  type ExportGroup,
   type GroupAnswer,
   type GroupOperation,
   type ListGroups,
@@ -113,6 +114,7 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     if (operation.kind === 'admit-group') {
       return answered(() => this.#moved.admit(operation, timeoutMs))
     }
+    if (operation.kind === 'export-group') return this.#export(operation, timeoutMs)
     if (!replica.holds(group)) {
       return this.#set(placement.setOf(group)).groups.execute(operation, timeoutMs)
     }
@@ -125,7 +127,7 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
 
   /** Of a group that this node's set has, or had. */
   async #executeHere(
-    operation: Exclude<GroupOperation, ListGroups | PassGroup | AdmitGroup>,
+    operation: Exclude<GroupOperation, ListGroups | PassGroup | AdmitGroup | ExportGroup>,
     timeoutMs: number,
     pace?: Pace,
   ): Promise<GroupAnswer> {
@@ -133,7 +135,6 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     const deadlineMs = clock.monotonicMs() + timeoutMs
     const moved = this.#moved
     const { kind } = operation
-    if (kind === 'export-group') return answered(() => moved.export(operation, timeoutMs))
     const known = moved.here(readGroup(operation))
     if (known !== undefined) return moved.pass(operation, known, timeoutMs)
     const answer = await answered(() => {
@@ -145,6 +146,12 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     const next = moved.find(operation, answer)
     if (next === undefined) return answer
     return moved.pass(operation, next, remainingMs(clock, deadlineMs))
+  }
+
+  /** Of this node's set, also where this node has nothing of the group yet: the set in which the group began has no such page. */
+  #export(operation: ExportGroup, timeoutMs: number): Promise<GroupAnswer> {
+    if (this.#isOne) return this.#parts.groups.execute(operation, timeoutMs)
+    return answered(() => this.#moved.export(operation, timeoutMs))
   }
 
   /** A node of a set that the group has left passes a request on. */
@@ -193,8 +200,8 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
   }
 
   /** Deletes what this node has of groups that other sets have taken up. */
-  clearMoved(): Promise<void> {
-    return this.#moved.clear()
+  clearMoved(isOver: () => boolean): Promise<void> {
+    return this.#moved.clear(isOver)
   }
 
   /** Of groups that go from set to set; undefined where there is one set. */

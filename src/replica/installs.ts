@@ -177,9 +177,10 @@ export class Installs {
       'MOVE-13: a group went on while it was cleared',
     )
     this.#aside.delete(group)
-    await intake.clean()
     aside.end()
+    // At once: an event that comes while the rest is cleaned up must not overtake one that waits.
     for (const event of aside.events) this.#parts.step(group, event)
+    await intake.clean()
     return true
   }
 

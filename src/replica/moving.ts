@@ -87,6 +87,8 @@ export class Moving implements MovingPort {
         bytes += sizeInBytes(row)
       }
     }
+    // The rows were read bit by bit: some of them may have gone meanwhile.
+    if (data.get(group, movedKey) === undefined) return 'cleared'
     const end = await this.#readEnd(group, position)
     // The group may have come back meanwhile.
     return end && { position, rows, end }

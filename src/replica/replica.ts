@@ -8,6 +8,7 @@
  */
 import { assert } from '../base/assert.ts'
 import { numbersFrom } from '../base/drawn-numbers.ts'
+import { isRootGroup } from '../base/placed-group.ts'
 import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Leases } from '../lease/leases.ts'
@@ -119,8 +120,8 @@ export class Replica {
   #drawn: number
   #effects: Effect[] = []
   readonly #ownSet: number
-  /** For groups that the set begins, and for others. */
-  readonly #homes: readonly [LogHome, LogHome]
+  /** For groups that begin in the set, and stay or may be moved; and for those that have come. */
+  readonly #homes: Readonly<Record<'fixed' | 'movable' | 'guest', LogHome>>
 
   constructor(options: ReplicaOptions) {
     this.#options = options
@@ -129,10 +130,11 @@ export class Replica {
     const { node, incarnation, limits, trace, leases, placement } = options
     this.#ownSet = placement.setOfNode(node)
     const set = placement.setCount === 1 ? '' : placement.siteOf(this.#ownSet).name
-    this.#homes = [
-      { set, isGuest: false },
-      { set, isGuest: true },
-    ]
+    this.#homes = {
+      fixed: { set, isGuest: false, mayMove: false },
+      movable: { set, isGuest: false, mayMove: placement.setCount > 1 },
+      guest: { set, isGuest: true, mayMove: true },
+    }
     this.#context = {
       node,
       incarnation,
@@ -250,7 +252,7 @@ export class Replica {
   }
 
   #toApplied({ position, timestamp, horizon, movedTo }: GroupState): Applied {
-    const isElsewhere = movedTo !== undefined && movedTo !== this.#homes[0].set
+    const isElsewhere = movedTo !== undefined && movedTo !== this.#homes.fixed.set
     return { position, timestamp, horizon, movedTo: isElsewhere ? movedTo : undefined }
   }
 
@@ -430,8 +432,7 @@ export class Replica {
     const standing = epochs.standingOf(group)
     assert(isVoter || hasNoVote(standing), 'MOVE-7: a store votes in no group')
     assert(!isVoter || standing !== 'reading', 'RDR-1: a voter of the epoch reads in it')
-    const home = this.#homes[placement.setOf(group) === this.#ownSet ? 0 : 1]
-    const log = restoreLog(group, set, state, records, limits, home)
+    const log = restoreLog(group, set, state, records, limits, this.#homeOf(group))
     log.standing = standing
     assert(set.epoch >= 1, 'MOVE-1: a group is opened in no epoch')
     for (const [position, decision] of decisions) log.decisions.set(position, decision)
@@ -441,6 +442,11 @@ export class Replica {
       log.sweepDeadline = context.now + jitter(context, limits.sweepMs, log.state.position, 0)
     }
     return log
+  }
+
+  #homeOf(group: GroupId): LogHome {
+    if (this.#options.placement.setOf(group) !== this.#ownSet) return this.#homes.guest
+    return isRootGroup(group) ? this.#homes.movable : this.#homes.fixed
   }
 
   #scheduleWake(log: GroupLog, context: Context): void {

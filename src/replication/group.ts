@@ -27,7 +27,7 @@ import type {
 import * as propose from './propose.ts'
 import * as readLease from './read-lease.ts'
 import * as read from './read.ts'
-import { isBeyondBase, isOfEpoch, isProposer, lacksBase } from './standing.ts'
+import { hasLeft, isBeyondBase, isOfEpoch, isProposer, lacksBase } from './standing.ts'
 import type { GroupState } from './state.ts'
 import * as submission from './submit.ts'
 import { decodeTransaction } from '../group/transaction.ts'
@@ -166,6 +166,9 @@ function takeMessage(log: GroupLog, context: Context, from: NodeId, message: Gro
 /** MOVE-10: this node takes up what came before the position first. */
 function isPutOff(log: GroupLog, context: Context, from: NodeId, message: GroupMessage): boolean {
   if (message.kind !== 'prepare' && message.kind !== 'accept') return false
+  // The accept may tell of the one position that is missing.
+  const mayLearn = log.home.mayMove && !lacksBase(log) && !hasLeft(log)
+  if (message.kind === 'accept' && mayLearn) learnPrevious(log, context, from, message)
   if (!isBeyondBase(log, message.position)) return false
   context.trace.mark('vote_asked_before_base_of_group')
   catchUp.catchUpTo(log, context, message.position - 1, from)

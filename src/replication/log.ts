@@ -145,10 +145,12 @@ export interface LogHome {
   readonly set: string
   /** The group's name puts it in another set: this set has it only by a move. */
   readonly isGuest: boolean
+  /** The group may leave the set, and come back. */
+  readonly mayMove: boolean
 }
 
 /** Of a cluster with one set: no group leaves it. */
-const onlySet: LogHome = { set: '', isGuest: false }
+const onlySet: LogHome = { set: '', isGuest: false, mayMove: false }
 
 export interface GroupLog {
   readonly group: GroupId

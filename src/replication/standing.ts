@@ -44,12 +44,15 @@ export function lacksBase({ home, state }: Pick<GroupLog, 'state' | 'home'>): bo
 }
 
 /**
- * MOVE-10: whether no vote of this node may be asked for at the position yet. Its set has the group from a later position on than this
- * node knows, or it has the group no more, and a proposer that asks is wrong. A proposer of the set has all below the position
- * that it asks for. This node takes that up first, and hears of the rest again.
+ * MOVE-10: whether this node gives no vote at the position yet. Of a group that may move it has to have applied all below: the group may
+ * have left the set and come back behind the position that this node knows of. A vote says that its node has what the other set chose,
+ * so a majority has that once an entry is chosen here. Behind the last entry of its set a proposer that asks is wrong. A proposer of
+ * the set has all below the position that it asks for. This node takes that up first, and hears of the rest again.
  */
 export function isBeyondBase(log: Pick<GroupLog, 'state' | 'home'>, position: number): boolean {
-  return lacksBase(log) || (hasLeft(log) && position > log.state.position)
+  const { home, state } = log
+  if (lacksBase(log) || (hasLeft(log) && position > state.position)) return true
+  return home.mayMove && position > state.position + 1
 }
 
 /** MOVE-9: whether the last entry of this set is applied, so that the log goes on in another one. */

@@ -401,3 +401,23 @@ test('HEAL-5: a snapshot of a lower position takes the place of no group, aside 
     expect([bench.steps, bench.find('x')]).toEqual([[], 'older'])
     expect(bench.marks).toEqual(['snapshot_came_late'])
   }))
+
+/** More than one batch deletes. */
+const manyRows = 1_100
+
+test('SNAP-4: events that wait while a group is cleared are taken before any that comes later', () =>
+  onBench(async (bench) => {
+    const many = Array.from({ length: manyRows }, (_, i) => put(`row ${i}`, 'old'))
+    commit(bench.data, a, 3, ...many)
+    await bench.data.drain()
+    bench.applied = { position: 3, timestamp: 3, horizon: 0 }
+    bench.store.hold()
+    const clearing = bench.installs.clear(a, 3)
+    await expect.poll(() => bench.installs.whenBack(a) !== undefined).toBe(true)
+    expect(bench.installs.keep(a, committed(10))).toBe(true)
+    bench.store.release()
+    while (bench.installs.keep(a, { kind: 'wake' })) await new Promise(setImmediate)
+    expect(bench.steps.at(0)).toBe('committed 10')
+    expect(await clearing).toBe(true)
+    expect([bench.find('x'), bench.find('row 7')]).toEqual([undefined, undefined])
+  }))

@@ -10,7 +10,12 @@ import type { LeaseMessage } from '../../src/lease/message.ts'
 import { defaultLimits, type Limits } from '../../src/base/limits.ts'
 import { groupOfBytes, nodeId, type GroupId, type NodeId } from '../../src/base/ids.ts'
 import { encodeTuple } from '../../src/base/tuple.ts'
-import { staticPlacement, type Placement, type ReplicaSet } from '../../src/placement/placement.ts'
+import {
+  placementOver,
+  staticPlacement,
+  type Placement,
+  type ReplicaSet,
+} from '../../src/placement/placement.ts'
 import type { Standing } from '../../src/replication/log.ts'
 import type { Acceptor } from '../../src/paxos/acceptor.ts'
 import { compareBallots, type Ballot } from '../../src/paxos/ballot.ts'
@@ -326,6 +331,16 @@ export interface CoreClusterOptions {
   readonly observer?: CoreObserver
   /** The group's number: it decides which node leads position 1. */
   readonly number?: number
+  /** There is another set, to which the group may go. */
+  readonly mayMove?: boolean
+}
+
+/** A group of tables that begins in the first set. */
+function movableGroup(placement: Placement): GroupId {
+  for (let number = 1; ; number++) {
+    const group = groupOfBytes(encodeTuple(['tables', 'Test', number]))
+    if (placement.setOf(group) === 0) return group
+  }
 }
 
 export class CoreCluster {
@@ -347,9 +362,12 @@ export class CoreCluster {
     this.observer = options.observer
     this.hasLeases = options.hasLeases ?? false
     const names = Array.from({ length: options.nodes ?? 3 }, (_, i) => nodeId(`n${i + 1}`))
-    this.placement = staticPlacement(names)
+    const isMovable = options.mayMove === true
+    this.placement = isMovable ? placementOver([names, [nodeId('m1')]]) : staticPlacement(names)
     this.limits = { ...defaultLimits, ...options.limits }
-    this.group = groupOfBytes(encodeTuple(['test', options.number ?? 1]))
+    this.group = isMovable
+      ? movableGroup(this.placement)
+      : groupOfBytes(encodeTuple(['test', options.number ?? 1]))
     const { firstFull } = this.placement.replicasOf(this.group)
     // The leader of position 1 comes first, so that tests can speak of nodes by their role.
     const ordered = [firstFull, ...names.filter((name) => name !== firstFull)]

@@ -58,16 +58,18 @@ test('MOVE-9: a node that has applied the last entry promises and accepts nothin
 
 test('MOVE-9: a group that goes to its own set stays: the name in its state is that of the set', () => {
   const state = { ...emptyState(), position: 4, movedTo: 'west' }
-  const guest = { set: 'west', isGuest: true }
+  const guest = { set: 'west', isGuest: true, mayMove: true }
   const standing = 'voting' as const
   expect(hasLeft({ home: guest, state })).toBe(false)
   expect(isProposer({ home: guest, state, standing })).toBe(true)
-  expect(hasLeft({ home: { set: 'east', isGuest: false }, state })).toBe(true)
-  expect(isProposer({ home: { set: 'east', isGuest: false }, state, standing })).toBe(false)
+  expect(hasLeft({ home: { set: 'east', isGuest: false, mayMove: true }, state })).toBe(true)
+  expect(
+    isProposer({ home: { set: 'east', isGuest: false, mayMove: true }, state, standing }),
+  ).toBe(false)
 })
 
 test('MOVE-10: a node of the next set has no part in a group before it has what came before', () => {
-  const guest = { set: 'west', isGuest: true }
+  const guest = { set: 'west', isGuest: true, mayMove: true }
   const without = { home: guest, state: emptyState() }
   expect(lacksBase(without)).toBe(true)
   expect(isBeyondBase(without, 1)).toBe(true)
@@ -76,15 +78,21 @@ test('MOVE-10: a node of the next set has no part in a group before it has what 
   expect(lacksBase(taken)).toBe(false)
   expect(isBeyondBase(taken, 5)).toBe(false)
   // A group that begins in the set has no base.
-  expect(lacksBase({ home: { set: 'west', isGuest: false }, state: emptyState() })).toBe(false)
+  expect(
+    lacksBase({ home: { set: 'west', isGuest: false, mayMove: true }, state: emptyState() }),
+  ).toBe(false)
 })
 
 test('MOVE-10: a node whose set has the group back gives no vote in it before it has taken that up', () => {
-  const home = { set: 'east', isGuest: false }
+  const home = { set: 'east', isGuest: false, mayMove: true }
   const left = { home, state: { ...emptyState(), position: 4, movedTo: 'west' } }
   expect(isBeyondBase(left, 9)).toBe(true)
   expect(isBeyondBase(left, 4)).toBe(false)
   const back = { home, state: { ...emptyState(), position: 8, movedTo: 'east' } }
   expect(isBeyondBase(back, 9)).toBe(false)
   expect(hasLeft(back)).toBe(false)
+  // It may have left, and have come back, behind all that this node knows of.
+  expect(isBeyondBase(back, 10)).toBe(true)
+  const fixed = { ...back, home: { ...home, mayMove: false } }
+  expect(isBeyondBase(fixed, 10)).toBe(false)
 })

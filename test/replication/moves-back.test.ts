@@ -1,0 +1,34 @@
+/** A group that comes back to a set of which one node is still behind the last entry by which the group left. */
+import { expect, test } from 'vitest'
+import { encodeMove, movedKey } from '../../src/group/moved-row.ts'
+import { decodeState, encodeState } from '../../src/replication/state.ts'
+import { CoreCluster, type InFlight } from './core-cluster.ts'
+
+/** Of the group's log in the other set. */
+const cameBackAt = 6
+
+test('MOVE-10: a node that has not heard of the leave of a group gives no vote behind its return', () => {
+  const cluster = new CoreCluster({ mayMove: true })
+  const [first, , last] = cluster.nodes
+  if (first === undefined || last === undefined) throw new Error('there are three nodes')
+  const isOf =
+    (hears: boolean) =>
+    ({ from, to }: InFlight): boolean =>
+      (from === last.node || to === last.node) === hears
+  cluster.submit(0, { key: 'first' })
+  cluster.deliver()
+  cluster.submit(0, { key: 'gone', mutations: [{ key: movedKey, value: encodeMove('west') }] })
+  cluster.deliver(isOf(false))
+  cluster.inFlight = []
+  // The first node alone has taken up what the other set has left.
+  const state = first.stateBytes && decodeState(first.stateBytes)
+  if (state === undefined) throw new Error('nothing is applied there')
+  const back = { ...state, position: cameBackAt, timestamp: state.timestamp + 1 }
+  back.movedTo = undefined
+  first.stateBytes = encodeState(back)
+  first.step({ kind: 'install', state: back })
+  const request = cluster.submit(0, { key: 'back' })
+  cluster.settle(isOf(true))
+  expect(last.durable.get(cameBackAt + 1)?.accepted).toBeUndefined()
+  expect(first.verdicts.get(request)).toBeUndefined()
+})
