@@ -152,10 +152,9 @@ export class MovedGroups {
       if (answer.kind !== 'export-group') throw toStoreError(notAnAnswer)
       yield answer.page
       if (answer.page.end !== undefined) return
-      const last = present(
-        answer.page.rows.at(-1),
-        'MOVE-10: a page of a group has neither rows nor an end',
-      )
+      const last = answer.page.rows.at(-1)
+      // Neither rows nor an end.
+      if (last === undefined) throw toStoreError(notAnAnswer)
       after = { subspace: last.subspace, key: last.key }
     }
   }
@@ -222,11 +221,15 @@ export class MovedGroups {
       })
       this.#counts.left += 1
     }
-    await runTransaction(groups(), group, options(), async (transaction) => {
-      // An entry of the new set: a majority there has the group then.
+    await this.#endMove(group, options())
+    return { kind: 'move-group' }
+  }
+
+  /** An entry of the next set, if it has none yet: a majority there has the group then. */
+  async #endMove(group: GroupId, options: TransactionOptions): Promise<void> {
+    await runTransaction(this.#parts.groups(), group, options, async (transaction) => {
       if ((await transaction.get(movedNoteKey)) !== undefined) transaction.delete(movedNoteKey)
     })
-    return { kind: 'move-group' }
   }
 
   /** Why the group cannot go there now. */
@@ -278,7 +281,12 @@ export class MovedGroups {
     const from = { kind: 'current' } as const
     const operation = { kind: 'read-group', group, from, atLeast: 0, keys: [] } as const
     const answer = await this.pass(operation, moved, clearTimeoutMs)
-    return answer.kind === 'read-group' && answer.view.position > moved.position
+    if (answer.kind !== 'read-group') return false
+    if (answer.view.position > moved.position) return true
+    // The mover has ended, and no client has written since. The next look finds the entry.
+    const { clock, random, intents } = this.#parts
+    await this.#endMove(group, { clock, random, intents, timeoutMs: clearTimeoutMs })
+    return false
   }
 
   get #ownName(): string {

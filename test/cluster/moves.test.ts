@@ -1,7 +1,12 @@
 /** Six real processes in two replica sets: a group is moved from one set to the other and back, while clients write to it. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { systemClock } from '../../src/adapters/system-clock.ts'
+import { systemRandom } from '../../src/adapters/system-random.ts'
 import { connect } from '../../src/client/connect.ts'
 import type { GroupId } from '../../src/base/ids.ts'
+import { encodeMove, movedKey, movedNoteKey } from '../../src/group/moved-row.ts'
+import { runTransaction } from '../../src/txn/run.ts'
+import { Sessions } from '../../src/txn/session.ts'
 import { rootKey, type Client } from '../../src/index.ts'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
@@ -164,6 +169,29 @@ async function clearedAt(set: string): Promise<number> {
   }
   return sum
 }
+
+test('MOVE-13: nodes end a move whose mover has ended behind the last entry, and clear their copies', async () => {
+  const client = await clientOf('a')
+  try {
+    const { group } = await add(client, 'left alone')
+    const from = await client.groups.locate(group, patienceMs)
+    const to = from === 'east' ? 'west' : 'east'
+    const before = await clearedAt(from)
+    const options = { clock: systemClock, random: systemRandom, timeoutMs: patienceMs }
+    const intents = new Sessions(systemClock, systemRandom)
+    await runTransaction(client.groups, group, { ...options, intents }, async (transaction) => {
+      transaction.put(movedKey, encodeMove(to))
+      transaction.put(movedNoteKey, new Uint8Array())
+    })
+    await expect
+      .poll(() => clearedAt(from), { timeout: patienceMs })
+      .toBeGreaterThanOrEqual(before + 3)
+    expect(await client.groups.locate(group, patienceMs)).toBe(to)
+    expect(await amountAt(client, 'left alone')).toBe(1)
+  } finally {
+    await client.close()
+  }
+})
 
 test.each([
   [
