@@ -249,12 +249,18 @@ async function withOlder(key: Uint8Array): Promise<string> {
 test('LOG-6, DISK-14: a check finds an older state record in the place of the newest', async () => {
   const copy = await withOlder(stateKey(groupPrefix(shard)))
   const { findings } = await checked(copy)
-  expect(findings.map(({ text }) => text)).toEqual(
-    expect.arrayContaining([
-      'a row of the shard is newer than its state record of position 60: an older record stands in its place',
-      'the state record of the shard is of position 60, and data/ has taken in position 64: an older record stands in its place',
-    ]),
+  const texts = findings.map(({ text }) => text)
+  // The node may have closed a position by itself before the first row.
+  const position = /state record of position (6[01]):/.exec(texts.join('\n'))?.[1]
+  expect(position).toBeDefined()
+  const last = Number(position) + 4
+  const taken = [last - 1, last].map((at) => {
+    return `the state record of the shard is of position ${position}, and data/ has taken in position ${at}: an older record stands in its place`
+  })
+  expect(texts).toContain(
+    `a row of the shard is newer than its state record of position ${position}: an older record stands in its place`,
   )
+  expect(texts.filter((text) => taken.includes(text))).toHaveLength(1)
   expect(new Set(findings.map(({ group }) => group))).toEqual(new Set([formatGroupHex(shard)]))
 })
 
