@@ -84,7 +84,7 @@ type Reading = Pick<TableReading, 'store' | 'level' | 'atLeast'> & {
   readonly what?: string
 }
 
-/** For what is read row by row over slow ways, and for builds of indexes that are to end. */
+/** A client over slow ways may read row by row, and the run waits for builds of indexes to end: both get this time. */
 export const patienceMs = 60_000
 const atOnce = { level: 'current', pauseMeanMicros: 0, at: 0 } as const
 const holdMeanMicrosMin = 5_000

@@ -299,7 +299,7 @@ export class Reads {
     const here = this.#parts.replica.appliedInMemory(group)
     assert(
       position <= (here?.position ?? position),
-      'MVCC-2: a read is served beyond what is applied',
+      'MVCC-2: a read is served beyond the applied position',
     )
     assert(here?.movedTo === undefined, 'MOVE-11: a read is served of a group that has left')
     const mayServe = level === 'at' || this.#parts.isRestored()
