@@ -8,6 +8,7 @@ export const nightlyTests: string[] = [
   'test/bench/builds.test.ts',
   'test/bench/round-trips.test.ts',
   'test/cluster/heal-log.test.ts',
+  'test/examples/documents.test.ts',
   'test/sim/explore-mutants.test.ts',
   'test/sim/explore.test.ts',
 ]
