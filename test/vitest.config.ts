@@ -7,8 +7,8 @@
  * each use of an import is a look-up, a simulation takes a third longer. Processes that tests start run it as one file
  * (`joined/`), which they load in a fifth of the time.
  *
- * Workers are told what processes of campaigns are (`v8Flags` of `sim/campaign.ts`), but for short stacks: simulations and
- * searches are most of what the workers compute, and take a quarter less by it.
+ * Workers have the V8 flags that processes of campaigns have (`v8Flags` of `sim/campaign.ts`), but for short stacks:
+ * simulations and searches are most of what the workers compute, and take a quarter less of a processor's time with them.
  */
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -8,7 +8,7 @@ import { compareRuns, type RunResult } from '../../sim/result.ts'
 import { runSeed } from '../../sim/run.ts'
 import { sim, simHere, simInterrupted } from './command.ts'
 
-/** Under these faults alone this seed and the next ones are short, a second or two each: what is tested here is the command line. */
+/** Under these faults alone this seed and the two from the next one on are short, a second or two each: the tests are of the command line, not of seeds. */
 const short = 11_099
 const faults = ['--faults', 'crash,clog']
 const switches: Switches = { only: ['crash', 'clog'] }
