@@ -7,6 +7,7 @@ import type { StandingTold } from '../replication/message.ts'
 import type { SetRow } from './change.ts'
 import type { Epochs } from './epochs.ts'
 import type { MemberReport, MembersReport, VotersReport } from './report.ts'
+import type { SetVersion } from './set-version.ts'
 
 export interface MemberReportsParts {
   readonly node: NodeId
@@ -19,6 +20,7 @@ export interface MemberReportsParts {
   votersOf(row: SetRow): readonly NodeId[]
   /** The part that the peer has told. */
   told(node: NodeId): StandingTold | undefined
+  readonly version: SetVersion
 }
 
 export class MemberReports {
@@ -40,8 +42,10 @@ export class MemberReports {
   get members(): MembersReport {
     const { node, nodes, epochs } = this.#parts
     const { change, readers } = this.#parts.row()
+    const { gate } = this.#parts.version
     const members = nodes.all.map((one) => {
-      const member = one === node ? this.#describeSelf() : this.#describe(one)
+      const standing = one === node ? this.#describeSelf() : this.#describe(one)
+      const member = { ...standing, ...this.#versionsAt(one) }
       return readers.has(one) ? { ...member, isReader: true as const } : member
     })
     const voting = members.filter((one) => {
@@ -51,7 +55,19 @@ export class MemberReports {
     const { epoch, blocked } = epochs.own
     const { standing } = this.#describeSelf()
     const own = { epoch, standing, blockedGroups: blocked.length }
-    return { ...own, members, canLose, ...(change !== undefined && { change }) }
+    const version = gate.knowsVersions ? { version: gate.inForce } : {}
+    return { ...own, members, canLose, ...(change !== undefined && { change }), ...version }
+  }
+
+  /** A build that knows of no versions says nothing of them. */
+  #versionsAt(node: NodeId): Pick<MemberReport, 'supports' | 'version'> {
+    const { version: known, peers } = this.#parts
+    const { gate } = known
+    if (!gate.knowsVersions) return {}
+    if (node === this.#parts.node) return { supports: gate.supports, version: gate.inForce }
+    const supports = peers().versionsOf(node)
+    const version = known.at(node)
+    return { ...(supports && { supports }), ...(version !== undefined && { version }) }
   }
 
   #describeSelf(): MemberReport {

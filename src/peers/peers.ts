@@ -3,13 +3,14 @@
  * join, and what this node may have missed of them. Per peer, never per group.
  */
 import { compareText } from '../base/bytes.ts'
+import { supportsVersion, type Versions } from '../base/cluster-version.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo, Transport, VotersTold } from '../ports/transport.ts'
 import type { ClockTold, Digest, Directory, Message, PeerFrame } from '../replication/message.ts'
-import { Admission, areCredible, type MetaStore, type Newcomer } from './admission.ts'
+import { Admission, areCredible, versionsOf, type MetaStore, type Newcomer } from './admission.ts'
 import type { OwnLog } from './peer-digest-cursor.ts'
 import { DurableMarks } from './durable-marks.ts'
 import { PeerMarks } from './peer-marks.ts'
@@ -58,6 +59,8 @@ export interface PeersOptions {
   findNewcomer(node: NodeId): Newcomer | undefined
   /** The highest seat that a change has handed out, as far as this node knows. */
   lastSeat(): number
+  /** The cluster version that is in force at this node. */
+  version(): number
 }
 
 /** Frames of a link that is not used yet: those beyond that number are as if lost on the way. */
@@ -209,6 +212,21 @@ export class Peers {
         this.#cutOff(peer)
       }
     }
+  }
+
+  /** Another cluster version is in force: peers whose builds do not support it have no link any more (UPG-1). */
+  checkVersions(): void {
+    for (const peer of this.#peers.values()) {
+      if (!peer.isJoined || supportsVersion(versionsOf(peer.info), this.#options.version())) continue
+      this.#options.trace.mark('earlier_build_cut_off')
+      this.#cutOff(peer)
+    }
+  }
+
+  /** The cluster versions that the peer's build supports; undefined: it has no link. */
+  versionsOf(node: NodeId): Versions | undefined {
+    const link = this.linkOf(node)
+    return link && versionsOf(link)
   }
 
   /** To the groups a store without a vote is a node that does not answer. */

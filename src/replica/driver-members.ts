@@ -18,7 +18,7 @@ export interface DriverParts
     Pick<DriverOptions, 'limits' | 'placement'>,
     Pick<
       MembersParts,
-      'log' | 'data' | 'epochs' | 'leases' | 'peers' | 'readCurrent' | 'submit' | 'stamp'
+      'log' | 'data' | 'epochs' | 'gate' | 'leases' | 'peers' | 'readCurrent' | 'submit' | 'stamp'
     >,
     Pick<MembersParts, 'step' | 'onNodes' | 'isRestored' | 'onRetired' | 'onFailed'> {
   readonly node: NodeId

@@ -15,6 +15,7 @@
  * its own. Who changes bytes on the way of a true link is kept out by TLS, not here.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { readVersions } from '../base/cluster-version.ts'
 import { isNodeId, type NodeId } from '../base/ids.ts'
 import { nodeCountMax, nodeUrlCharsMax } from '../base/limits.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
@@ -118,11 +119,11 @@ const laterFactsMin = 2
 /** Undefined where there are none. */
 function encodeLater(info: LinkInfo): Uint8Array | undefined {
   const { knowsEpochs, seat, voters, clientUrl, followsNodes } = info
-  const { knowsReaders, tellsReach, movesGroups } = info
+  const { knowsReaders, tellsReach, movesGroups, supports } = info
   const told = voters && [voters.epoch, voters.nodes]
   const facts = [
     ...[knowsEpochs, seat, told, clientUrl, followsNodes],
-    ...[knowsReaders, tellsReach, movesGroups],
+    ...[knowsReaders, tellsReach, movesGroups, supports && [supports.min, supports.max]],
   ]
   // Those at the end that it does not tell of are left out: an earlier build packs the same bytes.
   const count = facts.findLastIndex((fact) => fact !== undefined && fact !== false) + 1
@@ -197,9 +198,11 @@ function decodeLater(bytes: Uint8Array): LinkInfo | undefined {
   const fields = unpack(bytes)
   if (!Array.isArray(fields)) return undefined
   const [knowsEpochs, seat, told, clientUrl, followsNodes, ...more]: unknown[] = fields
-  const [knowsReaders, tellsReach, movesGroups] = more
+  const [knowsReaders, tellsReach, movesGroups, versions] = more
   const voters = isAbsent(told) ? {} : decodeVoters(told)
-  if (voters === undefined) return undefined
+  // Dropped, it would make a build of later versions one that knows of none.
+  const supports = isAbsent(versions) ? 'untold' : readVersions(versions)
+  if (voters === undefined || supports === undefined) return undefined
   const isUrl = typeof clientUrl === 'string' && clientUrl.length <= nodeUrlCharsMax
   const known = {
     ...voters,
@@ -209,6 +212,7 @@ function decodeLater(bytes: Uint8Array): LinkInfo | undefined {
     ...(knowsReaders === true && { knowsReaders }),
     ...(tellsReach === true && { tellsReach }),
     ...(movesGroups === true && { movesGroups }),
+    ...(supports !== 'untold' && { supports }),
   }
   if (isAbsent(seat)) return known
   // Dropped, it would make the store of a later seat its node's first.
