@@ -13,6 +13,7 @@ import type { Referee } from './checkers/referee.ts'
 import { chooseCore } from './cluster/core.ts'
 import { Comparison, type SimCluster } from './cluster/comparison.ts'
 import { expectVoters } from './cluster/voters-look.ts'
+import { expectVersion } from './cluster/version-look.ts'
 import { expectErased } from './cluster/erase-look.ts'
 import { inspectNowAndThen } from './cluster/inspections.ts'
 import type { History } from './history/operation.ts'
@@ -341,6 +342,7 @@ class Run {
     const told = listWaiting(this.#sessions)
     this.#expect(rest === 'done', 'LIVE-1', 'A call did not end in the healed world.', told)
     if (!this.#isBroken()) await expectVoters(this.#cluster, this.#referee, () => this.#isBroken())
+    if (!this.#isBroken()) await this.#finalize()
     if (this.#isBroken()) return
     const names = this.#cluster.inService.map((host) => host.name)
     this.#workload.finish(names)
@@ -355,6 +357,12 @@ class Run {
     this.#judgeHistory()
     await this.#drainQueues()
     this.#expectEase(before)
+  }
+
+  /** Where the run has an upgrade. */
+  async #finalize(): Promise<void> {
+    if (this.#options.firstBuild === undefined) return
+    await expectVersion(this.#cluster, this.#referee, () => this.#isBroken())
   }
 
   async #lookAtErased(): Promise<void> {

@@ -3,6 +3,7 @@
  * What a node runs is given from outside; here are only its ports.
  */
 import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
+import { actingAs, type Versions } from '../../src/base/cluster-version.ts'
 import {
   bytesOfGroup,
   clusterId,
@@ -65,6 +66,8 @@ export interface ProgramOptions {
   readonly limits: SwarmOptions['limits']
   /** Of a store that is to take the place of a lost one, while there is nothing of it on the disks. */
   readonly seat?: number
+  /** The cluster versions of the build that it runs. */
+  readonly supports: Versions
 }
 
 export interface ClusterParts<P extends Program, ClientFrame> {
@@ -130,7 +133,7 @@ const betweenNodes: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
   ...(['digest-request', 'digest', 'clock', 'renew', 'renewed', 'slow'] as const),
   ...(['durable-mark', 'directory-request', 'directory'] as const),
   ...(['sums-request', 'sums', 'marks-request', 'marks'] as const),
-  ...(['standing', 'seal-request', 'seal-page'] as const),
+  ...(['standing', 'seal-request', 'seal-page', 'version'] as const),
   ...(['reach-request', 'reach'] as const),
 ])
 
@@ -219,6 +222,12 @@ export class Cluster<P extends Program, ClientFrame> {
       observer: { onSent: () => undefined, onDelivered: () => undefined },
     })
     this.hosts = names.map((name, index) => this.#makeHost(name, index))
+    const { firstBuild } = options
+    for (const host of this.hosts) {
+      const isSpare = spares.some((one) => one === host.name)
+      if (firstBuild !== undefined && !isSpare) host.build = firstBuild
+    }
+    judge.versions.actsAs = (node) => this.hosts.find(({ name }) => name === node)?.actsAs ?? 0
     for (const host of this.hosts) if (spares.some((one) => one === host.name)) host.becomeSpare()
     this.#leases = new LeaseWatch({
       ...{ hosts: this.hosts, checker: judge.log, coverage },
@@ -441,7 +450,7 @@ export class Cluster<P extends Program, ClientFrame> {
         const begin = (journal: Journal): Promise<P> =>
           open(
             { clock, random, trace, log: journal, data: store, peers, clients, elsewhere },
-            { ...own, ...(host.seat !== undefined && { seat: host.seat }) },
+            { ...own, supports: actingAs(host.actsAs), ...(host.seat !== undefined && { seat: host.seat }) },
             fail,
           )
         const journal = log.openJournal(process)

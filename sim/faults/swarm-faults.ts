@@ -83,6 +83,8 @@ export const conditionNames: readonly string[] = [
   'tight-timeouts',
   // A node is alone with a write while an index is built
   'lone-write',
+  // Nodes that begin with an earlier build, and an upgrade
+  'two-builds',
   // A node whose log has given up flushes loses its data disk
   'lost-data',
   // Turns that take time, and reads that wait for their disk

@@ -109,6 +109,7 @@ function optionsShape(): unknown {
     ...calm,
     setCount: optional(1),
     spares: optional(1),
+    firstBuild: optional(1),
     workload: {
       ...calm.workload,
       boundedSessionCount: optional(0),

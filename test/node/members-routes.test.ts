@@ -89,6 +89,7 @@ class Bench {
       remove: (node: NodeId) => answer(`remove ${node}`, removing),
       renew: () => answer('renew', { number: 2, kind: 'renew', phase: 'sealing', sinceMicros }),
       cancel: () => answer('cancel', { ...replacing, phase: 'given-up' }),
+      raise: () => Promise.reject(new StoreError('internal', 'not asked here')),
     }
   }
 }
