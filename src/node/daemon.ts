@@ -13,6 +13,7 @@ import { openFilesMax } from '../adapters/open-files.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { present } from '../base/assert.ts'
+import { ownVersions, type Versions } from '../base/cluster-version.ts'
 import { StoreError } from '../base/errors.ts'
 import { nodeCountMax } from '../base/limits.ts'
 import type { Placement } from '../placement/placement.ts'
@@ -51,6 +52,7 @@ import { notServing, overloaded, unauthorized } from './refusals.ts'
 import { buildKeptSets, keepReplicaSets } from '../config/replica-sets.ts'
 import { buildPlacement } from './build-placement.ts'
 import { bugLog } from './bug-log.ts'
+import { describeUpgrade } from './upgrade-self.ts'
 import { logFigures, type LostLines } from './log-figures.ts'
 import {
   readinessChecks,
@@ -74,6 +76,8 @@ export interface DaemonOptions {
   readonly portFlag: string
   /** Files that it may have open: its part, where it shares its process. Absent: what the system allows. */
   readonly openFilesMax?: number
+  /** The cluster versions of the build that it acts as, an earlier one. Absent: those of this build. */
+  readonly supports?: Versions
   /** Ends a start that asks the other nodes for a seat. */
   readonly signal?: AbortSignal
 }
@@ -161,6 +165,10 @@ export class Daemon {
     return present(this.#node, 'daemon: it is open')
   }
 
+  get #supports(): Versions {
+    return this.#options.supports ?? ownVersions
+  }
+
   get #running(): Node | undefined {
     return this.#state === 'running' ? this.#node : undefined
   }
@@ -231,6 +239,7 @@ export class Daemon {
         bufferCopies: config.bufferCopies,
         ...(seat !== undefined && { seat }),
         ...recovery,
+        supports: this.#supports,
         beforeStart: () => keepReplicaSets(config.data, buildKeptSets(config.nodes)),
         onBug: bugLog(logger),
         onDamagedIndex: ({ code, message }) => logger.error({ code }, message),
@@ -284,7 +293,7 @@ export class Daemon {
     const { config, files, logger, portFlag } = this.#options
     const operations = operationRoutes(this.#self(), this.#metrics, systemClock)
     const fetch: Serve = (request, socket) =>
-      isOperation(request) ? operations.fetch(request) : this.#serve(request, socket)
+      isOperation(request, this.#supports.max) ? operations.fetch(request) : this.#serve(request, socket)
     const { allowedHosts, allowedOrigins, answerBytesMax } =
       config.listener ?? defaultListenerSettings
     const warn = sparingLog(systemClock, new Set(), (text, detail) => logger.warn(detail, text))
@@ -341,6 +350,12 @@ export class Daemon {
         placeOf: (id) => placeOfNode(this.#options.config.nodes, id),
       },
       groups: { mayUse: this.#mayUse, find: () => this.#groupsPort },
+      upgrade: {
+        mayUse: this.#mayUse,
+        find: () => this.#running?.members,
+        self: () => describeUpgrade(this.#parts()),
+      },
+      build: this.#supports.max,
       figures: () => [...statusFigures(this.#parts()), ...this.#edgeFigures()],
     }
   }
