@@ -64,11 +64,7 @@ export class VersionChecker {
     this.#applied.set(`${node}/${group}`, { position, version })
   }
 
-  #check(
-    node: string,
-    version: number,
-    detail: () => Readonly<Record<string, unknown>>,
-  ): void {
+  #check(node: string, version: number, detail: () => Readonly<Record<string, unknown>>): void {
     this.#referee.check(
       this.actsAs(node) >= version,
       'UPG-3',

@@ -450,7 +450,11 @@ export class Cluster<P extends Program, ClientFrame> {
         const begin = (journal: Journal): Promise<P> =>
           open(
             { clock, random, trace, log: journal, data: store, peers, clients, elsewhere },
-            { ...own, supports: actingAs(host.actsAs), ...(host.seat !== undefined && { seat: host.seat }) },
+            {
+              ...own,
+              supports: actingAs(host.actsAs),
+              ...(host.seat !== undefined && { seat: host.seat }),
+            },
             fail,
           )
         const journal = log.openJournal(process)

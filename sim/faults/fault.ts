@@ -209,13 +209,7 @@ export type UpgradeFault =
   | (Moment & { readonly kind: 'finalize'; readonly node: string; readonly looksFirst: boolean })
 
 export type Fault =
-  | ProcessFault
-  | NetworkFault
-  | DiskFault
-  | ClockFault
-  | LoadFault
-  | MembersFault
-  | UpgradeFault
+  ProcessFault | NetworkFault | DiskFault | ClockFault | LoadFault | MembersFault | UpgradeFault
 
 export type FaultKind = Fault['kind']
 

@@ -53,7 +53,8 @@ function finalize(fault: FaultOf<'finalize'>, context: Context): void {
   port.raise(ownVersions.max).then(
     () => context.coverage.count('finalized'),
     (error: unknown) => {
-      if (!(error instanceof StoreError) || error.code === 'internal') return context.world.fail(error)
+      if (!(error instanceof StoreError) || error.code === 'internal')
+        return context.world.fail(error)
       context.coverage.count(isWhole ? 'finalize not carried out' : 'finalize refused for a build')
     },
   )

@@ -1,5 +1,6 @@
 /** `trilithon upgrade status|finalize`: the builds of all nodes, and the next cluster version. */
 import type { Command } from 'commander'
+import type { Versions } from '../base/cluster-version.ts'
 import { CliError, exitFailure, exitUnavailable } from './exit.ts'
 import { addAskFlags } from './node-asks.ts'
 import type { Options } from './options.ts'
@@ -25,14 +26,19 @@ async function showStatus(options: Options): Promise<void> {
   const { nodes, target, hindrances } = seen
   print(styledData('bold', headline(seen)))
   const rows = nodes.map(({ id, set, build, supports, version, url }) => {
-    const range = supports === undefined ? '-' : `${supports.min} to ${supports.max}`
-    return [id, set, build ?? 'no answer', range, String(version ?? '-'), url]
+    return [id, set, build ?? 'no answer', rangeText(supports), String(version ?? '-'), url]
   })
   print(table([['node', 'set', 'build', 'supports', 'in force', 'url'], ...rows]))
   for (const { text } of hindrances) print(text)
   if (hindrances.length === 0 && isBelow(seen)) {
     print(`nothing hinders cluster version ${target}: trilithon upgrade finalize`)
   }
+}
+
+function rangeText(supports: Versions | undefined): string {
+  if (supports === undefined) return '-'
+  const { min, max } = supports
+  return min === max ? String(min) : `${min} to ${max}`
 }
 
 function headline({ sets, target }: UpgradeSeen): string {
@@ -82,4 +88,3 @@ function hindered({ hindrances, target }: UpgradeSeen): CliError {
   const message = `cluster version ${target} is not put in force: ${text}`
   return new CliError(message, isDown ? exitUnavailable : exitFailure)
 }
-

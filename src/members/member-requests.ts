@@ -198,7 +198,9 @@ export class MemberRequests implements MembersPort {
         throw unready(`${node} does not answer here: start it, or remove it from the replica set.`)
       }
       if (!supportsVersion(supports, to)) {
-        throw unready(`${node} runs a build that supports ${versionsText(supports)}: upgrade it first.`)
+        throw unready(
+          `${node} runs a build that supports ${versionsText(supports)}: upgrade it first.`,
+        )
       }
       const version = changes.versionOf(row)
       // Nodes tell it from version 2 on.

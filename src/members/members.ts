@@ -424,7 +424,6 @@ export class Members {
     if (isDue) this.#version.tellAll()
   }
 
-
   #tellAll(): void {
     for (const node of this.#parts.nodes.others) this.#tell(node)
   }

@@ -44,7 +44,8 @@ export function decodeRow(bytes: Uint8Array, supports: Versions = ownVersions): 
   const fields = unpack(bytes)
   if (!Array.isArray(fields)) return undefined
   const [format, epoch, , lastSeat, packed]: unknown[] = fields
-  if (!isFormat(format) || (format === versionFormat && supports.max < versionFormatSince)) return undefined
+  if (!isFormat(format) || (format === versionFormat && supports.max < versionFormatSince))
+    return undefined
   if (!isCount(epoch) || epoch < 1 || !isCount(lastSeat)) return undefined
   const seated = readSeatedStores(fields)
   const names = readNames(fields)

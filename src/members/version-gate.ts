@@ -42,7 +42,10 @@ export class VersionGate {
 
   /** The node has applied a row of this version. A node that lost its data store may begin with an earlier one. */
   apply(version: number): void {
-    assert(supportsVersion(this.supports, version), 'UPG-1: a version is in force that is not supported')
+    assert(
+      supportsVersion(this.supports, version),
+      'UPG-1: a version is in force that is not supported',
+    )
     this.#inForce = version
   }
 }

@@ -293,7 +293,9 @@ export class Daemon {
     const { config, files, logger, portFlag } = this.#options
     const operations = operationRoutes(this.#self(), this.#metrics, systemClock)
     const fetch: Serve = (request, socket) =>
-      isOperation(request, this.#supports.max) ? operations.fetch(request) : this.#serve(request, socket)
+      isOperation(request, this.#supports.max)
+        ? operations.fetch(request)
+        : this.#serve(request, socket)
     const { allowedHosts, allowedOrigins, answerBytesMax } =
       config.listener ?? defaultListenerSettings
     const warn = sparingLog(systemClock, new Set(), (text, detail) => logger.warn(detail, text))

@@ -217,7 +217,8 @@ export class Peers {
   /** Another cluster version is in force: peers whose builds do not support it have no link any more (UPG-1). */
   checkVersions(): void {
     for (const peer of this.#peers.values()) {
-      if (!peer.isJoined || supportsVersion(versionsOf(peer.info), this.#options.version())) continue
+      if (!peer.isJoined || supportsVersion(versionsOf(peer.info), this.#options.version()))
+        continue
       this.#options.trace.mark('earlier_build_cut_off')
       this.#cutOff(peer)
     }
