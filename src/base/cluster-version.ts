@@ -43,7 +43,7 @@ export function supportsVersion({ min, max }: Versions, version: number): boolea
 /** The versions of a build that acts as one of that version. Throws RangeError where this build cannot. */
 export function actingAs(version: number): Versions {
   const { min, max } = ownVersions
-  if (!supportsVersion(ownVersions, version)) {
+  if (!isVersion(version) || !supportsVersion(ownVersions, version)) {
     throw new RangeError(`this build can act as versions ${min} to ${max}, not as ${version}`)
   }
   return { min, max: version }

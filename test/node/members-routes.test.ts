@@ -88,7 +88,11 @@ class Bench {
       demote: (node: NodeId) => answer(`demote ${node}`, { ...removing, kind: 'demote' }),
       remove: (node: NodeId) => answer(`remove ${node}`, removing),
       renew: () => answer('renew', { number: 2, kind: 'renew', phase: 'sealing', sinceMicros }),
-      cancel: () => answer('cancel', { ...replacing, phase: 'given-up' }),
+      cancel: (number?: number) =>
+        answer(number === undefined ? 'cancel' : `cancel ${number}`, {
+          ...replacing,
+          phase: 'given-up',
+        }),
       raise: () => Promise.reject(new StoreError('internal', 'not asked here')),
     }
   }
