@@ -341,8 +341,9 @@ class Run {
     this.#expectNoStorm(rest)
     const told = listWaiting(this.#sessions)
     this.#expect(rest === 'done', 'LIVE-1', 'A call did not end in the healed world.', told)
-    if (!this.#isBroken()) await expectVoters(this.#cluster, this.#referee, () => this.#isBroken())
-    if (!this.#isBroken()) await this.#finalize()
+    const asked = [this.#cluster, this.#referee, () => this.#isBroken()] as const
+    if (!this.#isBroken()) await expectVoters(...asked)
+    if (!this.#isBroken()) await expectVersion(...asked, this.#options.faultRates)
     if (this.#isBroken()) return
     const names = this.#cluster.inService.map((host) => host.name)
     this.#workload.finish(names)
@@ -357,12 +358,6 @@ class Run {
     this.#judgeHistory()
     await this.#drainQueues()
     this.#expectEase(before)
-  }
-
-  /** Where the run has an upgrade. */
-  async #finalize(): Promise<void> {
-    if (this.#options.firstBuild === undefined) return
-    await expectVersion(this.#cluster, this.#referee, () => this.#isBroken())
   }
 
   async #lookAtErased(): Promise<void> {

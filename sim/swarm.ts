@@ -24,7 +24,6 @@ import { drawHistory } from './history-draw.ts'
 import { drawLogEnd } from './log-end-draw.ts'
 import { withLostData } from './lost-data-draw.ts'
 import { drawTimes } from './times-draw.ts'
-import { drawFirstBuild } from './upgrade-draw.ts'
 import type { TimeOptions } from './world/turn-costs.ts'
 import type { LinkConditions } from './world/weather.ts'
 
@@ -137,8 +136,6 @@ export interface SwarmOptions {
   readonly priorities?: PriorityOptions
   readonly faultRates: FaultRates
   readonly healing: HealingOptions
-  /** The last cluster version that the first build of each node knows, but of spares; absent: all nodes run this build all the time. */
-  readonly firstBuild?: number
   /** How soon another node takes over what a relay of indexes leaves lying; absent: as usual. */
   readonly relay?: Pick<WorklistBounds, 'lookMs' | 'patienceMs'>
   /** One per node, in their order. */
@@ -195,11 +192,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
       ...{ ...drawLogEnd(random.fork('log end')), ...drawErase(random.fork('erase'), limits) },
     },
   }
-  const builds = drawFirstBuild(random.fork('two builds'), switches)
-  // Where a node is to be alone with a write, all others go on.
-  const isLone = drawnOptions.workload.lone !== undefined
-  const mixed = isLone ? drawnOptions : { ...drawnOptions, ...builds }
-  return withLostData(random.fork('lost data'), mixed, switches)
+  return withLostData(random.fork('lost data'), drawnOptions, switches)
 }
 
 /**

@@ -2,41 +2,33 @@
  * An upgrade drawn from a seed: all nodes begin with a build of the first cluster version, and an operator starts each of them with this
  * build, at moments of their own. Some go back meanwhile. Now and then the operator asks for the next cluster version, at times too early.
  */
-import { firstVersion, ownVersions } from '../src/base/cluster-version.ts'
+import { ownVersions } from '../src/base/cluster-version.ts'
 import { nodeName } from './cluster/endpoints.ts'
 import type { UpgradeFault } from './faults/fault.ts'
-import { isOn, type FaultRates, type Switches } from './faults/swarm-faults.ts'
+import type { FaultRates } from './faults/swarm-faults.ts'
 import { SeededRandom } from './world/random.ts'
 
-/** Of the runs, of nodes that go back to the build before for a while, and of operators that do not look at the builds. */
-const upgradeRate = 150_000
+/** Of nodes, that go back to the build before for a while; of operators, that do not look at the builds. */
 const backRate = 200_000
 const blindRate = 500_000
 const second = 1_000_000
-
-/** The last cluster version that the first builds of all nodes know; absent: they run this build. Spares come with this build. */
-export function drawFirstBuild(
-  random: SeededRandom,
-  switches: Switches,
-): { readonly firstBuild?: number } {
-  if (!random.chance(upgradeRate) || !isOn('two-builds', switches)) return {}
-  return { firstBuild: firstVersion }
-}
 
 interface Drawn {
   readonly seed: number
   readonly nodeCount: number
   readonly faultRates: FaultRates
-  readonly firstBuild?: number
+  readonly workload: { readonly lone?: unknown }
 }
 
+/** None where a node is to be alone with a write: all others go on then. */
 export function drawUpgrade({
   seed,
   nodeCount,
   faultRates,
-  firstBuild,
+  workload,
 }: Drawn): readonly UpgradeFault[] {
-  if (firstBuild === undefined) return []
+  const { firstBuild } = faultRates
+  if (firstBuild === undefined || workload.lone !== undefined) return []
   const random = new SeededRandom(`${seed}/faults/upgrade`)
   // A quiet stretch moves what comes behind it.
   const lengthMicros = faultRates.lengthMicros - faultRates.quietMicros

@@ -18,11 +18,11 @@ const twoBuilds: readonly Edit[] = [
     queues: { ...drawn.workload.queues, sessionCount: 0 },
   }
   const faultRates = {
-    ...drawn.faultRates, lengthMicros: 8_000_000, quietMicros: 0, quietAtMicros: 0, lostData: undefined,
-    meanMicros: { renew: 1_000_000 },
+    ...drawn.faultRates, lengthMicros: 8_000_000, quietMicros: 0, quietAtMicros: 0, lostData: undefined, firstBuild: 1,
+    meanMicros: { renew: 500_000 },
   }
   const options = {
-    ...drawn, nodeCount: 3, setCount: 1, spares: undefined, skews: drawn.skews.slice(0, 3), firstBuild: 1,
+    ...drawn, nodeCount: 3, setCount: 1, spares: undefined, skews: drawn.skews.slice(0, 3),
     inspections: 0, endsWithRestart: false, priorities: undefined, times: undefined, workload, faultRates,
     disk: { writeMinMicros: 100, writeMeanMicros: 100 },
     link: { ...drawn.link, drop: 0, tail: 0, far: 0, reorder: 0, duplicate: 0 },
@@ -33,6 +33,20 @@ const twoBuilds: readonly Edit[] = [
   },
 ]
 
+/** The operator asks for the next version again and again, without a look at the builds, and goes back with none. */
+const blindOperator: readonly Edit[] = [
+  {
+    file: 'sim/upgrade-draw.ts',
+    find: 'const backRate = 200_000\nconst blindRate = 500_000\n',
+    replace: 'const backRate = 0\nconst blindRate = 1_000_000\n',
+  },
+  {
+    file: 'sim/upgrade-draw.ts',
+    find: 'random.int(2, 10)',
+    replace: 'random.int(20, 30)',
+  },
+]
+
 export const upgradeMutants: readonly Mutant[] = [
   {
     id: 'UPG-A',
@@ -40,10 +54,11 @@ export const upgradeMutants: readonly Mutant[] = [
     rules: ['UPG-3'],
     edits: [
       ...twoBuilds,
+      ...blindOperator,
       {
-        file: 'src/members/member-requests.ts',
-        find: '      this.#checkMembers(found, to)\n',
-        replace: '',
+        file: 'src/members/raising.ts',
+        find: '  checkMembers(parts, row, to)\n  return',
+        replace: '  return',
       },
     ],
   },
@@ -53,6 +68,7 @@ export const upgradeMutants: readonly Mutant[] = [
     rules: ['UPG-3'],
     edits: [
       ...twoBuilds,
+      ...blindOperator,
       {
         file: 'src/members/version-gate.ts',
         find: '    return allowsFeature(this.#inForce, feature)\n',
@@ -66,6 +82,12 @@ export const upgradeMutants: readonly Mutant[] = [
     rules: ['UPG-2'],
     edits: [
       ...twoBuilds,
+      ...blindOperator,
+      {
+        file: 'sim/upgrade-draw.ts',
+        find: 'Math.floor(lengthMicros * 0.6)',
+        replace: 'Math.floor(lengthMicros * 0.1)',
+      },
       {
         file: 'src/members/change.ts',
         find: 'urls, lastSeat, ...keptVersion(row) },\n',

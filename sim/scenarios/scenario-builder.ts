@@ -90,12 +90,16 @@ export class ScenarioBuilder {
 
   /** Nodes begin with a build that knows cluster versions through this one. */
   firstBuild(build: number): this {
-    return this.#with({ firstBuild: build })
+    return this.#with({ faultRates: { ...this.#options.faultRates, firstBuild: build } })
   }
 
   /** Faults strike for this long; then all heals. */
   lasting(ms: number): this {
-    return this.#with({ faultRates: noFaultRates(ms * 1_000) })
+    const { firstBuild } = this.#options.faultRates
+    const faultRates = noFaultRates(ms * 1_000)
+    return this.#with({
+      faultRates: { ...faultRates, ...(firstBuild !== undefined && { firstBuild }) },
+    })
   }
 
   link(link: Partial<LinkConditions>): this {

@@ -106,7 +106,7 @@ export function misfitOfOptions(
   const { healing, workload, priorities, times } = options
   if (workload.clientCount > clientsMax)
     return `workload.clientCount: expected at most ${clientsMax}`
-  const { firstBuild = ownVersions.max } = options
+  const { firstBuild = ownVersions.max } = options.faultRates
   if (!supportsVersion(ownVersions, firstBuild)) return buildsText('firstBuild')
   const { tableStoreCount } = workload
   if (tableStoreCount < 1 || tableStoreCount > storeNames.length)

@@ -1,6 +1,7 @@
 /** The voters and read-only members of a replica set as one of its nodes sees them: from its own part, and from what peers have told. */
 import type { NodeId } from '../base/ids.ts'
 import type { LogStore } from '../log/log-store.ts'
+import { versionsOf } from '../peers/admission.ts'
 import type { Peers } from '../peers/peers.ts'
 import type { SetNodes } from '../placement/set-nodes.ts'
 import type { StandingTold } from '../replication/message.ts'
@@ -65,9 +66,12 @@ export class MemberReports {
     const { gate } = known
     if (!gate.knowsVersions) return {}
     if (node === this.#parts.node) return { supports: gate.supports, version: gate.inForce }
-    const supports = peers().versionsOf(node)
+    const link = peers().linkOf(node)
     const version = known.at(node)
-    return { ...(supports && { supports }), ...(version !== undefined && { version }) }
+    return {
+      ...(link && { supports: versionsOf(link) }),
+      ...(version !== undefined && { version }),
+    }
   }
 
   #describeSelf(): MemberReport {

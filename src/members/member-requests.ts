@@ -1,5 +1,4 @@
 /** The requests of an operator for the voters of a replica set: each becomes a change in the row of the set's own group. */
-import { supportsVersion, versionsText } from '../base/cluster-version.ts'
 import { StoreError } from '../base/errors.ts'
 import { isStoreId, type NodeId } from '../base/ids.ts'
 import { nodeCountMax } from '../base/limits.ts'
@@ -9,6 +8,7 @@ import type { SetNodes } from '../placement/set-nodes.ts'
 import * as changes from './change.ts'
 import type { Mover } from './mover.ts'
 import type { MemberReports } from './member-reports.ts'
+import { checkSupported, raised } from './raising.ts'
 import { beginDemote, beginPromote, removeReader } from './reader-change.ts'
 import type { MembersPort, MembersReport } from './report.ts'
 import type { SetVersion } from './set-version.ts'
@@ -169,45 +169,16 @@ export class MemberRequests implements MembersPort {
   }
 
   async raise(to: number): Promise<{ readonly version: number }> {
-    const { mover } = this.#parts
-    const { gate } = this.#parts.version
-    if (!supportsVersion(gate.supports, to)) {
-      const why = `This node supports ${versionsText(gate.supports)}, and not version ${to}.`
-      throw new StoreError('invalid', why)
+    const { node, mover, peers, votersOf, version } = this.#parts
+    const seen = {
+      ...{ node, votersOf, supports: version.gate.supports },
+      linkOf: (peer: NodeId) => peers().linkOf(peer),
+      isHeardOf: (peer: NodeId) => peers().isHeardOf(peer),
+      versionAt: (peer: NodeId) => version.at(peer),
     }
-    const row = await mover.request((found) => {
-      const version = changes.versionOf(found)
-      if (version >= to) return undefined
-      if (version + 1 < to) {
-        const why = `Cluster version ${version} is in force: version ${version + 1} comes first.`
-        throw new StoreError('invalid', why)
-      }
-      this.#checkMembers(found, to)
-      return changes.raiseVersion(found, to)
-    })
+    checkSupported(seen, to)
+    const row = await mover.request((found) => raised(seen, found, to))
     return { version: changes.versionOf(row) }
-  }
-
-  /** UPG-2: every member of the row is asked, by its link. */
-  #checkMembers(row: changes.SetRow, to: number): void {
-    const { node: own, peers } = this.#parts
-    for (const node of listMembers(row, this.#parts.votersOf(row))) {
-      if (node === own) continue
-      const supports = peers().versionsOf(node)
-      if (supports === undefined || !peers().isHeardOf(node)) {
-        throw unready(`${node} does not answer here: start it, or remove it from the replica set.`)
-      }
-      if (!supportsVersion(supports, to)) {
-        throw unready(
-          `${node} runs a build that supports ${versionsText(supports)}: upgrade it first.`,
-        )
-      }
-      const version = changes.versionOf(row)
-      // Nodes tell it from version 2 on.
-      if (version > 1 && (this.#parts.version.at(node) ?? 0) < version) {
-        throw unready(`${node} has not put cluster version ${version} in force yet: wait for it.`)
-      }
-    }
   }
 
   /** A build of before would vote on in an epoch that the others have ended. */
@@ -243,18 +214,6 @@ export class MemberRequests implements MembersPort {
       throw new StoreError('internal', 'a change was made, and there is none')
     return { change }
   }
-}
-
-/** Voters, read-only members, and a node that comes or leaves. */
-function listMembers(row: changes.SetRow, voters: readonly NodeId[]): readonly NodeId[] {
-  const { readers, change } = row
-  const isChanging = change?.node !== undefined && changes.isUnderWay(change)
-  const changing = isChanging && change.node !== undefined ? [change.node] : []
-  return [...new Set([...voters, ...readers.keys(), ...changing])]
-}
-
-function unready(text: string): StoreError {
-  return new StoreError('unavailable', text)
 }
 
 function isGoingOn({ change }: changes.SetRow, kind: changes.ChangeKind, node: NodeId): boolean {

@@ -44,23 +44,20 @@ export function decodeRow(bytes: Uint8Array, supports: Versions = ownVersions): 
   const fields = unpack(bytes)
   if (!Array.isArray(fields)) return undefined
   const [format, epoch, , lastSeat, packed]: unknown[] = fields
-  if (!isFormat(format) || (format === versionFormat && supports.max < versionFormatSince))
-    return undefined
+  if (!isReadable(format, supports)) return undefined
   if (!isCount(epoch) || epoch < 1 || !isCount(lastSeat)) return undefined
   const seated = readSeatedStores(fields)
   const names = readNames(fields)
-  const version = format === versionFormat ? fields[9] : firstVersion
-  if (seated === undefined || names === undefined || !isVersion(version)) return undefined
-  // The first one has no name in the row.
-  if (format === versionFormat && version === firstVersion) return undefined
-  const row = { epoch, lastSeat, ...seated, ...names, ...(version > firstVersion && { version }) }
+  if (seated === undefined || names === undefined) return undefined
+  const row = { epoch, lastSeat, ...seated, ...names }
   if (packed === undefined || packed === null) return row
   const change = readChange(packed)
   return change && { ...row, change }
 }
 
-function isFormat(format: unknown): format is number {
-  return format === rowFormat || format === readersFormat || format === versionFormat
+function isReadable(format: unknown, { max }: Versions): boolean {
+  if (format === versionFormat) return max >= versionFormatSince
+  return format === rowFormat || format === readersFormat
 }
 
 function readSeatedStores(
@@ -73,14 +70,24 @@ function readSeatedStores(
 
 function readNames(
   fields: readonly unknown[],
-): Pick<SetRow, 'voters' | 'before' | 'urls'> | undefined {
+): Pick<SetRow, 'voters' | 'before' | 'urls' | 'version'> | undefined {
   const [voters, before, urls] = [readNodes(fields[5]), readNodes(fields[6]), readUrls(fields[7])]
+  const versions = readVersion(fields)
   if (voters === undefined || before === undefined || urls === undefined) return undefined
-  return {
-    urls,
-    ...(voters.length > 0 && { voters }),
-    ...(before.length > 0 && { before }),
-  }
+  return (
+    versions && {
+      ...{ urls, ...versions },
+      ...(voters.length > 0 && { voters }),
+      ...(before.length > 0 && { before }),
+    }
+  )
+}
+
+function readVersion([format, ...fields]: readonly unknown[]): Pick<SetRow, 'version'> | undefined {
+  if (format !== versionFormat) return {}
+  const version = fields[8]
+  // The first one has no name in the row.
+  return isVersion(version) && version > firstVersion ? { version } : undefined
 }
 
 function readUrls(list: unknown): SetRow['urls'] | undefined {

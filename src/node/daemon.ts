@@ -13,7 +13,7 @@ import { openFilesMax } from '../adapters/open-files.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { present } from '../base/assert.ts'
-import { ownVersions, type Versions } from '../base/cluster-version.ts'
+import type { Versions } from '../base/cluster-version.ts'
 import { StoreError } from '../base/errors.ts'
 import { nodeCountMax } from '../base/limits.ts'
 import type { Placement } from '../placement/placement.ts'
@@ -165,10 +165,6 @@ export class Daemon {
     return present(this.#node, 'daemon: it is open')
   }
 
-  get #supports(): Versions {
-    return this.#options.supports ?? ownVersions
-  }
-
   get #running(): Node | undefined {
     return this.#state === 'running' ? this.#node : undefined
   }
@@ -238,8 +234,7 @@ export class Daemon {
         placement: this.#placement,
         bufferCopies: config.bufferCopies,
         ...(seat !== undefined && { seat }),
-        ...recovery,
-        supports: this.#supports,
+        ...{ ...recovery, supports: this.#options.supports },
         beforeStart: () => keepReplicaSets(config.data, buildKeptSets(config.nodes)),
         onBug: bugLog(logger),
         onDamagedIndex: ({ code, message }) => logger.error({ code }, message),
@@ -293,7 +288,7 @@ export class Daemon {
     const { config, files, logger, portFlag } = this.#options
     const operations = operationRoutes(this.#self(), this.#metrics, systemClock)
     const fetch: Serve = (request, socket) =>
-      isOperation(request, this.#supports.max)
+      isOperation(request, this.#options.supports?.max)
         ? operations.fetch(request)
         : this.#serve(request, socket)
     const { allowedHosts, allowedOrigins, answerBytesMax } =
@@ -339,6 +334,7 @@ export class Daemon {
   #self(): Self {
     const { node, cluster } = this.#options.config
     const { version } = this.#options
+    const members = { mayUse: this.#mayUse, find: () => this.#running?.members }
     return {
       name: () => `trilithon ${version}: node ${node} of cluster ${cluster}`,
       isAlive: () => this.#state !== 'failed',
@@ -346,18 +342,10 @@ export class Daemon {
       status: () => this.status(),
       erase: () => this.#node?.status().replica.erase,
       upkeep: { mayUse: this.#mayUse, find: () => this.#running?.upkeep },
-      members: {
-        mayUse: this.#mayUse,
-        find: () => this.#running?.members,
-        placeOf: (id) => placeOfNode(this.#options.config.nodes, id),
-      },
+      members: { ...members, placeOf: (id) => placeOfNode(this.#options.config.nodes, id) },
       groups: { mayUse: this.#mayUse, find: () => this.#groupsPort },
-      upgrade: {
-        mayUse: this.#mayUse,
-        find: () => this.#running?.members,
-        self: () => describeUpgrade(this.#parts()),
-      },
-      build: this.#supports.max,
+      upgrade: { ...members, self: () => describeUpgrade(this.#parts()) },
+      build: this.#options.supports?.max,
       figures: () => [...statusFigures(this.#parts()), ...this.#edgeFigures()],
     }
   }

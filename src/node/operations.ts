@@ -93,7 +93,7 @@ export interface Self {
   /** The cluster version and the builds of its replica set. Absent: it is in none. */
   readonly upgrade?: UpgradeAccess
   /** The last cluster version that the build knows which it acts as; absent: that of this build. */
-  readonly build?: number
+  readonly build?: number | undefined
   /** Where groups are. Absent: it has no configuration of nodes. */
   readonly groups?: GroupsAccess
   figures(): readonly Figure[]

@@ -1,5 +1,4 @@
 /** A node as it tells of its build, and of the nodes that an operator upgrades with it. */
-import { mainSet } from '../config/values.ts'
 import type { StatusParts } from './status.ts'
 import { findOwnSet, listSeenNodes } from './status-nodes.ts'
 import type { UpgradeSelf } from './upgrade-routes.ts'
@@ -11,7 +10,7 @@ export function describeUpgrade(parts: StatusParts): UpgradeSelf {
     // One that joins is a node of its set once the row says so.
     nodes: parts.nodes
       .filter(({ joins }) => joins !== true)
-      .map(({ id, url, set = mainSet }) => ({ id, url, set })),
+      .map(({ id, url, set }) => ({ id, url, set })),
     urls: new Map(seen.map(({ id, url }) => [id, url])),
   }
 }

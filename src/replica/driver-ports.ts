@@ -34,5 +34,5 @@ export interface DriverOptions {
   /** An operator has begun this epoch, since a majority of the voters is lost for good. Of no use once the log has it. */
   readonly recovery?: Recovery
   /** The cluster versions that it supports; fewer than its build does: it acts as an earlier build. Absent: those of its build. */
-  readonly supports?: Versions
+  readonly supports?: Versions | undefined
 }

@@ -4,7 +4,6 @@
  * differ.
  */
 import { assert } from '../base/assert.ts'
-import { ownVersions } from '../base/cluster-version.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import { Holdings } from '../placement/holdings.ts'
 import { isFirstAlive, type ReplicaSet } from '../placement/placement.ts'
@@ -39,7 +38,6 @@ import type {
 import { LeaseKeeper } from '../peers/lease-keeper.ts'
 import { Epochs } from '../members/epochs.ts'
 import type { Members } from '../members/members.ts'
-import { VersionGate } from '../members/version-gate.ts'
 import { Moving } from './moving.ts'
 import type { LogStore } from '../log/log-store.ts'
 import type { PeerClocks } from '../peers/peer-clocks.ts'
@@ -216,7 +214,7 @@ export class Driver implements LocalReplica {
       ...{ node, nodes: this.#nodes, placement, clock, trace, limits },
       onNodes: (urls) => this.#links.onNodes(urls),
       ...{ log: this.#log, data: this.#data },
-      gate: new VersionGate(this.#options.supports ?? ownVersions),
+      supports: this.#options.supports,
       ...{ epochs: this.#epochs, replica: this.#replica, edge: this.#edge, work: this.#work },
       leases: () => this.#keeper.leases,
       peers: () => this.#peers,

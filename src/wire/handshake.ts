@@ -197,26 +197,36 @@ function decodeInfo(of: readonly unknown[]): LinkInfo | undefined {
 function decodeLater(bytes: Uint8Array): LinkInfo | undefined {
   const fields = unpack(bytes)
   if (!Array.isArray(fields)) return undefined
-  const [knowsEpochs, seat, told, clientUrl, followsNodes, ...more]: unknown[] = fields
-  const [knowsReaders, tellsReach, movesGroups, versions] = more
+  const [, seat, told, clientUrl, , , , , versions]: unknown[] = fields
   const voters = isAbsent(told) ? {} : decodeVoters(told)
-  // Dropped, it would make a build of later versions one that knows of none.
-  const supports = isAbsent(versions) ? 'untold' : readVersions(versions)
+  const supports = decodeVersions(versions)
   if (voters === undefined || supports === undefined) return undefined
   const isUrl = typeof clientUrl === 'string' && clientUrl.length <= nodeUrlCharsMax
   const known = {
-    ...voters,
-    ...(knowsEpochs === true && { knowsEpochs }),
+    ...{ ...decodeFlags(fields), ...voters, ...supports },
     ...(isUrl && { clientUrl }),
-    ...(followsNodes === true && { followsNodes }),
-    ...(knowsReaders === true && { knowsReaders }),
-    ...(tellsReach === true && { tellsReach }),
-    ...(movesGroups === true && { movesGroups }),
-    ...(supports !== 'untold' && { supports }),
   }
   if (isAbsent(seat)) return known
   // Dropped, it would make the store of a later seat its node's first.
   return isCount(seat, 1) ? { ...known, seat } : undefined
+}
+
+function decodeFlags([knowsEpochs, , , , followsNodes, ...more]: readonly unknown[]): LinkInfo {
+  const [knowsReaders, tellsReach, movesGroups] = more
+  return {
+    ...(knowsEpochs === true && { knowsEpochs }),
+    ...(followsNodes === true && { followsNodes }),
+    ...(knowsReaders === true && { knowsReaders }),
+    ...(tellsReach === true && { tellsReach }),
+    ...(movesGroups === true && { movesGroups }),
+  }
+}
+
+/** Dropped, what is no range would make a build of later versions one that knows of none. */
+function decodeVersions(told: unknown): Pick<LinkInfo, 'supports'> | undefined {
+  if (isAbsent(told)) return {}
+  const supports = readVersions(told)
+  return supports && { supports }
 }
 
 function decodeVoters(told: unknown): Pick<LinkInfo, 'voters'> | undefined {

@@ -3,7 +3,6 @@ import { expect, test } from 'vitest'
 import type { Versions } from '../../src/base/cluster-version.ts'
 import { StoreError } from '../../src/base/errors.ts'
 import { nodeId, storeId, type NodeId } from '../../src/base/ids.ts'
-import type { LogStore } from '../../src/log/log-store.ts'
 import {
   beginAdd,
   beginRenew,
@@ -15,11 +14,11 @@ import {
   versionOf,
   type SetRow,
 } from '../../src/members/change.ts'
-import { MemberReports } from '../../src/members/member-reports.ts'
-import { MemberRequests } from '../../src/members/member-requests.ts'
+import { checkSupported, raised, type RaisingParts } from '../../src/members/raising.ts'
 import { decodeRow, encodeRow } from '../../src/members/row-codec.ts'
 import { SetVersion, UnsupportedVersion } from '../../src/members/set-version.ts'
 import { VersionGate } from '../../src/members/version-gate.ts'
+import type { LinkInfo } from '../../src/ports/transport.ts'
 import { SetNodes } from '../../src/placement/set-nodes.ts'
 import type { EpochMessage } from '../../src/replication/message.ts'
 import { RecordedTrace } from './epochs-kit.ts'
@@ -62,7 +61,9 @@ test('UPG-3: a feature is used only once its version is in force', () => {
   expect([new VersionGate(old).knowsVersions, gate.knowsVersions]).toEqual([false, true])
 })
 
-class Bench {
+class Bench implements RaisingParts {
+  readonly node = n1
+  readonly supports: Versions
   row: SetRow = firstRow
   readonly links = new Map<NodeId, Versions>([
     [n2, both],
@@ -72,46 +73,32 @@ class Bench {
   readonly sent: (readonly [NodeId, EpochMessage])[] = []
   readonly trace = new RecordedTrace()
   readonly version: SetVersion
-  readonly requests: MemberRequests
-  readonly reports: MemberReports
   checks = 0
 
   constructor(supports: Versions = both) {
-    const nodes = new SetNodes(n1, [n1, n2, n3])
+    this.supports = supports
     this.version = new SetVersion({
-      ...{ gate: new VersionGate(supports), nodes, trace: this.trace },
+      ...{ gate: new VersionGate(supports), trace: this.trace },
+      nodes: new SetNodes(n1, [n1, n2, n3]),
       peers: () => ({ checkVersions: () => (this.checks += 1) }),
       send: (...sent) => this.sent.push(sent),
     })
-    const peers = (): never => {
-      const told: object = {
-        versionsOf: (node: NodeId) => this.links.get(node),
-        isHeardOf: (node: NodeId) => !this.silent.has(node),
-      }
-      return told as never
-    }
-    const log: Pick<LogStore, 'identity'> = { identity: { storeId: store } as never }
-    const common = { node: n1, nodes, peers, log: log as never, version: this.version }
-    const votersOf = ({ voters = [n1, n2, n3] }: SetRow): readonly NodeId[] => voters
-    this.reports = new MemberReports({
-      ...{ ...common, votersOf, epochs: {} as never },
-      row: () => this.row,
-      told: () => undefined,
-    })
-    this.requests = new MemberRequests({
-      ...{ ...common, votersOf, reports: this.reports },
-      mover: {
-        request: async (make: (row: SetRow, now: number) => SetRow | undefined) => {
-          this.row = make(this.row, 5) ?? this.row
-          return this.row
-        },
-      } as never,
-    })
   }
 
-  async raise(to: number): Promise<string | number> {
+  readonly votersOf = ({ voters = [n1, n2, n3] }: SetRow): readonly NodeId[] => voters
+  readonly linkOf = (peer: NodeId): LinkInfo | undefined => {
+    const supports = this.links.get(peer)
+    // A build of the first version tells of none.
+    return supports && (supports.max === 1 ? {} : { supports })
+  }
+  readonly isHeardOf = (peer: NodeId): boolean => !this.silent.has(peer)
+  readonly versionAt = (peer: NodeId): number | undefined => this.version.at(peer)
+
+  raise(to: number): string | number {
     try {
-      return (await this.requests.raise(to)).version
+      checkSupported(this, to)
+      this.row = raised(this, this.row, to) ?? this.row
+      return versionOf(this.row)
     } catch (error) {
       if (!(error instanceof StoreError)) throw error
       return `${error.code}: ${error.message}`
@@ -119,48 +106,48 @@ class Bench {
   }
 }
 
-test('UPG-2: a version is raised once, and not before each member is heard of and supports it', async () => {
+test('UPG-2: a version is raised once, and not before each member is heard of and supports it', () => {
   const bench = new Bench()
   bench.links.set(n3, old)
   const refused = 'unavailable: n3 runs a build that supports cluster version 1: upgrade it first.'
-  expect(await bench.raise(2)).toBe(refused)
+  expect(bench.raise(2)).toBe(refused)
   bench.links.delete(n3)
   const silent = /^unavailable: n3 does not answer here/
-  expect(await bench.raise(2)).toMatch(silent)
+  expect(bench.raise(2)).toMatch(silent)
   bench.links.set(n3, both)
   bench.silent.add(n3)
-  expect(await bench.raise(2)).toMatch(silent)
+  expect(bench.raise(2)).toMatch(silent)
   expect(versionOf(bench.row)).toBe(1)
   bench.silent.clear()
-  expect([await bench.raise(2), versionOf(bench.row)]).toEqual([2, 2])
+  expect([bench.raise(2), versionOf(bench.row)]).toEqual([2, 2])
   // Once more, though a node is away by now.
   bench.silent.add(n2)
-  expect(await bench.raise(2)).toBe(2)
-  expect(await bench.raise(3)).toMatch(/^invalid: This node supports cluster versions 1 to 2/)
+  expect(bench.raise(2)).toBe(2)
+  expect(bench.raise(3)).toMatch(/^invalid: This node supports cluster versions 1 to 2/)
 })
 
 test.each([
   ['a read-only member', { ...firstRow, readers: new Map([[r, { store, seat: 0 }]]) }],
   ['a newcomer', beginAdd(firstRow, { node: r, url: 'http://h:4', seat: 4_100 }, 1)],
-])('UPG-2: the version waits for %s', async (_, row) => {
+])('UPG-2: the version waits for %s', (_, row) => {
   const bench = new Bench()
   bench.row = row
-  expect(await bench.raise(2)).toMatch(/^unavailable: r does not answer/)
+  expect(bench.raise(2)).toMatch(/^unavailable: r does not answer/)
   bench.links.set(r, old)
-  expect(await bench.raise(2)).toMatch(/^unavailable: r runs a build that supports/)
+  expect(bench.raise(2)).toMatch(/^unavailable: r runs a build that supports/)
   bench.links.set(r, both)
-  expect(await bench.raise(2)).toBe(2)
+  expect(bench.raise(2)).toBe(2)
 })
 
-test('UPG-2: a third version waits until all have put the second one in force, and passes over none', async () => {
+test('UPG-2: a third version waits until all have put the second one in force, and passes over none', () => {
   const bench = new Bench({ min: 1, max: 3 })
   for (const node of [n2, n3]) bench.links.set(node, { min: 1, max: 3 })
-  expect(await bench.raise(3)).toMatch(/^invalid: Cluster version 1 is in force: version 2 comes/)
-  expect(await bench.raise(2)).toBe(2)
+  expect(bench.raise(3)).toMatch(/^invalid: Cluster version 1 is in force: version 2 comes/)
+  expect(bench.raise(2)).toBe(2)
   bench.version.hear(n2, 2)
-  expect(await bench.raise(3)).toMatch(/^unavailable: n3 has not put cluster version 2 in force/)
+  expect(bench.raise(3)).toMatch(/^unavailable: n3 has not put cluster version 2 in force/)
   bench.version.hear(n3, 2)
-  expect(await bench.raise(3)).toBe(3)
+  expect(bench.raise(3)).toBe(3)
 })
 
 test('UPG-3: a node tells its version once it is in force, and to each link that begins', () => {
