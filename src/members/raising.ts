@@ -11,7 +11,7 @@ import { versionsOf } from '../peers/admission.ts'
 import type { LinkInfo } from '../ports/transport.ts'
 import { isUnderWay, raiseVersion, versionOf, type SetRow } from './change.ts'
 
-/** The other nodes as the one sees them that is asked. */
+/** The other nodes as the node sees them that raises the version. */
 export interface RaisingParts {
   readonly node: NodeId
   /** Its own versions. */

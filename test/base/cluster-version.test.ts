@@ -30,7 +30,7 @@ test('a build supports the versions between two, and acts as an earlier one', ()
   expect(versionsText({ min: 1, max: 2 })).toBe('cluster versions 1 to 2')
 })
 
-test('what is no version is none', () => {
+test('only whole numbers from 1 on are versions', () => {
   expect([1, 2, 1_000_000].map(isVersion)).toEqual([true, true, true])
   const odd = [0, -1, 1.5, 1_000_001, '1', null, undefined, Number.NaN]
   expect(odd.filter(isVersion)).toEqual([])

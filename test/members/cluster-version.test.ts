@@ -1,4 +1,4 @@
-/** The cluster version in the row of a set: who may raise it, what keeps it, and a node whose build does not support it. */
+/** The cluster version in the row of a set: its rise, changes that keep it, and a node whose build does not support it. */
 import { expect, test } from 'vitest'
 import type { Versions } from '../../src/base/cluster-version.ts'
 import { StoreError } from '../../src/base/errors.ts'

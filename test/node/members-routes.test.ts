@@ -243,3 +243,14 @@ test('a name that no node can have is refused, and changes nothing', async () =>
   })
   expect(calls).toEqual([])
 })
+
+test('a change is given up by its number, which has to be one', async () => {
+  const bench = new Bench()
+  expect((await bench.ask('POST', '/members/cancel?number=7')).status).toBe(202)
+  expect(bench.calls).toEqual(['cancel 7'])
+  for (const odd of ['0', '-1', 'x', '1.5', '']) {
+    const { status, body } = await bench.ask('POST', `/members/cancel?number=${odd}`)
+    expect([status, body], odd).toMatchObject([400, { detail: expect.stringContaining('number') }])
+  }
+  expect(bench.calls).toHaveLength(1)
+})

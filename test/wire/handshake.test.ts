@@ -272,7 +272,7 @@ test('a client that follows the nodes says so apart from the facts that earlier 
   expect(encodeHandshake({ kind: 'tell', ...told })).toEqual(said)
 })
 
-test('UPG-1: a build tells the cluster versions that it supports last, and what are no versions is refused', () => {
+test('UPG-1: a build tells the cluster versions that it supports last, and the other side refuses a range that is none', () => {
   const told = makeTell('secret', n1, n2, { ...newest, supports: { min: 1, max: 2 } })
   const facts = [true, 3, null, null, null, null, null, null]
   expect(told.later?.bytes).toEqual(Buffer.from(pack([...facts, [1, 2]])))
