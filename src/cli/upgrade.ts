@@ -56,24 +56,27 @@ async function finalize(options: Options): Promise<void> {
   const seen = await asks.look()
   const isJson = options['json'] === true
   const { sets, target, hindrances } = seen
-  if (hindrances.length > 0) throw hindered(seen)
   const behind = sets.filter(({ version }) => version < target)
+  if (behind.length > 0 && hindrances.length > 0) throw hindered(seen)
   const done = sets.map(({ name, version }) => ({ set: name, from: version }))
   if (options['dryRun'] === true) {
     if (isJson) return printJson({ version: target, sets: done, dryRun: true })
-    return print(behind.length === 0 ? inForceText(target) : planText(behind, target))
+    return print(behind.length === 0 ? inForceText(seen) : planText(behind, target))
   }
   for (const set of behind) {
     await asks.raise(set, target)
     if (!isJson) print(`set ${set.name}: cluster version ${set.version} → ${target}`)
   }
-  await asks.follow(target)
+  // A node that is away takes it up when it is back.
+  if (behind.length > 0) await asks.follow(target)
   if (isJson) printJson({ version: target, sets: done })
-  else print(inForceText(target))
+  else print(inForceText(seen))
 }
 
-function inForceText(version: number): string {
-  return `cluster version ${version} is in force at all nodes`
+function inForceText({ target, hindrances }: UpgradeSeen): string {
+  const inForce = `cluster version ${target} is in force`
+  if (hindrances.length === 0) return `${inForce} at all nodes`
+  return [`${inForce} in each replica set`, ...hindrances.map(({ text }) => text)].join('; ')
 }
 
 function planText(behind: readonly SetSeen[], target: number): string {

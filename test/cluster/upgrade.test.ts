@@ -122,6 +122,12 @@ test(
       expect(c.log()).toContain(
         'A later cluster version is in force in this replica set, and this build supports cluster version 1',
       )
+      // Nothing is left to be done, whichever nodes are down.
+      const without = await trilithon(cluster, 'upgrade', 'finalize')
+      expect([without.code, without.stdout]).toEqual([
+        0,
+        'cluster version 2 is in force in each replica set; c does not answer: start it\n',
+      ])
       c.spawn()
       await c.ready()
       isOver = true
