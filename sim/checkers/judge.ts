@@ -33,6 +33,7 @@ import { describePlace, PositionBook, type PositionView } from './position-book.
 import { ProposalChecker } from './proposal-checker.ts'
 import type { Referee } from './referee.ts'
 import { TurnChecker } from './turn-checker.ts'
+import { VersionChecker } from './version-checker.ts'
 import { readBallot, readBytes, readCommit, readNumber, readText } from './trace-fields.ts'
 
 export interface JudgeParts {
@@ -66,6 +67,7 @@ export class Judge {
   readonly erased: EraseChecker
   readonly epochs: EpochChecker
   readonly freshness: FreshnessChecker
+  readonly versions: VersionChecker
   /** Called after an entry was applied and checked. */
   onApplied: (node: string, group: string) => void = () => undefined
   /** Called as a node asks for a snapshot of a group, puts the group aside for it, and has it back. */
@@ -116,6 +118,7 @@ export class Judge {
     this.indexes = new IndexChecker(referee, coverage)
     this.clocks = new ClockChecker(book, referee, coverage)
     this.turns = new TurnChecker(referee, times)
+    this.versions = new VersionChecker(referee, placement)
     this.erased = new EraseChecker(referee)
     this.freshness = new FreshnessChecker(referee, () => parts.nowMicros())
     model.onWrite = (write) => {
@@ -199,6 +202,7 @@ export class Judge {
     this.#narrator?.delivered(from, to, frame)
     for (const message of frame.messages) {
       this.#proposals.onDelivered(from, to, message)
+      this.versions.onDelivered(from, to, message)
       this.#logEnds.onDelivered(from, to, message)
     }
   }
@@ -219,6 +223,7 @@ export class Judge {
         this.#narrator?.durable(node, record)
         this.#acceptors.onDurable(node, record)
         this.logFirst.onLogDurable(node, record)
+        this.versions.onLogDurable(node, record)
       }
     }
     this.epochs.onLogDurable(node, puts)
@@ -270,6 +275,7 @@ export class Judge {
       case 'apply': {
         const { group, position } = readPlace(event)
         this.log.onApplied(node, group, position, readBytes(event, 'value'))
+        this.versions.onApplied(node, group, position, readBytes(event, 'value'))
         this.freshness.onKnown(group, position)
         this.onVisible(node, group, position)
         return this.onApplied(node, group)

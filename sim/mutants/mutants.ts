@@ -38,6 +38,7 @@ import { tableMutants } from './tables.ts'
 import { copyMutants } from './copies.ts'
 import { timeMutants } from './time.ts'
 import { triggerMutants } from './triggers.ts'
+import { upgradeMutants } from './upgrade.ts'
 import { validationMutants } from './validation.ts'
 import { voterMutants } from './voters.ts'
 
@@ -209,6 +210,7 @@ export const mutants: readonly Mutant[] = [
   ...historyMutants,
   ...validationMutants,
   ...moveMutants,
+  ...upgradeMutants,
   ...mvccMutants,
   ...leaseMutants,
   ...freshnessMutants,

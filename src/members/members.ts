@@ -26,9 +26,10 @@ import { MemberRequests } from './member-requests.ts'
 import { Mover, type MoverParts } from './mover.ts'
 import { findWithoutVote } from './newcomer.ts'
 import type { MembersPort, VotersReport } from './report.ts'
-import { decodeRow } from './row-codec.ts'
 import { SealPages, type GroupLook } from './seal-pages.ts'
 import { setRowKey } from './set-group.ts'
+import { SetVersion, UnsupportedVersion } from './set-version.ts'
+import type { VersionGate } from './version-gate.ts'
 
 export interface MembersParts extends Pick<MoverParts, 'readCurrent' | 'submit' | 'stamp'> {
   readonly node: NodeId
@@ -43,6 +44,7 @@ export interface MembersParts extends Pick<MoverParts, 'readCurrent' | 'submit' 
   readonly trace: Trace
   readonly limits: Limits
   readonly epochs: Epochs
+  readonly gate: VersionGate
   leases(): Leases
   peers(): Peers
   /** A row of the set's own group, as it is applied here. */
@@ -59,8 +61,8 @@ export interface MembersParts extends Pick<MoverParts, 'readCurrent' | 'submit' 
   onNodes(urls: ReadonlyMap<NodeId, string>): void
   isRestored(): boolean
   later(lane: string, work: Work): void
-  /** This node's store has no part in the set any more. */
-  onRetired(reason: RetiredStore): void
+  /** This node's store has no part in the set any more, or its build does not support the cluster version in force. */
+  onRetired(reason: StoreError): void
   onFailed(error: unknown): void
 }
 
@@ -87,6 +89,7 @@ export class Members {
   readonly #reports: MemberReports
   /** For operators. */
   readonly port: MembersPort
+  readonly #version: SetVersion
   readonly #told = new Map<NodeId, StandingTold>()
   #row: changes.SetRow = changes.firstRow
   /** When this node found the row as it is. */
@@ -127,7 +130,9 @@ export class Members {
       newcomer: (...asked) => this.#newcomer(...asked),
       isVoting: () => epochs.isVoting && epochs.own.epoch === this.#row.epoch,
     })
-    const common = { node, nodes: parts.nodes, log, peers: parts.peers }
+    this.#version = new SetVersion({ ...parts, send })
+    const version = this.#version
+    const common = { node, nodes: parts.nodes, log, peers: parts.peers, version }
     const votersOf = (row: changes.SetRow): readonly NodeId[] => this.#votersOf(row)
     this.#reports = new MemberReports({
       ...{ ...common, epochs, votersOf },
@@ -152,14 +157,7 @@ export class Members {
 
   #read(): changes.SetRow {
     const bytes = this.#parts.get(setRowKey)
-    if (bytes === undefined) return changes.firstRow
-    const row = decodeRow(bytes)
-    if (row !== undefined) return row
-    // Taken for the first row it would be overwritten by the next change.
-    throw new StoreError(
-      'invalid',
-      'The row of the voters is of a format that this version does not know.',
-    )
+    return bytes === undefined ? changes.firstRow : this.#version.read(bytes)
   }
 
   /** Takes up the row as it is now, and again whenever the group moves. */
@@ -171,7 +169,8 @@ export class Members {
     try {
       this.#take(this.#read())
     } catch (error) {
-      // The group is aside: a snapshot puts its rows right, and wakes the watcher. Or a later version wrote the row.
+      if (error instanceof UnsupportedVersion) return this.#endAs(error)
+      // The group is aside: a snapshot puts its rows right, and wakes the watcher.
       if (!(error instanceof StoreError)) throw error
     }
     this.#lookAtNodes()
@@ -194,7 +193,14 @@ export class Members {
       this.#rowMs = this.#parts.clock.monotonicMs()
     const isLater = row.epoch !== this.#row.epoch
     this.#row = row
+    this.#version.apply(changes.versionOf(row))
     if (isLater) this.onEpoch()
+  }
+
+  /** UPG-1: in words that the process says as it ends. */
+  #endAs(reason: StoreError): void {
+    this.stop()
+    this.#parts.onRetired(reason)
   }
 
   #tick(): void {
@@ -376,6 +382,8 @@ export class Members {
       case 'seal-page':
         this.#gate.onPage(from, message)
         return this.#schedule()
+      case 'version':
+        return this.#version.hear(from, message.inForce)
     }
   }
 
@@ -398,6 +406,7 @@ export class Members {
   onJoined(peer: NodeId): void {
     this.#told.delete(peer)
     this.#tell(peer)
+    this.#version.onJoined(peer)
   }
 
   /** The data store has all that it has to have. */
@@ -412,6 +421,7 @@ export class Members {
     const isDue = this.#reminders % remindersPerTelling === 0
     const isNews = this.#parts.epochs.own.epoch > 1 || !this.#parts.isRestored()
     if (isDue && isNews) this.#tellAll()
+    if (isDue) this.#version.tellAll()
   }
 
   #tellAll(): void {
@@ -441,6 +451,11 @@ export class Members {
 
   get lastSeat(): number {
     return this.#row.lastSeat
+  }
+
+  /** The features that may be used here. */
+  get gate(): VersionGate {
+    return this.#parts.gate
   }
 
   #newcomer(node: NodeId, seat: number): ReturnType<MoverParts['newcomer']> {

@@ -111,9 +111,11 @@ export class Mover {
       const row = readRow()
       const next = make(row, stamp())
       if (next === undefined) return row
+      const [from, to] = [changes.versionOf(row), changes.versionOf(next)]
+      assert(to >= from, 'UPG-2: the version of a set goes back')
       const outcome = await this.#submit(next, position)
       if (outcome.kind === 'committed') {
-        trace.mark(`change_${next.change?.phase ?? 'none'}`)
+        trace.mark(to > from ? 'version_raised' : `change_${next.change?.phase ?? 'none'}`)
         return next
       }
       // Another node was faster, or no majority answers now.

@@ -5,6 +5,7 @@
  * LOG-12  A node retires for a claim about its log only where its own log does not refute it.
  */
 import { assert } from '../base/assert.ts'
+import { firstVersion, ownVersions, type Versions } from '../base/cluster-version.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo } from '../ports/transport.ts'
@@ -16,8 +17,12 @@ import type { PeerMemory } from '../log/peer-memory.ts'
 /**
  * The facts on its store that this node tells as a link begins. Of its log it tells the end that the start found: later
  * flushes take the numbers of those that the disk may have lost, and a peer that knew these would not see that (LOG-10).
+ * `supports`: a build of the first cluster version alone tells of no versions.
  */
-export function describeSelf({ identity, memory, openedFlush, run }: OwnLog): LinkInfo {
+export function describeSelf(
+  { identity, memory, openedFlush, run }: OwnLog,
+  supports: Versions = ownVersions,
+): LinkInfo {
   const { storeId, incarnation, seat } = identity
   const durableFlush = openedFlush
   const known = memory.isWhole ? { known: memory.kept } : {}
@@ -31,6 +36,7 @@ export function describeSelf({ identity, memory, openedFlush, run }: OwnLog): Li
     ...known,
     ...capable,
     ...(seat > 0 && { seat }),
+    ...(supports.max > firstVersion && { supports }),
     ...votersOf(memory.keptEpochs),
   }
 }

@@ -214,6 +214,7 @@ export class Driver implements LocalReplica {
       ...{ node, nodes: this.#nodes, placement, clock, trace, limits },
       onNodes: (urls) => this.#links.onNodes(urls),
       ...{ log: this.#log, data: this.#data },
+      supports: this.#options.supports,
       ...{ epochs: this.#epochs, replica: this.#replica, edge: this.#edge, work: this.#work },
       leases: () => this.#keeper.leases,
       peers: () => this.#peers,
@@ -310,6 +311,8 @@ export class Driver implements LocalReplica {
     if (this.#isStopped) return
     assert(!this.#log.isReplaying, 'LOG-7: a node joins before its log is replayed')
     this.members.start()
+    // Its build does not support the cluster version in force, or its store has no part in the set.
+    if (this.#isOver) return
     this.#work.scrubber.start()
     this.#comparing.start()
     this.#join()

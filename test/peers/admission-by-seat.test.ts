@@ -39,6 +39,7 @@ function admitting(newcomer?: Newcomer, memory: PeerMemory = new PeerMemory([old
     hearVoters: ({ nodes: told }) => nodes.set(told, [], []),
     findNewcomer: (node) => (node === n2 ? state.newcomer : undefined),
     lastSeat: () => seat,
+    version: () => 1,
   })
   return { memory, admission, state, nodes }
 }
