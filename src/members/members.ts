@@ -27,6 +27,9 @@ import { Mover, type MoverParts } from './mover.ts'
 import { findWithoutVote } from './newcomer.ts'
 import type { MembersPort, VotersReport } from './report.ts'
 import { decodeRow } from './row-codec.ts'
+import { SetWriter } from './set-writer.ts'
+import { ShareRequests, type SharesPort } from './share-requests.ts'
+import { SharesReader } from './shares-reader.ts'
 import { SealPages, type GroupLook } from './seal-pages.ts'
 import { setRowKey } from './set-group.ts'
 
@@ -48,6 +51,8 @@ export interface MembersParts extends Pick<MoverParts, 'readCurrent' | 'submit' 
   /** A row of the set's own group, as it is applied here. */
   get(key: Uint8Array): Uint8Array | undefined
   watch(position: Position, wake: () => void): () => void
+  /** Whether the configuration gives the bucket to the set. */
+  isOfName(bucket: number): boolean
   /** Whether a snapshot is taking the place of the group's rows. */
   isAside(group: GroupId): boolean
   look(group: GroupId): GroupLook
@@ -87,6 +92,8 @@ export class Members {
   readonly #reports: MemberReports
   /** For operators. */
   readonly port: MembersPort
+  /** Of buckets that go to other sets, and come. */
+  readonly shares: SharesPort
   readonly #told = new Map<NodeId, StandingTold>()
   #row: changes.SetRow = changes.firstRow
   /** When this node found the row as it is. */
@@ -98,6 +105,7 @@ export class Members {
   #isConfirming = false
   #toldMs = 0
   #reminders = 0
+  readonly #sharesRow: SharesReader
 
   constructor(parts: MembersParts) {
     this.#parts = parts
@@ -117,9 +125,11 @@ export class Members {
       requestDigest: (peer) => parts.peers().requestDigest(peer, true),
       onPassed: () => this.#onPassed(),
     })
+    this.#sharesRow = new SharesReader(parts)
+    const run = `${log.identity.storeId}-${log.run}`
+    const written = { group, readCurrent, submit, stamp }
     this.#mover = new Mover({
-      ...{ node, group, clock, trace, readCurrent, submit, stamp, onFailed },
-      run: `change-${log.identity.storeId}-${log.run}`,
+      ...{ node, clock, trace, onFailed, ...written, run: `change-${run}` },
       row: () => this.#read(),
       lastRow: () => this.#row,
       isFirst: () => this.#isFirst(),
@@ -133,6 +143,11 @@ export class Members {
       ...{ ...common, epochs, votersOf },
       row: () => this.#row,
       told: (peer) => this.#told.get(peer),
+    })
+    this.shares = new ShareRequests({
+      ...{ epochs, log, applied, isOfName: parts.isOfName, mover: this.#mover },
+      writer: new SetWriter({ ...written, run: `shares-${run}` }),
+      read: () => this.#sharesRow.read(),
     })
     const reports = this.#reports
     this.port = new MemberRequests({ ...common, votersOf, reports, mover: this.#mover })
@@ -170,6 +185,7 @@ export class Members {
     this.#unwatch = watch(applied(group), () => this.#follow())
     try {
       this.#take(this.#read())
+      this.#parts.epochs.shares.take(this.#sharesRow.read(), this.#row.epoch)
     } catch (error) {
       // The group is aside: a snapshot puts its rows right, and wakes the watcher. Or a later version wrote the row.
       if (!(error instanceof StoreError)) throw error

@@ -21,6 +21,7 @@ import type { Acceptor } from '../../src/paxos/acceptor.ts'
 import { compareBallots, type Ballot } from '../../src/paxos/ballot.ts'
 import { silentTrace, type TraceEvent } from '../../src/ports/trace.ts'
 import type { GroupRecord, RecordSource } from '../../src/replica/group-record.ts'
+import { OwnShares } from '../../src/placement/shares.ts'
 import { Replica, type Reading } from '../../src/replica/replica.ts'
 import type { Effect, LogRecord } from '../../src/replication/effect.ts'
 import type { GroupEvent } from '../../src/replication/group.ts'
@@ -108,9 +109,12 @@ export class CoreNode implements RecordSource {
     const { node, incarnation } = this
     const leases = this.#leases
     const own = { node, incarnation, placement, limits, trace, source: this, leases }
+    const shares = new OwnShares()
+    shares.take([], 1)
     const epochs = {
       setOf: (configured: ReplicaSet) => this.#set ?? configured,
       standingOf: () => this.#standing,
+      shares,
     }
     return new Replica({ ...own, fetchPatienceMs: () => 0, epochs })
   }
