@@ -11,6 +11,7 @@ import { present } from '../../src/base/assert.ts'
 import { equalBytes, latin1 } from '../../src/base/bytes.ts'
 import type { Position } from '../../src/base/ids.ts'
 import type { ReplicaSet } from '../../src/placement/placement.ts'
+import type { SharesRow } from '../../src/placement/shares.ts'
 import { describeBallot, type Ballot } from '../../src/paxos/ballot.ts'
 import { movedKey } from '../../src/group/moved-row.ts'
 import { decodeEntry, type Entry } from '../../src/replication/entry.ts'
@@ -36,6 +37,8 @@ export interface Book {
   readonly floors: ReadonlyMap<string, Position>
   /** Attempts whose clients got the answer that they had no effect. */
   readonly refused: readonly string[]
+  /** The row of the buckets, once a node has changed the one that closes the bucket of the group. */
+  readonly row?: SharesRow
 }
 
 export const emptyBook: Book = {
@@ -73,6 +76,7 @@ class Writing {
   readonly #floors: Map<string, Position>
   #shown: Position
   #refused: readonly string[]
+  #row: SharesRow | undefined
   readonly #breaches: Breach[] = []
 
   constructor(setting: Setting, book: Book, node: number) {
@@ -84,6 +88,7 @@ class Writing {
     this.#floors = new Map(book.floors)
     this.#shown = book.shown
     this.#refused = book.refused
+    this.#row = book.row
   }
 
   get outcome(): BookOutcome {
@@ -94,6 +99,7 @@ class Writing {
       shown: this.#shown,
       floors: this.#floors,
       refused: this.#refused,
+      ...(this.#row && { row: this.#row }),
     }
     return { next, breaches: this.#breaches }
   }
@@ -137,6 +143,9 @@ class Writing {
         return undefined
       case 'served':
         return this.#serve(seen.read, seen.position)
+      case 'row':
+        this.#row = seen.row
+        return undefined
     }
   }
 
@@ -260,6 +269,8 @@ class Writing {
   #answer(request: number, verdict: Verdict): void {
     const intent = this.#readIntent(request)
     if (verdict.kind === 'overloaded') return
+    // The other set answers: it has the group with this transaction, or nothing of the group has begun (MOVE-14).
+    if (verdict.kind === 'moved' && verdict.position === 0) return
     if (verdict.kind !== 'committed') {
       const { attempt } = present(
         this.#setting.submissions[request],

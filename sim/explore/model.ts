@@ -16,7 +16,9 @@
 import { present } from '../../src/base/assert.ts'
 import type { Position } from '../../src/base/ids.ts'
 import { equalBallots } from '../../src/paxos/ballot.ts'
+import type { SharesRow } from '../../src/placement/shares.ts'
 import type { Accepted } from '../../src/replication/message.ts'
+import { closingBreaches, isSettled } from './bucket.ts'
 import { arrivedNodes, firstNodes } from './arrival.ts'
 import { isExpiryDue } from './lease-pairs.ts'
 import { leaseBreaches, type LeaseView } from './lease-rules.ts'
@@ -70,6 +72,7 @@ export class Model {
   readonly #nodes: Interner<NodeCell>
   readonly #flights = new Interner<Flight>()
   readonly #books = new Interner<Book>()
+  readonly #rows = new Interner<SharesRow>()
   readonly #observations = new Interner<readonly Observation[]>()
   readonly #bookSteps = new Map<
     number,
@@ -161,6 +164,7 @@ export class Model {
       if (budget.crashes > 0) for (const code of cell.crashes) list.push(actionAt(code, at))
       if (budget.losses > 0) for (const code of cell.losses) list.push(actionAt(code, at))
     }
+    if (this.setting.closed !== undefined) this.#pushRows(list, vector)
     this.#pushRequests(list, budget)
     return list
   }
@@ -200,6 +204,30 @@ export class Model {
       cell.leases ??= viewLeases(this.setting, name, cell.state)
       return cell.leases
     })
+  }
+
+  /** A node that has sealed the first epoch applies the row of the buckets, and tells the groups that may have begun. */
+  #pushRows(list: ActionCode[], vector: readonly number[]): void {
+    const { closed } = this.setting
+    if (closed === undefined) return
+    const { row = closed } = this.#books.at(vector[bookAt] ?? 0)
+    for (let at = 0; at < this.setting.names.length; at++) {
+      const { change } = this.node(vector[at] ?? 0)
+      if (!change.isSealed) continue
+      const number = this.#numberOfRow(change.row === undefined ? closed : row)
+      // It has lost the entry by a restart. Or the row says which groups may have begun, and the node has not applied that yet.
+      const isBehind = change.row === undefined || (isSettled(row) && !isSettled(change.row))
+      if (isBehind) list.push(packAction('learn', at, number))
+      else if (!isSettled(row)) list.push(packAction('tell', at, number))
+    }
+  }
+
+  #numberOfRow(row: SharesRow): number {
+    return this.#rows.number(canonicalText(row), row)
+  }
+
+  row(number: number): SharesRow {
+    return this.#rows.at(number)
   }
 
   #pushDeliveries(list: ActionCode[], vector: readonly number[], budget: Budget): void {
@@ -243,6 +271,10 @@ export class Model {
     if (this.setting.scope.leases !== undefined) {
       const views = this.#leaseViews(next)
       breaches.push(...leaseBreaches(this.setting, views, this.#books.at(noted.next)))
+    }
+    if (this.setting.closed !== undefined) {
+      const nodes = this.setting.names.map((_, at) => this.node(next[at] ?? 0))
+      breaches.push(...closingBreaches(this.setting, nodes, this.#books.at(noted.next)))
     }
     return { vector: next, breaches, isHalted: false }
   }

@@ -8,6 +8,8 @@
 import { AssertionError, assert, present } from '../../src/base/assert.ts'
 import { numbersFrom } from '../../src/base/drawn-numbers.ts'
 import type { NodeId, Position } from '../../src/base/ids.ts'
+import type { Verdict } from '../../src/group/outcome.ts'
+import type { SharesRow } from '../../src/placement/shares.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { jitter, type Context, type Effect, type LogRecord } from '../../src/replication/effect.ts'
 import { stepGroup, type GroupEvent } from '../../src/replication/group.ts'
@@ -16,6 +18,7 @@ import {
   highestKnown,
   restoreLog,
   type GroupLog,
+  type LogHome,
   type Proposal,
 } from '../../src/replication/log.ts'
 import { acceptedAsItLeaves } from '../../src/replication/acceptance.ts'
@@ -37,6 +40,7 @@ import {
   type NodeState,
   type PendingWrite,
 } from './node-state.ts'
+import { homeOf, maySendOn, takeUpHome, tellBegun } from './bucket.ts'
 import { takeUpEpoch } from './change.ts'
 import { answerBreaches, readerBreaches } from './answer-checks.ts'
 import { observedIn, type Breach, type Observation } from './observation.ts'
@@ -165,7 +169,12 @@ class NodeStep {
       case 'seal':
         this.#step({ kind: 'seal' })
         this.#pending.push({ records: [], isForced: true, after: [], isSeal: true })
-        return undefined
+        return this.#applyRow(this.#setting.closed)
+      case 'learn':
+        this.#applyRow(action.row)
+        return this.#step({ kind: 'wake' })
+      case 'tell':
+        return this.#tellBegun(action.row)
       case 'submit': {
         const request = action.submission
         const submitted = present(this.#setting.submissions[request], 'explore: no submission')
@@ -184,6 +193,25 @@ class NodeStep {
       case 'expire':
         return this.#leases.expire(action.peer)
     }
+  }
+
+  /** MOVE-14: the group takes up its home behind the seal, before the node acts in the next epoch. */
+  #applyRow(row: SharesRow | undefined): void {
+    if (row === undefined) return
+    this.#seals.change = { ...this.#seals.change, row }
+    takeUpHome(this.#log, this.#home)
+  }
+
+  get #home(): LogHome | undefined {
+    return homeOf(this.#setting, this.#name, { change: this.#seals.change, log: this.#log })
+  }
+
+  #tellBegun(before: SharesRow): void {
+    const sharer = { change: this.#seals.change, log: this.#log }
+    const row = tellBegun(this.#setting, sharer, before)
+    if (row === undefined) return
+    this.#applyRow(before)
+    this.#observations.push({ kind: 'row', row })
   }
 
   #deliver(from: NodeId, message: SentMessage): void {
@@ -342,6 +370,7 @@ class NodeStep {
       }
       case 'verdict': {
         const { request, verdict } = effect
+        this.#checkVerdict(verdict)
         this.#observations.push({ kind: 'verdict', request, verdict })
         return undefined
       }
@@ -434,6 +463,7 @@ class NodeStep {
     const applied = present(stored, 'LOG-6: a state record is of no known format')
     this.#log = restoreLog(group, set, applied, records, limits, this.#log.home)
     takeUpEpoch(this.#setting, this.#log, this.#seals.change)
+    this.#log.home = this.#home ?? this.#log.home
     for (const [position, decision] of decisions) this.#log.decisions.set(position, decision)
     this.#stepOnce({ kind: 'wake' }, () => this.#open())
     this.#step({ kind: 'wake' })
@@ -467,6 +497,14 @@ class NodeStep {
   #checkAnswer(message: GroupMessage): void {
     this.#breaches.push(...answerBreaches(this.#disk, message))
     this.#breaches.push(...readerBreaches(this.#setting, this.#name, message))
+  }
+
+  #checkVerdict(verdict: Verdict): void {
+    if (verdict.kind !== 'moved' || verdict.position > 0) return
+    const sharer = { change: this.#seals.change, log: this.#log }
+    if (maySendOn(this.#setting, sharer)) return
+    const sentence = 'A transaction goes to another set from a node that may begin its group.'
+    this.#breaches.push({ rule: 'MOVE-14', sentence })
   }
 
   #checkProposal(before: Proposal | undefined, event: GroupEvent): void {

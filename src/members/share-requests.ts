@@ -5,6 +5,7 @@
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
+import type { OwnEpochs } from '../log/own-epochs.ts'
 import type { Share, SharesRow } from '../placement/shares.ts'
 import { beginRenew } from './change.ts'
 import type { Epochs } from './epochs.ts'
@@ -101,27 +102,8 @@ export class ShareRequests implements SharesPort {
   settle(): Promise<void> {
     return this.#write((row) => {
       const share = row.find(({ phase }) => phase === 'closed')
-      return share === undefined ? row : settle(row, this.#listBegun(share))
+      return share === undefined ? row : settle(row, listBegun(share, this.#parts))
     })
-  }
-
-  /**
-   * MOVE-3: behind its gate this node has all that was chosen before the epoch, and carries what may have been. A value that no
-   * seal tells is of a group with acceptances of the new epoch, and there is none in these buckets (MOVE-14).
-   */
-  #listBegun(share: Share): readonly GroupId[] {
-    const { epochs, log, applied } = this.#parts
-    const { own, isVoting } = epochs
-    if (!isVoting || own.epoch < share.epoch) {
-      throw new StoreError('unavailable', 'This node is not past the gate of its epoch yet.')
-    }
-    const may = new Set([...log.heldGroups(), ...own.blocked])
-    const began = [...may].filter((group) => {
-      const of = epochs.shares.of(group)
-      return of?.term === share.term && of.set === share.set && applied(group) === 0
-    })
-    if (began.length <= beganMax) return began
-    throw new StoreError('invalid', `More than ${beganMax} groups of these buckets may have begun.`)
   }
 
   finish(): Promise<void> {
@@ -141,6 +123,31 @@ export class ShareRequests implements SharesPort {
       return after === row ? undefined : [{ key: sharesKey, value: encodeShares(after) }]
     })
   }
+}
+
+/** A node as it lists the groups that may have begun. */
+export interface Lister extends Pick<ShareRequestsParts, 'log' | 'applied'> {
+  readonly epochs: Pick<Epochs, 'isVoting' | 'shares'> & {
+    readonly own: Pick<OwnEpochs, 'epoch' | 'blocked'>
+  }
+}
+
+/**
+ * MOVE-3: behind its gate this node has all that was chosen before the epoch, and carries what may have been. A value that no
+ * seal tells is of a group with acceptances of the new epoch, and there is none in these buckets (MOVE-14).
+ */
+export function listBegun(share: Share, { epochs, log, applied }: Lister): readonly GroupId[] {
+  const { own, isVoting } = epochs
+  if (!isVoting || own.epoch < share.epoch) {
+    throw new StoreError('unavailable', 'This node is not past the gate of its epoch yet.')
+  }
+  const may = new Set([...log.heldGroups(), ...own.blocked])
+  const began = [...may].filter((group) => {
+    const of = epochs.shares.of(group)
+    return of?.term === share.term && of.set === share.set && applied(group) === 0
+  })
+  if (began.length <= beganMax) return began
+  throw new StoreError('invalid', `More than ${beganMax} groups of these buckets may have begun.`)
 }
 
 function has(row: SharesRow, phase: Share['phase']): boolean {
