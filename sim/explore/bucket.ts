@@ -10,7 +10,7 @@ import type { GroupId, NodeId } from '../../src/base/ids.ts'
 import { listBegun } from '../../src/members/share-requests.ts'
 import { beginLeaving, close, settle } from '../../src/members/shares-row.ts'
 import { hashToBucket } from '../../src/placement/placement.ts'
-import { OwnShares, type Share, type SharesRow } from '../../src/placement/shares.ts'
+import { OwnShares, type SharesRow } from '../../src/placement/shares.ts'
 import { Homes } from '../../src/replica/homes.ts'
 import type { GroupLog, LogHome } from '../../src/replication/log.ts'
 import type { Book } from './book.ts'
@@ -65,15 +65,15 @@ export function takeUpHome(log: GroupLog, home: LogHome | undefined): void {
 
 /** Whether the node may say now that nothing of the group is here: it goes to the other set. */
 export function maySendOn(setting: Setting, sharer: Sharer): boolean {
-  const [share] = sharer.change.row ?? []
-  const isListed = share?.began.includes(setting.group) === true
-  const isClosed = share !== undefined && ownEpoch(sharer) === closedEpoch
-  return isClosed && !isListed && sharer.log.state.position === 0
+  const { row } = sharer.change
+  const isClosed = row !== undefined && ownEpoch(sharer) === closedEpoch
+  return isClosed && !isListed(setting, row) && sharer.log.state.position === 0
 }
 
-/** The row after this node has told which groups may have begun; undefined where it may not tell that. */
+/** The row after this node has told which groups may have begun; undefined where it may not tell that, or has. */
 export function tellBegun(
-  { group }: Setting,
+  { group, set }: Setting,
+  node: NodeId,
   sharer: Sharer,
   row: SharesRow,
 ): SharesRow | undefined {
@@ -91,7 +91,8 @@ export function tellBegun(
       log: { heldGroups: () => (holds ? [group] : []) },
       applied: () => log.state.position,
     })
-    return settle(row, began)
+    const next = settle(row, { node, epoch: share.epoch, began }, set.voters)
+    return next === row ? undefined : next
   } catch (error) {
     if (error instanceof StoreError) return undefined
     throw error
@@ -102,8 +103,9 @@ export function isSettled(row: SharesRow | undefined): boolean {
   return row?.[0]?.phase === 'settled'
 }
 
-function isListed({ group }: Setting, share: Share | undefined): boolean {
-  return share?.began.includes(group) === true
+/** Whether the row says that the group may have begun in this set. */
+function isListed({ group }: Setting, row: SharesRow | undefined): boolean {
+  return isSettled(row) && row?.[0]?.began.includes(group) === true
 }
 
 const none: readonly Breach[] = []
@@ -122,7 +124,7 @@ export function closingBreaches(
   nodes: readonly NodeState[],
   { row, chosen }: Book,
 ): readonly Breach[] {
-  if (!isSettled(row) || isListed(setting, row?.[0]) || !chosen.has(1)) return none
+  if (!isSettled(row) || isListed(setting, row) || !chosen.has(1)) return none
   const holders = nodes.filter(holdsFirst).length
   if (holders > nodes.length / 2) return none
   const sentence =

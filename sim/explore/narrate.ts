@@ -74,7 +74,11 @@ function describeAction(model: Model, action: NodeAction): string {
 }
 
 function describeRow(row: SharesRow): string {
-  return row.map(({ phase, began }) => `${phase}, ${began.length} listed`).join('; ')
+  return row
+    .map(({ phase, began, told = [] }) => {
+      return `${phase}, ${began.length} listed${told.length > 0 ? ` by ${told.join(' ')}` : ''}`
+    })
+    .join('; ')
 }
 
 interface Queued {

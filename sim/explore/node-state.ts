@@ -73,7 +73,8 @@ export function newNode(setting: Setting, at = 0, home?: LogHome): NodeState {
   const log = restoreLog(group, setting.set, emptyState(), new Map(), limits, home)
   const change = newChange(setting, present(names[at], 'explore: no such node'))
   takeUpEpoch(setting, log, change)
-  log.home = homeOf(setting, present(names[at], 'explore: no such node'), { change, log }) ?? log.home
+  log.home =
+    homeOf(setting, present(names[at], 'explore: no such node'), { change, log }) ?? log.home
   return {
     incarnation: 1,
     windowFrom: 0,

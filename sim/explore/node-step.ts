@@ -208,8 +208,9 @@ class NodeStep {
 
   #tellBegun(before: SharesRow): void {
     const sharer = { change: this.#seals.change, log: this.#log }
-    const row = tellBegun(this.#setting, sharer, before)
+    const row = tellBegun(this.#setting, this.#name, sharer, before)
     if (row === undefined) return
+    this.#sync()
     this.#applyRow(before)
     this.#observations.push({ kind: 'row', row })
   }
@@ -432,6 +433,13 @@ class NodeStep {
     for (const { records } of writes) this.#makeDurable(records)
     for (const { after } of writes) this.#run(after)
     if (writes.some(({ isSeal }) => isSeal)) this.#seals.onDurable()
+  }
+
+  /** All that waits for the disk is durable, notes as well. */
+  #sync(): void {
+    while (this.#pending.some((write) => write.isForced)) this.#flush()
+    for (const { records } of this.#pending) this.#makeDurable(records)
+    this.#pending = []
   }
 
   #makeDurable(records: readonly LogRecord[]): void {

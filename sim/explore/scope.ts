@@ -89,8 +89,7 @@ export interface Scope {
 
 /** A voter is replaced by a fourth node, the fourth node is added, a voter is removed, or all stay. `at`: the voter. */
 export type ScopeChange =
-  | { readonly kind: 'replace' | 'remove'; readonly at: number }
-  | { readonly kind: 'add' | 'renew' }
+  { readonly kind: 'replace' | 'remove'; readonly at: number } | { readonly kind: 'add' | 'renew' }
 
 /** A scope without any event. Each scope that is searched adds its events to it. */
 export const nothing: Omit<Scope, 'name' | 'title' | 'submissions'> = {

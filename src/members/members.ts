@@ -145,7 +145,7 @@ export class Members {
       told: (peer) => this.#told.get(peer),
     })
     this.shares = new ShareRequests({
-      ...{ epochs, log, applied, isOfName: parts.isOfName, mover: this.#mover },
+      ...{ node, epochs, log, applied, isOfName: parts.isOfName, mover: this.#mover },
       writer: new SetWriter({ ...written, run: `shares-${run}` }),
       read: () => this.#sharesRow.read(),
     })

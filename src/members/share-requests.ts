@@ -4,7 +4,7 @@
  */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
-import type { GroupId } from '../base/ids.ts'
+import type { GroupId, NodeId } from '../base/ids.ts'
 import type { OwnEpochs } from '../log/own-epochs.ts'
 import type { Share, SharesRow } from '../placement/shares.ts'
 import { beginRenew } from './change.ts'
@@ -36,8 +36,8 @@ export interface SharesPort {
   /** Ends an epoch, so that no group of the buckets begins here any more. Rejects with `invalid` while the set's voters change. */
   close(): Promise<void>
   /**
-   * Says which groups may have begun before. Rejects with `unavailable` before this node has a vote in the epoch that closed the
-   * buckets, and with `invalid` where there are too many.
+   * Says which groups may have begun before, as far as this node knows: a majority of the voters has to. Rejects with `unavailable`
+   * before this node has a vote in the epoch that closed the buckets, and with `invalid` where there are too many.
    */
   settle(): Promise<void>
   /** The other set has the buckets. */
@@ -47,12 +47,15 @@ export interface SharesPort {
 }
 
 export interface ShareRequestsParts {
+  readonly node: NodeId
   readonly epochs: Epochs
   readonly mover: Pick<Mover, 'request'>
   readonly writer: Pick<SetWriter, 'commit'>
   readonly log: {
     /** The groups with positions that the data store may not hold durably. */
     heldGroups(): Iterable<GroupId>
+    /** Resolves when all that was given to the log is durable. */
+    sync(): Promise<void>
   }
   /** As it is applied here. */
   read(): SharesRow
@@ -99,11 +102,14 @@ export class ShareRequests implements SharesPort {
     )
   }
 
-  settle(): Promise<void> {
-    return this.#write((row) => {
-      const share = row.find(({ phase }) => phase === 'closed')
-      return share === undefined ? row : settle(row, listBegun(share, this.#parts))
-    })
+  async settle(): Promise<void> {
+    const { node, epochs, log, read } = this.#parts
+    const share = read().find(({ phase }) => phase === 'closed')
+    if (share === undefined) return
+    const began = listBegun(share, this.#parts)
+    // A group that is not on the list has an entry here, or nothing. The entry is to be here after a restart, too.
+    await log.sync()
+    await this.#write((row) => settle(row, { node, epoch: share.epoch, began }, epochs.voters))
   }
 
   finish(): Promise<void> {
@@ -126,7 +132,8 @@ export class ShareRequests implements SharesPort {
 }
 
 /** A node as it lists the groups that may have begun. */
-export interface Lister extends Pick<ShareRequestsParts, 'log' | 'applied'> {
+export interface Lister extends Pick<ShareRequestsParts, 'applied'> {
+  readonly log: Pick<ShareRequestsParts['log'], 'heldGroups'>
   readonly epochs: Pick<Epochs, 'isVoting' | 'shares'> & {
     readonly own: Pick<OwnEpochs, 'epoch' | 'blocked'>
   }

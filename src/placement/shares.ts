@@ -6,7 +6,7 @@
  *          that the set may have begun before.
  */
 import { assert } from '../base/assert.ts'
-import type { GroupId } from '../base/ids.ts'
+import type { GroupId, NodeId } from '../base/ids.ts'
 import { isSharedOut } from '../base/placed-group.ts'
 import { hashToBucket } from './placement.ts'
 
@@ -29,6 +29,8 @@ export interface Share {
   readonly epoch: number
   /** The groups without an entry that this set may have begun: it alone ends what it has begun. */
   readonly began: readonly GroupId[]
+  /** The nodes whose lists are in `began`, of buckets that are closed. Absent: no node has told its list, or enough nodes have. */
+  readonly told?: readonly NodeId[]
 }
 
 /** The shares of a set; each bucket is in one of them at most. */
