@@ -34,7 +34,7 @@ export function closedRow(group: GroupId, set: string): SharesRow {
 /** A node's part, as far as its share in the bucket depends on it. */
 export interface Sharer {
   readonly change: ChangeState
-  readonly log: Pick<GroupLog, 'standing' | 'state' | 'set' | 'records' | 'decisions'>
+  readonly log: GroupLog
 }
 
 function ownEpoch({ log }: Sharer): number {
@@ -103,8 +103,17 @@ export function isSettled(row: SharesRow | undefined): boolean {
   return row?.[0]?.phase === 'settled'
 }
 
+/**
+ * Whether a node that has sealed the first epoch may apply more of the row, and that makes a difference to it: it has lost the entry
+ * by a restart, or the group is listed. A node that has all positions of the scope has no use for the row.
+ */
+export function mayLearn(setting: Setting, { change, log }: Sharer, row: SharesRow): boolean {
+  if (log.state.position >= setting.scope.positions) return false
+  return change.row === undefined || (isListed(setting, row) && !isSettled(change.row))
+}
+
 /** Whether the row says that the group may have begun in this set. */
-function isListed({ group }: Setting, row: SharesRow | undefined): boolean {
+export function isListed({ group }: Setting, row: SharesRow | undefined): boolean {
   return isSettled(row) && row?.[0]?.began.includes(group) === true
 }
 

@@ -18,13 +18,14 @@ import type { Position } from '../../src/base/ids.ts'
 import { equalBallots } from '../../src/paxos/ballot.ts'
 import type { SharesRow } from '../../src/placement/shares.ts'
 import type { Accepted } from '../../src/replication/message.ts'
-import { closingBreaches, isSettled } from './bucket.ts'
+import { closingBreaches, isSettled, mayLearn } from './bucket.ts'
 import { arrivedNodes, firstNodes } from './arrival.ts'
 import { isExpiryDue } from './lease-pairs.ts'
 import { leaseBreaches, type LeaseView } from './lease-rules.ts'
 import { buildNodeCell, type NodeCell, type Transition } from './node-cell.ts'
 import { isNextWriteFree, textOfNode, withoutCrashes, type NodeState } from './node-state.ts'
 import { isOfSealedEpoch } from './change.ts'
+import { unendedBreaches } from './close-end.ts'
 import { emptyBook, writeDown, type Book } from './book.ts'
 import { canonicalText, Interner } from './canonical.ts'
 import { nodeAction, type NodeAction, type Sent, type SentMessage } from './node-action.ts'
@@ -73,6 +74,8 @@ export class Model {
   readonly #flights = new Interner<Flight>()
   readonly #books = new Interner<Book>()
   readonly #rows = new Interner<SharesRow>()
+  /** Nodes and book of the states from which all that has begun ends. */
+  readonly #ended = new Set<string>()
   readonly #observations = new Interner<readonly Observation[]>()
   readonly #bookSteps = new Map<
     number,
@@ -212,18 +215,30 @@ export class Model {
     if (closed === undefined) return
     const { row = closed } = this.#books.at(vector[bookAt] ?? 0)
     for (let at = 0; at < this.setting.names.length; at++) {
-      const { change } = this.node(vector[at] ?? 0)
+      const { change, log } = this.node(vector[at] ?? 0)
       if (!change.isSealed) continue
       const number = this.#numberOfRow(change.row === undefined ? closed : row)
-      // It has lost the entry by a restart. Or the row says which groups may have begun, and the node has not applied that yet.
-      const isBehind = change.row === undefined || (isSettled(row) && !isSettled(change.row))
-      if (isBehind) list.push(packAction('learn', at, number))
+      if (mayLearn(this.setting, { change, log }, row)) list.push(packAction('learn', at, number))
       else if (!isSettled(row)) list.push(packAction('tell', at, number))
     }
   }
 
   #numberOfRow(row: SharesRow): number {
     return this.#rows.number(canonicalText(row), row)
+  }
+
+  /** What is wrong with a state from which the nodes, or two of them, do not end what they have begun. */
+  endBreaches(vector: readonly number[]): readonly Breach[] {
+    const { row } = this.#books.at(vector[bookAt] ?? 0)
+    if (this.setting.closed === undefined || !isSettled(row)) return none
+    const key = vector.slice(0, budgetAt).join(' ')
+    if (this.#ended.has(key)) return none
+    this.#ended.add(key)
+    return unendedBreaches(this, vector)
+  }
+
+  book(vector: readonly number[]): Book {
+    return this.#books.at(vector[bookAt] ?? 0)
   }
 
   row(number: number): SharesRow {
