@@ -208,8 +208,11 @@ export class Replica {
     if (this.#isOfPresent(log)) return
     // A reader, or a node before its gate, that is removed has nothing to seal. All that is under way there ends.
     const isLeaving = standing === 'sealed' && log.standing !== 'sealed'
+    const isEnding = set.epoch > log.set.epoch && log.standing !== 'sealed'
     if (log.standing === 'voting') stepGroup(log, context, { kind: 'seal' })
-    else if (isLeaving) stepGroup(log, context, { kind: 'leave' })
+    else if (isLeaving || isEnding) stepGroup(log, context, { kind: 'leave' })
+    // What waits here would be proposed in the next epoch at once, in a bucket that the epoch has closed.
+    this.#takeUpHome(log)
     // A store without a vote stays outside of every epoch: all that it needs of the voters is whom to ask for entries.
     if (standing === 'sealed') {
       log.set = set
@@ -223,7 +226,7 @@ export class Replica {
     assert(log.standing === standing, 'MOVE-2: a group has another part in the epoch than its node')
   }
 
-  /** A bucket closes with an epoch, so all that was under way at the open position has ended. */
+  /** A bucket closes with an epoch: all that was under way at the open position has ended, and nothing has begun in the next one. */
   #takeUpHome(log: GroupLog): void {
     const held = this.#groups.get(log.group)
     const { version } = this.#options.epochs.shares
