@@ -17,6 +17,7 @@ import { movedKey } from '../../src/group/moved-row.ts'
 import { decodeEntry, type Entry } from '../../src/replication/entry.ts'
 import type { Verdict } from '../../src/group/outcome.ts'
 import { formatIntent } from '../../src/group/transaction.ts'
+import { isListed } from './bucket.ts'
 import type { Breach, Observation } from './observation.ts'
 import type { Setting } from './setting.ts'
 
@@ -201,6 +202,14 @@ class Writing {
     const known = this.#proposals.get(key)
     const isSame = known !== undefined && equalBytes(known.value, value)
     this.#check(isSame, 'PAX-5', 'A value was accepted that was not proposed at its ballot.')
+    const { closed } = this.#setting
+    const isClosed =
+      closed !== undefined && position === 1 && ballot.epoch > this.#setting.set.epoch
+    this.#check(
+      !isClosed || isListed(this.#setting, this.#row),
+      'MOVE-14',
+      'A node takes part in the beginning of a group in a bucket that is closed.',
+    )
     const acceptedBy = (known?.acceptedBy ?? 0) | (1 << this.#node)
     this.#proposals.set(key, { value, acceptedBy })
     if (this.#isMajority(acceptedBy, ballot)) this.#choose(position, value)

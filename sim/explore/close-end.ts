@@ -1,6 +1,6 @@
 /**
- * Whether what has begun ends, once a bucket is settled (MOVE-14, LIVE-1): from such a state all messages are lost, the nodes, or any two
- * of them, are left alone, and each of their deadlines comes again and again. Then a chosen first entry, and one that may have been
+ * Whether what has begun ends, once a bucket is settled (MOVE-14, LIVE-1): from such a state all messages are lost, the nodes, or all but
+ * one of them, are left alone, and each of their deadlines comes again and again. Then a chosen first entry, and one that may have been
  * chosen, is applied at each of these nodes that has something of it, and no transaction waits.
  */
 import { isListed } from './bucket.ts'
@@ -25,7 +25,8 @@ const restless: ReadonlySet<ActionKind> = new Set(['deliver', 'flush', 'seal', '
 
 export function unendedBreaches(model: Model, first: readonly number[]): readonly Breach[] {
   const all = model.setting.names.map((_, at) => at)
-  const companies = [all, ...all.map((silent) => all.filter((at) => at !== silent))]
+  const fewer = all.map((silent) => all.filter((at) => at !== silent))
+  const companies = [all, ...fewer].filter((alive) => alive.length > all.length / 2)
   const failed = companies.find((alive) => !doesEnd(model, first, alive))
   if (failed === undefined) return []
   const names = failed.map((at) => model.setting.names[at]).join(' and ')

@@ -6,6 +6,7 @@
 import type { Edit, Mutant } from './mutant.ts'
 import { askedMutants } from './asked.ts'
 import { buildMutants } from './builds.ts'
+import { bucketMutants } from './buckets.ts'
 import { bufferMutants } from './buffer.ts'
 import { clockMutants } from './clocks.ts'
 import { cellMutants } from './cells.ts'
@@ -209,6 +210,7 @@ export const mutants: readonly Mutant[] = [
   ...historyMutants,
   ...validationMutants,
   ...moveMutants,
+  ...bucketMutants,
   ...mvccMutants,
   ...leaseMutants,
   ...freshnessMutants,
