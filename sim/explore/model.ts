@@ -18,19 +18,20 @@ import type { Position } from '../../src/base/ids.ts'
 import { equalBallots } from '../../src/paxos/ballot.ts'
 import type { SharesRow } from '../../src/placement/shares.ts'
 import type { Accepted } from '../../src/replication/message.ts'
-import { closingBreaches, isSettled, mayLearn } from './bucket.ts'
+import { closingBreaches } from './bucket.ts'
+import { Closing } from './closing.ts'
 import { arrivedNodes, firstNodes } from './arrival.ts'
 import { isExpiryDue } from './lease-pairs.ts'
 import { leaseBreaches, type LeaseView } from './lease-rules.ts'
 import { buildNodeCell, type NodeCell, type Transition } from './node-cell.ts'
 import { isNextWriteFree, textOfNode, withoutCrashes, type NodeState } from './node-state.ts'
 import { isOfSealedEpoch } from './change.ts'
-import { unendedBreaches } from './close-end.ts'
 import { emptyBook, writeDown, type Book } from './book.ts'
 import { canonicalText, Interner } from './canonical.ts'
-import { nodeAction, type NodeAction, type Sent, type SentMessage } from './node-action.ts'
+import { nodeAction, type NodeAction, type Sent } from './node-action.ts'
 import { stepNode, viewLeases, type NodeOutcome } from './node-step.ts'
 import type { Breach, Observation } from './observation.ts'
+import { answers, restarts, settling, type Flight, type Successor } from './flight.ts'
 import {
   actionAt,
   bookAt,
@@ -46,24 +47,10 @@ import {
   wholeBudget,
   type Action,
   type ActionCode,
-  type ActionKind,
   type Budget,
 } from './state-vector.ts'
 import type { Scope } from './scope.ts'
 import { buildSetting, type Setting } from './setting.ts'
-
-export interface Flight {
-  readonly from: number
-  readonly to: number
-  readonly message: SentMessage
-}
-
-/** The result of an action. `vector` is valid until the next call. */
-export interface Successor {
-  readonly vector: number[]
-  readonly breaches: readonly Breach[]
-  readonly isHalted: boolean
-}
 
 const none: readonly Breach[] = []
 
@@ -73,9 +60,7 @@ export class Model {
   readonly #nodes: Interner<NodeCell>
   readonly #flights = new Interner<Flight>()
   readonly #books = new Interner<Book>()
-  readonly #rows = new Interner<SharesRow>()
-  /** Nodes and book of the states from which all that has begun ends. */
-  readonly #ended = new Set<string>()
+  readonly #closing: Closing
   readonly #observations = new Interner<readonly Observation[]>()
   readonly #bookSteps = new Map<
     number,
@@ -88,6 +73,7 @@ export class Model {
   constructor(scope: Scope) {
     this.setting = buildSetting(scope)
     this.#nodes = new Interner()
+    this.#closing = new Closing(this.setting)
     const crashes = scope.crashes + (scope.losses ?? 0)
     const number = (state: NodeState): number => this.#numberOfNode(state, crashes)
     const found = firstNodes(this.setting).map(number)
@@ -167,7 +153,7 @@ export class Model {
       if (budget.crashes > 0) for (const code of cell.crashes) list.push(actionAt(code, at))
       if (budget.losses > 0) for (const code of cell.losses) list.push(actionAt(code, at))
     }
-    if (this.setting.closed !== undefined) this.#pushRows(list, vector)
+    if (this.setting.closed !== undefined) list.push(...this.#closing.actions(this, vector))
     this.#pushRequests(list, budget)
     return list
   }
@@ -209,40 +195,18 @@ export class Model {
     })
   }
 
-  /** A node that has sealed the first epoch applies the row of the buckets, and tells the groups that may have begun. */
-  #pushRows(list: ActionCode[], vector: readonly number[]): void {
-    const { closed } = this.setting
-    if (closed === undefined) return
-    const { row = closed } = this.#books.at(vector[bookAt] ?? 0)
-    for (let at = 0; at < this.setting.names.length; at++) {
-      const { change, log } = this.node(vector[at] ?? 0)
-      if (!change.isSealed) continue
-      const number = this.#numberOfRow(change.row === undefined ? closed : row)
-      if (mayLearn(this.setting, { change, log }, row)) list.push(packAction('learn', at, number))
-      else if (!isSettled(row)) list.push(packAction('tell', at, number))
-    }
+  row(number: number): SharesRow {
+    return this.#closing.row(number)
   }
-
-  #numberOfRow(row: SharesRow): number {
-    return this.#rows.number(canonicalText(row), row)
-  }
-
-  /** What is wrong with a state from which the nodes, or two of them, do not end what they have begun. */
-  endBreaches(vector: readonly number[]): readonly Breach[] {
-    const { row } = this.#books.at(vector[bookAt] ?? 0)
-    if (this.setting.closed === undefined || !isSettled(row)) return none
-    const key = vector.slice(0, budgetAt).join(' ')
-    if (this.#ended.has(key)) return none
-    this.#ended.add(key)
-    return unendedBreaches(this, vector)
-  }
-
   book(vector: readonly number[]): Book {
     return this.#books.at(vector[bookAt] ?? 0)
   }
 
-  row(number: number): SharesRow {
-    return this.#rows.at(number)
+  nodes(vector: readonly number[]): readonly NodeState[] {
+    return this.setting.names.map((_, at) => this.node(vector[at] ?? 0))
+  }
+  endBreaches(vector: readonly number[]): readonly Breach[] {
+    return this.#closing.endBreaches(this, vector)
   }
 
   #pushDeliveries(list: ActionCode[], vector: readonly number[], budget: Budget): void {
@@ -288,8 +252,7 @@ export class Model {
       breaches.push(...leaseBreaches(this.setting, views, this.#books.at(noted.next)))
     }
     if (this.setting.closed !== undefined) {
-      const nodes = this.setting.names.map((_, at) => this.node(next[at] ?? 0))
-      breaches.push(...closingBreaches(this.setting, nodes, this.#books.at(noted.next)))
+      breaches.push(...closingBreaches(this.setting, this.nodes(next), this.book(next)))
     }
     return { vector: next, breaches, isHalted: false }
   }
@@ -534,11 +497,3 @@ export class Model {
     return transition.sent.every((answer) => this.#isDead(vector, answer, 0))
   }
 }
-
-const answers: ReadonlySet<SentMessage['kind']> = new Set([
-  ...(['accepted', 'promised', 'refused', 'highest', 'faulty'] as const),
-  ...(['committed', 'invalidated', 'revoked'] as const),
-])
-
-const settling: ReadonlySet<ActionKind> = new Set(['deliver', 'flush'])
-const restarts: ReadonlySet<ActionKind> = new Set(['crash', 'lose'])

@@ -8,8 +8,6 @@
 import { AssertionError, assert, present } from '../../src/base/assert.ts'
 import { numbersFrom } from '../../src/base/drawn-numbers.ts'
 import type { NodeId, Position } from '../../src/base/ids.ts'
-import type { Verdict } from '../../src/group/outcome.ts'
-import type { SharesRow } from '../../src/placement/shares.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { jitter, type Context, type Effect, type LogRecord } from '../../src/replication/effect.ts'
 import { stepGroup, type GroupEvent } from '../../src/replication/group.ts'
@@ -18,7 +16,6 @@ import {
   highestKnown,
   restoreLog,
   type GroupLog,
-  type LogHome,
   type Proposal,
 } from '../../src/replication/log.ts'
 import { acceptedAsItLeaves } from '../../src/replication/acceptance.ts'
@@ -40,12 +37,12 @@ import {
   type NodeState,
   type PendingWrite,
 } from './node-state.ts'
-import { homeOf, maySendOn, takeUpHome, tellBegun } from './bucket.ts'
 import { takeUpEpoch } from './change.ts'
 import { answerBreaches, readerBreaches } from './answer-checks.ts'
 import { observedIn, type Breach, type Observation } from './observation.ts'
 import { isOfLeases, type DigestSent, type NodeAction } from './node-action.ts'
 import type { Sent, SentMessage, SnapshotSent } from './node-action.ts'
+import { OwnBucket } from './own-bucket.ts'
 import { Seals } from './seals.ts'
 import type { Setting } from './setting.ts'
 import { adoptionBreaches, drawBreaches, makeDurable } from './step-checks.ts'
@@ -91,6 +88,7 @@ class NodeStep {
   #lastDraw: BallotDraw | undefined
   #restoring: RestoringTargets | undefined
   readonly #seals: Seals
+  readonly #bucket: OwnBucket
   #effects: Effect[] = []
   readonly #inbox: GroupEvent[] = []
   #isStepping = false
@@ -105,6 +103,10 @@ class NodeStep {
     this.#seals = new Seals(node.change, {
       ...{ setting, name, log: () => this.#log, step: (event) => this.#step(event) },
       send: (to, message) => this.#sent.push({ to, message }),
+    })
+    this.#bucket = new OwnBucket({
+      ...{ setting, name, seals: this.#seals, log: () => this.#log, sync: () => this.#sync() },
+      ...{ observations: this.#observations, breaches: this.#breaches },
     })
     this.#leases = this.#pairedLeases(node.incarnation)
     this.#incarnation = node.incarnation
@@ -133,8 +135,8 @@ class NodeStep {
     }
     if (!isHalted) forgetDurations(this.#log)
     const { next } = this
-    const [sent, observations, breaches] = [this.#sent, this.#observations, this.#breaches]
-    return { next, sent, observations, breaches, isHalted }
+    const seen = { observations: this.#observations, breaches: this.#breaches }
+    return { next, sent: this.#sent, ...seen, isHalted }
   }
 
   get next(): NodeState {
@@ -169,12 +171,12 @@ class NodeStep {
       case 'seal':
         this.#step({ kind: 'seal' })
         this.#pending.push({ records: [], isForced: true, after: [], isSeal: true })
-        return this.#applyRow(this.#setting.closed)
+        return this.#bucket.apply(this.#setting.closed)
       case 'learn':
-        this.#applyRow(action.row)
+        this.#bucket.apply(action.row)
         return this.#step({ kind: 'wake' })
       case 'tell':
-        return this.#tellBegun(action.row)
+        return this.#bucket.tell(action.row)
       case 'submit': {
         const request = action.submission
         const submitted = present(this.#setting.submissions[request], 'explore: no submission')
@@ -193,26 +195,6 @@ class NodeStep {
       case 'expire':
         return this.#leases.expire(action.peer)
     }
-  }
-
-  /** MOVE-14: the group takes up its home behind the seal, before the node acts in the next epoch. */
-  #applyRow(row: SharesRow | undefined): void {
-    if (row === undefined) return
-    this.#seals.change = { ...this.#seals.change, row }
-    takeUpHome(this.#log, this.#home)
-  }
-
-  get #home(): LogHome | undefined {
-    return homeOf(this.#setting, this.#name, { change: this.#seals.change, log: this.#log })
-  }
-
-  #tellBegun(before: SharesRow): void {
-    const sharer = { change: this.#seals.change, log: this.#log }
-    const row = tellBegun(this.#setting, this.#name, sharer, before)
-    if (row === undefined) return
-    this.#sync()
-    this.#applyRow(before)
-    this.#observations.push({ kind: 'row', row })
   }
 
   #deliver(from: NodeId, message: SentMessage): void {
@@ -260,12 +242,11 @@ class NodeStep {
     this.#step({ kind: 'exists', position: through, informer: from })
   }
 
-  /** As the driver: it passes over a snapshot that is not further; else the store has it first, and then the core. */
+  /** The driver passes over a snapshot that is not further; else the store has it first. */
   #install({ position, bytes }: SnapshotSent): void {
     if (position <= this.#log.state.position) return
     const state = present(decodeState(bytes), 'LOG-6: a state record is of no known format')
-    this.#windowFrom = position
-    this.#windowSets = []
+    ;[this.#windowFrom, this.#windowSets] = [position, []]
     this.#states = [{ position, bytes }]
     this.#step({ kind: 'install', state })
   }
@@ -371,7 +352,7 @@ class NodeStep {
       }
       case 'verdict': {
         const { request, verdict } = effect
-        this.#checkVerdict(verdict)
+        this.#bucket.judge(verdict)
         this.#observations.push({ kind: 'verdict', request, verdict })
         return undefined
       }
@@ -438,8 +419,7 @@ class NodeStep {
   /** All that waits for the disk is durable, notes as well. */
   #sync(): void {
     while (this.#pending.some((write) => write.isForced)) this.#flush()
-    for (const { records } of this.#pending) this.#makeDurable(records)
-    this.#pending = []
+    for (const { records } of this.#pending.splice(0)) this.#makeDurable(records)
   }
 
   #makeDurable(records: readonly LogRecord[]): void {
@@ -463,15 +443,14 @@ class NodeStep {
     this.#lastDraw = undefined
     const found = present(this.#states[state], 'explore: no such state record')
     this.#states = [found]
-    this.#windowFrom = found.position
-    this.#windowSets = []
+    ;[this.#windowFrom, this.#windowSets] = [found.position, []]
     const { group, set, limits } = this.#setting
     const stored = found.bytes === undefined ? emptyState() : decodeState(found.bytes)
     const { records, decisions } = recordsAbove(this.#disk, found.position)
     const applied = present(stored, 'LOG-6: a state record is of no known format')
     this.#log = restoreLog(group, set, applied, records, limits, this.#log.home)
     takeUpEpoch(this.#setting, this.#log, this.#seals.change)
-    this.#log.home = this.#home ?? this.#log.home
+    this.#bucket.restore()
     for (const [position, decision] of decisions) this.#log.decisions.set(position, decision)
     this.#stepOnce({ kind: 'wake' }, () => this.#open())
     this.#step({ kind: 'wake' })
@@ -505,14 +484,6 @@ class NodeStep {
   #checkAnswer(message: GroupMessage): void {
     this.#breaches.push(...answerBreaches(this.#disk, message))
     this.#breaches.push(...readerBreaches(this.#setting, this.#name, message))
-  }
-
-  #checkVerdict(verdict: Verdict): void {
-    if (verdict.kind !== 'moved' || verdict.position > 0) return
-    const sharer = { change: this.#seals.change, log: this.#log }
-    if (maySendOn(this.#setting, sharer)) return
-    const sentence = 'A transaction goes to another set from a node that may begin its group.'
-    this.#breaches.push({ rule: 'MOVE-14', sentence })
   }
 
   #checkProposal(before: Proposal | undefined, event: GroupEvent): void {
