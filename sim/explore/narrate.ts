@@ -60,6 +60,16 @@ function describeAction(model: Model, action: NodeAction): string {
       return 'hears that the voters change, and grants no lease any more'
     case 'seal':
       return 'seals the first epoch'
+    default:
+      return describeSetAction(action)
+  }
+}
+
+/** Of leases, and of the row of the buckets. */
+function describeSetAction(
+  action: NodeAction & { readonly kind: 'learn' | 'tell' | 'renew' | 'lapse' | 'expire' },
+): string {
+  switch (action.kind) {
     case 'learn':
       return `applies the row of the buckets: ${describeRow(action.row)}`
     case 'tell':

@@ -172,11 +172,6 @@ class NodeStep {
         this.#step({ kind: 'seal' })
         this.#pending.push({ records: [], isForced: true, after: [], isSeal: true })
         return this.#bucket.apply(this.#setting.closed)
-      case 'learn':
-        this.#bucket.apply(action.row)
-        return this.#step({ kind: 'wake' })
-      case 'tell':
-        return this.#bucket.tell(action.row)
       case 'submit': {
         const request = action.submission
         const submitted = present(this.#setting.submissions[request], 'explore: no submission')
@@ -194,6 +189,9 @@ class NodeStep {
         return this.#leases.lapse(action.peer)
       case 'expire':
         return this.#leases.expire(action.peer)
+      default:
+        this.#bucket.act(action)
+        return this.#step({ kind: 'wake' })
     }
   }
 

@@ -4,6 +4,7 @@ import type { Verdict } from '../../src/group/outcome.ts'
 import type { SharesRow } from '../../src/placement/shares.ts'
 import type { GroupLog } from '../../src/replication/log.ts'
 import { homeOf, maySendOn, takeUpHome, tellBegun, type Sharer } from './bucket.ts'
+import type { NodeAction } from './node-action.ts'
 import type { Breach, Observation } from './observation.ts'
 import type { Seals } from './seals.ts'
 import type { Setting } from './setting.ts'
@@ -46,8 +47,13 @@ export class OwnBucket {
     log().home = homeOf(setting, name, this.#sharer) ?? log().home
   }
 
+  act({ kind, row }: NodeAction & { readonly kind: 'learn' | 'tell' }): void {
+    if (kind === 'learn') this.apply(row)
+    else this.#tell(row)
+  }
+
   /** It says which groups may have begun, in a change of that row. */
-  tell(before: SharesRow): void {
+  #tell(before: SharesRow): void {
     const { setting, name, sync, observations } = this.#ports
     const row = tellBegun(setting, name, this.#sharer, before)
     if (row === undefined) return

@@ -206,11 +206,8 @@ export class Replica {
       else stepGroup(log, context, { kind: 'voters', set })
     }
     if (this.#isOfPresent(log)) return
-    // A reader, or a node before its gate, that is removed has nothing to seal. All that is under way there ends.
-    const isLeaving = standing === 'sealed' && log.standing !== 'sealed'
-    const isEnding = set.epoch > log.set.epoch && log.standing !== 'sealed'
-    if (log.standing === 'voting') stepGroup(log, context, { kind: 'seal' })
-    else if (isLeaving || isEnding) stepGroup(log, context, { kind: 'leave' })
+    const isOver = standing === 'sealed' || set.epoch > log.set.epoch
+    this.#endEpoch(log, context, isOver)
     // What waits here would be proposed in the next epoch at once, in a bucket that the epoch has closed.
     this.#takeUpHome(log)
     // A store without a vote stays outside of every epoch: all that it needs of the voters is whom to ask for entries.
@@ -224,6 +221,12 @@ export class Replica {
       stepGroup(log, context, { kind: 'gate' })
     assert(set.epoch >= log.set.epoch, 'MOVE-1: the epoch of a group goes back')
     assert(log.standing === standing, 'MOVE-2: a group has another part in the epoch than its node')
+  }
+
+  /** `isOver`: the epoch is, or this node's part in it. A reader, or a node before its gate, has nothing to seal. */
+  #endEpoch(log: GroupLog, context: Context, isOver: boolean): void {
+    if (log.standing === 'voting') stepGroup(log, context, { kind: 'seal' })
+    else if (isOver && log.standing !== 'sealed') stepGroup(log, context, { kind: 'leave' })
   }
 
   /** A bucket closes with an epoch: all that was under way at the open position has ended, and nothing has begun in the next one. */
