@@ -98,7 +98,13 @@ function settled(
 
 function isEnded(model: Model, vector: readonly number[], alive: readonly number[]): boolean {
   const book = model.book(vector)
-  return alive.every((at) => isEndedAt(model.node(vector[at] ?? 0), model, book))
+  const nodes = alive.map((at) => model.node(vector[at] ?? 0))
+  return nodes.some(givesSnapshot) || nodes.every((node) => isEndedAt(node, model, book))
+}
+
+/** Its data store has the first entry, and its log gives that to no peer: each of them takes a snapshot instead. */
+function givesSnapshot({ states, disk }: NodeState): boolean {
+  return (states[0]?.position ?? 0) > 0 && disk.get(1)?.chosen === undefined
 }
 
 function isEndedAt({ log }: NodeState, { setting }: Model, { row, chosen }: Book): boolean {
