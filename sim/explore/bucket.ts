@@ -6,30 +6,15 @@
  */
 import { assert } from '../../src/base/assert.ts'
 import { StoreError } from '../../src/base/errors.ts'
-import type { GroupId, NodeId } from '../../src/base/ids.ts'
+import type { NodeId } from '../../src/base/ids.ts'
 import { listBegun } from '../../src/members/share-requests.ts'
-import { beginLeaving, close, settle } from '../../src/members/shares-row.ts'
-import { hashToBucket } from '../../src/placement/placement.ts'
+import { settle } from '../../src/members/shares-row.ts'
 import { OwnShares, type SharesRow } from '../../src/placement/shares.ts'
 import { Homes } from '../../src/replica/homes.ts'
 import type { GroupLog, LogHome } from '../../src/replication/log.ts'
-import type { Book } from './book.ts'
 import type { ChangeState } from './change.ts'
-import type { NodeState } from './node-state.ts'
-import type { Breach } from './observation.ts'
+import { closedEpoch, openEpoch } from './closed-row.ts'
 import type { Setting } from './setting.ts'
-
-/** The epochs before the entry that closes the bucket, and from it on. */
-const [openEpoch, closedEpoch] = [1, 2]
-
-/** The row that the entry writes which begins the second epoch. */
-export function closedRow(group: GroupId, set: string): SharesRow {
-  const gift = { set, buckets: [hashToBucket(group)] }
-  return close(
-    beginLeaving([], gift, () => true),
-    closedEpoch,
-  )
-}
 
 /** A node's part, as far as its share in the bucket depends on it. */
 export interface Sharer {
@@ -115,30 +100,4 @@ export function mayLearn(setting: Setting, { change, log }: Sharer, row: SharesR
 /** Whether the row says that the group may have begun in this set. */
 export function isListed({ group }: Setting, row: SharesRow | undefined): boolean {
   return isSettled(row) && row?.[0]?.began.includes(group) === true
-}
-
-const none: readonly Breach[] = []
-
-/** Whether the node's disks hold the first entry as a chosen one. */
-function holdsFirst({ disk, states }: NodeState): boolean {
-  return (states[0]?.position ?? 0) > 0 || disk.get(1)?.chosen !== undefined
-}
-
-/**
- * Where the group is not listed the set chooses nothing for it; what it has chosen before is with a majority of the nodes, since no
- * node votes for it any more.
- */
-export function closingBreaches(
-  setting: Setting,
-  nodes: readonly NodeState[],
-  { row, chosen }: Book,
-): readonly Breach[] {
-  if (!isSettled(row) || isListed(setting, row) || !chosen.has(1)) return none
-  const holders = nodes.filter(holdsFirst).length
-  if (holders > nodes.length / 2) return none
-  const sentence =
-    holders === 0
-      ? 'A group begins in a set that has said that it does not.'
-      : 'A first entry is chosen that fewer nodes than a majority hold as chosen, and the others can not end it.'
-  return [{ rule: 'MOVE-14', sentence }]
 }

@@ -5,7 +5,7 @@
  */
 import { isListed } from './bucket.ts'
 import type { Book } from './book.ts'
-import type { Model } from './model.ts'
+import type { Graph } from './graph.ts'
 import type { NodeState } from './node-state.ts'
 import type { Breach } from './observation.ts'
 import {
@@ -23,7 +23,7 @@ const roundsMax = 12
 const stepsMax = 2_000
 const restless: ReadonlySet<ActionKind> = new Set(['deliver', 'flush', 'seal', 'learn'])
 
-export function unendedBreaches(model: Model, first: readonly number[]): readonly Breach[] {
+export function unendedBreaches(model: Graph, first: readonly number[]): readonly Breach[] {
   const all = model.setting.names.map((_, at) => at)
   const fewer = all.map((silent) => all.filter((at) => at !== silent))
   const companies = [all, ...fewer].filter((alive) => alive.length > all.length / 2)
@@ -33,7 +33,7 @@ export function unendedBreaches(model: Model, first: readonly number[]): readonl
   return [{ rule: 'MOVE-14', sentence: `What has begun does not end among ${names}.` }]
 }
 
-function doesEnd(model: Model, first: readonly number[], alive: readonly number[]): boolean {
+function doesEnd(model: Graph, first: readonly number[], alive: readonly number[]): boolean {
   let vector = settled(model, left(model, first), alive)
   // A seal that came before the node had sealed is lost here; in a program the node asks for it again.
   if (!alive.every((at) => model.node(vector[at] ?? 0).change.isPastGate)) return true
@@ -51,7 +51,7 @@ function doesEnd(model: Model, first: readonly number[], alive: readonly number[
 }
 
 /** Without requests to come, and without messages but seals: a node asks for a seal until it has it. */
-function left(model: Model, vector: readonly number[]): readonly number[] {
+function left(model: Graph, vector: readonly number[]): readonly number[] {
   const seals = vector.slice(flightAt).filter((number) => {
     const { kind } = model.flight(number).message
     return kind === 'sealed' || kind === 'seal-request'
@@ -71,7 +71,7 @@ function refilled(vector: readonly number[]): readonly number[] {
 }
 
 /** A deadline that is not set any more does nothing. */
-function after(model: Model, vector: readonly number[], timer: ActionCode): readonly number[] {
+function after(model: Graph, vector: readonly number[], timer: ActionCode): readonly number[] {
   const refreshed = refilled(vector)
   if (!model.actions(refreshed).includes(timer)) return vector
   return model.successor(refreshed, timer).vector
@@ -79,7 +79,7 @@ function after(model: Model, vector: readonly number[], timer: ActionCode): read
 
 /** When nothing moves any more at these nodes. */
 function settled(
-  model: Model,
+  model: Graph,
   first: readonly number[],
   alive: readonly number[],
 ): readonly number[] {
@@ -96,7 +96,7 @@ function settled(
   return vector
 }
 
-function isEnded(model: Model, vector: readonly number[], alive: readonly number[]): boolean {
+function isEnded(model: Graph, vector: readonly number[], alive: readonly number[]): boolean {
   const book = model.book(vector)
   const nodes = alive.map((at) => model.node(vector[at] ?? 0))
   return nodes.some(givesSnapshot) || nodes.every((node) => isEndedAt(node, model, book))
@@ -107,7 +107,7 @@ function givesSnapshot({ states, disk }: NodeState): boolean {
   return (states[0]?.position ?? 0) > 0 && disk.get(1)?.chosen === undefined
 }
 
-function isEndedAt({ log }: NodeState, { setting }: Model, { row, chosen }: Book): boolean {
+function isEndedAt({ log }: NodeState, { setting }: Graph, { row, chosen }: Book): boolean {
   if (log.state.position > 0) return true
   if (log.waiting.size + log.forwarded.size > 0) return false
   const record = log.records.get(1)

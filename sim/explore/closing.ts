@@ -2,7 +2,7 @@
 import { isSettled, mayLearn } from './bucket.ts'
 import { canonicalText, Interner } from './canonical.ts'
 import { unendedBreaches } from './close-end.ts'
-import type { Model } from './model.ts'
+import type { Graph } from './graph.ts'
 import type { Breach } from './observation.ts'
 import type { Setting } from './setting.ts'
 import { budgetAt, packAction, type ActionCode } from './state-vector.ts'
@@ -25,7 +25,7 @@ export class Closing {
   }
 
   /** A node that has sealed the first epoch applies the row, and tells the groups that may have begun. */
-  actions(model: Model, vector: readonly number[]): readonly ActionCode[] {
+  actions(model: Graph, vector: readonly number[]): readonly ActionCode[] {
     const { closed } = this.#setting
     if (closed === undefined) return []
     const { row = closed } = model.book(vector)
@@ -39,7 +39,7 @@ export class Closing {
   }
 
   /** What is wrong with a state from which the nodes, or all but one of them, do not end what they have begun. */
-  endBreaches(model: Model, vector: readonly number[]): readonly Breach[] {
+  endBreaches(model: Graph, vector: readonly number[]): readonly Breach[] {
     if (this.#setting.closed === undefined || !isSettled(model.book(vector).row)) return none
     const key = vector.slice(0, budgetAt).join(' ')
     if (this.#ended.has(key)) return none

@@ -13,7 +13,7 @@ import { encodeMove, movedKey } from '../../src/group/moved-row.ts'
 import { encodeTransaction } from '../../src/group/transaction.ts'
 import type { SharesRow } from '../../src/placement/shares.ts'
 import type { Submitted } from '../../src/replication/submit.ts'
-import { closedRow } from './bucket.ts'
+import { closedRow } from './closed-row.ts'
 import type { Scope, ScopeChange, ScopeSubmission } from './scope.ts'
 
 export interface Setting {
