@@ -67,6 +67,17 @@ export class VoterBook {
     return next !== own && this.setAt(group, position) === own
   }
 
+  /**
+   * The position of the last entry that the node's set has chosen of the group, below that position. Undefined: the set has the group there,
+   * or has never had it.
+   */
+  leftAt(node: string, { group, position }: Place): number | undefined {
+    if (this.isOfSet(node, { group, position })) return undefined
+    const own = this.#placement.setOfNode(nodeId(node))
+    const moves = (this.#moves.get(group) ?? []).filter(([at]) => at < position)
+    return moves.findLast(([at]) => this.setAt(group, at) === own)?.[0]
+  }
+
   /** Whether the node is in the set that chooses the entry at the position. */
   isOfSet(node: string, { group, position }: Place): boolean {
     return this.setAt(group, position) === this.#placement.setOfNode(nodeId(node))

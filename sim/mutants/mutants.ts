@@ -6,6 +6,7 @@
 import type { Edit, Mutant } from './mutant.ts'
 import { askedMutants } from './asked.ts'
 import { buildMutants } from './builds.ts'
+import { bucketMutants } from './buckets.ts'
 import { bufferMutants } from './buffer.ts'
 import { clockMutants } from './clocks.ts'
 import { cellMutants } from './cells.ts'
@@ -211,6 +212,7 @@ export const mutants: readonly Mutant[] = [
   ...validationMutants,
   ...moveMutants,
   ...upgradeMutants,
+  ...bucketMutants,
   ...mvccMutants,
   ...leaseMutants,
   ...freshnessMutants,

@@ -35,6 +35,17 @@ export function isRootGroup(group: GroupId): boolean {
   return group.startsWith(tables) || group.startsWith(placedTables)
 }
 
+/** The schema of the tables in which cells are. */
+export const cellsSchemaName = 'Schemaless'
+
+/**
+ * Whether the group is shared out among the sets by its bucket alone: one of a root entity whose name has no place. Groups of cells
+ * stay where their names put them.
+ */
+export function isSharedOut(group: GroupId): boolean {
+  return group.startsWith(tables) && !group.startsWith(cellTables)
+}
+
 /** The element that follows `placedPrefix`. */
 export function encodePlace({ kind, name }: Place): Uint8Array {
   assert(isPlaceName(name), 'MOVE-8: a place was not checked')
@@ -42,6 +53,7 @@ export function encodePlace({ kind, name }: Place): Uint8Array {
 }
 
 const tables = latin1(encodeTuple(['tables']))
+const cellTables = latin1(encodeTuple(['tables', cellsSchemaName]))
 const placedTables = latin1(encodeTuple(['placed', 'tables']))
 const head = latin1(encodeTuple(['placed']))
 /** A text of a tuple ends so; inside it, 00 is followed by ff. */

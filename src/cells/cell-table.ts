@@ -20,6 +20,7 @@ import { StoreError } from '../base/errors.ts'
 import { groupOfBytes, type GroupId, type Timestamp } from '../base/ids.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
+import { cellsSchemaName } from '../base/placed-group.ts'
 import { formatIntent } from '../group/transaction.ts'
 import { worklistPrefix } from '../group/worklist-key.ts'
 import type { CompiledSchema, CompiledTable } from '../tables/compiled.ts'
@@ -92,8 +93,7 @@ const purgedTable = table('Purged', {
   .key('datastore', 'shard', 'row_key', 'column')
   .in(shardTable)
 
-const schemaName = 'Schemaless'
-const schema = defineSchema(schemaName, [
+const schema = defineSchema(cellsSchemaName, [
   shardTable,
   cellTable,
   purgedTable,
@@ -105,16 +105,16 @@ const schema = defineSchema(schemaName, [
 ])
 const kept = [...triggerTables, ...indexedTables, ...definitionTables]
 
-const firstModel = defineSchema(schemaName, [firstShardTable, firstCellTable]).model
+const firstModel = defineSchema(cellsSchemaName, [firstShardTable, firstCellTable]).model
 /** Before cells could expire. */
-const earlierModel = defineSchema(schemaName, [
+const earlierModel = defineSchema(cellsSchemaName, [
   shardTable,
   firstCellTable,
   purgedTable,
   ...kept,
 ]).model
 /** Before datastores were declared. */
-const ttlModel = defineSchema(schemaName, [
+const ttlModel = defineSchema(cellsSchemaName, [
   shardTable,
   cellTable,
   purgedTable,

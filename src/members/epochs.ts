@@ -12,6 +12,7 @@ import type { OwnEpochs } from '../log/own-epochs.ts'
 import type { PeerMemory } from '../log/peer-memory.ts'
 import { recoveredEpochs, recoveryVotersMax, type Recovery } from '../log/quorum-loss.ts'
 import type { ReplicaSet } from '../placement/placement.ts'
+import { OwnShares } from '../placement/shares.ts'
 import type { SetNodes } from '../placement/set-nodes.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { VotersTold } from '../ports/transport.ts'
@@ -44,6 +45,8 @@ export interface EpochsParts {
 }
 
 export class Epochs {
+  /** The buckets that the set has given away, and got. */
+  readonly shares: OwnShares = new OwnShares()
   readonly #parts: EpochsParts
   /** The replica sets of the present epoch, by those of the configuration. */
   #sets = new Map<ReplicaSet, ReplicaSet>()
@@ -62,6 +65,7 @@ export class Epochs {
     const { voters = parts.first, blocked } = this.own
     this.#blocked = new Set(blocked)
     this.#told = { epoch: 0, nodes: voters }
+    this.shares.enter(this.own.epoch)
     parts.nodes.set(voters, [], [])
   }
 
@@ -282,6 +286,7 @@ export class Epochs {
     // Of one epoch a group has one set: it takes another for another epoch.
     if (next.epoch !== this.own.epoch) this.#sets = new Map()
     log.memory.setEpochs(next)
+    this.shares.enter(next.epoch)
     this.#blocked = new Set(next.blocked)
     log.remember()
   }

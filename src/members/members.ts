@@ -24,8 +24,9 @@ import { GateKeeper } from './gate-keeper.ts'
 import { MemberReports } from './member-reports.ts'
 import { MemberRequests } from './member-requests.ts'
 import { Mover, type MoverParts } from './mover.ts'
-import { findWithoutVote } from './newcomer.ts'
+import { findWithoutVote, hasTakenUp } from './newcomer.ts'
 import type { MembersPort, VotersReport } from './report.ts'
+import { ShareRequests } from './share-requests.ts'
 import { SealPages, type GroupLook } from './seal-pages.ts'
 import { setRowKey } from './set-group.ts'
 import { SetVersion, UnsupportedVersion } from './set-version.ts'
@@ -50,6 +51,8 @@ export interface MembersParts extends Pick<MoverParts, 'readCurrent' | 'submit' 
   /** A row of the set's own group, as it is applied here. */
   get(key: Uint8Array): Uint8Array | undefined
   watch(position: Position, wake: () => void): () => void
+  /** Whether the configuration gives the bucket to the set. */
+  isOfName(bucket: number): boolean
   /** Whether a snapshot is taking the place of the group's rows. */
   isAside(group: GroupId): boolean
   look(group: GroupId): GroupLook
@@ -90,6 +93,8 @@ export class Members {
   /** For operators. */
   readonly port: MembersPort
   readonly #version: SetVersion
+  /** Of buckets that go to other sets, and come. */
+  readonly shares: ShareRequests
   readonly #told = new Map<NodeId, StandingTold>()
   #row: changes.SetRow = changes.firstRow
   /** When this node found the row as it is. */
@@ -120,9 +125,10 @@ export class Members {
       requestDigest: (peer) => parts.peers().requestDigest(peer, true),
       onPassed: () => this.#onPassed(),
     })
+    const run = `${log.identity.storeId}-${log.run}`
+    const written = { group, readCurrent, submit, stamp }
     this.#mover = new Mover({
-      ...{ node, group, clock, trace, readCurrent, submit, stamp, onFailed },
-      run: `change-${log.identity.storeId}-${log.run}`,
+      ...{ node, clock, trace, onFailed, ...written, run: `change-${run}` },
       row: () => this.#read(),
       lastRow: () => this.#row,
       isFirst: () => this.#isFirst(),
@@ -138,6 +144,9 @@ export class Members {
       ...{ ...common, epochs, votersOf },
       row: () => this.#row,
       told: (peer) => this.#told.get(peer),
+    })
+    this.shares = new ShareRequests({
+      ...{ ...parts, ...written, mover: this.#mover, run: `shares-${run}` },
     })
     const reports = this.#reports
     this.port = new MemberRequests({ ...common, votersOf, reports, mover: this.#mover })
@@ -168,6 +177,7 @@ export class Members {
     this.#unwatch = watch(applied(group), () => this.#follow())
     try {
       this.#take(this.#read())
+      this.shares.follow(this.#row.epoch)
     } catch (error) {
       if (error instanceof UnsupportedVersion) return this.#endAs(error)
       // The group is aside: a snapshot puts its rows right, and wakes the watcher.
@@ -489,9 +499,4 @@ export class Members {
   get voters(): VotersReport {
     return this.#reports.voters
   }
-}
-
-/** Whether the peer has all of the epochs before the one that it has sealed last: it has passed that gate. */
-function hasTakenUp({ epoch, gated }: StandingTold): boolean {
-  return epoch > 1 && gated >= epoch - 1
 }

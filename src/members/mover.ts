@@ -4,30 +4,24 @@
  */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
-import type { GroupId, NodeId, StoreId, Timestamp } from '../base/ids.ts'
-import type { Outcome, ReadPoint, Submission } from '../group/replica-port.ts'
+import type { NodeId, StoreId, Timestamp } from '../base/ids.ts'
+import type { Submission } from '../group/replica-port.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 import * as changes from './change.ts'
 import { endCopy, isForReader } from './reader-change.ts'
 import { encodeRow } from './row-codec.ts'
 import { setRowKey } from './set-group.ts'
+import { SetWriter, type SetWriterParts } from './set-writer.ts'
 
-export interface MoverParts {
+export interface MoverParts extends SetWriterParts {
   readonly node: NodeId
-  readonly group: GroupId
-  /** Names this run of the node. */
-  readonly run: string
   readonly clock: Clock
   readonly trace: Trace
   /** The row as it is applied here. Throws while the group is aside. */
   row(): changes.SetRow
   /** The same as it was read last. */
   lastRow(): changes.SetRow
-  readCurrent(group: GroupId, timeoutMs: number): Promise<ReadPoint>
-  submit(submission: Submission, timeoutMs: number): Promise<Outcome>
-  /** The time that an entry would get now, in microseconds. */
-  stamp(): Timestamp
   /** Whether this node is the one to go on with a change. */
   isFirst(): boolean
   /** The newcomer at this seat of the node: its store, and whether it holds what the others do. Undefined: none is there. */
@@ -42,19 +36,17 @@ export interface MoverParts {
   onFailed(error: unknown): void
 }
 
-const callMs = 5_000
-const lifeMicros = 60_000_000
-const triesMax = 8
-
 type Next = (row: changes.SetRow, now: Timestamp) => changes.SetRow | undefined
+type Also = (next: changes.SetRow) => Submission['mutations']
 
 export class Mover {
   readonly #parts: MoverParts
-  #submitted = 0
+  readonly #writer: SetWriter
   #isAtWork = false
 
   constructor(parts: MoverParts) {
     this.#parts = parts
+    this.#writer = new SetWriter(parts)
   }
 
   /** Whether there is something to go on with. */
@@ -100,45 +92,29 @@ export class Mover {
   }
 
   /** `make` may throw a refusal, or give undefined where nothing is to be done. Resolves with the row as it is then. */
-  async request(make: Next): Promise<changes.SetRow> {
-    return this.#commit(make)
+  async request(make: Next, also?: Also): Promise<changes.SetRow> {
+    return this.#commit(make, also)
   }
 
-  async #commit(make: Next): Promise<changes.SetRow> {
-    const { group, readCurrent, row: readRow, stamp, trace } = this.#parts
-    for (let tries = 0; tries < triesMax; tries++) {
-      const { position } = await readCurrent(group, callMs)
+  /** `also`: what else the same entry writes. */
+  async #commit(make: Next, also?: Also): Promise<changes.SetRow> {
+    const { row: readRow, trace } = this.#parts
+    let last = this.#parts.lastRow()
+    let isRaised = false
+    const isWritten = await this.#writer.commit((now) => {
       const row = readRow()
-      const next = make(row, stamp())
-      if (next === undefined) return row
-      const [from, to] = [changes.versionOf(row), changes.versionOf(next)]
-      assert(to >= from, 'UPG-2: the version of a set goes back')
-      const outcome = await this.#submit(next, position)
-      if (outcome.kind === 'committed') {
-        trace.mark(to > from ? 'version_raised' : `change_${next.change?.phase ?? 'none'}`)
-        return next
-      }
-      // Another node was faster, or no majority answers now.
-      if (outcome.kind !== 'conflict') break
-    }
-    throw new StoreError(
-      'unavailable',
-      'No majority of the replica set answered in time. The change may have been made all the same: look at it again.',
-    )
-  }
-
-  #submit(next: changes.SetRow, readPosition: number): Promise<Outcome> {
-    const { group, run, stamp, submit } = this.#parts
-    this.#submitted += 1
-    const sequence = this.#submitted
-    assert(sequence > 0, 'LOG-3: a change without a number')
-    const intent = { session: run, sequence, floor: sequence, expiresAt: stamp() + lifeMicros }
-    return submit(
-      {
-        ...{ group, intent, attempt: 1, readPosition, reads: [setRowKey], ranges: [] },
-        ...{ allocations: [], mutations: [{ key: setRowKey, value: encodeRow(next) }] },
-      },
-      callMs,
-    )
+      const next = make(row, now)
+      last = next ?? row
+      if (next === undefined) return undefined
+      isRaised = changes.versionOf(next) > changes.versionOf(row)
+      assert(
+        isRaised || changes.versionOf(next) === changes.versionOf(row),
+        'UPG-2: the version of a set goes back',
+      )
+      return [{ key: setRowKey, value: encodeRow(next) }, ...(also?.(next) ?? [])]
+    })
+    const { phase = 'none' } = last.change ?? {}
+    if (isWritten) trace.mark(isRaised ? 'version_raised' : `change_${phase}`)
+    return last
   }
 }

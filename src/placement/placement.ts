@@ -32,6 +32,8 @@ export interface Placement {
   replicasOf(group: GroupId): ReplicaSet
   /** The number of the set that holds the group, from 0. A function of the name alone: for equal configurations it is the same. */
   setOf(group: GroupId): number
+  /** The set whose groups without a place, in that bucket, the configuration gives it. */
+  setOfBucket(bucket: number): number
   /** The numbers of the sets that share the groups of the same place, in order: all of them where its name has none. */
   setsAlong(group: GroupId): readonly number[]
   /** Why no set takes the group, in words: its name has a place that the configuration does not have. Undefined: one takes it. */
@@ -109,6 +111,7 @@ export function placementOver(
     nodes,
     setCount: sets.length,
     setOf,
+    setOfBucket: (bucket) => pick(numbers, bucket),
     setsAlong: sharing,
     hasRegions: sitesOf.hasRegions,
     refusalOf: (group) => sitesOf.refusalOf(group),

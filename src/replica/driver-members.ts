@@ -41,6 +41,7 @@ export function makeMembers(parts: DriverParts): Members {
     gate: new VersionGate(parts.supports ?? ownVersions),
     group,
     first: placement.nodesOf(set),
+    isOfName: (bucket) => placement.setOfBucket(bucket) === set,
     get: (key) => edge.reads.get(group, key)?.value,
     watch: (position, wake) => edge.requests.watch(group, position, wake),
     isAside: (one) => edge.installs.whenBack(one) !== undefined || healing.isAside(one),

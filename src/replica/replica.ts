@@ -8,7 +8,6 @@
  */
 import { assert } from '../base/assert.ts'
 import { numbersFrom } from '../base/drawn-numbers.ts'
-import { isRootGroup } from '../base/placed-group.ts'
 import type { GroupId, NodeId, Position, Timestamp } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Leases } from '../lease/leases.ts'
@@ -28,15 +27,16 @@ import {
   noDeadline,
   nextDeadline,
   restoreLog,
-  type LogHome,
   takeWakes,
   type GroupLog,
   type Standing,
 } from '../replication/log.ts'
+import type { OwnShares } from '../placement/shares.ts'
 import { findLeader } from '../replication/propose.ts'
 import { isLeased, leasedPosition, readBarrier } from '../replication/read-lease.ts'
 import type { GroupState } from '../replication/state.ts'
 import type { GroupRecord, RecordSource } from './group-record.ts'
+import { Homes } from './homes.ts'
 import { findRecorded } from './intent-outcome.ts'
 import type { IntentName, IntentOutcome } from '../group/replica-port.ts'
 
@@ -57,6 +57,8 @@ export interface EpochView {
   /** The voters of the group's bucket in the present epoch, given those of the configuration. */
   setOf(configured: ReplicaSet): ReplicaSet
   standingOf(group: GroupId): Standing
+  /** The buckets that the set has given away, and got. */
+  readonly shares: Pick<OwnShares, 'version' | 'of' | 'begins'>
 }
 
 export interface ReplicaOptions {
@@ -88,6 +90,8 @@ interface Held {
   /** Only a part of what the stores hold of it was read. */
   readonly isPart: boolean
   isUsed: boolean
+  /** The version of the shares by which the group has its home. */
+  shares: number
 }
 
 /** The leases that a node counts on or has granted, for checkers that look at all nodes at once. */
@@ -119,22 +123,14 @@ export class Replica {
   readonly #context: Omit<Context, keyof Reading> & Writable<Reading>
   #drawn: number
   #effects: Effect[] = []
-  readonly #ownSet: number
-  /** For groups that begin in the set, and stay or may be moved; and for those that have come. */
-  readonly #homes: Readonly<Record<'fixed' | 'movable' | 'guest', LogHome>>
+  readonly #homes: Homes
 
   constructor(options: ReplicaOptions) {
     this.#options = options
     this.#hand = this.#groups.entries()
     this.#drawn = numbersFrom(options.incarnation)
     const { node, incarnation, limits, trace, leases, placement } = options
-    this.#ownSet = placement.setOfNode(node)
-    const set = placement.setCount === 1 ? '' : placement.siteOf(this.#ownSet).name
-    this.#homes = {
-      fixed: { set, isGuest: false, mayMove: false },
-      movable: { set, isGuest: false, mayMove: placement.setCount > 1 },
-      guest: { set, isGuest: true, mayMove: true },
-    }
+    this.#homes = new Homes(placement, node, options.epochs.shares)
     this.#context = {
       node,
       incarnation,
@@ -187,6 +183,7 @@ export class Replica {
     const isHeld = this.#groups.has(group)
     const log = this.#open(group, context)
     this.#takeUpEpoch(log, context)
+    this.#takeUpHome(log)
     // A group that has left memory since its snapshot was taken in is read as the store has it now: there is nothing to take up.
     if (isHeld || event.kind !== 'install') stepGroup(log, context, event)
     this.#scheduleWake(log, context)
@@ -209,10 +206,10 @@ export class Replica {
       else stepGroup(log, context, { kind: 'voters', set })
     }
     if (this.#isOfPresent(log)) return
-    // A reader, or a node before its gate, that is removed has nothing to seal. All that is under way there ends.
-    const isLeaving = standing === 'sealed' && log.standing !== 'sealed'
-    if (log.standing === 'voting') stepGroup(log, context, { kind: 'seal' })
-    else if (isLeaving) stepGroup(log, context, { kind: 'leave' })
+    const isOver = standing === 'sealed' || set.epoch > log.set.epoch
+    this.#endEpoch(log, context, isOver)
+    // What waits here would be proposed in the next epoch at once, in a bucket that the epoch has closed.
+    this.#takeUpHome(log)
     // A store without a vote stays outside of every epoch: all that it needs of the voters is whom to ask for entries.
     if (standing === 'sealed') {
       log.set = set
@@ -224,6 +221,26 @@ export class Replica {
       stepGroup(log, context, { kind: 'gate' })
     assert(set.epoch >= log.set.epoch, 'MOVE-1: the epoch of a group goes back')
     assert(log.standing === standing, 'MOVE-2: a group has another part in the epoch than its node')
+  }
+
+  /** `isOver`: the epoch is, or this node's part in it. A reader, or a node before its gate, has nothing to seal. */
+  #endEpoch(log: GroupLog, context: Context, isOver: boolean): void {
+    if (log.standing === 'voting') stepGroup(log, context, { kind: 'seal' })
+    else if (isOver && log.standing !== 'sealed') stepGroup(log, context, { kind: 'leave' })
+  }
+
+  /** A bucket closes with an epoch: all that was under way at the open position has ended, and nothing has begun in the next one. */
+  #takeUpHome(log: GroupLog): void {
+    const held = this.#groups.get(log.group)
+    const { version } = this.#options.epochs.shares
+    if (held === undefined || held.shares === version) return
+    held.shares = version
+    // The first entry is what a share is about.
+    if (log.state.position > 0) return
+    const home = this.#homes.of(log.group)
+    const isQuiet = log.proposal === undefined && log.lease === undefined
+    assert(!home.isGuest || isQuiet, 'MOVE-14: a bucket closes at a node that acts in it')
+    log.home = home
   }
 
   #isOfPresent({ group, set, standing }: GroupLog): boolean {
@@ -252,7 +269,7 @@ export class Replica {
   }
 
   #toApplied({ position, timestamp, horizon, movedTo }: GroupState): Applied {
-    const isElsewhere = movedTo !== undefined && movedTo !== this.#homes.fixed.set
+    const isElsewhere = movedTo !== undefined && movedTo !== this.#homes.set
     return { position, timestamp, horizon, movedTo: isElsewhere ? movedTo : undefined }
   }
 
@@ -432,21 +449,16 @@ export class Replica {
     const standing = epochs.standingOf(group)
     assert(isVoter || hasNoVote(standing), 'MOVE-7: a store votes in no group')
     assert(!isVoter || standing !== 'reading', 'RDR-1: a voter of the epoch reads in it')
-    const log = restoreLog(group, set, state, records, limits, this.#homeOf(group))
+    const log = restoreLog(group, set, state, records, limits, this.#homes.of(group))
     log.standing = standing
     assert(set.epoch >= 1, 'MOVE-1: a group is opened in no epoch')
     for (const [position, decision] of decisions) log.decisions.set(position, decision)
-    this.#groups.set(group, { log, isPart, isUsed: true })
+    this.#groups.set(group, { log, isPart, isUsed: true, shares: epochs.shares.version })
     resume(log, context)
     if (highestKnown(log) > log.state.position) {
       log.sweepDeadline = context.now + jitter(context, limits.sweepMs, log.state.position, 0)
     }
     return log
-  }
-
-  #homeOf(group: GroupId): LogHome {
-    if (this.#options.placement.setOf(group) !== this.#ownSet) return this.#homes.guest
-    return isRootGroup(group) ? this.#homes.movable : this.#homes.fixed
   }
 
   #scheduleWake(log: GroupLog, context: Context): void {

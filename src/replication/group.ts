@@ -287,6 +287,7 @@ function onWake(log: GroupLog, context: Context): void {
 /** Does what has become possible. */
 function pump(log: GroupLog, context: Context): void {
   advance(log, context)
+  readLease.endWithLastEntry(log, context)
   catchUp.endCatchUp(log)
   read.serveReads(log, context)
   proposeNext(log, context)
@@ -298,6 +299,8 @@ function pump(log: GroupLog, context: Context): void {
 
 function proposeNext(log: GroupLog, context: Context): void {
   submission.refuseMoved(log, context)
+  // Transactions wait until it is known where the group begins.
+  if (lacksBase(log)) return
   if (log.proposal !== undefined || log.waiting.size === 0 || log.standing === 'sealed') return
   submission.forwardPending(log, context)
   if (log.waiting.size === 0) return

@@ -143,8 +143,10 @@ export const noStride: Stride = { entries: 0, bytes: 0 }
 export interface LogHome {
   /** The set's name. */
   readonly set: string
-  /** The group's name puts it in another set: this set has it only by a move. */
+  /** The group begins in another set: this set has it only by a move. */
   readonly isGuest: boolean
+  /** The set in which it begins, where this one has given its bucket away. */
+  readonly begins?: string
   /** The group may leave the set, and come back. */
   readonly mayMove: boolean
 }
@@ -157,7 +159,7 @@ export interface GroupLog {
   /** The voters of the present epoch. */
   set: ReplicaSet
   standing: Standing
-  readonly home: LogHome
+  home: LogHome
   readonly state: GroupState
   /** The ballot at which the applied position was committed, where known. */
   appliedBallot: Ballot | undefined

@@ -14,7 +14,7 @@ import type { Forward, ForwardReply } from './message.ts'
 import { findLeader } from './propose.ts'
 import { isOverAtReader, voterInTurn } from './reader.ts'
 import { giveUp, settle, tell } from './settle.ts'
-import { hasLeft } from './standing.ts'
+import { hasLeft, lacksBase } from './standing.ts'
 import { formatIntent, type Transaction } from '../group/transaction.ts'
 
 /** A forwarded transaction is passed on this many times at most; then it is proposed where it is. */
@@ -61,6 +61,8 @@ export function submit(
 
 function findMoved(log: GroupLog): Moved | undefined {
   const { movedTo: set, position } = log.state
+  const { begins } = log.home
+  if (begins !== undefined && lacksBase(log)) return { kind: 'moved', set: begins, position: 0 }
   return set === undefined || !hasLeft(log) ? undefined : { kind: 'moved', set, position }
 }
 

@@ -4,6 +4,7 @@ import { groupOfBytes, nodeId, type NodeId } from '../../src/base/ids.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
 import { Leases } from '../../src/lease/leases.ts'
 import { staticPlacement, type ReplicaSet } from '../../src/placement/placement.ts'
+import { OwnShares } from '../../src/placement/shares.ts'
 import { silentTrace } from '../../src/ports/trace.ts'
 import { testReader } from '../../src/replica/driver-members.ts'
 import { Replica } from '../../src/replica/replica.ts'
@@ -34,7 +35,11 @@ class Node {
         }),
         isSettled: () => true,
       },
-      epochs: { setOf: () => this.set, standingOf: () => this.standing },
+      epochs: {
+        setOf: () => this.set,
+        standingOf: () => this.standing,
+        shares: new OwnShares(),
+      },
       fetchPatienceMs: () => 0,
     })
   }

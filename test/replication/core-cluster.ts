@@ -21,6 +21,7 @@ import type { Acceptor } from '../../src/paxos/acceptor.ts'
 import { compareBallots, type Ballot } from '../../src/paxos/ballot.ts'
 import { silentTrace, type TraceEvent } from '../../src/ports/trace.ts'
 import type { GroupRecord, RecordSource } from '../../src/replica/group-record.ts'
+import { OwnShares } from '../../src/placement/shares.ts'
 import { Replica, type Reading } from '../../src/replica/replica.ts'
 import type { Effect, LogRecord } from '../../src/replication/effect.ts'
 import type { GroupEvent } from '../../src/replication/group.ts'
@@ -65,6 +66,8 @@ export class CoreNode implements RecordSource {
   incarnation = 1
   stateBytes: Uint8Array | undefined
   replica: Replica
+  /** The buckets of its set, as this node knows them. */
+  readonly shares: OwnShares = new OwnShares()
   isHeld = false
   hasRoom = true
   isRestored = true
@@ -80,6 +83,7 @@ export class CoreNode implements RecordSource {
     this.node = node
     this.#cluster = cluster
     this.#leases = this.#freshLeases()
+    this.shares.take([], 1)
     this.replica = this.#fresh()
   }
 
@@ -109,10 +113,23 @@ export class CoreNode implements RecordSource {
     const leases = this.#leases
     const own = { node, incarnation, placement, limits, trace, source: this, leases }
     const epochs = {
-      setOf: (configured: ReplicaSet) => this.#set ?? configured,
+      setOf: (configured: ReplicaSet) => this.#setOf(configured),
       standingOf: () => this.#standing,
+      shares: this.shares,
     }
     return new Replica({ ...own, fetchPatienceMs: () => 0, epochs })
+  }
+
+  #setOf(configured: ReplicaSet): ReplicaSet {
+    return (this.#set ??= configured)
+  }
+
+  /** The node enters the epoch, with the same voters, and passes its gate. The group hears of that with its next step. */
+  enter(epoch: number): void {
+    const { placement, group } = this.#cluster
+    this.#set = { ...this.#setOf(placement.replicasOf(group)), epoch }
+    this.#standing = 'voting'
+    this.shares.enter(epoch)
   }
 
   #noteEpoch(event: GroupEvent): void {
