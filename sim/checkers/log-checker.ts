@@ -194,7 +194,7 @@ export class LogChecker {
   onLeaseSeen(node: string, group: string, position: number, through: number): void {
     const { book, referee } = this.#parts
     referee.check(
-      through >= position,
+      through >= book.voters.neededAt(node, { group, position }),
       'LEASE-2',
       'An entry became visible while a lease holder could serve reads without it.',
       () => ({ ...describePlace(book.of(group, position), node), through }),

@@ -443,6 +443,17 @@ export class Members {
     return this.#row.lastSeat
   }
 
+  /**
+   * Whether the row is of the last epoch that this node has heard of: it names the read-only members, too. An operator who
+   * begins an epoch after the loss of a quorum leaves none.
+   */
+  get knowsNodes(): boolean {
+    const { epochs } = this.#parts
+    const { epoch, isDoubted } = epochs.own
+    if (isDoubted) return false
+    return this.#row.epoch >= epochs.lastHeard || isRecovered(epoch, this.#row.epoch)
+  }
+
   #newcomer(node: NodeId, seat: number): ReturnType<MoverParts['newcomer']> {
     const link = this.#parts.peers().linkOf(node)
     const told = this.#told.get(node)

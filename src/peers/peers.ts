@@ -58,6 +58,8 @@ export interface PeersOptions {
   findNewcomer(node: NodeId): Newcomer | undefined
   /** The highest seat that a change has handed out, as far as this node knows. */
   lastSeat(): number
+  /** Whether this node has the row of the last epoch that it has heard of. */
+  knowsNodes(): boolean
 }
 
 /** Frames of a link that is not used yet: those beyond that number are as if lost on the way. */

@@ -127,6 +127,7 @@ export function makePeers(parts: DriverPeersParts): Peers {
     hearVoters: (told) => members().hearVoters(told),
     findNewcomer: (peer) => members().findNewcomer(peer),
     lastSeat: () => members().lastSeat,
+    knowsNodes: () => members().knowsNodes,
     onJoined: (...joined) => links.onJoined(...joined),
     onVoter: (...voter) => links.onVoter(...voter),
     onSuspicion: (...heard) => links.onSuspicion(...heard),

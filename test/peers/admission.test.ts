@@ -39,6 +39,7 @@ function forgetful(kept?: readonly RememberedStore[]): {
       hearVoters: () => undefined,
       findNewcomer: () => undefined,
       lastSeat: () => 0,
+      knowsNodes: () => true,
     }),
   }
 }

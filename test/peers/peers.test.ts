@@ -53,6 +53,7 @@ function start(
     hearVoters: () => undefined,
     findNewcomer: () => undefined,
     lastSeat: () => 0,
+    knowsNodes: () => true,
     onJoined: () => undefined,
     onVoter: () => undefined,
     onSuspicion: () => undefined,
