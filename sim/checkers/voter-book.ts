@@ -42,6 +42,12 @@ export class VoterBook {
     return this.#own.get(node)?.voters ?? this.#placement.nodesOf(set)
   }
 
+  /** Whether a node that starts now knows of so many other voters that they make up a majority. */
+  hasOthersEnough(node: string): boolean {
+    const voters = this.#ofNode(node)
+    return voters.length - 1 >= computeMajority(voters)
+  }
+
   /**
    * Those of them that vote in all later epochs, too. A node may go by a list that its disk does not have: a store without a
    * vote, or one whose record is lost, goes by the voters that its peers tell. No node waits for one that has left.
