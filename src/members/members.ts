@@ -303,7 +303,8 @@ export class Members {
     if (this.#row.epoch < epochs.lastHeard) return
     const confirm = (): void => {
       this.#take(this.#read())
-      if (epochs.own.isDoubted) epochs.confirm(this.#row)
+      // The peers have heard that it was in doubt. No change comes by which they would hear more.
+      if (epochs.own.isDoubted) epochs.confirm(this.#row, () => this.#onSealed())
     }
     // Of fewer than three nodes the others are no majority.
     if (nodes.voters.length < 3) return confirm()
@@ -336,6 +337,7 @@ export class Members {
     this.#lookAtNodes()
   }
 
+  /** This node's part has changed, durably. */
   #onSealed(): void {
     if (this.#isStopped) return
     this.#tellAll()
