@@ -42,7 +42,7 @@ export class VoterBook {
     return this.#own.get(node)?.voters ?? this.#placement.nodesOf(set)
   }
 
-  /** Whether a node that starts now knows of so many other voters that they make up a majority. */
+  /** Whether a majority is left without the node, as its disk names the voters. */
   hasOthersEnough(node: string): boolean {
     const voters = this.#ofNode(node)
     return voters.length - 1 >= computeMajority(voters)

@@ -165,8 +165,8 @@ export class GateKeeper {
   }
 
   /**
-   * What its flushes name beside that, it has applied. The voters of this epoch are asked for that anyway; a voter that leaves may be
-   * the one node that has it.
+   * The voter has applied the other positions that its flushes name. Groups ask the voters of this epoch for these anyway, and a voter
+   * that leaves may be the one node that has them.
    */
   #goAfterNamed(voter: NodeId, { through = 0, groups }: TakenSeal): void {
     const { epochs, isTakenThrough, applied, step } = this.#parts

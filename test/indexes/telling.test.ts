@@ -20,7 +20,7 @@ test('a function that throws ends the work at once, and one that is absent hears
   expect(telling()(progress)).toBeUndefined()
 })
 
-test('what is under way beside a part that fails tells nothing more once the work has ended', async () => {
+test('groups that go on beside one that fails tell nothing more once the work has ended', async () => {
   const heard: Progress[] = []
   let tell: ((told: Progress) => unknown) | undefined
   const options = { onProgress: (told: Progress) => heard.push(told), rowsAtOnce: 2 }

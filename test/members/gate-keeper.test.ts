@@ -245,7 +245,7 @@ test('MOVE-3: the node goes after what the flushes of a voter that leaves name, 
   for (const voter of [n2, n3]) at.keeper.onPage(voter, page([], { epoch: 3 }))
   at.stepped.splice(0)
   at.go()
-  // The other voters are asked for it as by any node that is behind.
+  // Its group asks the other voters for it.
   expect(at.stepped).toEqual([[a, { kind: 'exists', position: 5, informer: n2 }]])
   at.looks.set(a, { applied: 5, open: [], damaged: [] })
   at.stepped.splice(0)

@@ -244,7 +244,7 @@ test('RDR-3: a voter with a seat that was removed hears of its epoch, and ends b
   expect(admission.findProblem(n2, hello('reader', { seat }))).toMatch(/^removed-seat: n2 /)
 })
 
-test('RDR-3: a voter that lost its record is told that its very store had a vote, and ends by that', () => {
+test('RDR-3: peers tell a voter that lost its record that its very store had a vote, by which it ends', () => {
   const old = { node: n2, storeId: 'seated', durableFlush: 3, incarnation: seat, run: 1 }
   const { admission, nodes } = admitting(undefined, new PeerMemory([old, third]))
   nodes.set([n1, n3], [], [])
