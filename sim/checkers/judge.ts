@@ -108,7 +108,7 @@ export class Judge {
     this.#acceptors = new AcceptorChecker(book, referee, this.#proposals, this.epochs)
     this.#digests = new DigestChecker({ referee, findPosition: durablePosition, isForgotten })
     const others = (node: string): readonly string[] =>
-      book.voters.ofNode(node).filter((one) => one !== node)
+      book.voters.stayingOf(node).filter((one) => one !== node)
     const about = { referee, findPosition: durablePosition, isForgotten, others }
     this.#logEnds = new LogEndChecker({ ...about, limits, monotonicMs })
     this.logFirst = new LogFirstChecker(referee)

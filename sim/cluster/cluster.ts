@@ -336,16 +336,11 @@ export class Cluster<P extends Program, ClientFrame> {
     return program && reading && this.#parts.readClocks(program).held(reading)
   }
 
-  /**
-   * Looks whether the node is ready, where others of its set could make up a majority (CLOCK-3).
-   */
+  /** Looks whether the node is ready (CLOCK-3). */
   #lookAtReadiness({ name, program, reading }: NodeHost<P>): void {
-    const { placement, judge } = this
     if (program === undefined || reading === undefined) return
-    const set = placement.setOfNode(nodeId(name))
-    if ((this.sets[set]?.length ?? 0) < 3) return
     const clocks = this.#parts.readClocks(program)
-    judge.clocks.onSeen(name, reading.now, {
+    this.judge.clocks.onSeen(name, reading.now, {
       isReady: () => !clocks.isAwaited(reading.now),
       held: (wall) => clocks.held({ ...reading, wall }),
     })

@@ -3,7 +3,7 @@
  * before when the row names another one, passes the gate, and moves a change on. Between changes it does nothing.
  */
 import { StoreError } from '../base/errors.ts'
-import { isStoreId, type GroupId, type NodeId, type Position } from '../base/ids.ts'
+import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Leases } from '../lease/leases.ts'
 import type { LogStore } from '../log/log-store.ts'
@@ -30,6 +30,7 @@ import { ShareRequests } from './share-requests.ts'
 import { SealPages, type GroupLook } from './seal-pages.ts'
 import { setRowKey } from './set-group.ts'
 import { SetVersion, UnsupportedVersion } from './set-version.ts'
+import { StandingsTold } from './standings-told.ts'
 import type { VersionGate } from './version-gate.ts'
 
 export interface MembersParts extends Pick<MoverParts, 'readCurrent' | 'submit' | 'stamp'> {
@@ -95,7 +96,7 @@ export class Members {
   readonly #version: SetVersion
   /** Of buckets that go to other sets, and come. */
   readonly shares: ShareRequests
-  readonly #told = new Map<NodeId, StandingTold>()
+  readonly #told: StandingsTold
   #row: changes.SetRow = changes.firstRow
   /** When this node found the row as it is. */
   #rowMs = 0
@@ -109,6 +110,7 @@ export class Members {
 
   constructor(parts: MembersParts) {
     this.#parts = parts
+    this.#told = new StandingsTold(parts)
     const { node, log, data, clock, trace, limits, epochs, group } = parts
     const { look, applied, step, later, readCurrent, submit, stamp, onFailed } = parts
     const isSound = (): boolean => this.#isStarted && parts.isRestored()
@@ -133,7 +135,7 @@ export class Members {
       lastRow: () => this.#row,
       isFirst: () => this.#isFirst(),
       votersOf: (row) => this.#votersOf(row),
-      newcomer: (...asked) => this.#newcomer(...asked),
+      newcomer: (...asked) => this.#told.newcomer(...asked),
       isVoting: () => epochs.isVoting && epochs.own.epoch === this.#row.epoch,
     })
     this.#version = new SetVersion({ ...parts, send })
@@ -259,7 +261,7 @@ export class Members {
     const epoch = epochs.directoriesOf
     for (const node of nodes.otherVoters) {
       const told = this.#told.get(node)
-      if (epoch > 0 && this.#hasVote(node)) peers().requireDirectory(node, epoch, true)
+      if (epoch > 0 && this.#told.hasVote(node)) peers().requireDirectory(node, epoch, true)
       if (told !== undefined && !isRestored() && hasTakenUp(told)) {
         peers().requireDirectory(node, told.epoch)
       }
@@ -319,7 +321,8 @@ export class Members {
     if (this.#row.epoch < epochs.lastHeard) return
     const confirm = (): void => {
       this.#take(this.#read())
-      if (epochs.own.isDoubted) epochs.confirm(this.#row)
+      // The peers have heard that it was in doubt. No change comes by which they would hear more.
+      if (epochs.own.isDoubted) epochs.confirm(this.#row, () => this.#onSealed())
     }
     // Of fewer than three nodes the others are no majority.
     if (nodes.voters.length < 3) return confirm()
@@ -352,6 +355,7 @@ export class Members {
     this.#lookAtNodes()
   }
 
+  /** This node's part has changed, durably. */
   #onSealed(): void {
     if (this.#isStopped) return
     this.#tellAll()
@@ -468,13 +472,15 @@ export class Members {
     return this.#parts.gate
   }
 
-  #newcomer(node: NodeId, seat: number): ReturnType<MoverParts['newcomer']> {
-    const link = this.#parts.peers().linkOf(node)
-    const told = this.#told.get(node)
-    const store = link?.storeId
-    if (link === undefined || store === undefined || told === undefined) return undefined
-    if ((link.seat ?? 0) !== seat) return undefined
-    return isStoreId(store) ? { store, isRestored: told.isRestored } : undefined
+  /**
+   * Whether the row is of the last epoch that this node has heard of: it names the read-only members, too. An operator who
+   * begins an epoch after the loss of a quorum leaves none.
+   */
+  get knowsNodes(): boolean {
+    const { epochs } = this.#parts
+    const { epoch, isDoubted } = epochs.own
+    if (isDoubted) return false
+    return this.#row.epoch >= epochs.lastHeard || isRecovered(epoch, this.#row.epoch)
   }
 
   /**
@@ -485,14 +491,8 @@ export class Members {
     const { node, nodes, epochs, clock } = this.#parts
     if (!epochs.isVoting) return false
     const waitedMs = clock.monotonicMs() - this.#rowMs
-    const voting = nodes.voters.filter((one) => one === node || this.#hasVote(one))
+    const voting = nodes.voters.filter((one) => one === node || this.#told.hasVote(one))
     return waitedMs >= moverPatienceMs * voting.indexOf(node)
-  }
-
-  #hasVote(node: NodeId): boolean {
-    const told = this.#told.get(node)
-    const { epoch } = this.#parts.epochs.own
-    return this.#parts.peers().isAlive(node) && told?.epoch === epoch && told.gated === epoch
   }
 
   /** The voters of the last epoch that this node knows to have begun. */

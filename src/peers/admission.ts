@@ -62,10 +62,14 @@ export interface AdmissionParts {
   lastSeat(): number
   /** The cluster version that is in force at this node. */
   version(): number
+  /** Whether this node has the row of the last epoch that it has heard of: else it does not know who takes part. */
+  knowsNodes(): boolean
 }
 
 /** Stores that a peer may tell of: as many as a set can have several times over. */
 const knownMax = 4 * nodeCountMax
+
+const uninformed = `${passingRefusal} this node does not know yet which nodes take part; it catches up`
 
 const forgetful = `${passingRefusal} this node has lost its memory of who votes with which store; it lets nobody in before a majority has told it`
 
@@ -121,14 +125,18 @@ export class Admission {
   }
 
   #outside(name: string, { seat = 0, storeId }: LinkInfo): string {
-    const { memory, lastSeat } = this.#parts
+    const { memory, lastSeat, knowsNodes } = this.#parts
+    // The node may be a member that this one has not heard of, and it would end for good.
+    if (!knowsNodes()) return uninformed
     const { epoch } = memory.epochs
     const known = isNodeId(name) ? memory.of(name) : undefined
     // The row that handed the seat out named the node: a store that never had a vote leaves the row with its seat.
     const hadVote = known !== undefined && known.storeId === storeId
     if (!hadVote && seat > 0 && seat <= lastSeat()) return removedSeat(name, seat)
+    // A store that has lost its record does not know whether it ever had a vote.
+    const store = hadVote ? `; store ${storeId} had one before` : ''
     return known !== undefined
-      ? `removed-node: ${name} has no vote since epoch ${epoch}; move its data folder away`
+      ? `removed-node: ${name} has no vote since epoch ${epoch}${store}; move its data folder away`
       : `unknown-node: this cluster has no node ${name}; trilithon nodes add makes it a member`
   }
 

@@ -26,7 +26,7 @@ import type { Work } from './slices.ts'
 
 export interface PeersOptions extends Pick<
   AdmissionParts,
-  'hearVoters' | 'findNewcomer' | 'lastSeat' | 'version' | 'memory' | 'remember'
+  'hearVoters' | 'findNewcomer' | 'lastSeat' | 'knowsNodes' | 'version' | 'memory' | 'remember'
 > {
   readonly node: NodeId
   readonly incarnation: number

@@ -128,6 +128,7 @@ export function makePeers(parts: DriverPeersParts): Peers {
     findNewcomer: (peer) => members().findNewcomer(peer),
     lastSeat: () => members().lastSeat,
     version: () => members().gate.inForce,
+    knowsNodes: () => members().knowsNodes,
     onJoined: (...joined) => links.onJoined(...joined),
     onVoter: (...voter) => links.onVoter(...voter),
     onSuspicion: (...heard) => links.onSuspicion(...heard),

@@ -43,6 +43,7 @@ function forgetful(
       findNewcomer: () => undefined,
       lastSeat: () => 0,
       version: () => version,
+      knowsNodes: () => true,
     }),
   }
 }

@@ -57,6 +57,7 @@ class Node {
       findNewcomer: (node) => (node === n2 ? this.newcomer : undefined),
       lastSeat: () => 0,
       version: () => 1,
+      knowsNodes: () => true,
       onJoined: (peer) => this.joined.push(peer),
       onVoter: (peer) => this.voters.push(peer),
       onSuspicion: (...news) => this.suspicions.push(news),

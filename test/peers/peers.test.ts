@@ -54,6 +54,7 @@ function start(
     findNewcomer: () => undefined,
     lastSeat: () => 0,
     version: () => 1,
+    knowsNodes: () => true,
     onJoined: () => undefined,
     onVoter: () => undefined,
     onSuspicion: () => undefined,
