@@ -1,4 +1,4 @@
-/** What no state may show once a bucket is settled (MOVE-14). */
+/** The rules of each state in which a bucket is settled (MOVE-14). */
 import { isListed, isSettled } from './bucket.ts'
 import type { Book } from './book.ts'
 import type { NodeState } from './node-state.ts'
@@ -13,7 +13,7 @@ function holdsFirst({ disk, states }: NodeState): boolean {
 }
 
 /**
- * Where the group is not listed the set chooses nothing for it; what it has chosen before is with a majority of the nodes, since no
+ * Where the group is not listed the set chooses nothing for it; a value of before is with a majority of the nodes, since no
  * node votes for it any more.
  */
 export function closingBreaches(

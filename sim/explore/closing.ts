@@ -1,4 +1,4 @@
-/** What may happen to the row of the buckets in the searched graph (`bucket.ts`), and whether what has begun ends. */
+/** The steps of the row of the buckets in the searched graph (`bucket.ts`), and whether a group that has begun ends its entry. */
 import { isSettled, mayLearn } from './bucket.ts'
 import { canonicalText, Interner } from './canonical.ts'
 import { unendedBreaches } from './close-end.ts'
@@ -38,7 +38,7 @@ export class Closing {
     })
   }
 
-  /** What is wrong with a state from which the nodes, or all but one of them, do not end what they have begun. */
+  /** The fault of a state from which the nodes, or all but one of them, do not end what they have begun. */
   endBreaches(model: Graph, vector: readonly number[]): readonly Breach[] {
     if (this.#setting.closed === undefined || !isSettled(model.book(vector).row)) return none
     const key = vector.slice(0, budgetAt).join(' ')

@@ -78,7 +78,6 @@ const idleTickMs = 1_000
 /** A node tells its part again after this time, while a change is under way: the frame may have been lost. */
 const tellAgainMs = 500
 const confirmMs = 5_000
-/** Between changes nothing rests on it but reports. */
 const remindersPerTelling = 5
 /** A change that stands still for this long is the next node's to go on with. */
 const moverPatienceMs = 3_000
@@ -94,7 +93,6 @@ export class Members {
   /** For operators. */
   readonly port: MembersPort
   readonly #version: SetVersion
-  /** Of buckets that go to other sets, and come. */
   readonly shares: ShareRequests
   readonly #told: StandingsTold
   #row: changes.SetRow = changes.firstRow

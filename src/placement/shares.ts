@@ -38,7 +38,7 @@ export type SharesRow = readonly Share[]
 
 /** A set's share of a bucket as a node sees it. */
 export class OwnShares {
-  /** Rises with each change: what was found before may be wrong now. */
+  /** Rises with each change. An answer of before may be wrong then. */
   version = 0
   readonly #byBucket = new Map<number, Share>()
   readonly #began = new Map<Share, ReadonlySet<GroupId>>()

@@ -208,7 +208,7 @@ export class Replica {
     if (this.#isOfPresent(log)) return
     const isOver = standing === 'sealed' || set.epoch > log.set.epoch
     this.#endEpoch(log, context, isOver)
-    // What waits here would be proposed in the next epoch at once, in a bucket that the epoch has closed.
+    // Else the transactions that wait here would be proposed in the next epoch at once, in a bucket that the epoch has closed.
     this.#takeUpHome(log)
     // A store without a vote stays outside of every epoch: all that it needs of the voters is whom to ask for entries.
     if (standing === 'sealed') {

@@ -34,7 +34,7 @@ test('MOVE-14: a group in memory as its bucket closes becomes a guest with the e
   first.wake()
   expect(first.verdicts.get(proposed)).toEqual(moved)
   expect(cluster.inFlight).toEqual([])
-  // What it has accepted stays: the seal tells of that.
+  // Its acceptance stays: the seal tells of that.
   expect(first.durable.get(1)?.accepted?.ballot.epoch).toBe(1)
 })
 
