@@ -191,8 +191,7 @@ export class Driver implements LocalReplica {
       ...{ book, store, log: this.#log, data: this.#data, clock, trace, limits },
       ...{ ending: this.#ending, isFirst: (group) => this.#isFirst(group) },
       stamp: () => this.#reading().stamp,
-      submit: (...asked) => this.submit(...asked),
-      onFailed: this.#calls.onFailed,
+      ...{ onFailed: this.#calls.onFailed, submit: (...asked) => this.submit(...asked) },
     })
   }
 
@@ -248,9 +247,10 @@ export class Driver implements LocalReplica {
     const [{ clock, trace }, { limits }] = [this.#ports, this.#options]
     return new Edge({
       ...{ clock, trace, limits, data: this.#data, replica: this.#replica },
-      ...{ healing: this.#comparing.healing, shares: this.#epochs.shares },
+      ...{ healing: this.#comparing.healing, isOver: () => this.#isOver },
+      mayHaveCome: (one) => !this.#holdings.has(one) || this.#epochs.shares.of(one) !== undefined,
       ...{ step: this.#calls.step, guarded: (work) => this.#guarded(work) },
-      ...{ isOver: () => this.#isOver, ending: () => this.#ending },
+      ending: () => this.#ending,
       onSettled: (ms) => this.#work.supply.pace.onCommit(ms),
     })
   }
