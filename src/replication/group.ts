@@ -81,6 +81,7 @@ export function stepGroup(log: GroupLog, context: Context, event: GroupEvent): v
   if (event.kind === 'aside') return readLease.stopReading(log, context)
   handle(log, context, event)
   pump(log, context)
+  if (takePutOff(log, context)) pump(log, context)
   if (event.kind === 'message' && event.message.kind === 'entries') {
     catchUp.goOn(log, context, event.from, event.message)
   }
@@ -171,7 +172,19 @@ function isPutOff(log: GroupLog, context: Context, from: NodeId, message: GroupM
   if (message.kind === 'accept' && mayLearn) learnPrevious(log, context, from, message)
   if (!isBeyondBase(log, message.position)) return false
   context.trace.mark('vote_asked_before_base_of_group')
+  log.putOff = { from, message }
   catchUp.catchUpTo(log, context, message.position - 1, from)
+  return true
+}
+
+/** The peer would ask again only after a while. Returns whether this node answers now. */
+function takePutOff(log: GroupLog, context: Context): boolean {
+  if (log.putOff === undefined) return false
+  const { from, message } = log.putOff
+  const isBehind = message.kind === 'query' ? lacksBase(log) : isBeyondBase(log, message.position)
+  if (isBehind) return false
+  log.putOff = undefined
+  if (isOfEpoch(log, message)) onMessage(log, context, from, message)
   return true
 }
 
@@ -197,6 +210,7 @@ function onMessage(log: GroupLog, context: Context, from: NodeId, message: Group
     case 'entries':
       return catchUp.onEntries(log, context, from, message)
     case 'query':
+      if (lacksBase(log)) log.putOff = { from, message }
       return read.onQuery(log, context, from, message)
     case 'highest':
       return read.onHighest(log, context, from, message)

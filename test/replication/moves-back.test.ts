@@ -52,3 +52,32 @@ test('MOVE-10: a node that has taken a group up offers it to the voters that it 
   })
   expect(offered).toEqual(others.map(({ node }) => ({ to: node, committed: cameBackAt })))
 })
+
+test('MOVE-10: a voter that is behind gives its vote as soon as it has all below, and without another question', () => {
+  const cluster = new CoreCluster({ mayMove: true })
+  const [first, second] = cluster.nodes
+  if (first === undefined || second === undefined) throw new Error('there are three nodes')
+  cluster.submit(0, { key: 'first' })
+  cluster.deliver()
+  const state = first.stateBytes && decodeState(first.stateBytes)
+  if (state === undefined) throw new Error('nothing is applied there')
+  const here = { ...state, position: cameBackAt, timestamp: state.timestamp + 1, movedTo: '0' }
+  // The question comes before the group does.
+  const { node, incarnation } = first
+  const message = {
+    kind: 'prepare',
+    group: cluster.group,
+    epoch: 1,
+    position: cameBackAt + 1,
+    ballot: { epoch: 1, round: 1, node, incarnation },
+  } as const
+  second.step({ kind: 'message', from: node, message })
+  cluster.inFlight = []
+  second.stateBytes = encodeState(here)
+  second.step({ kind: 'install', state: here })
+  second.flush()
+  const answers = cluster.inFlight.filter(
+    ({ from, to }) => from === second.node && to === first.node,
+  )
+  expect(answers.map(({ message }) => message.kind)).toContain('promised')
+})
