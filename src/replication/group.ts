@@ -164,8 +164,12 @@ function takeMessage(log: GroupLog, context: Context, from: NodeId, message: Gro
   if (message.kind === 'accept') learnPrevious(log, context, from, message)
 }
 
-/** MOVE-10: this node takes up what came before the position first. */
+/** MOVE-10: this node takes up what came before the position first. Without the group it has no part in a read, either. */
 function isPutOff(log: GroupLog, context: Context, from: NodeId, message: GroupMessage): boolean {
+  if (message.kind === 'query' && lacksBase(log)) {
+    log.putOff = { from, message }
+    return false
+  }
   if (message.kind !== 'prepare' && message.kind !== 'accept') return false
   // The accept may tell of the one position that is missing.
   const mayLearn = log.home.mayMove && !lacksBase(log) && !hasLeft(log)
@@ -210,7 +214,6 @@ function onMessage(log: GroupLog, context: Context, from: NodeId, message: Group
     case 'entries':
       return catchUp.onEntries(log, context, from, message)
     case 'query':
-      if (lacksBase(log)) log.putOff = { from, message }
       return read.onQuery(log, context, from, message)
     case 'highest':
       return read.onHighest(log, context, from, message)
