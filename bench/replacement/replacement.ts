@@ -74,6 +74,7 @@ const killedMs = 10_000
 interface MembersTold {
   readonly canLose: number
   readonly change?: { readonly phase: string; readonly seat?: number }
+  readonly members: readonly { readonly node: string; readonly standing: string }[]
 }
 
 export async function benchReplacement(
@@ -162,6 +163,8 @@ class Course {
   readonly #parts: CourseParts
   /** The dead store has no vote from then on. */
   notCountedMs = Number.NaN
+  #killMs = Number.NaN
+  #seen = ''
 
   constructor(parts: CourseParts) {
     this.#parts = parts
@@ -177,6 +180,7 @@ class Course {
     const fromMs = performance.now()
     await pause(before * 1_000)
     const killMs = performance.now()
+    this.#killMs = killMs
     await stopProcess(node.child, 'SIGKILL')
     await rm(join(folder, dead.id), { recursive: true, force: true })
     say(`${dead.id} is killed, and its folder is gone`)
@@ -212,6 +216,16 @@ class Course {
     throw new BenchError(`nodes replace was refused: ${last}`)
   }
 
+  /** Each step of the change, as the node that is asked sees it. */
+  #say({ canLose, change, members }: MembersTold): void {
+    const standings = members.map(({ node, standing }) => `${node} ${standing}`)
+    const seen = `${change?.phase ?? 'no change'}, can lose ${canLose}: ${standings.join(', ')}`
+    if (seen === this.#seen) return
+    this.#seen = seen
+    const seconds = (performance.now() - this.#killMs) / 1_000
+    this.#parts.say(`${seconds.toFixed(1)} s: ${seen}`)
+  }
+
   async #until(isSo: (told: MembersTold) => boolean): Promise<void> {
     const { asked, signal } = this.#parts
     const end = performance.now() + waitMs
@@ -219,6 +233,7 @@ class Course {
       signal.throwIfAborted()
       const text = await (await fetch(`${asked.url}/members`, { signal })).text()
       const told: MembersTold = JSON.parse(text)
+      this.#say(told)
       if (isSo(told)) return
       await pause(pollMs)
     }
