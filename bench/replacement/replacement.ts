@@ -158,7 +158,7 @@ interface CourseParts {
   readonly say: (text: string) => void
 }
 
-/** What an operator does, and when it has come about. */
+/** The steps of an operator, and the moments at which they have come about. */
 class Course {
   readonly #parts: CourseParts
   /** The dead store has no vote from then on. */
@@ -216,7 +216,7 @@ class Course {
     throw new BenchError(`nodes replace was refused: ${last}`)
   }
 
-  /** Each step of the change, as the node that is asked sees it. */
+  /** Each step of the change, as the node sees it that answers the operator. */
   #say({ canLose, change, members }: MembersTold): void {
     const standings = members.map(({ node, standing }) => `${node} ${standing}`)
     const seen = `${change?.phase ?? 'no change'}, can lose ${canLose}: ${standings.join(', ')}`

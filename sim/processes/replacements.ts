@@ -1,5 +1,5 @@
 /**
- * Disks that are lost for good: about each so many seconds a daemon is killed, its data folder goes, and an empty store takes
+ * Disks that are lost for good: every now and then a daemon is killed, its data folder goes, and an empty store takes
  * its place, by the request that `trilithon nodes replace` makes. Other faults strike meanwhile, also the newcomer.
  */
 import { mkdir, rm } from 'node:fs/promises'

@@ -123,7 +123,7 @@ test('LEASE-2: a node that ends its epoch gives no lease any more, and hands bac
   holder.end()
   expect(handedBack).toEqual([[y, { kind: 'hand-back', term }]])
   expect(holder.isHeld(y, term, reading)).toBe(false)
-  // The answer once more: what was given up stays so.
+  // The answer comes once more, and begins nothing.
   holder.onMessage(y, granted, reading, () => undefined)
   expect(holder.isHeld(y, term, reading)).toBe(false)
   holder.enter(g)

@@ -70,7 +70,7 @@ test('LOG-3: a transaction that crosses the seal arrives twice, and is carried o
   expect(told.result.coverage).toMatchObject({ renew: 1 })
   const epochs = told.all({ verb: 'does', kind: 'gate' }).map(({ fields }) => fields['epoch'])
   expect(epochs).toEqual([2, 2, 2])
-  // What came first was carried out then; the call that came half a second later hears of it.
+  // The first call of each was carried out then. The call that came half a second later hears of it.
   for (const name of ['BASE/10', 'BASE/11', 'BASE/12', 'BASE/13']) {
     const answeredMs = told.whenNoted('c2', `told that ${name} is written`)
     expect(answeredMs).toBeGreaterThan(1_400)
