@@ -389,7 +389,8 @@ export class Members {
       case 'standing':
         return this.#onStanding(from, message)
       case 'seal-request':
-        if (message.epoch > this.#parts.epochs.own.epoch) this.#parts.peers().requestDigest(from)
+        if (message.epoch > this.#parts.epochs.own.epoch)
+          this.#parts.peers().requestDigest(from, true)
         return this.#pages.ask(from, message)
       case 'seal-page':
         this.#gate.onPage(from, message)
@@ -409,8 +410,8 @@ export class Members {
     this.#askDirectories()
     // It waits for this node's part, and the frame that told it may have been lost.
     if (!told.isRestored && this.#parts.isRestored()) this.#tell(from)
-    // The row that begins that epoch stands in the peer's log.
-    if (told.epoch > this.#parts.epochs.own.epoch) this.#parts.peers().requestDigest(from)
+    // The row that begins that epoch stands in the peer's log. What this node lacks may wait for it, and so holds it not up.
+    if (told.epoch > this.#parts.epochs.own.epoch) this.#parts.peers().requestDigest(from, true)
     this.#mover.go()
   }
 
