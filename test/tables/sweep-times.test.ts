@@ -33,7 +33,7 @@ test('TTL-2: a group that is put off waits again, and was looked through when it
   expect(times.putOff(group, 7, log), 'the last look is too long ago').toBe(undefined)
 })
 
-test('TTL-2: what has expired and stays is looked for again each time', () => {
+test('TTL-2: a row that has expired and stays is looked for again each time', () => {
   const times = new SweepTimes(new TestClock(), bounds)
   times.note(group, 7, log - second, log)
   expect(times.putOff(group, 7, log)).toBe(undefined)
