@@ -170,7 +170,7 @@ class Run {
     this.#cellIndex = new CellIndexWorkload({ ...onNetwork, load, isInService })
     const queries = new GatewayQueries({ ...onNetwork, load, gateways: this.#gateways })
     const asking = [queries, new HeavyWorkload(onNetwork), new IntentWorkload(onNetwork)]
-    const bounded = new BoundedWorkload(onNetwork)
+    const bounded = new BoundedWorkload({ ...onNetwork, load })
     // Gateways first: the others ask them.
     const direct = [this.#gateways, ...asking, bounded, this.#blind, this.#lists, this.#past]
     this.#sessions = [...direct, this.#tables, this.#triggers, this.#queues, this.#cellIndex]

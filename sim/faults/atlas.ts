@@ -238,8 +238,8 @@ export class Atlas {
   }
 
   #mayHurt(node: string): boolean {
-    if (this.#replacing.has(node)) return false
-    return !this.isSound(node) || this.#areOthersEnough(node)
+    // Also where it is hurt already: the others may have been enough then, and be on their way into another epoch now.
+    return !this.#replacing.has(node) && this.#areOthersEnough(node)
   }
 
   /** Whether a majority of well voters is left without the node. */

@@ -7,6 +7,7 @@ import { StoreError } from '../../src/base/errors.ts'
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
 import type { ReadPoint } from '../../src/group/replica-port.ts'
 import type { BoundedOptions } from './bounded-draw.ts'
+import type { Load } from './load.ts'
 import type { NamedReplica } from './append-workload.ts'
 import type { Judge } from '../checkers/judge.ts'
 import type { Coverage } from '../coverage.ts'
@@ -18,6 +19,7 @@ export interface BoundedWorkloadParts {
   readonly coverage: Coverage
   readonly judge: Judge
   readonly options: BoundedOptions
+  readonly load: Load
   /** Whether the node holds the group. */
   holds(node: string, group: GroupId): boolean
   /** The replicas of the nodes that are up now. */
@@ -60,10 +62,13 @@ export class BoundedWorkload {
   }
 
   async #session(random: SeededRandom): Promise<void> {
+    const { world, load } = this.#parts
     const pauseMicros = random.pick(pausesMicros)
     while (!this.#isEnding) {
-      await this.#parts.world.sleep(1 + random.exponential(pauseMicros))
-      await this.#read(random)
+      await world.sleep(1 + random.exponential(pauseMicros))
+      // A session without a number of operations would read all through the quiet stretch.
+      if (load.idleMicros > 0) await load.passIdle()
+      else await this.#read(random)
     }
   }
 

@@ -113,6 +113,8 @@ export class CellExpiryWorker {
     }
     const waitMs = this.#times.waitMs(group, note.timestamp)
     if (waitMs > 0) return { kind: 'later', delayMs: waitMs, position }
+    const putOffMs = this.#times.putOff(group, note.timestamp, now)
+    if (putOffMs !== undefined) return { kind: 'later', delayMs: putOffMs, position }
     const { removed, next, held } = await expiring.sweep(of, now)
     this.#heldBack += held
     const wall = clock.wallMicros()

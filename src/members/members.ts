@@ -207,7 +207,7 @@ export class Members {
     if (isLater) this.onEpoch()
   }
 
-  /** UPG-1: in words that the process says as it ends. */
+  /** UPG-1, MOVE-7: in words that the process says as it ends. */
   #endAs(reason: StoreError): void {
     this.stop()
     this.#parts.onRetired(reason)
@@ -369,7 +369,7 @@ export class Members {
 
   /** A store that another one has replaced serves nothing any more, and neither does one whose seat was given up. */
   #isOver(): boolean {
-    const { node, log, onRetired } = this.#parts
+    const { node, log } = this.#parts
     const { seat, storeId } = log.identity
     if (!changes.isOver(this.#row, node, storeId, seat)) return false
     const named = this.#row.readers.get(node) ?? this.#row.stores.get(node)
@@ -379,8 +379,7 @@ export class Members {
         : this.#row.change?.seat === seat
           ? `Seat ${seat} was given up, and this store has none`
           : `${node} was removed from its replica set, with this store ${storeId}`
-    this.stop()
-    onRetired(new RetiredStore(`${why}. Move this data folder away.`))
+    this.#endAs(new RetiredStore(`${why}. Move this data folder away.`))
     return true
   }
 
@@ -389,7 +388,8 @@ export class Members {
       case 'standing':
         return this.#onStanding(from, message)
       case 'seal-request':
-        if (message.epoch > this.#parts.epochs.own.epoch) this.#parts.peers().requestDigest(from)
+        if (message.epoch > this.#parts.epochs.own.epoch)
+          this.#parts.peers().requestDigest(from, true)
         return this.#pages.ask(from, message)
       case 'seal-page':
         this.#gate.onPage(from, message)
@@ -409,8 +409,8 @@ export class Members {
     this.#askDirectories()
     // It waits for this node's part, and the frame that told it may have been lost.
     if (!told.isRestored && this.#parts.isRestored()) this.#tell(from)
-    // The row that begins that epoch stands in the peer's log.
-    if (told.epoch > this.#parts.epochs.own.epoch) this.#parts.peers().requestDigest(from)
+    // The row that begins that epoch stands in the peer's log. Positions that are open here may wait for it, and hold it not up.
+    if (told.epoch > this.#parts.epochs.own.epoch) this.#parts.peers().requestDigest(from, true)
     this.#mover.go()
   }
 

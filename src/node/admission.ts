@@ -49,6 +49,8 @@ export interface Entrant {
   readonly sinceMs?: number
   /** Its time, from when it came. */
   readonly timeoutMs: number
+  /** Those that have come after it and are not taken up yet: they wait as those in a lane do. Absent: none. */
+  readonly behind?: number
   /** Its turn has come, with the rest of its time. False: it ended at once, without waiting. */
   begin(leftMs: number): boolean
   refuse(why: Problem): void
@@ -119,13 +121,14 @@ export class Admission {
   enter(entrant: Entrant): boolean {
     const nowMs = this.#clock.monotonicMs()
     this.#openTurn(nowMs)
-    const { lane: name, timeoutMs, sinceMs = nowMs } = entrant
+    const { lane: name, timeoutMs, sinceMs = nowMs, behind = 0 } = entrant
     const lane = this.#lanes[name]
     // It may have waited in its socket for as long as the turn before took.
     const deadlineMs = sinceMs + timeoutMs - this.#lateMs
-    const hasWaitedLong = !lane.isCalm && nowMs - sinceMs > this.#limits.intervalMs
+    const isCalm = lane.length + behind <= this.#limits.fewMax
+    const hasWaitedLong = !isCalm && nowMs - sinceMs > this.#limits.intervalMs
     if (hasWaitedLong) this.#refuse(entrant)
-    else if (nowMs >= deadlineMs) this.#onLate({ entrant }, lane.isCalm)
+    else if (nowMs >= deadlineMs) this.#onLate({ entrant }, isCalm)
     else if (lane.length === 0 && this.#hasRoom(name) && this.#mayBegin(nowMs)) {
       this.#begin(entrant, Math.max(1, Math.floor(deadlineMs - nowMs)))
     } else if (lane.add({ entrant, sinceMs, deadlineMs }, nowMs)) {

@@ -270,6 +270,7 @@ export class ClientServer {
     const isWaiting = this.#admission.enter({
       lane: pickLane(operation),
       sinceMs: sinceMs + waitedMs,
+      behind: this.#intake.waiting,
       timeoutMs: Math.min(Math.max(1, request.timeoutMs), callTimeoutMsMax) - waitedMs,
       begin: (leftMs) => this.#begin(asked, leftMs),
       refuse: (why) => {

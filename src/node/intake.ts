@@ -74,6 +74,7 @@ export class Intake {
   readonly #limits: IntakeLimits
   readonly #arrivals = new Map<Endpoint, Arrivals>()
   #bytes = 0
+  #waiting = 0
 
   constructor(ports: IntakePorts, limits: IntakeLimits = defaultIntakeLimits) {
     this.#ports = ports
@@ -83,6 +84,11 @@ export class Intake {
   /** Bytes of frames that wait. */
   get bytes(): number {
     return this.#bytes
+  }
+
+  /** Requests of all clients in these frames. */
+  get waiting(): number {
+    return this.#waiting
   }
 
   /** A link is up; its requests go on in `line`. */
@@ -96,7 +102,7 @@ export class Intake {
     const arrivals = this.#arrivals.get(client)
     if (arrivals === undefined) return
     this.#arrivals.delete(client)
-    arrivals.frames.length = 0
+    for (const { source } of arrivals.frames.splice(0)) this.#waiting -= source.count
     this.#weigh(arrivals, -arrivals.bytes)
   }
 
@@ -109,6 +115,7 @@ export class Intake {
     if (!arrivals.isGoingOn && this.#isTaken(arrivals, frame)) return
     const source = frame.kind === 'packed' ? frame.requests : new UnpackedRequests(frame)
     arrivals.frames.push({ source, sinceMs: this.#ports.clock.monotonicMs() })
+    this.#waiting += source.count
     this.#weigh(arrivals, source.bytes)
     if (!arrivals.isGoingOn) this.#goOn(arrivals)
   }
@@ -154,7 +161,9 @@ export class Intake {
     const { frames } = arrivals
     for (let [frame] = frames; frame !== undefined; [frame] = frames) {
       const { source, sinceMs } = frame
+      this.#waiting -= source.count
       const request = source.next()
+      this.#waiting += source.count
       if (request !== undefined) return { request, sinceMs }
       frames.shift()
       this.#weigh(arrivals, -source.bytes)
@@ -187,6 +196,7 @@ export class Intake {
     arrivals.bytes += bytes
     this.#bytes += bytes
     assert(arrivals.bytes >= 0 && this.#bytes >= 0, 'COST-2: more was taken up than has come')
+    assert(this.#waiting >= 0, 'COST-2: more requests were taken up than have come')
     this.#watch(arrivals)
   }
 
@@ -219,6 +229,8 @@ class UnpackedRequests implements RequestSource {
   }
 
   next(): Request | MalformedRequest | undefined {
-    return this.#requests[this.#taken++]
+    const next = this.#requests[this.#taken]
+    if (next !== undefined) this.#taken += 1
+    return next
   }
 }

@@ -137,6 +137,8 @@ export class ExpiryWorker {
     }
     const waitMs = this.#times.waitMs(group, note.timestamp)
     if (waitMs > 0) return { kind: 'later', delayMs: waitMs, position }
+    const putOffMs = this.#times.putOff(group, note.timestamp, now)
+    if (putOffMs !== undefined) return { kind: 'later', delayMs: putOffMs, position }
     const next = await this.#sweep(schema, group, now)
     if (next === undefined && (await this.#takeOff(group, note.timestamp))) {
       this.#times.forget(group)

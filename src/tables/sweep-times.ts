@@ -18,8 +18,9 @@ export interface SweepBounds {
 interface Swept {
   /** The write of something that expires which was the last one then. */
   readonly noteAt: Timestamp
+  /** Of the monotonic clock, as is `dueMs`. */
   readonly sweptMs: number
-  /** Of the monotonic clock: when the next falls due. */
+  /** When the group is to be looked at next. */
   readonly dueMs: number
   /** The first moment at which something expires that is there. */
   readonly next: Timestamp
@@ -59,14 +60,30 @@ export class SweepTimes {
    * later. `next`: the first moment after it.
    */
   note(group: GroupId, noteAt: Timestamp, next: Timestamp, now: Timestamp): number {
+    return this.#put(group, { noteAt, sweptMs: this.#clock.monotonicMs(), next }, now)
+  }
+
+  /**
+   * Where nothing has expired since the group was looked through, and nothing that expires was written: gives how long until it is
+   * to be looked at again. Undefined: it is to be looked through. A log that stands still ahead of the clock costs no read then.
+   */
+  putOff(group: GroupId, noteAt: Timestamp, now: Timestamp): number | undefined {
+    const swept = this.#swept.get(group)
+    if (swept === undefined || swept.noteAt !== noteAt || swept.next <= now) return undefined
+    const isOld = this.#clock.monotonicMs() >= swept.sweptMs + this.#bounds.sleepMsMax
+    return isOld ? undefined : this.#put(group, swept, now)
+  }
+
+  #put(group: GroupId, looked: Omit<Swept, 'dueMs'>, now: Timestamp): number {
     const { sweepMs, sleepMsMax, groupsKnownMax } = this.#bounds
-    const sweptMs = this.#clock.monotonicMs()
+    const { noteAt, sweptMs, next } = looked
     const byLogMs = (next - now) / 1000
     const byClockMs = (next - this.#clock.wallMicros()) / 1000
     const waitMs = Math.min(byClockMs, Math.max(byLogMs, stillMs))
     const delayMs = Math.min(Math.max(waitMs, sweepMs), sleepMsMax)
     if (this.#swept.size < groupsKnownMax || this.#swept.has(group)) {
-      this.#swept.set(group, { noteAt, sweptMs, dueMs: sweptMs + delayMs, next })
+      const dueMs = this.#clock.monotonicMs() + delayMs
+      this.#swept.set(group, { noteAt, sweptMs, dueMs, next })
     }
     return delayMs
   }

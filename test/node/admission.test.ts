@@ -104,6 +104,29 @@ test('LOAD-1: a node that stood still does not refuse clients that ask for littl
   expect(passes.length).toBe(30)
 })
 
+test('LOAD-1: where a queue waits to be taken up, a request that has waited long is refused for load', () => {
+  const { clockOf } = createBench()
+  const admission = new Admission(clockOf('n1'))
+  const { fewMax, intervalMs } = defaultAdmissionLimits
+  const enter = (behind: number, waitedMs: number, timeoutMs: number): string => {
+    let told = ''
+    admission.enter({
+      ...{ lane: 'writes', sinceMs: admission.nowMs - waitedMs, timeoutMs, behind },
+      begin: () => {
+        told = 'begun'
+        return false
+      },
+      refuse: ({ code }) => (told = code),
+    })
+    return told
+  }
+  expect(enter(fewMax, intervalMs + 1, 5_000)).toBe('begun')
+  expect(enter(fewMax + 1, intervalMs, 5_000)).toBe('begun')
+  expect(enter(fewMax + 1, intervalMs + 1, 5_000)).toBe('overloaded')
+  expect(enter(fewMax, 2_000, 1_800), 'few wait').toBe('unavailable')
+  expect(enter(fewMax + 1, 400, 300)).toBe('overloaded')
+})
+
 test('LOAD-5: an idle node does not refuse a late request as overload', () => {
   const { clockOf } = createBench()
   const clock = clockOf('n1')

@@ -86,6 +86,23 @@ test('COST-2: a frame of many requests is taken up over many turns, in order, an
   expect(intake.bytes).toBe(0)
 })
 
+test('COST-2: a request is counted from when its frame waits until it is taken up, or its client is gone', async () => {
+  const { intake, taken, run } = createIntake()
+  const few = Array.from({ length: 12 }, (_, nth) => poll(nth + 1, 64))
+  intake.add('c1', frameOf(few))
+  expect(taken.length).toBeGreaterThan(0)
+  // The next one has left its frame, and waits for its turn.
+  expect(intake.waiting).toBe(few.length - taken.length - 1)
+  intake.add('c1', { kind: 'requests', requests: [poll(13, 1), poll(14, 1)] })
+  expect(intake.waiting).toBe(few.length - taken.length + 1)
+  await run()
+  expect([taken.length, intake.waiting]).toEqual([14, 0])
+  intake.add('c1', frameOf(few))
+  expect(intake.waiting).toBeGreaterThan(0)
+  intake.close('c1')
+  expect(intake.waiting).toBe(0)
+})
+
 test.each([4, 5, 6, 7])(
   'COST-2: requests that come as the %i ms of a turn run out are taken up in a later turn, in order',
   async (turnMs) => {

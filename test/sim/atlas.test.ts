@@ -10,6 +10,7 @@ import { latin1 } from '../../src/base/bytes.ts'
 import { clusterId, nodeId, storeId } from '../../src/base/ids.ts'
 import { encodeFlush } from '../../src/log/flush.ts'
 import { metaRecords } from '../../src/log/log-meta.ts'
+import { firstEpochs, type OwnEpochs } from '../../src/log/own-epochs.ts'
 import { encodeMemory, memoryName } from '../../src/log/peer-memory.ts'
 import { Atlas, findLastFlush } from '../../sim/faults/atlas.ts'
 import { SimDisk, type DiskImage } from '../../sim/world/disk.ts'
@@ -33,10 +34,11 @@ async function remember(
   peer: string,
   flush: number,
   storeId = 'store',
+  epochs: OwnEpochs = firstEpochs,
 ): Promise<void> {
   const one = { node: nodeId(peer), storeId, durableFlush: flush, incarnation: 1, run: 1 }
   const store = disks?.log.open()
-  await store?.write([{ key: recordKey(memoryName), value: encodeMemory([one]) }])
+  await store?.write([{ key: recordKey(memoryName), value: encodeMemory([one], epochs) }])
   await store?.close()
 }
 
@@ -67,6 +69,22 @@ test('at most a minority of the logs is ever damaged', () => {
   expect([three.isSound('n1'), three.isSound('n2')]).toEqual([true, false])
   const five = new Atlas(disksOf(5))
   expect(['n1', 'n2', 'n3'].map((node) => five.hurtLog(node))).toEqual([true, true, false])
+})
+
+test('a damaged log is damaged again only while the others are a majority that votes', async () => {
+  const disks = disksOf(3)
+  const atlas = new Atlas(disks)
+  for (const keeper of ['n2', 'n3']) await remember(disks.get(keeper), 'n1', 9)
+  expect(atlas.hurtLog('n1')).toBe(true)
+  const later = { ...firstEpochs, epoch: 2, gated: 2 }
+  await remember(disks.get('n3'), 'n1', 9, 'store', later)
+  expect(atlas.isSettled('n2'), 'n2 has yet to hear of the epoch').toBe(false)
+  expect(atlas.hurtLog('n1')).toBe(false)
+  expect(atlas.forgetLog('n1', logImage(0)), 'n1 would vote no more').toBe(false)
+  await remember(disks.get('n2'), 'n1', 9, 'store', { ...later, gated: 1 })
+  expect(atlas.hurtLog('n1'), 'n2 is at the gate').toBe(false)
+  await remember(disks.get('n2'), 'n1', 9, 'store', later)
+  expect(atlas.hurtLog('n1')).toBe(true)
 })
 
 test('a log goes back only when all others durably remember how far it was', async () => {
