@@ -3,7 +3,7 @@
  * not, a delay below zero. Each check returns the first thing wrong, by its place in the plan.
  */
 import { isUuid } from '../../src/base/ids.ts'
-import { bucketCount } from '../../src/placement/placement.ts'
+import { bucketCount } from '../../src/base/limits.ts'
 import type { Fault } from '../faults/fault.ts'
 import { brokenKinds } from '../faults/nemesis.ts'
 import { prioritiesMax, type PriorityOptions } from '../world/priorities.ts'

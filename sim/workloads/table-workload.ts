@@ -4,6 +4,7 @@
  * of the schema while the others go on with the one that they have opened.
  */
 import type { GroupId } from '../../src/base/ids.ts'
+import type { SetsPort } from '../../src/node/sets-routes.ts'
 import { Client } from '../../src/client/client.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { ClientFrame } from '../../src/wire/client/client-message.ts'
@@ -12,6 +13,7 @@ import type { Referee } from '../checkers/referee.ts'
 import { TableChecker } from '../checkers/table-checker.ts'
 import { createClock } from '../world/clock.ts'
 import type { Coverage } from '../coverage.ts'
+import { BucketGiver } from './bucket-giver.ts'
 import { GroupMaker } from './group-maker.ts'
 import { GroupMover } from './group-mover.ts'
 import type { Network } from '../world/network.ts'
@@ -38,6 +40,8 @@ export interface TableWorkloadParts {
   readonly nodes: readonly string[]
   /** The names of the replica sets. */
   readonly sets: readonly string[]
+  /** Of the nodes that are open now. */
+  setPorts(): readonly SetsPort[]
   /** Whether a node may have a damaged data disk now, and say so. */
   mayBeCorrupt(): boolean
   /** Whether the node may answer again some time. */
@@ -92,6 +96,7 @@ export class TableWorkload {
     if (options.tableSessionCount > 0 && options.hasGlobalIndexes) this.#leaveAlone()
     if (options.tableSessionCount > 0 && this.#parts.sets.length > 1) {
       this.#moveGroups().catch((error: unknown) => this.#parts.onFailed(error))
+      this.#giveBuckets().catch((error: unknown) => this.#parts.onFailed(error))
     }
     if (options.tableSessionCount > 0 && options.erases === true) {
       this.#renewOffers().catch((error: unknown) => this.#parts.onFailed(error))
@@ -110,6 +115,16 @@ export class TableWorkload {
       tell: (what) => this.#parts.tell(name, what),
     })
     await mover.run()
+  }
+
+  async #giveBuckets(): Promise<void> {
+    const { world, coverage, setPorts: ports, tell } = this.#parts
+    const giver = new BucketGiver({
+      ...{ world, coverage, ports, isEnding: () => this.#isEnding },
+      random: world.random.fork('buckets'),
+      tell: (what) => tell('bucket-giver', what),
+    })
+    await giver.run()
   }
 
   /** For as long as the others work: it keeps none of them from ending. */

@@ -25,6 +25,8 @@ import {
 export interface SharesPort {
   /** As this node has it. */
   readonly row: SharesRow
+  /** The share of the group's bucket; undefined: the bucket has not gone from set to set. */
+  of(group: GroupId): Share | undefined
   /**
    * The buckets are to leave for another set: groups begin here still. Rejects with `invalid` where other buckets are on their way,
    * and for a bucket that the set does not have.
@@ -39,6 +41,8 @@ export interface SharesPort {
    * buckets, and with `invalid` where there are too many.
    */
   settle(): Promise<void>
+  /** Whether this node has a vote in that epoch, or in a later one. */
+  isBehindGate(epoch: number): boolean
   /** The other set has the buckets. */
   finish(): Promise<void>
   /** Buckets have come from another set, in that term. */
@@ -76,6 +80,10 @@ export class ShareRequests implements SharesPort {
     return this.#parts.epochs.shares.row
   }
 
+  of(group: GroupId): Share | undefined {
+    return this.#parts.epochs.shares.of(group)
+  }
+
   leave(gift: Gift): Promise<void> {
     const isGoing = (one: Share): boolean => {
       const isSame = one.set === gift.set && one.buckets.length === gift.buckets.length
@@ -111,8 +119,8 @@ export class ShareRequests implements SharesPort {
    */
   #listBegun(share: Share): readonly GroupId[] {
     const { epochs, log, applied } = this.#parts
-    const { own, isVoting } = epochs
-    if (!isVoting || own.epoch < share.epoch) {
+    const { own } = epochs
+    if (!this.isBehindGate(share.epoch)) {
       throw new StoreError('unavailable', 'This node is not past the gate of its epoch yet.')
     }
     const may = new Set([...log.heldGroups(), ...own.blocked])
@@ -122,6 +130,11 @@ export class ShareRequests implements SharesPort {
     })
     if (began.length <= beganMax) return began
     throw new StoreError('invalid', `More than ${beganMax} groups of these buckets may have begun.`)
+  }
+
+  isBehindGate(epoch: number): boolean {
+    const { own, isVoting } = this.#parts.epochs
+    return isVoting && own.epoch >= epoch
   }
 
   finish(): Promise<void> {

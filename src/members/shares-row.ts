@@ -6,12 +6,13 @@
  * and is *here* in the other set between *settled* and *gone*.
  */
 import { assert } from '../base/assert.ts'
+import { packBits, readBits } from '../base/bits.ts'
 import { StoreError } from '../base/errors.ts'
+import { bucketCount } from '../base/limits.ts'
 import { bytesOfGroup, groupOfBytes, type GroupId } from '../base/ids.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
 import { isPlaceName } from '../base/placed-group.ts'
 import { encodeTuple } from '../base/tuple.ts'
-import { bucketCount } from '../placement/placement.ts'
 import type { Share, SharePhase, SharesRow } from '../placement/shares.ts'
 
 /** Relative to the set's own group. */
@@ -117,7 +118,7 @@ export function encodeShares(row: SharesRow): Uint8Array {
   return pack([
     rowFormat,
     ...row.map(({ phase, set, term, buckets, epoch, began }): Packable => {
-      return [phase, set, term, bitsOf(buckets), epoch, began.map(bytesOfGroup)]
+      return [phase, set, term, packBits(buckets, bucketCount), epoch, began.map(bytesOfGroup)]
     }),
   ])
 }
@@ -144,27 +145,10 @@ function readShare(packed: unknown): Share | undefined {
   const [phase, set, term, bits, epoch, names]: unknown[] = packed
   if (!isPhase(phase) || typeof set !== 'string' || !isPlaceName(set)) return undefined
   if (!isCount(term) || !isCount(epoch) || !(bits instanceof Uint8Array)) return undefined
-  const buckets = readBits(bits)
+  const buckets = readBits(bits, bucketCount)
   const began = readGroups(names)
-  if (buckets === undefined || began === undefined) return undefined
+  if (buckets === undefined || buckets.length === 0 || began === undefined) return undefined
   return { phase, set, term, buckets, epoch, began }
-}
-
-/** A bit for each bucket. */
-function bitsOf(buckets: readonly number[]): Uint8Array {
-  const bits = new Uint8Array(bucketCount / 8)
-  for (const bucket of buckets) bits[bucket >> 3] = (bits[bucket >> 3] ?? 0) | (1 << (bucket & 7))
-  return bits
-}
-
-/** In their order; undefined: none. */
-function readBits(bits: Uint8Array): readonly number[] | undefined {
-  if (bits.length !== bucketCount / 8) return undefined
-  const buckets: number[] = []
-  for (const [at, byte] of bits.entries()) {
-    for (let bit = 0; bit < 8; bit++) if ((byte & (1 << bit)) !== 0) buckets.push(at * 8 + bit)
-  }
-  return buckets.length === 0 ? undefined : buckets
 }
 
 function readGroups(names: unknown): readonly GroupId[] | undefined {

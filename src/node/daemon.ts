@@ -365,7 +365,8 @@ export class Daemon {
     const parts = { seen: this.#parts(), placement: this.#placement }
     const knownLeader = node.replica.knownLeader.bind(node.replica)
     const locate = node.locate.bind(node)
-    return { where: (group) => findWhere({ ...parts, knownLeader, locate }, group) }
+    const { sets } = node
+    return { sets, where: (group) => findWhere({ ...parts, knownLeader, locate }, group) }
   }
 
   #parts(): StatusParts {

@@ -11,6 +11,7 @@ import type { Figure, NodeMetrics } from './metrics.ts'
 import { findParameterProblem, type OperationAnswer } from './operation-answer.ts'
 import { problemContentType, problemPage } from './refusals.ts'
 import type { Check } from './status.ts'
+import { addSetsRoutes, setsAnswers } from './sets-routes.ts'
 import { addUpkeepRoutes, upkeepAnswers, type UpkeepAccess } from './upkeep-routes.ts'
 
 const text = 'text/plain'
@@ -60,6 +61,7 @@ export const operationAnswers: readonly OperationAnswer[] = [
   ...upkeepAnswers,
   ...membersAnswers,
   ...groupsAnswers,
+  ...setsAnswers,
 ]
 
 const operationPaths: ReadonlySet<string> = new Set(operationAnswers.map(({ path }) => path))
@@ -181,5 +183,6 @@ export function operationRoutes(
   addUpkeepRoutes(app, self.upkeep)
   addMembersRoutes(app, self.members)
   addGroupsRoutes(app, self.groups)
+  addSetsRoutes(app, self.groups)
   return app
 }

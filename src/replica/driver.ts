@@ -143,7 +143,8 @@ export class Driver implements LocalReplica {
     this.#comparing = this.#makeComparing()
     this.upkeep = new Upkeep({ comparing: this.#comparing, scrubber: this.#work.scrubber, log })
     this.#edge = this.#makeEdge()
-    const own = { nodes, peers: this.#peers, replica: this.#replica, trace, data, taking }
+    const { shares } = this.#epochs
+    const own = { nodes, peers: this.#peers, replica: this.#replica, shares, trace, data, taking }
     this.moving = new Moving({ ...options, ...own, installs: this.#edge.installs })
     this.#ending = new LogEnding({
       ...{ nodes, settled, log, data, clock, trace, limits, replies, slices, peers: this.#peers },
@@ -335,7 +336,7 @@ export class Driver implements LocalReplica {
   }
 
   holds(group: GroupId): boolean {
-    if (this.#holdings.has(group)) return true
+    if (this.#holdings.has(group) || this.#epochs.shares.of(group) !== undefined) return true
     const { position } = this.#replica.appliedInMemory(group) ?? this.#data.applied(group)
     return position > 0
   }
