@@ -3,7 +3,7 @@
  * Then everything heals, and all operations under way must end. Then all replicas must agree,
  * drain, and hold all that was ever acknowledged, also after a restart.
  */
-import type { SetsPort } from '../src/node/sets-routes.ts'
+import type { BucketsPort } from '../src/node/sets-routes.ts'
 import { AppendWorkload, type NamedReplica } from './workloads/append-workload.ts'
 import { BoundedWorkload } from './workloads/bounded-workload.ts'
 import { CellIndexWorkload } from './workloads/cell-index-workload.ts'
@@ -164,7 +164,7 @@ class Run {
     const isInService = this.#isInService.bind(this)
     const sets = this.#cluster.placement.sites.map(({ name }) => name)
     const { historyMs } = options.limits
-    const setPorts = (): readonly SetsPort[] => this.#cluster.programs.map((one) => one.sets)
+    const setPorts = (): readonly BucketsPort[] => this.#cluster.programs.map((one) => one.sets)
     this.#tables = new TableWorkload({ ...onNetwork, historyMs, sets, setPorts, isInService })
     this.#triggers = new TriggerWorkload({ ...onNetwork, load })
     this.#queues = new QueueWorkload(onNetwork)

@@ -408,7 +408,7 @@ function noteMoves({ voters }: PositionBook, { group, position, chosen }: Positi
 /** The names of the sets' own groups begin so. */
 const setGroupsPrefix = latin1(encodeTuple(['members']))
 
-/** MOVE-15: as a set opens buckets, no group of theirs is left in the set that has given them. */
+/** MOVE-15: as a set opens buckets, it has each group of theirs that has begun, or has had it and knows where it is. */
 function noteShares(book: PositionBook, referee: Referee, view: PositionView): void {
   const { voters } = book
   for (const row of sharesIn(view)) {
@@ -421,9 +421,9 @@ function noteShares(book: PositionBook, referee: Referee, view: PositionView): v
         const isBegun = book.of(group, 1).chosen !== undefined
         if (!isBegun || before.get(bucket) === own || !buckets.includes(bucket)) continue
         referee.check(
-          voters.setAt(group, Infinity) !== before.get(bucket),
+          voters.hasHad(group, own),
           'MOVE-15',
-          'A set has opened a bucket, and a group of it is in the set that has given the bucket away.',
+          'A set has opened a bucket, and has nothing of a group that has begun in another set.',
           () => ({ ...describePlace(view, ''), left: Buffer.from(name, 'latin1').toString('hex') }),
         )
       }

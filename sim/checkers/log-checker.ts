@@ -193,6 +193,11 @@ export class LogChecker {
   /** An entry is visible now. `through` is the position that another node would serve by itself. */
   onLeaseSeen(node: string, group: string, position: number, through: number): void {
     const { book, referee } = this.#parts
+    // A node of another set shows nothing once it has the last entry of its own.
+    if (!book.voters.isOfSet(node, { group, position })) {
+      const last = book.voters.leftAt(node, { group, position })
+      if (last === undefined || through >= last) return
+    }
     referee.check(
       through >= position,
       'LEASE-2',

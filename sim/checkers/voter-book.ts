@@ -78,6 +78,12 @@ export class VoterBook {
     return opened
   }
 
+  /** Whether the set of that number has the group, or has had it: its nodes know where the group has gone. */
+  hasHad(group: string, set: number): boolean {
+    const moves = this.#moves.get(group) ?? []
+    return this.#begun.get(group) === set || moves.some(([, to]) => to === set)
+  }
+
   /** The set in which groups of the bucket begin now, of those that are shared out. */
   homeOf(bucket: number): number {
     return this.#openers.get(bucket)?.set ?? this.#placement.setOfBucket(bucket)
@@ -99,6 +105,17 @@ export class VoterBook {
     const next = this.setAt(group, position + 1)
     const own = this.#placement.setOfNode(nodeId(node))
     return next !== own && this.setAt(group, position) === own
+  }
+
+  /**
+   * The position of the last entry that the node's set has chosen of the group, below that position. Undefined: the set has the group there,
+   * or has never had it.
+   */
+  leftAt(node: string, { group, position }: Place): number | undefined {
+    if (this.isOfSet(node, { group, position })) return undefined
+    const own = this.#placement.setOfNode(nodeId(node))
+    const moves = (this.#moves.get(group) ?? []).filter(([at]) => at < position)
+    return moves.findLast(([at]) => this.setAt(group, at) === own)?.[0]
   }
 
   /** Whether the node is in the set that chooses the entry at the position. */

@@ -1,6 +1,6 @@
 /** An operator who has replica sets give buckets of theirs to one another, while programs write to groups in them and begin new ones. */
 import { StoreError } from '../../src/base/errors.ts'
-import { listBuckets, type SetsPort } from '../../src/node/sets-routes.ts'
+import { listBuckets, type BucketsPort } from '../../src/node/sets-routes.ts'
 import type { Coverage } from '../coverage.ts'
 import type { SeededRandom } from '../world/random.ts'
 import type { World } from '../world/world.ts'
@@ -10,7 +10,7 @@ export interface BucketGiverParts {
   readonly coverage: Coverage
   readonly random: SeededRandom
   /** Of the nodes that are open now. */
-  ports(): readonly SetsPort[]
+  ports(): readonly BucketsPort[]
   isEnding(): boolean
   tell(what: string): void
 }

@@ -4,7 +4,7 @@
  * of the schema while the others go on with the one that they have opened.
  */
 import type { GroupId } from '../../src/base/ids.ts'
-import type { SetsPort } from '../../src/node/sets-routes.ts'
+import type { BucketsPort } from '../../src/node/sets-routes.ts'
 import { Client } from '../../src/client/client.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { ClientFrame } from '../../src/wire/client/client-message.ts'
@@ -41,7 +41,7 @@ export interface TableWorkloadParts {
   /** The names of the replica sets. */
   readonly sets: readonly string[]
   /** Of the nodes that are open now. */
-  setPorts(): readonly SetsPort[]
+  setPorts(): readonly BucketsPort[]
   /** Whether a node may have a damaged data disk now, and say so. */
   mayBeCorrupt(): boolean
   /** Whether the node may answer again some time. */

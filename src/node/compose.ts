@@ -32,7 +32,7 @@ import { plain, type PlainObject } from './plain.ts'
 import type { GroupAnswer, GroupOperation } from '../txn/group-operation.ts'
 import type { MovedCounts } from './moved-figures.ts'
 import { Routing, type Executor } from './routing.ts'
-import type { SetsPort } from './sets-routes.ts'
+import type { BucketsPort } from './sets-routes.ts'
 import { SetLists, type NodeAddresses } from './set-lists.ts'
 
 export interface NodePorts extends DriverPorts {
@@ -234,7 +234,7 @@ export class Node {
   }
 
   /** The buckets of its replica set, which an operator may give away. */
-  get sets(): SetsPort {
+  get sets(): BucketsPort {
     const { node, placement } = this.#options
     const { shares } = this.#driver.members
     const progress = this.#background.status.buckets

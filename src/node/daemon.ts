@@ -365,7 +365,7 @@ export class Daemon {
     const parts = { seen: this.#parts(), placement: this.#placement }
     const knownLeader = node.replica.knownLeader.bind(node.replica)
     const locate = node.locate.bind(node)
-    const { sets } = node
+    const sets = { ...node.sets, nodes: parts.seen.nodes }
     return { sets, where: (group) => findWhere({ ...parts, knownLeader, locate }, group) }
   }
 

@@ -5,6 +5,7 @@
 import type { Context, Hono } from 'hono'
 import { StoreError } from '../base/errors.ts'
 import { bucketCount } from '../base/limits.ts'
+import type { NodeAddress } from '../config/values.ts'
 import { isPlaceName } from '../base/placed-group.ts'
 import type { SharesPort } from '../members/share-requests.ts'
 import type { Placement } from '../placement/placement.ts'
@@ -23,7 +24,8 @@ import {
 import type { OperationAnswer } from './operation-answer.ts'
 import { problemContentType } from './refusals.ts'
 
-export interface SetsPort {
+/** The buckets of a node's replica set. */
+export interface BucketsPort {
   readonly shares: SharesPort
   readonly placement: Placement
   /** The number of this node's set. */
@@ -32,12 +34,20 @@ export interface SetsPort {
   readonly progress: BucketProgress | undefined
 }
 
+export interface SetsPort extends BucketsPort {
+  readonly nodes: readonly NodeAddress[]
+}
+
 /** The answer to `GET /sets`. */
 export interface SetReport {
   readonly set: string
   /** Of 4,096: the buckets in which groups begin in this set. */
   readonly buckets: number
-  readonly sets: readonly string[]
+  /** All sets, with their nodes. */
+  readonly sets: readonly {
+    readonly set: string
+    readonly nodes: readonly { readonly id: string; readonly url: string }[]
+  }[]
   /** Buckets that have gone to other sets, and come from them. */
   readonly shares: readonly {
     readonly phase: SharePhase
@@ -123,11 +133,14 @@ async function change(
 }
 
 function describe(sets: SetsPort): SetReport {
-  const { placement, own, progress, shares } = sets
+  const { placement, own, progress, shares, nodes } = sets
   return {
     set: placement.siteOf(own).name,
     buckets: listBuckets(sets).length,
-    sets: placement.sites.map(({ name }) => name),
+    sets: placement.sites.map(({ name }) => {
+      const ofSet = nodes.filter((one) => one.set === name)
+      return { set: name, nodes: ofSet.map(({ id, url }) => ({ id, url })) }
+    }),
     shares: shares.row.map(({ phase, set, term, buckets }) => {
       return { phase, set, term, buckets: buckets.length }
     }),
@@ -136,7 +149,7 @@ function describe(sets: SetsPort): SetReport {
 }
 
 /** The buckets in which groups begin in this set, as this node knows them. */
-export function listBuckets({ shares, placement, own }: SetsPort): readonly number[] {
+export function listBuckets({ shares, placement, own }: BucketsPort): readonly number[] {
   const others = new Map(
     shares.row.flatMap(({ phase, buckets }) => {
       return buckets.map((bucket) => [bucket, phase === 'here' || phase === 'leaving'] as const)

@@ -248,7 +248,7 @@ export class Driver implements LocalReplica {
     const [{ clock, trace }, { limits }] = [this.#ports, this.#options]
     return new Edge({
       ...{ clock, trace, limits, data: this.#data, replica: this.#replica },
-      healing: this.#comparing.healing,
+      ...{ healing: this.#comparing.healing, shares: this.#epochs.shares },
       ...{ step: this.#calls.step, guarded: (work) => this.#guarded(work) },
       ...{ isOver: () => this.#isOver, ending: () => this.#ending },
       onSettled: (ms) => this.#work.supply.pace.onCommit(ms),

@@ -5,6 +5,7 @@
 import type { GroupId } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { OwnShares } from '../placement/shares.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { LogEnding } from '../peers/log-ending.ts'
@@ -23,6 +24,7 @@ export interface EdgeParts {
   readonly data: DataStore
   readonly replica: Replica
   readonly healing: Healing
+  readonly shares: Pick<OwnShares, 'of'>
   step(group: GroupId, event: GroupEvent): void
   /** Runs work whose failure ends the node. */
   guarded(work: () => void): void
@@ -56,6 +58,7 @@ export class Edge {
     this.reads = new Reads({
       ...{ clock, trace, limits, data, replica, requests, isOver },
       isRestored: () => ending().restoring.isOver,
+      isShared: (group) => parts.shares.of(group) !== undefined,
       isFresh: (read) => ending().freshness.isFresh(read),
       whenBack: (group) => installs.whenBack(group),
       isAside: (group) => healing.isAside(group),

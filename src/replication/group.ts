@@ -287,6 +287,7 @@ function onWake(log: GroupLog, context: Context): void {
 /** Does what has become possible. */
 function pump(log: GroupLog, context: Context): void {
   advance(log, context)
+  readLease.endWithLastEntry(log, context)
   catchUp.endCatchUp(log)
   read.serveReads(log, context)
   proposeNext(log, context)

@@ -69,7 +69,9 @@ function checkEpoch(log: GroupLog): void {
   assert(proposal.phase.ballot.epoch === set.epoch, 'MOVE-1: a proposal of another epoch')
 }
 
-function checkLease({ lease, set, idleDeadline }: GroupLog): void {
+function checkLease(log: GroupLog): void {
+  const { lease, set, idleDeadline } = log
+  assert(lease === undefined || !hasLeft(log), 'MOVE-11: a lease of a group that has left')
   assert((lease === undefined) === (idleDeadline === noDeadline), 'LEASE-1: a lease without an end')
   if (lease === undefined) return
   assert(lease.grants.size <= set.voters.length, 'LEASE-1: more registrations than voters')

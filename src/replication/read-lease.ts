@@ -13,10 +13,12 @@ import { sendEntries } from './acceptance.ts'
 import { catchUpTo } from './catch-up.ts'
 import type { Context } from './effect.ts'
 import { highestKnown, type GroupLog } from './log.ts'
+import { hasLeft } from './standing.ts'
 import type { Highest, Invalidate, Release, Revoke } from './message.ts'
 
 /** A majority read begins: its answers may register the group, where there is room for it. */
 export function beginAttempt(log: GroupLog, context: Context, attempt: number): void {
+  if (hasLeft(log)) return
   if (log.lease === undefined && !context.leases.enter(log.group)) return
   assert(attempt > (log.lease?.attempt ?? 0), 'LEASE-2: attempts of a group fall')
   log.lease = { attempt, grants: new Map(), ignored: new Set(), usedMs: context.now }
@@ -124,6 +126,13 @@ export function onIdleDeadline(log: GroupLog, context: Context): void {
   if (isRead) return
   endLease(log, context)
   tellReleased(log, context, lease.attempt)
+}
+
+/** MOVE-11: nothing is read in this set any more. No writer of the next set knows of a holder here. */
+export function endWithLastEntry(log: GroupLog, context: Context): void {
+  if (log.lease === undefined || !hasLeft(log)) return
+  context.trace.mark('lease_ended_with_last_entry')
+  stopReading(log, context)
 }
 
 /** The group is put aside: reads that wait ask anew afterwards, and no writer has to wait for this node. */

@@ -15,7 +15,7 @@ import type { NodeId, Position } from '../base/ids.ts'
 import { computeMajority } from '../placement/placement.ts'
 import { catchUpTo, refuseFalseClaims } from './catch-up.ts'
 import { jitter, type Context } from './effect.ts'
-import { hasVote } from './standing.ts'
+import { hasLeft, hasVote } from './standing.ts'
 import { highestKnown, type GroupLog, type ReadRound } from './log.ts'
 import type { Highest, Query } from './message.ts'
 import { beginAttempt, leasedPosition, onAnswer } from './read-lease.ts'
@@ -113,7 +113,7 @@ export function onQuery(log: GroupLog, context: Context, from: NodeId, message: 
   // In one step with the position: a later acceptance here lists the asker.
   const registering = { group, from, attempt: read, position, now: context.now }
   // RDR-1: a reader gets no lease. It asks for none, and none is given to it.
-  const isHolder = mayRegister && set.voters.includes(from)
+  const isHolder = mayRegister && set.voters.includes(from) && !hasLeft(log)
   const term = isHolder ? context.leases.register(registering) : undefined
   assert(position >= log.state.position, 'LEASE-3: an answer tells of less than is applied')
   assert(log.standing !== 'reading', 'RDR-1: a reader answers a read round')

@@ -30,6 +30,7 @@ function readsAt(
   whenBack: ReadsParts['whenBack'] = () => undefined,
   isAside: ReadsParts['isAside'] = () => false,
   isFresh: ReadsParts['isFresh'] = () => false,
+  isShared = false,
 ): Reads {
   const covers = ({ now: at }: ClockReading): boolean => at < endsMs
   return new Reads({
@@ -45,6 +46,7 @@ function readsAt(
       isQuiet: () => true,
     },
     isFresh,
+    isShared: () => isShared,
     data: {
       get: () => undefined,
       getAll: (_, keys) => keys.map(() => undefined),
@@ -230,4 +232,23 @@ test('STALE-1: a replica answers a read with a bound from its applied state whil
   isFresh = false
   expect(await reads.read(group('g'), bound, 1_000)).toEqual(asked)
   expect(reads.rowsNow(group('g'), bound, 0, [])).toBeUndefined()
+})
+
+test('STALE-1: of a group whose bucket has gone from set to set, a replica that has nothing of it reads currently', async () => {
+  const nothing = { ...applied, position: 0, timestamp: 0 }
+  const readAs = (isShared: boolean): Reads =>
+    readsAt(
+      systemClock,
+      0,
+      {},
+      () => nothing,
+      () => undefined,
+      () => false,
+      () => true,
+      isShared,
+    )
+  const bound = { maxStalenessMs: 500 }
+  expect(await readAs(false).read(group('g'), bound, 1_000)).toEqual({ position: 0, timestamp: 0 })
+  expect(await readAs(true).read(group('g'), bound, 1_000)).toEqual(asked)
+  expect(readAs(true).rowsNow(group('g'), bound, 0, [])).toBeUndefined()
 })
