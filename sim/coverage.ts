@@ -68,6 +68,7 @@ const countedBySwitch: Readonly<Record<string, readonly string[]>> = {
   add: ['add', 'added as a read-only member'],
   remove: ['remove', 'removed node ended'],
   demote: ['demote', 'read-only member votes again'],
+  'two-builds': ['change-build', 'finalized', 'version_applied', 'upgraded'],
   storm: ['storm'],
   huge: ['huge', 'huge body'],
   quiet: ['idle', 'away'],

@@ -14,6 +14,7 @@ import type { Referee } from './checkers/referee.ts'
 import { chooseCore } from './cluster/core.ts'
 import { Comparison, type SimCluster } from './cluster/comparison.ts'
 import { expectVoters } from './cluster/voters-look.ts'
+import { expectVersion } from './cluster/version-look.ts'
 import { expectErased } from './cluster/erase-look.ts'
 import { inspectNowAndThen } from './cluster/inspections.ts'
 import type { History } from './history/operation.ts'
@@ -342,7 +343,9 @@ class Run {
     this.#expectNoStorm(rest)
     const told = listWaiting(this.#sessions)
     this.#expect(rest === 'done', 'LIVE-1', 'A call did not end in the healed world.', told)
-    if (!this.#isBroken()) await expectVoters(this.#cluster, this.#referee, () => this.#isBroken())
+    const asked = [this.#cluster, this.#referee, () => this.#isBroken()] as const
+    if (!this.#isBroken()) await expectVoters(...asked)
+    if (!this.#isBroken()) await expectVersion(...asked, this.#options.faultRates)
     if (this.#isBroken()) return
     const names = this.#cluster.inService.map((host) => host.name)
     this.#workload.finish(names)
@@ -352,7 +355,8 @@ class Run {
     this.#gateways.finish()
     const last = await world.run(isDone, world.nowMicros + boundOfFinish(this.#options.link))
     this.#expectNoStorm(last)
-    this.#expect(last === 'done', 'LIVE-1', 'Clients could not finish in the healed world.')
+    const left = listWaiting(this.#sessions)
+    this.#expect(last === 'done', 'LIVE-1', 'Clients could not finish in the healed world.', left)
     await this.#drainTriggers(isDone)
     this.#judgeHistory()
     await this.#drainQueues()

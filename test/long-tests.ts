@@ -39,6 +39,7 @@ export const longTests: string[] = [
   'test/cluster/store-commands.test.ts',
   'test/cluster/trigger-commands.test.ts',
   'test/cluster/unknown-names.test.ts',
+  'test/cluster/upgrade.test.ts',
   'test/examples/documents.test.ts',
   'test/fuzz/fuzz.test.ts',
   'test/sim/command-line.test.ts',

@@ -1,6 +1,6 @@
 /**
  * Test files of which `npm run test:nightly` runs more than `npm test` and `npm run test:long` do: searches of whole
- * scopes, hunts for all planted bugs, wide areas, benches and installs. They take minutes and rest on little that
+ * scopes, hunts for all planted bugs, wide areas, builds of indexes that a page shows, benches and installs. They take minutes and rest on little that
  * changes. `isNightly` is true in that run alone; in the others each file runs a representative part, and its other
  * tests count as skipped.
  */
@@ -8,6 +8,7 @@ export const nightlyTests: string[] = [
   'test/bench/builds.test.ts',
   'test/bench/round-trips.test.ts',
   'test/cluster/heal-log.test.ts',
+  'test/examples/documents.test.ts',
   'test/sim/explore-mutants.test.ts',
   'test/sim/explore.test.ts',
 ]

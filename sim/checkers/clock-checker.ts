@@ -46,6 +46,8 @@ export class ClockChecker {
   readonly #referee: Referee
   readonly #coverage: Coverage
   readonly #startMs = new Map<string, number>()
+  /** Nodes that wait for the clocks of others since their start: with fewer voters no majority of others is there to tell any. */
+  readonly #waiting = new Set<string>()
 
   constructor(book: PositionBook, referee: Referee, coverage: Coverage) {
     this.#book = book
@@ -56,12 +58,14 @@ export class ClockChecker {
   /** By the node's own monotonic clock, which may leap, and by which it waits. */
   onStart(node: string, atMs: number): void {
     this.#startMs.set(node, atMs)
+    this.#waiting.delete(node)
+    if (this.#book.voters.hasOthersEnough(node)) this.#waiting.add(node)
   }
 
-  /** A node at work, which two others of its set or more can tell their clocks. */
+  /** A node at work. */
   onSeen(node: string, atMs: number, { isReady, held }: SeenReadiness): void {
     const upMs = atMs - (this.#startMs.get(node) ?? -Infinity)
-    if (upMs >= waitMs) return
+    if (upMs >= waitMs || !this.#waiting.has(node)) return
     const isHeld = held(farWall) < farWall
     if (!isHeld) this.#coverage.count('at work before others have told their clocks')
     this.#referee.check(

@@ -39,6 +39,7 @@ import { describePlace, PositionBook, type PositionView } from './position-book.
 import { ProposalChecker } from './proposal-checker.ts'
 import type { Referee } from './referee.ts'
 import { TurnChecker } from './turn-checker.ts'
+import { VersionChecker } from './version-checker.ts'
 import { readBallot, readBytes, readCommit, readNumber, readText } from './trace-fields.ts'
 
 export interface JudgeParts {
@@ -72,6 +73,7 @@ export class Judge {
   readonly erased: EraseChecker
   readonly epochs: EpochChecker
   readonly freshness: FreshnessChecker
+  readonly versions: VersionChecker
   /** Called after an entry was applied and checked. */
   onApplied: (node: string, group: string) => void = () => undefined
   /** Called as a node asks for a snapshot of a group, puts the group aside for it, and has it back. */
@@ -116,7 +118,7 @@ export class Judge {
     this.#acceptors = new AcceptorChecker(book, referee, this.#proposals, this.epochs)
     this.#digests = new DigestChecker({ referee, findPosition: durablePosition, isForgotten })
     const others = (node: string): readonly string[] =>
-      book.voters.ofNode(node).filter((one) => one !== node)
+      book.voters.stayingOf(node).filter((one) => one !== node)
     const about = { referee, findPosition: durablePosition, isForgotten, others }
     this.#logEnds = new LogEndChecker({ ...about, limits, monotonicMs })
     this.logFirst = new LogFirstChecker(referee)
@@ -126,6 +128,7 @@ export class Judge {
     this.indexes = new IndexChecker(referee, coverage)
     this.clocks = new ClockChecker(book, referee, coverage)
     this.turns = new TurnChecker(referee, times)
+    this.versions = new VersionChecker(referee, placement)
     this.erased = new EraseChecker(referee)
     this.freshness = new FreshnessChecker(referee, () => parts.nowMicros())
     model.onWrite = (write) => {
@@ -209,6 +212,7 @@ export class Judge {
     this.#narrator?.delivered(from, to, frame)
     for (const message of frame.messages) {
       this.#proposals.onDelivered(from, to, message)
+      this.versions.onDelivered(from, to, message)
       this.#logEnds.onDelivered(from, to, message)
     }
   }
@@ -229,6 +233,7 @@ export class Judge {
         this.#narrator?.durable(node, record)
         this.#acceptors.onDurable(node, record)
         this.logFirst.onLogDurable(node, record)
+        this.versions.onLogDurable(node, record)
       }
     }
     this.epochs.onLogDurable(node, puts)
@@ -280,6 +285,7 @@ export class Judge {
       case 'apply': {
         const { group, position } = readPlace(event)
         this.log.onApplied(node, group, position, readBytes(event, 'value'))
+        this.versions.onApplied(node, group, position, readBytes(event, 'value'))
         this.freshness.onKnown(group, position)
         this.onVisible(node, group, position)
         return this.onApplied(node, group)

@@ -199,7 +199,7 @@ export class LogChecker {
       if (last === undefined || through >= last) return
     }
     referee.check(
-      through >= position,
+      through >= book.voters.neededAt(node, { group, position }),
       'LEASE-2',
       'An entry became visible while a lease holder could serve reads without it.',
       () => ({ ...describePlace(book.of(group, position), node), through }),

@@ -44,9 +44,26 @@ export class VoterBook {
   }
 
   /** The voters of the epoch that the node durably acts in. */
-  ofNode(node: string): readonly NodeId[] {
+  #ofNode(node: string): readonly NodeId[] {
     const set = this.#placement.setOfNode(nodeId(node))
     return this.#own.get(node)?.voters ?? this.#placement.nodesOf(set)
+  }
+
+  /** Whether a majority is left without the node, as its disk names the voters. */
+  hasOthersEnough(node: string): boolean {
+    const voters = this.#ofNode(node)
+    return voters.length - 1 >= computeMajority(voters)
+  }
+
+  /**
+   * Those of them that vote in all later epochs, too. A node may go by a list that its disk does not have: a store without a
+   * vote, or one whose record is lost, goes by the voters that its peers tell. No node waits for one that has left.
+   */
+  stayingOf(node: string): readonly NodeId[] {
+    const epochs = this.#voters.get(this.#placement.setOfNode(nodeId(node))) ?? []
+    const own = this.#own.get(node)?.epoch ?? 1
+    const later = [...epochs].filter(([epoch]) => epoch > own)
+    return this.#ofNode(node).filter((one) => later.every(([, voters]) => voters.includes(one)))
   }
 
   /** The entry at the position is chosen, and the group's log goes on in the set of that name. */
@@ -121,6 +138,18 @@ export class VoterBook {
   /** Whether the node is in the set that chooses the entry at the position. */
   isOfSet(node: string, { group, position }: Place): boolean {
     return this.setAt(group, position) === this.#placement.setOfNode(nodeId(node))
+  }
+
+  /**
+   * How far a node has to have the group before it may serve a read that knows of the entry at the position. A set that the group
+   * has left shows nothing behind the entry by which it left.
+   */
+  neededAt(node: string, { group, position }: Place): number {
+    const own = this.#placement.setOfNode(nodeId(node))
+    if (this.setAt(group, position) === own) return position
+    const moves = this.#moves.get(group) ?? []
+    const left = moves.findLast(([at]) => at < position && this.setAt(group, at) === own)
+    return left?.[0] ?? position
   }
 
   of({ group, position }: Place, epoch: number): readonly NodeId[] {

@@ -3,6 +3,7 @@
  * What a node runs is given from outside; here are only its ports.
  */
 import { fromLatin1, latin1 } from '../../src/base/bytes.ts'
+import { actingAs, type Versions } from '../../src/base/cluster-version.ts'
 import {
   bytesOfGroup,
   clusterId,
@@ -22,11 +23,12 @@ import type { Transport } from '../../src/ports/transport.ts'
 import type { PeerClocks } from '../../src/peers/peer-clocks.ts'
 import type { MembersPort } from '../../src/members/report.ts'
 import type { ObservedLeases } from '../../src/replica/replica.ts'
-import type { Message, PeerFrame } from '../../src/replication/message.ts'
+import type { PeerFrame } from '../../src/replication/message.ts'
 import { decodePeerFrame, encodePeerFrame } from '../../src/wire/peer/peer-codec.ts'
 import { Atlas } from '../faults/atlas.ts'
 import { Judge } from '../checkers/judge.ts'
 import { checkMended } from '../checkers/journal-checker.ts'
+import { countGroupMessages, renewalsIn } from './frame-counts.ts'
 import { Referee } from '../checkers/referee.ts'
 import { Coverage } from '../coverage.ts'
 import { aroundNodes, outgoing, buildSets, listSpares } from './endpoints.ts'
@@ -65,6 +67,8 @@ export interface ProgramOptions {
   readonly limits: SwarmOptions['limits']
   /** Of a store that is to take the place of a lost one, while there is nothing of it on the disks. */
   readonly seat?: number
+  /** The cluster versions of the build that it runs. */
+  readonly supports: Versions
 }
 
 export interface ClusterParts<P extends Program, ClientFrame> {
@@ -124,27 +128,6 @@ const startAgainMicros = 500_000
 const latecomerMicros = 10_000_000
 
 const clusterName = clusterId('sim')
-
-/** Messages of no group, whose number does not depend on the load. */
-const betweenNodes: ReadonlySet<Message['kind']> = new Set<Message['kind']>([
-  ...(['digest-request', 'digest', 'clock', 'renew', 'renewed', 'slow'] as const),
-  ...(['durable-mark', 'directory-request', 'directory'] as const),
-  ...(['sums-request', 'sums', 'marks-request', 'marks'] as const),
-  ...(['standing', 'seal-request', 'seal-page'] as const),
-  ...(['reach-request', 'reach'] as const),
-])
-
-function countGroupMessages({ messages }: PeerFrame): number {
-  let count = 0
-  for (const { kind } of messages) if (!betweenNodes.has(kind)) count += 1
-  return count
-}
-
-function renewalsIn({ messages }: PeerFrame): number {
-  let count = 0
-  for (const { kind } of messages) if (kind === 'renew') count += 1
-  return count
-}
 
 const peerCodec: FrameCodec<PeerFrame> = {
   encode: encodePeerFrame,
@@ -219,7 +202,8 @@ export class Cluster<P extends Program, ClientFrame> {
       observer: { onSent: () => undefined, onDelivered: () => undefined },
     })
     this.hosts = names.map((name, index) => this.#makeHost(name, index))
-    for (const host of this.hosts) if (spares.some((one) => one === host.name)) host.becomeSpare()
+    judge.versions.actsAs = (node) => this.hosts.find(({ name }) => name === node)?.actsAs ?? 0
+    for (const host of this.hosts) prepareHost(host, spares, options)
     this.#leases = new LeaseWatch({
       ...{ hosts: this.hosts, checker: judge.log, coverage },
       readLeases: (program: P) => parts.readLeases(program),
@@ -352,16 +336,11 @@ export class Cluster<P extends Program, ClientFrame> {
     return program && reading && this.#parts.readClocks(program).held(reading)
   }
 
-  /**
-   * Looks whether the node is ready, where others of its set could make up a majority (CLOCK-3).
-   */
+  /** Looks whether the node is ready (CLOCK-3). */
   #lookAtReadiness({ name, program, reading }: NodeHost<P>): void {
-    const { placement, judge } = this
     if (program === undefined || reading === undefined) return
-    const set = placement.setOfNode(nodeId(name))
-    if ((this.sets[set]?.length ?? 0) < 3) return
     const clocks = this.#parts.readClocks(program)
-    judge.clocks.onSeen(name, reading.now, {
+    this.judge.clocks.onSeen(name, reading.now, {
       isReady: () => !clocks.isAwaited(reading.now),
       held: (wall) => clocks.held({ ...reading, wall }),
     })
@@ -441,7 +420,7 @@ export class Cluster<P extends Program, ClientFrame> {
         const begin = (journal: Journal): Promise<P> =>
           open(
             { clock, random, trace, log: journal, data: store, peers, clients, elsewhere },
-            { ...own, ...(host.seat !== undefined && { seat: host.seat }) },
+            { ...own, supports: actingAs(host.actsAs), ...seatOf(host) },
             fail,
           )
         const journal = log.openJournal(process)
@@ -475,6 +454,21 @@ export class Cluster<P extends Program, ClientFrame> {
     })
     return host
   }
+}
+
+/** Of a store that has to be made. */
+function seatOf({ seat }: NodeHost<Program>): Pick<ProgramOptions, 'seat'> {
+  return seat === undefined ? {} : { seat }
+}
+
+/** Spares come with this build. */
+function prepareHost(
+  host: NodeHost<Program>,
+  spares: readonly string[],
+  { faultRates: { firstBuild } }: SwarmOptions,
+): void {
+  if (spares.includes(host.name)) host.becomeSpare()
+  else if (firstBuild !== undefined) host.build = firstBuild
 }
 
 /** Spares may come to the first set. Each set is in a region of its own: `r1`, `r2`. */

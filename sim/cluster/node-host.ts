@@ -3,6 +3,7 @@
  * A crash drops the process with its timers and links; the disks lose what was not durable.
  */
 import { assert } from '../../src/base/assert.ts'
+import { ownVersions } from '../../src/base/cluster-version.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Random } from '../../src/ports/random.ts'
 import type { Journal } from '../../src/ports/journal.ts'
@@ -96,7 +97,10 @@ export class NodeHost<P extends Program> {
   readonly name: string
   readonly disks: HostDisks
   readonly machine: MachineClock = new MachineClock()
+  /** The last cluster version that the build knows which its next start runs. */
+  build: number = ownVersions.max
   readonly #parts: HostParts<P>
+  #runs = 0
   #process: SimProcess | undefined
   #program: P | undefined
   #starts = 0
@@ -145,6 +149,11 @@ export class NodeHost<P extends Program> {
 
   isUp(): boolean {
     return this.#process !== undefined
+  }
+
+  /** The last cluster version that the build knows which runs, or ran last; 0: none has run. */
+  get actsAs(): number {
+    return this.#runs
   }
 
   /** It refused to start, or its peers refused it, and rightly: it stays down. Or it is a spare. */
@@ -200,6 +209,7 @@ export class NodeHost<P extends Program> {
     if (this.#process !== undefined || this.#held !== undefined) return
     const { world, coverage, skew, name, times, open, onStart, onOpen, onTurn } = this.#parts
     this.#starts += 1
+    this.#runs = this.build
     const process = new SimProcess(
       world,
       name,

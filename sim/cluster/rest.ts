@@ -6,10 +6,18 @@ import type { SimCluster } from './comparison.ts'
 const quietMicros = 10_000_000
 /** Messages that a quiet world may still see: answers to duplicates that come late. */
 const straysMax = 50
-/** Looks at a world that should be at rest before it is said not to be. */
-const looksMax = 3
+/**
+ * Looks at a world that should be at rest before it is said not to be. They begin anew where something comes from outside, or rows expire:
+ * a holder gives its leases up as late as one and a half idle times behind the last read.
+ */
+const calmMax = 3
+/** In all: unrest that feeds itself goes on. */
+const looksMax = 12
 
 export type Rest = Omit<Traffic, 'bytes'> & { readonly isAtRest: boolean }
+
+/** `isStirred`: something was proposed, or came late. */
+type Look = Rest & { readonly isStirred: boolean }
 
 export async function watchRest(
   cluster: SimCluster,
@@ -20,15 +28,16 @@ export async function watchRest(
   const restMs = 2 * Math.max(sweepMs, suspectMs, forwardMs, digestMs, backoffMaxMs)
   const since = cluster.traffic
   await world.run(isBroken, world.nowMicros + restMs * 1_000)
-  let seen = await look(cluster, since, isBroken)
-  // Nodes answer in a burst the frames that a clogged way lets go at last; unrest that feeds itself goes on.
-  for (let looks = 1; looks < looksMax && !seen.isAtRest; looks++) {
-    seen = await look(cluster, since, isBroken)
+  let calm = 0
+  // Nodes answer in a burst the frames that a clogged way lets go at last.
+  for (let looks = 1; ; looks++) {
+    const { isStirred, ...seen } = await look(cluster, since, isBroken)
+    calm = isStirred ? 0 : calm + 1
+    if (seen.isAtRest || isBroken() || calm === calmMax || looks === looksMax) return seen
   }
-  return seen
 }
 
-async function look(cluster: SimCluster, since: Traffic, isBroken: () => boolean): Promise<Rest> {
+async function look(cluster: SimCluster, since: Traffic, isBroken: () => boolean): Promise<Look> {
   const { world } = cluster
   const before = cluster.traffic
   await world.run(isBroken, world.nowMicros + quietMicros)
@@ -45,6 +54,8 @@ async function look(cluster: SimCluster, since: Traffic, isBroken: () => boolean
   const isSilent =
     proposals <= requests + latecomers && messages <= straysMax * (1 + requests + late + proposals)
   // A holder without readers gives its leases up.
-  const isAtRest = isSilent && (renewals === 0 || requests + late > 0)
-  return { proposals, messages, renewals, requests, latecomers, isAtRest }
+  const fromOutside = requests + late
+  const isStirred = fromOutside + proposals > 0
+  const isAtRest = isSilent && (renewals === 0 || fromOutside > 0)
+  return { proposals, messages, renewals, requests, latecomers, isAtRest, isStirred }
 }

@@ -11,11 +11,13 @@ import { present } from '../../src/base/assert.ts'
 import { equalBytes, latin1 } from '../../src/base/bytes.ts'
 import type { Position } from '../../src/base/ids.ts'
 import type { ReplicaSet } from '../../src/placement/placement.ts'
+import type { SharesRow } from '../../src/placement/shares.ts'
 import { describeBallot, type Ballot } from '../../src/paxos/ballot.ts'
 import { movedKey } from '../../src/group/moved-row.ts'
 import { decodeEntry, type Entry } from '../../src/replication/entry.ts'
 import type { Verdict } from '../../src/group/outcome.ts'
 import { formatIntent } from '../../src/group/transaction.ts'
+import { isListed } from './bucket.ts'
 import type { Breach, Observation } from './observation.ts'
 import type { Setting } from './setting.ts'
 
@@ -36,6 +38,8 @@ export interface Book {
   readonly floors: ReadonlyMap<string, Position>
   /** Attempts whose clients got the answer that they had no effect. */
   readonly refused: readonly string[]
+  /** The row of the buckets, once a node has changed the one that closes the bucket of the group. */
+  readonly row?: SharesRow
 }
 
 export const emptyBook: Book = {
@@ -73,6 +77,7 @@ class Writing {
   readonly #floors: Map<string, Position>
   #shown: Position
   #refused: readonly string[]
+  #row: SharesRow | undefined
   readonly #breaches: Breach[] = []
 
   constructor(setting: Setting, book: Book, node: number) {
@@ -84,6 +89,7 @@ class Writing {
     this.#floors = new Map(book.floors)
     this.#shown = book.shown
     this.#refused = book.refused
+    this.#row = book.row
   }
 
   get outcome(): BookOutcome {
@@ -94,6 +100,7 @@ class Writing {
       shown: this.#shown,
       floors: this.#floors,
       refused: this.#refused,
+      ...(this.#row && { row: this.#row }),
     }
     return { next, breaches: this.#breaches }
   }
@@ -137,6 +144,9 @@ class Writing {
         return undefined
       case 'served':
         return this.#serve(seen.read, seen.position)
+      case 'row':
+        this.#row = seen.row
+        return undefined
     }
   }
 
@@ -192,6 +202,14 @@ class Writing {
     const known = this.#proposals.get(key)
     const isSame = known !== undefined && equalBytes(known.value, value)
     this.#check(isSame, 'PAX-5', 'A value was accepted that was not proposed at its ballot.')
+    const { closed } = this.#setting
+    const isClosed =
+      closed !== undefined && position === 1 && ballot.epoch > this.#setting.set.epoch
+    this.#check(
+      !isClosed || isListed(this.#setting, this.#row),
+      'MOVE-14',
+      'A node takes part in the beginning of a group in a bucket that is closed.',
+    )
     const acceptedBy = (known?.acceptedBy ?? 0) | (1 << this.#node)
     this.#proposals.set(key, { value, acceptedBy })
     if (this.#isMajority(acceptedBy, ballot)) this.#choose(position, value)
@@ -260,6 +278,8 @@ class Writing {
   #answer(request: number, verdict: Verdict): void {
     const intent = this.#readIntent(request)
     if (verdict.kind === 'overloaded') return
+    // The other set answers: it has the group with this transaction, or nothing of the group has begun (MOVE-14).
+    if (verdict.kind === 'moved' && verdict.position === 0) return
     if (verdict.kind !== 'committed') {
       const { attempt } = present(
         this.#setting.submissions[request],

@@ -4,6 +4,7 @@
  */
 import type { NodeId, Position } from '../../src/base/ids.ts'
 import { Gate } from '../../src/members/gate.ts'
+import type { SharesRow } from '../../src/placement/shares.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
 import type { GroupLog } from '../../src/replication/log.ts'
 import type { SentMessage } from './node-action.ts'
@@ -20,6 +21,8 @@ export interface ChangeState {
   readonly isPastGate: boolean
   /** As far as each old voter's seal, told to this run of the node, goes. */
   readonly seals: ReadonlyMap<NodeId, Position>
+  /** The row of the buckets, from the entry on that closes the one of the group. Absent: this run of the node has not applied it. */
+  readonly row?: SharesRow
 }
 
 /** Before the change. */

@@ -16,7 +16,10 @@
 import { present } from '../../src/base/assert.ts'
 import type { Position } from '../../src/base/ids.ts'
 import { equalBallots } from '../../src/paxos/ballot.ts'
+import type { SharesRow } from '../../src/placement/shares.ts'
 import type { Accepted } from '../../src/replication/message.ts'
+import { closingBreaches } from './close-checks.ts'
+import { Closing } from './closing.ts'
 import { arrivedNodes, firstNodes } from './arrival.ts'
 import { isExpiryDue } from './lease-pairs.ts'
 import { leaseBreaches, type LeaseView } from './lease-rules.ts'
@@ -25,9 +28,10 @@ import { isNextWriteFree, textOfNode, withoutCrashes, type NodeState } from './n
 import { isOfSealedEpoch } from './change.ts'
 import { emptyBook, writeDown, type Book } from './book.ts'
 import { canonicalText, Interner } from './canonical.ts'
-import { nodeAction, type NodeAction, type Sent, type SentMessage } from './node-action.ts'
+import { nodeAction, type NodeAction, type Sent } from './node-action.ts'
 import { stepNode, viewLeases, type NodeOutcome } from './node-step.ts'
 import type { Breach, Observation } from './observation.ts'
+import { answers, restarts, settling, type Flight, type Successor } from './flight.ts'
 import {
   actionAt,
   bookAt,
@@ -43,24 +47,10 @@ import {
   wholeBudget,
   type Action,
   type ActionCode,
-  type ActionKind,
   type Budget,
 } from './state-vector.ts'
 import type { Scope } from './scope.ts'
 import { buildSetting, type Setting } from './setting.ts'
-
-export interface Flight {
-  readonly from: number
-  readonly to: number
-  readonly message: SentMessage
-}
-
-/** The result of an action. `vector` is valid until the next call. */
-export interface Successor {
-  readonly vector: number[]
-  readonly breaches: readonly Breach[]
-  readonly isHalted: boolean
-}
 
 const none: readonly Breach[] = []
 
@@ -70,6 +60,7 @@ export class Model {
   readonly #nodes: Interner<NodeCell>
   readonly #flights = new Interner<Flight>()
   readonly #books = new Interner<Book>()
+  readonly #closing: Closing
   readonly #observations = new Interner<readonly Observation[]>()
   readonly #bookSteps = new Map<
     number,
@@ -82,6 +73,7 @@ export class Model {
   constructor(scope: Scope) {
     this.setting = buildSetting(scope)
     this.#nodes = new Interner()
+    this.#closing = new Closing(this.setting)
     const crashes = scope.crashes + (scope.losses ?? 0)
     const number = (state: NodeState): number => this.#numberOfNode(state, crashes)
     const found = firstNodes(this.setting).map(number)
@@ -161,6 +153,7 @@ export class Model {
       if (budget.crashes > 0) for (const code of cell.crashes) list.push(actionAt(code, at))
       if (budget.losses > 0) for (const code of cell.losses) list.push(actionAt(code, at))
     }
+    if (this.setting.closed !== undefined) list.push(...this.#closing.actions(this, vector))
     this.#pushRequests(list, budget)
     return list
   }
@@ -200,6 +193,20 @@ export class Model {
       cell.leases ??= viewLeases(this.setting, name, cell.state)
       return cell.leases
     })
+  }
+
+  row(number: number): SharesRow {
+    return this.#closing.row(number)
+  }
+  book(vector: readonly number[]): Book {
+    return this.#books.at(vector[bookAt] ?? 0)
+  }
+
+  nodes(vector: readonly number[]): readonly NodeState[] {
+    return this.setting.names.map((_, at) => this.node(vector[at] ?? 0))
+  }
+  endBreaches(vector: readonly number[]): readonly Breach[] {
+    return this.#closing.endBreaches(this, vector)
   }
 
   #pushDeliveries(list: ActionCode[], vector: readonly number[], budget: Budget): void {
@@ -243,6 +250,9 @@ export class Model {
     if (this.setting.scope.leases !== undefined) {
       const views = this.#leaseViews(next)
       breaches.push(...leaseBreaches(this.setting, views, this.#books.at(noted.next)))
+    }
+    if (this.setting.closed !== undefined) {
+      breaches.push(...closingBreaches(this.setting, this.nodes(next), this.book(next)))
     }
     return { vector: next, breaches, isHalted: false }
   }
@@ -487,11 +497,3 @@ export class Model {
     return transition.sent.every((answer) => this.#isDead(vector, answer, 0))
   }
 }
-
-const answers: ReadonlySet<SentMessage['kind']> = new Set([
-  ...(['accepted', 'promised', 'refused', 'highest', 'faulty'] as const),
-  ...(['committed', 'invalidated', 'revoked'] as const),
-])
-
-const settling: ReadonlySet<ActionKind> = new Set(['deliver', 'flush'])
-const restarts: ReadonlySet<ActionKind> = new Set(['crash', 'lose'])

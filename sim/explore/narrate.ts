@@ -1,5 +1,6 @@
 /** A path in lines that a person can read: what happens to whom, and what that node does then. */
 import { latin1 } from '../../src/base/bytes.ts'
+import type { SharesRow } from '../../src/placement/shares.ts'
 import { describeBallot } from '../../src/paxos/ballot.ts'
 import { decodeEntry } from '../../src/replication/entry.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
@@ -59,6 +60,20 @@ function describeAction(model: Model, action: NodeAction): string {
       return 'hears that the voters change, and grants no lease any more'
     case 'seal':
       return 'seals the first epoch'
+    default:
+      return describeSetAction(action)
+  }
+}
+
+/** Of leases, and of the row of the buckets. */
+function describeSetAction(
+  action: NodeAction & { readonly kind: 'learn' | 'tell' | 'renew' | 'lapse' | 'expire' },
+): string {
+  switch (action.kind) {
+    case 'learn':
+      return `applies the row of the buckets: ${describeRow(action.row)}`
+    case 'tell':
+      return 'is to tell which groups may have begun'
     case 'renew':
       return `it is time to renew the lease of ${action.peer}`
     case 'lapse':
@@ -66,6 +81,14 @@ function describeAction(model: Model, action: NodeAction): string {
     case 'expire':
       return `a tick passes for the lease granted to ${action.peer}`
   }
+}
+
+function describeRow(row: SharesRow): string {
+  return row
+    .map(({ phase, began, told = [] }) => {
+      return `${phase}, ${began.length} listed${told.length > 0 ? ` by ${told.join(' ')}` : ''}`
+    })
+    .join('; ')
 }
 
 interface Queued {
@@ -89,6 +112,8 @@ function describeObservation(seen: Observation): readonly string[] {
       return [`applies #${seen.position} ${describeValue(seen.value)}`]
     case 'verdict':
       return [`answers submission ${seen.request}: ${seen.verdict.kind}`]
+    case 'row':
+      return [`the row of the buckets: ${describeRow(seen.row)}`]
     case 'served':
       return [`serves read ${seen.read} at #${seen.position}`]
     default:

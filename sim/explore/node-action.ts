@@ -2,6 +2,7 @@
 import { present } from '../../src/base/assert.ts'
 import type { NodeId, Position } from '../../src/base/ids.ts'
 import type { LeaseMessage } from '../../src/lease/message.ts'
+import type { SharesRow } from '../../src/placement/shares.ts'
 import type { OpenAcceptance } from '../../src/replication/message.ts'
 import type { GroupMessage } from '../../src/replication/message.ts'
 import { timerNames, type TimerName } from './scope.ts'
@@ -26,6 +27,8 @@ export type NodeAction =
   | { readonly kind: 'snapshot'; readonly peer: NodeId; readonly state: number }
   /** It hears that the voters change; it seals the first epoch. */
   | { readonly kind: 'hear' | 'seal' }
+  /** It applies the row of the buckets; it tells which groups may have begun, and that changes the row. */
+  | { readonly kind: 'learn' | 'tell'; readonly row: SharesRow }
   /** A tick passes for the lease that this peer has granted here, or that this node has granted to it. */
   | { readonly kind: 'lapse' | 'expire'; readonly peer: NodeId }
 
@@ -79,6 +82,7 @@ export interface Sent {
 export interface ActionSource {
   readonly setting: { readonly names: readonly NodeId[] }
   flight(number: number): { readonly from: number; readonly message: SentMessage }
+  row(number: number): SharesRow
 }
 
 /** The action as its node takes it. */
@@ -95,6 +99,9 @@ export function nodeAction(model: ActionSource, code: ActionCode): NodeAction {
     case 'hear':
     case 'seal':
       return { kind }
+    case 'learn':
+    case 'tell':
+      return { kind, row: model.row(argument) }
     case 'timer':
       return { kind, timer: present(timerNames[argument], 'explore: no such timer') }
     case 'crash':

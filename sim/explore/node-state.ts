@@ -15,6 +15,7 @@ import {
 } from '../../src/replication/log.ts'
 import { emptyState } from '../../src/replication/state.ts'
 import { ValidationWindow, type EntryWriteSets } from '../../src/replication/window.ts'
+import { homeOf } from './bucket.ts'
 import { newChange, takeUpEpoch, type ChangeState } from './change.ts'
 import { canonicalText } from './canonical.ts'
 import { written, type LogDisk } from './log-disk.ts'
@@ -72,6 +73,8 @@ export function newNode(setting: Setting, at = 0, home?: LogHome): NodeState {
   const log = restoreLog(group, setting.set, emptyState(), new Map(), limits, home)
   const change = newChange(setting, present(names[at], 'explore: no such node'))
   takeUpEpoch(setting, log, change)
+  log.home =
+    homeOf(setting, present(names[at], 'explore: no such node'), { change, log }) ?? log.home
   return {
     incarnation: 1,
     windowFrom: 0,

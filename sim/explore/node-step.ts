@@ -42,6 +42,7 @@ import { answerBreaches, readerBreaches } from './answer-checks.ts'
 import { observedIn, type Breach, type Observation } from './observation.ts'
 import { isOfLeases, type DigestSent, type NodeAction } from './node-action.ts'
 import type { Sent, SentMessage, SnapshotSent } from './node-action.ts'
+import { OwnBucket } from './own-bucket.ts'
 import { Seals } from './seals.ts'
 import type { Setting } from './setting.ts'
 import { adoptionBreaches, drawBreaches, makeDurable } from './step-checks.ts'
@@ -87,6 +88,7 @@ class NodeStep {
   #lastDraw: BallotDraw | undefined
   #restoring: RestoringTargets | undefined
   readonly #seals: Seals
+  readonly #bucket: OwnBucket
   #effects: Effect[] = []
   readonly #inbox: GroupEvent[] = []
   #isStepping = false
@@ -101,6 +103,10 @@ class NodeStep {
     this.#seals = new Seals(node.change, {
       ...{ setting, name, log: () => this.#log, step: (event) => this.#step(event) },
       send: (to, message) => this.#sent.push({ to, message }),
+    })
+    this.#bucket = new OwnBucket({
+      ...{ setting, name, seals: this.#seals, log: () => this.#log, sync: () => this.#sync() },
+      ...{ observations: this.#observations, breaches: this.#breaches },
     })
     this.#leases = this.#pairedLeases(node.incarnation)
     this.#incarnation = node.incarnation
@@ -129,8 +135,8 @@ class NodeStep {
     }
     if (!isHalted) forgetDurations(this.#log)
     const { next } = this
-    const [sent, observations, breaches] = [this.#sent, this.#observations, this.#breaches]
-    return { next, sent, observations, breaches, isHalted }
+    const seen = { observations: this.#observations, breaches: this.#breaches }
+    return { next, sent: this.#sent, ...seen, isHalted }
   }
 
   get next(): NodeState {
@@ -165,7 +171,7 @@ class NodeStep {
       case 'seal':
         this.#step({ kind: 'seal' })
         this.#pending.push({ records: [], isForced: true, after: [], isSeal: true })
-        return undefined
+        return this.#bucket.apply(this.#setting.closed)
       case 'submit': {
         const request = action.submission
         const submitted = present(this.#setting.submissions[request], 'explore: no submission')
@@ -183,6 +189,9 @@ class NodeStep {
         return this.#leases.lapse(action.peer)
       case 'expire':
         return this.#leases.expire(action.peer)
+      default:
+        this.#bucket.act(action)
+        return this.#step({ kind: 'wake' })
     }
   }
 
@@ -231,12 +240,11 @@ class NodeStep {
     this.#step({ kind: 'exists', position: through, informer: from })
   }
 
-  /** As the driver: it passes over a snapshot that is not further; else the store has it first, and then the core. */
+  /** The driver passes over a snapshot that is not further; else the store has it first. */
   #install({ position, bytes }: SnapshotSent): void {
     if (position <= this.#log.state.position) return
     const state = present(decodeState(bytes), 'LOG-6: a state record is of no known format')
-    this.#windowFrom = position
-    this.#windowSets = []
+    ;[this.#windowFrom, this.#windowSets] = [position, []]
     this.#states = [{ position, bytes }]
     this.#step({ kind: 'install', state })
   }
@@ -342,6 +350,7 @@ class NodeStep {
       }
       case 'verdict': {
         const { request, verdict } = effect
+        this.#bucket.judge(verdict)
         this.#observations.push({ kind: 'verdict', request, verdict })
         return undefined
       }
@@ -405,6 +414,12 @@ class NodeStep {
     if (writes.some(({ isSeal }) => isSeal)) this.#seals.onDurable()
   }
 
+  /** All that waits for the disk is durable, notes as well. */
+  #sync(): void {
+    while (this.#pending.some((write) => write.isForced)) this.#flush()
+    for (const { records } of this.#pending.splice(0)) this.#makeDurable(records)
+  }
+
   #makeDurable(records: readonly LogRecord[]): void {
     const made = makeDurable(this.#name, this.#disk, records)
     this.#disk = made.disk
@@ -426,14 +441,14 @@ class NodeStep {
     this.#lastDraw = undefined
     const found = present(this.#states[state], 'explore: no such state record')
     this.#states = [found]
-    this.#windowFrom = found.position
-    this.#windowSets = []
+    ;[this.#windowFrom, this.#windowSets] = [found.position, []]
     const { group, set, limits } = this.#setting
     const stored = found.bytes === undefined ? emptyState() : decodeState(found.bytes)
     const { records, decisions } = recordsAbove(this.#disk, found.position)
     const applied = present(stored, 'LOG-6: a state record is of no known format')
     this.#log = restoreLog(group, set, applied, records, limits, this.#log.home)
     takeUpEpoch(this.#setting, this.#log, this.#seals.change)
+    this.#bucket.restore()
     for (const [position, decision] of decisions) this.#log.decisions.set(position, decision)
     this.#stepOnce({ kind: 'wake' }, () => this.#open())
     this.#step({ kind: 'wake' })

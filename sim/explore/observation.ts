@@ -5,6 +5,7 @@
 import type { Position } from '../../src/base/ids.ts'
 import type { Ballot } from '../../src/paxos/ballot.ts'
 import type { Verdict } from '../../src/group/outcome.ts'
+import type { SharesRow } from '../../src/placement/shares.ts'
 import type { GroupMessage } from '../../src/replication/message.ts'
 
 export type Observation =
@@ -21,6 +22,8 @@ export type Observation =
   | { readonly kind: 'verdict'; readonly request: number; readonly verdict: Verdict }
   | { readonly kind: 'read'; readonly read: number }
   | { readonly kind: 'served'; readonly read: number; readonly position: Position }
+  /** The row of the buckets has changed. */
+  | { readonly kind: 'row'; readonly row: SharesRow }
 
 interface Proposal<Kind extends string> {
   readonly kind: Kind

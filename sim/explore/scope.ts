@@ -77,6 +77,8 @@ export interface Scope {
   readonly losses?: 1 | undefined
   /** The voters of a second epoch. Absent: the voters stay. */
   readonly change?: ScopeChange | undefined
+  /** The entry that begins the second epoch closes the bucket of the group, which goes to another set. Absent: it stays. */
+  readonly closes?: true
   /** A node without a vote in an epoch is a reader in it; without a change the fourth node is one. Absent: it has no part. */
   readonly hasReaders?: true
   /** In the first epoch; absent: three. */
@@ -85,9 +87,9 @@ export interface Scope {
   readonly leases?: ScopeLeases
 }
 
-/** A voter is replaced by a fourth node, the fourth node is added, or a voter is removed. `at`: the voter. */
+/** A voter is replaced by a fourth node, the fourth node is added, a voter is removed, or all stay. `at`: the voter. */
 export type ScopeChange =
-  { readonly kind: 'replace' | 'remove'; readonly at: number } | { readonly kind: 'add' }
+  { readonly kind: 'replace' | 'remove'; readonly at: number } | { readonly kind: 'add' | 'renew' }
 
 /** A scope without any event. Each scope that is searched adds its events to it. */
 export const nothing: Omit<Scope, 'name' | 'title' | 'submissions'> = {

@@ -1,5 +1,7 @@
 /** The scopes that are searched, small ones first. */
+import { closeScopes } from './close-scopes.ts'
 import { moveScopes } from './move-scopes.ts'
+
 import { readerScopes } from './reader-scopes.ts'
 import { nothing, submission, type Scope, type ScopeLeases, type TimerName } from './scope.ts'
 
@@ -412,6 +414,7 @@ export const scopes: readonly Scope[] = [
   },
   ...readerScopes,
   ...moveScopes,
+  ...closeScopes,
   {
     ...nothing,
     name: 'two-positions',

@@ -92,7 +92,13 @@ class Search {
       }
       if (successor.isHalted) continue
       const found = this.#visited.add(successor.vector, ordinal)
-      if (found >= 0) next.push(found, successor.vector)
+      if (found < 0) continue
+      next.push(found, successor.vector)
+      const unended = countedBreach(this.#model.endBreaches(successor.vector), this.#options.rules)
+      if (unended !== undefined) {
+        this.#breach = { ...unended, path: [...this.#pathTo(ordinal), code] }
+        return false
+      }
     }
     return true
   }

@@ -11,12 +11,12 @@ export type ActionCode = number
 // prettier-ignore
 const actionKinds = [
   'deliver', 'repeat', 'flush', 'timer', 'crash', 'submit', 'read', 'renew', 'lapse', 'expire', 'snapshot',
-  'lose', 'restore', 'hear', 'seal',
+  'lose', 'restore', 'hear', 'seal', 'learn', 'tell',
 ] as const
 export type ActionKind = (typeof actionKinds)[number]
 
 /** Room for kinds in an action's number. */
-const kindsMax = 16
+const kindsMax = 32
 
 /** The same action at another node than the first. */
 export function actionAt(code: ActionCode, node: number): ActionCode {

@@ -84,6 +84,12 @@ export class Atlas {
   }
 
   /** The nodes that vote on what the node holds, as far as a disk durably names them. */
+  /** The first node of the replica set that the node is of, or may come to. */
+  firstOf(node: string): string {
+    const set = this.#sets.find((one) => one.includes(node)) ?? this.#sets[0]
+    return set?.[0] ?? node
+  }
+
   setOf(node: string): readonly string[] {
     const first = this.#sets.find((set) => set.includes(node)) ?? this.#sets[0] ?? []
     const all = first === this.#sets[0] ? [...first, ...this.#added] : first

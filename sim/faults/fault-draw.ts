@@ -8,6 +8,7 @@ import { drawings, type Draw, type Drawing } from './fault-drawings.ts'
 import { membersDrawings } from './members-drawings.ts'
 import { loneCut } from '../workloads/lone-draw.ts'
 import { lostDataFaults } from '../lost-data-draw.ts'
+import { drawUpgrade } from '../upgrade-draw.ts'
 import { SeededRandom } from '../world/random.ts'
 import type { SwarmOptions } from '../swarm.ts'
 
@@ -31,7 +32,7 @@ export function drawFaults(options: SwarmOptions): readonly Fault[] {
     drawKind({ ...around, rates: options.faultRates, random: random.fork(name) }, name, drawing),
   )
   return inOrder([
-    ...faults.map((fault) => afterQuiet(fault, options)),
+    ...[...faults, ...drawUpgrade(options)].map((fault) => afterQuiet(fault, options)),
     ...drawQuiet(options),
     ...loneCut(options),
     ...lostDataFaults(options.faultRates.lostData),

@@ -198,7 +198,18 @@ export type MembersFault =
   /** An operator has a node leave, which may be up or down. Its disks are emptied when it has ended: it is a spare. */
   | (Moment & { readonly kind: 'remove'; readonly node: string })
 
-export type Fault = ProcessFault | NetworkFault | DiskFault | ClockFault | LoadFault | MembersFault
+/** An operator goes from one build to another. */
+export type UpgradeFault =
+  /** The node starts again with a build that knows cluster versions through this one, and none later. */
+  | (Downing & { readonly kind: 'change-build'; readonly build: number })
+  /**
+   * The operator asks a node of each set, beginning with this one's, to put the last cluster version in force. `looksFirst`: only once
+   * each node runs a build that knows it.
+   */
+  | (Moment & { readonly kind: 'finalize'; readonly node: string; readonly looksFirst: boolean })
+
+export type Fault =
+  ProcessFault | NetworkFault | DiskFault | ClockFault | LoadFault | MembersFault | UpgradeFault
 
 export type FaultKind = Fault['kind']
 
@@ -240,6 +251,8 @@ export const membersKinds: readonly MembersFault['kind'][] = [
   'demote',
   'remove',
 ]
+
+export const upgradeKinds: readonly UpgradeFault['kind'][] = ['change-build', 'finalize']
 
 /** Whether the fault is of one of these kinds. */
 export function isOfKind<Kind extends FaultKind>(

@@ -17,6 +17,8 @@ export interface Victim {
   readonly machine: MachineClock
   /** It is out of service for the rest of the run. */
   readonly isRetired: boolean
+  /** The last cluster version that the build knows which its next start runs. */
+  build: number
   isUp(): boolean
   crash(): void
   /** Lets it end by itself, which takes a while; `onEnded` comes unless it crashes meanwhile. */
@@ -82,6 +84,10 @@ export interface DiskImages {
 export interface Context extends Surroundings {
   /** Kept for faults that will put them back. */
   readonly images: Map<Fault, DiskImages>
+  /** Any node of these sets, by their first nodes, may have an entry that no earlier build knows: none goes back to one. */
+  readonly finalized: Set<string>
+  /** Some node has gone back to an earlier build: a peer may take it for the build before for a while. */
+  hasGoneBack: boolean
   /** The node, if it is one of the run's and in service. */
   victim(node: string): Victim | undefined
   /** The node, if it is up. */

@@ -14,6 +14,7 @@ import {
   membersKinds,
   networkKinds,
   processKinds,
+  upgradeKinds,
   type Fault,
 } from './fault.ts'
 import type { Context, Surroundings, Victim } from './nemesis-context.ts'
@@ -21,6 +22,7 @@ import { calmDisks, putDisksRight, strikeDisk, takeImages } from './nemesis-disk
 import { strikeMembers } from './nemesis-members.ts'
 import { strikeNetwork } from './nemesis-network.ts'
 import { strikeClock, strikeLoad, strikeProcess } from './nemesis-process.ts'
+import { strikeUpgrade } from './nemesis-upgrade.ts'
 
 /** How nodes stay broken while a core of the others must go on. */
 export const brokenKinds = ['down', 'cut', 'deaf', 'mute', 'paused'] as const
@@ -57,6 +59,8 @@ export class Nemesis {
       after,
       victim: inService,
       images: new Map(),
+      finalized: new Set(),
+      hasGoneBack: false,
       standing(node) {
         const victim = inService(node)
         return victim?.isUp() === true ? victim : undefined
@@ -151,5 +155,6 @@ function strike(fault: Fault, context: Context): void {
   else if (isOfKind(fault, diskKinds)) strikeDisk(fault, context)
   else if (isOfKind(fault, clockKinds)) strikeClock(fault, context)
   else if (isOfKind(fault, membersKinds)) strikeMembers(fault, context)
+  else if (isOfKind(fault, upgradeKinds)) strikeUpgrade(fault, context)
   else strikeLoad(fault, context)
 }

@@ -2,6 +2,7 @@
  * How often which fault strikes in a run: rates, drawn from the seed, each of which may be off; and
  * the names by which a kind of fault is switched off, or all others are.
  */
+import { firstVersion } from '../../src/base/cluster-version.ts'
 import type { SeededRandom } from '../world/random.ts'
 
 /** In how many seeds of a million, and the range of the mean time between two, in seconds. */
@@ -83,6 +84,8 @@ export const conditionNames: readonly string[] = [
   'tight-timeouts',
   // A node is alone with a write while an index is built
   'lone-write',
+  // Nodes that begin with an earlier build, and an upgrade
+  'two-builds',
   // A node whose log has given up flushes loses its data disk
   'lost-data',
   // Turns that take time, and reads that wait for their disk
@@ -118,6 +121,11 @@ export interface FaultRates {
   readonly quietMicros: number
   /** Absent: no node loses its data disk to be alone with nodes that are behind. */
   readonly lostData?: LostData
+  /**
+   * The last cluster version that the first build of each node knows, but of spares, before an upgrade; absent: all nodes run this build
+   * all the time.
+   */
+  readonly firstBuild?: number
 }
 
 /** A node that loses its data disk, and the others of its set (`lost-data-draw.ts`). */
@@ -177,7 +185,16 @@ export function drawFaultRates(random: SeededRandom, switches: Switches): FaultR
     jumpMicrosMax: random.pick([100_000, 5 * second, 90 * second]),
     quietAtMicros: isQuiet ? quiet.int(second, lengthMicros - second) : 0,
     quietMicros,
+    ...drawFirstBuild(random.fork('two builds'), switches),
   }
+}
+
+/** Of the runs, in which nodes begin with the build before. */
+const upgradeRate = 150_000
+
+function drawFirstBuild(random: SeededRandom, switches: Switches): Pick<FaultRates, 'firstBuild'> {
+  const isDrawn = random.chance(upgradeRate) && isOn('two-builds', switches)
+  return isDrawn ? { firstBuild: firstVersion } : {}
 }
 
 function drawMeans(random: SeededRandom, switches: Switches): Readonly<Record<string, number>> {

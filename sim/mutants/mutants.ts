@@ -6,6 +6,7 @@
 import type { Edit, Mutant } from './mutant.ts'
 import { askedMutants } from './asked.ts'
 import { buildMutants } from './builds.ts'
+import { bucketMutants } from './buckets.ts'
 import { bufferMutants } from './buffer.ts'
 import { clockMutants } from './clocks.ts'
 import { cellMutants } from './cells.ts'
@@ -38,6 +39,7 @@ import { tableMutants } from './tables.ts'
 import { copyMutants } from './copies.ts'
 import { timeMutants } from './time.ts'
 import { triggerMutants } from './triggers.ts'
+import { upgradeMutants } from './upgrade.ts'
 import { validationMutants } from './validation.ts'
 import { voterMutants } from './voters.ts'
 
@@ -209,6 +211,8 @@ export const mutants: readonly Mutant[] = [
   ...historyMutants,
   ...validationMutants,
   ...moveMutants,
+  ...upgradeMutants,
+  ...bucketMutants,
   ...mvccMutants,
   ...leaseMutants,
   ...freshnessMutants,

@@ -57,6 +57,11 @@ const rules: Readonly<Record<string, string>> = {
     'A store that takes the place of another one has no vote before the epoch that names it.',
   'RDR-1': 'A read-only member votes in nothing, holds no lease, and counts itself in no majority.',
   'RDR-2': 'A read-only member proposes nothing: it forwards transactions to voters.',
+  'UPG-1':
+    'A node takes part only while its build supports the cluster version in force in its set.',
+  'UPG-2':
+    'The cluster version of a set rises by one, and never goes back. All members support it by then.',
+  'UPG-3': 'What a version brings is written and sent only by a node at which it is in force.',
   'RDR-3':
     'A store is a read-only member or a voter of an epoch, and never both; no majority counts a member.',
   'MOVE-8': 'The name of a group says where the group begins, the same at every node.',
@@ -68,6 +73,8 @@ const rules: Readonly<Record<string, string>> = {
   'MOVE-12':
     'A request is passed on with the position of the last entry, and carried out by a node that has it.',
   'MOVE-13': 'A node clears a group that has left its set only once the next set has taken it up.',
+  'MOVE-14':
+    'A node takes no part in the beginning of a group in a bucket that its set has given away.',
   'MAP-1': 'Of two lists of the nodes of a set the one of the later epoch counts.',
   'MAP-2': 'A client dials a told address only where that is as safe as the given ones.',
   'MAP-3': 'A client has no more links than it may, and one with a node.',

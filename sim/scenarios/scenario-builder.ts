@@ -88,9 +88,18 @@ export class ScenarioBuilder {
     return this.#with({ spares: count })
   }
 
+  /** Nodes begin with a build that knows cluster versions through this one. */
+  firstBuild(build: number): this {
+    return this.#with({ faultRates: { ...this.#options.faultRates, firstBuild: build } })
+  }
+
   /** Faults strike for this long; then all heals. */
   lasting(ms: number): this {
-    return this.#with({ faultRates: noFaultRates(ms * 1_000) })
+    const { firstBuild } = this.#options.faultRates
+    const faultRates = noFaultRates(ms * 1_000)
+    return this.#with({
+      faultRates: { ...faultRates, ...(firstBuild !== undefined && { firstBuild }) },
+    })
   }
 
   link(link: Partial<LinkConditions>): this {
@@ -195,6 +204,17 @@ export class ScenarioBuilder {
   /** An operator has the node leave. */
   remove(node: string): this {
     return this.fault({ kind: 'remove', ...this.#moment, node })
+  }
+
+  /** The node starts again with a build that knows cluster versions through this one. */
+  changeBuild(node: string, build: number, downMs = 100): this {
+    const downMicros = downMs * 1_000
+    return this.fault({ kind: 'change-build', ...this.#moment, node, downMicros, build })
+  }
+
+  /** An operator asks the node to put the last cluster version in force, whatever others run. */
+  finalize(node: string): this {
+    return this.fault({ kind: 'finalize', ...this.#moment, node, looksFirst: false })
   }
 
   fault(fault: Fault): this {

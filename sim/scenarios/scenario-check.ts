@@ -127,7 +127,12 @@ function optionsShape(): unknown {
     times: optional(noTimes),
     priorities: optional({ base: 0, changesAtMicros: [0] }),
     relay: optional({ lookMs: 0, patienceMs: 0 }),
-    faultRates: { ...calm.faultRates, meanMicros: anything, lostData: optional(lostDataShape) },
+    faultRates: {
+      ...calm.faultRates,
+      meanMicros: anything,
+      firstBuild: optional(1),
+      lostData: optional(lostDataShape),
+    },
     healing: { ...calm.healing, coreOrder: [''] },
   }
 }

@@ -51,6 +51,8 @@ export const faultShapes: Readonly<Record<FaultKind, unknown>> = {
   add: { ...downing, readerMicros: optional(0) },
   demote: { ...lasting, node: '' },
   remove: { ...moment, node: '' },
+  'change-build': { ...downing, build: 0 },
+  finalize: { ...moment, node: '', looksFirst: false },
   storm: lasting,
   idle: lasting,
   huge: lasting,

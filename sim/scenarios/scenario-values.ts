@@ -2,6 +2,7 @@
  * Values that have the right type and still mean nothing: a way with one end, a list that there is
  * not, a delay below zero. Each check returns the first thing wrong, by its place in the plan.
  */
+import { ownVersions, supportsVersion } from '../../src/base/cluster-version.ts'
 import { isUuid } from '../../src/base/ids.ts'
 import { bucketCount } from '../../src/base/limits.ts'
 import type { Fault } from '../faults/fault.ts'
@@ -36,12 +37,19 @@ export function misfitOfFault(fault: Fault): string | undefined {
   if (disks !== undefined && 'disk' in fault && !disks.includes(fault.disk)) {
     return `disk: expected one of ${disks.join(', ')}`
   }
+  if (fault.kind === 'change-build' && !supportsVersion(ownVersions, fault.build)) {
+    return buildsText('build')
+  }
   for (const [index, [...ends]] of listPairs(fault).entries()) {
     const [from, to, ...others] = ends
     const isPair = from !== undefined && to !== undefined && others.length === 0
     if (!isPair || from === to) return `pair ${index + 1}: expected two different names`
   }
   return misfitOfNumbers(fault, '')
+}
+
+function buildsText(name: string): string {
+  return `${name}: expected ${ownVersions.min} to ${ownVersions.max}`
 }
 
 function listPairs(fault: Fault): readonly (readonly string[])[] {
@@ -98,6 +106,8 @@ export function misfitOfOptions(
   const { healing, workload, priorities, times } = options
   if (workload.clientCount > clientsMax)
     return `workload.clientCount: expected at most ${clientsMax}`
+  const { firstBuild = ownVersions.max } = options.faultRates
+  if (!supportsVersion(ownVersions, firstBuild)) return buildsText('firstBuild')
   const { tableStoreCount } = workload
   if (tableStoreCount < 1 || tableStoreCount > storeNames.length)
     return `workload.tableStoreCount: expected 1 to ${storeNames.length}`

@@ -1,5 +1,6 @@
 /** `trilithon changes list|show|cancel`: changes of the voters and read-only members of a replica set. */
 import type { Command } from 'commander'
+import { allowsFeature, firstVersion } from '../base/cluster-version.ts'
 import { isGoingOn, type ChangeView, type MembersView } from '../node/members-view.ts'
 import { CliError, exitFailure } from './exit.ts'
 import { MembersAsks } from './members-asks.ts'
@@ -51,8 +52,10 @@ async function cancel(text: string, options: Options): Promise<void> {
   if (!isGoingOn(wanted)) {
     throw new CliError(`change ${number} is not under way: ${describe(wanted)}`, exitFailure)
   }
-  const change = await asks.change(from, '/members/cancel')
-  // The request to a node has no number: one change may have ended, and the next one begun, in between.
+  // A build of before refuses the number.
+  const isNumbered = allowsFeature(view.version ?? firstVersion, 'numbered-cancel')
+  const change = await asks.change(from, `/members/cancel${isNumbered ? `?number=${number}` : ''}`)
+  // Without the number one change may have ended, and the next one begun, in between.
   if (change.number !== number) {
     const message = `change ${number} ended meanwhile, and change ${change.number}, which had begun, is given up`
     throw new CliError(message, exitFailure)

@@ -41,6 +41,7 @@ const verbs: ReadonlyMap<string, () => Promise<AddVerb>> = new Map([
   ['scrub', async () => (await import('./scrub.ts')).addScrubCommand],
   ['trigger', async () => (await import('./trigger.ts')).addTriggerCommand],
   ['queue', async () => (await import('./queue.ts')).addQueueCommand],
+  ['upgrade', async () => (await import('./upgrade.ts')).addUpgradeCommand],
   ['recover', async () => (await import('./recover.ts')).addRecoverCommand],
   ['store', async () => (await import('./store.ts')).addStoreCommand],
   ['index', async () => (await import('./index.ts')).addIndexCommand],

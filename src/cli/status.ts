@@ -23,6 +23,8 @@ type SeenNode = Pick<Asked, 'id' | 'url' | 'isJoining' | 'isReader'>
 interface NodeReport {
   readonly node: string
   readonly cluster: string
+  /** The name of its replica set; absent of a gateway. */
+  readonly set?: string
   readonly state: string
   readonly ready: boolean
   readonly version: string

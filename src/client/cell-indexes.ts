@@ -37,7 +37,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
 import { schemaGraceMs, upkeepBounds } from '../indexes/limits.ts'
 import { waitForGrace } from '../indexes/grace.ts'
-import { notRight, telling } from '../indexes/report.ts'
+import { notRight, telling, whileAtWork } from '../indexes/report.ts'
 import { droppedMeanwhile, notAsked } from '../indexes/state.ts'
 import type { Tables } from '../tables/tables.ts'
 import type { IntentSource } from '../txn/session.ts'
@@ -240,6 +240,13 @@ export class CellIndexAdmin {
     options: CellBuildOptions = {},
   ): Promise<{ shards: number; rows: number }> {
     checkUpkeep('cells.indexes.build', name, options, cellBuildRules)
+    return whileAtWork(options, (told) => this.#makeReady(name, told))
+  }
+
+  async #makeReady(
+    name: string,
+    options: CellBuildOptions,
+  ): Promise<{ shards: number; rows: number }> {
     // Nothing is waited for before all replica sets have heard of it.
     await this.#spread(options)
     const { definition, declaredAt, state } = await this.#named(name, options)
@@ -267,6 +274,13 @@ export class CellIndexAdmin {
     options: CellBuildOptions = {},
   ): Promise<{ shards: number; rows: number }> {
     checkUpkeep('cells.indexes.rebuild', name, options, cellBuildRules)
+    return whileAtWork(options, (told) => this.#makeAnew(name, told))
+  }
+
+  async #makeAnew(
+    name: string,
+    options: CellBuildOptions,
+  ): Promise<{ shards: number; rows: number }> {
     const { definition, state } = await this.#named(name, options)
     const isReady = state === 'ready'
     const shards = isReady ? await this.#listed(options) : options.shards
@@ -278,9 +292,11 @@ export class CellIndexAdmin {
   /** Compares what each row has in the index with its cells. */
   async check(name: string, options: CellBuildOptions = {}): Promise<CellIndexReport> {
     checkUpkeep('cells.indexes.check', name, options, cellBuildRules)
-    const { definition } = await this.#named(name, options)
-    const shards = await this.#listed(options)
-    return compareCellIndex(this.#build(definition, { ...options, shards }))
+    return whileAtWork(options, async (told) => {
+      const { definition } = await this.#named(name, told)
+      const shards = await this.#listed(told)
+      return compareCellIndex(this.#build(definition, { ...told, shards }))
+    })
   }
 
   /** The shards that are given, or all with a commit: of the others a current read finds neither cells nor entries. */

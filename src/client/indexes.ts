@@ -15,7 +15,7 @@ import type { UpkeepParts } from '../tables/index-parts.ts'
 import { hasIndex, readVersions, type SchemaView } from '../tables/registry.ts'
 import { droppedMeanwhile, notAsked, type IndexState } from '../indexes/state.ts'
 import { MisfitRows } from '../indexes/misfits.ts'
-import { telling } from '../indexes/report.ts'
+import { telling, whileAtWork } from '../indexes/report.ts'
 import { withdrawnIn } from '../../schema/version.ts'
 import type { IntentSource } from '../txn/session.ts'
 import type { Groups } from './groups.ts'
@@ -84,20 +84,24 @@ export class IndexAdmin {
    */
   async build(index: string, options: BuildOptions = {}): Promise<BuildReport> {
     checkUpkeep('indexes.build', index, options, buildRules)
-    const { parts, view } = await this.#upkeep(index, options)
-    return buildIndex(parts, findLife(view.lives, index), options.graceMs)
+    return whileAtWork(options, async (told) => {
+      const { parts, view } = await this.#upkeep(index, told)
+      return buildIndex(parts, findLife(view.lives, index), options.graceMs)
+    })
   }
 
   /** Puts all rows into the index again, and takes out what is of no row; it goes on being asked. */
   async rebuild(index: string, options: BuildOptions = {}): Promise<BuildReport> {
     checkUpkeep('indexes.rebuild', index, options, buildRules)
-    return makeIndex(await this.#ready(index, options))
+    return whileAtWork(options, async (told) => makeIndex(await this.#ready(index, told)))
   }
 
   /** Compares the index with the rows of its table. */
   async check(index: string, options: BuildOptions = {}): Promise<BuiltIndexReport> {
     checkUpkeep('indexes.check', index, options, buildRules)
-    return (await compareIndex(await this.#ready(index, options))).report
+    return whileAtWork(options, async (told) => {
+      return (await compareIndex(await this.#ready(index, told))).report
+    })
   }
 
   /**
@@ -107,6 +111,10 @@ export class IndexAdmin {
    */
   async drop(name: string, options: BuildOptions = {}): Promise<{ readonly cleared: number }> {
     checkUpkeep('indexes.drop', name, options, buildRules)
+    return whileAtWork(options, (told) => this.#drop(name, told))
+  }
+
+  async #drop(name: string, options: BuildOptions): Promise<{ readonly cleared: number }> {
     const { compiled, view } = await this.#schema(options)
     const { groups, clock, timeoutMs } = this.#parts
     let { version } = view

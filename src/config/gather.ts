@@ -107,13 +107,15 @@ const containerVariable =
   /_(?:SERVICE_(?:HOST|PORT(?:_\w+)?)|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)$/
 /** The variable that commands read which ask a cluster. */
 const clientVariable = 'TRILITHON_URL'
+/** The variable by which tests have a node act as a build of before (`../members/SPEC.md`). */
+export const actAsVariable = 'TRILITHON_ACT_AS_VERSION'
 
 /** Variables with the prefix of this program that are none of its settings: slips, mostly. */
 export function unknownVariables(
   { settings }: Pick<SettingsSchema, 'settings'>,
   environment: ConfigSources['environment'],
 ): readonly Warning[] {
-  const known = [...settings.map(({ name }) => nameVariable(name)), clientVariable]
+  const known = [...settings.map(({ name }) => nameVariable(name)), clientVariable, actAsVariable]
   const isUnknown = (name: string): boolean =>
     name.toUpperCase().startsWith(variablePrefix) &&
     !known.includes(name) &&

@@ -195,8 +195,9 @@ function answer({ what, schema, hasPosition = false }: RouteAnswer): JsonSchema 
 }
 
 function operation({ operationId, summary, answers, ...one }: OperationAnswer): JsonSchema {
-  const { method, query = {}, texts = {} } = one
-  const named = [...Object.entries(query), ...Object.entries(texts)]
+  const { method, query = {}, texts = {}, optional = {} } = one
+  const more = Object.entries(optional).map(([name, { what }]) => [name, what] as const)
+  const named = [...Object.entries(query), ...Object.entries(texts), ...more]
   return {
     operationId,
     summary,

@@ -37,6 +37,25 @@ export function telling(
   }
 }
 
+/**
+ * Does the work with options by whose `onProgress` the caller hears nothing more once the work has ended: beside a part that
+ * fails others are under way, which go on to their end.
+ */
+export async function whileAtWork<
+  Options extends { readonly onProgress?: (progress: Progress) => unknown },
+  Result,
+>(options: Options, work: (told: Options) => Promise<Result>): Promise<Result> {
+  const { onProgress } = options
+  if (onProgress === undefined) return work(options)
+  let isOver = false
+  const tell = (progress: Progress): unknown => (isOver ? undefined : onProgress(progress))
+  try {
+    return await work({ ...options, onProgress: tell })
+  } finally {
+    isOver = true
+  }
+}
+
 /** Faults listed; a longer report is of no help. */
 export const indexFaultsMax = 1000
 

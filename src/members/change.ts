@@ -10,6 +10,7 @@
  * was chosen in that epoch, so a majority of its voters is past the gate). Or it is *given-up*, out of *copying*.
  */
 import { assert } from '../base/assert.ts'
+import { firstVersion } from '../base/cluster-version.ts'
 import { StoreError } from '../base/errors.ts'
 import type { NodeId, StoreId, Timestamp } from '../base/ids.ts'
 
@@ -64,11 +65,27 @@ export interface SetRow {
   readonly lastSeat: number
   /** The last change; absent: there was none. */
   readonly change?: Change
+  /** The cluster version that is in force in the set; absent: the first one. */
+  readonly version?: number
 }
 
 /** Before the first change. */
 export const firstRow: SetRow = {
   ...{ epoch: 1, urls: new Map(), stores: new Map(), readers: new Map(), lastSeat: 0 },
+}
+
+export function versionOf({ version = firstVersion }: SetRow): number {
+  return version
+}
+
+/** The next cluster version is in force from the entry on that has this row. */
+export function raiseVersion(row: SetRow, to: number): SetRow {
+  assert(to === versionOf(row) + 1, 'UPG-2: a version is passed over, or goes back')
+  return { ...row, version: to }
+}
+
+function keptVersion({ version }: SetRow): Pick<SetRow, 'version'> {
+  return version === undefined ? {} : { version }
 }
 
 export function isUnderWay({ phase }: Change): boolean {
@@ -175,6 +192,7 @@ export function recordRecovery(
     // A read-only member may have applied entries that are gone with the lost nodes.
     readers: new Map(),
     lastSeat: Math.max(row.lastSeat, lastSeat),
+    ...keptVersion(row),
     change: {
       number: (row.change?.number ?? 0) + 1,
       ...{ kind: 'recover', phase: 'done', sinceMicros: now },
@@ -196,7 +214,7 @@ export function nextEpoch(
 ): SetRow {
   const { stores, readers, urls, lastSeat } = row
   return {
-    ...{ epoch: row.epoch + 1, stores, readers, urls, lastSeat },
+    ...{ epoch: row.epoch + 1, stores, readers, urls, lastSeat, ...keptVersion(row) },
     ...(row.change !== undefined && { change: row.change }),
     ...(voters !== undefined && { voters }),
     ...(before !== undefined && { before }),
@@ -245,9 +263,12 @@ export function endChange(row: SetRow, now: Timestamp): SetRow {
   return { ...row, change: { ...change, phase: 'done', sinceMicros: now } }
 }
 
-/** Throws `invalid` where the change can only go on. */
-export function giveUp(row: SetRow, now: Timestamp): SetRow {
+/**
+ * Throws `invalid` where the change can only go on, and where it is not of that number. `number`: absent, whichever is under way.
+ */
+export function giveUp(row: SetRow, now: Timestamp, number?: number): SetRow {
   const { change } = row
+  if (number !== undefined && change?.number !== number) throw otherChange(change, number)
   if (change?.phase === 'copying') {
     const urls = new Map(row.urls)
     const isAdded = change.kind === 'add' || change.kind === 'add-reader'
@@ -259,6 +280,11 @@ export function giveUp(row: SetRow, now: Timestamp): SetRow {
       ? `Change ${change.number} has begun epoch ${row.epoch}: it cannot be given up any more, and goes on by itself.`
       : 'No change of this replica set is under way.'
   throw new StoreError('invalid', why)
+}
+
+function otherChange(change: Change | undefined, number: number): StoreError {
+  const last = change === undefined ? 'it has had none' : `its last one is ${change.number}`
+  return new StoreError('invalid', `This replica set has no change ${number} under way: ${last}.`)
 }
 
 /** Whether the store of a node votes in the row's epoch. `seat` 0: it is the node's first. */

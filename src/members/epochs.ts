@@ -259,9 +259,9 @@ export class Epochs {
 
   /**
    * The record was lost, and a majority of the others has told the row since: it is of the last epoch. In the first one there
-   * is no gate to pass.
+   * is no gate to pass. `then` is called when that is durable; not where the row is of another epoch.
    */
-  confirm(row: SetRow): void {
+  confirm(row: SetRow, then: () => void): void {
     const { own } = this
     assert(own.isDoubted, 'MOVE-2: an epoch is confirmed that was not in doubt')
     if (row.epoch !== own.epoch) return
@@ -270,6 +270,7 @@ export class Epochs {
     this.#set({ ...own, ...nodesOf(row), isMember: this.isNamed(row), isDoubted: false, gated })
     this.look(row)
     this.#parts.trace.mark('epoch_confirmed')
+    this.#parts.log.memory.whenKept(then)
   }
 
   /** The gate is passed, but for these groups. `then` is called when that is durable; the node votes from then on. */

@@ -70,6 +70,8 @@ export interface GateKeeperParts {
 
 /** After this time the node asks again for a page, or a digest, that has not come. */
 const againMs = 200
+/** Groups that it goes after each time: the next ones follow when these have come. */
+const namedMax = 64
 
 export class GateKeeper {
   readonly #parts: GateKeeperParts
@@ -114,6 +116,7 @@ export class GateKeeper {
     const through = seal.through ?? 0
     const isNamed = seal.isWhole && isTakenThrough(voter, through, () => true)
     if (seal.isWhole && !isNamed) return requestDigest(voter)
+    if (isNamed) this.#goAfterNamed(voter, seal)
     // A voter that is past its gate accepts in this epoch, and digests name that. Pages of now tell it apart.
     const after = seal.next === undefined ? {} : { after: seal.next }
     send(voter, { kind: 'seal-request', epoch: this.#epoch, ...after })
@@ -159,6 +162,23 @@ export class GateKeeper {
     const { step, look } = this.#parts
     if (!this.#takesUp(group) || position <= look(group).applied) return
     step(group, { kind: 'exists', position, informer })
+  }
+
+  /**
+   * The voter has applied the other positions that its flushes name. Groups ask the voters of this epoch for these anyway, and a voter
+   * that leaves may be the one node that has them.
+   */
+  #goAfterNamed(voter: NodeId, { through = 0, groups }: TakenSeal): void {
+    const { epochs, isTakenThrough, applied, step } = this.#parts
+    if (epochs.voters.includes(voter)) return
+    const lacking: (readonly [GroupId, Position])[] = []
+    isTakenThrough(voter, through, (group, position) => {
+      if (!groups.has(group) && applied(group) < position) lacking.push([group, position])
+      return lacking.length < namedMax
+    })
+    for (const [group, position] of lacking) {
+      if (this.#takesUp(group)) step(group, { kind: 'exists', position, informer: voter })
+    }
   }
 
   /** Where the group is aside, an event would wait until it is back, which may be behind the gate. */

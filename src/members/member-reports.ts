@@ -1,12 +1,14 @@
 /** The voters and read-only members of a replica set as one of its nodes sees them: from its own part, and from what peers have told. */
 import type { NodeId } from '../base/ids.ts'
 import type { LogStore } from '../log/log-store.ts'
+import { versionsOf } from '../peers/admission.ts'
 import type { Peers } from '../peers/peers.ts'
 import type { SetNodes } from '../placement/set-nodes.ts'
 import type { StandingTold } from '../replication/message.ts'
 import type { SetRow } from './change.ts'
 import type { Epochs } from './epochs.ts'
 import type { MemberReport, MembersReport, VotersReport } from './report.ts'
+import type { SetVersion } from './set-version.ts'
 
 export interface MemberReportsParts {
   readonly node: NodeId
@@ -19,6 +21,7 @@ export interface MemberReportsParts {
   votersOf(row: SetRow): readonly NodeId[]
   /** The part that the peer has told. */
   told(node: NodeId): StandingTold | undefined
+  readonly version: SetVersion
 }
 
 export class MemberReports {
@@ -40,8 +43,10 @@ export class MemberReports {
   get members(): MembersReport {
     const { node, nodes, epochs } = this.#parts
     const { change, readers } = this.#parts.row()
+    const { gate } = this.#parts.version
     const members = nodes.all.map((one) => {
-      const member = one === node ? this.#describeSelf() : this.#describe(one)
+      const standing = one === node ? this.#describeSelf() : this.#describe(one)
+      const member = { ...standing, ...this.#versionsAt(one) }
       return readers.has(one) ? { ...member, isReader: true as const } : member
     })
     const voting = members.filter((one) => {
@@ -51,7 +56,22 @@ export class MemberReports {
     const { epoch, blocked } = epochs.own
     const { standing } = this.#describeSelf()
     const own = { epoch, standing, blockedGroups: blocked.length }
-    return { ...own, members, canLose, ...(change !== undefined && { change }) }
+    const version = gate.knowsVersions ? { version: gate.inForce } : {}
+    return { ...own, members, canLose, ...(change !== undefined && { change }), ...version }
+  }
+
+  /** A build that knows of no versions says nothing of them. */
+  #versionsAt(node: NodeId): Pick<MemberReport, 'supports' | 'version'> {
+    const { version: known, peers } = this.#parts
+    const { gate } = known
+    if (!gate.knowsVersions) return {}
+    if (node === this.#parts.node) return { supports: gate.supports, version: gate.inForce }
+    const link = peers().linkOf(node)
+    const version = known.at(node)
+    return {
+      ...(link && { supports: versionsOf(link) }),
+      ...(version !== undefined && { version }),
+    }
   }
 
   #describeSelf(): MemberReport {

@@ -8,8 +8,10 @@ import type { SetNodes } from '../placement/set-nodes.ts'
 import * as changes from './change.ts'
 import type { Mover } from './mover.ts'
 import type { MemberReports } from './member-reports.ts'
+import { checkSupported, raised } from './raising.ts'
 import { beginDemote, beginPromote, removeReader } from './reader-change.ts'
 import type { MembersPort, MembersReport } from './report.ts'
+import type { SetVersion } from './set-version.ts'
 
 export interface MemberRequestsParts {
   readonly node: NodeId
@@ -20,6 +22,7 @@ export interface MemberRequestsParts {
   peers(): Peers
   /** The nodes that vote in the epoch of the row. */
   votersOf(row: changes.SetRow): readonly NodeId[]
+  readonly version: SetVersion
 }
 
 /** A new store's first incarnation is this much above all that the old one is known to have had. */
@@ -161,8 +164,21 @@ export class MemberRequests implements MembersPort {
     return this.#make((row, now) => changes.beginRenew(row, now))
   }
 
-  async cancel(): Made {
-    return this.#make((row, now) => changes.giveUp(row, now))
+  async cancel(number?: number): Made {
+    return this.#make((row, now) => changes.giveUp(row, now, number))
+  }
+
+  async raise(to: number): Promise<{ readonly version: number }> {
+    const { node, mover, peers, votersOf, version } = this.#parts
+    const seen = {
+      ...{ node, votersOf, supports: version.gate.supports },
+      linkOf: (peer: NodeId) => peers().linkOf(peer),
+      isHeardOf: (peer: NodeId) => peers().isHeardOf(peer),
+      versionAt: (peer: NodeId) => version.at(peer),
+    }
+    checkSupported(seen, to)
+    const row = await mover.request((found) => raised(seen, found, to))
+    return { version: changes.versionOf(row) }
   }
 
   /** A build of before would vote on in an epoch that the others have ended. */

@@ -3,7 +3,7 @@
  * before when the row names another one, passes the gate, and moves a change on. Between changes it does nothing.
  */
 import { StoreError } from '../base/errors.ts'
-import { isStoreId, type GroupId, type NodeId, type Position } from '../base/ids.ts'
+import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Leases } from '../lease/leases.ts'
 import type { LogStore } from '../log/log-store.ts'
@@ -24,14 +24,14 @@ import { GateKeeper } from './gate-keeper.ts'
 import { MemberReports } from './member-reports.ts'
 import { MemberRequests } from './member-requests.ts'
 import { Mover, type MoverParts } from './mover.ts'
-import { findWithoutVote } from './newcomer.ts'
+import { findWithoutVote, hasTakenUp } from './newcomer.ts'
 import type { MembersPort, VotersReport } from './report.ts'
-import { decodeRow } from './row-codec.ts'
-import { SetWriter } from './set-writer.ts'
-import { ShareRequests, type SharesPort } from './share-requests.ts'
-import { SharesReader } from './shares-reader.ts'
+import { ShareRequests } from './share-requests.ts'
 import { SealPages, type GroupLook } from './seal-pages.ts'
 import { setRowKey } from './set-group.ts'
+import { SetVersion, UnsupportedVersion } from './set-version.ts'
+import { StandingsTold } from './standings-told.ts'
+import type { VersionGate } from './version-gate.ts'
 
 export interface MembersParts extends Pick<MoverParts, 'readCurrent' | 'submit' | 'stamp'> {
   readonly node: NodeId
@@ -46,6 +46,7 @@ export interface MembersParts extends Pick<MoverParts, 'readCurrent' | 'submit' 
   readonly trace: Trace
   readonly limits: Limits
   readonly epochs: Epochs
+  readonly gate: VersionGate
   leases(): Leases
   peers(): Peers
   /** A row of the set's own group, as it is applied here. */
@@ -64,8 +65,8 @@ export interface MembersParts extends Pick<MoverParts, 'readCurrent' | 'submit' 
   onNodes(urls: ReadonlyMap<NodeId, string>): void
   isRestored(): boolean
   later(lane: string, work: Work): void
-  /** This node's store has no part in the set any more. */
-  onRetired(reason: RetiredStore): void
+  /** This node's store has no part in the set any more, or its build does not support the cluster version in force. */
+  onRetired(reason: StoreError): void
   onFailed(error: unknown): void
 }
 
@@ -77,7 +78,6 @@ const idleTickMs = 1_000
 /** A node tells its part again after this time, while a change is under way: the frame may have been lost. */
 const tellAgainMs = 500
 const confirmMs = 5_000
-/** Between changes nothing rests on it but reports. */
 const remindersPerTelling = 5
 /** A change that stands still for this long is the next node's to go on with. */
 const moverPatienceMs = 3_000
@@ -92,9 +92,9 @@ export class Members {
   readonly #reports: MemberReports
   /** For operators. */
   readonly port: MembersPort
-  /** Of buckets that go to other sets, and come. */
-  readonly shares: SharesPort
-  readonly #told = new Map<NodeId, StandingTold>()
+  readonly #version: SetVersion
+  readonly shares: ShareRequests
+  readonly #told: StandingsTold
   #row: changes.SetRow = changes.firstRow
   /** When this node found the row as it is. */
   #rowMs = 0
@@ -105,10 +105,10 @@ export class Members {
   #isConfirming = false
   #toldMs = 0
   #reminders = 0
-  readonly #sharesRow: SharesReader
 
   constructor(parts: MembersParts) {
     this.#parts = parts
+    this.#told = new StandingsTold(parts)
     const { node, log, data, clock, trace, limits, epochs, group } = parts
     const { look, applied, step, later, readCurrent, submit, stamp, onFailed } = parts
     const isSound = (): boolean => this.#isStarted && parts.isRestored()
@@ -125,7 +125,6 @@ export class Members {
       requestDigest: (peer) => parts.peers().requestDigest(peer, true),
       onPassed: () => this.#onPassed(),
     })
-    this.#sharesRow = new SharesReader(parts)
     const run = `${log.identity.storeId}-${log.run}`
     const written = { group, readCurrent, submit, stamp }
     this.#mover = new Mover({
@@ -134,10 +133,12 @@ export class Members {
       lastRow: () => this.#row,
       isFirst: () => this.#isFirst(),
       votersOf: (row) => this.#votersOf(row),
-      newcomer: (...asked) => this.#newcomer(...asked),
+      newcomer: (...asked) => this.#told.newcomer(...asked),
       isVoting: () => epochs.isVoting && epochs.own.epoch === this.#row.epoch,
     })
-    const common = { node, nodes: parts.nodes, log, peers: parts.peers }
+    this.#version = new SetVersion({ ...parts, send })
+    const version = this.#version
+    const common = { node, nodes: parts.nodes, log, peers: parts.peers, version }
     const votersOf = (row: changes.SetRow): readonly NodeId[] => this.#votersOf(row)
     this.#reports = new MemberReports({
       ...{ ...common, epochs, votersOf },
@@ -145,9 +146,7 @@ export class Members {
       told: (peer) => this.#told.get(peer),
     })
     this.shares = new ShareRequests({
-      ...{ epochs, log, applied, isOfName: parts.isOfName, mover: this.#mover },
-      writer: new SetWriter({ ...written, run: `shares-${run}` }),
-      read: () => this.#sharesRow.read(),
+      ...{ ...parts, ...written, mover: this.#mover, run: `shares-${run}` },
     })
     const reports = this.#reports
     this.port = new MemberRequests({ ...common, votersOf, reports, mover: this.#mover })
@@ -167,14 +166,7 @@ export class Members {
 
   #read(): changes.SetRow {
     const bytes = this.#parts.get(setRowKey)
-    if (bytes === undefined) return changes.firstRow
-    const row = decodeRow(bytes)
-    if (row !== undefined) return row
-    // Taken for the first row it would be overwritten by the next change.
-    throw new StoreError(
-      'invalid',
-      'The row of the voters is of a format that this version does not know.',
-    )
+    return bytes === undefined ? changes.firstRow : this.#version.read(bytes)
   }
 
   /** Takes up the row as it is now, and again whenever the group moves. */
@@ -185,9 +177,10 @@ export class Members {
     this.#unwatch = watch(applied(group), () => this.#follow())
     try {
       this.#take(this.#read())
-      this.#parts.epochs.shares.take(this.#sharesRow.read(), this.#row.epoch)
+      this.shares.follow(this.#row.epoch)
     } catch (error) {
-      // The group is aside: a snapshot puts its rows right, and wakes the watcher. Or a later version wrote the row.
+      if (error instanceof UnsupportedVersion) return this.#endAs(error)
+      // The group is aside: a snapshot puts its rows right, and wakes the watcher.
       if (!(error instanceof StoreError)) throw error
     }
     this.#lookAtNodes()
@@ -210,7 +203,14 @@ export class Members {
       this.#rowMs = this.#parts.clock.monotonicMs()
     const isLater = row.epoch !== this.#row.epoch
     this.#row = row
+    this.#version.apply(changes.versionOf(row))
     if (isLater) this.onEpoch()
+  }
+
+  /** UPG-1: in words that the process says as it ends. */
+  #endAs(reason: StoreError): void {
+    this.stop()
+    this.#parts.onRetired(reason)
   }
 
   #tick(): void {
@@ -259,7 +259,7 @@ export class Members {
     const epoch = epochs.directoriesOf
     for (const node of nodes.otherVoters) {
       const told = this.#told.get(node)
-      if (epoch > 0 && this.#hasVote(node)) peers().requireDirectory(node, epoch, true)
+      if (epoch > 0 && this.#told.hasVote(node)) peers().requireDirectory(node, epoch, true)
       if (told !== undefined && !isRestored() && hasTakenUp(told)) {
         peers().requireDirectory(node, told.epoch)
       }
@@ -319,7 +319,8 @@ export class Members {
     if (this.#row.epoch < epochs.lastHeard) return
     const confirm = (): void => {
       this.#take(this.#read())
-      if (epochs.own.isDoubted) epochs.confirm(this.#row)
+      // The peers have heard that it was in doubt. No change comes by which they would hear more.
+      if (epochs.own.isDoubted) epochs.confirm(this.#row, () => this.#onSealed())
     }
     // Of fewer than three nodes the others are no majority.
     if (nodes.voters.length < 3) return confirm()
@@ -352,6 +353,7 @@ export class Members {
     this.#lookAtNodes()
   }
 
+  /** This node's part has changed, durably. */
   #onSealed(): void {
     if (this.#isStopped) return
     this.#tellAll()
@@ -392,6 +394,8 @@ export class Members {
       case 'seal-page':
         this.#gate.onPage(from, message)
         return this.#schedule()
+      case 'version':
+        return this.#version.hear(from, message.inForce)
     }
   }
 
@@ -414,6 +418,7 @@ export class Members {
   onJoined(peer: NodeId): void {
     this.#told.delete(peer)
     this.#tell(peer)
+    this.#version.onJoined(peer)
   }
 
   /** The data store has all that it has to have. */
@@ -428,6 +433,7 @@ export class Members {
     const isDue = this.#reminders % remindersPerTelling === 0
     const isNews = this.#parts.epochs.own.epoch > 1 || !this.#parts.isRestored()
     if (isDue && isNews) this.#tellAll()
+    if (isDue) this.#version.tellAll()
   }
 
   #tellAll(): void {
@@ -459,13 +465,20 @@ export class Members {
     return this.#row.lastSeat
   }
 
-  #newcomer(node: NodeId, seat: number): ReturnType<MoverParts['newcomer']> {
-    const link = this.#parts.peers().linkOf(node)
-    const told = this.#told.get(node)
-    const store = link?.storeId
-    if (link === undefined || store === undefined || told === undefined) return undefined
-    if ((link.seat ?? 0) !== seat) return undefined
-    return isStoreId(store) ? { store, isRestored: told.isRestored } : undefined
+  /** The features that may be used here. */
+  get gate(): VersionGate {
+    return this.#parts.gate
+  }
+
+  /**
+   * Whether the row is of the last epoch that this node has heard of: it names the read-only members, too. An operator who
+   * begins an epoch after the loss of a quorum leaves none.
+   */
+  get knowsNodes(): boolean {
+    const { epochs } = this.#parts
+    const { epoch, isDoubted } = epochs.own
+    if (isDoubted) return false
+    return this.#row.epoch >= epochs.lastHeard || isRecovered(epoch, this.#row.epoch)
   }
 
   /**
@@ -476,23 +489,12 @@ export class Members {
     const { node, nodes, epochs, clock } = this.#parts
     if (!epochs.isVoting) return false
     const waitedMs = clock.monotonicMs() - this.#rowMs
-    const voting = nodes.voters.filter((one) => one === node || this.#hasVote(one))
+    const voting = nodes.voters.filter((one) => one === node || this.#told.hasVote(one))
     return waitedMs >= moverPatienceMs * voting.indexOf(node)
-  }
-
-  #hasVote(node: NodeId): boolean {
-    const told = this.#told.get(node)
-    const { epoch } = this.#parts.epochs.own
-    return this.#parts.peers().isAlive(node) && told?.epoch === epoch && told.gated === epoch
   }
 
   /** The voters of the last epoch that this node knows to have begun. */
   get voters(): VotersReport {
     return this.#reports.voters
   }
-}
-
-/** Whether the peer has all of the epochs before the one that it has sealed last: it has passed that gate. */
-function hasTakenUp({ epoch, gated }: StandingTold): boolean {
-  return epoch > 1 && gated >= epoch - 1
 }

@@ -2,6 +2,7 @@
  * Takes a change of the voters from phase to phase, each by a transaction in the set's own group: any node may go on
  * with it, at any time, over restarts (`change.ts`). The first voter alive does; two at once conflict, and one of them wins.
  */
+import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { NodeId, StoreId, Timestamp } from '../base/ids.ts'
 import type { Submission } from '../group/replica-port.ts'
@@ -99,14 +100,21 @@ export class Mover {
   async #commit(make: Next, also?: Also): Promise<changes.SetRow> {
     const { row: readRow, trace } = this.#parts
     let last = this.#parts.lastRow()
+    let isRaised = false
     const isWritten = await this.#writer.commit((now) => {
       const row = readRow()
       const next = make(row, now)
       last = next ?? row
       if (next === undefined) return undefined
+      isRaised = changes.versionOf(next) > changes.versionOf(row)
+      assert(
+        isRaised || changes.versionOf(next) === changes.versionOf(row),
+        'UPG-2: the version of a set goes back',
+      )
       return [{ key: setRowKey, value: encodeRow(next) }, ...(also?.(next) ?? [])]
     })
-    if (isWritten) trace.mark(`change_${last.change?.phase ?? 'none'}`)
+    const { phase = 'none' } = last.change ?? {}
+    if (isWritten) trace.mark(isRaised ? 'version_raised' : `change_${phase}`)
     return last
   }
 }

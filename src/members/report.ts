@@ -1,4 +1,5 @@
 /** The voters of a replica set as one of its nodes sees them, for operators. */
+import type { Versions } from '../base/cluster-version.ts'
 import type { NodeId } from '../base/ids.ts'
 import type { Change } from './change.ts'
 
@@ -17,6 +18,10 @@ export interface MemberReport {
    * and has no vote. `read-only`: it has a replica of each group, and no vote. `unknown`: it has not told.
    */
   readonly standing: 'voting' | 'before-gate' | 'newcomer' | 'read-only' | 'unknown'
+  /** The cluster versions that its build supports; absent: it has no link, or this node knows of no versions. */
+  readonly supports?: Versions
+  /** The version that is in force at it; absent: it has not told. */
+  readonly version?: number
 }
 
 export interface MembersReport {
@@ -32,6 +37,8 @@ export interface MembersReport {
   readonly change?: Change
   /** How many more voters may fail before nothing commits: those alive and voting, less a majority. Below 0: it does not now. */
   readonly canLose: number
+  /** The cluster version that is in force at this node; absent: its build knows of none. */
+  readonly version?: number
 }
 
 /** The voters of the last epoch that a node knows to have begun. */
@@ -68,6 +75,15 @@ export interface MembersPort {
   remove(node: NodeId): Promise<{ readonly change: Change }>
   /** Begins a new epoch with the same stores. Rejects as `replace` does. */
   renew(): Promise<{ readonly change: Change }>
-  /** Gives the change under way up. Rejects with `invalid` where there is none, or it can only go on. */
-  cancel(): Promise<{ readonly change: Change }>
+  /**
+   * Gives the change under way up. Rejects with `invalid` where there is none, or it can only go on, or it is not of that number.
+   * `number`: absent, whichever is under way.
+   */
+  cancel(number?: number): Promise<{ readonly change: Change }>
+  /**
+   * Puts that cluster version in force in the replica set, or finds it in force. Resolves with the version in force as of then. Rejects
+   * with `invalid` where this build does not support it, or one before it is not in force; with `unavailable` where a member is down or
+   * supports less, and where no majority answers in time.
+   */
+  raise(to: number): Promise<{ readonly version: number }>
 }

@@ -1,4 +1,5 @@
 /** The bytes of the row that says who votes in a replica set (`change.ts`). */
+import { firstVersion, isVersion, ownVersions, type Versions } from '../base/cluster-version.ts'
 import { isNodeId, isStoreId, type NodeId } from '../base/ids.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
 import { readNodes } from '../log/own-epochs.ts'
@@ -7,6 +8,10 @@ import type { Change, ChangeKind, ChangePhase, SeatedStore, SetRow } from './cha
 const rowFormat = 1
 /** With read-only members. A build of before does not know who takes part then, and says so. */
 const readersFormat = 2
+/** With a cluster version above the first one, and with all that stands in the format before. Builds of the first version refuse it. */
+const versionFormat = 3
+/** The cluster version whose builds know that format. */
+const versionFormatSince = 2
 const kinds: readonly string[] = [
   ...(['replace', 'add', 'remove', 'renew', 'recover'] as const),
   ...(['add-reader', 'promote', 'demote'] as const),
@@ -23,6 +28,9 @@ export function encodeRow(row: SetRow): Uint8Array {
   ]
   const nodes = [[...voters], [...before], [...urls].map((one) => [...one])]
   const fields = [epoch, packStores(stores), lastSeat, packedChange, ...nodes]
+  if (row.version !== undefined && row.version > firstVersion) {
+    return pack([versionFormat, ...fields, packStores(readers), row.version])
+  }
   if (readers.size === 0) return pack([rowFormat, ...fields])
   return pack([readersFormat, ...fields, packStores(readers)])
 }
@@ -31,12 +39,12 @@ function packStores(stores: SetRow['stores']): Packable[] {
   return [...stores].map(([node, { store, seat }]) => [node, store, seat])
 }
 
-/** Undefined for bytes that are not such a row. */
-export function decodeRow(bytes: Uint8Array): SetRow | undefined {
+/** Undefined for bytes that are not such a row. `supports`: of the build that reads it, or that a node acts as. */
+export function decodeRow(bytes: Uint8Array, supports: Versions = ownVersions): SetRow | undefined {
   const fields = unpack(bytes)
   if (!Array.isArray(fields)) return undefined
   const [format, epoch, , lastSeat, packed]: unknown[] = fields
-  if (format !== rowFormat && format !== readersFormat) return undefined
+  if (!isReadable(format, supports)) return undefined
   if (!isCount(epoch) || epoch < 1 || !isCount(lastSeat)) return undefined
   const seated = readSeatedStores(fields)
   const names = readNames(fields)
@@ -47,24 +55,39 @@ export function decodeRow(bytes: Uint8Array): SetRow | undefined {
   return change && { ...row, change }
 }
 
+function isReadable(format: unknown, { max }: Versions): boolean {
+  if (format === versionFormat) return max >= versionFormatSince
+  return format === rowFormat || format === readersFormat
+}
+
 function readSeatedStores(
   fields: readonly unknown[],
 ): Pick<SetRow, 'stores' | 'readers'> | undefined {
   const stores = readStores(fields[2])
-  const readers = readStores(fields[0] === readersFormat ? fields[8] : [])
+  const readers = readStores(fields[0] === rowFormat ? [] : fields[8])
   return stores && readers && { stores, readers }
 }
 
 function readNames(
   fields: readonly unknown[],
-): Pick<SetRow, 'voters' | 'before' | 'urls'> | undefined {
+): Pick<SetRow, 'voters' | 'before' | 'urls' | 'version'> | undefined {
   const [voters, before, urls] = [readNodes(fields[5]), readNodes(fields[6]), readUrls(fields[7])]
+  const versions = readVersion(fields)
   if (voters === undefined || before === undefined || urls === undefined) return undefined
-  return {
-    urls,
-    ...(voters.length > 0 && { voters }),
-    ...(before.length > 0 && { before }),
-  }
+  return (
+    versions && {
+      ...{ urls, ...versions },
+      ...(voters.length > 0 && { voters }),
+      ...(before.length > 0 && { before }),
+    }
+  )
+}
+
+function readVersion([format, ...fields]: readonly unknown[]): Pick<SetRow, 'version'> | undefined {
+  if (format !== versionFormat) return {}
+  const version = fields[8]
+  // The first one has no name in the row.
+  return isVersion(version) && version > firstVersion ? { version } : undefined
 }
 
 function readUrls(list: unknown): SetRow['urls'] | undefined {

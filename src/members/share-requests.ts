@@ -1,15 +1,17 @@
 /**
  * A node's requests for the buckets of its set: each is a transaction in the set's own group (`shares-row.ts`), may be asked for
- * again, and by any node. The order of them is that of the phases; `../node/bucket-mover.ts` keeps to it.
+ * again, and by any node. The order of them is that of the phases.
  */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
-import type { GroupId } from '../base/ids.ts'
+import type { GroupId, NodeId } from '../base/ids.ts'
+import type { OwnEpochs } from '../log/own-epochs.ts'
 import type { Share, SharesRow } from '../placement/shares.ts'
 import { beginRenew } from './change.ts'
 import type { Epochs } from './epochs.ts'
 import type { Mover } from './mover.ts'
-import type { SetWriter } from './set-writer.ts'
+import { SetWriter, type SetWriterParts } from './set-writer.ts'
+import { SharesReader, type SharesReaderParts } from './shares-reader.ts'
 import {
   beginLeaving,
   close,
@@ -27,6 +29,8 @@ export interface SharesPort {
   readonly row: SharesRow
   /** The share of the group's bucket; undefined: the bucket has not gone from set to set. */
   of(group: GroupId): Share | undefined
+  /** Whether this node has a vote in that epoch, or in a later one. */
+  isBehindGate(epoch: number): boolean
   /**
    * The buckets are to leave for another set: groups begin here still. Rejects with `invalid` where other buckets are on their way,
    * and for a bucket that the set does not have.
@@ -37,28 +41,26 @@ export interface SharesPort {
   /** Ends an epoch, so that no group of the buckets begins here any more. Rejects with `invalid` while the set's voters change. */
   close(): Promise<void>
   /**
-   * Says which groups may have begun before. Rejects with `unavailable` before this node has a vote in the epoch that closed the
-   * buckets, and with `invalid` where there are too many.
+   * Says which groups may have begun before, as far as this node knows: a majority of the voters has to. Rejects with `unavailable`
+   * before this node has a vote in the epoch that closed the buckets, and with `invalid` where there are too many.
    */
   settle(): Promise<void>
-  /** Whether this node has a vote in that epoch, or in a later one. */
-  isBehindGate(epoch: number): boolean
   /** The other set has the buckets. */
   finish(): Promise<void>
   /** Buckets have come from another set, in that term. */
   receive(gift: Gift, term: number): Promise<void>
 }
 
-export interface ShareRequestsParts {
+export interface ShareRequestsParts extends SharesReaderParts, SetWriterParts {
+  readonly node: NodeId
   readonly epochs: Epochs
   readonly mover: Pick<Mover, 'request'>
-  readonly writer: Pick<SetWriter, 'commit'>
   readonly log: {
     /** The groups with positions that the data store may not hold durably. */
     heldGroups(): Iterable<GroupId>
+    /** Resolves when all that was given to the log is durable. */
+    sync(): Promise<void>
   }
-  /** As it is applied here. */
-  read(): SharesRow
   applied(group: GroupId): number
   /** Whether the configuration gives the bucket to this set. */
   isOfName(bucket: number): boolean
@@ -71,9 +73,18 @@ type Next = (row: SharesRow) => SharesRow
 
 export class ShareRequests implements SharesPort {
   readonly #parts: ShareRequestsParts
+  readonly #reader: SharesReader
+  readonly #writer: SetWriter
 
   constructor(parts: ShareRequestsParts) {
     this.#parts = parts
+    this.#reader = new SharesReader(parts)
+    this.#writer = new SetWriter(parts)
+  }
+
+  /** Takes up the row as it is applied here now, beside a row of the voters that names this epoch. Throws while the group is aside. */
+  follow(rowEpoch: number): void {
+    this.#parts.epochs.shares.take(this.#reader.read(), rowEpoch)
   }
 
   get row(): SharesRow {
@@ -82,6 +93,11 @@ export class ShareRequests implements SharesPort {
 
   of(group: GroupId): Share | undefined {
     return this.#parts.epochs.shares.of(group)
+  }
+
+  isBehindGate(epoch: number): boolean {
+    const { own, isVoting } = this.#parts.epochs
+    return isVoting && own.epoch >= epoch
   }
 
   leave(gift: Gift): Promise<void> {
@@ -99,42 +115,21 @@ export class ShareRequests implements SharesPort {
   }
 
   async close(): Promise<void> {
-    const { mover, read } = this.#parts
-    await mover.request(
+    const read = (): SharesRow => this.#reader.read()
+    await this.#parts.mover.request(
       (row, now) => (has(read(), 'leaving') ? beginRenew(row, now) : undefined),
       ({ epoch }) => [{ key: sharesKey, value: encodeShares(close(read(), epoch)) }],
     )
   }
 
-  settle(): Promise<void> {
-    return this.#write((row) => {
-      const share = row.find(({ phase }) => phase === 'closed')
-      return share === undefined ? row : settle(row, this.#listBegun(share))
-    })
-  }
-
-  /**
-   * MOVE-3: behind its gate this node has all that was chosen before the epoch, and carries what may have been. A value that no
-   * seal tells is of a group with acceptances of the new epoch, and there is none in these buckets (MOVE-14).
-   */
-  #listBegun(share: Share): readonly GroupId[] {
-    const { epochs, log, applied } = this.#parts
-    const { own } = epochs
-    if (!this.isBehindGate(share.epoch)) {
-      throw new StoreError('unavailable', 'This node is not past the gate of its epoch yet.')
-    }
-    const may = new Set([...log.heldGroups(), ...own.blocked])
-    const began = [...may].filter((group) => {
-      const of = epochs.shares.of(group)
-      return of?.term === share.term && of.set === share.set && applied(group) === 0
-    })
-    if (began.length <= beganMax) return began
-    throw new StoreError('invalid', `More than ${beganMax} groups of these buckets may have begun.`)
-  }
-
-  isBehindGate(epoch: number): boolean {
-    const { own, isVoting } = this.#parts.epochs
-    return isVoting && own.epoch >= epoch
+  async settle(): Promise<void> {
+    const { node, epochs, log } = this.#parts
+    const share = this.#reader.read().find(({ phase }) => phase === 'closed')
+    if (share === undefined) return
+    const began = listBegun(share, this.#parts)
+    // A group that is not on the list has an entry here, or nothing. The entry is to be here after a restart, too.
+    await log.sync()
+    await this.#write((row) => settle(row, { node, epoch: share.epoch, began }, epochs.voters))
   }
 
   finish(): Promise<void> {
@@ -147,13 +142,38 @@ export class ShareRequests implements SharesPort {
   }
 
   async #write(next: Next): Promise<void> {
-    const { writer, read } = this.#parts
-    await writer.commit(() => {
-      const row = read()
+    await this.#writer.commit(() => {
+      const row = this.#reader.read()
       const after = next(row)
       return after === row ? undefined : [{ key: sharesKey, value: encodeShares(after) }]
     })
   }
+}
+
+/** A node as it lists the groups that may have begun. */
+export interface Lister extends Pick<ShareRequestsParts, 'applied'> {
+  readonly log: Pick<ShareRequestsParts['log'], 'heldGroups'>
+  readonly epochs: Pick<Epochs, 'isVoting' | 'shares'> & {
+    readonly own: Pick<OwnEpochs, 'epoch' | 'blocked'>
+  }
+}
+
+/**
+ * MOVE-3: behind its gate this node has all that was chosen before the epoch, and carries what may have been. A value that no
+ * seal tells is of a group with acceptances of the new epoch, and there is none in these buckets (MOVE-14).
+ */
+export function listBegun(share: Share, { epochs, log, applied }: Lister): readonly GroupId[] {
+  const { own, isVoting } = epochs
+  if (!isVoting || own.epoch < share.epoch) {
+    throw new StoreError('unavailable', 'This node is not past the gate of its epoch yet.')
+  }
+  const may = new Set([...log.heldGroups(), ...own.blocked])
+  const began = [...may].filter((group) => {
+    const of = epochs.shares.of(group)
+    return of?.term === share.term && of.set === share.set && applied(group) === 0
+  })
+  if (began.length <= beganMax) return began
+  throw new StoreError('invalid', `More than ${beganMax} groups of these buckets may have begun.`)
 }
 
 function has(row: SharesRow, phase: Share['phase']): boolean {

@@ -2,17 +2,18 @@
  * The row of a set's own group that says which buckets the set has given to others, and got from them (`../placement/shares.ts`). It
  * stands beside the row of the voters, so one entry can end an epoch and close buckets.
  *
- * A bucket goes *leaving* → *closed* (with the entry that begins an epoch) → *settled* → *gone* in the set that gives it away,
+ * A bucket goes *leaving* → *closed* (with the entry that begins an epoch) → *settled* (with the lists of a majority) → *gone* in the set that gives it away,
  * and is *here* in the other set between *settled* and *gone*.
  */
 import { assert } from '../base/assert.ts'
 import { packBits, readBits } from '../base/bits.ts'
 import { StoreError } from '../base/errors.ts'
 import { bucketCount } from '../base/limits.ts'
-import { bytesOfGroup, groupOfBytes, type GroupId } from '../base/ids.ts'
+import { bytesOfGroup, groupOfBytes, isNodeId, type GroupId, type NodeId } from '../base/ids.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
 import { isPlaceName } from '../base/placed-group.ts'
 import { encodeTuple } from '../base/tuple.ts'
+import { computeMajority } from '../placement/placement.ts'
 import type { Share, SharePhase, SharesRow } from '../placement/shares.ts'
 
 /** Relative to the set's own group. */
@@ -73,9 +74,35 @@ export function close(row: SharesRow, epoch: number): SharesRow {
   return replace(row, 'leaving', (share) => ({ ...share, phase: 'closed', epoch }))
 }
 
-/** The groups that may have begun before: a node tells that is past the gate of the epoch. */
-export function settle(row: SharesRow, began: readonly GroupId[]): SharesRow {
-  return replace(row, 'closed', (share) => ({ ...share, phase: 'settled', began }))
+/** The list of one node that is past the gate of the epoch. */
+export interface BegunList {
+  readonly node: NodeId
+  /** The epoch that closed the buckets. */
+  readonly epoch: number
+  /** The groups that may have begun before, and have no entry that the node durably holds as chosen. */
+  readonly began: readonly GroupId[]
+}
+
+/**
+ * The groups that may have begun before: those on the lists of a majority of the voters, which settle the buckets. The same row where
+ * the node has told its list, or no bucket is closed with that epoch.
+ */
+export function settle(
+  row: SharesRow,
+  { node, epoch, began: listed }: BegunList,
+  voters: readonly NodeId[],
+): SharesRow {
+  const closed = row.find(({ phase }) => phase === 'closed')
+  if (closed === undefined || closed.epoch !== epoch) return row
+  const { told: before = [], ...share } = closed
+  if (before.includes(node)) return row
+  const told = [...before, node]
+  const began = [...new Set([...share.began, ...listed])]
+  const count = voters.filter((voter) => told.includes(voter)).length
+  const isSettled = count >= computeMajority(voters)
+  return replace(row, 'closed', () => {
+    return isSettled ? { ...share, phase: 'settled', began } : { ...share, began, told }
+  })
 }
 
 /** The other set has them. */
@@ -117,8 +144,16 @@ const closedText =
 export function encodeShares(row: SharesRow): Uint8Array {
   return pack([
     rowFormat,
-    ...row.map(({ phase, set, term, buckets, epoch, began }): Packable => {
-      return [phase, set, term, packBits(buckets, bucketCount), epoch, began.map(bytesOfGroup)]
+    ...row.map(({ phase, set, term, buckets, epoch, began, told = [] }): Packable => {
+      return [
+        phase,
+        set,
+        term,
+        packBits(buckets, bucketCount),
+        epoch,
+        began.map(bytesOfGroup),
+        [...told],
+      ]
     }),
   ])
 }
@@ -142,13 +177,15 @@ export function decodeShares(bytes: Uint8Array): SharesRow | undefined {
 
 function readShare(packed: unknown): Share | undefined {
   if (!Array.isArray(packed)) return undefined
-  const [phase, set, term, bits, epoch, names]: unknown[] = packed
+  const [phase, set, term, bits, epoch, names, tellers]: unknown[] = packed
   if (!isPhase(phase) || typeof set !== 'string' || !isPlaceName(set)) return undefined
   if (!isCount(term) || !isCount(epoch) || !(bits instanceof Uint8Array)) return undefined
   const buckets = readBits(bits, bucketCount)
   const began = readGroups(names)
-  if (buckets === undefined || buckets.length === 0 || began === undefined) return undefined
-  return { phase, set, term, buckets, epoch, began }
+  const told = readNodes(tellers)
+  if (buckets === undefined || began === undefined || told === undefined) return undefined
+  const share = { phase, set, term, buckets, epoch, began }
+  return told.length === 0 ? share : { ...share, told }
 }
 
 function readGroups(names: unknown): readonly GroupId[] | undefined {
@@ -157,6 +194,14 @@ function readGroups(names: unknown): readonly GroupId[] | undefined {
     return name instanceof Uint8Array && name.length > 0 ? [groupOfBytes(name)] : []
   })
   return groups.length === names.length ? groups : undefined
+}
+
+function readNodes(names: unknown): readonly NodeId[] | undefined {
+  if (!Array.isArray(names)) return undefined
+  const nodes = names.flatMap((name: unknown) => {
+    return typeof name === 'string' && isNodeId(name) ? [name] : []
+  })
+  return nodes.length === names.length ? nodes : undefined
 }
 
 function isPhase(value: unknown): value is SharePhase {

@@ -125,7 +125,7 @@ export class BucketMover {
     try {
       const share = this.#going
       if (share === undefined) [this.#sweeps, this.#moved, this.#left] = [0, 0, undefined]
-      else if (this.#parts.moves.isFirst()) await this.#go(share)
+      else await this.#go(share)
       this.#waitsFor = undefined
     } catch (error) {
       // The next look tries again.
@@ -137,6 +137,8 @@ export class BucketMover {
 
   async #go(share: Share): Promise<void> {
     const { shares, moves } = this.#parts
+    // A majority of the nodes has to list the groups that may have begun.
+    if (share.phase !== 'closed' && !moves.isFirst()) return
     switch (share.phase) {
       case 'leaving': {
         const { moved, left } = await this.#sweep(share)

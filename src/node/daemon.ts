@@ -13,6 +13,7 @@ import { openFilesMax } from '../adapters/open-files.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
 import { present } from '../base/assert.ts'
+import type { Versions } from '../base/cluster-version.ts'
 import { StoreError } from '../base/errors.ts'
 import { nodeCountMax } from '../base/limits.ts'
 import type { Placement } from '../placement/placement.ts'
@@ -51,6 +52,7 @@ import { notServing, overloaded, unauthorized } from './refusals.ts'
 import { buildKeptSets, keepReplicaSets } from '../config/replica-sets.ts'
 import { buildPlacement } from './build-placement.ts'
 import { bugLog } from './bug-log.ts'
+import { describeUpgrade } from './upgrade-self.ts'
 import { logFigures, type LostLines } from './log-figures.ts'
 import {
   readinessChecks,
@@ -74,6 +76,8 @@ export interface DaemonOptions {
   readonly portFlag: string
   /** Files that it may have open: its part, where it shares its process. Absent: what the system allows. */
   readonly openFilesMax?: number
+  /** The cluster versions of the build that it acts as, an earlier one. Absent: those of this build. */
+  readonly supports?: Versions
   /** Ends a start that asks the other nodes for a seat. */
   readonly signal?: AbortSignal
 }
@@ -230,7 +234,7 @@ export class Daemon {
         placement: this.#placement,
         bufferCopies: config.bufferCopies,
         ...(seat !== undefined && { seat }),
-        ...recovery,
+        ...{ ...recovery, supports: this.#options.supports },
         beforeStart: () => keepReplicaSets(config.data, buildKeptSets(config.nodes)),
         onBug: bugLog(logger),
         onDamagedIndex: ({ code, message }) => logger.error({ code }, message),
@@ -284,7 +288,9 @@ export class Daemon {
     const { config, files, logger, portFlag } = this.#options
     const operations = operationRoutes(this.#self(), this.#metrics, systemClock)
     const fetch: Serve = (request, socket) =>
-      isOperation(request) ? operations.fetch(request) : this.#serve(request, socket)
+      isOperation(request, this.#options.supports?.max)
+        ? operations.fetch(request)
+        : this.#serve(request, socket)
     const { allowedHosts, allowedOrigins, answerBytesMax } =
       config.listener ?? defaultListenerSettings
     const warn = sparingLog(systemClock, new Set(), (text, detail) => logger.warn(detail, text))
@@ -328,6 +334,7 @@ export class Daemon {
   #self(): Self {
     const { node, cluster } = this.#options.config
     const { version } = this.#options
+    const members = { mayUse: this.#mayUse, find: () => this.#running?.members }
     return {
       name: () => `trilithon ${version}: node ${node} of cluster ${cluster}`,
       isAlive: () => this.#state !== 'failed',
@@ -335,12 +342,10 @@ export class Daemon {
       status: () => this.status(),
       erase: () => this.#node?.status().replica.erase,
       upkeep: { mayUse: this.#mayUse, find: () => this.#running?.upkeep },
-      members: {
-        mayUse: this.#mayUse,
-        find: () => this.#running?.members,
-        placeOf: (id) => placeOfNode(this.#options.config.nodes, id),
-      },
+      members: { ...members, placeOf: (id) => placeOfNode(this.#options.config.nodes, id) },
       groups: { mayUse: this.#mayUse, find: () => this.#groupsPort },
+      upgrade: { ...members, self: () => describeUpgrade(this.#parts()) },
+      build: this.#options.supports?.max,
       figures: () => [...statusFigures(this.#parts()), ...this.#edgeFigures()],
     }
   }

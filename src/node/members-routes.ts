@@ -111,6 +111,9 @@ export const membersAnswers: readonly OperationAnswer[] = [
     method: 'POST',
     operationId: 'cancelChange',
     summary: 'Gives up the change under way, where its epoch has not begun',
+    optional: {
+      number: { what: 'the number of that change: no other one is given up', since: 2 },
+    },
     answers: {
       ...changed,
       202: { what: 'The change, given up.', type: json },
@@ -149,7 +152,9 @@ export function addMembersRoutes(app: Hono, access: MembersAccess | undefined): 
     change(access, context, (members) => members.remove(readNode(context))),
   )
   app.post('/members/renew', (context) => change(access, context, (members) => members.renew()))
-  app.post('/members/cancel', (context) => change(access, context, (members) => members.cancel()))
+  app.post('/members/cancel', (context) =>
+    change(access, context, (members) => members.cancel(readNumber(context))),
+  )
 }
 
 async function change(
@@ -171,6 +176,15 @@ function readNode(context: Context): NodeId {
   const { node = '' } = context.req.query()
   if (isNodeId(node)) return node
   throw new StoreError('invalid', `node: ${quoted(node)} names no node`)
+}
+
+/** Undefined: the request names none. */
+function readNumber(context: Context): number | undefined {
+  const { number } = context.req.query()
+  if (number === undefined) return undefined
+  const read = /^[0-9]+$/.test(number) ? Number(number) : 0
+  if (Number.isSafeInteger(read) && read > 0) return read
+  throw new StoreError('invalid', `number: ${quoted(number)} is no number of a change`)
 }
 
 /** As in a configuration, whose rules hold here. */

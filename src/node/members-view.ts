@@ -1,5 +1,6 @@
 /** The answers of a node about the voters of its replica set, as commands and other nodes read them. */
 import { isObject } from '../adapters/node-asks.ts'
+import { isVersion } from '../base/cluster-version.ts'
 
 export interface MemberView {
   readonly node: string
@@ -37,15 +38,18 @@ export interface MembersView {
   /** The last change; absent: there was none. */
   readonly change?: ChangeView
   readonly canLose: number
+  /** The cluster version in force at the node; absent: its build knows of none. */
+  readonly version?: number
 }
 
 /** Undefined for an answer of another form. */
 export function readMembers(body: Readonly<Record<string, unknown>>): MembersView | undefined {
-  const { epoch, members, change, canLose } = body
+  const { epoch, members, change, canLose, version } = body
   if (typeof epoch !== 'number' || typeof canLose !== 'number') return undefined
   if (!Array.isArray(members) || !members.every(isMember)) return undefined
-  if (change === undefined) return { epoch, members, canLose }
-  return isChange(change) ? { epoch, members, change, canLose } : undefined
+  const view = { epoch, members, canLose, ...(isVersion(version) && { version }) }
+  if (change === undefined) return view
+  return isChange(change) ? { ...view, change } : undefined
 }
 
 function isMember(value: unknown): value is MemberView {

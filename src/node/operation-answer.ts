@@ -1,4 +1,6 @@
 /** One of the requests that operators and their tools send to a process, for its description. */
+import { ownVersions } from '../base/cluster-version.ts'
+
 export interface OperationAnswer {
   readonly path: string
   /** Absent: GET. */
@@ -9,17 +11,26 @@ export interface OperationAnswer {
   readonly query?: Readonly<Record<string, string>>
   /** Parameters that are texts, and must be given. */
   readonly texts?: Readonly<Record<string, string>>
+  /** Texts that may be left out, and the first cluster version whose builds know them. */
+  readonly optional?: Readonly<Record<string, { readonly what: string; readonly since: number }>>
+  /** The first cluster version whose builds know the request; absent: all do. */
+  readonly since?: number
   /** By status. */
   readonly answers: Readonly<Record<number, { readonly what: string; readonly type: string }>>
 }
 
-/** Why the parameters of the request are not those that it takes; undefined: they are. */
+/**
+ * Why the parameters of the request are not those that it takes; undefined: they are. `build`: the last cluster version that the
+ * build knows.
+ */
 export function findParameterProblem(
-  { query = {}, texts = {} }: Pick<OperationAnswer, 'query' | 'texts'>,
+  { query = {}, texts = {}, optional = {} }: Pick<OperationAnswer, 'query' | 'texts' | 'optional'>,
   given: URLSearchParams,
+  build: number = ownVersions.max,
 ): string | undefined {
   const names = [...given.keys()]
-  const known = [...Object.keys(query), ...Object.keys(texts)]
+  const more = Object.entries(optional).filter(([, { since }]) => since <= build)
+  const known = [...Object.keys(query), ...Object.keys(texts), ...more.map(([name]) => name)]
   const other = names.find((name) => !known.includes(name))
   if (other !== undefined) {
     const name = JSON.stringify(other.slice(0, 80))

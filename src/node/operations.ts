@@ -1,9 +1,10 @@
 /**
  * The requests that operators and their tools send to a process: `/livez`, `/readyz?verbose`, `/metrics`,
- * `/status`, `/erase`, and those of `upkeep-routes.ts`, `members-routes.ts` and `groups-routes.ts`. These answer from the first moment on, while
+ * `/status`, `/erase`, and those of `upkeep-routes.ts`, `members-routes.ts`, `upgrade-routes.ts` and `groups-routes.ts`. These answer from the first moment on, while
  * a node's stores are still being opened, and while draining.
  */
 import { Hono, type Context } from 'hono'
+import { firstVersion, ownVersions } from '../base/cluster-version.ts'
 import type { Clock } from '../ports/clock.ts'
 import { addGroupsRoutes, groupsAnswers, type GroupsAccess } from './groups-routes.ts'
 import { addMembersRoutes, membersAnswers, type MembersAccess } from './members-routes.ts'
@@ -12,6 +13,7 @@ import { findParameterProblem, type OperationAnswer } from './operation-answer.t
 import { problemContentType, problemPage } from './refusals.ts'
 import type { Check } from './status.ts'
 import { addSetsRoutes, setsAnswers } from './sets-routes.ts'
+import { addUpgradeRoutes, upgradeAnswers, type UpgradeAccess } from './upgrade-routes.ts'
 import { addUpkeepRoutes, upkeepAnswers, type UpkeepAccess } from './upkeep-routes.ts'
 
 const text = 'text/plain'
@@ -62,13 +64,19 @@ export const operationAnswers: readonly OperationAnswer[] = [
   ...membersAnswers,
   ...groupsAnswers,
   ...setsAnswers,
+  ...upgradeAnswers,
 ]
 
 const operationPaths: ReadonlySet<string> = new Set(operationAnswers.map(({ path }) => path))
+/** Those that builds of the first cluster version know. */
+const firstPaths: ReadonlySet<string> = new Set(
+  operationAnswers.filter(({ since }) => since === undefined).map(({ path }) => path),
+)
 
-/** Whether a request is answered here, and not by the gateway. */
-export function isOperation(request: Request): boolean {
-  return operationPaths.has(new URL(request.url).pathname)
+/** Whether a request is answered here, and not by the gateway. `build`: the last cluster version that the build knows. */
+export function isOperation(request: Request, build: number = ownVersions.max): boolean {
+  const paths = build > firstVersion ? operationPaths : firstPaths
+  return paths.has(new URL(request.url).pathname)
 }
 
 /** The answers of a process to questions about itself. */
@@ -84,6 +92,10 @@ export interface Self {
   readonly upkeep?: UpkeepAccess
   /** The voters of its replica set. Absent: it is in none. */
   readonly members?: MembersAccess
+  /** The cluster version and the builds of its replica set. Absent: it is in none. */
+  readonly upgrade?: UpgradeAccess
+  /** The last cluster version that the build knows which it acts as; absent: that of this build. */
+  readonly build?: number | undefined
   /** Where groups are. Absent: it has no configuration of nodes. */
   readonly groups?: GroupsAccess
   figures(): readonly Figure[]
@@ -118,7 +130,7 @@ export function sharing<Page>(
 }
 
 /** Why the request is none of these: its method, else its parameters. An unknown one is refused here as everywhere. */
-function refuse(context: Context): Response | undefined {
+function refuse(context: Context, build: number | undefined): Response | undefined {
   const { path, raw } = context.req
   const answers = operationAnswers.filter((one) => one.path === path)
   if (answers.length === 0) return undefined
@@ -130,7 +142,7 @@ function refuse(context: Context): Response | undefined {
     const headers = { 'content-type': problemContentType, allow: methods.join(', ') }
     return context.body(problemPage(405, 'invalid', words), 405, headers)
   }
-  const wrong = findParameterProblem(asked, new URL(raw.url).searchParams)
+  const wrong = findParameterProblem(asked, new URL(raw.url).searchParams, build)
   return wrong === undefined ? undefined : context.text(`${wrong}\n`, 400)
 }
 
@@ -142,10 +154,10 @@ export function operationRoutes(
   const metricsPage = sharing(clock, () => metrics.page(self.figures()))
   const statusPage = sharing(clock, async () => JSON.stringify(self.status()))
   const app = new Hono()
-  app.use(async (context, next) => refuse(context) ?? next())
+  app.use(async (context, next) => refuse(context, self.build) ?? next())
   app.get('/', (context) => {
     const paths =
-      '/v1/datastores/… /openapi.json /livez /readyz?verbose /metrics /status /erase /compare /scrub /members /groups/where'
+      '/v1/datastores/… /openapi.json /livez /readyz?verbose /metrics /status /erase /compare /scrub /members /groups/where /upgrade'
     return context.text(`${self.name()}\n${paths}\n`)
   })
   app.get('/livez', (context) => {
@@ -184,5 +196,6 @@ export function operationRoutes(
   addMembersRoutes(app, self.members)
   addGroupsRoutes(app, self.groups)
   addSetsRoutes(app, self.groups)
+  addUpgradeRoutes(app, self.upgrade)
   return app
 }

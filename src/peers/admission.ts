@@ -3,6 +3,7 @@
  * own log remembers of the peer (`../log/peer-memory.ts`).
  *
  * LOG-10  A peer has a link only once its store, and how far its log is, stand in this node's log.
+ * UPG-1   A peer has a link only while its build supports the cluster version that is in force here.
  * LOG-11  A node that has a log and has lost that record lets no peer in before a majority has told it.
  *
  * A peer tells as a link begins how far its log was at its start: this node may have heard of later flushes. They are of
@@ -10,6 +11,12 @@
  * counts the same incarnation.
  */
 import { assert } from '../base/assert.ts'
+import {
+  supportsVersion,
+  untoldVersions,
+  versionsText,
+  type Versions,
+} from '../base/cluster-version.ts'
 import { isNodeId, type NodeId } from '../base/ids.ts'
 import { nodeCountMax } from '../base/limits.ts'
 import { pack, unpack } from '../base/pack.ts'
@@ -53,10 +60,16 @@ export interface AdmissionParts {
   findNewcomer(node: NodeId): Newcomer | undefined
   /** The highest seat that a change has handed out, as far as this node knows. */
   lastSeat(): number
+  /** The cluster version that is in force at this node. */
+  version(): number
+  /** Whether this node has the row of the last epoch that it has heard of: else it does not know who takes part. */
+  knowsNodes(): boolean
 }
 
 /** Stores that a peer may tell of: as many as a set can have several times over. */
 const knownMax = 4 * nodeCountMax
+
+const uninformed = `${passingRefusal} this node does not know yet which nodes take part; it catches up`
 
 const forgetful = `${passingRefusal} this node has lost its memory of who votes with which store; it lets nobody in before a majority has told it`
 
@@ -96,6 +109,8 @@ export class Admission {
     if (node === undefined) return this.#outside(name, info)
     if (info.storeId === undefined) return 'malformed: no store id'
     if (!areCredible(info)) return 'malformed: no log can have come so far'
+    const version = this.#parts.version()
+    if (!supportsVersion(versionsOf(info), version)) return unsupported(node, version, info)
     if (!memory.isWhole) this.#askVoucher(node, info)
     if (!memory.isWhole) return forgetful
     const known = memory.of(node)
@@ -110,14 +125,18 @@ export class Admission {
   }
 
   #outside(name: string, { seat = 0, storeId }: LinkInfo): string {
-    const { memory, lastSeat } = this.#parts
+    const { memory, lastSeat, knowsNodes } = this.#parts
+    // The node may be a member that this one has not heard of, and it would end for good.
+    if (!knowsNodes()) return uninformed
     const { epoch } = memory.epochs
     const known = isNodeId(name) ? memory.of(name) : undefined
     // The row that handed the seat out named the node: a store that never had a vote leaves the row with its seat.
     const hadVote = known !== undefined && known.storeId === storeId
     if (!hadVote && seat > 0 && seat <= lastSeat()) return removedSeat(name, seat)
+    // A store that has lost its record does not know whether it ever had a vote.
+    const store = hadVote ? `; store ${storeId} had one before` : ''
     return known !== undefined
-      ? `removed-node: ${name} has no vote since epoch ${epoch}; move its data folder away`
+      ? `removed-node: ${name} has no vote since epoch ${epoch}${store}; move its data folder away`
       : `unknown-node: this cluster has no node ${name}; trilithon nodes add makes it a member`
   }
 
@@ -211,6 +230,16 @@ function seatProblem(node: NodeId, newcomer: Newcomer, info: LinkInfo): string |
   if (own !== seat) return beingReplaced(node, newcomer)
   if (store === undefined || store === info.storeId) return undefined
   return `seat-taken: store ${store} has come to seat ${seat} of ${node}, and no other one may`
+}
+
+/** The cluster versions that the peer's build supports. */
+export function versionsOf({ supports = untoldVersions }: LinkInfo): Versions {
+  return supports
+}
+
+function unsupported(node: NodeId, version: number, info: LinkInfo): string {
+  const built = `${node} runs a build that supports ${versionsText(versionsOf(info))}`
+  return `unsupported-version: cluster version ${version} is in force in this replica set, and ${built}: start it with a build that supports version ${version}`
 }
 
 /** Seat 0: the store is its node's first. */

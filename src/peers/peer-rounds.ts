@@ -88,7 +88,8 @@ export class PeerRounds {
     const over = this.#answered.filter(({ through }) => through <= knownThrough)
     const last = over.at(-1)
     if (last === undefined) return
-    this.#answered = this.#answered.filter(({ through }) => through > knownThrough)
+    // An answer that was overtaken on its way may name more than one to a later question: the later one is worth more.
+    this.#answered = this.#answered.slice(this.#answered.lastIndexOf(last) + 1)
     assert(
       last.asked.now >= (this.#rounds.at(-1)?.asked.now ?? -Infinity),
       'STALE-2: a round is over that began before the last one',

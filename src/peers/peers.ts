@@ -3,27 +3,31 @@
  * join, and what this node may have missed of them. Per peer, never per group.
  */
 import { compareText } from '../base/bytes.ts'
+import { supportsVersion } from '../base/cluster-version.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
-import type { LinkInfo, Transport, VotersTold } from '../ports/transport.ts'
+import type { LinkInfo, Transport } from '../ports/transport.ts'
 import type { ClockTold, Digest, Directory, Message, PeerFrame } from '../replication/message.ts'
-import { Admission, areCredible, type MetaStore, type Newcomer } from './admission.ts'
+import { Admission, areCredible, versionsOf } from './admission.ts'
+import type { AdmissionParts, MetaStore } from './admission.ts'
 import type { OwnLog } from './peer-digest-cursor.ts'
 import { DurableMarks } from './durable-marks.ts'
 import { PeerMarks } from './peer-marks.ts'
 import { ClockAsks } from './clock-asks.ts'
 import { PeerClocks } from './peer-clocks.ts'
 import { isFirst } from '../log/own-epochs.ts'
-import type { PeerMemory } from '../log/peer-memory.ts'
 import { PeerDigests } from './peer-digests.ts'
 import { makePeer, type Peer } from './peer.ts'
 import type { Digested } from './group-discovery.ts'
 import type { SetNodes } from '../placement/set-nodes.ts'
 import type { Work } from './slices.ts'
 
-export interface PeersOptions {
+export interface PeersOptions extends Pick<
+  AdmissionParts,
+  'hearVoters' | 'findNewcomer' | 'lastSeat' | 'knowsNodes' | 'version' | 'memory' | 'remember'
+> {
   readonly node: NodeId
   readonly incarnation: number
   readonly nodes: SetNodes
@@ -37,10 +41,6 @@ export interface PeersOptions {
   readonly storeId: string
   /** Its data store, looked at in the same way: batches for flushes. */
   readonly applied: OwnLog
-  /** Which store of each peer may vote, as the log remembers it. */
-  readonly memory: PeerMemory
-  /** Has the news in `memory` made durable. */
-  remember(): void
   /** The peer's link may be used; these frames have come over it meanwhile. */
   onJoined(peer: NodeId, info: LinkInfo, held: readonly PeerFrame[]): void
   /** The store of a link that is in use has come to have its node's vote. */
@@ -52,12 +52,6 @@ export interface PeersOptions {
   later(lane: string, work: Work): void
   /** A digest was taken up. */
   onDigested(peer: NodeId, digested: Digested): void
-  /** A peer tells which nodes vote. */
-  hearVoters(told: VotersTold): void
-  /** The store that may come to the node's name without a vote; undefined: none may. */
-  findNewcomer(node: NodeId): Newcomer | undefined
-  /** The highest seat that a change has handed out, as far as this node knows. */
-  lastSeat(): number
 }
 
 /** Frames of a link that is not used yet: those beyond that number are as if lost on the way. */
@@ -208,6 +202,16 @@ export class Peers {
         trace.mark('replaced_store_cut_off')
         this.#cutOff(peer)
       }
+    }
+  }
+
+  /** Another cluster version is in force: peers whose builds do not support it have no link any more (UPG-1). */
+  checkVersions(): void {
+    for (const peer of this.#peers.values()) {
+      if (!peer.isJoined || supportsVersion(versionsOf(peer.info), this.#options.version()))
+        continue
+      this.#options.trace.mark('earlier_build_cut_off')
+      this.#cutOff(peer)
     }
   }
 

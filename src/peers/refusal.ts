@@ -5,6 +5,7 @@
  * LOG-12  A node retires for a claim about its log only where its own log does not refute it.
  */
 import { assert } from '../base/assert.ts'
+import { firstVersion, ownVersions, type Versions } from '../base/cluster-version.ts'
 import { StoreError } from '../base/errors.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { LinkInfo } from '../ports/transport.ts'
@@ -16,8 +17,12 @@ import type { PeerMemory } from '../log/peer-memory.ts'
 /**
  * The facts on its store that this node tells as a link begins. Of its log it tells the end that the start found: later
  * flushes take the numbers of those that the disk may have lost, and a peer that knew these would not see that (LOG-10).
+ * `supports`: a build of the first cluster version alone tells of no versions.
  */
-export function describeSelf({ identity, memory, openedFlush, run }: OwnLog): LinkInfo {
+export function describeSelf(
+  { identity, memory, openedFlush, run }: OwnLog,
+  supports: Versions = ownVersions,
+): LinkInfo {
   const { storeId, incarnation, seat } = identity
   const durableFlush = openedFlush
   const known = memory.isWhole ? { known: memory.kept } : {}
@@ -31,6 +36,7 @@ export function describeSelf({ identity, memory, openedFlush, run }: OwnLog): Li
     ...known,
     ...capable,
     ...(seat > 0 && { seat }),
+    ...(supports.max > firstVersion && { supports }),
     ...votersOf(memory.keptEpochs),
   }
 }
@@ -62,7 +68,7 @@ export class RetiredStore extends StoreError {
 export class Refusals {
   /** Those that this node's own log refutes. */
   falseClaims = 0
-  readonly #own: Omit<OwnWord, 'epoch' | 'isMember' | 'hasVoted'>
+  readonly #own: Omit<OwnWord, 'epoch' | 'isMember' | 'isDoubted' | 'hasVoted'>
   readonly #memory: Pick<PeerMemory, 'epochs'>
   readonly #trace: Trace
   readonly #retire: (error: StoreError) => void
@@ -81,8 +87,10 @@ export class Refusals {
 
   hear(peer: string, reason: string): void {
     this.#trace.mark('refused_by_peer')
-    const { epoch, isMember, gated } = this.#memory.epochs
-    const own = { ...this.#own, epoch, isMember, hasVoted: gated > 0 }
+    const { epoch, isMember, isDoubted, gated } = this.#memory.epochs
+    // A node that lost its record has passed no gate that it knows of. A store that took no other one's place began as a voter.
+    const hasVoted = gated > 0 || this.#own.seat === 0
+    const own = { ...this.#own, epoch, isMember, isDoubted, hasVoted }
     const claim = claimIn(reason, own)
     if (claim === 'refuted') {
       this.falseClaims += 1
@@ -106,7 +114,9 @@ export interface OwnWord {
   /** The last epoch that it has heard of, and whether it votes in it. */
   readonly epoch: number
   readonly isMember: boolean
-  /** Whether it ever had a vote: a newcomer has had none. */
+  /** It does not know whether it votes in that epoch: the record is lost. */
+  readonly isDoubted: boolean
+  /** Whether it ever had a vote, as far as it knows: a newcomer has had none. */
   readonly hasVoted: boolean
 }
 
@@ -115,6 +125,8 @@ export type Claim = 'none' | 'refuted' | 'fatal'
 const flushClaim = /^stale-disk: \S+ once had flush (\d+) /
 const incarnationClaim = /^stale-disk: \S+ once was in incarnation (\d+) /
 const removedClaim = /^removed-node: \S+ has no vote since epoch (\d+);/
+/** Where the peer knows the very store: it had a vote. */
+const voterClaim = /^removed-node: [^;]+; store (\S+) had one before;/
 /** Only a row that has handed this seat out, and does not name it any more, says so. */
 const seatClaim = /^removed-seat: \S+ has no part in the replica set with seat (\d+) any more;/
 const storeClaim = /^unknown-store: \S+ voted with store ([^;\s]+)(?: \(epoch (\d+)\))?;/
@@ -126,7 +138,10 @@ const storeClaim = /^unknown-store: \S+ voted with store ([^;\s]+)(?: \(epoch (\
 export function claimIn(reason: string, own: OwnWord): Claim {
   const removedIn = numberIn(removedClaim, reason)
   // A newcomer has no vote either, as its peers know; and a peer that is behind knows no node that was added since.
-  if (removedIn !== undefined) return isRemovedBy(removedIn, own) ? 'fatal' : 'none'
+  if (removedIn !== undefined) {
+    const hasVoted = own.hasVoted || voterClaim.exec(reason)?.[1] === own.storeId
+    return isRemovedBy(removedIn, { ...own, hasVoted }) ? 'fatal' : 'none'
+  }
   const removedSeat = numberIn(seatClaim, reason)
   if (removedSeat !== undefined) return removedSeat === own.seat && !own.isMember ? 'fatal' : 'none'
   if (!reason.startsWith('stale-disk') && !reason.startsWith('unknown-store')) return 'none'
@@ -136,9 +151,12 @@ export function claimIn(reason: string, own: OwnWord): Claim {
   return judgeStore(reason, own)
 }
 
-/** It may have sealed its last epoch for the one that begins without it. */
+/** It may have sealed its last epoch for the one that begins without it, and have lost its record of that. */
 function isRemovedBy(epoch: number, own: OwnWord): boolean {
-  return own.isMember ? epoch > own.epoch : own.hasVoted && epoch >= own.epoch
+  const { isMember, isDoubted, hasVoted } = own
+  return (
+    (isMember && epoch > own.epoch) || ((!isMember || isDoubted) && hasVoted && epoch >= own.epoch)
+  )
 }
 
 /** A peer that is behind in epochs does not know that this store has its node's vote, or a seat. */

@@ -6,7 +6,7 @@
  *          that the set may have begun before.
  */
 import { assert } from '../base/assert.ts'
-import type { GroupId } from '../base/ids.ts'
+import type { GroupId, NodeId } from '../base/ids.ts'
 import { isSharedOut } from '../base/placed-group.ts'
 import { hashToBucket } from './placement.ts'
 
@@ -29,6 +29,8 @@ export interface Share {
   readonly epoch: number
   /** The groups without an entry that this set may have begun: it alone ends what it has begun. */
   readonly began: readonly GroupId[]
+  /** The nodes whose lists are in `began`, of buckets that are closed. Absent: no node has told its list, or enough nodes have. */
+  readonly told?: readonly NodeId[]
 }
 
 /** The shares of a set; each bucket is in one of them at most. */
@@ -36,7 +38,7 @@ export type SharesRow = readonly Share[]
 
 /** A set's share of a bucket as a node sees it. */
 export class OwnShares {
-  /** Rises with each change: what was found before may be wrong now. */
+  /** Rises with each change. An answer of before may be wrong then. */
   version = 0
   readonly #byBucket = new Map<number, Share>()
   readonly #began = new Map<Share, ReadonlySet<GroupId>>()

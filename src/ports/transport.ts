@@ -4,6 +4,7 @@
  * over; nothing above this port trusts it further. But no second copy comes over a later link of a
  * client's: those are one connection each, and a refusal rests on it (TXN-5).
  */
+import type { Versions } from '../base/cluster-version.ts'
 import type { NodeId } from '../base/ids.ts'
 import type { RememberedStore } from '../base/remembered.ts'
 
@@ -46,6 +47,8 @@ export interface LinkInfo {
   readonly movesGroups?: boolean
   /** Whether it answers how far its flushes go: an earlier build would refuse frames with the question. */
   readonly tellsReach?: boolean
+  /** The cluster versions that its build supports; absent: the first one alone. */
+  readonly supports?: Versions
 }
 
 export interface VotersTold {

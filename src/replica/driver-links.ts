@@ -44,9 +44,9 @@ export class DriverLinks {
   }
 
   start(): void {
-    const { log, peers, refusals, isOver, transport } = this.#parts
+    const { log, peers, members, refusals, isOver, transport } = this.#parts
     transport.start({
-      self: () => describeSelf(log),
+      self: () => describeSelf(log, members().gate.supports),
       admit: (peer, info) => peers().admit(peer, info),
       onRefused: (peer, reason) => refusals().hear(peer, reason),
       onLink: (peer, state, info) => void (isOver() || peers().onLink(peer, state, info)),
@@ -127,6 +127,8 @@ export function makePeers(parts: DriverPeersParts): Peers {
     hearVoters: (told) => members().hearVoters(told),
     findNewcomer: (peer) => members().findNewcomer(peer),
     lastSeat: () => members().lastSeat,
+    version: () => members().gate.inForce,
+    knowsNodes: () => members().knowsNodes,
     onJoined: (...joined) => links.onJoined(...joined),
     onVoter: (...voter) => links.onVoter(...voter),
     onSuspicion: (...heard) => links.onSuspicion(...heard),

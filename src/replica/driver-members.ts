@@ -1,9 +1,11 @@
 /** The part of a node that changes its replica set's voters, on the parts of the driver. */
 import { assert } from '../base/assert.ts'
+import { ownVersions } from '../base/cluster-version.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import { Members, type MembersParts } from '../members/members.ts'
 import { setGroupOf } from '../members/set-group.ts'
+import { VersionGate } from '../members/version-gate.ts'
 import type { Epochs } from '../members/epochs.ts'
 import type { SetNodes } from '../placement/set-nodes.ts'
 import type { PeerWork } from '../peers/peer-work.ts'
@@ -15,7 +17,7 @@ import type { Replica } from './replica.ts'
 export interface DriverParts
   extends
     Pick<DriverPorts, 'clock' | 'trace'>,
-    Pick<DriverOptions, 'limits' | 'placement'>,
+    Pick<DriverOptions, 'limits' | 'placement' | 'supports'>,
     Pick<
       MembersParts,
       'log' | 'data' | 'epochs' | 'leases' | 'peers' | 'readCurrent' | 'submit' | 'stamp'
@@ -36,6 +38,7 @@ export function makeMembers(parts: DriverParts): Members {
   assert(placement.setOf(group) === set, 'MOVE-6: a node follows the row of another set')
   return new Members({
     ...parts,
+    gate: new VersionGate(parts.supports ?? ownVersions),
     group,
     first: placement.nodesOf(set),
     isOfName: (bucket) => placement.setOfBucket(bucket) === set,

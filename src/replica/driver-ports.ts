@@ -1,4 +1,5 @@
 /** The ports that the replica of a node runs on, and its options. */
+import type { Versions } from '../base/cluster-version.ts'
 import type { ClusterId, NodeId } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Recovery } from '../log/quorum-loss.ts'
@@ -32,4 +33,6 @@ export interface DriverOptions {
   readonly seat?: number
   /** An operator has begun this epoch, since a majority of the voters is lost for good. Of no use once the log has it. */
   readonly recovery?: Recovery
+  /** The cluster versions that it supports; fewer than its build does: it acts as an earlier build. Absent: those of its build. */
+  readonly supports?: Versions | undefined
 }

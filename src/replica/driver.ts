@@ -143,9 +143,9 @@ export class Driver implements LocalReplica {
     this.#comparing = this.#makeComparing()
     this.upkeep = new Upkeep({ comparing: this.#comparing, scrubber: this.#work.scrubber, log })
     this.#edge = this.#makeEdge()
-    const { shares } = this.#epochs
-    const own = { nodes, peers: this.#peers, replica: this.#replica, shares, trace, data, taking }
-    this.moving = new Moving({ ...options, ...own, installs: this.#edge.installs })
+    const [{ installs }, { shares }] = [this.#edge, this.#epochs]
+    const own = { nodes, peers: this.#peers, replica: this.#replica, trace, data, taking }
+    this.moving = new Moving({ ...options, ...own, installs, shares })
     this.#ending = new LogEnding({
       ...{ nodes, settled, log, data, clock, trace, limits, replies, slices, peers: this.#peers },
       hasNamedAll: (peer) => this.members.hasNamedAll(peer),
@@ -192,8 +192,7 @@ export class Driver implements LocalReplica {
       ...{ book, store, log: this.#log, data: this.#data, clock, trace, limits },
       ...{ ending: this.#ending, isFirst: (group) => this.#isFirst(group) },
       stamp: () => this.#reading().stamp,
-      submit: (...asked) => this.submit(...asked),
-      onFailed: this.#calls.onFailed,
+      ...{ onFailed: this.#calls.onFailed, submit: (...asked) => this.submit(...asked) },
     })
   }
 
@@ -215,6 +214,7 @@ export class Driver implements LocalReplica {
       ...{ node, nodes: this.#nodes, placement, clock, trace, limits },
       onNodes: (urls) => this.#links.onNodes(urls),
       ...{ log: this.#log, data: this.#data },
+      supports: this.#options.supports,
       ...{ epochs: this.#epochs, replica: this.#replica, edge: this.#edge, work: this.#work },
       leases: () => this.#keeper.leases,
       peers: () => this.#peers,
@@ -248,9 +248,13 @@ export class Driver implements LocalReplica {
     const [{ clock, trace }, { limits }] = [this.#ports, this.#options]
     return new Edge({
       ...{ clock, trace, limits, data: this.#data, replica: this.#replica },
-      ...{ healing: this.#comparing.healing, shares: this.#epochs.shares },
+      ...{
+        healing: this.#comparing.healing,
+        ending: () => this.#ending,
+        isOver: () => this.#isOver,
+      },
+      mayHaveCome: (one) => !this.#holdings.has(one) || this.#epochs.shares.of(one) !== undefined,
       ...{ step: this.#calls.step, guarded: (work) => this.#guarded(work) },
-      ...{ isOver: () => this.#isOver, ending: () => this.#ending },
       onSettled: (ms) => this.#work.supply.pace.onCommit(ms),
     })
   }
@@ -311,6 +315,8 @@ export class Driver implements LocalReplica {
     if (this.#isStopped) return
     assert(!this.#log.isReplaying, 'LOG-7: a node joins before its log is replayed')
     this.members.start()
+    // Its build does not support the cluster version in force, or its store has no part in the set.
+    if (this.#isOver) return
     this.#work.scrubber.start()
     this.#comparing.start()
     this.#join()

@@ -5,7 +5,6 @@
 import type { GroupId } from '../base/ids.ts'
 import type { Limits } from '../base/limits.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { OwnShares } from '../placement/shares.ts'
 import type { Trace } from '../ports/trace.ts'
 import type { GroupEvent } from '../replication/group.ts'
 import type { LogEnding } from '../peers/log-ending.ts'
@@ -24,7 +23,8 @@ export interface EdgeParts {
   readonly data: DataStore
   readonly replica: Replica
   readonly healing: Healing
-  readonly shares: Pick<OwnShares, 'of'>
+  /** Whether the group may have come to this set from another one. */
+  mayHaveCome(group: GroupId): boolean
   step(group: GroupId, event: GroupEvent): void
   /** Runs work whose failure ends the node. */
   guarded(work: () => void): void
@@ -58,7 +58,7 @@ export class Edge {
     this.reads = new Reads({
       ...{ clock, trace, limits, data, replica, requests, isOver },
       isRestored: () => ending().restoring.isOver,
-      isShared: (group) => parts.shares.of(group) !== undefined,
+      mayHaveCome: (group) => parts.mayHaveCome(group),
       isFresh: (read) => ending().freshness.isFresh(read),
       whenBack: (group) => installs.whenBack(group),
       isAside: (group) => healing.isAside(group),

@@ -1,4 +1,5 @@
 /** Which set of this cluster a group begins in, as its log needs that: here, or elsewhere (`../placement/SPEC.md`). */
+import { assert } from '../base/assert.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
 import { isRootGroup } from '../base/placed-group.ts'
 import type { Placement } from '../placement/placement.ts'
@@ -19,6 +20,7 @@ export class Homes {
     this.#placement = placement
     this.#shares = shares
     this.#ownSet = placement.setOfNode(node)
+    assert(this.#ownSet >= 0, 'MOVE-4: a node is in no replica set')
     const set = placement.setCount === 1 ? '' : placement.siteOf(this.#ownSet).name
     this.#fixed = { set, isGuest: false, mayMove: false }
     this.#movable = { set, isGuest: false, mayMove: placement.setCount > 1 }
@@ -36,12 +38,15 @@ export class Homes {
     if (this.#shares.begins(group, placement.setOf(group) === this.#ownSet)) {
       return isRootGroup(group) ? this.#movable : this.#fixed
     }
-    return this.#guestOf(this.#shares.of(group)?.set)
+    const share = this.#shares.of(group)
+    // Where this node has lost a row since, its last one may say less than the set has done.
+    const isGone = share !== undefined && share.phase !== 'leaving' && share.phase !== 'here'
+    return isGone ? this.#guestOf(share.set) : this.#guest
   }
 
-  /** `begins`: the set that this one has given the bucket to, if it has. */
-  #guestOf(begins: string | undefined): LogHome {
-    if (begins === undefined) return this.#guest
+  /** `begins`: the set to which this one has given the bucket. */
+  #guestOf(begins: string): LogHome {
+    assert(begins !== this.set, 'MOVE-14: a set gives a bucket to itself')
     const known = this.#guests.get(begins)
     if (known !== undefined) return known
     const made = { ...this.#guest, begins }

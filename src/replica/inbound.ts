@@ -65,6 +65,7 @@ export class Inbound {
       case 'standing':
       case 'seal-request':
       case 'seal-page':
+      case 'version':
         return this.#apart(() => epochs.onMessage(from, message))
       case 'renew':
       case 'renewed':

@@ -50,8 +50,8 @@ export interface ReadsParts {
   isOver(): boolean
   /** Whether the data store holds what the log has given up (LOG-19). */
   isRestored(): boolean
-  /** Whether the group's bucket has gone from set to set. */
-  isShared(group: GroupId): boolean
+  /** Whether the group may have come to this set from another one: by its name it begins there, or its bucket has gone from set to set. */
+  mayHaveCome(group: GroupId): boolean
   /** Whether the applied state is fresh enough for this read. The replica then prepares for more reads with such a bound. */
   isFresh(read: BoundedRead): boolean
   /** Resolves when the group's rows are of one position again; undefined: they are (SNAP-4). */
@@ -109,7 +109,7 @@ export class Reads {
     const { replica, isRestored, isFresh, trace } = this.#parts
     if (!isRestored()) return undefined
     // It may have come from another set, to other nodes of this one: no digest tells of what a node has not applied itself.
-    if (position === 0 && this.#parts.isShared(group)) return undefined
+    if (position === 0 && this.#parts.mayHaveCome(group)) return undefined
     const isQuiet = replica.isQuiet(group)
     if (!isFresh({ group, position, isQuiet, maxStalenessMs })) return undefined
     if (position < atLeast) return undefined

@@ -206,10 +206,10 @@ export class Replica {
       else stepGroup(log, context, { kind: 'voters', set })
     }
     if (this.#isOfPresent(log)) return
-    // A reader, or a node before its gate, that is removed has nothing to seal. All that is under way there ends.
-    const isLeaving = standing === 'sealed' && log.standing !== 'sealed'
-    if (log.standing === 'voting') stepGroup(log, context, { kind: 'seal' })
-    else if (isLeaving) stepGroup(log, context, { kind: 'leave' })
+    const isOver = standing === 'sealed' || set.epoch > log.set.epoch
+    this.#endEpoch(log, context, isOver)
+    // Else the transactions that wait here would be proposed in the next epoch at once, in a bucket that the epoch has closed.
+    this.#takeUpHome(log)
     // A store without a vote stays outside of every epoch: all that it needs of the voters is whom to ask for entries.
     if (standing === 'sealed') {
       log.set = set
@@ -223,7 +223,13 @@ export class Replica {
     assert(log.standing === standing, 'MOVE-2: a group has another part in the epoch than its node')
   }
 
-  /** A bucket closes with an epoch, so all that was under way at the open position has ended. */
+  /** `isOver`: the epoch is, or this node's part in it. A reader, or a node before its gate, has nothing to seal. */
+  #endEpoch(log: GroupLog, context: Context, isOver: boolean): void {
+    if (log.standing === 'voting') stepGroup(log, context, { kind: 'seal' })
+    else if (isOver && log.standing !== 'sealed') stepGroup(log, context, { kind: 'leave' })
+  }
+
+  /** A bucket closes with an epoch: all that was under way at the open position has ended, and nothing has begun in the next one. */
   #takeUpHome(log: GroupLog): void {
     const held = this.#groups.get(log.group)
     const { version } = this.#options.epochs.shares

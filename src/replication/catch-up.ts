@@ -107,11 +107,13 @@ export function endCatchUp(log: GroupLog): void {
 
 /**
  * The other voters, and the peer that said that there is more. The voters of this epoch may lack what a voter that leaves has: of a set
- * with two nodes that one alone, as it tells its seal.
+ * with two nodes that one alone, as it tells its seal. A voter without others asks the read-only members.
  */
 function peersOf({ set }: GroupLog, { node }: Context, { informer }: CatchUp): readonly NodeId[] {
-  const peers = set.voters.filter((voter) => voter !== node)
-  if (informer === undefined || set.voters.includes(informer)) return peers
+  const { voters, readers = [] } = set
+  const isAlone = voters.every((voter) => voter === node)
+  const peers = (isAlone ? readers : voters).filter((peer) => peer !== node)
+  if (informer === undefined || [...voters, ...peers].includes(informer)) return peers
   return [...peers, informer]
 }
 

@@ -360,7 +360,13 @@ export interface SealPage {
 }
 
 /** Messages about a change of the voters of a replica set. */
-export type EpochMessage = StandingTold | SealRequest | SealPage
+/** The cluster version that is in force at the sender: builds of version 2 and later know the message. */
+export interface VersionTold {
+  readonly kind: 'version'
+  readonly inForce: number
+}
+
+export type EpochMessage = StandingTold | SealRequest | SealPage | VersionTold
 
 /** Asks a peer for the sums of its buckets of groups. */
 export interface SumsRequest {

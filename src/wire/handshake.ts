@@ -15,6 +15,7 @@
  * its own. Who changes bytes on the way of a true link is kept out by TLS, not here.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { readVersions } from '../base/cluster-version.ts'
 import { isNodeId, type NodeId } from '../base/ids.ts'
 import { nodeCountMax, nodeUrlCharsMax } from '../base/limits.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
@@ -118,11 +119,11 @@ const laterFactsMin = 2
 /** Undefined where there are none. */
 function encodeLater(info: LinkInfo): Uint8Array | undefined {
   const { knowsEpochs, seat, voters, clientUrl, followsNodes } = info
-  const { knowsReaders, tellsReach, movesGroups } = info
+  const { knowsReaders, tellsReach, movesGroups, supports } = info
   const told = voters && [voters.epoch, voters.nodes]
   const facts = [
     ...[knowsEpochs, seat, told, clientUrl, followsNodes],
-    ...[knowsReaders, tellsReach, movesGroups],
+    ...[knowsReaders, tellsReach, movesGroups, supports && [supports.min, supports.max]],
   ]
   // Those at the end that it does not tell of are left out: an earlier build packs the same bytes.
   const count = facts.findLastIndex((fact) => fact !== undefined && fact !== false) + 1
@@ -196,23 +197,36 @@ function decodeInfo(of: readonly unknown[]): LinkInfo | undefined {
 function decodeLater(bytes: Uint8Array): LinkInfo | undefined {
   const fields = unpack(bytes)
   if (!Array.isArray(fields)) return undefined
-  const [knowsEpochs, seat, told, clientUrl, followsNodes, ...more]: unknown[] = fields
-  const [knowsReaders, tellsReach, movesGroups] = more
+  const [, seat, told, clientUrl, , , , , versions]: unknown[] = fields
   const voters = isAbsent(told) ? {} : decodeVoters(told)
-  if (voters === undefined) return undefined
+  const supports = decodeVersions(versions)
+  if (voters === undefined || supports === undefined) return undefined
   const isUrl = typeof clientUrl === 'string' && clientUrl.length <= nodeUrlCharsMax
   const known = {
-    ...voters,
-    ...(knowsEpochs === true && { knowsEpochs }),
+    ...{ ...decodeFlags(fields), ...voters, ...supports },
     ...(isUrl && { clientUrl }),
+  }
+  if (isAbsent(seat)) return known
+  // Dropped, it would make the store of a later seat its node's first.
+  return isCount(seat, 1) ? { ...known, seat } : undefined
+}
+
+function decodeFlags([knowsEpochs, , , , followsNodes, ...more]: readonly unknown[]): LinkInfo {
+  const [knowsReaders, tellsReach, movesGroups] = more
+  return {
+    ...(knowsEpochs === true && { knowsEpochs }),
     ...(followsNodes === true && { followsNodes }),
     ...(knowsReaders === true && { knowsReaders }),
     ...(tellsReach === true && { tellsReach }),
     ...(movesGroups === true && { movesGroups }),
   }
-  if (isAbsent(seat)) return known
-  // Dropped, it would make the store of a later seat its node's first.
-  return isCount(seat, 1) ? { ...known, seat } : undefined
+}
+
+/** Dropped, what is no range would make a build of later versions one that knows of none. */
+function decodeVersions(told: unknown): Pick<LinkInfo, 'supports'> | undefined {
+  if (isAbsent(told)) return {}
+  const supports = readVersions(told)
+  return supports && { supports }
 }
 
 function decodeVoters(told: unknown): Pick<LinkInfo, 'voters'> | undefined {

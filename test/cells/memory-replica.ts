@@ -106,7 +106,7 @@ export class MemoryReplica implements LocalReplica {
         isStillLeased: () => true,
         isQuiet: () => true,
       },
-      isShared: () => false,
+      mayHaveCome: () => false,
       isFresh: ({ maxStalenessMs }) => maxStalenessMs >= this.ageMs,
       data: {
         get: (group, key) => rowOf(this.#overlay.get(group, latin1(key))),

@@ -54,6 +54,11 @@ test('cancel gives up the change of this number, and no other', async () => {
     code: 1,
     stderr: expect.stringContaining('change 1 ended meanwhile'),
   })
+  // Where the version in force allows it, the node gets the number, and gives no other one up.
+  cluster.report = { ...cluster.report, version: 2 }
+  cluster.reply = [202, { change: { ...copying, phase: 'given-up' } }]
+  expect((await cluster.runVerb('changes', 'cancel', '1')).code).toBe(0)
+  expect(cluster.posts.at(-1)).toBe('n1 POST /members/cancel?number=1')
   cluster.steps = [done]
   const ended = await cluster.runVerb('changes', 'cancel', '1')
   expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('is not under way') })

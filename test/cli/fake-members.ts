@@ -32,6 +32,7 @@ interface Report {
   canLose: number
   members: readonly Fields[]
   change?: object
+  version?: number
 }
 
 export const voter: Fields = { isAlive: true, epoch: 1, standing: 'voting' }

@@ -1,6 +1,6 @@
 /**
  * Three real processes become five, and three again, under writers: two nodes join with empty folders, then two of the first
- * three are killed and taken away for good.
+ * three are killed and taken away for good. The tests go side by side: a node that is removed waits for seconds until it hears of that.
  */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
@@ -56,7 +56,7 @@ async function leave(cluster: TestCluster, id: string, at: string): Promise<void
   await nodes(cluster, at, 'remove', id, '--wait')
 }
 
-test(
+test.concurrent(
   'MOVE-6: three nodes become five and three others under writers, and no acknowledged write is lost',
   { timeout: testTimeoutMs },
   async () => {
@@ -124,18 +124,21 @@ async function checkRemoved(cluster: TestCluster, id: string): Promise<void> {
   ])
 }
 
-test('a node hears of its removal as it comes back, though all others used to dial it', async () => {
-  const cluster = await startCluster()
-  try {
-    await leave(cluster, 'c', 'a b')
-    await checkRemoved(cluster, 'c')
-    expect(await listVoters(cluster, 'a')).toEqual(['a', 'b'])
-  } finally {
-    await cluster.close()
-  }
-})
+test.concurrent(
+  'a node hears of its removal as it comes back, though all others used to dial it',
+  async () => {
+    const cluster = await startCluster()
+    try {
+      await leave(cluster, 'c', 'a b')
+      await checkRemoved(cluster, 'c')
+      expect(await listVoters(cluster, 'a')).toEqual(['a', 'b'])
+    } finally {
+      await cluster.close()
+    }
+  },
+)
 
-test.each([
+test.concurrent.each([
   [['a', 'b', 'c'], 'c', ['a', 'b']],
   [['a', 'b'], 'b', ['a']],
 ])('of %s, %s is removed while it runs: it ends, and %s go on', async (ids, leaver, left) => {
@@ -155,19 +158,22 @@ test.each([
   }
 })
 
-test('a node that joins, with an empty folder and no seat, is refused at its start, and says the command', async () => {
-  const cluster = await startCluster({ ids: ['a', 'd'], joining: ['d'] })
-  try {
-    const { configPath, dataFolder, url } = cluster.node('d')
-    const refused = await runProgram(['node', '--config', configPath])
-    expect(refused.code).toBe(1)
-    expect(refused.stderr).toContain(
-      `error: d joins its replica set, and the data folder ${dataFolder} has no store as yet: make d a member first (trilithon nodes add d --at ${url} --url ${cluster.node('a').url}), then start it with the seat that this prints (--seat N)`,
-    )
-  } finally {
-    await cluster.close()
-  }
-})
+test.concurrent(
+  'a node that joins, with an empty folder and no seat, is refused at its start, and says the command',
+  async () => {
+    const cluster = await startCluster({ ids: ['a', 'd'], joining: ['d'] })
+    try {
+      const { configPath, dataFolder, url } = cluster.node('d')
+      const refused = await runProgram(['node', '--config', configPath])
+      expect(refused.code).toBe(1)
+      expect(refused.stderr).toContain(
+        `error: d joins its replica set, and the data folder ${dataFolder} has no store as yet: make d a member first (trilithon nodes add d --at ${url} --url ${cluster.node('a').url}), then start it with the seat that this prints (--seat N)`,
+      )
+    } finally {
+      await cluster.close()
+    }
+  },
+)
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))

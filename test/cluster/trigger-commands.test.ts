@@ -32,13 +32,19 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Unjoined: the program of the page and the command share one copy of the library, as in a package. */
 function environment(): Record<string, string> {
-  return { TRILITHON_URL: cluster.urls.join(','), NODE_OPTIONS: '' }
+  return { TRILITHON_URL: cluster.urls.join(',') }
+}
+
+/** Unjoined: the program of the page and the command share one copy of the library, as in a package. */
+function unjoined(): Record<string, string> {
+  return { ...environment(), NODE_OPTIONS: '' }
 }
 
 async function trigger(...arguments_: readonly string[]): Promise<ProgramResult> {
-  return runProgram(['trigger', ...arguments_], { folder, environment: environment() })
+  // All others load no program, and start in a fraction of the time.
+  const own = arguments_[0] === 'run' ? unjoined() : environment()
+  return runProgram(['trigger', ...arguments_], { folder, environment: own })
 }
 
 /** Rows of two riders, in two shards. */
@@ -55,7 +61,7 @@ async function put(row: string, body: unknown): Promise<void> {
 test('the documented program bills riders, and the commands show it and mend failures', async () => {
   const running = startProgram(['trigger', 'run', 'billing.js', '--workers', '2'], {
     folder,
-    environment: environment(),
+    environment: unjoined(),
   })
   try {
     const told = 'datastore trips has no cells yet'
@@ -132,7 +138,7 @@ test('the documented program bills riders, and the commands show it and mend fai
 test('workers end with the command that started them, though it is killed while they start', async () => {
   const running = startProgram(['trigger', 'run', 'billing.js', '--workers', '3'], {
     folder,
-    environment: environment(),
+    environment: unjoined(),
   })
   const started = (): readonly number[] =>
     [...running.stderr().matchAll(/worker \d: process (\d+)/g)].map(([, pid]) => Number(pid))

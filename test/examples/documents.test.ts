@@ -1,7 +1,8 @@
 /**
  * The programs and commands that README and the pages show do what these say: every program compiles and ends
  * by itself, and every command runs, from a folder like a clone, against the three nodes whose configuration
- * is shipped.
+ * is shipped. A build of an index commits an entry in each of 4,096 shards: the blocks of the page that shows one have
+ * those three nodes at night, and else a cluster of one, which takes a quarter of the work for the same commands.
  */
 import { spawn, spawnSync, type SpawnSyncReturns } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -13,11 +14,14 @@ import { freePorts } from '../../sim/processes/free-ports.ts'
 import {
   eventually,
   programPath,
+  startCluster,
   startGateway,
   startProgram,
   type Program,
+  type TestCluster,
   type TestGateway,
 } from '../cluster/harness.ts'
+import { isNightly } from '../nightly-tests.ts'
 import { blocksOf, pagesOf, unitsOf, type Unit } from './blocks.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -45,6 +49,9 @@ let folder = ''
 let compiled: SpawnSyncReturns<string> | undefined
 let nodes: readonly Program[] = []
 let gateways: readonly TestGateway[] = []
+/** The page whose blocks have a cluster of one, `alone`, except at night. */
+const indexPage = 'src/docs/cells.md'
+let alone: TestCluster | undefined
 /** Addresses of the pages, and where it is listened instead. */
 const places = new Map<string, string>()
 
@@ -61,6 +68,7 @@ beforeAll(async () => {
   })
   const urls = ports.map((port) => `http://127.0.0.1:${port}`)
   await Promise.all(urls.map((url) => eventually(`${url} is ready`, () => isReady(url))))
+  if (!isNightly) alone = await startCluster({ ids: ['a'] })
   gateways = await Promise.all([startGateway(urls), startGateway(urls)])
   for (const [nth, { url }] of gateways.entries()) {
     places.set(`127.0.0.1:480${nth}`, url.replace('http://', ''))
@@ -74,6 +82,7 @@ afterAll(async () => {
   for (const { child } of nodes) child.kill('SIGKILL')
   await Promise.all(gateways.map((gateway) => gateway.stop('SIGKILL')))
   await Promise.all(nodes.map((node) => node.exited()))
+  await alone?.close()
   await rm(folder, { recursive: true, force: true })
 })
 
@@ -86,14 +95,30 @@ function here(text: string): string {
   return text.replaceAll(/127\.0\.0\.1:4[78]0\d/g, (place) => places.get(place) ?? place)
 }
 
+/** The text of a block, at the nodes that it has. */
+function placed({ name, text }: Unit): string {
+  const [url] = urlsOf(name)
+  const isOne = alone !== undefined && isOfIndexes(name)
+  return here(isOne ? text.replaceAll(/http:\/\/127\.0\.0\.1:470\d/g, url ?? '') : text)
+}
+
+function isOfIndexes(name: string): boolean {
+  return name.startsWith(`${indexPage},`)
+}
+
+function urlsOf(name: string): readonly string[] {
+  if (alone !== undefined && isOfIndexes(name)) return alone.urls
+  return [0, 1, 2].map((nth) => `http://${places.get(`127.0.0.1:470${nth}`)}`)
+}
+
 /** A program's package, which depends on this one, and the command on a PATH. */
 function writePrograms(): void {
   mkdirSync(join(folder, 'node_modules'))
   symlinkSync(root, join(folder, 'node_modules/trilithon'))
   symlinkSync(join(root, 'node_modules/@types'), join(folder, 'node_modules/@types'))
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
-  for (const { language, file, text } of units) {
-    if (language !== 'sh') writeFileSync(join(folder, file), here(text))
+  for (const unit of units) {
+    if (unit.language !== 'sh') writeFileSync(join(folder, unit.file), placed(unit))
   }
   const compilerOptions = {
     ...{ strict: true, target: 'es2022', module: 'nodenext', types: ['node'] },
@@ -122,17 +147,16 @@ interface Ran {
 }
 
 async function run(unit: Unit): Promise<Ran> {
-  const urls = [0, 1, 2].map((nth) => `http://${places.get(`127.0.0.1:470${nth}`)}`)
   const [command, ...rest] =
     unit.language === 'sh'
-      ? ['bash', '--norc', '-e', '-c', here(unit.text)]
+      ? ['bash', '--norc', '-e', '-c', placed(unit)]
       : [process.execPath, builtFile(unit)]
   const child = spawn(command ?? '', rest, {
     cwd: folder,
     env: {
       PATH: `${join(folder, 'bin')}:${process.env['PATH']}`,
       NODE_OPTIONS: process.env['NODE_OPTIONS'],
-      ...{ NO_COLOR: '1', TRILITHON_URL: urls.join(','), XDG_STATE_HOME: folder },
+      ...{ NO_COLOR: '1', TRILITHON_URL: urlsOf(unit.name).join(','), XDG_STATE_HOME: folder },
     },
     stdio: ['ignore', 'pipe', 'pipe'],
     // With all that it starts: whatever of it is left after the time goes.

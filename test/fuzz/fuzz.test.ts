@@ -92,25 +92,30 @@ function garbageOf(random: SeededRandom): Uint8Array {
   ])
 }
 
-test.each([
-  ['node', () => cluster.node('a').url, 0.4],
-  ['gateway', () => gateway.url, 0.15],
-])('client links of a %s', { timeout: timeoutMs }, async (name, urlOf, part) => {
-  const random = new SeededRandom(`${seed}/links/${name}`)
-  const answers = new Map<string, number>()
-  let sent = 0
-  let links = 0
+/** Links side by side: a frame is answered when its slowest request is, which may wait for others, or for a time to be over. */
+const lanes = 5
+
+interface Lane {
+  sent: number
+  links: number
+  readonly answers: Map<string, number>
+}
+
+/** Draws requests by its own course, so that each run sends the same ones, whatever lane is faster. */
+async function sendAlong(url: string, lane: string, count: number): Promise<Lane> {
+  const random = new SeededRandom(lane)
+  const made: Lane = { sent: 0, links: 0, answers: new Map() }
   let id = 0
-  while (sent < requests * part) {
-    links += 1
-    const link = await RawLink.connect(urlOf(), asClient)
-    for (let frames = 0; frames < 100 && !link.isClosed; frames++) {
+  while (made.sent < count) {
+    made.links += 1
+    const link = await RawLink.connect(url, asClient)
+    for (let frames = 0; frames < 100 && made.sent < count && !link.isClosed; frames++) {
       const frame = Array.from({ length: perFrame }, () => {
         id += 1
         return { id, packed: drawRequest(random, id) }
       })
       link.send(frame)
-      sent += perFrame
+      made.sent += perFrame
       await eventually('what was asked is answered', async () => {
         return link.open.size === 0 || link.isClosed ? true : undefined
       })
@@ -118,10 +123,30 @@ test.each([
     // A link ends by what is no frame, and by nothing else.
     expect(link.isClosed).toBe(false)
     expect(link.bugs).toEqual([])
-    for (const [kind, count] of link.answers) answers.set(kind, (answers.get(kind) ?? 0) + count)
+    addTo(made.answers, link.answers)
     link.sendBytes(garbageOf(random))
     await eventually('garbage ends a link', async () => (link.isClosed ? true : undefined))
   }
+  return made
+}
+
+function addTo(sum: Map<string, number>, counts: ReadonlyMap<string, number>): void {
+  for (const [kind, count] of counts) sum.set(kind, (sum.get(kind) ?? 0) + count)
+}
+
+test.each([
+  ['node', () => cluster.node('a').url, 0.4],
+  ['gateway', () => gateway.url, 0.2],
+])('client links of a %s', { timeout: timeoutMs }, async (name, urlOf, part) => {
+  const all = await Promise.all(
+    Array.from({ length: lanes }, (_, lane) =>
+      sendAlong(urlOf(), `${seed}/links/${name}/${lane}`, (requests * part) / lanes),
+    ),
+  )
+  const answers = new Map<string, number>()
+  for (const lane of all) addTo(answers, lane.answers)
+  const sent = all.reduce((sum, lane) => sum + lane.sent, 0)
+  const links = all.reduce((sum, lane) => sum + lane.links, 0)
   console.log(
     `links of a ${name}: ${sent} requests over ${links} links`,
     Object.fromEntries(answers),

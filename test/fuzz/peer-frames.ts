@@ -72,6 +72,7 @@ function messageOf(random: SeededRandom): Message {
       ...{ kind: 'standing', epoch: random.pick([1, 2, 7]), gated: random.int(0, 2) },
       isRestored: random.chance(500_000),
     }),
+    () => ({ kind: 'version', inForce: random.pick([1, 2, 9, 0]) }),
     () => ({ kind: 'seal-request', epoch: random.pick([2, 2, 7, 0]), after: name() }),
     () => ({
       ...{ kind: 'seal-page', epoch: random.pick([2, 2, 7, 0]), through: count() },

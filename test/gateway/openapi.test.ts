@@ -220,6 +220,7 @@ test('answers and accepted bodies have the forms that the document gives them', 
     ...['greet', 'isAlive', 'isReady', 'getStatus', 'getErase', 'getMetrics'],
     ...['getComparison', 'compare', 'resolve', 'getScrub', 'scrub'],
     ...['findGroup', 'getSet', 'giveBuckets', 'keepBuckets'],
+    ...['getUpgrade', 'finalizeUpgrade'],
     ...['getMembers', 'replaceMember', 'addMember', 'removeMember', 'renewMembers', 'cancelChange'],
     ...['addReader', 'promoteMember', 'demoteMember'],
   ]

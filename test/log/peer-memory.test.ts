@@ -42,6 +42,7 @@ test('LOG-12: a claim that the node’s own log refutes does not end it', () => 
     seat: 0,
     epoch: 1,
     isMember: true,
+    isDoubted: false,
     hasVoted: true,
   }
   const claim = (flush: number): string =>
@@ -58,4 +59,7 @@ test('LOG-12: a claim that the node’s own log refutes does not end it', () => 
   const sealed = { epoch: 2, isMember: false }
   expect([removed(2, sealed), removed(1, sealed)]).toEqual(['fatal', 'none'])
   expect(removed(2, { ...sealed, hasVoted: false })).toBe('none')
+  // A first store whose record is lost cannot tell whether it votes in the epoch that its identity names.
+  const doubted = { epoch: 2, isDoubted: true }
+  expect([removed(2, doubted), removed(1, doubted)]).toEqual(['fatal', 'none'])
 })

@@ -297,6 +297,7 @@ const setRows: fc.Arbitrary<SetRow> = fc.record(
     voters: fc.array(nodes, { minLength: 1 }),
     before: fc.array(nodes, { minLength: 1 }),
     change: fc.oneof(renewals, replacements, additions, removals),
+    version: fc.integer({ min: 2, max: 1_000_000 }),
   },
   { requiredKeys: ['epoch', 'urls', 'stores', 'readers', 'lastSeat'] },
 )

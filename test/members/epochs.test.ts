@@ -200,7 +200,7 @@ function lossy(turn: number): Member {
 test('MOVE-2: a node that lost its memory takes from the row of its epoch whether it votes there', () => {
   const parts = [1, 2, 3].map((turn) => {
     const { epochs } = lossy(turn)
-    epochs.confirm(replaced(n2))
+    epochs.confirm(replaced(n2), () => undefined)
     return [epochs.own.isMember, epochs.own.isDoubted, epochs.own.gated, epochs.standingOf(g)]
   })
   expect(parts).toEqual([
@@ -213,19 +213,24 @@ test('MOVE-2: a node that lost its memory takes from the row of its epoch whethe
 test('MOVE-2: rows of other epochs leave the doubt, and a node without doubt confirms nothing', () => {
   const { epochs } = lossy(2)
   const before = epochs.own
-  epochs.confirm({ ...replaced(n2), epoch: 3 })
-  epochs.confirm(firstRow)
+  epochs.confirm({ ...replaced(n2), epoch: 3 }, () => undefined)
+  epochs.confirm(firstRow, () => undefined)
   expect(epochs.own).toBe(before)
-  expect(() => new Member().epochs.confirm(firstRow)).toThrow('MOVE-2')
+  expect(() => new Member().epochs.confirm(firstRow, () => undefined)).toThrow('MOVE-2')
   epochs.enter({ ...replaced(n2), epoch: 3 }, () => undefined)
   expect(epochs.own).toMatchObject({ isDoubted: false, isMember: true, gated: 0, soundFor: 0 })
 })
 
 test('MOVE-2: in the first epoch a node that lost its memory votes as it did, and its seal counts', () => {
-  const { epochs } = new Member({ own: lostEpochs(0, 1) })
+  const member = new Member({ own: lostEpochs(0, 1) })
+  const { epochs } = member
   expect([epochs.own.isDoubted, epochs.isVoting]).toEqual([true, false])
-  epochs.confirm(firstRow)
+  let told = 0
+  epochs.confirm(firstRow, () => (told += 1))
   expect([epochs.own, epochs.isVoting]).toEqual([firstEpochs, true])
+  expect(told, 'no peer hears of it before it is durable').toBe(0)
+  member.keep()
+  expect(told).toBe(1)
 })
 
 test('MOVE-6: a node that lost its memory in an epoch knows the store that the row of that epoch names', () => {
@@ -234,7 +239,7 @@ test('MOVE-6: a node that lost its memory in an epoch knows the store that the r
   const member = new Member({ memory })
   memory.learn({ node: n2, storeId: storeOf(n2), durableFlush: 9, incarnation: 2, run: 1 })
   memory.restore(2, 2)
-  member.epochs.confirm(replaced(n2))
+  member.epochs.confirm(replaced(n2), () => undefined)
   expect(memory.of(n2)?.storeId).toBe(storeOf(n2, 2))
   member.keep()
   expect(memory.kept.map(({ storeId }) => storeId)).toEqual([storeOf(n2, 2)])

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { nodeId } from '../../src/base/ids.ts'
 import { firstEpochs } from '../../src/log/own-epochs.ts'
-import { groupNamed, n2, n3, renewedTo } from './epochs-kit.ts'
+import { groupNamed, n1, n2, n3, renewedTo } from './epochs-kit.ts'
 import { acceptance, AtGate, damaged, lateVoter, page, sealed } from './gate-kit.ts'
 
 const [a, b, c] = [groupNamed('a'), groupNamed('b'), groupNamed('c')]
@@ -229,6 +229,28 @@ test('MOVE-3: the node goes after what a seal tells as applied, at the voter tha
   expect(node.stepped).toEqual([[b, { kind: 'exists', position: 3, informer: n2 }]])
   node.go()
   expect(node.stepped, 'once for each page').toHaveLength(1)
+})
+
+test('MOVE-3: the node goes after what the flushes of a voter that leaves name, at that voter', () => {
+  const at = new AtGate()
+  const row = { ...renewedTo(3), voters: [n1, n3], before: [n1, n2, n3] }
+  at.member.epochs.enter(row, () => undefined)
+  at.member.keep()
+  at.lacking = [
+    [a, 5],
+    [b, 2],
+  ]
+  at.looks.set(b, { applied: 2, open: [], damaged: [] })
+  at.go()
+  for (const voter of [n2, n3]) at.keeper.onPage(voter, page([], { epoch: 3 }))
+  at.stepped.splice(0)
+  at.go()
+  // Its group asks the other voters for it.
+  expect(at.stepped).toEqual([[a, { kind: 'exists', position: 5, informer: n2 }]])
+  at.looks.set(a, { applied: 5, open: [], damaged: [] })
+  at.stepped.splice(0)
+  at.go()
+  expect(at.stepped).toEqual([])
 })
 
 test('the node asks again for a seal that does not come, from where its pages end, and no sooner', () => {

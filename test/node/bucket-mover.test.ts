@@ -1,12 +1,14 @@
 /** The mover of buckets: which phase follows which, and when it asks the other set to open them. */
 import { expect, test } from 'vitest'
 import { StoreError } from '../../src/base/errors.ts'
-import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
+import { groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
 import { close, finish, settle } from '../../src/members/shares-row.ts'
 import type { SharesPort } from '../../src/members/share-requests.ts'
 import { BucketMover, type Moves, type Whereabouts } from '../../src/node/bucket-mover.ts'
 import type { Share, SharesRow } from '../../src/placement/shares.ts'
 import type { Clock } from '../../src/ports/clock.ts'
+
+const node = nodeId('n1')
 
 function named(name: string): GroupId {
   return groupOfBytes(Buffer.from(name))
@@ -32,7 +34,8 @@ class World {
       stay: () => Promise.reject(new Error('not asked')),
       receive: () => Promise.reject(new Error('not asked')),
       close: () => this.#note('close', close(this.row, 2)),
-      settle: () => this.#note('settle', settle(this.row, this.began)),
+      settle: () =>
+        this.#note('settle', settle(this.row, { node, epoch: 2, began: this.began }, [node])),
       finish: () => this.#note('finish', finish(this.row)),
     }
     Object.defineProperty(shares, 'row', { get: () => this.row })
@@ -129,10 +132,14 @@ test('a group that cannot be moved keeps the buckets from closing, and no other 
   expect(world.done).toEqual(['move b', 'move a', 'close'])
 })
 
-test('a node that is not the first one alive leaves the buckets to it', async () => {
+test('a node that is not the first one alive leaves the buckets to it, but for its list of groups that may have begun', async () => {
   const world = new World()
   world.isFirst = false
   world.where.set(named('a'), 'here')
   await world.look()
   expect(world.done).toEqual([])
+  world.row = close(world.row, 2)
+  await world.look()
+  await world.look()
+  expect(world.done).toEqual(['settle'])
 })

@@ -88,7 +88,12 @@ class Bench {
       demote: (node: NodeId) => answer(`demote ${node}`, { ...removing, kind: 'demote' }),
       remove: (node: NodeId) => answer(`remove ${node}`, removing),
       renew: () => answer('renew', { number: 2, kind: 'renew', phase: 'sealing', sinceMicros }),
-      cancel: () => answer('cancel', { ...replacing, phase: 'given-up' }),
+      cancel: (number?: number) =>
+        answer(number === undefined ? 'cancel' : `cancel ${number}`, {
+          ...replacing,
+          phase: 'given-up',
+        }),
+      raise: () => Promise.reject(new StoreError('internal', 'not asked here')),
     }
   }
 }
@@ -237,4 +242,15 @@ test('a name that no node can have is refused, and changes nothing', async () =>
     ...{ status: 400, body: { code: 'invalid', detail: 'node: "N 2" names no node' } },
   })
   expect(calls).toEqual([])
+})
+
+test('a change is given up by its number, which has to be one', async () => {
+  const bench = new Bench()
+  expect((await bench.ask('POST', '/members/cancel?number=7')).status).toBe(202)
+  expect(bench.calls).toEqual(['cancel 7'])
+  for (const odd of ['0', '-1', 'x', '1.5', '']) {
+    const { status, body } = await bench.ask('POST', `/members/cancel?number=${odd}`)
+    expect([status, body], odd).toMatchObject([400, { detail: expect.stringContaining('number') }])
+  }
+  expect(bench.calls).toHaveLength(1)
 })

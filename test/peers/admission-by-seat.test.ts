@@ -19,12 +19,14 @@ const coming: Newcomer = { seat, number: 2 }
 /** The first store of n2, as its own log has it. */
 const oldWord = {
   ...{ storeId: 'old', incarnation: 4, openedFlush: 90 },
-  ...{ seat: 0, epoch: 1, isMember: true, hasVoted: true },
+  ...{ seat: 0, epoch: 1, isMember: true, isDoubted: false, hasVoted: true },
 }
 
 /** Node n1, which remembers both others; `newcomer`: to n2. */
 function admitting(newcomer?: Newcomer, memory: PeerMemory = new PeerMemory([old, third])) {
-  const state: { newcomer: Newcomer | undefined } = { newcomer }
+  const state: { newcomer: Newcomer | undefined; knowsNodes: boolean } = {
+    ...{ newcomer, knowsNodes: true },
+  }
   const nodes = new SetNodes(n1, [n1, n2, n3])
   const admission = new Admission({
     ...{
@@ -39,6 +41,8 @@ function admitting(newcomer?: Newcomer, memory: PeerMemory = new PeerMemory([old
     hearVoters: ({ nodes: told }) => nodes.set(told, [], []),
     findNewcomer: (node) => (node === n2 ? state.newcomer : undefined),
     lastSeat: () => seat,
+    version: () => 1,
+    knowsNodes: () => state.knowsNodes,
   })
   return { memory, admission, state, nodes }
 }
@@ -239,4 +243,35 @@ test('RDR-3: a voter with a seat that was removed hears of its epoch, and ends b
   expect(claimIn(problem, { ...wordOfReader, isMember: true, epoch: 0 })).toBe('fatal')
   // A read-only member that came under the name of such a voter.
   expect(admission.findProblem(n2, hello('reader', { seat }))).toMatch(/^removed-seat: n2 /)
+})
+
+test('RDR-3: peers tell a voter that lost its record that its very store had a vote, by which it ends', () => {
+  const old = { node: n2, storeId: 'seated', durableFlush: 3, incarnation: seat, run: 1 }
+  const { admission, nodes } = admitting(undefined, new PeerMemory([old, third]))
+  nodes.set([n1, n3], [], [])
+  const problem = admission.findProblem(n2, hello('seated', { seat })) ?? ''
+  const lost = { ...wordOfReader, storeId: 'seated', epoch: 1, isMember: false, hasVoted: false }
+  expect(claimIn(problem, lost)).toBe('fatal')
+  expect(claimIn(problem, { ...lost, epoch: 2 })).toBe('none')
+  // A newcomer under the name of such a voter: the words are about another store.
+  expect(claimIn(problem, { ...lost, storeId: 'new' })).toBe('none')
+})
+
+test('RDR-3: a node that does not know which nodes take part refuses none of them for good', () => {
+  const { admission, nodes, state } = admitting()
+  nodes.set([n1, n3], [], [])
+  state.knowsNodes = false
+  for (const [name, info] of [
+    [n2, oldHello],
+    [n2, hello('reader', { seat })],
+    ['n7', hello('new')],
+  ] as const) {
+    const problem = admission.findProblem(name, info) ?? ''
+    expect(problem).toMatch(/^forgetful: this node does not know yet which nodes take part/)
+    expect(claimIn(problem, { ...oldWord, isMember: false })).toBe('none')
+  }
+  state.knowsNodes = true
+  expect(admission.findProblem(n2, oldHello)).toMatch(
+    /^removed-node: n2 has no vote since epoch 1;/,
+  )
 })

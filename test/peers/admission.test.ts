@@ -17,7 +17,10 @@ const own = { node: n1, storeId: 'of n1', durableFlush: 5, incarnation: 2, run: 
 const second = { node: n2, storeId: 'of n2', durableFlush: 9, incarnation: 3, run: 2 }
 const third = { node: n3, storeId: 'of n3', durableFlush: 7, incarnation: 4, run: 3 }
 
-function forgetful(kept?: readonly RememberedStore[]): {
+function forgetful(
+  kept?: readonly RememberedStore[],
+  version = 1,
+): {
   readonly memory: PeerMemory
   readonly admission: Admission
 } {
@@ -39,6 +42,8 @@ function forgetful(kept?: readonly RememberedStore[]): {
       hearVoters: () => undefined,
       findNewcomer: () => undefined,
       lastSeat: () => 0,
+      version: () => version,
+      knowsNodes: () => true,
     }),
   }
 }
@@ -105,4 +110,22 @@ test('LOG-10: a node that lost its last flush, and has written another one under
     )
     await after.stop()
   })
+})
+
+test('UPG-1: a peer has a link only while its build supports the version in force', () => {
+  const known = [second, third]
+  const before = forgetful(known).admission
+  const versions = { min: 1, max: 2 }
+  for (const supports of [undefined, versions]) {
+    const info = { ...hello(second), ...(supports && { supports }) }
+    expect(before.findProblem(n2, info)).toBe(undefined)
+  }
+  expect(before.findProblem(n2, { ...hello(second), supports: { min: 2, max: 3 } })).toMatch(
+    /^unsupported-version: cluster version 1 .*n2 runs a build that supports cluster versions 2 to 3/,
+  )
+  const { admission } = forgetful(known, 2)
+  expect(admission.findProblem(n2, { ...hello(second), supports: versions })).toBe(undefined)
+  expect(admission.findProblem(n2, hello(second))).toBe(
+    'unsupported-version: cluster version 2 is in force in this replica set, and n2 runs a build that supports cluster version 1: start it with a build that supports version 2',
+  )
 })

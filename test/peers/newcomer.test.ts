@@ -56,6 +56,8 @@ class Node {
       hearVoters: () => undefined,
       findNewcomer: (node) => (node === n2 ? this.newcomer : undefined),
       lastSeat: () => 0,
+      version: () => 1,
+      knowsNodes: () => true,
       onJoined: (peer) => this.joined.push(peer),
       onVoter: (peer) => this.voters.push(peer),
       onSuspicion: (...news) => this.suspicions.push(news),

@@ -86,6 +86,22 @@ test('STALE-2: an answer counts once, and none to an earlier question behind it'
   expect(rounds.answer(3, 5, epoch)).toBe(false)
 })
 
+test('STALE-2: answers whose order was changed on the way count from the latest question that is over', () => {
+  for (const one of [1, 2, 3]) rounds.ask(one, at(10 * one))
+  // The second answer left before the first one, and came behind it.
+  expect(rounds.answer(1, 9, epoch)).toBe(true)
+  expect(rounds.answer(2, 7, epoch)).toBe(true)
+  expect(rounds.answer(3, 12, epoch)).toBe(true)
+  rounds.end(8)
+  expect(rounds.freshAt(a, 0)).toEqual(at(20))
+  rounds.name(a, 1)
+  // The first question is of no use behind that, and no round is of it.
+  rounds.end(9)
+  expect(rounds.freshAt(a, 1)).toEqual(at(20))
+  rounds.end(12)
+  expect(rounds.freshAt(a, 1)).toEqual(at(30))
+})
+
 test('STALE-3: with another epoch no round counts, and missing positions stay so', () => {
   round(1, 10, 5)
   rounds.name(a, 3)

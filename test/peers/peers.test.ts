@@ -53,6 +53,8 @@ function start(
     hearVoters: () => undefined,
     findNewcomer: () => undefined,
     lastSeat: () => 0,
+    version: () => 1,
+    knowsNodes: () => true,
     onJoined: () => undefined,
     onVoter: () => undefined,
     onSuspicion: () => undefined,

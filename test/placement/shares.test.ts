@@ -1,4 +1,4 @@
-/** What a node knows of the buckets that its set has given away, and got. */
+/** The buckets that a set has given away and got, as one of its nodes knows them. */
 import { expect, test } from 'vitest'
 import { groupOfBytes, type GroupId } from '../../src/base/ids.ts'
 import { encodeTuple } from '../../src/base/tuple.ts'

@@ -30,7 +30,7 @@ function readsAt(
   whenBack: ReadsParts['whenBack'] = () => undefined,
   isAside: ReadsParts['isAside'] = () => false,
   isFresh: ReadsParts['isFresh'] = () => false,
-  isShared = false,
+  mayHaveCome = false,
 ): Reads {
   const covers = ({ now: at }: ClockReading): boolean => at < endsMs
   return new Reads({
@@ -46,7 +46,7 @@ function readsAt(
       isQuiet: () => true,
     },
     isFresh,
-    isShared: () => isShared,
+    mayHaveCome: () => mayHaveCome,
     data: {
       get: () => undefined,
       getAll: (_, keys) => keys.map(() => undefined),
@@ -234,9 +234,9 @@ test('STALE-1: a replica answers a read with a bound from its applied state whil
   expect(reads.rowsNow(group('g'), bound, 0, [])).toBeUndefined()
 })
 
-test('STALE-1: of a group whose bucket has gone from set to set, a replica that has nothing of it reads currently', async () => {
+test('STALE-1: of a group that may have come from another set, a replica that has nothing of it reads currently', async () => {
   const nothing = { ...applied, position: 0, timestamp: 0 }
-  const readAs = (isShared: boolean): Reads =>
+  const readAs = (mayHaveCome: boolean): Reads =>
     readsAt(
       systemClock,
       0,
@@ -245,7 +245,7 @@ test('STALE-1: of a group whose bucket has gone from set to set, a replica that 
       () => undefined,
       () => false,
       () => true,
-      isShared,
+      mayHaveCome,
     )
   const bound = { maxStalenessMs: 500 }
   expect(await readAs(false).read(group('g'), bound, 1_000)).toEqual({ position: 0, timestamp: 0 })

@@ -66,6 +66,8 @@ export class CoreNode implements RecordSource {
   incarnation = 1
   stateBytes: Uint8Array | undefined
   replica: Replica
+  /** The buckets of its set, as this node knows them. */
+  readonly shares: OwnShares = new OwnShares()
   isHeld = false
   hasRoom = true
   isRestored = true
@@ -81,6 +83,7 @@ export class CoreNode implements RecordSource {
     this.node = node
     this.#cluster = cluster
     this.#leases = this.#freshLeases()
+    this.shares.take([], 1)
     this.replica = this.#fresh()
   }
 
@@ -109,14 +112,24 @@ export class CoreNode implements RecordSource {
     const { node, incarnation } = this
     const leases = this.#leases
     const own = { node, incarnation, placement, limits, trace, source: this, leases }
-    const shares = new OwnShares()
-    shares.take([], 1)
     const epochs = {
-      setOf: (configured: ReplicaSet) => this.#set ?? configured,
+      setOf: (configured: ReplicaSet) => this.#setOf(configured),
       standingOf: () => this.#standing,
-      shares,
+      shares: this.shares,
     }
     return new Replica({ ...own, fetchPatienceMs: () => 0, epochs })
+  }
+
+  #setOf(configured: ReplicaSet): ReplicaSet {
+    return (this.#set ??= configured)
+  }
+
+  /** The node enters the epoch, with the same voters, and passes its gate. The group hears of that with its next step. */
+  enter(epoch: number): void {
+    const { placement, group } = this.#cluster
+    this.#set = { ...this.#setOf(placement.replicasOf(group)), epoch }
+    this.#standing = 'voting'
+    this.shares.enter(epoch)
   }
 
   #noteEpoch(event: GroupEvent): void {

@@ -225,6 +225,33 @@ test('MOVE-3: a node asks a voter that leaves for what that one alone has, again
   expect(asked).toBe(3)
 })
 
+test('RDR-1: a voter without others asks the read-only members for what they alone have', () => {
+  const cluster = new CoreCluster()
+  const [leaver, alone, third] = [cluster.at(0), cluster.at(1), cluster.at(2)]
+  cluster.submit(0, { key: 'a' })
+  cluster.deliver(({ to }) => to !== alone.node)
+  cluster.inFlight = []
+  const readers = [leaver.node, third.node]
+  const set = { epoch: 2, voters: [alone.node], firstFull: alone.node, readers }
+  for (const reader of [leaver, third]) {
+    reader.step({ kind: 'seal' })
+    reader.step({ kind: 'follow', set })
+  }
+  alone.step({ kind: 'seal' })
+  alone.step({ kind: 'epoch', set })
+  // It knows of the position, and of no node that has it.
+  alone.step({ kind: 'exists', position: 1, informer: alone.node })
+  for (
+    let tries = 0;
+    tries < 20 && (alone.replica.appliedInMemory(cluster.group)?.position ?? 0) === 0;
+    tries++
+  ) {
+    cluster.deliver(({ message }) => ['fetch', 'entries'].includes(message.kind))
+    alone.wakeNext()
+  }
+  expect(alone.replica.appliedInMemory(cluster.group)?.position ?? 0).toBe(1)
+})
+
 test('MOVE-5: acceptances that come behind the gate are passed over', () => {
   const cluster = new CoreCluster()
   const node = cluster.at(0)

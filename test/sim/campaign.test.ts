@@ -72,7 +72,10 @@ test('META-2: a campaign fails by whose rules nothing was judged', () => {
 test('META-2: each rule that a checker of the simulator names is among those that are counted', async () => {
   const root = join(import.meta.dirname, '../../sim')
   const all = (await readdir(root, { recursive: true })).filter((name) => name.endsWith('.ts'))
-  const checking = all.filter((name) => !/^mutants|explain-rules|^judged-rules/.test(name))
+  // The searches judge each state that they come to: a campaign counts nothing of theirs.
+  const checking = all.filter((name) => {
+    return !/^mutants|explain-rules|^judged-rules|^explore/.test(name)
+  })
   const named = new Set<string>()
   for (const name of checking) {
     const text = await readFile(join(root, name), 'utf8')

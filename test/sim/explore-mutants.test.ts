@@ -1,6 +1,6 @@
 /**
  * Planted bugs of agreement, searched for in copies of the sources: found every time, not by luck. One or
- * two a scope and rule at night, and one each of votes, lost data, epochs, leases and readers with every change: `sim mutants`
+ * two a scope and rule at night, and one each of votes, lost data, epochs, leases, readers and buckets with every change: `sim mutants`
  * searches for all.
  */
 import { expect, test } from 'vitest'
@@ -16,6 +16,7 @@ const representative: readonly Case[] = [
   ['MOV4', 'change', 'PAX-1', 12],
   ['G04', 'lease-cold', 'LEASE-2', 7],
   ['RDR2', 'reader', 'LEASE-3', 7],
+  ['BKT4', 'close', 'MOVE-14', 8],
 ]
 
 const others: readonly Case[] = [
@@ -31,6 +32,10 @@ const others: readonly Case[] = [
   ['RDR1', 'reader', 'MOVE-3', 3],
   ['RDR3', 'reader-forward', 'MOVE-3', 2],
   ['GRP2', 'arrive', 'PAX-5', 3],
+  ['BKT1', 'close', 'MOVE-14', 5],
+  ['BKT2', 'close', 'MOVE-14', 8],
+  ['BKT3', 'close-crash', 'MOVE-14', 4],
+  ['BKT5', 'close', 'MOVE-14', 8],
   ['G06', 'lease-retried', 'LEASE-1', 10],
   ['L02', 'lease-revoked', 'LEASE-2', 12],
   ['L04', 'lease', 'LEASE-2', 8],

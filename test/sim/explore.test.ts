@@ -106,6 +106,27 @@ test.each(isNightly ? [...wholeMoves, 'move-twice'] : wholeMoves)(
   },
 )
 
+test.each(isNightly ? ([2, undefined] as const) : ([2] as const))(
+  'MOVE-14: a bucket closes while its group begins, in every order of events among %s nodes, or three',
+  (voters) => {
+    const report = explore({ scope: { ...scope('close'), ...(voters && { voters }) } })
+    expect(report.breach).toBeUndefined()
+    expect(report.isComplete).toBe(true)
+    const open = scope('close')
+    const without = explore({ scope: { ...open, submissions: [], ...(voters && { voters }) } })
+    // A search in which no group ever begins would be clean as well.
+    expect(report.states).toBeGreaterThan(3 * without.states)
+  },
+)
+
+test('MOVE-14: a bucket closes beside a second proposer or a crash, as far as there is time', () => {
+  for (const name of ['close-rival', 'close-crash']) {
+    const report = explore({ scope: scope(name), statesMax })
+    expect(report.breach).toBeUndefined()
+    expect(report.states).toBeGreaterThan(0.8 * statesMax)
+  }
+})
+
 test('MOVE-1, MOVE-2: a change beside a second proposer, a lease or a crash, as far as there is time', () => {
   for (const name of ['change-leader', 'change-lagging', 'change-read', 'change-crash']) {
     const report = explore({ scope: scope(name), statesMax })

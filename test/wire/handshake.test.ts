@@ -53,6 +53,7 @@ const info: fc.Arbitrary<LinkInfo> = fc.oneof(
   fc.constant({ followsNodes: true }),
   fc.constant({ tellsReach: true }),
   fc.constant({ followsNodes: true, tellsReach: true }),
+  fc.constant({ supports: { min: 1, max: 2 } }),
   fc.record(
     {
       ...{ storeId: fc.uuid(), incarnation: count, durableFlush: count },
@@ -269,6 +270,22 @@ test('a client that follows the nodes says so apart from the facts that earlier 
   const later = [Buffer.from(pack([null, null, null, null, true])), told.later?.mac]
   const said = pack([1, 'tell', facts, told.mac, ...later])
   expect(encodeHandshake({ kind: 'tell', ...told })).toEqual(said)
+})
+
+test('UPG-1: a build tells the cluster versions that it supports last, and the other side refuses a range that is none', () => {
+  const told = makeTell('secret', n1, n2, { ...newest, supports: { min: 1, max: 2 } })
+  const facts = [true, 3, null, null, null, null, null, null]
+  expect(told.later?.bytes).toEqual(Buffer.from(pack([...facts, [1, 2]])))
+  const said = (versions: Packable): HandshakeMessage | undefined => {
+    const bytes = Buffer.from(pack([...facts, versions]))
+    return read(pack([1, 'tell', ['s', 1, 7, null, null, null, true, true], zeros, bytes, zeros]))
+  }
+  expect(said([2, 3])).toMatchObject({ info: { ...newest, supports: { min: 2, max: 3 } } })
+  // Of a build that knows of none.
+  expect(said(null)).toMatchObject({ info: newest })
+  for (const odd of [[2, 1], [0, 1], [1], [1, 2, 3], [1, 1_000_001], ['1', '2'], 2, true]) {
+    expect(said(odd), JSON.stringify(odd)).toBe(undefined)
+  }
 })
 
 test('an address for clients that no address can be is passed over', () => {

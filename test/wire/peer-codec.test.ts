@@ -211,6 +211,10 @@ const messageByKind: {
     { kind: fc.constant('seal-request'), epoch: sealedEpoch, after: group },
     { requiredKeys: ['kind', 'epoch'] },
   ),
+  version: fc.record({
+    kind: fc.constant('version'),
+    inForce: fc.integer({ min: 1, max: 1_000_000 }),
+  }),
   'seal-page': sealedEpoch.chain((ending) =>
     fc.record(
       {

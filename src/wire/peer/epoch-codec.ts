@@ -1,4 +1,5 @@
 /** The messages about a change of a replica set's voters, without the number of their kind. */
+import { isVersion } from '../../base/cluster-version.ts'
 import type { Position } from '../../base/ids.ts'
 import { entryBytesMax } from '../../base/limits.ts'
 import type { Packable } from '../../base/pack.ts'
@@ -10,7 +11,7 @@ import * as part from './peer-fields.ts'
 /** The first epoch follows none: a seal ends one before the epoch that it names. */
 const sealedEpochMin = 2
 
-const kinds = ['standing', 'seal-request', 'seal-page'] as const
+const kinds = ['standing', 'seal-request', 'seal-page', 'version'] as const
 
 export function isEpochKind(kind: string): kind is EpochMessage['kind'] {
   return kinds.some((one) => one === kind)
@@ -26,6 +27,8 @@ export function packEpoch(message: EpochMessage): Packable[] {
       return [message.epoch, message.gated, message.isRestored]
     case 'seal-request':
       return [message.epoch, message.after]
+    case 'version':
+      return [message.inForce]
     case 'seal-page': {
       const { epoch, through, after, next, groups } = message
       return [epoch, through, after, next, groups.map(packSealed)]
@@ -54,7 +57,14 @@ export function readEpoch(kind: EpochMessage['kind'], fields: readonly unknown[]
     }
     case 'seal-page':
       return readSealPage(fields)
+    case 'version':
+      return readVersion(fields)
   }
+}
+
+function readVersion([inForce]: readonly unknown[]): EpochMessage {
+  if (!isVersion(inForce)) throw new field.MalformedError('in force is no cluster version')
+  return { kind: 'version', inForce }
 }
 
 function readStanding(fields: readonly unknown[]): EpochMessage {

@@ -64,6 +64,7 @@ const kinds = {
   'seal-page': 39,
   'reach-request': 40,
   reach: 41,
+  version: 42,
 } as const satisfies Record<PackedMessage['kind'], number>
 
 /** Fields of a message of each kind, its kind and envelope among them; absent ones are sent as nil. */
@@ -101,6 +102,7 @@ const fieldCounts: Readonly<Record<PackedMessage['kind'], number>> = {
   'marks-request': 3,
   marks: 3,
   standing: 4,
+  version: 2,
   'seal-request': 3,
   'seal-page': 6,
   'reach-request': 2,

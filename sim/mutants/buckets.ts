@@ -1,0 +1,72 @@
+/** Planted bugs in buckets that go from one replica set to another: each is found by the search of the closing of one. */
+import type { Mutant } from './mutant.ts'
+
+const ofShares = 'src/placement/shares.ts'
+
+export const bucketMutants: readonly Mutant[] = [
+  {
+    id: 'BKT1',
+    title: 'buckets: a node begins groups in a bucket that its set has closed',
+    rules: ['MOVE-14'],
+    scopes: ['close'],
+    edits: [
+      {
+        file: ofShares,
+        find: "      case 'closed':\n        return this.#ownEpoch < share.epoch\n",
+        replace: "      case 'closed':\n        return true\n",
+      },
+    ],
+  },
+  {
+    id: 'BKT2',
+    title: 'buckets: a node tells which groups may have begun before it has passed its gate',
+    rules: ['MOVE-14'],
+    scopes: ['close'],
+    edits: [
+      {
+        file: 'src/members/share-requests.ts',
+        find: '  if (!isVoting || own.epoch < share.epoch) {\n',
+        replace: '  if (!isVoting && own.epoch < share.epoch) {\n',
+      },
+    ],
+  },
+  {
+    id: 'BKT3',
+    title: 'buckets: a node that has lost the entry which closed a bucket takes part in it',
+    rules: ['MOVE-14'],
+    scopes: ['close-crash'],
+    edits: [
+      {
+        file: ofShares,
+        find: '    if (this.#rowEpoch < this.#ownEpoch) return false\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'BKT4',
+    title: 'buckets: the list of one node settles which groups may have begun',
+    rules: ['MOVE-14'],
+    scopes: ['close'],
+    edits: [
+      {
+        file: 'src/members/shares-row.ts',
+        find: '  const isSettled = count >= computeMajority(voters)\n',
+        replace: '  const isSettled = count >= 1\n',
+      },
+    ],
+  },
+  {
+    id: 'BKT5',
+    title: 'buckets: a node that has a listed group does not begin it',
+    rules: ['MOVE-14'],
+    scopes: ['close'],
+    edits: [
+      {
+        file: ofShares,
+        find: '        return this.#ownEpoch < share.epoch || this.#began.get(share)?.has(group) === true\n',
+        replace: '        return this.#ownEpoch < share.epoch\n',
+      },
+    ],
+  },
+]
