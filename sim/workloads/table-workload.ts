@@ -4,7 +4,6 @@
  * of the schema while the others go on with the one that they have opened.
  */
 import type { GroupId } from '../../src/base/ids.ts'
-import type { BucketsPort } from '../../src/node/sets-routes.ts'
 import { Client } from '../../src/client/client.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { ClientFrame } from '../../src/wire/client/client-message.ts'
@@ -13,7 +12,7 @@ import type { Referee } from '../checkers/referee.ts'
 import { TableChecker } from '../checkers/table-checker.ts'
 import { createClock } from '../world/clock.ts'
 import type { Coverage } from '../coverage.ts'
-import { BucketGiver } from './bucket-giver.ts'
+import { BucketGiver, type SetsView } from './bucket-giver.ts'
 import { GroupMaker } from './group-maker.ts'
 import { GroupMover } from './group-mover.ts'
 import type { Network } from '../world/network.ts'
@@ -38,10 +37,7 @@ export interface TableWorkloadParts {
   readonly options: WorkloadOptions
   readonly historyMs: number
   readonly nodes: readonly string[]
-  /** The names of the replica sets. */
-  readonly sets: readonly string[]
-  /** Of the nodes that are open now. */
-  setPorts(): readonly BucketsPort[]
+  readonly sets: SetsView
   /** Whether a node may have a damaged data disk now, and say so. */
   mayBeCorrupt(): boolean
   /** Whether the node may answer again some time. */
@@ -94,7 +90,7 @@ export class TableWorkload {
       this.#begin(session.run())
     }
     if (options.tableSessionCount > 0 && options.hasGlobalIndexes) this.#leaveAlone()
-    if (options.tableSessionCount > 0 && this.#parts.sets.length > 1) {
+    if (options.tableSessionCount > 0 && this.#parts.sets.names.length > 1) {
       this.#moveGroups().catch((error: unknown) => this.#parts.onFailed(error))
       this.#giveBuckets().catch((error: unknown) => this.#parts.onFailed(error))
     }
@@ -109,7 +105,7 @@ export class TableWorkload {
     const name = 'table-mover'
     const { client } = this.#connect(name, nodes)
     const mover = new GroupMover({
-      ...{ world, coverage, client, sets, timeoutMs: options.timeoutMs },
+      ...{ world, coverage, client, sets: sets.names, timeoutMs: options.timeoutMs },
       random: world.random.fork('moves of groups'),
       isEnding: () => this.#isEnding,
       tell: (what) => this.#parts.tell(name, what),
@@ -118,9 +114,9 @@ export class TableWorkload {
   }
 
   async #giveBuckets(): Promise<void> {
-    const { world, coverage, setPorts: ports, tell } = this.#parts
+    const { world, coverage, sets, tell } = this.#parts
     const giver = new BucketGiver({
-      ...{ world, coverage, ports, isEnding: () => this.#isEnding },
+      ...{ world, coverage, ports: () => sets.ports(), isEnding: () => this.#isEnding },
       random: world.random.fork('buckets'),
       tell: (what) => tell('bucket-giver', what),
     })
@@ -232,7 +228,7 @@ export class TableWorkload {
       writtenStores: this.#writtenStores,
       lone: options.lone,
       erases: options.erases === true,
-      isAtOneNode: known.length === 1 && this.#parts.sets.length === 1,
+      isAtOneNode: known.length === 1 && this.#parts.sets.names.length === 1,
       mayBeCorrupt: () => this.#parts.mayBeCorrupt(),
       tell: (what) => {
         this.#parts.tell(name, what)

@@ -10,6 +10,7 @@ import type { Share, SharesRow } from '../placement/shares.ts'
 import { beginRenew } from './change.ts'
 import type { Epochs } from './epochs.ts'
 import type { Mover } from './mover.ts'
+import type { VersionGate } from './version-gate.ts'
 import { SetWriter, type SetWriterParts } from './set-writer.ts'
 import { SharesReader, type SharesReaderParts } from './shares-reader.ts'
 import {
@@ -47,6 +48,8 @@ export interface SharesPort {
   settle(): Promise<void>
   /** The other set has the buckets. */
   finish(): Promise<void>
+  /** Throws `unavailable` where the cluster version in force here allows no buckets that go from set to set. */
+  checkVersion(): void
   /** Buckets have come from another set, in that term. */
   receive(gift: Gift, term: number): Promise<void>
 }
@@ -54,6 +57,7 @@ export interface SharesPort {
 export interface ShareRequestsParts extends SharesReaderParts, SetWriterParts {
   readonly node: NodeId
   readonly epochs: Epochs
+  readonly gate: VersionGate
   readonly mover: Pick<Mover, 'request'>
   readonly log: {
     /** The groups with positions that the data store may not hold durably. */
@@ -100,7 +104,15 @@ export class ShareRequests implements SharesPort {
     return isVoting && own.epoch >= epoch
   }
 
-  leave(gift: Gift): Promise<void> {
+  checkVersion(): void {
+    const { gate } = this.#parts
+    if (gate.allows('given-buckets')) return
+    const message = `cluster version ${gate.inForce} is in force in this replica set, which knows no buckets that move: run trilithon upgrade finalize first`
+    throw new StoreError('unavailable', message)
+  }
+
+  async leave(gift: Gift): Promise<void> {
+    this.checkVersion()
     const isGoing = (one: Share): boolean => {
       const isSame = one.set === gift.set && one.buckets.length === gift.buckets.length
       return one.phase === 'leaving' && isSame && one.buckets.every((b) => gift.buckets.includes(b))
@@ -136,8 +148,9 @@ export class ShareRequests implements SharesPort {
     return this.#write((row) => (has(row, 'settled') ? finish(row) : row))
   }
 
-  receive(gift: Gift, term: number): Promise<void> {
+  async receive(gift: Gift, term: number): Promise<void> {
     assert(term > 0, 'MOVE-14: a bucket comes in no term')
+    this.checkVersion()
     return this.#write((row) => receive(row, gift, term))
   }
 
@@ -145,7 +158,9 @@ export class ShareRequests implements SharesPort {
     await this.#writer.commit(() => {
       const row = this.#reader.read()
       const after = next(row)
-      return after === row ? undefined : [{ key: sharesKey, value: encodeShares(after) }]
+      if (after === row) return undefined
+      this.#parts.gate.use('given-buckets')
+      return [{ key: sharesKey, value: encodeShares(after) }]
     })
   }
 }

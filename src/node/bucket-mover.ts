@@ -141,6 +141,7 @@ export class BucketMover {
     if (share.phase !== 'closed' && !moves.isFirst()) return
     switch (share.phase) {
       case 'leaving': {
+        await moves.admit(share)
         const { moved, left } = await this.#sweep(share)
         if (this.#isStopped || left > 0) return
         this.#sweeps += 1

@@ -43,7 +43,7 @@ export interface MovedGroupsParts {
   /** The number of this node's set. */
   readonly own: number
   readonly moving: MovingPort
-  readonly shares: Pick<SharesPort, 'receive'>
+  readonly shares: Pick<SharesPort, 'receive' | 'checkVersion'>
   /** Links to the nodes of another set. */
   relay(set: number): Relay
   /** All groups of the cluster. */
@@ -218,12 +218,14 @@ export class MovedGroups {
   }
 
   /** Whether this node's set takes up a group that is about to leave the other one. */
-  async admit({ from }: AdmitGroup, timeoutMs: number): Promise<GroupAnswer> {
+  async admit({ group, from }: AdmitGroup, timeoutMs: number): Promise<GroupAnswer> {
     const { placement, own, moving } = this.#parts
     const set = this.#numberOf(from)
     if (set === undefined || set === own) return { kind: 'problem', problem: gone(from) }
     const old = moving.findOldNode()
     if (old !== undefined) return { kind: 'problem', problem: tooOld(old) }
+    // Its own group is asked about for buckets: they need a later version than a group does.
+    if (group === setGroupOf(placement, own)) this.#parts.shares.checkVersion()
     try {
       // A set without a majority would keep the group from everybody.
       await this.#parts.read(setGroupOf(placement, own), timeoutMs)

@@ -248,13 +248,10 @@ export class Driver implements LocalReplica {
     const [{ clock, trace }, { limits }] = [this.#ports, this.#options]
     return new Edge({
       ...{ clock, trace, limits, data: this.#data, replica: this.#replica },
-      ...{
-        healing: this.#comparing.healing,
-        ending: () => this.#ending,
-        isOver: () => this.#isOver,
-      },
+      ...{ healing: this.#comparing.healing, isOver: () => this.#isOver },
       mayHaveCome: (one) => !this.#holdings.has(one) || this.#epochs.shares.of(one) !== undefined,
-      ...{ step: this.#calls.step, guarded: (work) => this.#guarded(work) },
+      ...{ guarded: (work) => this.#guarded(work), ending: () => this.#ending },
+      step: this.#calls.step,
       onSettled: (ms) => this.#work.supply.pace.onCommit(ms),
     })
   }
@@ -343,8 +340,7 @@ export class Driver implements LocalReplica {
 
   holds(group: GroupId): boolean {
     if (this.#holdings.has(group) || this.#epochs.shares.of(group) !== undefined) return true
-    const { position } = this.#replica.appliedInMemory(group) ?? this.#data.applied(group)
-    return position > 0
+    return (this.#replica.appliedInMemory(group) ?? this.#data.applied(group)).position > 0
   }
 
   submit(submission: Submission, timeoutMs: number): Promise<Outcome> {

@@ -30,6 +30,7 @@ class World {
     const shares: SharesPort = {
       ...{ row: [], of: () => this.row[0] },
       isBehindGate: () => this.isBehindGate,
+      checkVersion: () => undefined,
       leave: () => Promise.reject(new Error('not asked')),
       stay: () => Promise.reject(new Error('not asked')),
       receive: () => Promise.reject(new Error('not asked')),

@@ -56,6 +56,7 @@ const noShares: SharesPort = {
   isBehindGate: () => true,
   ...{ leave: notAsked, stay: notAsked, close: notAsked, settle: notAsked, finish: notAsked },
   receive: notAsked,
+  checkVersion: () => undefined,
 }
 
 /** A node of a set that the group has left, as the node finds out by a current read in that set. */
