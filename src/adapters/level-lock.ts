@@ -23,13 +23,16 @@ export async function lockStore(path: string): Promise<StoreLock> {
   const found = await stat(lock).catch(() => undefined)
   if (found?.isFile() !== true) return { state: 'unknown', release: nothing }
   const folder = await mkdtemp(join(tmpdir(), 'trilithon-lock-'))
-  const level = new ClassicLevel(folder)
+  let level: ClassicLevel | undefined
   try {
+    // First: the object begins to open the folder by itself, and would make a lock of its own there.
     await symlink(lock, join(folder, 'LOCK'))
-    await level.open()
-    return { state: 'held', release: () => level.close() }
+    const locking = new ClassicLevel(folder)
+    level = locking
+    await locking.open()
+    return { state: 'held', release: () => locking.close() }
   } catch (error) {
-    await level.close().catch(() => undefined)
+    await level?.close().catch(() => undefined)
     return { state: isLocked(error) ? 'in use' : 'unknown', release: nothing }
   } finally {
     // The lock stays with the open file; a command may end without another word.

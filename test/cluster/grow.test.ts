@@ -120,7 +120,9 @@ async function checkRemoved(cluster: TestCluster, id: string): Promise<void> {
   const exit = await node.exited()
   expect([exit.code, node.log()]).toEqual([
     1,
-    expect.stringMatching(/has no vote since epoch \d+; move its data folder away|was removed/),
+    expect.stringMatching(
+      /has no vote since epoch \d+; store \S+ had one before; move its data folder away|was removed/,
+    ),
   ])
 }
 
