@@ -183,7 +183,8 @@ function readShare(packed: unknown): Share | undefined {
   const buckets = readBits(bits, bucketCount)
   const began = readGroups(names)
   const told = readNodes(tellers)
-  if (buckets === undefined || began === undefined || told === undefined) return undefined
+  if (buckets === undefined || buckets.length === 0 || began === undefined || told === undefined)
+    return undefined
   const share = { phase, set, term, buckets, epoch, began }
   return told.length === 0 ? share : { ...share, told }
 }

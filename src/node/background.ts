@@ -46,6 +46,13 @@ export interface BackgroundOptions {
   readonly schemaTrustMs?: number
 }
 
+export interface BackgroundRouting {
+  /** Of buckets that this node's set gives to another one; undefined where there is one set. */
+  readonly bucketMoves: BucketMoves | undefined
+  /** Deletes the rows of groups that have left this node's set. */
+  clearMoved(isOver: () => boolean): Promise<void>
+}
+
 export interface BackgroundParts extends BackgroundOptions {
   readonly replica: LocalReplica
   readonly placement: Placement
@@ -58,11 +65,8 @@ export interface BackgroundParts extends BackgroundOptions {
   readonly random: Random
   readonly trace: Trace
   readonly noteBug: NoteBug
-  /** Of buckets that this node's set gives to another one; undefined where there is one set. */
-  readonly bucketMoves: BucketMoves | undefined
   readonly shares: SharesPort
-  /** Deletes the rows of groups that have left this node's set. */
-  clearMoved(isOver: () => boolean): Promise<void>
+  readonly routing: BackgroundRouting
 }
 
 export interface QueuesStatus extends Readonly<DeliveryCounts> {
@@ -129,7 +133,7 @@ export class Background {
     this.#holds = new HoldCount({ replica, clock, onFailed: noting('holds') })
     this.#moved = new MovedSweep({
       ...{ clock, sweepMs: parts.expirySweepMs ?? movedSweepMs, onFailed: noting('moved') },
-      clear: (isOver) => parts.clearMoved(isOver),
+      clear: (isOver) => parts.routing.clearMoved(isOver),
     })
     this.#buckets = this.#makeBucketMover(noting('buckets'))
     const copies = parts.bufferCopies ?? bufferCopiesDefault
@@ -140,7 +144,8 @@ export class Background {
   }
 
   #makeBucketMover(onFailed: (error: unknown) => void): BucketMover | undefined {
-    const { clock, shares, bucketMoves: moves, groupsPerSecond } = this.#parts
+    const { clock, shares, routing, groupsPerSecond } = this.#parts
+    const { bucketMoves: moves } = routing
     if (moves === undefined) return undefined
     return new BucketMover({
       ...{ clock, shares, moves, onFailed },

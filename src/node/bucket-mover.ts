@@ -3,8 +3,8 @@
  * groups, closes them when few are left, moves the rest, and has the other set open them. Any node of the old set may go on with it at
  * any time, over restarts; the first one that is alive does.
  *
- * MOVE-15  The other set is asked to open the buckets only after a sweep over all groups of this set, at a node behind the gate of
- *          the epoch that closed them, has found each group of the buckets with a majority of the other set.
+ * MOVE-15  A node asks the other set to open the buckets only after its own sweep over all groups of this set, behind the gate of the epoch
+ *          that closed them, has found each group of the buckets with a majority of the other set.
  */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
@@ -71,7 +71,7 @@ const fewGroups = 50
 /** Or after as many sweeps: groups may begin as fast as they are moved. */
 const sweepsMax = 20
 
-/** What a sweep has found. */
+/** The groups of one sweep. */
 interface Sweep {
   readonly moved: number
   readonly left: number

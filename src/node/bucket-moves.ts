@@ -1,4 +1,4 @@
-/** What the mover of buckets asks of this node, of its set and of the other one (`bucket-mover.ts`). */
+/** The requests of the mover of buckets to this node, to its set and to the other one (`bucket-mover.ts`). */
 import { present } from '../base/assert.ts'
 import type { GroupId } from '../base/ids.ts'
 import { tablesPrefix } from '../base/placed-group.ts'

@@ -164,8 +164,7 @@ export class Node {
     const work = { groups, cells, expiring, trace, noteBug }
     this.#background = new Background({
       ...{ ...work, ...common, ...options },
-      ...{ bucketMoves: this.#routing.bucketMoves, shares: driver.members.shares },
-      clearMoved: (isOver) => this.#routing.clearMoved(isOver),
+      ...{ routing: this.#routing, shares: driver.members.shares },
     })
     const status = (): PlainObject => plain(this.status())
     const services = {

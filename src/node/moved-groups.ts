@@ -224,7 +224,7 @@ export class MovedGroups {
     if (set === undefined || set === own) return { kind: 'problem', problem: gone(from) }
     const old = moving.findOldNode()
     if (old !== undefined) return { kind: 'problem', problem: tooOld(old) }
-    // Its own group is asked about for buckets: they need a later version than a group does.
+    // The mover of buckets names this set's own group: buckets need a later version than a group does.
     if (group === setGroupOf(placement, own)) this.#parts.shares.checkVersion()
     try {
       // A set without a majority would keep the group from everybody.

@@ -214,7 +214,7 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     return this.#moved.clear(isOver)
   }
 
-  /** What a mover of buckets asks; undefined where there is one set. */
+  /** The requests of a mover of buckets; undefined where there is one set. */
   get bucketMoves(): BucketMoves | undefined {
     const { placement, node, moving, shares, replica } = this.#parts
     if (this.#isOne) return undefined

@@ -11,7 +11,6 @@ import type { SharesPort } from '../members/share-requests.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { SharePhase } from '../placement/shares.ts'
 import type { BucketProgress } from './bucket-mover.ts'
-import type { GroupsAccess } from './groups-routes.ts'
 import {
   findPart,
   findTrusted,
@@ -20,6 +19,7 @@ import {
   refusalPage,
   refusals,
   refusalsOfTrust,
+  type OperationAccess,
 } from './operation-access.ts'
 import type { OperationAnswer } from './operation-answer.ts'
 import { problemContentType } from './refusals.ts'
@@ -37,6 +37,8 @@ export interface BucketsPort {
 export interface SetsPort extends BucketsPort {
   readonly nodes: readonly NodeAddress[]
 }
+
+type SetsAccess = OperationAccess<{ readonly sets: SetsPort }>
 
 /** The answer to `GET /sets`. */
 export interface SetReport {
@@ -103,7 +105,7 @@ export const setsAnswers: readonly OperationAnswer[] = [
   },
 ]
 
-export function addSetsRoutes(app: Hono, access: GroupsAccess | undefined): void {
+export function addSetsRoutes(app: Hono, access: SetsAccess | undefined): void {
   app.get('/sets', (context) => {
     const groups = findPart(access, context)
     return groups instanceof Response ? groups : context.json(describe(groups.sets))
@@ -118,7 +120,7 @@ export function addSetsRoutes(app: Hono, access: GroupsAccess | undefined): void
 }
 
 async function change(
-  access: GroupsAccess | undefined,
+  access: SetsAccess | undefined,
   context: Context,
   ask: (sets: SetsPort) => Promise<void>,
 ): Promise<Response> {

@@ -25,9 +25,12 @@ const oldCount = 60
 /** Between two writes of a client: the machine has other work. */
 const thinkMs = 150
 
-async function sets(words: readonly string[], id = 'a'): Promise<string> {
-  const url = cluster.node(id).url
-  const { code, stdout, stderr } = await runProgram(['sets', ...words, '--url', url])
+function sets(words: readonly string[]): Promise<string> {
+  return run(['sets', ...words])
+}
+
+async function run(words: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await runProgram([...words, '--url', cluster.node('a').url])
   if (code !== 0) throw new Error(`exit ${code}: ${stderr}`)
   return stdout
 }
@@ -72,6 +75,10 @@ test('MOVE-14 MOVE-15: a set gives a quarter of its buckets to another one, and 
         await new Promise((resolve) => setTimeout(resolve, thinkMs))
       }
     })
+    await expect(
+      sets(['give', '--from', 'east', '--to', 'west', '--buckets', '512']),
+    ).rejects.toThrow('run trilithon upgrade finalize first')
+    await run(['upgrade', 'finalize'])
     expect(
       await sets(['give', '--from', 'east', '--to', 'west', '--buckets', '512', '--dry-run']),
     ).toMatch(/^would move 512 buckets of set east to set west$/m)
