@@ -1,6 +1,6 @@
 /**
- * Whether what has begun ends, once a bucket is settled (MOVE-14, LIVE-1): from such a state all messages are lost, the nodes, or all but
- * one of them, are left alone, and each of their deadlines comes again and again. Then a chosen first entry, and one that may have been
+ * Once a bucket is settled, the nodes end each entry that one of them has begun (MOVE-14, LIVE-1). The check takes such a state, and loses
+ * all messages. All nodes are left, or all but one, and each of their deadlines comes again and again. Then a chosen first entry, and one that may have been
  * chosen, is applied at each of these nodes that has something of it, and no transaction waits.
  */
 import { isListed } from './bucket.ts'
@@ -30,7 +30,12 @@ export function unendedBreaches(model: Graph, first: readonly number[]): readonl
   const failed = companies.find((alive) => !doesEnd(model, first, alive))
   if (failed === undefined) return []
   const names = failed.map((at) => model.setting.names[at]).join(' and ')
-  return [{ rule: 'MOVE-14', sentence: `What has begun does not end among ${names}.` }]
+  return [
+    {
+      rule: 'MOVE-14',
+      sentence: `The nodes ${names} do not end an entry that one of them has begun.`,
+    },
+  ]
 }
 
 function doesEnd(model: Graph, first: readonly number[], alive: readonly number[]): boolean {

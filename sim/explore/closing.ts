@@ -13,7 +13,7 @@ const none: readonly Breach[] = []
 export class Closing {
   readonly #setting: Setting
   readonly #rows = new Interner<SharesRow>()
-  /** Nodes and book of the states from which all that has begun ends. */
+  /** Nodes and book of the states from which the nodes end each entry that one of them has begun. */
   readonly #ended = new Set<string>()
 
   constructor(setting: Setting) {

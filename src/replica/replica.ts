@@ -231,12 +231,12 @@ export class Replica {
 
   /** A bucket closes with an epoch: all that was under way at the open position has ended, and nothing has begun in the next one. */
   #takeUpHome(log: GroupLog): void {
+    // A share is about the first entry alone.
+    if (log.state.position > 0) return
     const held = this.#groups.get(log.group)
     const { version } = this.#options.epochs.shares
     if (held === undefined || held.shares === version) return
     held.shares = version
-    // The first entry is what a share is about.
-    if (log.state.position > 0) return
     const home = this.#homes.of(log.group)
     const isQuiet = log.proposal === undefined && log.lease === undefined
     assert(!home.isGuest || isQuiet, 'MOVE-14: a bucket closes at a node that acts in it')

@@ -81,6 +81,7 @@ export function stepGroup(log: GroupLog, context: Context, event: GroupEvent): v
   if (event.kind === 'aside') return readLease.stopReading(log, context)
   handle(log, context, event)
   pump(log, context)
+  if (takePutOff(log, context)) pump(log, context)
   if (event.kind === 'message' && event.message.kind === 'entries') {
     catchUp.goOn(log, context, event.from, event.message)
   }
@@ -163,15 +164,31 @@ function takeMessage(log: GroupLog, context: Context, from: NodeId, message: Gro
   if (message.kind === 'accept') learnPrevious(log, context, from, message)
 }
 
-/** MOVE-10: this node takes up what came before the position first. */
+/** MOVE-10: this node takes up what came before the position first. Without the group it has no part in a read, either. */
 function isPutOff(log: GroupLog, context: Context, from: NodeId, message: GroupMessage): boolean {
+  if (message.kind === 'query' && lacksBase(log)) {
+    log.putOff = { from, message }
+    return false
+  }
   if (message.kind !== 'prepare' && message.kind !== 'accept') return false
   // The accept may tell of the one position that is missing.
   const mayLearn = log.home.mayMove && !lacksBase(log) && !hasLeft(log)
   if (message.kind === 'accept' && mayLearn) learnPrevious(log, context, from, message)
   if (!isBeyondBase(log, message.position)) return false
   context.trace.mark('vote_asked_before_base_of_group')
+  log.putOff = { from, message }
   catchUp.catchUpTo(log, context, message.position - 1, from)
+  return true
+}
+
+/** The peer would ask again only after a while. Returns whether this node answers now. */
+function takePutOff(log: GroupLog, context: Context): boolean {
+  if (log.putOff === undefined) return false
+  const { from, message } = log.putOff
+  const isBehind = message.kind === 'query' ? lacksBase(log) : isBeyondBase(log, message.position)
+  if (isBehind) return false
+  log.putOff = undefined
+  if (isOfEpoch(log, message)) onMessage(log, context, from, message)
   return true
 }
 

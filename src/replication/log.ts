@@ -16,6 +16,7 @@ import type { Effect } from './effect.ts'
 import type { Leader } from './entry.ts'
 import type { HolderTable } from './holders.ts'
 import type { TextRange } from './key-range.ts'
+import type { Accept, Prepare, Query } from './message.ts'
 import type { GroupState } from './state.ts'
 import type { Transaction } from '../group/transaction.ts'
 import { ValidationWindow } from './window.ts'
@@ -139,6 +140,12 @@ export interface Stride {
 
 export const noStride: Stride = { entries: 0, bytes: 0 }
 
+/** A question of a peer that waits for what this node lacks (MOVE-10). */
+export interface PutOff {
+  readonly from: NodeId
+  readonly message: Prepare | Accept | Query
+}
+
 /** The replica set of this node, for a group. */
 export interface LogHome {
   /** The set's name. */
@@ -187,6 +194,8 @@ export interface GroupLog {
   /** When to look again at transactions that no node has proposed or answered. */
   retryDeadline: number
   readRound: ReadRound | undefined
+  /** The last question for which this node lacked all that came before: it answers once it has that. */
+  putOff: PutOff | undefined
   readsWaiting: number[]
   readsTargeted: TargetedRead[]
   catchUp: CatchUp | undefined
@@ -241,6 +250,7 @@ export function restoreLog(
     waitingBytes: 0,
     retryDeadline: noDeadline,
     readRound: undefined,
+    putOff: undefined,
     readsWaiting: [],
     readsTargeted: [],
     catchUp: undefined,

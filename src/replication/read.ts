@@ -13,9 +13,10 @@
 import { assert } from '../base/assert.ts'
 import type { NodeId, Position } from '../base/ids.ts'
 import { computeMajority } from '../placement/placement.ts'
+import { sendEntries } from './acceptance.ts'
 import { catchUpTo, refuseFalseClaims } from './catch-up.ts'
 import { jitter, type Context } from './effect.ts'
-import { hasLeft, hasVote } from './standing.ts'
+import { hasJustCome, hasLeft, hasVote } from './standing.ts'
 import { highestKnown, type GroupLog, type ReadRound } from './log.ts'
 import type { Highest, Query } from './message.ts'
 import { beginAttempt, leasedPosition, onAnswer } from './read-lease.ts'
@@ -74,7 +75,14 @@ function sendQueries(log: GroupLog, context: Context, current: ReadRound): void 
       context.emit({ kind: 'renew', to: voter })
     }
     context.emit({ kind: 'send', to: voter, message })
+    if (hasJustCome(log)) offerBase(log, context, voter)
   }
+}
+
+/** Without all that the other set had the peer has no vote, and no answer (MOVE-10): it may take that up from this node. */
+function offerBase(log: GroupLog, context: Context, voter: NodeId): void {
+  const { position } = log.state
+  sendEntries(log, context, voter, { from: position, through: position, isAwaited: true })
 }
 
 /** The peer has begun to vote in this epoch: a question that it dropped before is sent to it again. */

@@ -55,6 +55,11 @@ export function isBeyondBase(log: Pick<GroupLog, 'state' | 'home'>, position: nu
   return home.mayMove && position > state.position + 1
 }
 
+/** MOVE-10: whether the last entry that is applied here was chosen in another set: peers of this one may have nothing of the group. */
+export function hasJustCome({ home, state }: Pick<GroupLog, 'state' | 'home'>): boolean {
+  return state.movedTo !== undefined && state.movedTo === home.set
+}
+
 /** MOVE-9: whether the last entry of this set is applied, so that the log goes on in another one. */
 export function hasLeft({ home, state }: Pick<GroupLog, 'state' | 'home'>): boolean {
   return state.movedTo !== undefined && state.movedTo !== home.set

@@ -222,7 +222,7 @@ function decodeFlags([knowsEpochs, , , , followsNodes, ...more]: readonly unknow
   }
 }
 
-/** Dropped, what is no range would make a build of later versions one that knows of none. */
+/** Undefined for anything else than two versions: a peer that tells such a thing must not count as one that tells of no versions. */
 function decodeVersions(told: unknown): Pick<LinkInfo, 'supports'> | undefined {
   if (isAbsent(told)) return {}
   const supports = readVersions(told)

@@ -161,11 +161,11 @@ function describePoints(story: () => ReplicaStory, ownStory: OwnStory): void {
     cancel()
     replica.watch(newGroup(), 0, note('another group'))
     await one.commit(['a=1'])
-    await one.passMs(5)
+    await one.until(() => woken.length > 0)
     expect(woken).toEqual(['0'])
     await one.commit(['a=2'])
     await footing.settled(passed)
-    await one.passMs(5)
+    await one.until(() => woken.length > 1)
     expect(woken).toEqual(['0', '1'])
   })
 

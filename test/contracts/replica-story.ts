@@ -38,6 +38,12 @@ export class ReplicaStory extends Session {
     return this.footing.settled(replica.read(this.group, level, timeoutMs, atLeast))
   }
 
+  /** A node says what it has applied a moment after it has acknowledged: later on a busy machine. */
+  async until(isSo: () => boolean): Promise<void> {
+    const triesMax = 2_000
+    for (let tries = 0; !isSo() && tries < triesMax; tries += 1) await this.passMs(5)
+  }
+
   passMs(ms: number): Promise<void> {
     const { clock } = this.footing
     return this.footing.settled(new Promise((resolve) => void clock.setTimer(ms, resolve)))

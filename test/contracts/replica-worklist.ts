@@ -76,19 +76,22 @@ export function describeWorklists(story: () => ReplicaStory): void {
     await one.commit(['a=1'])
     await another.put(group, 'row')
     await topic.put(group, 'row')
-    await one.passMs(1)
+    await one.until(() => heard.length >= 2)
     expect(heard).toEqual([
       { group, position: 3 },
       { group, position: 3 },
     ])
     first()
     await topic.put(group, 'row', false)
-    await one.passMs(1)
+    await one.until(() => heard.length >= 3)
     expect(heard.slice(2)).toEqual([{ group, position: 4 }])
     second()
     await topic.take(group, 'row')
+    const last: ListedGroup[] = []
+    worklist.watch(topic.name, (listed) => void last.push(listed))
     await topic.put(group, 'row')
-    await one.passMs(1)
+    await one.until(() => last.length > 0)
+    expect(last).toEqual([{ group, position: 6 }])
     expect(heard).toHaveLength(3)
   })
 
