@@ -8,7 +8,7 @@ export const judgedRules: readonly string[] = [
   ...['LOG-1', 'LOG-2', 'LOG-3', 'LOG-4', 'LOG-5', 'LOG-6', 'LOG-8', 'LOG-9', 'LOG-13'],
   ...['LOG-7', 'LOG-14', 'LOG-15', 'LOG-16', 'LOG-17', 'LOG-18', 'SNAP-1', 'SNAP-4'],
   ...['HASH-1', 'HEAL-4', 'ERASE-1'],
-  ...['MOVE-2', 'MOVE-3', 'MOVE-5', 'MOVE-9', 'MOVE-13'],
+  ...['MOVE-2', 'MOVE-3', 'MOVE-5', 'MOVE-9', 'MOVE-13', 'MOVE-15'],
   ...['UPG-2', 'UPG-3'],
   ...['LEASE-1', 'LEASE-2', 'LEASE-3', 'LEASE-4', 'MVCC-1', 'MVCC-2'],
   'STALE-1',

@@ -3,6 +3,7 @@
  * Then everything heals, and all operations under way must end. Then all replicas must agree,
  * drain, and hold all that was ever acknowledged, also after a restart.
  */
+import { setsOf } from './workloads/bucket-giver.ts'
 import { AppendWorkload, type NamedReplica } from './workloads/append-workload.ts'
 import { BoundedWorkload } from './workloads/bounded-workload.ts'
 import { CellIndexWorkload } from './workloads/cell-index-workload.ts'
@@ -162,8 +163,8 @@ class Run {
       ...{ mayBeCorrupt: () => this.#mayBeCorrupt(), ...onReplicas },
     }
     const isInService = this.#isInService.bind(this)
-    const sets = this.#cluster.placement.sites.map(({ name }) => name)
     const { historyMs } = options.limits
+    const sets = setsOf(this.#cluster)
     this.#tables = new TableWorkload({ ...onNetwork, historyMs, sets, isInService })
     this.#triggers = new TriggerWorkload({ ...onNetwork, load })
     this.#queues = new QueueWorkload(onNetwork)

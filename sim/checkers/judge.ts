@@ -2,8 +2,14 @@
  * All checkers of a run, and the events that each of them receives. The judge sees every node's
  * messages, trace and disks; the code under test does not know of it.
  */
-import { equalBytes } from '../../src/base/bytes.ts'
+import { equalBytes, fromLatin1, latin1 } from '../../src/base/bytes.ts'
+import { groupOfBytes } from '../../src/base/ids.ts'
+import { isSharedOut } from '../../src/base/placed-group.ts'
+import { encodeTuple } from '../../src/base/tuple.ts'
 import { decodeMove, movedKey } from '../../src/group/moved-row.ts'
+import { decodeShares, sharesKey } from '../../src/members/shares-row.ts'
+import { hashToBucket } from '../../src/placement/placement.ts'
+import type { SharesRow } from '../../src/placement/shares.ts'
 import { decodeEntry } from '../../src/replication/entry.ts'
 import { unreachable } from '../../src/base/assert.ts'
 import type { Placement } from '../../src/placement/placement.ts'
@@ -93,7 +99,11 @@ export class Judge {
     const onChosen = (view: PositionView): void => {
       this.model.onChosen(view)
       noteMoves(this.book, view)
+      noteShares(this.book, referee, view)
       checkSet(this.book, referee, view)
+      if (view.position === 1 && view.chosen !== undefined) {
+        this.book.voters.noteBegun(view.group, view.chosen.ballot.node)
+      }
     }
     const { book, model } = this
     this.#proposals = new ProposalChecker({ book, referee, coverage, onChosen })
@@ -399,4 +409,40 @@ function noteMoves({ voters }: PositionBook, { group, position, chosen }: Positi
       if (to !== undefined) voters.noteMove(group, position, to)
     }
   }
+}
+
+/** The names of the sets' own groups begin so. */
+const setGroupsPrefix = latin1(encodeTuple(['members']))
+
+/** MOVE-15: as a set opens buckets, it has each group of theirs that has begun, or has had it and knows where it is. */
+function noteShares(book: PositionBook, referee: Referee, view: PositionView): void {
+  const { voters } = book
+  for (const row of sharesIn(view)) {
+    const before = new Map(row.flatMap(({ buckets }) => buckets.map((b) => [b, voters.homeOf(b)])))
+    for (const { buckets } of voters.noteShares(view.group, row)) {
+      const own = voters.setAt(view.group, Infinity)
+      for (const group of book.groups) {
+        const name = groupOfBytes(fromLatin1(group))
+        const bucket = isSharedOut(name) ? hashToBucket(name) : -1
+        const isBegun = book.of(group, 1).chosen !== undefined
+        if (!isBegun || before.get(bucket) === own || !buckets.includes(bucket)) continue
+        referee.check(
+          voters.hasHad(group, own),
+          'MOVE-15',
+          'A set has opened a bucket, and has nothing of a group that has begun in another set.',
+          () => ({ ...describePlace(view, ''), left: Buffer.from(name, 'latin1').toString('hex') }),
+        )
+      }
+    }
+  }
+}
+
+function sharesIn({ group, chosen }: PositionView): readonly SharesRow[] {
+  if (!group.startsWith(setGroupsPrefix)) return []
+  const entry = chosen === undefined ? undefined : decodeEntry(chosen.value)
+  const mutations = entry?.transactions.flatMap((one) => one.mutations) ?? []
+  return mutations.flatMap(({ key, value }) => {
+    const row = value !== undefined && equalBytes(key, sharesKey) ? decodeShares(value) : undefined
+    return row === undefined ? [] : [row]
+  })
 }

@@ -1,8 +1,11 @@
 /** The voters of each epoch, as the nodes' log disks durably name them; and the set that each part of a group's log is in. */
-import { groupOfBytes, nodeId, type NodeId } from '../../src/base/ids.ts'
+import { groupOfBytes, nodeId, type GroupId, type NodeId } from '../../src/base/ids.ts'
 import { fromLatin1 } from '../../src/base/bytes.ts'
+import { isSharedOut } from '../../src/base/placed-group.ts'
 import type { OwnEpochs } from '../../src/log/own-epochs.ts'
-import { computeMajority, type Placement } from '../../src/placement/placement.ts'
+import { computeMajority, hashToBucket, type Placement } from '../../src/placement/placement.ts'
+
+import type { Share, SharesRow } from '../../src/placement/shares.ts'
 
 /** A position of a group. */
 export interface Place {
@@ -17,6 +20,10 @@ export class VoterBook {
   readonly #own = new Map<string, OwnEpochs>()
   /** By group, the positions at which it has left a set, and the number of the next set; in order. */
   readonly #moves = new Map<string, (readonly [position: number, set: number])[]>()
+  /** By bucket, the set that has opened it in its highest term. */
+  readonly #openers = new Map<number, { readonly term: number; readonly set: number }>()
+  /** By group, the set that has chosen its first entry. */
+  readonly #begun = new Map<string, number>()
 
   constructor(placement: Placement) {
     this.#placement = placement
@@ -70,11 +77,44 @@ export class VoterBook {
     )
   }
 
+  /** The group's first entry is chosen. */
+  noteBegun(group: string, node: string): void {
+    this.#begun.set(group, this.#placement.setOfNode(nodeId(node)))
+  }
+
+  /** A set has chosen this row of its buckets. Returns those that it has opened, and the name of the set that has given them. */
+  noteShares(group: string, row: SharesRow): readonly Share[] {
+    const set = this.setAt(group, Infinity)
+    const opened = row.filter(({ phase, term, buckets: [first = 0] }) => {
+      const before = this.#openers.get(first)
+      return phase === 'here' && term > (before?.term ?? 0)
+    })
+    for (const { term, buckets } of opened) {
+      for (const bucket of buckets) this.#openers.set(bucket, { term, set })
+    }
+    return opened
+  }
+
+  /** Whether the set of that number has the group, or has had it: its nodes know where the group has gone. */
+  hasHad(group: string, set: number): boolean {
+    const moves = this.#moves.get(group) ?? []
+    return this.#begun.get(group) === set || moves.some(([, to]) => to === set)
+  }
+
+  /** The set in which groups of the bucket begin now, of those that are shared out. */
+  homeOf(bucket: number): number {
+    return this.#openers.get(bucket)?.set ?? this.#placement.setOfBucket(bucket)
+  }
+
   /** The number of the set that chooses the entry at the position. */
   setAt(group: string, position: number): number {
     const moves = this.#moves.get(group) ?? []
     const last = moves.findLast(([at]) => at < position)
-    return last?.[1] ?? this.#placement.setOf(groupOfBytes(fromLatin1(group)))
+    return last?.[1] ?? this.#begun.get(group) ?? this.#beginsIn(groupOfBytes(fromLatin1(group)))
+  }
+
+  #beginsIn(group: GroupId): number {
+    return isSharedOut(group) ? this.homeOf(hashToBucket(group)) : this.#placement.setOf(group)
   }
 
   /** Whether the entry at the position is the last one of the group's log in the node's set. */
@@ -122,7 +162,9 @@ export class VoterBook {
     const name = groupOfBytes(fromLatin1(group))
     const first = this.#placement.nodesOf(this.#placement.setOf(name))
     const voters = this.of({ group, position: 1 }, epoch)
-    return voters[first.indexOf(this.#placement.replicasOf(name).firstFull) % voters.length]
+    const turn = first.indexOf(this.#placement.replicasOf(name).firstFull)
+    const isHome = this.setAt(group, 1) === this.#placement.setOf(name)
+    return voters[isHome ? turn % voters.length : 0]
   }
 
   isVoter(place: Place, node: string, epoch: number): boolean {

@@ -75,6 +75,8 @@ const rules: Readonly<Record<string, string>> = {
   'MOVE-13': 'A node clears a group that has left its set only once the next set has taken it up.',
   'MOVE-14':
     'A node takes no part in the beginning of a group in a bucket that its set has given away.',
+  'MOVE-15':
+    'A set opens a bucket only once it has each group of it that has begun, or has had it.',
   'MAP-1': 'Of two lists of the nodes of a set the one of the later epoch counts.',
   'MAP-2': 'A client dials a told address only where that is as safe as the given ones.',
   'MAP-3': 'A client has no more links than it may, and one with a node.',

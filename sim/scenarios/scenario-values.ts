@@ -4,7 +4,7 @@
  */
 import { ownVersions, supportsVersion } from '../../src/base/cluster-version.ts'
 import { isUuid } from '../../src/base/ids.ts'
-import { bucketCount } from '../../src/placement/placement.ts'
+import { bucketCount } from '../../src/base/limits.ts'
 import type { Fault } from '../faults/fault.ts'
 import { brokenKinds } from '../faults/nemesis.ts'
 import { prioritiesMax, type PriorityOptions } from '../world/priorities.ts'

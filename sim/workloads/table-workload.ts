@@ -12,6 +12,7 @@ import type { Referee } from '../checkers/referee.ts'
 import { TableChecker } from '../checkers/table-checker.ts'
 import { createClock } from '../world/clock.ts'
 import type { Coverage } from '../coverage.ts'
+import { BucketGiver, type SetsView } from './bucket-giver.ts'
 import { GroupMaker } from './group-maker.ts'
 import { GroupMover } from './group-mover.ts'
 import type { Network } from '../world/network.ts'
@@ -36,8 +37,7 @@ export interface TableWorkloadParts {
   readonly options: WorkloadOptions
   readonly historyMs: number
   readonly nodes: readonly string[]
-  /** The names of the replica sets. */
-  readonly sets: readonly string[]
+  readonly sets: SetsView
   /** Whether a node may have a damaged data disk now, and say so. */
   mayBeCorrupt(): boolean
   /** Whether the node may answer again some time. */
@@ -90,8 +90,9 @@ export class TableWorkload {
       this.#begin(session.run())
     }
     if (options.tableSessionCount > 0 && options.hasGlobalIndexes) this.#leaveAlone()
-    if (options.tableSessionCount > 0 && this.#parts.sets.length > 1) {
+    if (options.tableSessionCount > 0 && this.#parts.sets.names.length > 1) {
       this.#moveGroups().catch((error: unknown) => this.#parts.onFailed(error))
+      this.#giveBuckets().catch((error: unknown) => this.#parts.onFailed(error))
     }
     if (options.tableSessionCount > 0 && options.erases === true) {
       this.#renewOffers().catch((error: unknown) => this.#parts.onFailed(error))
@@ -104,12 +105,22 @@ export class TableWorkload {
     const name = 'table-mover'
     const { client } = this.#connect(name, nodes)
     const mover = new GroupMover({
-      ...{ world, coverage, client, sets, timeoutMs: options.timeoutMs },
+      ...{ world, coverage, client, sets: sets.names, timeoutMs: options.timeoutMs },
       random: world.random.fork('moves of groups'),
       isEnding: () => this.#isEnding,
       tell: (what) => this.#parts.tell(name, what),
     })
     await mover.run()
+  }
+
+  async #giveBuckets(): Promise<void> {
+    const { world, coverage, sets, tell } = this.#parts
+    const giver = new BucketGiver({
+      ...{ world, coverage, ports: () => sets.ports(), isEnding: () => this.#isEnding },
+      random: world.random.fork('buckets'),
+      tell: (what) => tell('bucket-giver', what),
+    })
+    await giver.run()
   }
 
   /** For as long as the others work: it keeps none of them from ending. */
@@ -217,7 +228,7 @@ export class TableWorkload {
       writtenStores: this.#writtenStores,
       lone: options.lone,
       erases: options.erases === true,
-      isAtOneNode: known.length === 1 && this.#parts.sets.length === 1,
+      isAtOneNode: known.length === 1 && this.#parts.sets.names.length === 1,
       mayBeCorrupt: () => this.#parts.mayBeCorrupt(),
       tell: (what) => {
         this.#parts.tell(name, what)

@@ -25,9 +25,9 @@ export const clusterVersionMax = 1_000_000
  * The version that allows each feature. Builds of earlier versions refuse the format or the message.
  *
  * `told-version`: nodes tell each other which version is in force at them. `numbered-cancel`: a request gives a change up by its
- * number.
+ * number. `given-buckets`: a set closes buckets, and another one begins groups in them.
  */
-const features = { 'told-version': 2, 'numbered-cancel': 2 } as const
+const features = { 'told-version': 2, 'numbered-cancel': 2, 'given-buckets': 2 } as const
 
 export type Feature = keyof typeof features
 

@@ -34,6 +34,9 @@ export const listedGroupsMax = 1000
 /** Nodes of one replica set: more make every commit slower and none safer. */
 export const nodeCountMax = 15
 
+/** The units of placement: 12 bits of a hash. */
+export const bucketCount = 4096
+
 /** Replica sets of a cluster. */
 export const setCountMax = 64
 

@@ -8,7 +8,7 @@
  */
 import { assert } from './assert.ts'
 import { latin1 } from './bytes.ts'
-import type { GroupId } from './ids.ts'
+import { groupOfBytes, type GroupId } from './ids.ts'
 import { encodeTuple } from './tuple.ts'
 
 /** A replica set by its name, or all sets of a region. */
@@ -32,7 +32,7 @@ export function placedPrefix(word: string, schema: string, number: number): Uint
 
 /** Whether the name is one of a root entity's group, with a place or without one. */
 export function isRootGroup(group: GroupId): boolean {
-  return group.startsWith(tables) || group.startsWith(placedTables)
+  return group.startsWith(tablesPrefix) || group.startsWith(placedTables)
 }
 
 /** The schema of the tables in which cells are. */
@@ -43,7 +43,7 @@ export const cellsSchemaName = 'Schemaless'
  * stay where their names put them.
  */
 export function isSharedOut(group: GroupId): boolean {
-  return group.startsWith(tables) && !group.startsWith(cellTables)
+  return group.startsWith(tablesPrefix) && !group.startsWith(cellTables)
 }
 
 /** The element that follows `placedPrefix`. */
@@ -52,7 +52,8 @@ export function encodePlace({ kind, name }: Place): Uint8Array {
   return encodeTuple([`${kind}:${name}`])
 }
 
-const tables = latin1(encodeTuple(['tables']))
+/** Names of root entities' groups without a place begin so. */
+export const tablesPrefix: GroupId = groupOfBytes(encodeTuple(['tables']))
 const cellTables = latin1(encodeTuple(['tables', cellsSchemaName]))
 const placedTables = latin1(encodeTuple(['placed', 'tables']))
 const head = latin1(encodeTuple(['placed']))

@@ -28,6 +28,7 @@ const verbs: ReadonlyMap<string, () => Promise<AddVerb>> = new Map([
   ['nodes', async () => (await import('./nodes.ts')).addNodesCommand],
   ['changes', async () => (await import('./changes.ts')).addChangesCommand],
   ['groups', async () => (await import('./groups.ts')).addGroupsCommand],
+  ['sets', async () => (await import('./sets.ts')).addSetsCommand],
   ['cells', async () => (await import('./cells.ts')).addCellsCommand],
   ['datastore', async () => (await import('./datastore.ts')).addDatastoreCommand],
   ['schema', async () => (await import('./schema.ts')).addSchemaCommand],

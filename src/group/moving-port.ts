@@ -40,6 +40,15 @@ export interface MovingPort {
   /** The set in which the group's log goes on, as far as it is applied here. */
   movedTo(group: GroupId): string | undefined
   /**
+   * The set to which this one has given the group's bucket, and the bucket's term. Undefined: this set has the bucket, or this node
+   * has something of the group.
+   */
+  givenTo(group: GroupId): { readonly set: string; readonly term: number } | undefined
+  /** Whether this set has, or had, the group's bucket in that term or in a later one. */
+  hasTerm(group: GroupId, term: number): boolean
+  /** Whether the group has left this set, and this node has deleted its rows: the next set had it by then. */
+  isCleared(group: GroupId): boolean
+  /**
    * A page of about `bytesMax`; undefined where the group has not left the set, as far as it is applied here. `cleared`: it has left,
    * and this node has deleted its rows.
    */

@@ -6,12 +6,14 @@
  * and is *here* in the other set between *settled* and *gone*.
  */
 import { assert } from '../base/assert.ts'
+import { packBits, readBits } from '../base/bits.ts'
 import { StoreError } from '../base/errors.ts'
+import { bucketCount } from '../base/limits.ts'
 import { bytesOfGroup, groupOfBytes, isNodeId, type GroupId, type NodeId } from '../base/ids.ts'
 import { pack, unpack, type Packable } from '../base/pack.ts'
 import { isPlaceName } from '../base/placed-group.ts'
 import { encodeTuple } from '../base/tuple.ts'
-import { bucketCount, computeMajority } from '../placement/placement.ts'
+import { computeMajority } from '../placement/placement.ts'
 import type { Share, SharePhase, SharesRow } from '../placement/shares.ts'
 
 /** Relative to the set's own group. */
@@ -143,7 +145,15 @@ export function encodeShares(row: SharesRow): Uint8Array {
   return pack([
     rowFormat,
     ...row.map(({ phase, set, term, buckets, epoch, began, told = [] }): Packable => {
-      return [phase, set, term, bitsOf(buckets), epoch, began.map(bytesOfGroup), [...told]]
+      return [
+        phase,
+        set,
+        term,
+        packBits(buckets, bucketCount),
+        epoch,
+        began.map(bytesOfGroup),
+        [...told],
+      ]
     }),
   ])
 }
@@ -170,29 +180,13 @@ function readShare(packed: unknown): Share | undefined {
   const [phase, set, term, bits, epoch, names, tellers]: unknown[] = packed
   if (!isPhase(phase) || typeof set !== 'string' || !isPlaceName(set)) return undefined
   if (!isCount(term) || !isCount(epoch) || !(bits instanceof Uint8Array)) return undefined
-  const buckets = readBits(bits)
+  const buckets = readBits(bits, bucketCount)
   const began = readGroups(names)
   const told = readNodes(tellers)
-  if (buckets === undefined || began === undefined || told === undefined) return undefined
+  if (buckets === undefined || buckets.length === 0 || began === undefined || told === undefined)
+    return undefined
   const share = { phase, set, term, buckets, epoch, began }
   return told.length === 0 ? share : { ...share, told }
-}
-
-/** A bit for each bucket. */
-function bitsOf(buckets: readonly number[]): Uint8Array {
-  const bits = new Uint8Array(bucketCount / 8)
-  for (const bucket of buckets) bits[bucket >> 3] = (bits[bucket >> 3] ?? 0) | (1 << (bucket & 7))
-  return bits
-}
-
-/** In their order; undefined: none. */
-function readBits(bits: Uint8Array): readonly number[] | undefined {
-  if (bits.length !== bucketCount / 8) return undefined
-  const buckets: number[] = []
-  for (const [at, byte] of bits.entries()) {
-    for (let bit = 0; bit < 8; bit++) if ((byte & (1 << bit)) !== 0) buckets.push(at * 8 + bit)
-  }
-  return buckets.length === 0 ? undefined : buckets
 }
 
 function readGroups(names: unknown): readonly GroupId[] | undefined {

@@ -10,6 +10,7 @@ import {
   type ExpiringCells,
 } from '../cells/cell-expiry-worker.ts'
 import type { CellService } from '../cells/operation.ts'
+import type { SharesPort } from '../members/share-requests.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
@@ -23,6 +24,8 @@ import { IndexRelay, type RelayFigures } from '../tables/index-relay.ts'
 import type { WorklistBounds } from '../worklist/worklist-worker.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import type { BugPlace, NoteBug } from './bugs.ts'
+import { BucketMover, type BucketProgress } from './bucket-mover.ts'
+import type { BucketMoves } from './bucket-moves.ts'
 import { MovedSweep } from './moved-sweep.ts'
 import { Buffering, type BufferCounts } from './buffering.ts'
 
@@ -37,8 +40,17 @@ export interface BackgroundOptions {
   readonly expiry?: WorklistBounds
   /** Between two looks through one of these groups, in milliseconds; as usual when absent. */
   readonly expirySweepMs?: number
+  /** Of groups that leave for another set with their buckets, by this node; as usual when absent. */
+  readonly groupsPerSecond?: number
   /** How long the removal of rows goes by a schema that it has read; as usual when absent. */
   readonly schemaTrustMs?: number
+}
+
+export interface BackgroundRouting {
+  /** Of buckets that this node's set gives to another one; undefined where there is one set. */
+  readonly bucketMoves: BucketMoves | undefined
+  /** Deletes the rows of groups that have left this node's set. */
+  clearMoved(isOver: () => boolean): Promise<void>
 }
 
 export interface BackgroundParts extends BackgroundOptions {
@@ -53,8 +65,8 @@ export interface BackgroundParts extends BackgroundOptions {
   readonly random: Random
   readonly trace: Trace
   readonly noteBug: NoteBug
-  /** Deletes the rows of groups that have left this node's set. */
-  clearMoved(isOver: () => boolean): Promise<void>
+  readonly shares: SharesPort
+  readonly routing: BackgroundRouting
 }
 
 export interface QueuesStatus extends Readonly<DeliveryCounts> {
@@ -74,9 +86,13 @@ export interface BackgroundStatus {
   readonly cellExpiry: CellExpiryFigures
   /** Legal holds that this node has, those of each shard by themselves; undefined until they are counted. */
   readonly holds: number | undefined
+  /** Buckets that leave this node's set; undefined: there are none. */
+  readonly buckets: BucketProgress | undefined
 }
 
 /** Between two looks for groups that have left. */
+/** A move costs two commits and a copy: commits of clients go on beside it. */
+const groupsPerSecondDefault = 200
 const movedSweepMs = 5_000
 
 export class Background {
@@ -88,6 +104,7 @@ export class Background {
   readonly #holds: HoldCount
   readonly #buffering: Buffering
   readonly #moved: MovedSweep
+  readonly #buckets: BucketMover | undefined
 
   constructor(parts: BackgroundParts) {
     this.#parts = parts
@@ -116,12 +133,23 @@ export class Background {
     this.#holds = new HoldCount({ replica, clock, onFailed: noting('holds') })
     this.#moved = new MovedSweep({
       ...{ clock, sweepMs: parts.expirySweepMs ?? movedSweepMs, onFailed: noting('moved') },
-      clear: (isOver) => parts.clearMoved(isOver),
+      clear: (isOver) => parts.routing.clearMoved(isOver),
     })
+    this.#buckets = this.#makeBucketMover(noting('buckets'))
     const copies = parts.bufferCopies ?? bufferCopiesDefault
     this.#buffering = new Buffering({
       ...{ placement, cells, copies, onFailed: noting('buffer') },
       ...common,
+    })
+  }
+
+  #makeBucketMover(onFailed: (error: unknown) => void): BucketMover | undefined {
+    const { clock, shares, routing, groupsPerSecond } = this.#parts
+    const { bucketMoves: moves } = routing
+    if (moves === undefined) return undefined
+    return new BucketMover({
+      ...{ clock, shares, moves, onFailed },
+      groupsPerSecond: groupsPerSecond ?? groupsPerSecondDefault,
     })
   }
 
@@ -140,6 +168,7 @@ export class Background {
       expiry: this.#expiry.figures,
       cellExpiry: this.#cellExpiry.figures,
       holds: this.#holds.held,
+      buckets: this.#buckets?.progress,
     }
   }
 
@@ -152,11 +181,13 @@ export class Background {
     if (this.#parts.placement.setCount === 1) return
     this.#buffering.start()
     this.#moved.start()
+    this.#buckets?.start()
   }
 
   /** Begins nothing more; resolves when what is under way has ended. */
   async stop(): Promise<void> {
     await Promise.all([
+      this.#buckets?.stop(),
       this.#delivery.stop(),
       this.#relay.stop(),
       this.#expiry.stop(),

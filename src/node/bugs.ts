@@ -18,6 +18,7 @@ export const bugPlaces = [
   'delivery',
   'relay',
   'moved',
+  'buckets',
   'expiry',
   'holds',
   'buffer',

@@ -32,6 +32,7 @@ import { plain, type PlainObject } from './plain.ts'
 import type { GroupAnswer, GroupOperation } from '../txn/group-operation.ts'
 import type { MovedCounts } from './moved-figures.ts'
 import { Routing, type Executor } from './routing.ts'
+import type { BucketsPort } from './sets-routes.ts'
 import { SetLists, type NodeAddresses } from './set-lists.ts'
 
 export interface NodePorts extends DriverPorts {
@@ -136,6 +137,7 @@ export class Node {
       placement,
       elsewhere,
       moving: driver.moving,
+      shares: driver.members.shares,
       ...common,
       ...own,
     })
@@ -162,7 +164,7 @@ export class Node {
     const work = { groups, cells, expiring, trace, noteBug }
     this.#background = new Background({
       ...{ ...work, ...common, ...options },
-      clearMoved: (isOver) => this.#routing.clearMoved(isOver),
+      ...{ routing: this.#routing, shares: driver.members.shares },
     })
     const status = (): PlainObject => plain(this.status())
     const services = {
@@ -228,6 +230,14 @@ export class Node {
   /** The voters of its replica set, which an operator may change. */
   get members(): MembersPort {
     return this.#driver.members.port
+  }
+
+  /** The buckets of its replica set, which an operator may give away. */
+  get sets(): BucketsPort {
+    const { node, placement } = this.#options
+    const { shares } = this.#driver.members
+    const progress = this.#background.status.buckets
+    return { shares, placement, own: placement.setOfNode(node), progress }
   }
 
   status(): NodeStatus {

@@ -370,7 +370,8 @@ export class Daemon {
     const parts = { seen: this.#parts(), placement: this.#placement }
     const knownLeader = node.replica.knownLeader.bind(node.replica)
     const locate = node.locate.bind(node)
-    return { where: (group) => findWhere({ ...parts, knownLeader, locate }, group) }
+    const sets = { ...node.sets, nodes: parts.seen.nodes }
+    return { sets, where: (group) => findWhere({ ...parts, knownLeader, locate }, group) }
   }
 
   #parts(): StatusParts {
@@ -394,7 +395,7 @@ export class Daemon {
       expiry: this.#node?.status().expiry,
       cellExpiry: this.#node?.status().cellExpiry,
       holds: this.#node?.status().holds,
-      moves: this.#node?.status().moves,
+      ...{ moves: this.#node?.status().moves, buckets: this.#node?.status().buckets },
       troubles: this.#links?.troubles,
       peerUrls: this.#links?.peerUrls,
     }

@@ -12,11 +12,13 @@ import {
   refusalsOfTrust,
   type OperationAccess,
 } from './operation-access.ts'
+import type { SetsPort } from './sets-routes.ts'
 import type { OperationAnswer } from './operation-answer.ts'
 import { problemContentType } from './refusals.ts'
 
 export interface GroupsPort {
   where(group: GroupId): Promise<GroupWhere>
+  readonly sets: SetsPort
 }
 
 export type GroupsAccess = OperationAccess<GroupsPort>

@@ -18,10 +18,11 @@ import type { Worklist } from '../group/replica-port.ts'
 import { encodeMove, movedKey, movedNoteKey, movedTopic } from '../group/moved-row.ts'
 import type { AfterRow, MovedPage, MovingPort } from '../group/moving-port.ts'
 import { setGroupOf } from '../members/set-group.ts'
+import type { SharesPort } from '../members/share-requests.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Random } from '../ports/random.ts'
-import { remainingOrTimeout, untilDeadline } from '../time/moments.ts'
+import { pause, remainingOrTimeout, untilDeadline } from '../time/moments.ts'
 import {
   readGroup,
   type AdmitGroup,
@@ -30,6 +31,7 @@ import {
   type GroupOperation,
   type LocateGroup,
   type MoveGroup,
+  type OpenBuckets,
   type PassGroup,
 } from '../txn/group-operation.ts'
 import type { MovedCounts } from './moved-figures.ts'
@@ -41,6 +43,7 @@ export interface MovedGroupsParts {
   /** The number of this node's set. */
   readonly own: number
   readonly moving: MovingPort
+  readonly shares: Pick<SharesPort, 'receive' | 'checkVersion'>
   /** Links to the nodes of another set. */
   relay(set: number): Relay
   /** All groups of the cluster. */
@@ -57,6 +60,8 @@ export interface MovedGroupsParts {
 interface Moved {
   readonly set: string
   readonly position: Position
+  /** The set began none of the group, and has given its bucket away in that term. */
+  readonly term?: number
 }
 
 /** The bytes of a page of a group, about. */
@@ -66,6 +71,8 @@ const pageTimeoutMs = 10_000
 /** Groups that are looked at together to be cleared, and how long the next set has for its answer about one. */
 const listedMax = 100
 const clearTimeoutMs = 5_000
+/** Between two looks whether a bucket has come. */
+const bucketLookMs = 50
 
 export class MovedGroups {
   readonly #parts: MovedGroupsParts
@@ -83,7 +90,11 @@ export class MovedGroups {
   /** Where the answer of this node's replica says that the group has gone; undefined: it says that of no group. */
   find(operation: GroupOperation, answer: GroupAnswer): Moved | undefined {
     if (answer.kind === 'commit-group') {
-      return answer.outcome.kind === 'moved' ? answer.outcome : undefined
+      const { outcome } = answer
+      if (outcome.kind !== 'moved') return undefined
+      // Another node of the set may know of it before this one does.
+      if (outcome.position === 0) return this.here(readGroup(operation)) ?? { ...outcome, term: 0 }
+      return outcome
     }
     if (answer.kind !== 'problem' || answer.problem.code !== 'unavailable') return undefined
     return this.here(readGroup(operation))
@@ -93,13 +104,15 @@ export class MovedGroups {
   here(group: GroupId): Moved | undefined {
     const { moving } = this.#parts
     const set = moving.movedTo(group)
-    return set === undefined ? undefined : { set, position: moving.position(group) }
+    if (set !== undefined) return { set, position: moving.position(group) }
+    const given = moving.givenTo(group)
+    return given && { ...given, position: 0 }
   }
 
   /** The answer of the set that has the group now. */
   pass(
     operation: PassGroup['operation'],
-    { set, position }: Moved,
+    { set, position, term }: Moved,
     timeoutMs: number,
   ): Promise<GroupAnswer> {
     const number = this.#numberOf(set)
@@ -108,16 +121,40 @@ export class MovedGroups {
     }
     this.#counts.passed += 1
     const passed = { kind: 'pass-group', from: this.#ownName, position, operation } as const
-    return this.#parts.relay(number).groups.execute(passed, timeoutMs)
+    const of = term === undefined ? passed : { ...passed, term }
+    return this.#parts.relay(number).groups.execute(of, timeoutMs)
   }
 
   /** Resolves when this node has the group as it was when it left that set. Rejects where it does not get it in time. */
-  async receive({ from, position, operation }: PassGroup, deadlineMs: number): Promise<void> {
+  async receive({ from, position, term, operation }: PassGroup, deadlineMs: number): Promise<void> {
     const { moving } = this.#parts
     const group = readGroup(operation)
+    if (term !== undefined) return this.#awaitBucket(group, term, deadlineMs)
     if (moving.position(group) >= position) return
     await untilDeadline(this.#parts.clock, this.#ensureComing(group, from), deadlineMs)
     if (moving.position(group) < position) throw notHereYet(group, from)
+  }
+
+  /** Resolves when this set has the bucket: the other set has closed it, and its last groups are on their way. */
+  async #awaitBucket(group: GroupId, term: number, deadlineMs: number): Promise<void> {
+    const { moving, clock, placement, own, read } = this.#parts
+    if (moving.hasTerm(group, term)) return
+    // This node may be behind its set.
+    const timeoutMs = remainingOrTimeout(clock, deadlineMs)
+    await read(setGroupOf(placement, own), timeoutMs).catch(passStoreError)
+    while (!moving.hasTerm(group, term)) {
+      if (clock.monotonicMs() >= deadlineMs) throw bucketNotHere(group)
+      await pause({ clock }, bucketLookMs)
+    }
+  }
+
+  /** Buckets that another set has given to this one: groups begin in them here from now on. */
+  async openBuckets({ from, term, buckets }: OpenBuckets): Promise<GroupAnswer> {
+    const set = this.#numberOf(from)
+    if (set === undefined || set === this.#parts.own)
+      return { kind: 'problem', problem: gone(from) }
+    await this.#parts.shares.receive({ set: from, buckets }, term)
+    return { kind: 'open-buckets' }
   }
 
   /** It comes as long as pages come: a large group takes longer than the request that began it has. */
@@ -181,12 +218,14 @@ export class MovedGroups {
   }
 
   /** Whether this node's set takes up a group that is about to leave the other one. */
-  async admit({ from }: AdmitGroup, timeoutMs: number): Promise<GroupAnswer> {
+  async admit({ group, from }: AdmitGroup, timeoutMs: number): Promise<GroupAnswer> {
     const { placement, own, moving } = this.#parts
     const set = this.#numberOf(from)
     if (set === undefined || set === own) return { kind: 'problem', problem: gone(from) }
     const old = moving.findOldNode()
     if (old !== undefined) return { kind: 'problem', problem: tooOld(old) }
+    // The mover of buckets names this set's own group: buckets need a later version than a group does.
+    if (group === setGroupOf(placement, own)) this.#parts.shares.checkVersion()
     try {
       // A set without a majority would keep the group from everybody.
       await this.#parts.read(setGroupOf(placement, own), timeoutMs)
@@ -201,18 +240,32 @@ export class MovedGroups {
   async move({ group, to, isTrial }: MoveGroup, timeoutMs: number): Promise<GroupAnswer> {
     const refusal = this.#refusalOf(group, to)
     if (refusal !== undefined) return { kind: 'problem', problem: problem('invalid', refusal) }
-    const { groups, clock, random, intents } = this.#parts
-    const deadlineMs = clock.monotonicMs() + timeoutMs
-    const options = (): TransactionOptions => {
-      return { clock, random, intents, timeoutMs: remainingOrTimeout(clock, deadlineMs) }
-    }
     const isElsewhere = to !== this.#ownName
     if (isElsewhere) {
       const no = await this.#askTarget(group, to, timeoutMs)
       if (no !== undefined) return { kind: 'problem', problem: no }
     }
     if (isTrial === true) return { kind: 'move-group' }
-    if (isElsewhere) {
+    await this.#leave(group, isElsewhere ? to : undefined, timeoutMs)
+    return { kind: 'move-group' }
+  }
+
+  /**
+   * Has a group of this set leave for a set that takes it up. Resolves when a majority there has it. Rejects with a StoreError where that
+   * is not so in time; the move goes on by itself then, if it has begun.
+   */
+  leave(group: GroupId, to: string, timeoutMs: number): Promise<void> {
+    return this.#leave(group, to, timeoutMs)
+  }
+
+  /** `to`: absent where it has just come, and its move is to be ended. */
+  async #leave(group: GroupId, to: string | undefined, timeoutMs: number): Promise<void> {
+    const { groups, clock, random, intents } = this.#parts
+    const deadlineMs = clock.monotonicMs() + timeoutMs
+    const options = (): TransactionOptions => {
+      return { clock, random, intents, timeoutMs: remainingOrTimeout(clock, deadlineMs) }
+    }
+    if (to !== undefined) {
       await runTransaction(groups(), group, options(), async (transaction) => {
         // Of two moves at once, the second one finds that the group has left.
         await transaction.get(movedKey)
@@ -222,7 +275,6 @@ export class MovedGroups {
       this.#counts.left += 1
     }
     await this.#endMove(group, options())
-    return { kind: 'move-group' }
   }
 
   /** An entry of the next set, if it has none yet: a majority there has the group then. */
@@ -276,17 +328,30 @@ export class MovedGroups {
     return topics
   }
 
-  /** A majority of the next set has chosen an entry behind the last one of this set, so each of them has what came before. */
+  /** Whether a majority of the next set has a group that has left this one. */
+  async isThere(group: GroupId, timeoutMs: number): Promise<boolean> {
+    const moved = this.here(group)
+    return moved !== undefined && (await this.#hasEntry(group, moved, timeoutMs)) === true
+  }
+
   async #isTakenUp(group: GroupId, moved: Moved): Promise<boolean> {
-    const from = { kind: 'current' } as const
-    const operation = { kind: 'read-group', group, from, atLeast: 0, keys: [] } as const
-    const answer = await this.pass(operation, moved, clearTimeoutMs)
-    if (answer.kind !== 'read-group') return false
-    if (answer.view.position > moved.position) return true
+    const has = await this.#hasEntry(group, moved, clearTimeoutMs)
+    if (has !== false) return has === true
     // The mover has ended, and no client has written since. The next look finds the entry.
     const { clock, random, intents } = this.#parts
     await this.#endMove(group, { clock, random, intents, timeoutMs: clearTimeoutMs })
     return false
+  }
+
+  /**
+   * Whether a majority of the next set has chosen an entry behind the last one of this set, so that each of its nodes has what came before.
+   * Undefined: it does not say.
+   */
+  async #hasEntry(group: GroupId, moved: Moved, timeoutMs: number): Promise<boolean | undefined> {
+    const from = { kind: 'current' } as const
+    const operation = { kind: 'read-group', group, from, atLeast: 0, keys: [] } as const
+    const answer = await this.pass(operation, moved, timeoutMs)
+    return answer.kind === 'read-group' ? answer.view.position > moved.position : undefined
   }
 
   get #ownName(): string {
@@ -326,6 +391,12 @@ function cleared(group: GroupId): Problem {
   const message =
     'the group has left this set, and its rows are deleted here; the next set has them'
   return problem('not-found', message, { group })
+}
+
+function bucketNotHere(group: GroupId): StoreError {
+  const message =
+    "the group's bucket is on its way to this replica set, and is not open here yet; try again"
+  return new StoreError('unavailable', message, { group })
 }
 
 function notHereYet(group: GroupId, from: string): StoreError {

@@ -12,6 +12,7 @@ import type { Figure, NodeMetrics } from './metrics.ts'
 import { findParameterProblem, type OperationAnswer } from './operation-answer.ts'
 import { problemContentType, problemPage } from './refusals.ts'
 import type { Check } from './status.ts'
+import { addSetsRoutes, setsAnswers } from './sets-routes.ts'
 import { addUpgradeRoutes, upgradeAnswers, type UpgradeAccess } from './upgrade-routes.ts'
 import { addUpkeepRoutes, upkeepAnswers, type UpkeepAccess } from './upkeep-routes.ts'
 
@@ -62,6 +63,7 @@ export const operationAnswers: readonly OperationAnswer[] = [
   ...upkeepAnswers,
   ...membersAnswers,
   ...groupsAnswers,
+  ...setsAnswers,
   ...upgradeAnswers,
 ]
 
@@ -193,6 +195,7 @@ export function operationRoutes(
   addUpkeepRoutes(app, self.upkeep)
   addMembersRoutes(app, self.members)
   addGroupsRoutes(app, self.groups)
+  addSetsRoutes(app, self.groups)
   addUpgradeRoutes(app, self.upgrade)
   return app
 }

@@ -91,6 +91,8 @@ const costs: Costs = {
   // One transaction here, and one in the other set.
   'move-group': () => ({ begin: 2 * proposalWork, bytes: requestOwnBytes }),
   'admit-group': () => ({ begin: readWork, bytes: requestOwnBytes }),
+  // One transaction in the own group of the set.
+  'open-buckets': () => ({ begin: proposalWork, bytes: requestOwnBytes }),
   'locate-group': () => ({ begin: readWork, bytes: requestOwnBytes }),
   // Each group is looked at, which is a step.
   'list-worklist': () => ({ begin: readWork, bytes: requestOwnBytes }),

@@ -29,14 +29,17 @@ import {
   type GroupAnswer,
   type GroupOperation,
   type ListGroups,
+  type OpenBuckets,
   type PassGroup,
 } from '../txn/group-operation.ts'
+import type { SharesPort } from '../members/share-requests.ts'
 import { Sessions } from '../txn/session.ts'
 import { remainingMs } from '../time/moments.ts'
 import type { MovingPort } from '../group/moving-port.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
 import type { ClientFrame } from '../wire/client/client-message.ts'
+import { BucketMoves } from './bucket-moves.ts'
 import type { MovedCounts } from './moved-figures.ts'
 import { MovedGroups } from './moved-groups.ts'
 import { mergedGroups, mergedListing, mergedSums } from './merged-sets.ts'
@@ -54,6 +57,7 @@ export interface RoutingParts {
   readonly replica: LocalReplica
   /** Hands groups over to other sets, and takes theirs up. */
   readonly moving: MovingPort
+  readonly shares: SharesPort
   /** Of this node's set. */
   readonly groups: Executor<GroupOperation, GroupAnswer>
   readonly worklists: Executor<WorklistOperation, WorklistAnswer>
@@ -62,6 +66,12 @@ export interface RoutingParts {
   readonly clock: Clock
   readonly random: Random
 }
+
+/** Carried out where the group is. */
+type OfGroup = Exclude<
+  GroupOperation,
+  ListGroups | PassGroup | AdmitGroup | ExportGroup | OpenBuckets
+>
 
 export class Routing implements Executor<GroupOperation, GroupAnswer> {
   /** As transactions need them. */
@@ -84,7 +94,8 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
         ? new LocalGroups(replica)
         : new Groups((one, ms) => this.execute(one, ms), new SeenPositions())
     this.#moved = new MovedGroups({
-      ...{ placement, clock, random, moving: parts.moving, own: placement.setOfNode(parts.node) },
+      ...{ placement, clock, random, moving: parts.moving, shares: parts.shares },
+      own: placement.setOfNode(parts.node),
       relay: (set) => this.#set(set),
       groups: () => this.groups,
       read: (group, timeoutMs) => replica.read(group, 'current', timeoutMs),
@@ -114,6 +125,9 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     if (operation.kind === 'admit-group') {
       return answered(() => this.#moved.admit(operation, timeoutMs))
     }
+    if (operation.kind === 'open-buckets') {
+      return answered(() => this.#moved.openBuckets(operation))
+    }
     if (operation.kind === 'export-group') return this.#export(operation, timeoutMs)
     if (!replica.holds(group)) {
       return this.#set(placement.setOf(group)).groups.execute(operation, timeoutMs)
@@ -126,11 +140,7 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
   }
 
   /** Of a group that this node's set has, or had. */
-  async #executeHere(
-    operation: Exclude<GroupOperation, ListGroups | PassGroup | AdmitGroup | ExportGroup>,
-    timeoutMs: number,
-    pace?: Pace,
-  ): Promise<GroupAnswer> {
+  async #executeHere(operation: OfGroup, timeoutMs: number, pace?: Pace): Promise<GroupAnswer> {
     const { groups, clock } = this.#parts
     const deadlineMs = clock.monotonicMs() + timeoutMs
     const moved = this.#moved
@@ -202,6 +212,17 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
   /** Deletes what this node has of groups that other sets have taken up. */
   clearMoved(isOver: () => boolean): Promise<void> {
     return this.#moved.clear(isOver)
+  }
+
+  /** The requests of a mover of buckets; undefined where there is one set. */
+  get bucketMoves(): BucketMoves | undefined {
+    const { placement, node, moving, shares, replica } = this.#parts
+    if (this.#isOne) return undefined
+    return new BucketMoves({
+      ...{ placement, moving, shares, replica, moved: this.#moved, own: placement.setOfNode(node) },
+      relay: (set) => this.#set(set),
+      execute: (...asked) => this.execute(...asked),
+    })
   }
 
   /** Of groups that go from set to set; undefined where there is one set. */

@@ -13,8 +13,6 @@ import { bytesOfGroup, type GroupId, type NodeId } from '../base/ids.ts'
 import { sha256Start } from '../base/bytes.ts'
 import { placeOf, placeWords, type Place } from '../base/placed-group.ts'
 
-export const bucketCount = 4096
-
 export interface ReplicaSet {
   readonly epoch: number
   /** Nodes whose answers make a majority (full replicas and, later, witnesses). Order matters. */

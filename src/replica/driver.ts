@@ -143,8 +143,9 @@ export class Driver implements LocalReplica {
     this.#comparing = this.#makeComparing()
     this.upkeep = new Upkeep({ comparing: this.#comparing, scrubber: this.#work.scrubber, log })
     this.#edge = this.#makeEdge()
+    const [{ installs }, { shares }] = [this.#edge, this.#epochs]
     const own = { nodes, peers: this.#peers, replica: this.#replica, trace, data, taking }
-    this.moving = new Moving({ ...options, ...own, installs: this.#edge.installs })
+    this.moving = new Moving({ ...options, ...own, installs, shares })
     this.#ending = new LogEnding({
       ...{ nodes, settled, log, data, clock, trace, limits, replies, slices, peers: this.#peers },
       hasNamedAll: (peer) => this.members.hasNamedAll(peer),
@@ -249,8 +250,8 @@ export class Driver implements LocalReplica {
       ...{ clock, trace, limits, data: this.#data, replica: this.#replica },
       ...{ healing: this.#comparing.healing, isOver: () => this.#isOver },
       mayHaveCome: (one) => !this.#holdings.has(one) || this.#epochs.shares.of(one) !== undefined,
-      ...{ step: this.#calls.step, guarded: (work) => this.#guarded(work) },
-      ending: () => this.#ending,
+      ...{ guarded: (work) => this.#guarded(work), ending: () => this.#ending },
+      step: this.#calls.step,
       onSettled: (ms) => this.#work.supply.pace.onCommit(ms),
     })
   }
@@ -338,9 +339,8 @@ export class Driver implements LocalReplica {
   }
 
   holds(group: GroupId): boolean {
-    if (this.#holdings.has(group)) return true
-    const { position } = this.#replica.appliedInMemory(group) ?? this.#data.applied(group)
-    return position > 0
+    if (this.#holdings.has(group) || this.#epochs.shares.of(group) !== undefined) return true
+    return (this.#replica.appliedInMemory(group) ?? this.#data.applied(group)).position > 0
   }
 
   submit(submission: Submission, timeoutMs: number): Promise<Outcome> {

@@ -9,6 +9,7 @@ import { assert } from '../base/assert.ts'
 import { crc32, latin1 } from '../base/bytes.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import type { Placement } from '../placement/placement.ts'
+import type { OwnShares } from '../placement/shares.ts'
 import type { SetNodes } from '../placement/set-nodes.ts'
 import type { Trace } from '../ports/trace.ts'
 import { movedKey, movedTopic } from '../group/moved-row.ts'
@@ -31,6 +32,7 @@ export interface MovingParts {
   readonly node: NodeId
   readonly placement: Pick<Placement, 'siteOf' | 'setOfNode'>
   readonly replica: Pick<Replica, 'applied'>
+  readonly shares: Pick<OwnShares, 'of' | 'begins'>
   readonly data: Pick<DataStore, 'applied' | 'drain' | 'get' | 'openSnapshot' | 'scanStored'>
   readonly installs: Pick<Installs, 'begin' | 'clear'>
   /** Snapshots from peers of the set. */
@@ -56,6 +58,24 @@ export class Moving implements MovingPort {
 
   movedTo(group: GroupId): string | undefined {
     return this.#parts.replica.applied(group).movedTo
+  }
+
+  givenTo(group: GroupId): { readonly set: string; readonly term: number } | undefined {
+    const { shares } = this.#parts
+    const share = shares.of(group)
+    if (share === undefined || share.phase === 'leaving' || share.phase === 'here') return undefined
+    if (shares.begins(group, false) || this.position(group) > 0) return undefined
+    return { set: share.set, term: share.term }
+  }
+
+  hasTerm(group: GroupId, term: number): boolean {
+    const share = this.#parts.shares.of(group)
+    return share !== undefined && share.term >= term
+  }
+
+  isCleared(group: GroupId): boolean {
+    const isGone = this.movedTo(group) !== undefined
+    return isGone && this.#parts.data.get(group, movedKey) === undefined
   }
 
   findOldNode(): NodeId | undefined {

@@ -78,6 +78,8 @@ export interface PassGroup {
   /** The name of the set that the group has left, and the position of its last entry there. */
   readonly from: string
   readonly position: Position
+  /** The set has given the bucket away in that term, and has nothing of the group: the position is 0. */
+  readonly term?: number
   readonly operation: RowsOperation | MoveGroup | LocateGroup
 }
 
@@ -110,8 +112,18 @@ export interface LocateGroup {
   readonly group: GroupId
 }
 
+/** This set opens buckets that the set of that name has given to it. `group`: the own group of this set. */
+export interface OpenBuckets {
+  readonly kind: 'open-buckets'
+  readonly group: GroupId
+  readonly from: string
+  readonly term: number
+  readonly buckets: readonly number[]
+}
+
 /** The requests by which groups go from set to set. */
-export type MovingOperation = PassGroup | ExportGroup | MoveGroup | AdmitGroup | LocateGroup
+export type MovingOperation =
+  PassGroup | ExportGroup | MoveGroup | AdmitGroup | LocateGroup | OpenBuckets
 
 export type GroupOperation = RowsOperation | ListGroups | MovingOperation
 
@@ -143,6 +155,7 @@ export type GroupAnswer =
   | { readonly kind: 'export-group'; readonly page: MovedPage }
   | { readonly kind: 'move-group' }
   | { readonly kind: 'admit-group' }
+  | { readonly kind: 'open-buckets' }
   /** The name of the set. */
   | { readonly kind: 'locate-group'; readonly set: string }
   | { readonly kind: 'problem'; readonly problem: Problem }
@@ -158,6 +171,7 @@ const groupKinds: ReadonlySet<string> = new Set<GroupOperation['kind']>([
   'export-group',
   'move-group',
   'admit-group',
+  'open-buckets',
   'locate-group',
 ])
 

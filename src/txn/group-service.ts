@@ -127,6 +127,7 @@ export class GroupService {
       case 'export-group':
       case 'move-group':
       case 'admit-group':
+      case 'open-buckets':
       case 'locate-group':
         throw new StoreError('invalid', 'this program has one replica set: no group can move')
       default:

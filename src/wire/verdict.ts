@@ -32,7 +32,7 @@ export function readVerdict(value: unknown): Verdict {
       return { kind: kind === 2 ? 'expired' : 'overloaded' }
     case 4: {
       const [set, position] = field.list(fields, 'verdict', 2)
-      return { kind: 'moved', set: field.setName(set), position: field.position(position) }
+      return { kind: 'moved', set: field.setName(set), position: field.count(position, 'position') }
     }
     default:
       throw new field.MalformedError('verdict is of no known kind')

@@ -5,6 +5,7 @@ import { systemRandom } from '../../src/adapters/system-random.ts'
 import { groupOfBytes, nodeId, type GroupId } from '../../src/base/ids.ts'
 import { encodeTuple } from '../../src/base/tuple.ts'
 import { movedError } from '../../src/group/moved-error.ts'
+import type { SharesPort } from '../../src/members/share-requests.ts'
 import type { MovedPage, MovingPort } from '../../src/group/moving-port.ts'
 import { MovedSweep } from '../../src/node/moved-sweep.ts'
 import { Routing } from '../../src/node/routing.ts'
@@ -47,6 +48,18 @@ class Unlinked implements Transport<ClientFrame> {
   }
 }
 
+const notAsked = (): Promise<never> => Promise.reject(notHere)
+/** No bucket has gone from set to set. */
+const noShares: SharesPort = {
+  row: [],
+  of: () => undefined,
+  isBehindGate: () => true,
+  isVoid: () => false,
+  ...{ leave: notAsked, stay: notAsked, close: notAsked, settle: notAsked, finish: notAsked },
+  receive: notAsked,
+  checkVersion: () => undefined,
+}
+
 /** A node of a set that the group has left, as the node finds out by a current read in that set. */
 class Node {
   readonly routing: Routing
@@ -60,6 +73,9 @@ class Node {
       page: () => Promise.resolve(this.#hasHeard ? page : undefined),
       clear: () => Promise.reject(notHere),
       findOldNode: () => undefined,
+      givenTo: () => undefined,
+      hasTerm: () => false,
+      isCleared: () => false,
       take: () => Promise.reject(notHere),
     }
     const replica = Object.assign(new MemoryReplica(new MemoryLog(), systemClock), {
@@ -74,7 +90,7 @@ class Node {
     const common = { replica, clock: systemClock, random: systemRandom }
     const others = sets.map((_, number) => number).filter((number) => number !== set)
     this.routing = new Routing({
-      ...{ node, placement, moving, ...common },
+      ...{ node, placement, moving, shares: noShares, ...common },
       groups: new GroupService(common),
       worklists: new WorklistService({ node, ...common }),
       elsewhere: new Map(others.map((number) => [number, new Unlinked()])),

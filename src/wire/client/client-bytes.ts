@@ -94,6 +94,7 @@ function groupBytes(answer: Exclude<GroupAnswer, { kind: 'problem' }>): number {
       return sumBy(answer.page.rows, ({ key, payload }) => smallBytes + key.length + payload.length)
     case 'move-group':
     case 'admit-group':
+    case 'open-buckets':
     case 'locate-group':
     case 'lock-group':
     case 'unlock-group':

@@ -19,7 +19,13 @@ import type {
 } from '../../txn/group-operation.ts'
 import type { ReadFrom, RowPage, View } from '../../group/group-port.ts'
 import * as part from './client-fields.ts'
-import { packExport, packMovedPage, readMoving, readMovedPage } from './moving-codec.ts'
+import {
+  packExport,
+  packMovedPage,
+  packOpenBuckets,
+  readMoving,
+  readMovedPage,
+} from './moving-codec.ts'
 import * as field from '../fields.ts'
 import { packVerdict, readVerdict } from '../verdict.ts'
 
@@ -49,6 +55,7 @@ export const groupOperationKinds: Readonly<Record<GroupKind, number>> = {
   'move-group': 94,
   'admit-group': 95,
   'locate-group': 96,
+  'open-buckets': 97,
 }
 
 export const groupAnswerKinds: Readonly<Record<AnswerKind, number>> = {
@@ -62,6 +69,7 @@ export const groupAnswerKinds: Readonly<Record<AnswerKind, number>> = {
   'move-group': 94,
   'admit-group': 95,
   'locate-group': 96,
+  'open-buckets': 97,
 }
 
 const answerKinds: readonly AnswerKind[] = [
@@ -75,6 +83,7 @@ const answerKinds: readonly AnswerKind[] = [
   'move-group',
   'admit-group',
   'locate-group',
+  'open-buckets',
 ]
 const kinds: readonly GroupKind[] = [...answerKinds, 'pass-group']
 const operationByNumber = new Map<unknown, GroupKind>(
@@ -101,8 +110,9 @@ export function packGroupOperation(operation: GroupOperation): Packable[] {
     case 'list-groups':
       return [operation.group, operation.after, operation.limit, operation.isOfSet === true]
     case 'pass-group': {
-      const { from, position, operation: asked } = operation
-      return [from, position, groupOperationKinds[asked.kind], packGroupOperation(asked)]
+      const { from, position, term, operation: asked } = operation
+      const passed = [from, position, groupOperationKinds[asked.kind], packGroupOperation(asked)]
+      return term === undefined ? passed : [...passed, term]
     }
     case 'export-group':
       return packExport(operation)
@@ -112,6 +122,8 @@ export function packGroupOperation(operation: GroupOperation): Packable[] {
       return [operation.group, operation.from]
     case 'locate-group':
       return [operation.group]
+    case 'open-buckets':
+      return packOpenBuckets(operation)
   }
 }
 
@@ -163,17 +175,19 @@ export function readGroupOperation(
 }
 
 function readPassGroup(fields: readonly unknown[]): GroupOperation {
-  const [from, position, number, asked] = field.list(fields, 'pass-group', 4)
+  const isOfBucket = fields.length === 5
+  const [from, position, number, asked, term] = field.list(fields, 'pass-group', isOfBucket ? 5 : 4)
   const operation = readGroupOperation(number, field.list(asked, 'request'))
   if (operation === undefined || !mayBePassed(operation)) {
     throw new field.MalformedError('a request is passed on that is of no known kind')
   }
-  const passed = { from: field.setName(from), position: field.position(position) }
-  return { kind: 'pass-group', ...passed, operation }
+  const passed = { kind: 'pass-group', from: field.setName(from), operation } as const
+  if (!isOfBucket) return { ...passed, position: field.position(position) }
+  return { ...passed, position: field.count(position, 'position'), term: field.count(term, 'term') }
 }
 
 const unpassed: ReadonlySet<GroupKind> = new Set([
-  ...(['list-groups', 'pass-group', 'export-group', 'admit-group'] as const),
+  ...(['list-groups', 'pass-group', 'export-group', 'admit-group', 'open-buckets'] as const),
 ])
 
 function mayBePassed(operation: GroupOperation): operation is PassGroup['operation'] {
@@ -209,6 +223,7 @@ export function packGroupAnswer(answer: Exclude<GroupAnswer, { kind: 'problem' }
       return packMovedPage(answer.page)
     case 'move-group':
     case 'admit-group':
+    case 'open-buckets':
       return []
     case 'locate-group':
       return [answer.set]
@@ -251,6 +266,7 @@ export function readGroupAnswer(
       return { kind, page: readMovedPage(fields) }
     case 'move-group':
     case 'admit-group':
+    case 'open-buckets':
       field.list(fields, kind, 0)
       return { kind }
     case 'locate-group': {

@@ -1,8 +1,15 @@
 /** Groups that leave their set ⇄ positional arrays: the pages in which the next set asks for them. */
-import { entryBytesMax } from '../../base/limits.ts'
+import { packBits, readBits } from '../../base/bits.ts'
+import { bucketCount, entryBytesMax } from '../../base/limits.ts'
 import type { Packable } from '../../base/pack.ts'
 import type { AfterRow, MovedPage } from '../../group/moving-port.ts'
-import type { AdmitGroup, ExportGroup, LocateGroup, MoveGroup } from '../../txn/group-operation.ts'
+import type {
+  AdmitGroup,
+  ExportGroup,
+  LocateGroup,
+  MoveGroup,
+  OpenBuckets,
+} from '../../txn/group-operation.ts'
 import * as field from '../fields.ts'
 import { packRow, readRow, readRowKey, readSubspace } from '../stored-row.ts'
 
@@ -12,11 +19,14 @@ export function packExport({ group, after }: ExportGroup): Packable[] {
   return [group, after && [after.subspace, after.key]]
 }
 
+export function packOpenBuckets({ group, from, term, buckets }: OpenBuckets): Packable[] {
+  return [group, from, term, packBits(buckets, bucketCount)]
+}
+
+type Moving = ExportGroup | MoveGroup | AdmitGroup | LocateGroup | OpenBuckets
+
 /** The requests but for those that are passed on. */
-export function readMoving(
-  kind: (ExportGroup | MoveGroup | AdmitGroup | LocateGroup)['kind'],
-  fields: readonly unknown[],
-): ExportGroup | MoveGroup | AdmitGroup | LocateGroup {
+export function readMoving(kind: Moving['kind'], fields: readonly unknown[]): Moving {
   switch (kind) {
     case 'export-group':
       return readExport(fields)
@@ -33,6 +43,8 @@ export function readMoving(
       const [group] = field.list(fields, kind, 1)
       return { kind, group: field.group(group) }
     }
+    case 'open-buckets':
+      return readOpenBuckets(fields)
   }
 }
 
@@ -40,6 +52,14 @@ function readExport(fields: readonly unknown[]): ExportGroup {
   const [group, after] = field.list(fields, 'export-group', 2)
   const asked = { kind: 'export-group', group: field.group(group) } as const
   return field.isAbsent(after) ? asked : { ...asked, after: readAfter(after) }
+}
+
+function readOpenBuckets(fields: readonly unknown[]): OpenBuckets {
+  const [group, from, term, bits] = field.list(fields, 'open-buckets', 4)
+  const buckets = readBits(field.bytes(bits, 'buckets', bucketCount), bucketCount) ?? []
+  if (buckets.length === 0) throw new field.MalformedError('no buckets are to be opened')
+  const of = { group: field.group(group), from: field.setName(from) }
+  return { kind: 'open-buckets', ...of, term: field.count(term, 'term', 1), buckets }
 }
 
 function readAfter(value: unknown): AfterRow {

@@ -1,0 +1,123 @@
+/** Six real processes in two replica sets: one set gives buckets to the other, while clients write to old groups and begin new ones. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connect } from '../../src/client/connect.ts'
+import { rootKey, type Client } from '../../src/index.ts'
+import { defineSchema } from '../../schema/define.ts'
+import { t } from '../../schema/property.ts'
+import { table } from '../../schema/table.ts'
+import { patienceMs, runProgram, startCluster, type TestCluster } from './harness.ts'
+
+const east = ['a', 'b', 'c']
+const west = ['d', 'e', 'f']
+
+let cluster: TestCluster
+beforeAll(async () => {
+  const setOf = (id: string): string => (east.includes(id) ? 'east' : 'west')
+  cluster = await startCluster({ ids: [...east, ...west], setOf })
+})
+afterAll(() => cluster?.close())
+
+const account = table('Account', { name: t.string(), amount: t.integer() }).key('name').root()
+const accounts = defineSchema('Accounts', [account])
+
+/** Groups that are there before. */
+const oldCount = 60
+/** Between two writes of a client: the machine has other work. */
+const thinkMs = 150
+
+function sets(words: readonly string[]): Promise<string> {
+  return run(['sets', ...words])
+}
+
+async function run(words: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await runProgram([...words, '--url', cluster.node('a').url])
+  if (code !== 0) throw new Error(`exit ${code}: ${stderr}`)
+  return stdout
+}
+
+async function add(client: Client, name: string): Promise<void> {
+  const db = await client.tables(accounts)
+  await db.transaction(rootKey(account, { name }), async (tx) => {
+    const before = await tx.get(account, { name })
+    await tx.put(account, { name, amount: (before?.amount ?? 0) + 1 })
+  })
+}
+
+async function amountAt(client: Client, name: string): Promise<number | undefined> {
+  const db = await client.tables(accounts)
+  const { value } = await db.read(rootKey(account, { name }), 'current', (rows) =>
+    rows.get(account, { name }),
+  )
+  return value?.amount
+}
+
+test('MOVE-14 MOVE-15: a set gives a quarter of its buckets to another one, and each write of many clients takes effect once', async () => {
+  const clients = await Promise.all(
+    ['a', 'b', 'd', 'e'].map((id) => {
+      return connect({ endpoints: [cluster.node(id).url], follow: false, timeoutMs: patienceMs })
+    }),
+  )
+  const [first] = clients
+  if (first === undefined) throw new Error('there are clients')
+  const written = new Map<string, number>()
+  const write = async (client: Client, name: string): Promise<void> => {
+    await add(client, name)
+    written.set(name, (written.get(name) ?? 0) + 1)
+  }
+  try {
+    await first.applySchema(accounts)
+    for (let at = 0; at < oldCount; at++) await write(first, `old-${at}`)
+    const writing = { isOver: false }
+    const writers = clients.map(async (client, nth) => {
+      for (let turn = 0; !writing.isOver; turn++) {
+        await write(client, `old-${(turn * 7 + nth * 15) % oldCount}`)
+        await write(client, `new-${nth}-${turn}`)
+        await new Promise((resolve) => setTimeout(resolve, thinkMs))
+      }
+    })
+    await expect(
+      sets(['give', '--from', 'east', '--to', 'west', '--buckets', '512']),
+    ).rejects.toThrow('run trilithon upgrade finalize first')
+    await run(['upgrade', 'finalize'])
+    expect(
+      await sets(['give', '--from', 'east', '--to', 'west', '--buckets', '512', '--dry-run']),
+    ).toMatch(/^would move 512 buckets of set east to set west$/m)
+    expect(
+      await sets(['give', '--from', 'east', '--to', 'west', '--buckets', '512', '--wait']),
+    ).toMatch(/^moved 512 buckets of set east to set west$/m)
+    expect(await sets(['list'])).toMatch(/^east +1536 +37\.5 %[^]*^west +2560 +62\.5 %/m)
+    for (const client of clients) await write(client, `last-${written.size}`)
+    writing.isOver = true
+    await Promise.all(writers)
+    for (const client of clients) {
+      for (const [name, count] of written) expect(await amountAt(client, name), name).toBe(count)
+    }
+    // Groups that begin now in these buckets begin in the other set.
+    const where = await Promise.all([...written.keys()].map((name) => setOf(first, name)))
+    expect(where.filter((set) => set === 'west').length).toBeGreaterThan(written.size / 2)
+  } finally {
+    await Promise.all(clients.map((client) => client.close()))
+  }
+}, 240_000)
+
+async function setOf(client: Client, name: string): Promise<string> {
+  const db = await client.tables(accounts)
+  return client.groups.locate(db.group(rootKey(account, { name })), patienceMs)
+}
+
+test('wrong requests for buckets are refused in words', async () => {
+  await expect(sets(['give', '--from', 'east', '--to', 'north', '--buckets', '5'])).rejects.toThrow(
+    'refused by set east: to: "north" is no other replica set; there are west',
+  )
+  await expect(sets(['give', '--from', 'west', '--to', 'west', '--buckets', '5'])).rejects.toThrow(
+    'is no other replica set',
+  )
+  await expect(
+    sets(['give', '--from', 'east', '--to', 'west', '--buckets', '4000']),
+  ).rejects.toThrow('buckets: this replica set has')
+  await expect(sets(['give', '--from', 'east', '--to', 'west', '--buckets', '0'])).rejects.toThrow(
+    'exit 2',
+  )
+  await expect(sets(['stay', '--from', 'south'])).rejects.toThrow('there are east, west')
+  await expect(sets(['stay', '--from', 'east'])).rejects.toThrow('No buckets of this replica set')
+})
