@@ -5,8 +5,8 @@
  * PAX-3  A ballot is accepted only at or above the promise.
  * PAX-4  What an answer claims is durable when the answer leaves.
  */
-import { describeBallot } from '../../src/paxos/ballot.ts'
-import type { CopiedAcceptance, FlushRecord } from '../../src/log/flush.ts'
+import { describeBallot, equalBallots } from '../../src/paxos/ballot.ts'
+import type { CopiedAcceptance } from '../../src/log/flush.ts'
 import type { LogRecord } from '../../src/replication/effect.ts'
 import type { Accepted, Message, Promised, Refused } from '../../src/replication/message.ts'
 import {
@@ -19,6 +19,7 @@ import {
 } from './position-book.ts'
 import type { BallotValue } from '../../src/paxos/acceptor.ts'
 import type { EpochChecker } from './epoch-checker.ts'
+import type { LeftRecord } from './flush-records.ts'
 import type { ProposalChecker } from './proposal-checker.ts'
 import type { Referee } from './referee.ts'
 
@@ -41,7 +42,7 @@ export class AcceptorChecker {
   }
 
   /** A record has become durable at `node`, after all those before it. */
-  onDurable(node: string, record: FlushRecord): void {
+  onDurable(node: string, record: LeftRecord): void {
     const view = this.#book.of(record.group, record.position)
     if (record.kind === 'copied') this.#copied(node, view, record)
     else if (record.kind === 'promise') this.#promised(node, view, record)
@@ -64,7 +65,7 @@ export class AcceptorChecker {
     if (!isAtLeast(acceptor.promised, ballot)) acceptor.promised = ballot
   }
 
-  #promised(node: string, view: PositionView, record: LogRecord): void {
+  #promised(node: string, view: PositionView, record: LeftRecord): void {
     const acceptor = ensureAcceptor(view, node)
     const { ballot } = record
     this.#referee.check(
@@ -74,6 +75,7 @@ export class AcceptorChecker {
       () => ({ ...describePlace(view, node, ballot), promised: acceptor.promised }),
     )
     acceptor.promised = ballot
+    if (record.isOfLostValue === true) acceptor.lost = ballot
     acceptor.answerByBallot.set(describeBallot(ballot), acceptor.accepted)
   }
 
@@ -104,7 +106,9 @@ export class AcceptorChecker {
   /** A copy says what the acceptor had accepted last: a start may know of nothing else. */
   #copied(node: string, view: PositionView, { ballot, value }: CopiedAcceptance): void {
     const acceptor = ensureAcceptor(view, node)
-    const { accepted } = acceptor
+    const { accepted, lost } = acceptor
+    // Of what a crash has cut off the ballot is left: a copy says so, and that its value is not known.
+    if (value === undefined && lost !== undefined && equalBallots(lost, ballot)) return
     const isCarried =
       value !== undefined &&
       ballot.epoch < this.#epochs.epochOf(node) &&

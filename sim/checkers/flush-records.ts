@@ -22,11 +22,14 @@ export function decodeRecords(put: Put): readonly FlushRecord[] {
   )
 }
 
+/** `isOfLostValue`: a promise that is the rest of an acceptance whose value is gone. */
+export type LeftRecord = FlushRecord & { readonly isOfLostValue?: boolean }
+
 /**
  * The records that a node may count on in a flush that a crash cut short: with its header whole, every
  * record, for a value that is gone the ballot alone.
  */
-export function decodeRecordsLeft(put: Put): readonly FlushRecord[] {
+export function decodeRecordsLeft(put: Put): readonly LeftRecord[] {
   const flush = flushIn(put)
   const header = flush && decodeFlush(flush)
   if (flush === undefined || header === undefined) return []
@@ -49,7 +52,8 @@ function decodeRecord(header: RecordHeader, flush: Uint8Array): FlushRecord | un
 }
 
 /** Of a copy, nothing: the flush that it was made from stands before it. */
-function ballotAlone({ kind, group, position, ballot }: RecordHeader): readonly FlushRecord[] {
+function ballotAlone({ kind, group, position, ballot }: RecordHeader): readonly LeftRecord[] {
   if (kind === 'copied') return []
-  return [{ kind: kind === 'chosen' ? kind : 'promise', group, position, ballot }]
+  if (kind === 'chosen') return [{ kind, group, position, ballot }]
+  return [{ kind: 'promise', group, position, ballot, isOfLostValue: true }]
 }

@@ -12,6 +12,8 @@ import { VoterBook } from './voter-book.ts'
 export interface AcceptorView {
   promised: Ballot | undefined
   accepted: BallotValue | undefined
+  /** Of an acceptance whose value a crash has cut off. */
+  lost: Ballot | undefined
   /** Its log says which value is chosen here. */
   hasChosen: boolean
   /** The accepted value at its promise of a ballot, by the ballot: its answer to a prepare. */
@@ -89,6 +91,7 @@ export function ensureAcceptor(view: PositionView, node: string): AcceptorView {
     acceptor = {
       promised: undefined,
       accepted: undefined,
+      lost: undefined,
       hasChosen: false,
       answerByBallot: new Map(),
     }

@@ -261,3 +261,24 @@ test('LOG-5: a no-op over a chosen value is found', () => {
   court.propose(1, at, noOp(1, third))
   expect(court.rules).toContain('LOG-5')
 })
+
+test('LOG-7: a copy tells of an acceptance that was, or of the ballot that a crash has left of one', () => {
+  const court = new Court()
+  const copied = (at: Ballot, value?: Uint8Array): void => {
+    const record = { kind: 'copied', group, position: 1, ballot: at } as const
+    court.acceptors.onDurable(third, { ...record, ...(value !== undefined && { value }) })
+  }
+  const [at, later] = [ballot(1, second), ballot(2, second)]
+  const isOfLostValue = true
+  court.acceptors.onDurable(third, {
+    kind: 'promise',
+    group,
+    position: 1,
+    ballot: at,
+    isOfLostValue,
+  })
+  copied(at)
+  expect(court.rules).toEqual([])
+  copied(later)
+  expect(court.rules, 'a promise is no acceptance').toEqual(['LOG-7'])
+})
