@@ -24,17 +24,20 @@ import { GateKeeper } from './gate-keeper.ts'
 import { MemberReports } from './member-reports.ts'
 import { MemberRequests } from './member-requests.ts'
 import { Mover, type MoverParts } from './mover.ts'
-import { LaterSetRequests } from './later-set-requests.ts'
+import { LaterSetRequests, type LaterSetRequestsParts } from './later-set-requests.ts'
 import { findWithoutVote, hasTakenUp } from './newcomer.ts'
 import type { MembersPort, VotersReport } from './report.ts'
-import { ShareRequests } from './share-requests.ts'
+import { ShareRequests, type ShareRequestsParts } from './share-requests.ts'
 import { SealPages, type GroupLook } from './seal-pages.ts'
 import { setRowKey } from './set-group.ts'
 import { SetVersion, UnsupportedVersion } from './set-version.ts'
 import { StandingsTold } from './standings-told.ts'
 import type { VersionGate } from './version-gate.ts'
 
-export interface MembersParts extends Pick<MoverParts, 'readCurrent' | 'submit' | 'stamp'> {
+export interface MembersParts
+  extends
+    Pick<MoverParts, 'readCurrent' | 'submit' | 'stamp'>,
+    Pick<ShareRequestsParts & LaterSetRequestsParts, 'isOfName' | 'get' | 'firstSetCount'> {
   readonly node: NodeId
   /** The nodes that the set began with, in their order, and the row before the first change. */
   readonly first: readonly NodeId[]
@@ -51,12 +54,7 @@ export interface MembersParts extends Pick<MoverParts, 'readCurrent' | 'submit' 
   readonly gate: VersionGate
   leases(): Leases
   peers(): Peers
-  /** A row of the set's own group, as it is applied here. */
-  get(key: Uint8Array): Uint8Array | undefined
   watch(position: Position, wake: () => void): () => void
-  /** Whether the configuration gives the bucket to the set. */
-  isOfName(bucket: number): boolean
-  readonly firstSetCount: number
   /** Whether a snapshot is taking the place of the group's rows. */
   isAside(group: GroupId): boolean
   look(group: GroupId): GroupLook
@@ -93,7 +91,6 @@ export class Members {
   readonly #pages: SealPages
   readonly #mover: Mover
   readonly #reports: MemberReports
-  /** For operators. */
   readonly port: MembersPort
   readonly #version: SetVersion
   readonly shares: ShareRequests

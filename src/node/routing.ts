@@ -239,7 +239,10 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
   }
 
   /** Adds a set to the cluster (`adding-sets.ts`). */
-  async addLaterSet(set: AskedSet, parts: Pick<AddingSetsParts, 'sets' | 'nodes' | 'look'>): Promise<void> {
+  async addLaterSet(
+    set: AskedSet,
+    parts: Pick<AddingSetsParts, 'sets' | 'nodes' | 'look'>,
+  ): Promise<void> {
     const { placement, node } = this.#parts
     const own = placement.setOfNode(node)
     await addLaterSet({ placement, own, relay: (number) => this.#set(number), ...parts }, set)

@@ -176,11 +176,15 @@ function describe(sets: SetsPort): SetReport {
 }
 
 /** `nodes` is `g=http://host:4700,h=…`. */
-function readAdded({ nodes: known }: SetsPort, context: Context): AskedSet {
+function readAdded({ nodes: known, placement }: SetsPort, context: Context): AskedSet {
   const { set = '', nodes = '' } = context.req.query()
   if (!isPlaceName(set)) throw invalid(`set: ${quoted(set)} is not 1 to 32 of a-z, 0-9 and -`)
+  if (placement.sites.slice(0, placement.firstSetCount).some(({ name }) => name === set)) {
+    throw invalid(`There is a replica set ${set} already.`)
+  }
   const listed = nodes.split(',').map(readAddedNode)
-  if (listed.length > nodeCountMax) throw invalid(`nodes: a replica set has at most ${nodeCountMax}`)
+  if (listed.length > nodeCountMax)
+    throw invalid(`nodes: a replica set has at most ${nodeCountMax}`)
   const others = known.filter((one) => one.set !== set)
   for (const [at, { node, url }] of listed.entries()) {
     const before = listed.slice(0, at).map((one) => ({ id: one.node, url: one.url }))

@@ -195,7 +195,10 @@ class Sites {
   /** A set that has come later: it is in no region, since it would take groups of the other sets there. */
   add(site: Omit<SetSite, 'region'>): void {
     const isKnown = this.#sites.some(({ name }) => name === site.name)
-    assert(!isKnown && this.#sites.length > 1, 'MOVE-16: two sets have one name, or one set had all')
+    assert(
+      !isKnown && this.#sites.length > 1,
+      'MOVE-16: two sets have one name, or one set had all',
+    )
     this.#add({ kind: 'set', name: site.name }, this.#sites.push(site) - 1)
   }
 
