@@ -123,6 +123,8 @@ export interface SwarmOptions {
   readonly nodeCount: number
   /** Nodes that may be added to the first set; absent: none. */
   readonly spares?: number
+  /** Of a set that an operator may add; absent: none. */
+  readonly laterNodes?: number
   /** Replica sets, in which the nodes are in their order; absent: one. */
   readonly setCount?: number
   readonly workload: WorkloadOptions
@@ -151,6 +153,14 @@ const noReplicaSessions = { blindSessionCount: 0, listSessionCount: 0, pastSessi
 /** On a way between nodes far apart, on average. */
 const farDelayMicrosMax = 40_000
 
+/** Of the runs with two sets, those with one that comes later; and its nodes. */
+const laterRate = 500_000
+
+function drawLater(random: SeededRandom, switches: Switches): Pick<SwarmOptions, 'laterNodes'> {
+  if (!random.chance(laterRate) || !isOn('later-set', switches)) return {}
+  return { laterNodes: random.pick([1, 3, 3]) }
+}
+
 export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   const random = new SeededRandom(`${seed}/swarm`)
   const isSplit = random.fork('sets').chance(splitRate) && isOn('sets', switches)
@@ -173,6 +183,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   const drawnOptions = {
     ...{ seed, nodeCount, ...drawSpares(faultRates) },
     setCount: isSplit ? 2 : 1,
+    ...(isSplit && drawLater(random.fork('later set'), switches)),
     inspections: random.pick([0, 5_000, 50_000]),
     endsWithRestart: random.chance(400_000),
     workload: withLone(random.fork('lone'), workload, faultRates, switches),
