@@ -1,4 +1,5 @@
-/** Planted bugs in buckets that go from one replica set to another: each is found by the search of the closing of one. */
+/** Planted bugs in buckets that go from one replica set to another: the searches of the closing of one find them, and runs of two sets. */
+import { toAndFro } from './moves.ts'
 import type { Mutant } from './mutant.ts'
 
 const ofShares = 'src/placement/shares.ts'
@@ -66,6 +67,30 @@ export const bucketMutants: readonly Mutant[] = [
         file: ofShares,
         find: '        return this.#ownEpoch < share.epoch || this.#began.get(share)?.has(group) === true\n',
         replace: '        return this.#ownEpoch < share.epoch\n',
+      },
+    ],
+  },
+  {
+    id: 'BKT6',
+    title: 'buckets: a set opens buckets before the groups that have begun in them are there',
+    rules: ['MOVE-15'],
+    edits: [
+      ...toAndFro,
+      {
+        file: 'sim/workloads/bucket-giver.ts',
+        find: 'const givesRate = 600_000\nconst thinkMeanMicros = 3_000_000\n',
+        replace: 'const givesRate = 1_000_000\nconst thinkMeanMicros = 200_000\n',
+      },
+      {
+        file: 'src/node/bucket-mover.ts',
+        find: '        if (this.#isStopped || moved + left + begun.moved + begun.left > 0) return\n',
+        replace: '        if (this.#isStopped) return\n',
+      },
+      {
+        file: 'src/node/bucket-mover.ts',
+        find: "      if (where === 'there' || where === 'void') return 'there'\n",
+        replace:
+          "      if (share.phase === 'settled' || where === 'there' || where === 'void') return 'there'\n",
       },
     ],
   },

@@ -9,7 +9,7 @@ const ofMoves = 'src/node/moved-groups.ts'
  * A world that shows such a bug: two sets of three nodes, sessions that write and read tables, and an operator who moves their groups to
  * and fro without a pause.
  */
-const toAndFro: readonly Edit[] = [
+export const toAndFro: readonly Edit[] = [
   {
     file: 'sim/run-setup.ts',
     find: '  const options = withBounded(drawSwarm(seed, switches), switches)\n  return { options, faults: drawFaults(options) }\n',

@@ -4,6 +4,9 @@
  *
  * A damaged record makes a seal count for nothing in its group. Where that leaves a group too few seals, the group alone
  * stays outside: it is *blocked* until a further seal comes.
+ *
+ * Voters that are past their gates go on meanwhile. So what this node has to have of a seal is laid down once: as the group is told
+ * first, and as all that the flushes name is named first. What comes after that is no part of the seal.
  */
 import { assert } from '../base/assert.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
@@ -20,9 +23,12 @@ import type { GroupLook } from './seal-pages.ts'
 interface TakenSeal {
   /** Undefined: no page has come. */
   through: number | undefined
+  /** Each as the voter told it first, but for those whose records were damaged then. */
   groups: Map<GroupId, SealedGroup>
-  /** The pages that are coming; they take the place of `groups` when the last one is here. */
+  /** The pages that are coming; they go to `groups` when the last one is here. */
   coming: Map<GroupId, SealedGroup>
+  /** What this node lacked when all was named that the flushes through the seal name; undefined: it is not named yet. */
+  owed: Map<GroupId, Position> | undefined
   /** The next page begins behind this group. */
   next: GroupId | undefined
   isWhole: boolean
@@ -106,17 +112,15 @@ export class GateKeeper {
   }
 
   #askFor(voter: NodeId): void {
-    const { clock, send, requestDigest, isTakenThrough } = this.#parts
+    const { clock, send, requestDigest } = this.#parts
     const seal = this.#seals.get(voter) ?? emptySeal()
     this.#seals.set(voter, seal)
     const now = clock.monotonicMs()
     if (seal.isTaken || now - seal.askedMs < againMs) return
     seal.askedMs = now
-    // Named so far are all groups of the flushes through the seal, perhaps of later ones, too.
-    const through = seal.through ?? 0
-    const isNamed = seal.isWhole && isTakenThrough(voter, through, () => true)
-    if (seal.isWhole && !isNamed) return requestDigest(voter)
-    if (isNamed) this.#goAfterNamed(voter, seal)
+    const owed = this.#owed(voter, seal)
+    if (seal.isWhole && owed === undefined) return requestDigest(voter)
+    if (owed !== undefined) this.#goAfterNamed(voter, seal, owed)
     // A voter that is past its gate accepts in this epoch, and digests name that. Pages of now tell it apart.
     const after = seal.next === undefined ? {} : { after: seal.next }
     send(voter, { kind: 'seal-request', epoch: this.#epoch, ...after })
@@ -149,7 +153,9 @@ export class GateKeeper {
       seal.askedMs = -againMs
       return this.go()
     }
-    seal.groups = seal.coming
+    for (const [group, { open }] of seal.groups) if (open === undefined) seal.groups.delete(group)
+    for (const [group, told] of seal.coming)
+      if (!seal.groups.has(group)) seal.groups.set(group, told)
     seal.coming = new Map()
     if (!seal.isWhole) seal.askedMs = -againMs
     seal.isWhole = true
@@ -168,17 +174,32 @@ export class GateKeeper {
    * The voter has applied the other positions that its flushes name. Groups ask the voters of this epoch for these anyway, and a voter
    * that leaves may be the one node that has them.
    */
-  #goAfterNamed(voter: NodeId, { through = 0, groups }: TakenSeal): void {
-    const { epochs, isTakenThrough, applied, step } = this.#parts
+  #goAfterNamed(voter: NodeId, { groups }: TakenSeal, owed: ReadonlyMap<GroupId, Position>): void {
+    const { epochs, applied, step } = this.#parts
     if (epochs.voters.includes(voter)) return
-    const lacking: (readonly [GroupId, Position])[] = []
-    isTakenThrough(voter, through, (group, position) => {
-      if (!groups.has(group) && applied(group) < position) lacking.push([group, position])
-      return lacking.length < namedMax
-    })
-    for (const [group, position] of lacking) {
+    let left = namedMax
+    for (const [group, position] of owed) {
+      if (groups.has(group) || applied(group) >= position) continue
       if (this.#takesUp(group)) step(group, { kind: 'exists', position, informer: voter })
+      left -= 1
+      if (left === 0) return
     }
+  }
+
+  /**
+   * What this node lacked when all was named that the flushes through the seal name, perhaps with some of later flushes; undefined: it
+   * is not named yet.
+   */
+  #owed(voter: NodeId, seal: TakenSeal): ReadonlyMap<GroupId, Position> | undefined {
+    if (!seal.isWhole || seal.owed !== undefined) return seal.owed
+    const { isTakenThrough } = this.#parts
+    const lacking = new Map<GroupId, Position>()
+    const isNamed = isTakenThrough(voter, seal.through ?? 0, (group, position) => {
+      lacking.set(group, Math.max(position, lacking.get(group) ?? 0))
+      return true
+    })
+    if (isNamed) seal.owed = lacking
+    return seal.owed
   }
 
   /** Where the group is aside, an event would wait until it is back, which may be behind the gate. */
@@ -247,19 +268,20 @@ export class GateKeeper {
   }
 
   /** Everything that its flushes name is applied here, or its open acceptances are carried. */
-  #isTaken(voter: NodeId, { through = 0, groups }: TakenSeal): boolean {
-    const { isTakenThrough, look, applied } = this.#parts
-    let isAll = true
-    for (const told of groups.values()) {
+  #isTaken(voter: NodeId, seal: TakenSeal): boolean {
+    const { look, applied } = this.#parts
+    const owed = this.#owed(voter, seal)
+    let isAll = owed !== undefined
+    for (const told of seal.groups.values()) {
       if (isHere(told, look(told.group))) continue
       isAll = false
       // Not carried: the group was put aside, or its page came before its epoch.
       this.#carry(told)
     }
-    if (!isAll) return false
-    return isTakenThrough(voter, through, (group, position) => {
-      return groups.has(group) || applied(group) >= position
-    })
+    for (const [group, position] of owed ?? []) {
+      isAll &&= seal.groups.has(group) || applied(group) >= position
+    }
+    return isAll
   }
 
   #countSound(): number {
@@ -300,7 +322,7 @@ export class GateKeeper {
 function emptySeal(): TakenSeal {
   const [groups, coming] = [new Map<GroupId, SealedGroup>(), new Map<GroupId, SealedGroup>()]
   const nothing = { through: undefined, groups, coming, next: undefined }
-  return { ...nothing, isWhole: false, askedMs: -againMs, isTaken: false }
+  return { ...nothing, isWhole: false, askedMs: -againMs, isTaken: false, owed: undefined }
 }
 
 function groupOf({ group }: SealedGroup): GroupId {

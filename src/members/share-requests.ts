@@ -7,10 +7,12 @@ import { StoreError } from '../base/errors.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
 import type { OwnEpochs } from '../log/own-epochs.ts'
 import type { Share, SharesRow } from '../placement/shares.ts'
+import type { GroupEvent } from '../replication/group.ts'
 import { beginRenew } from './change.ts'
 import type { Epochs } from './epochs.ts'
 import type { Mover } from './mover.ts'
 import type { VersionGate } from './version-gate.ts'
+import type { GroupLook } from './seal-pages.ts'
 import { SetWriter, type SetWriterParts } from './set-writer.ts'
 import { SharesReader, type SharesReaderParts } from './shares-reader.ts'
 import {
@@ -30,8 +32,13 @@ export interface SharesPort {
   readonly row: SharesRow
   /** The share of the group's bucket; undefined: the bucket has not gone from set to set. */
   of(group: GroupId): Share | undefined
-  /** Whether this node has a vote in that epoch, or in a later one. */
+  /** Whether this node has a vote in that epoch, or in a later one, and knows where it has voted. */
   isBehindGate(epoch: number): boolean
+  /**
+   * Whether this set has begun nothing of the group, whose bucket is settled with that share. False where this node cannot tell: it has no
+   * vote, or may have accepted an entry of the group.
+   */
+  isVoid(group: GroupId, share: Share): boolean
   /**
    * The buckets are to leave for another set: groups begin here still. Rejects with `invalid` where other buckets are on their way,
    * and for a bucket that the set does not have.
@@ -43,7 +50,7 @@ export interface SharesPort {
   close(): Promise<void>
   /**
    * Says which groups may have begun before, as far as this node knows: a majority of the voters has to. Rejects with `unavailable`
-   * before this node has a vote in the epoch that closed the buckets, and with `invalid` where there are too many.
+   * before this node has a vote in the epoch that closed the buckets and is restored, and with `invalid` where there are too many.
    */
   settle(): Promise<void>
   /** The other set has the buckets. */
@@ -66,6 +73,11 @@ export interface ShareRequestsParts extends SharesReaderParts, SetWriterParts {
     sync(): Promise<void>
   }
   applied(group: GroupId): number
+  look(group: GroupId): GroupLook
+  /** Whether this node has all that it was ever given (LOG-19). */
+  isRestored(): boolean
+  /** The event goes to each group in which a transaction or a read waits. */
+  stepWaiting(event: GroupEvent): void
   /** Whether the configuration gives the bucket to this set. */
   isOfName(bucket: number): boolean
 }
@@ -88,7 +100,11 @@ export class ShareRequests implements SharesPort {
 
   /** Takes up the row as it is applied here now, beside a row of the voters that names this epoch. Throws while the group is aside. */
   follow(rowEpoch: number): void {
-    this.#parts.epochs.shares.take(this.#reader.read(), rowEpoch)
+    const { epochs, stepWaiting } = this.#parts
+    const { version } = epochs.shares
+    epochs.shares.take(this.#reader.read(), rowEpoch)
+    // Transactions and reads wait where it was not known in which set their groups begin.
+    if (epochs.shares.version > version) stepWaiting({ kind: 'wake' })
   }
 
   get row(): SharesRow {
@@ -100,8 +116,15 @@ export class ShareRequests implements SharesPort {
   }
 
   isBehindGate(epoch: number): boolean {
-    const { own, isVoting } = this.#parts.epochs
-    return isVoting && own.epoch >= epoch
+    const { epochs, isRestored } = this.#parts
+    return epochs.isVoting && epochs.own.epoch >= epoch && isRestored()
+  }
+
+  isVoid(group: GroupId, { phase, epoch, began }: Share): boolean {
+    if (phase !== 'settled' || !this.isBehindGate(epoch) || began.includes(group)) return false
+    const { applied, open, damaged } = this.#parts.look(group)
+    const hasNothing = applied === 0 && open.length === 0 && damaged.length === 0
+    return hasNothing && !this.#parts.epochs.own.blocked.includes(group)
   }
 
   checkVersion(): void {
@@ -138,6 +161,8 @@ export class ShareRequests implements SharesPort {
     const { node, epochs, log } = this.#parts
     const share = this.#reader.read().find(({ phase }) => phase === 'closed')
     if (share === undefined) return
+    // Its data store was made anew, and may lack groups that have an entry: they would be on no list.
+    if (!this.#parts.isRestored()) throw notYet('This node takes up what it has lost.')
     const began = listBegun(share, this.#parts)
     // A group that is not on the list has an entry here, or nothing. The entry is to be here after a restart, too.
     await log.sync()
@@ -180,7 +205,7 @@ export interface Lister extends Pick<ShareRequestsParts, 'applied'> {
 export function listBegun(share: Share, { epochs, log, applied }: Lister): readonly GroupId[] {
   const { own, isVoting } = epochs
   if (!isVoting || own.epoch < share.epoch) {
-    throw new StoreError('unavailable', 'This node is not past the gate of its epoch yet.')
+    throw notYet('This node is not past the gate of its epoch yet.')
   }
   const may = new Set([...log.heldGroups(), ...own.blocked])
   const began = [...may].filter((group) => {
@@ -189,6 +214,10 @@ export function listBegun(share: Share, { epochs, log, applied }: Lister): reado
   })
   if (began.length <= beganMax) return began
   throw new StoreError('invalid', `More than ${beganMax} groups of these buckets may have begun.`)
+}
+
+function notYet(why: string): StoreError {
+  return new StoreError('unavailable', why)
 }
 
 function has(row: SharesRow, phase: Share['phase']): boolean {

@@ -23,6 +23,8 @@ export type Whereabouts =
   | 'there'
   /** It has left, and the other set may not have it yet. */
   | 'on-its-way'
+  /** Nowhere: this set has begun nothing of it, and begins nothing of it any more. A peer may name it for an acceptance that lost. */
+  | 'void'
 
 /** Asked of this node, of its set and of the other one (`bucket-moves.ts`). */
 export interface Moves {
@@ -204,7 +206,8 @@ export class BucketMover {
   async #moveOne(share: Share, group: GroupId): Promise<'moved' | 'there' | 'left'> {
     const { moves } = this.#parts
     try {
-      if ((await moves.where(group, share)) === 'there') return 'there'
+      const where = await moves.where(group, share)
+      if (where === 'there' || where === 'void') return 'there'
       await moves.move(group, share.set)
       return 'moved'
     } catch (error) {

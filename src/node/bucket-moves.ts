@@ -20,7 +20,7 @@ export interface BucketMovesParts {
   /** The number of this node's set. */
   readonly own: number
   readonly moving: MovingPort
-  readonly shares: Pick<SharesPort, 'of'>
+  readonly shares: Pick<SharesPort, 'of' | 'isVoid'>
   readonly moved: MovedGroups
   readonly replica: Pick<LocalReplica, 'groups' | 'worklist'>
   relay(set: number): Relay
@@ -51,10 +51,11 @@ export class BucketMoves implements Moves {
     return this.#parts.replica.groups(tablesPrefix, after, limit, callMs)
   }
 
-  async where(group: GroupId, { set }: Share): Promise<Whereabouts> {
-    const { moving, moved } = this.#parts
+  async where(group: GroupId, share: Share): Promise<Whereabouts> {
+    const { moving, moved, shares } = this.#parts
+    const { set } = share
     const to = moving.movedTo(group)
-    if (to === undefined) return 'here'
+    if (to === undefined) return shares.isVoid(group, share) ? 'void' : 'here'
     if (to !== set) return this.#returned.has(group) ? 'there' : 'here'
     if (moving.isCleared(group)) return 'there'
     return (await moved.isThere(group, callMs)) ? 'there' : 'on-its-way'

@@ -117,9 +117,12 @@ export class StoredRecords implements RecordSource {
   /**
    * Damage within a key hides a record, or shows the one before it, without a word; a group that is
    * taken for new would vote against what it has promised. Its rows stand elsewhere.
+   *
+   * A snapshot that is on its way to the disk has settled positions in the log, and no record yet. The group takes no step then, but
+   * a look at it comes here.
    */
   #checkNewest(group: GroupId, position: Position): void {
-    if (!this.#log.wasSettled(group, position + 1)) return
+    if (!this.#log.wasSettled(group, position + 1) || this.#data.hasPending(group)) return
     throw corruptData('a state record is missing, or an older one stands in its place')
   }
 

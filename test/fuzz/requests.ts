@@ -133,6 +133,14 @@ function operationOf(random: SeededRandom): Operation {
       ...{ kind: 'pass-group', from: 'west', position: random.int(1, 9) },
       operation: { kind: 'outcome-group', group, intent: session },
     }),
+    () => ({
+      ...{ kind: 'pass-group', from: 'west', position: 0, term: random.int(0, 9) },
+      operation: { kind: 'outcome-group', group, intent: session },
+    }),
+    () => ({
+      ...{ kind: 'open-buckets', group, from: 'west', term: random.int(1, 9) },
+      buckets: [random.int(0, 4_096)],
+    }),
     () => ({ kind: 'list-worklist', topic, limit }),
     () => ({
       kind: 'watch-worklist',

@@ -220,6 +220,26 @@ test('MOVE-3: a voter that votes on past its gate keeps no other one outside by 
   expect(node.isThrough).toBe(true)
 })
 
+test('MOVE-3: a group that others write on, faster than this node takes it up, keeps it outside for no longer than the seal says', () => {
+  const node = new AtGate()
+  node.lacking = [[a, 5]]
+  node.go()
+  node.tell(n2, sealed(b, 4))
+  node.looks.set(a, { applied: 4, open: [], damaged: [] })
+  node.looks.set(b, { applied: 3, open: [], damaged: [] })
+  node.go()
+  expect(node.syncing).toBe(0)
+  // A digest and a page of later: the voter has gone on.
+  node.lacking = [[a, 9]]
+  node.tell(n2, sealed(b, 8))
+  node.looks.set(a, { applied: 5, open: [], damaged: [] })
+  node.go()
+  expect(node.syncing, 'what the seal told of b is lacking').toBe(0)
+  node.looks.set(b, { applied: 4, open: [], damaged: [] })
+  node.go()
+  expect(node.syncing).toBe(1)
+})
+
 test('MOVE-3: the node goes after what a seal tells as applied, at the voter that tells it', () => {
   const node = new AtGate()
   node.looks.set(a, { applied: 4, open: [], damaged: [] })

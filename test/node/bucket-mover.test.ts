@@ -30,6 +30,7 @@ class World {
     const shares: SharesPort = {
       ...{ row: [], of: () => this.row[0] },
       isBehindGate: () => this.isBehindGate,
+      isVoid: () => false,
       checkVersion: () => undefined,
       leave: () => Promise.reject(new Error('not asked')),
       stay: () => Promise.reject(new Error('not asked')),
@@ -106,6 +107,15 @@ test('MOVE-15: a group that may have begun is moved, which is its first entry', 
   world.began = [named('c')]
   for (let looks = 0; looks < 4; looks++) await world.look()
   expect(world.done).toEqual(['close', 'settle', 'move c', 'open', 'finish'])
+})
+
+test('MOVE-15: a group of which the set has begun nothing keeps no bucket from opening', async () => {
+  const world = new World()
+  await world.look()
+  await world.look()
+  world.where.set(named('d'), 'void')
+  await world.look()
+  expect(world.done).toEqual(['close', 'settle', 'open', 'finish'])
 })
 
 test('MOVE-15: a node before its gate opens nothing', async () => {

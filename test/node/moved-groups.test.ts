@@ -54,6 +54,7 @@ const noShares: SharesPort = {
   row: [],
   of: () => undefined,
   isBehindGate: () => true,
+  isVoid: () => false,
   ...{ leave: notAsked, stay: notAsked, close: notAsked, settle: notAsked, finish: notAsked },
   receive: notAsked,
   checkVersion: () => undefined,

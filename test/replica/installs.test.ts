@@ -405,6 +405,18 @@ test('HEAL-5: a snapshot of a lower position takes the place of no group, aside 
 /** More than one batch deletes. */
 const manyRows = 1_100
 
+test('MOVE-13: a group with a batch whose end the node has not heard of is cleared later', () =>
+  onBench(async (bench) => {
+    commit(bench.data, a, 3, put('x', 'old'))
+    await bench.data.drain()
+    bench.applied = { position: 3, timestamp: 3, horizon: 0 }
+    bench.store.hold()
+    commit(bench.data, a, 4, put('x', 'older'))
+    expect(await bench.installs.clear(a, 3)).toBe(false)
+    bench.store.release()
+    expect(bench.find('x')).toBeDefined()
+  }))
+
 test('SNAP-4: events that wait while a group is cleared are taken before any that comes later', () =>
   onBench(async (bench) => {
     const many = Array.from({ length: manyRows }, (_, i) => put(`row ${i}`, 'old'))

@@ -53,3 +53,25 @@ test('LOG-6: a group whose state record is not shown any more is damaged, and no
       expect(source.load(group('new')).state.position).toBe(0)
     }),
   ))
+
+test('LOG-6: a look at a group whose snapshot is on its way to the disk finds no damage', () =>
+  onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), (ofLog) =>
+    onDisk(disks[0]?.[1] ?? (() => Promise.reject(new Error('no disk'))), async (ofData) => {
+      const log = await openLog(await ofLog.open())
+      const data = await DataStore.open(await ofData.open(), options)
+      const source = new StoredRecords(log, data)
+      const state = Buffer.from('as the snapshot has it')
+      const installed = {
+        group: name,
+        position: 8,
+        state,
+        topics: new Set<string>(),
+        hash: undefined,
+      }
+      const isHere = data.install({ ...installed, horizonBefore: 0, horizon: 0 }, [])
+      // The batch is put together, and not durable.
+      log.onBatch([{ group: name, position: 8, isSnapshot: true }])
+      expect(source.load(name).state.position).toBe(0)
+      await isHere
+    }),
+  ))

@@ -2,6 +2,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { groupOfBytes } from '../../src/base/ids.ts'
+import { bucketCount } from '../../src/base/limits.ts'
 import { pack, unpack } from '../../src/base/pack.ts'
 import { MalformedError } from '../../src/wire/fields.ts'
 import type { MovedPage } from '../../src/group/moving-port.ts'
@@ -34,9 +35,18 @@ const move = fc.oneof(
   ),
 )
 const locate = fc.record({ kind: fc.constant('locate-group' as const), group }, plain)
+const bucket = fc.integer({ min: 0, max: bucketCount - 1 })
+const buckets = fc
+  .uniqueArray(bucket, { minLength: 1, maxLength: 9 })
+  .map((numbers) => numbers.sort((a, b) => a - b))
+const open = fc.record(
+  { kind: fc.constant('open-buckets' as const), group, from: set, term: position, buckets },
+  plain,
+)
 const operations: fc.Arbitrary<GroupOperation> = fc.oneof(
   move,
   locate,
+  open,
   fc.record({ kind: fc.constant('admit-group' as const), group, from: set }, plain),
   fc.record({ kind: fc.constant('export-group' as const), group }, plain),
   fc.record({ kind: fc.constant('export-group' as const), group, after }, plain),
@@ -44,6 +54,14 @@ const operations: fc.Arbitrary<GroupOperation> = fc.oneof(
     {
       ...{ kind: fc.constant('pass-group' as const), from: set, position },
       operation: fc.oneof(move, locate),
+    },
+    plain,
+  ),
+  // Of a group that has not begun: its bucket has gone in that term.
+  fc.record(
+    {
+      ...{ kind: fc.constant('pass-group' as const), from: set, position: fc.constant(0) },
+      ...{ term: fc.nat({ max: 2 ** 40 }), operation: fc.oneof(move, locate) },
     },
     plain,
   ),
@@ -61,7 +79,11 @@ const pages: fc.Arbitrary<MovedPage> = fc.oneof(
   fc.record({ position, rows, end: fc.record({ state: bytes, hash: bytes }, plain) }, plain),
 )
 const answers: fc.Arbitrary<Exclude<GroupAnswer, { readonly kind: 'problem' }>> = fc.oneof(
-  fc.constantFrom({ kind: 'move-group' } as const, { kind: 'admit-group' } as const),
+  fc.constantFrom(
+    { kind: 'move-group' } as const,
+    { kind: 'admit-group' } as const,
+    { kind: 'open-buckets' } as const,
+  ),
   fc.record({ kind: fc.constant('locate-group' as const), set }, plain),
   fc.record({ kind: fc.constant('export-group' as const), page: pages }, plain),
 )
@@ -100,6 +122,10 @@ test.each([
   ['a page that is passed on', 'pass-group', ['a', 1, 93, [name, undefined]]],
   ['a request of no known kind that is passed on', 'pass-group', ['a', 1, 250, [name]]],
   ['a request passed on from no position', 'pass-group', ['a', 0, 96, [name]]],
+  ['no buckets that are to be opened', 'open-buckets', [name, 'a', 1, new Uint8Array(512)]],
+  ['buckets that are more than there are', 'open-buckets', [name, 'a', 1, new Uint8Array(513)]],
+  ['buckets that come in no term', 'open-buckets', [name, 'a', 0, new Uint8Array(512).fill(1)]],
+  ['a request passed on in a term below 0', 'pass-group', ['a', 0, 96, [name], -1]],
   ['a page behind a row of no subspace', 'export-group', [name, [256, name]]],
 ] as const)('%s is refused as malformed', (_, kind, fields) => {
   const packed = listOf(pack([...fields]))
