@@ -13,6 +13,7 @@ import { drawGateways, type GatewayOptions } from './cluster/gateway-draw.ts'
 import { drawSnapshots } from './cluster/snapshot-draw.ts'
 import { drawHeavy, type MuchOptions } from './workloads/heavy-draw.ts'
 import { withLone, type LoneOptions } from './workloads/lone-draw.ts'
+import { drawLater, noReplicaSessions, splitRate, type LaterOptions } from './sets-draw.ts'
 import { drawSpares } from './faults/members-drawings.ts'
 import { brokenKinds, type Broken } from './faults/nemesis.ts'
 import { drawFaultRates, isOn, type FaultRates, type Switches } from './faults/swarm-faults.ts'
@@ -114,7 +115,7 @@ export interface HealingOptions {
   readonly rest: Broken
 }
 
-export interface SwarmOptions {
+export interface SwarmOptions extends LaterOptions {
   readonly seed: number
   /** Parts per million of applied entries after which the replica's rows are compared. */
   readonly inspections: number
@@ -123,8 +124,6 @@ export interface SwarmOptions {
   readonly nodeCount: number
   /** Nodes that may be added to the first set; absent: none. */
   readonly spares?: number
-  /** Of a set that an operator may add; absent: none. */
-  readonly laterNodes?: number
   /** Replica sets, in which the nodes are in their order; absent: one. */
   readonly setCount?: number
   readonly workload: WorkloadOptions
@@ -146,20 +145,8 @@ export interface SwarmOptions {
 }
 
 const second = 1_000_000
-/** Of the runs, with six nodes in two replica sets. */
-const splitRate = 80_000
-/** Sessions straight on the replicas: in one set they meet all that there is for them. */
-const noReplicaSessions = { blindSessionCount: 0, listSessionCount: 0, pastSessionCount: 0 }
 /** On a way between nodes far apart, on average. */
 const farDelayMicrosMax = 40_000
-
-/** Of the runs with two sets, those with one that comes later; and its nodes. */
-const laterRate = 500_000
-
-function drawLater(random: SeededRandom, switches: Switches): Pick<SwarmOptions, 'laterNodes'> {
-  if (!random.chance(laterRate) || !isOn('later-set', switches)) return {}
-  return { laterNodes: random.pick([1, 3, 3]) }
-}
 
 export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   const random = new SeededRandom(`${seed}/swarm`)

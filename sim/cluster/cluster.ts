@@ -226,13 +226,7 @@ export class Cluster<P extends Program, ClientFrame> {
     this.nemesis = new Nemesis({
       ...{ ...common, faults, victims: this.hosts, atlas: this.atlas, load: this.load },
       clients: aroundNodes(options.workload),
-      resetLink: (a, b) => {
-        this.#peerNetwork.reset(a, b)
-        this.clientNetwork.reset(a, b)
-        this.httpNetwork.reset(a, b)
-        for (const one of this.#sets.outgoings(a)) this.clientNetwork.reset(one, b)
-        for (const one of this.#sets.outgoings(b)) this.clientNetwork.reset(a, one)
-      },
+      resetLink: (a, b) => this.#resetLink(a, b),
       loseNextReply: (node) => this.clientNetwork.loseNext(node),
       echo: (...echoed) => this.#echo(...echoed),
       leader: () => judge.model.leader,
@@ -243,6 +237,14 @@ export class Cluster<P extends Program, ClientFrame> {
       killClient: parts.killClient,
       pauseClient: parts.pauseClient,
     })
+  }
+
+  #resetLink(a: string, b: string): void {
+    this.#peerNetwork.reset(a, b)
+    this.clientNetwork.reset(a, b)
+    this.httpNetwork.reset(a, b)
+    for (const one of this.#sets.outgoings(a)) this.clientNetwork.reset(one, b)
+    for (const one of this.#sets.outgoings(b)) this.clientNetwork.reset(a, one)
   }
 
   /** The node as an operator asks it to change the voters of its set; undefined: it is not open. */

@@ -8,7 +8,6 @@
  */
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
-import { openLevelStore } from '../adapters/level-storage.ts'
 import { openFilesMax } from '../adapters/open-files.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
@@ -16,19 +15,17 @@ import { present } from '../base/assert.ts'
 import type { Versions } from '../base/cluster-version.ts'
 import { StoreError } from '../base/errors.ts'
 import { nodeCountMax } from '../base/limits.ts'
-import { keepLaterSets, withLaterNodes } from '../config/later-sets.ts'
+import { keepLaterSets, withLaterNodes } from './later-sets-file.ts'
 import type { LaterSet, Placement } from '../placement/placement.ts'
 import type { Timer } from '../ports/clock.ts'
 import { StaleLog } from '../peers/refusal.ts'
-import { DataStore } from '../store/data-store.ts'
-import { votingSpans } from '../store/row-format.ts'
 import { authorization } from './authorization.ts'
 import { Node } from './compose.ts'
 import { requestBytesMaxDefault } from '../config/config.ts'
 import { logStoreDefault, type NodeConfig } from '../config/node-config.ts'
 import { placeOfNode } from '../config/node-place.ts'
 import type { ConfigFiles } from '../config/load.ts'
-import { openDataFolder, resetData, type DataFolder } from './data-folder.ts'
+import { resetData, type DataFolder } from './data-folder.ts'
 import { DiskWatch } from './disk-use.ts'
 import { damagedData, isOfData } from './damaged-data.ts'
 import { drain } from './drain.ts'
@@ -40,9 +37,9 @@ import { checkJoiningSeat } from './joining.ts'
 import { prepareLaterSets } from './known-sets.ts'
 import { listUrls, openLinks, type Links } from './links.ts'
 import { LogHealing } from './log-healing.ts'
-import { openLog } from './open-log.ts'
 import { defaultListenerSettings } from '../config/listener-settings.ts'
 import { createMetrics, type Figure, type NodeMetrics } from './metrics.ts'
+import { openFolder } from './open-folder.ts'
 import { planOpenFiles, type FilesPlan } from './open-files-plan.ts'
 import { tellingOperator } from './operator-trace.ts'
 import { sparingLog } from './sparing-log.ts'
@@ -91,12 +88,6 @@ const startsMax = 3
 const closeGraceMs = 500
 /** By then LevelDB has merged the tables that it merges on opening. */
 const settledMs = 60_000
-/**
- * Rows come under random keys, so that every table is merged into all others, and smaller ones more
- * often: at half of this a node that overwrites rows among a million needs a tenth more CPU for a
- * commit; twice of this saves nothing more.
- */
-const dataBufferBytes = 32 * 1024 * 1024
 
 export class Daemon {
   /** The node must stop: its disk failed, or its peers will not have its store. Called once. */
@@ -200,26 +191,12 @@ export class Daemon {
       told,
     )
     const { trace } = this.#stalls
-    const { filesPerStore: openTablesMax } = plan
     const { logStore: logKind = logStoreDefault } = config
     await this.#healing.prepare()
     const seat = this.#healing.seat ?? config.seat
     const laterSets = await this.#findLaterSets()
     await checkJoiningSeat(config, seat, laterSets)
-    const folder = await openDataFolder(config.data, {
-      logKind,
-      openLog: (path) => openLog(path, logKind, openTablesMax),
-      // Uncompressed blocks are read where the system has them, and need no cache.
-      open: (path, readsAll) => {
-        if (readsAll) logger.info('the run before ended soon after its start: reading all of data/')
-        return openLevelStore(path, {
-          ...{ compresses: false, writeBufferBytes: dataBufferBytes, openTablesMax },
-          // The rest is scrubbed once the node serves: it may be hundreds of GB.
-          ...{ checkedSpans: votingSpans, readsAll },
-        })
-      },
-      probeData: (data) => DataStore.open(data, { clock, trace, limits: config.limits }),
-    })
+    const folder = await openFolder({ config, logger, clock, trace }, plan)
     this.#folder = folder
     this.#disk = new DiskWatch(config.data, clock)
     const recovery = await findRecovery(config.data, logger)

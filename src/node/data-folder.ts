@@ -9,7 +9,7 @@
  * Small files beside them: whose the folder is (`folder-identity.ts`), and the seat of a store that is to be made
  * (`seat-note.ts`).
  */
-import { laterSetsName } from '../config/later-sets.ts'
+import { laterSetsName } from './later-sets-file.ts'
 import { readdir, rename, rm, stat } from 'node:fs/promises'
 import type { Dirent, Stats } from 'node:fs'
 import { join } from 'node:path'

@@ -23,7 +23,7 @@ import {
 import { decodePeerFrame, encodePeerFrame } from '../wire/peer/peer-codec.ts'
 import { figureName } from './figure-names.ts'
 import type { NodeConfig } from '../config/node-config.ts'
-import { withLaterNodes } from '../config/later-sets.ts'
+import { withLaterNodes } from './later-sets-file.ts'
 import { listFirst, listSets } from '../config/replica-sets.ts'
 import type { NodeAddress } from '../config/values.ts'
 import { nodeId } from '../base/ids.ts'

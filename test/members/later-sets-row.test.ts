@@ -1,4 +1,4 @@
-/** The row of the sets that came later: its bytes, and what may be added to it. */
+/** The row of the sets that came later: its bytes, and the sets that may be added to it. */
 import { expect, test } from 'vitest'
 import { pack } from '../../src/base/pack.ts'
 import { nodeId } from '../../src/base/ids.ts'

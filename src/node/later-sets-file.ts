@@ -11,8 +11,8 @@ import { fileFailure } from '../adapters/file-failure.ts'
 import { StoreError } from '../base/errors.ts'
 import { readLaterSets, type LaterSetsRow } from '../members/later-sets-row.ts'
 import type { LaterSet } from '../placement/placement.ts'
-import { listSets } from './replica-sets.ts'
-import type { NodeAddress } from './values.ts'
+import { listSets } from '../config/replica-sets.ts'
+import type { NodeAddress } from '../config/values.ts'
 
 export const laterSetsName = 'later-sets'
 

@@ -12,7 +12,7 @@ import {
   readKeptLaterSets,
   readLaterSetsText,
   withLaterNodes,
-} from '../../src/config/later-sets.ts'
+} from '../../src/node/later-sets-file.ts'
 import type { NodeAddress } from '../../src/config/values.ts'
 import { buildPlacement } from '../../src/node/build-placement.ts'
 import { checkJoiningSeat } from '../../src/node/joining.ts'
