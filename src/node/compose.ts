@@ -5,7 +5,7 @@
 import { present } from '../base/assert.ts'
 import type { ClusterId, GroupId, NodeId } from '../base/ids.ts'
 import { toStoreError } from '../base/problem.ts'
-import type { StoreError } from '../base/errors.ts'
+import { StoreError } from '../base/errors.ts'
 import { CellStore } from '../cells/cell-store.ts'
 import type { CellService } from '../cells/operation.ts'
 import { Slices } from '../ports/slices.ts'
@@ -219,7 +219,9 @@ export class Node {
         }
         this.onAddresses()
       },
-      onFailed: (error) => void this.bugs.note('sets', error),
+      onFailed: (error) => {
+        if (!(error instanceof StoreError)) this.bugs.note('sets', error)
+      },
     })
   }
 

@@ -42,8 +42,15 @@ export function readLaterSetsText(text: string): LaterSetsRow | undefined {
   )
 }
 
-export function keepLaterSets(folder: string, sets: LaterSetsRow): Promise<void> {
-  return writeDurably(join(folder, laterSetsName), laterSetsText(sets))
+/** Rejects with `unavailable` where the file cannot be written, as on a full disk. */
+export async function keepLaterSets(folder: string, sets: LaterSetsRow): Promise<void> {
+  const path = join(folder, laterSetsName)
+  try {
+    await writeDurably(path, laterSetsText(sets))
+  } catch (error) {
+    const message = `${path} cannot be written: ${fileFailure(error)}`
+    throw new StoreError('unavailable', message, {}, { cause: error })
+  }
 }
 
 /** Empty where the folder keeps none. Rejects with `invalid` where the file cannot be read, or no node wrote it. */

@@ -1,4 +1,5 @@
 /** Two replica sets of real processes, and a third one that comes later, while a client writes: it gets a third of the buckets. */
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect } from '../../src/client/connect.ts'
 import { rootKey, type Client } from '../../src/index.ts'
@@ -13,6 +14,8 @@ import {
   startGateway,
   type TestCluster,
 } from './harness.ts'
+
+const page = readFileSync(new URL('../../src/docs/operating.md', import.meta.url), 'utf8')
 
 const sets: Readonly<Record<string, readonly string[]>> = {
   east: ['a', 'b', 'c'],
@@ -72,6 +75,12 @@ function client(...ids: readonly string[]): Promise<Client> {
   return connect({ endpoints, timeoutMs: patienceMs })
 }
 
+/** The page shows what the command says. */
+function expectShown(output: string): void {
+  expect(output).not.toBe('')
+  expect(page).toContain(output)
+}
+
 const written = new Map<string, number>()
 
 async function write(by: Client, name: string): Promise<void> {
@@ -114,11 +123,11 @@ test('MOVE-16: a set that comes later gets a third of the buckets under a writer
     for (const id of third) await eventually(`${id} waits`, () => isStarting(id))
     await expect(addThird()).rejects.toThrow('run trilithon upgrade finalize first')
     await run(['upgrade', 'finalize'])
-    expect(await addThird(['--dry-run'])).toMatch(/^would add replica set third of g, h, i$/m)
-    expect(await addThird(['--wait'])).toMatch(/^added replica set third of g, h, i$/m)
+    expectShown(await addThird(['--dry-run']))
+    expectShown(await addThird(['--wait']))
     for (const id of third) await cluster.node(id).ready()
     expect(await run(['sets', 'list'])).toMatch(/^third +0 +0\.0 %/m)
-    expect(await run(['sets', 'rebalance', '--wait'])).toMatch(/^moved 683 buckets of set/m)
+    expectShown(await run(['sets', 'rebalance', '--wait']))
     for (const id of ['b', 'd', 'h']) {
       expect(await run(['sets', 'list'], id)).toMatch(/^third +136[56] +33\.3 %/m)
     }

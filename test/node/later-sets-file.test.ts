@@ -64,6 +64,11 @@ test.each(['third: g=http://g:1', 'third 2:', 'third 2: g', 'third x: g=u', 'thi
   },
 )
 
+test('a file that cannot be written is no bug', async () => {
+  const folder = join(await makeFolder(), 'gone')
+  await expect(keepLaterSets(folder, [third])).rejects.toThrow('later-sets cannot be written')
+})
+
 test('an address may have any signs but a space', () => {
   const sets = [{ ...fourth, nodes: [{ node: nodeId('i'), url: 'http://[::1]:4700' }] }]
   expect(readLaterSetsText(laterSetsText(sets))).toEqual(sets)
