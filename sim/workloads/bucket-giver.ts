@@ -82,9 +82,9 @@ export class BucketGiver {
   }
 
   async #add(port: GiverPort): Promise<void> {
-    const { later, tell, coverage } = this.#parts
+    const { later, ports, tell, coverage } = this.#parts
     if (later === undefined) return
-    await port.raise().catch(passRefusal)
+    for (const one of ports()) await one.raise().catch(passRefusal)
     tell(`adds set ${later.name}`)
     await port.add(later)
     coverage.count('sets: to be added')
