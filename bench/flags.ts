@@ -15,6 +15,12 @@ export function positive(text: string): number {
   return wholeNumber(text, 1)
 }
 
+export function fours(text: string): number {
+  const value = wholeNumber(text, 4)
+  if (value % 4 === 0) return value
+  throw new InvalidArgumentError('a multiple of 4 is wanted')
+}
+
 /** More than none, and parts of one as well. */
 export function seconds(text: string): number {
   if (isDecimal(text) && Number(text) > 0) return Number(text)

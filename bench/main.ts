@@ -23,6 +23,7 @@ import {
   clientCount,
   clientCounts,
   damageSteps,
+  fours,
   groupCounts,
   operations,
   part,
@@ -53,6 +54,11 @@ import {
 import { benchLifetime, describeLifetime, type LifetimeOptions } from './lifetime/lifetime.ts'
 import { writeReturnsPage } from './returns/page.ts'
 import { benchReturns, describeReturns, type ReturnsOptions } from './returns/returns.ts'
+import {
+  benchReplacement,
+  describeReplacement,
+  type ReplacementOptions,
+} from './replacement/replacement.ts'
 import { benchScale, type ScaleOptions } from './scale/scale.ts'
 import { benchSchemaless, type SchemalessOptions } from './schemaless/schemaless.ts'
 import { buildsTalk, commitsTalk, compareTalk, scaleTalk, ycsbTalk } from './talk.ts'
@@ -310,6 +316,27 @@ program
     print(report, { json }, describeComparison)
     const rounds = [...report.first, ...report.again]
     if (rounds.some(({ differences }) => differences > 0)) process.exitCode = failedExitCode
+  })
+
+program
+  .command('replacement')
+  .description(
+    'one of three nodes loses its disk under load: how soon an empty store is in its place',
+  )
+  .option('--groups <n>', 'entity groups, of one row each', positive, 1_000_000)
+  .option('--chars <n>', 'characters of a row, a multiple of 4', fours, 1_000)
+  .option('--writers <n>', 'entity groups that are written meanwhile', clientCount, 32)
+  .option('--pace <ms>', 'from one write of a group to its next one', positive, 100)
+  .option('--before <n>', 'seconds of load before, and after', seconds, 30)
+  .option('--json', 'print the report as JSON')
+  .action(async ({ json, ...options }: ReplacementOptions & JsonFlag) => {
+    const report = await untilStopped((signal) =>
+      benchReplacement(options, signal, (text) => process.stderr.write(`${text}\n`)),
+    )
+    if (report === undefined) return
+    print(report, { json }, describeReplacement)
+    const isWhole = report.lacking === 0 && Object.keys(report.failures).length === 0
+    if (!isWhole) process.exitCode = failedExitCode
   })
 
 program

@@ -53,7 +53,8 @@ export async function startCluster(
     await rm(folder, { recursive: true, force: true })
   }
   try {
-    for (const place of await placeNodes(folder, nodeCount, more)) nodes.push(startNode(place, cli))
+    for (const place of await placeNodes(folder, nodeCount, more))
+      nodes.push(startNode(place, { cli }))
     for (const node of nodes) await waitReady(node)
   } catch (error) {
     await stop()
@@ -84,15 +85,22 @@ export async function placeNodes(
   return places
 }
 
-/** Starts the process, and waits for nothing. `log`: the way of its stderr. */
+export interface StartOptions {
+  /** The command line of this build, or of another one. */
+  readonly cli?: string
+  /** The way of its stderr. */
+  readonly log?: 'inherit' | 'pipe'
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+/** Starts the process, and waits for nothing. */
 export function startNode(
   { id, url, config }: NodePlace,
-  cli: string = cliPath,
-  log: 'inherit' | 'pipe' = 'inherit',
+  { cli = cliPath, log = 'inherit', environment = {} }: StartOptions = {},
 ): NodeProcess {
   const child = spawn(process.execPath, [...engineFlags(cli), cli, 'node', '--config', config], {
     stdio: ['ignore', 'ignore', log],
-    env: { ...process.env, TRILITHON_LOG_LEVEL: 'warn' },
+    env: { ...process.env, TRILITHON_LOG_LEVEL: 'warn', ...environment },
   })
   return { id, url, child }
 }

@@ -41,7 +41,7 @@ export class SupervisedNode {
   }
 
   #spawn(): void {
-    const node = startNode(this.place, undefined, 'pipe')
+    const node = startNode(this.place, { log: 'pipe' })
     this.#process = node
     const { child } = node
     if (child.stderr !== null) {

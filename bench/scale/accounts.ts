@@ -16,7 +16,7 @@ const entry = table('Entry', { account_id: t.integer(), entry_id: t.integer(), b
   .in(account)
 const schema = defineSchema('Scale', [account, entry])
 
-/** Characters of the body, which no other row has. */
+/** Characters of the body, which no other row has, unless a bench asks for others. */
 export const bodyChars = 100
 
 /** Keys are numbers of 32 bits: no more than this are different. */
@@ -36,14 +36,17 @@ function scatterId(n: number): number {
 export class Accounts {
   readonly #tables: Tables<readonly [typeof account, typeof entry]>
 
-  private constructor(tables: Tables<readonly [typeof account, typeof entry]>) {
+  readonly #chars: number
+
+  private constructor(tables: Tables<readonly [typeof account, typeof entry]>, chars: number) {
     this.#tables = tables
+    this.#chars = chars
   }
 
-  /** Gives the cluster the schema when it does not have it. */
-  static async open(client: Client): Promise<Accounts> {
+  /** Gives the cluster the schema when it does not have it. `chars`: of a body, a multiple of 4. */
+  static async open(client: Client, chars: number = bodyChars): Promise<Accounts> {
     await client.applySchema(schema.model)
-    return new Accounts(await client.tables(schema))
+    return new Accounts(await client.tables(schema), chars)
   }
 
   /** Commits `count` entries of the account from entry `from` on, whether or not they were there. */
@@ -51,7 +54,7 @@ export class Accounts {
     const account_id = scatterId(n)
     await this.#tables.transaction(buildKey(n), async (tx) => {
       for (let entry_id = from; entry_id < from + count; entry_id++) {
-        await tx.put(entry, { account_id, entry_id, body: randomText(bodyChars) })
+        await tx.put(entry, { account_id, entry_id, body: randomText(this.#chars) })
       }
     })
   }

@@ -33,6 +33,7 @@ export class Fleet {
   readonly nodes: readonly Daemon[]
   readonly gateways: readonly Daemon[]
   readonly ledger: string
+  readonly #folder: string
   readonly #services: readonly Daemon[]
   /** Process ids of trigger workers, by service and number. */
   readonly #workers = new Map<string, number>()
@@ -43,6 +44,7 @@ export class Fleet {
   private constructor({ program, folder }: FleetOptions, ports: readonly number[]) {
     const places = ports.map((port) => `127.0.0.1:${port}`)
     const urls = places.map((place) => `http://${place}`)
+    this.#folder = folder
     this.ledger = join(folder, 'ledger.txt')
     this.nodes = urls.slice(0, nodeCount).map((url, i) => {
       const id = nodeName(i)
@@ -80,7 +82,7 @@ export class Fleet {
       .slice(0, nodeCount)
       .map((port, i) => ({ id: nodeName(i), url: `http://127.0.0.1:${port}` }))
     for (const { id, url } of nodes) {
-      const data = join(folder, `data-${id}`)
+      const data = dataFolderIn(folder, id)
       await mkdir(data)
       const listen = url.replace('http://', '')
       const head = `cluster: audit\nnode: ${id}\nlisten: ${listen}\ndata: ${data}\n`
@@ -125,11 +127,21 @@ export class Fleet {
     await this.#all.find((daemon) => daemon.id === id)?.kill()
   }
 
-  /** Everything is to run, and nodes and gateways are ready: rejects when one is not. */
-  async heal(): Promise<void> {
+  /**
+   * Everything is to run, and nodes and gateways are ready: rejects when one is not. `between`: what the nodes that run do before
+   * the others are waited for.
+   */
+  async heal(between: () => Promise<void>): Promise<void> {
     this.#downUntilMs.clear()
     this.#startDue()
+    await between()
+    this.#startDue()
     await this.#allReady()
+  }
+
+  /** Of the node. */
+  dataFolder(id: string): string {
+    return dataFolderIn(this.#folder, id)
   }
 
   /** The reasons why a node or gateway ended without a kill. */
@@ -185,4 +197,8 @@ export class Fleet {
       if (id.startsWith(`${service}/`)) this.#workers.delete(id)
     }
   }
+}
+
+function dataFolderIn(folder: string, id: string): string {
+  return join(folder, `data-${id}`)
 }

@@ -14,6 +14,7 @@ import type { Client } from '../../src/client/client.ts'
 import { connect } from '../../src/client/connect.ts'
 import type { Progress } from '../../src/indexes/report.ts'
 import { buildOverFew } from '../workloads/build-index.ts'
+import { Replacements } from '../processes/replacements.ts'
 import { pause } from '../processes/workload.ts'
 import { SeededRandom } from '../world/random.ts'
 import { faresTrigger } from './fares-service.ts'
@@ -42,6 +43,8 @@ export interface AuditOptions {
   readonly seed: number
   /** How long processes are killed. */
   readonly seconds: number
+  /** Seconds from the replacement of a lost disk to the next such loss, on average; absent: none is lost. */
+  readonly replaceSeconds?: number
   readonly signal: AbortSignal
   /** Said when something new begins. */
   readonly onPhase: (text: string) => void
@@ -55,6 +58,8 @@ export interface AuditResult {
   readonly outcome: 'clean' | 'safety' | 'liveness'
   readonly trips: number
   readonly kills: Kills
+  /** Stores that were replaced by empty ones. */
+  readonly replaced: number
   readonly load: LoadReport
   /** From the last acknowledgement until index and triggers had caught up. */
   readonly catchUpSeconds: number
@@ -80,14 +85,20 @@ const violationsMax = 20
 export async function runAudit(options: AuditOptions): Promise<AuditResult> {
   const folder = await mkdtemp(join(tmpdir(), 'trilithon-audit-'))
   const fleet = await Fleet.create({ program: options.program, folder })
+  const replacements = new Replacements({
+    ...{ seed: options.seed, daemons: fleet.nodes },
+    everySeconds: options.replaceSeconds ?? Number.POSITIVE_INFINITY,
+    dataFolder: (id) => fleet.dataFolder(id),
+  })
   let client: Client | undefined
   try {
     options.onPhase('starting three nodes and two gateways')
     await fleet.start()
     const nodes = fleet.gateways.map(({ place }) => place.url ?? '')
     client = await connect({ endpoints: nodes, timeoutMs: callTimeoutMs })
-    return await new Audit(options, fleet, client).carryOut()
+    return await new Audit(options, fleet, client, replacements).carryOut()
   } finally {
+    await replacements.abandon()
     await client?.close()
     await fleet.close()
     await rm(folder, { recursive: true, force: true })
@@ -103,11 +114,13 @@ class Audit {
   readonly #stuck: string[] = []
   /** When processes began to be killed. */
   #killingSinceMs = Infinity
+  readonly #replacements: Replacements
 
-  constructor(options: AuditOptions, fleet: Fleet, client: Client) {
+  constructor(options: AuditOptions, fleet: Fleet, client: Client, replacements: Replacements) {
     this.#options = options
     this.#fleet = fleet
     this.#client = client
+    this.#replacements = replacements
   }
 
   async carryOut(): Promise<AuditResult> {
@@ -121,7 +134,10 @@ class Audit {
     await this.#buildIndex(loading)
     const kills = await this.#killAtRandom(loading)
     onPhase('healing, and loading the rest')
-    await this.#fleet.heal()
+    await this.#fleet.heal(async () => {
+      const late = await this.#replacements.end()
+      if (late !== undefined) this.#stuck.push(late)
+    })
     await this.#progress('trips acknowledged', () => loading.acknowledged, trips.length)
     const load = await loaded
     this.#complaints.push(...load.problems, ...this.#fleet.failures)
@@ -136,6 +152,7 @@ class Audit {
       outcome: this.#complaints.length > 0 ? 'safety' : broken,
       trips: trips.length,
       kills,
+      replaced: this.#replacements.count,
       load,
       catchUpSeconds,
       ...found,
@@ -187,6 +204,7 @@ class Audit {
     const onKill = (kills: Kills): void => {
       onProgress(`${loading.acknowledged} of ${trips.length} trips; killed: ${killsText(kills)}`)
     }
+    if (this.#options.replaceSeconds !== undefined) this.#replacements.start()
     return killAtRandom(this.#fleet, { seed, seconds, signal, onKill })
   }
 

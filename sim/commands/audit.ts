@@ -15,6 +15,7 @@ interface AuditFlags {
   readonly seed: number
   readonly seconds: number
   readonly rows: number
+  readonly replace?: number
   readonly mutant?: string
   readonly json: boolean
 }
@@ -35,6 +36,11 @@ export const addAudit: AddCommand = (program, finish) => {
     .option('--seed <n>', 'who is killed when', parseCount, 1)
     .option('--seconds <n>', 'how long processes are killed', parseCount, 60)
     .option('--rows <n>', 'load so many rows at most', parseCount, rowsDefault)
+    .option(
+      '--replace <seconds>',
+      'a node loses its disk about each <seconds> s, and an empty store takes its place',
+      parseCount,
+    )
     .option('--mutant <id>', 'run processes in which this known bug is planted', parseMutant)
     .option('--json', 'print the result as JSON', false)
     .action(async (file: string, flags: AuditFlags) => {
@@ -43,9 +49,10 @@ export const addAudit: AddCommand = (program, finish) => {
 }
 
 async function run(file: string, flags: AuditFlags): Promise<number> {
-  const { seconds, rows, mutant } = flags
+  const { seconds, rows, replace, mutant } = flags
   if (seconds < 1 || seconds > secondsMax) return refuse(`--seconds must be 1 to ${secondsMax}`)
   if (rows < 1) return refuse('--rows must be at least 1')
+  if (replace === 0) return refuse('--replace must be at least 1')
   let trips: readonly Trip[]
   try {
     trips = await readTrips(file, rows)
@@ -58,7 +65,7 @@ async function run(file: string, flags: AuditFlags): Promise<number> {
 async function runProgram(
   program: string,
   trips: readonly Trip[],
-  { seed, seconds, json }: AuditFlags,
+  { seed, seconds, replace, json }: AuditFlags,
 ): Promise<number> {
   const ending = new Ending()
   const line = new ProgressLine()
@@ -71,9 +78,15 @@ async function runProgram(
   }
   try {
     const { signal } = ending
-    const result = await runAudit({ program, trips, seed, seconds, signal, onPhase, onProgress })
+    const replaceSeconds = replace === undefined ? {} : { replaceSeconds: replace }
+    const asked = { program, trips, seed, seconds, ...replaceSeconds }
+    const result = await runAudit({ ...asked, signal, onPhase, onProgress })
     line.end()
     print(json ? JSON.stringify(result) : describe(result))
+    if (result.outcome === 'clean' && replace !== undefined && result.replaced === 0) {
+      say('error: no store was replaced: give it more seconds')
+      return exitCodes.crash
+    }
     return exitCodes[result.outcome]
   } catch (error) {
     line.end()
@@ -94,6 +107,7 @@ function describe(result: AuditResult): string {
     ...violations,
     ...(more > 0 ? [`and ${more} more`] : []),
     `killed: ${killsText(result.kills)}`,
+    ...(result.replaced > 0 ? [`disks lost and stores replaced: ${result.replaced}`] : []),
     `loaded in ${load.seconds.toFixed(1)} s: ${http.cells} over HTTP (${http.perSecond}/s), ${library.cells} by the library (${library.perSecond}/s)`,
     `tries that failed: ${tries.join(', ') || 'none'}`,
     `index and triggers had caught up ${catchUpSeconds.toFixed(1)} s later; handled again: ${result.handledAgain}`,

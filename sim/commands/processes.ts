@@ -20,6 +20,7 @@ interface ProcessFlags {
   readonly mutant?: string
   readonly history?: string
   readonly load?: number
+  readonly replace?: number
   readonly json: boolean
 }
 
@@ -41,6 +42,11 @@ export const addProcesses: AddCommand = (program, finish) => {
       'offer <rate> puts a second, answered or not, instead of faults',
       parseCount,
     )
+    .option(
+      '--replace <seconds>',
+      'a node loses its disk about each <seconds> s, and an empty store takes its place',
+      parseCount,
+    )
     .option('--json', 'print the result as JSON', false)
     .action(async (flags: ProcessFlags) => {
       finish(await run(flags))
@@ -50,9 +56,13 @@ export const addProcesses: AddCommand = (program, finish) => {
 async function run(flags: ProcessFlags): Promise<number> {
   const { seconds, mutant } = flags
   if (seconds < 1 || seconds > secondsMax) return refuse(`--seconds must be 1 to ${secondsMax}`)
+  if (flags.replace === 0) return refuse('--replace must be at least 1')
   if (flags.load === 0) return refuse('--load must be at least 1')
   if (flags.load !== undefined && flags.history !== undefined) {
     return refuse('--load records no history')
+  }
+  if (flags.load !== undefined && flags.replace !== undefined) {
+    return refuse('--load goes without faults, --replace among them')
   }
   const file = flags.history === undefined ? undefined : await openToWrite(flags.history)
   if (typeof file === 'string') return refuse(file)
@@ -84,7 +94,7 @@ async function openToWrite(path: string): Promise<FileHandle | string> {
 
 async function runProgram(
   program: string,
-  { seed, seconds, json }: ProcessFlags,
+  { seed, seconds, replace, json }: ProcessFlags,
   file: FileHandle | undefined,
   ending: Ending,
 ): Promise<number> {
@@ -95,6 +105,7 @@ async function runProgram(
     result = await runOnProcesses({
       plan,
       program,
+      ...(replace !== undefined && { replaceSeconds: replace }),
       signal: ending.signal,
       onPhase: (text) => {
         line.end()
@@ -114,6 +125,10 @@ async function runProgram(
   if (told.length === 0) return refuse('nothing was asked: give it more seconds')
   if (result.outcome === 'clean' && result.acknowledged === 0) {
     say('error: nothing was acknowledged, so nothing was judged')
+    return exitCodes.crash
+  }
+  if (result.outcome === 'clean' && replace !== undefined && result.replaced === 0) {
+    say('error: no store was replaced: give it more seconds')
     return exitCodes.crash
   }
   if (result.outcome === 'clean' && Object.keys(result.faults).length === 0) {
@@ -158,6 +173,7 @@ function describe(result: ProcessRunResult): string {
   return [
     ...result.violations,
     `faults: ${counted(result.faults)}${missing}`,
+    ...(result.replaced > 0 ? [`disks lost and stores replaced: ${result.replaced}`] : []),
     `errors: ${counted(result.codes)}`,
     `seed ${seed}: ${outcome} in ${seconds} s, ${operations} operations, ${acknowledged} acknowledged, judged in ${judgedInSeconds.toFixed(2)} s`,
   ].join('\n')

@@ -146,7 +146,7 @@ export class PairedLeases extends Leases {
   readonly #lent: Map<NodeId, { grants: Grants; now: number; received: readonly Received[] }>
   readonly #borrowed: Map<NodeId, { held: HeldLeases; now: number }>
 
-  /** `isEnding`: the node grants none any more, since its voters change. */
+  /** `isEnding`: the node grants none any more, and asks for none, since its voters change. */
   constructor(
     setting: Setting,
     node: NodeId,
@@ -232,6 +232,7 @@ export class PairedLeases extends Leases {
   }
 
   override ask(peer: NodeId): readonly LeaseToldRenew[] {
+    if (this.#isEnding) return []
     const found = this.#borrowed.get(peer)
     const renewal = found?.held.renewal(peer, readingAt(found.now))
     return renewal === undefined ? [] : [[peer, renewal]]
@@ -254,7 +255,13 @@ export class PairedLeases extends Leases {
       const { held, now } = present(this.#borrowed.get(from), 'explore: a lease of no pair')
       return held.onRenewed(from, message, readingAt(now), drop) ? this.ask(from) : []
     }
+    if (message.kind === 'hand-back') this.#lent.get(from)?.grants.onHandBack(from, message)
     return []
+  }
+
+  /** The node hears that its voters change: what `Leases.end` does with the leases that it holds. */
+  giveUp(): readonly LeaseTold[] {
+    return [...this.#borrowed.values()].flatMap(({ held }) => held.giveUp())
   }
 
   /** One tick passes for the holder. */

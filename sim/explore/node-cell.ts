@@ -69,13 +69,13 @@ function restoreActions({ restoring, states }: NodeState): ActionCode[] {
   )
 }
 
-/** A voter that hears of the change lets what it has granted run out; then it seals. */
+/** A voter that hears of the change hands back what it holds, and lets what it has granted run out; then it seals. */
 function changeActions({ change, log, pairs }: NodeState): ActionCode[] {
   // A reader that becomes a voter takes up the epoch at any time.
   if (change.part === 'joins' && log.standing === 'reading') return [packAction('hear', 0, 0)]
   if (change.part === 'joins' || log.standing !== 'voting' || change.isSealed) return []
   const lent = [...pairs.lent.values()]
-  if (!change.isEnding && lent.length > 0) return [packAction('hear', 0, 0)]
+  if (!change.isEnding && lent.length + pairs.borrowed.size > 0) return [packAction('hear', 0, 0)]
   return lent.some(mayExpire) ? [] : [packAction('seal', 0, 0)]
 }
 

@@ -167,6 +167,7 @@ class NodeStep {
         this.#restoring = undefined
         return this.#step({ kind: 'wake' })
       case 'hear':
+        this.#tell(this.#leases.giveUp())
         return this.#seals.hear()
       case 'seal':
         this.#step({ kind: 'seal' })

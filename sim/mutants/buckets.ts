@@ -72,7 +72,7 @@ export const bucketMutants: readonly Mutant[] = [
   },
   {
     id: 'BKT6',
-    title: 'buckets: a set opens buckets before the groups that have begun in them are there',
+    title: 'buckets: a set opens buckets, and the groups that have begun in them have not come',
     rules: ['MOVE-15'],
     edits: [
       ...toAndFro,
@@ -82,15 +82,15 @@ export const bucketMutants: readonly Mutant[] = [
         replace: 'const givesRate = 1_000_000\nconst thinkMeanMicros = 200_000\n',
       },
       {
-        file: 'src/node/bucket-mover.ts',
-        find: '        if (this.#isStopped || moved + left + begun.moved + begun.left > 0) return\n',
-        replace: '        if (this.#isStopped) return\n',
+        file: 'sim/workloads/bucket-giver.ts',
+        find: 'const raisesRate = 500_000\n',
+        replace: 'const raisesRate = 1_000_000\n',
       },
       {
         file: 'src/node/bucket-mover.ts',
-        find: "      if (where === 'there' || where === 'void') return 'there'\n",
+        find: '      const ofShare = names.filter((group) => moves.shareOf(group)?.term === share.term)\n',
         replace:
-          "      if (share.phase === 'settled' || where === 'there' || where === 'void') return 'there'\n",
+          '      const ofShare = names.filter((group) => moves.shareOf(group)?.term === 0)\n',
       },
     ],
   },

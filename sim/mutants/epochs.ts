@@ -95,4 +95,17 @@ export const epochMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'MOV8',
+    title:
+      'epochs: a leader passes over what it has taken up at the open position, and uses ballot zero',
+    scopes: ['change-lagging'],
+    edits: [
+      {
+        file: 'src/replication/propose.ts',
+        find: '  return !log.records.has(log.state.position + 1)\n',
+        replace: '  return log.set.epoch > 1 || !log.records.has(log.state.position + 1)\n',
+      },
+    ],
+  },
 ]

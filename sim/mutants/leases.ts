@@ -314,6 +314,30 @@ export const leaseMutants: readonly Mutant[] = [
     ],
   },
   {
+    id: 'L24',
+    title: 'a holder hands a lease back as its epoch ends, and counts on it all the same',
+    scopes: ['change-read'],
+    edits: [
+      {
+        file: 'src/lease/holder.ts',
+        find: '      held.givenUp = term\n      held.term = undefined\n',
+        replace: '',
+      },
+    ],
+  },
+  {
+    id: 'L25',
+    title: 'a lease that was handed back as its epoch ended begins again by a late answer',
+    scopes: ['change-read'],
+    edits: [
+      {
+        file: 'src/lease/holder.ts',
+        find: '      held.givenUp = term\n      held.term = undefined\n',
+        replace: '      held.term = undefined\n',
+      },
+    ],
+  },
+  {
     id: 'L23',
     title: 'who is told unasked of what is revoked is not told of which groups',
     edits: [

@@ -198,4 +198,17 @@ export const voterMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'VOT13',
+    title: 'voters: a node passes the gate without what the flushes name that a seal stands for',
+    edits: [
+      everyRunRenews,
+      {
+        file: ofGate,
+        find: '    return isTakenThrough(voter, through, (group, position) => {\n      return groups',
+        replace:
+          '    return isTakenThrough(voter, 0 * through, (group, position) => {\n      return groups',
+      },
+    ],
+  },
 ]

@@ -70,7 +70,7 @@ export class ProcessCluster {
         return { id: peer.id, url: link?.proxy.url ?? `http://127.0.0.1:${peer.port}` }
       })
       const configPath = join(folder, `${id}.yaml`)
-      const data = join(folder, `data-${id}`)
+      const data = dataFolderIn(folder, id)
       await mkdir(data)
       const head = `cluster: processes\nnode: ${id}\nlisten: 127.0.0.1:${port}\ndata: ${data}\n`
       await writeFile(configPath, `${head}nodes: ${JSON.stringify(peers)}\n`)
@@ -133,14 +133,26 @@ export class ProcessCluster {
     }
   }
 
-  /** All ways are open again, and every node runs: rejects when one does not. */
-  async heal(): Promise<void> {
+  /** Of the node. */
+  dataFolder(id: string): string {
+    return dataFolderIn(this.#folder, id)
+  }
+
+  /**
+   * All ways are open again, and every node runs: rejects when one does not. `between`: what the nodes that run do before the
+   * others are waited for.
+   */
+  async heal(between: () => Promise<void> = () => Promise.resolve()): Promise<void> {
     this.#losing.clear()
     for (const { proxy } of this.#links) {
       proxy.forward.heal()
       proxy.backward.heal()
     }
-    for (const daemon of this.daemons) daemon.resume()
+    for (const daemon of this.daemons) {
+      daemon.resume()
+      daemon.start()
+    }
+    await between()
     await this.start()
   }
 
@@ -157,4 +169,8 @@ export class ProcessCluster {
     }
     return undefined
   }
+}
+
+function dataFolderIn(folder: string, id: string): string {
+  return join(folder, `data-${id}`)
 }

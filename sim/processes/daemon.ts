@@ -37,6 +37,9 @@ export class Daemon {
   /** The reason why it ended without a kill. */
   #failure: string | undefined
   #isClosed = false
+  #isHeld = false
+  /** Beside what its place says. */
+  #environment: Readonly<Record<string, string>> = {}
 
   constructor(place: DaemonPlace) {
     this.place = place
@@ -59,7 +62,7 @@ export class Daemon {
   }
 
   start(): void {
-    if (this.#child !== undefined || this.#isClosed) return
+    if (this.#child !== undefined || this.#isClosed || this.#isHeld) return
     const { program, command, environment } = this.place
     const child = spawn(process.execPath, [program, ...command], {
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -69,6 +72,7 @@ export class Daemon {
         NO_COLOR: '1',
         TRILITHON_LOG_LEVEL: 'warn',
         ...environment,
+        ...this.#environment,
       },
     })
     this.#child = child
@@ -90,6 +94,17 @@ export class Daemon {
   /** Kills it as a loss of power would, but for what the operating system still writes. */
   kill(): Promise<void> {
     return this.#end('SIGKILL')
+  }
+
+  /** Until it is released, a start does nothing. */
+  hold(): void {
+    this.#isHeld = true
+  }
+
+  /** `environment`: of all its starts from now on. */
+  release(environment: Readonly<Record<string, string>>): void {
+    this.#isHeld = false
+    this.#environment = environment
   }
 
   /** Kills it for good: later restarts do nothing. */

@@ -14,6 +14,7 @@ import { recordClient, type CellCalls } from '../history/record-client.ts'
 import { ProcessCluster } from './cluster.ts'
 import { ProcessNemesis } from './nemesis.ts'
 import { nameFault, type ProcessPlan } from './plan.ts'
+import { Replacements } from './replacements.ts'
 import { datastore, pause, ProcessWorkload } from './workload.ts'
 
 export interface ProcessRunOptions {
@@ -22,6 +23,8 @@ export interface ProcessRunOptions {
   readonly program: string
   /** Between two calls of one client, on average. */
   readonly thinkMeanMs?: number
+  /** Seconds from the replacement of a lost disk to the next such loss, on average; absent: none is lost. */
+  readonly replaceSeconds?: number
   readonly onPhase?: (text: string) => void
   /** Called about once a second while faults strike. */
   readonly onProgress?: (progress: ProcessProgress) => void
@@ -55,6 +58,8 @@ export interface ProcessRunResult {
   readonly codes: Readonly<Record<string, number>>
   /** Faults that struck, by their names. */
   readonly faults: Readonly<Record<string, number>>
+  /** Stores that were replaced by empty ones. */
+  readonly replaced: number
   /** Names of faults in the plan of which none struck: there was nothing for them to strike. */
   readonly neverStruck: readonly string[]
   readonly judgedInSeconds: number
@@ -87,13 +92,16 @@ export async function runOnProcesses(options: ProcessRunOptions): Promise<Proces
       workload.killClient(client, downMs)
     },
   })
+  const replacements = new Replacements({
+    ...{ seed: plan.seed, daemons: cluster.daemons },
+    everySeconds: options.replaceSeconds ?? Number.POSITIVE_INFINITY,
+    dataFolder: (id) => cluster.dataFolder(id),
+  })
+  const parts = { cluster, clients, log, workload, nemesis, replacements }
   try {
-    return await beforeAbort(
-      signal,
-      carryOut(options, { cluster, clients, log, workload, nemesis }),
-    )
+    return await beforeAbort(signal, carryOut(options, parts))
   } finally {
-    await Promise.all([nemesis.end(), workload.abandon()])
+    await Promise.all([nemesis.end(), workload.abandon(), replacements.abandon()])
     await cluster.close()
   }
 }
@@ -104,31 +112,39 @@ interface Parts {
   readonly log: HistoryLog
   readonly workload: ProcessWorkload
   readonly nemesis: ProcessNemesis
+  readonly replacements: Replacements
 }
 
 async function carryOut(options: ProcessRunOptions, parts: Parts): Promise<ProcessRunResult> {
   const { plan } = options
-  const { cluster, clients, log, workload, nemesis } = parts
+  const { cluster, clients, log, workload, nemesis, replacements } = parts
   const say = options.onPhase ?? ((): void => undefined)
   say('starting three nodes')
   await cluster.start()
   say(`faults and load for ${plan.seconds} s`)
   await workload.start(clients)
   nemesis.start(plan.faults)
+  if (options.replaceSeconds !== undefined) replacements.start()
   await watch(options, parts)
   options.signal?.throwIfAborted()
   await nemesis.end()
   say('healing')
-  const unhealed = await captureProblem(cluster.heal())
+  let notReplaced: string | undefined
+  const unhealed = await captureProblem(
+    cluster.heal(async () => {
+      notReplaced = await replacements.end()
+    }),
+  )
   await workload.end()
   say('waiting for the nodes to agree')
   const lags =
     unhealed === undefined ? await waitForAgreement(cluster, workload.shards, log) : [unhealed]
+  const late = notReplaced === undefined ? lags : [notReplaced, ...lags]
   const { failure } = workload
   const failed = failure === undefined ? [] : [`a client failed: ${describeError(failure)}`]
   const ended = cluster.daemons.flatMap((daemon) => daemon.failure ?? [])
   say('judging what clients were told')
-  return buildResult(plan, log.history(), { crashes: [...ended, ...failed], lags }, parts)
+  return buildResult(plan, log.history(), { crashes: [...ended, ...failed], lags: late }, parts)
 }
 
 /** Until the time of the faults is over. */
@@ -182,7 +198,7 @@ function buildResult(
   { seed, seconds, faults }: ProcessPlan,
   history: History,
   { crashes, lags }: Others,
-  { workload, nemesis }: Parts,
+  { workload, nemesis, replacements }: Parts,
 ): ProcessRunResult {
   const startedMicros = micros()
   const { anomalies, operationCount, acknowledgedCount } = checkHistory(history)
@@ -202,6 +218,7 @@ function buildResult(
     acknowledged: acknowledgedCount,
     codes: workload.codes,
     faults: counts,
+    replaced: replacements.count,
     neverStruck: planned.filter((name) => counts[name] === undefined).toSorted(compareText),
   }
 }

@@ -165,15 +165,24 @@ export class HeldLeases {
     held.sentWall = asked.sentWall
   }
 
-  /** Counts on nothing any more; the messages that tell the peers so. */
-  handBack(): readonly (readonly [NodeId, HandBack])[] {
+  /** Counts on no term that there is, for good; the messages that tell the peers so. */
+  giveUp(): readonly (readonly [NodeId, HandBack])[] {
     const messages: (readonly [NodeId, HandBack])[] = []
     for (const [peer, held] of this.#held) {
-      if (held.term !== undefined) messages.push([peer, { kind: 'hand-back', term: held.term }])
+      const { term } = held
+      if (term === undefined) continue
+      messages.push([peer, { kind: 'hand-back', term }])
+      held.givenUp = term
       held.term = undefined
-      // Messages that still come are of a term that is over.
-      held.grantor = Number.MAX_SAFE_INTEGER
     }
+    return messages
+  }
+
+  /** The same, and none begins any more. */
+  handBack(): readonly (readonly [NodeId, HandBack])[] {
+    const messages = this.giveUp()
+    // Messages that still come are of a term that is over.
+    for (const held of this.#held.values()) held.grantor = Number.MAX_SAFE_INTEGER
     return messages
   }
 }

@@ -39,6 +39,8 @@ export class Leases {
   onEntered: () => void = () => undefined
   /** A holder is to hear at once of what is being revoked, which its next renewal would tell it. */
   onRevoking: (holder: NodeId, message: Renewed) => void = () => undefined
+  /** A lease was given up while this node goes on; its grantor is to hear of that at once. */
+  onGivenUp: (grantor: NodeId, message: HandBack) => void = () => undefined
   readonly #options: LeasesOptions
   #peers: readonly NodeId[]
   readonly #held: HeldLeases
@@ -48,6 +50,7 @@ export class Leases {
   /** When holders were found slow, the last times of each. */
   readonly #slow = new Map<NodeId, number[]>()
   readonly #groups = new Set<GroupId>()
+  #isEnding = false
 
   constructor(options: LeasesOptions) {
     const { node, nodes, incarnation, limits, startedMs } = options
@@ -120,9 +123,20 @@ export class Leases {
     this.#grants.release(group, from, attempt)
   }
 
-  /** True: this node is to seal its epoch, and gives no lease any more. False: it is in the next one. */
-  set isEnding(isEnding: boolean) {
-    this.#grants.isEnding = isEnding
+  /**
+   * This node is to seal its epoch. It gives no lease any more, and hands back those that it holds: so its peers, which are
+   * to seal as well, need not wait until they run out. Called again and again: an answer on its way may begin a term.
+   */
+  end(): void {
+    this.#isEnding = true
+    this.#grants.isEnding = true
+    for (const [peer, message] of this.#held.giveUp()) this.onGivenUp(peer, message)
+  }
+
+  /** This node is in the next epoch: it gives leases, and asks for them, as before. */
+  begin(): void {
+    this.#isEnding = false
+    this.#grants.isEnding = false
   }
 
   /** Whether no lease counts any more that this node has given. */
@@ -167,12 +181,13 @@ export class Leases {
 
   /** Asks a peer for a term, unless the last question has just left. */
   ask(peer: NodeId, reading: ClockReading): readonly OutgoingMessage[] {
+    if (this.#isEnding) return []
     return this.#renewal(peer, reading, this.#pauseMs)
   }
 
   /** Called a few times in each lease. A node that serves no group by itself lets its leases end. */
   renewals(reading: ClockReading): readonly OutgoingMessage[] {
-    if (this.#groups.size === 0) return []
+    if (this.#groups.size === 0 || this.#isEnding) return []
     return this.#peers.flatMap((peer) => this.#renewal(peer, reading, this.#pauseMs))
   }
 

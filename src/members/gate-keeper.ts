@@ -5,8 +5,8 @@
  * A damaged record makes a seal count for nothing in its group. Where that leaves a group too few seals, the group alone
  * stays outside: it is *blocked* until a further seal comes.
  *
- * Voters that are past their gates go on meanwhile. So what this node has to have of a seal is laid down once: as the group is told
- * first, and as all that the flushes name is named first. What comes after that is no part of the seal.
+ * Voters that are past their gates go on meanwhile. So the part of a seal that this node has to have is laid down once: each group as the
+ * voter tells it first, and all that digests name by the time that they have come to the seal. Nothing that comes after that is part of the seal.
  */
 import { assert } from '../base/assert.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
@@ -27,7 +27,7 @@ interface TakenSeal {
   groups: Map<GroupId, SealedGroup>
   /** The pages that are coming; they go to `groups` when the last one is here. */
   coming: Map<GroupId, SealedGroup>
-  /** What this node lacked when all was named that the flushes through the seal name; undefined: it is not named yet. */
+  /** The positions that this node lacked when digests had named the flushes through the seal; undefined: they have not yet. */
   owed: Map<GroupId, Position> | undefined
   /** The next page begins behind this group. */
   next: GroupId | undefined
@@ -187,8 +187,8 @@ export class GateKeeper {
   }
 
   /**
-   * What this node lacked when all was named that the flushes through the seal name, perhaps with some of later flushes; undefined: it
-   * is not named yet.
+   * The positions that this node lacked when digests had named the flushes through the seal, perhaps with some of later flushes; undefined:
+   * they have not yet.
    */
   #owed(voter: NodeId, seal: TakenSeal): ReadonlyMap<GroupId, Position> | undefined {
     if (!seal.isWhole || seal.owed !== undefined) return seal.owed

@@ -345,11 +345,11 @@ export class Members {
   #seal(): void {
     const { epochs, clock, leases } = this.#parts
     if (epochs.isVoting) {
-      leases().isEnding = true
+      leases().end()
       if (!leases().areGrantsOver(clock.monotonicMs())) return
     }
     epochs.enter(this.#row, () => this.#onSealed())
-    leases().isEnding = false
+    leases().begin()
     this.#lookAtNodes()
   }
 

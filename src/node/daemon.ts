@@ -379,7 +379,7 @@ export class Daemon {
       expiry: this.#node?.status().expiry,
       cellExpiry: this.#node?.status().cellExpiry,
       holds: this.#node?.status().holds,
-      moves: this.#node?.status().moves,
+      ...{ moves: this.#node?.status().moves, buckets: this.#node?.status().buckets },
       troubles: this.#links?.troubles,
       peerUrls: this.#links?.peerUrls,
     }

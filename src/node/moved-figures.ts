@@ -1,4 +1,5 @@
-/** Figures of the groups that a node has moved, taken up, cleared and passed requests on for (`moved-groups.ts`). */
+/** Figures of the groups that a node has moved, taken up, cleared and passed requests on for (`moved-groups.ts`), and of buckets that leave. */
+import type { BucketProgress } from './bucket-mover.ts'
 import type { Figure } from './metrics.ts'
 
 /** Since the node started. */
@@ -24,10 +25,29 @@ const help: ReadonlyMap<string, string> = new Map([
 ])
 
 /** With one replica set there are none. */
-export function movedFigures(counts: MovedCounts | undefined): readonly Figure[] {
+export function movedFigures(
+  counts: MovedCounts | undefined,
+  buckets: BucketProgress | undefined,
+): readonly Figure[] {
   if (counts === undefined) return []
   const { left, taken, cleared, passed } = counts
-  return Object.entries({ left, taken, cleared, passed }).map(([field, value]) => {
+  const moves = Object.entries({ left, taken, cleared, passed }).map(([field, value]) => {
     return { name: `trilithon_groups_${field}_total`, help: help.get(field) ?? '', value }
   })
+  return [...moves, ...bucketFigures(buckets)]
+}
+
+function bucketFigures(buckets: BucketProgress | undefined): readonly Figure[] {
+  return [
+    {
+      name: 'trilithon_buckets_leaving',
+      help: 'Buckets that leave the replica set of this node for another one.',
+      value: buckets?.buckets ?? 0,
+    },
+    {
+      name: 'trilithon_buckets_groups_left',
+      help: 'Groups of these buckets that the last sweep of this node could not move.',
+      value: buckets?.left ?? 0,
+    },
+  ]
 }

@@ -18,6 +18,7 @@ import type { HealingStatus } from './log-healing.ts'
 import type { Figure } from './metrics.ts'
 import { compareFigures, describeCompare } from './compare-figures.ts'
 import { describeMembers, membersFigures } from './members-figures.ts'
+import type { BucketProgress } from './bucket-mover.ts'
 import { movedFigures, type MovedCounts } from './moved-figures.ts'
 import { findOwnSet, isVoter, listSeenNodes, spareNodes, type SeenNode } from './status-nodes.ts'
 import { describeSnapshots, snapshotFigures } from './snapshot-figures.ts'
@@ -60,6 +61,8 @@ export interface StatusParts {
   readonly holds?: number | undefined
   /** Absent where there is one replica set, too. */
   readonly moves?: MovedCounts | undefined
+  /** Absent where none leave. */
+  readonly buckets?: BucketProgress | undefined
   /** Why peers have no link, by their ids, where that is known. */
   readonly troubles?: ReadonlyMap<string, string> | undefined
 }
@@ -93,6 +96,8 @@ export interface StatusReport {
   readonly holds: number | undefined
   /** Of groups that go from replica set to replica set, since the node started. Absent where there is one set. */
   readonly moves: MovedCounts | undefined
+  /** Buckets that leave the node's replica set, as far as this node has come with them. Absent: none do. */
+  readonly buckets: BucketProgress | undefined
   /** The faults and their remedies, in words; empty when all is well. */
   readonly messages: readonly string[]
 }
@@ -121,6 +126,7 @@ export function statusReport(parts: StatusParts): StatusReport {
     cellExpiry: parts.cellExpiry,
     holds: parts.holds,
     moves: parts.moves,
+    buckets: parts.buckets,
     messages: listMessages(parts, nodes, canLose),
   }
 }
@@ -327,7 +333,7 @@ export function statusFigures(parts: StatusParts): readonly Figure[] {
     const help = 'Legal holds that this node has; of a datastore one for each of its shards.'
     figures.push({ name: 'trilithon_holds', help, value: parts.holds })
   }
-  figures.push(...movedFigures(parts.moves))
+  figures.push(...movedFigures(parts.moves, parts.buckets))
   return [...figures, ...queueFigures(parts.queues), ...bufferFigures(parts.buffer)]
 }
 

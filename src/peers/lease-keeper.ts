@@ -41,6 +41,9 @@ export class LeaseKeeper {
     this.leases.onRevoking = (holder, message) => {
       if (!this.#isStopped) parts.send(holder, message)
     }
+    this.leases.onGivenUp = (grantor, message) => {
+      if (!this.#isStopped) parts.send(grantor, message)
+    }
   }
 
   onMessage(from: NodeId, message: LeaseMessage): void {

@@ -42,6 +42,8 @@ export class PeerDigestCursor {
   #isHalted = false
   #older: Lot
   #newer: Lot
+  /** Lots that are done with. */
+  #ended = 0
 
   constructor(log: OwnLog, through: number) {
     this.#log = log
@@ -86,13 +88,18 @@ export class PeerDigestCursor {
     return true
   }
 
-  /** Whether all that was named so far is known for good. */
-  isDone(): boolean {
-    if (this.#isHalted) return false
-    this.advance()
-    const { lacking, coveredByFlush = 0 } = this.#older
-    const isAllKnown = lacking.size === 0 && this.#newer.lacking.size === 0
-    return isAllKnown && this.#log.durableFlush >= coveredByFlush
+  /** The number of the lot that the last digest went into: with it ends all that was named so far. */
+  get lastLot(): number {
+    return this.#ended + 2
+  }
+
+  /**
+   * Whether all is known for good that was named in this lot and before. Digests that come later hold it up by one lot at
+   * most, however busy their groups are.
+   */
+  hasEnded(lot: number): boolean {
+    if (this.#ended < lot) this.advance()
+    return this.#ended >= lot
   }
 
   /** Whether `max` or more of what was named are still on their way. */
@@ -142,6 +149,7 @@ export class PeerDigestCursor {
     const isFurther = through > this.#through
     this.#through = through
     this.#coveredByFlush = this.#older.coveredByFlush
+    this.#ended += 1
     this.#older = this.#newer
     this.#newer = lotAfter(this.#older.through)
     return isFurther

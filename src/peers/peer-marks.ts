@@ -64,6 +64,8 @@ export class PeerMarks {
   #lacksFlushes = false
   /** A first page counts as an answer to a later question than this one. */
   #directedBy = 0
+  /** The lot of the last page of the directory. */
+  #directoryLot = 0
 
   constructor(parts: PeerMarksParts) {
     this.#parts = parts
@@ -107,9 +109,12 @@ export class PeerMarks {
     return this.#applied.isTaken(isKnown)
   }
 
-  /** Whether the peer's directory, asked for in this epoch or later, is here whole, and all that was named is durably applied. */
+  /**
+   * Whether the peer's directory, asked for in this epoch or later, is here whole, and all that it and the digests before it
+   * named is durably applied. Groups that go on meanwhile are named again and again: that holds nothing up.
+   */
   hasAppliedAll(epoch: number): boolean {
-    return this.hasNamedAll(epoch) && this.#applied.isDone()
+    return this.hasNamedAll(epoch) && this.#applied.hasEnded(this.#directoryLot)
   }
 
   /** Whether the peer's directory, asked for in this epoch or later, is here whole. */
@@ -206,6 +211,7 @@ export class PeerMarks {
       return
     }
     this.#pages = undefined
+    this.#directoryLot = this.#applied.lastLot
     this.#directedBy = asked
     this.digestedThrough = through
     this.knownThrough = through

@@ -37,18 +37,21 @@ function tripsFile(): string {
 }
 
 test(
-  'the audit accounts for every cell, entry and effect after random kills',
+  'the audit accounts for every cell, entry and effect after random kills and lost disks',
   { timeout: 600_000 },
   () =>
     withFolder(async (folder) => {
       const file = join(folder, 'trips.csv')
       await writeFile(file, tripsFile())
-      const { code, stdout, stderr } = audit(file, '--seconds', '8', '--seed', '3', '--json')
+      const flags = ['--seconds', '8', '--seed', '3', '--replace', '2', '--json']
+      const { code, stdout, stderr } = audit(file, ...flags)
       expect(code, `${stdout}\n${stderr}`).toBe(0)
-      expect(JSON.parse(stdout)).toMatchObject({
+      const told: { readonly replaced: number } = JSON.parse(stdout)
+      expect(told).toMatchObject({
         ...{ outcome: 'clean', trips: tripCount, indexEntries: tripCount, violations: [] },
         kills: { node: expect.any(Number), gateway: expect.any(Number) },
       })
+      expect(told.replaced).toBeGreaterThan(0)
     }),
 )
 
@@ -60,6 +63,7 @@ test('audit refuses unusable files and flags with one sentence', () =>
       [[join(folder, 'none.csv')], 'none.csv cannot be read'],
       [[file], 'has no rows with pickup_location_id'],
       [[file, '--seconds', '0'], '--seconds must be 1 to 3600'],
+      [[file, '--replace', '0'], '--replace must be at least 1'],
       [[file, '--mutant', 'X99'], 'unknown mutant "X99"'],
     ] as const) {
       const { code, stdout, stderr } = await simHere('audit', ...flags)

@@ -106,19 +106,34 @@ test('LEASE-2: a node that is alone, or gives no leases, has none to wait for', 
   expect(none.areOver(0)).toBe(true)
 })
 
-test('LEASE-2: what ends at a node are the leases that it gives, and not those that it holds', () => {
+test('LEASE-2: a node that ends its epoch gives no lease any more, and hands back those that it holds', () => {
   const options = { nodes: [x, y, z], incarnation: 1, startedMs: 0, limits: defaultLimits }
   const [holder, grantor] = [x, y].map((node) => new Leases({ ...options, node }))
   if (holder === undefined || grantor === undefined) throw new Error('no leases')
   const reading = { now: 0, wall: 5_000_000 }
   const [[, asking] = []] = holder.onLink(y, 1, reading)
   if (asking?.kind !== 'renew') throw new Error('no renewal')
-  holder.isEnding = true
   const [[, granted] = []] = grantor.onMessage(x, asking, reading, () => undefined)
   if (granted?.kind !== 'renewed') throw new Error('no lease')
   holder.onMessage(y, granted, reading, () => undefined)
   expect(holder.isHeld(y, granted.term, reading)).toBe(true)
-  grantor.isEnding = true
+  const { term } = granted
+  const handedBack: unknown[] = []
+  holder.onGivenUp = (to, message) => handedBack.push([to, message])
+  holder.end()
+  expect(handedBack).toEqual([[y, { kind: 'hand-back', term }]])
+  expect(holder.isHeld(y, term, reading)).toBe(false)
+  // The answer comes once more, and begins nothing.
+  holder.onMessage(y, granted, reading, () => undefined)
+  expect(holder.isHeld(y, term, reading)).toBe(false)
+  holder.enter(g)
+  const later = { now: 500, wall: 5_500_000 }
+  expect([...holder.ask(y, later), ...holder.renewals(later)], 'nothing is asked for').toEqual([])
+  holder.end()
+  expect(handedBack).toHaveLength(1)
+  holder.begin()
+  expect(holder.ask(y, later).map(([, { kind }]) => kind)).toEqual(['hand-back', 'renew'])
+  grantor.end()
   expect(grantor.onMessage(x, asking, reading, () => undefined)).toEqual([])
   // No peer has told that it counts on nothing of an earlier run.
   const endMs = defaultLimits.leaseMs * (1 + defaultLimits.clockDriftPpm / 1_000_000)

@@ -1,4 +1,4 @@
-/** The requests of a node for the buckets of its set: what it may say of groups that its set may have begun. */
+/** The requests of a node for the buckets of its set, and its word on groups that the set may have begun. */
 import { expect, test } from 'vitest'
 import type { GroupId } from '../../src/base/ids.ts'
 import { ownVersions } from '../../src/base/cluster-version.ts'
@@ -64,7 +64,7 @@ class Node {
   }
 }
 
-test('what waits for a group of a bucket goes on when another row of the buckets is applied', () => {
+test('transactions that wait for a group of a bucket go on when another row of the buckets is applied', () => {
   const node = new Node('closed')
   expect(node.waking).toEqual([{ kind: 'wake' }])
   node.shares.follow(2)

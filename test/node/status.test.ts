@@ -125,3 +125,24 @@ test('CLOCK-3: a node that waits for the clocks of others is not ready, and says
     { name: 'clocks', ok: false, text: "others' clocks are being asked for" },
   ])
 })
+
+test('a status and its figures say which buckets leave the replica set, and how many of their groups are left behind', () => {
+  const moves = { left: 3, taken: 0, cleared: 2, passed: 1 }
+  const buckets = { phase: 'leaving', to: 'west', buckets: 512, moved: 3, left: 4 } as const
+  const parts = { ...partsWith({}), moves, buckets }
+  expect(statusReport(parts).buckets).toEqual(buckets)
+  const read = (of: StatusParts): unknown =>
+    statusFigures(of)
+      .filter(({ name }) => name.startsWith('trilithon_buckets_'))
+      .map(({ name, value }) => [name, value])
+  const [leaving, left] = ['trilithon_buckets_leaving', 'trilithon_buckets_groups_left']
+  expect(read(parts)).toEqual([
+    [leaving, 512],
+    [left, 4],
+  ])
+  expect(read({ ...parts, buckets: undefined })).toEqual([
+    [leaving, 0],
+    [left, 0],
+  ])
+  expect(read(partsWith({})), 'with one replica set').toEqual([])
+})

@@ -204,3 +204,38 @@ test('LOG-18: marks that name no store count in the first epoch alone', () => {
   node.areOld = false
   expect(node.start().digestedThrough).toBe(0)
 })
+
+test('LOG-19: a directory is applied however often digests name its groups anew meanwhile', () => {
+  const node = new Node()
+  node.marks.requireDirectory(2, 1, false)
+  expect(node.page({ asked: 2, through: 10, groups: [[a, 5]] })).toBe(true)
+  expect(node.marks.hasAppliedAll(2)).toBe(false)
+  // The group goes on: each look finds a position that has just been named.
+  const looks: boolean[] = []
+  for (let position = 6; position < 12; position += 1) {
+    node.digest(position + 4, position + 5, [[a, position]])
+    node.applied.positions.set(a, position - 1)
+    node.applied.lastFlush += 1
+    looks.push(node.marks.hasAppliedAll(2))
+    node.applied.durableFlush = node.applied.lastFlush
+  }
+  expect(looks[0], 'applied, not durably').toBe(false)
+  expect(looks.at(-1)).toBe(true)
+})
+
+test('LOG-19: a directory is not applied before each of its pages is, durably', () => {
+  const node = new Node()
+  node.digest(0, 10, [])
+  node.through()
+  node.marks.requireDirectory(2, 1, false)
+  expect(node.page({ asked: 2, through: 10, groups: [[a, 5]], next: b })).toBe(true)
+  node.applied.positions.set(a, 5)
+  expect(node.marks.hasAppliedAll(2), 'a page is to come').toBe(false)
+  expect(node.page({ asked: 3, through: 10, after: b, groups: [[c, 1]] })).toBe(true)
+  for (let looks = 0; looks < 3; looks += 1) expect(node.marks.hasAppliedAll(2)).toBe(false)
+  node.applied.positions.set(c, 1)
+  node.applied.lastFlush = 2
+  expect(node.marks.hasAppliedAll(2), 'its batch is under way').toBe(false)
+  node.applied.durableFlush = 2
+  expect(node.marks.hasAppliedAll(2)).toBe(true)
+})

@@ -16,6 +16,7 @@ import { runOpenLoad } from '../../sim/processes/open-load.ts'
 import { runOnProcesses } from '../../sim/processes/run.ts'
 import { WayProxy } from '../../sim/processes/way-proxy.ts'
 import { programPath } from '../cluster/harness.ts'
+import { simHere } from './command.ts'
 
 const simPath = fileURLToPath(new URL('../../sim/main.js', pathToFileURL(programPath)))
 const oldFolder = process.env['TMPDIR']
@@ -81,7 +82,8 @@ test('TXN-1, LEASE-3: answers of real nodes are strictly serialisable under ever
 })
 
 test('META-3: a run that is ended by Ctrl-C says so in one line and leaves no process and no folder', async () => {
-  const child = spawn(process.execPath, [simPath, 'processes', '--seed', '3', '--seconds', '60'], {
+  const flags = ['--seed', '3', '--seconds', '60', '--replace', '1']
+  const child = spawn(process.execPath, [simPath, 'processes', ...flags], {
     env: { ...process.env, NO_COLOR: '1' },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -100,6 +102,18 @@ test('META-3: a run that is ended by Ctrl-C says so in one line and leaves no pr
     expect(await readdir(folder)).toEqual([])
   } finally {
     child.kill('SIGKILL')
+  }
+})
+
+test('processes refuses flags that say nothing together, with one sentence', async () => {
+  for (const [flags, said] of [
+    [['--replace', '0'], '--replace must be at least 1'],
+    [['--load', '5', '--replace', '3'], '--load goes without faults, --replace among them'],
+  ] as const) {
+    const { code, stdout, stderr } = await simHere('processes', ...flags)
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toContain(said)
+    expect(stderr.trim().split('\n')).toHaveLength(1)
   }
 })
 
