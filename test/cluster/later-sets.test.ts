@@ -106,12 +106,13 @@ test('MOVE-16: a set that comes later gets a third of the buckets under a writer
   const pids = new Map(['a', 'b', 'c', 'd'].map((id) => [id, cluster.node(id).pid]))
   const clients = await Promise.all([client('a'), client('d')])
   const [first, second] = clients
+  const writing = { isOver: false }
+  let writers: readonly Promise<void>[] = []
   const gateway = await startGateway([cluster.node('b').url])
   try {
     await first.applySchema(accounts)
     for (let at = 0; at < oldCount; at++) await write(first, `old-${at}`)
-    const writing = { isOver: false }
-    const writers = clients.map(async (by, nth) => {
+    writers = clients.map(async (by, nth) => {
       for (let turn = 0; !writing.isOver; turn++) {
         await write(by, `old-${2 * ((turn * 7 + nth * 15) % (oldCount / 2)) + nth}`)
         await write(by, `new-${nth}-${turn}`)
@@ -119,7 +120,7 @@ test('MOVE-16: a set that comes later gets a third of the buckets under a writer
       }
     })
     // Its nodes run, and wait.
-    for (const id of third) cluster.node(id).spawn()
+    for (const id of third) if (cluster.node(id).pid === undefined) cluster.node(id).spawn()
     for (const id of third) await eventually(`${id} waits`, () => isStarting(id))
     await expect(addThird()).rejects.toThrow('run trilithon upgrade finalize first')
     await run(['upgrade', 'finalize'])
@@ -146,6 +147,8 @@ test('MOVE-16: a set that comes later gets a third of the buckets under a writer
       return third.every((id) => body.includes(cluster.node(id).url)) || undefined
     })
   } finally {
+    writing.isOver = true
+    await Promise.allSettled(writers)
     await gateway.stop()
     await Promise.all(clients.map((one) => one.close()))
   }
