@@ -15,7 +15,7 @@ export interface AddingSetsParts {
   readonly sets: LaterSetsPort
   /** The nodes of all sets now, as far as this node knows them. */
   nodes(): Iterable<NodeId>
-  relay(set: number): Relay
+  relay(set: number): Pick<Relay, 'groups'>
   /** Looks at the row again. */
   look(): Promise<void>
 }
