@@ -13,6 +13,7 @@ import { drawGateways, type GatewayOptions } from './cluster/gateway-draw.ts'
 import { drawSnapshots } from './cluster/snapshot-draw.ts'
 import { drawHeavy, type MuchOptions } from './workloads/heavy-draw.ts'
 import { withLone, type LoneOptions } from './workloads/lone-draw.ts'
+import { drawLater, noReplicaSessions, splitRate, type LaterOptions } from './sets-draw.ts'
 import { drawSpares } from './faults/members-drawings.ts'
 import { brokenKinds, type Broken } from './faults/nemesis.ts'
 import { drawFaultRates, isOn, type FaultRates, type Switches } from './faults/swarm-faults.ts'
@@ -114,7 +115,7 @@ export interface HealingOptions {
   readonly rest: Broken
 }
 
-export interface SwarmOptions {
+export interface SwarmOptions extends LaterOptions {
   readonly seed: number
   /** Parts per million of applied entries after which the replica's rows are compared. */
   readonly inspections: number
@@ -144,10 +145,6 @@ export interface SwarmOptions {
 }
 
 const second = 1_000_000
-/** Of the runs, with six nodes in two replica sets. */
-const splitRate = 80_000
-/** Sessions straight on the replicas: in one set they meet all that there is for them. */
-const noReplicaSessions = { blindSessionCount: 0, listSessionCount: 0, pastSessionCount: 0 }
 /** On a way between nodes far apart, on average. */
 const farDelayMicrosMax = 40_000
 
@@ -173,6 +170,7 @@ export function drawSwarm(seed: number, switches: Switches = {}): SwarmOptions {
   const drawnOptions = {
     ...{ seed, nodeCount, ...drawSpares(faultRates) },
     setCount: isSplit ? 2 : 1,
+    ...(isSplit && drawLater(random.fork('later set'), switches)),
     inspections: random.pick([0, 5_000, 50_000]),
     endsWithRestart: random.chance(400_000),
     workload: withLone(random.fork('lone'), workload, faultRates, switches),

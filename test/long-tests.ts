@@ -10,6 +10,7 @@ export const longTests: string[] = [
   'test/bench/round-trips.test.ts',
   'test/cli/compare-counting.test.ts',
   'test/cluster/buckets.test.ts',
+  'test/cluster/later-sets.test.ts',
   'test/cluster/chaos.test.ts',
   'test/cluster/clocks.test.ts',
   'test/cluster/damage.test.ts',

@@ -7,13 +7,12 @@ import { actingAs, type Versions } from '../../src/base/cluster-version.ts'
 import {
   bytesOfGroup,
   clusterId,
-  nodeId,
   type ClusterId,
   type GroupId,
   type NodeId,
 } from '../../src/base/ids.ts'
 import { defaultLimits } from '../../src/base/limits.ts'
-import { placementOver, type Placement } from '../../src/placement/placement.ts'
+import type { LaterSet, Placement } from '../../src/placement/placement.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Random } from '../../src/ports/random.ts'
 import type { Journal } from '../../src/ports/journal.ts'
@@ -31,7 +30,8 @@ import { checkMended } from '../checkers/journal-checker.ts'
 import { countGroupMessages, renewalsIn } from './frame-counts.ts'
 import { Referee } from '../checkers/referee.ts'
 import { Coverage } from '../coverage.ts'
-import { aroundNodes, outgoing, buildSets, listSpares } from './endpoints.ts'
+import { aroundNodes, buildSets, listLater, listSpares } from './endpoints.ts'
+import { placeAll, SetsOfNodes, type Waiting } from './sets-of-nodes.ts'
 import type { Fault } from '../faults/fault.ts'
 import { httpCodec, type HttpFrame } from './http-wire.ts'
 import { LeaseWatch } from './lease-watch.ts'
@@ -40,7 +40,6 @@ import { Nemesis } from '../faults/nemesis.ts'
 import { Narrator, type StoryLine } from './narrator.ts'
 import { Network, type FrameCodec, type FrameObserver } from '../world/network.ts'
 import { NodeHost, type HostDisk, type HostLog, type Program } from './node-host.ts'
-import type { SimProcess } from '../world/sim-process.ts'
 import type { SwarmOptions } from '../swarm.ts'
 import { noPriorities, Priorities } from '../world/priorities.ts'
 import { noTimes } from '../world/turn-costs.ts'
@@ -58,6 +57,8 @@ export interface ProgramPorts<ClientFrame> {
   readonly clients: Transport<ClientFrame>
   /** To the nodes of each other replica set, by its number. */
   readonly elsewhere: ReadonlyMap<number, Transport<ClientFrame>>
+  /** The same to a set that has come later. */
+  openElsewhere(number: number, set: LaterSet): Transport<ClientFrame>
 }
 
 export interface ProgramOptions {
@@ -65,6 +66,8 @@ export interface ProgramOptions {
   readonly cluster: ClusterId
   readonly placement: Placement
   readonly limits: SwarmOptions['limits']
+  /** Writes down the sets that have come later. */
+  keepSets(sets: readonly LaterSet[]): Promise<void>
   /** Of a store that is to take the place of a lost one, while there is nothing of it on the disks. */
   readonly seat?: number
   /** The cluster versions of the build that it runs. */
@@ -156,10 +159,10 @@ export class Cluster<P extends Program, ClientFrame> {
   readonly #peerNetwork: Network<PeerFrame>
   readonly #leases: LeaseWatch<P>
   readonly #parts: ClusterParts<P, ClientFrame>
+  /** With the set that may come later. */
   readonly placement: Placement
+  readonly #sets: SetsOfNodes<ClientFrame>
   readonly #priorities: Priorities
-  /** How often each node has begun to ask other sets. */
-  readonly #livesOutside = new Map<string, number>()
   #tended = 0
   readonly #traffic = {
     messages: 0,
@@ -174,7 +177,7 @@ export class Cluster<P extends Program, ClientFrame> {
     const { coverage } = this
     this.referee = new Referee(() => world.nowMicros, parts.rules)
     const spares = listSpares(options)
-    this.placement = placeNodes(options)
+    this.placement = placeAll(options)
     const names = this.placement.nodes
     const { watch } = parts
     const narrator = watch && new Narrator(() => world.nowMicros, watch)
@@ -201,6 +204,14 @@ export class Cluster<P extends Program, ClientFrame> {
       ...{ ...common, name: 'http', codec: httpCodec, isStream: true },
       observer: { onSent: () => undefined, onDelivered: () => undefined },
     })
+    const hosts = (): readonly Waiting[] => this.hosts
+    this.#sets = new SetsOfNodes({
+      ...common,
+      placement,
+      options,
+      hosts,
+      links: this.clientNetwork,
+    })
     this.hosts = names.map((name, index) => this.#makeHost(name, index))
     judge.versions.actsAs = (node) => this.hosts.find(({ name }) => name === node)?.actsAs ?? 0
     for (const host of this.hosts) prepareHost(host, spares, options)
@@ -215,13 +226,7 @@ export class Cluster<P extends Program, ClientFrame> {
     this.nemesis = new Nemesis({
       ...{ ...common, faults, victims: this.hosts, atlas: this.atlas, load: this.load },
       clients: aroundNodes(options.workload),
-      resetLink: (a, b) => {
-        this.#peerNetwork.reset(a, b)
-        this.clientNetwork.reset(a, b)
-        this.httpNetwork.reset(a, b)
-        this.clientNetwork.reset(this.#outgoing(a), b)
-        this.clientNetwork.reset(a, this.#outgoing(b))
-      },
+      resetLink: (a, b) => this.#resetLink(a, b),
       loseNextReply: (node) => this.clientNetwork.loseNext(node),
       echo: (...echoed) => this.#echo(...echoed),
       leader: () => judge.model.leader,
@@ -232,6 +237,14 @@ export class Cluster<P extends Program, ClientFrame> {
       killClient: parts.killClient,
       pauseClient: parts.pauseClient,
     })
+  }
+
+  #resetLink(a: string, b: string): void {
+    this.#peerNetwork.reset(a, b)
+    this.clientNetwork.reset(a, b)
+    this.httpNetwork.reset(a, b)
+    for (const one of this.#sets.outgoings(a)) this.clientNetwork.reset(one, b)
+    for (const one of this.#sets.outgoings(b)) this.clientNetwork.reset(a, one)
   }
 
   /** The node as an operator asks it to change the voters of its set; undefined: it is not open. */
@@ -268,13 +281,25 @@ export class Cluster<P extends Program, ClientFrame> {
 
   holds(node: string, group: GroupId): boolean {
     const set = this.judge.book.voters.setAt(latin1(bytesOfGroup(group)), Infinity)
-    return this.sets[set]?.includes(node) === true
+    const nodes = this.placement.nodesOf(set)
+    return nodes.length > 0 && this.atlas.setOf(nodes[0] ?? '').includes(node)
   }
 
   /** The nodes that vote in each replica set, as far as a disk durably names them. */
   get sets(): readonly (readonly string[])[] {
     const numbers = Array.from({ length: this.placement.setCount }, (_, set) => set)
-    return numbers.map((set) => this.atlas.setOf(this.placement.nodesOf(set)[0] ?? ''))
+    const begun = numbers.filter((set) => !this.#isToCome(set))
+    return begun.map((set) => this.atlas.setOf(this.placement.nodesOf(set)[0] ?? ''))
+  }
+
+  #isToCome(set: number): boolean {
+    const nodes = this.placement.nodesOf(set)
+    return this.hosts.some(({ name, isWaiting }) => isWaiting && nodes.some((one) => one === name))
+  }
+
+  /** The set that may come later, for those who add it. */
+  get laterSet(): LaterSet | undefined {
+    return this.placement.laterSets[0]
   }
 
   /** Nodes that are part of the run: not those which rightly refuse to. */
@@ -367,26 +392,6 @@ export class Cluster<P extends Program, ClientFrame> {
     }
   }
 
-  #outgoing(node: string): string {
-    return outgoing(node, this.#livesOutside.get(node) ?? 0)
-  }
-
-  #linksElsewhere(process: SimProcess): ReadonlyMap<number, Transport<ClientFrame>> {
-    const { placement, clientNetwork } = this
-    const { name } = process
-    this.#livesOutside.set(name, (this.#livesOutside.get(name) ?? 0) + 1)
-    const sets = Array.from({ length: placement.setCount }, (_, set) => set)
-    // Of two sets; with more, each would need an endpoint of its own.
-    // No set names a node that joins later.
-    const others = sets.filter((set) => set !== placement.setOfNode(nodeId(name)))
-    return new Map(
-      others.map((set) => {
-        const nodes = placement.nodesOf(set)
-        return [set, clientNetwork.attach(process, nodes, this.#outgoing(name))]
-      }),
-    )
-  }
-
   #makeHost(name: NodeId, index: number): NodeHost<P> {
     const { options, makeDisk, makeLog, open } = this.#parts
     const { world, coverage, judge } = this
@@ -414,12 +419,13 @@ export class Cluster<P extends Program, ClientFrame> {
       open: ({ process, clock, random, trace, fail }) => {
         const peers = this.#peerNetwork.attach(process, before)
         const clients = this.clientNetwork.attach(process, [])
-        const elsewhere = this.#linksElsewhere(process)
+        const { placement, keepSets, elsewhere, openElsewhere } = this.#sets.open(process)
         const store = data.open(process)
-        const own = { node: name, cluster: clusterName, placement: this.placement, limits }
+        const own = { node: name, cluster: clusterName, placement, limits, keepSets }
+        const links = { peers, clients, elsewhere, openElsewhere }
         const begin = (journal: Journal): Promise<P> =>
           open(
-            { clock, random, trace, log: journal, data: store, peers, clients, elsewhere },
+            { clock, random, trace, log: journal, data: store, ...links },
             { ...own, supports: actingAs(host.actsAs), ...seatOf(host) },
             fail,
           )
@@ -430,7 +436,7 @@ export class Cluster<P extends Program, ClientFrame> {
         judge.onDown(name)
         this.#peerNetwork.detach(name)
         this.clientNetwork.detach(name)
-        this.clientNetwork.detach(this.#outgoing(name))
+        for (const one of this.#sets.outgoings(name)) this.clientNetwork.detach(one)
       },
       onStart: () => {
         judge.onStart(name)
@@ -465,18 +471,12 @@ function seatOf({ seat }: NodeHost<Program>): Pick<ProgramOptions, 'seat'> {
 function prepareHost(
   host: NodeHost<Program>,
   spares: readonly string[],
-  { faultRates: { firstBuild } }: SwarmOptions,
+  options: SwarmOptions,
 ): void {
+  const { firstBuild } = options.faultRates
   if (spares.includes(host.name)) host.becomeSpare()
+  else if (listLater(options).some((one) => one === host.name)) host.waitForSet()
   else if (firstBuild !== undefined) host.build = firstBuild
-}
-
-/** Spares may come to the first set. Each set is in a region of its own: `r1`, `r2`. */
-function placeNodes(options: SwarmOptions): Placement {
-  const joining = listSpares(options).map((node) => ({ node, set: 0 }))
-  const sets = buildSets(options.nodeCount, options.setCount)
-  const sites = sets.map((_, set) => ({ name: `s${set + 1}`, region: `r${set + 1}` }))
-  return placementOver(sets, joining, sets.length === 1 ? undefined : sites)
 }
 
 function makeAtlas(
@@ -485,7 +485,7 @@ function makeAtlas(
 ): Atlas {
   return new Atlas(
     new Map(hosts.map(({ name, disks }) => [name, { log: disks.log.disk, data: disks.data.disk }])),
-    buildSets(options.nodeCount, options.setCount),
+    [...buildSets(options.nodeCount, options.setCount), listLater(options)],
     options.limits.truncateBytesMin >= defaultLimits.truncateBytesMin,
     listSpares(options),
   )

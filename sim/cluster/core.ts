@@ -3,7 +3,7 @@ import { isUnderWay } from '../../src/members/change.ts'
 import { computeMajority } from '../../src/placement/placement.ts'
 import type { SwarmOptions } from '../swarm.ts'
 import type { SimCluster } from './comparison.ts'
-import { listSpares } from './endpoints.ts'
+import { listLater, listSpares } from './endpoints.ts'
 
 /**
  * A bare majority of each replica set, of nodes that were never hurt. Undefined: voters are on their way from one epoch to
@@ -14,7 +14,7 @@ export function chooseCore(
   options: SwarmOptions,
 ): readonly string[] | undefined {
   const { atlas, sets } = cluster
-  const order = [...options.healing.coreOrder, ...listSpares(options)]
+  const order = [...options.healing.coreOrder, ...listSpares(options), ...listLater(options)]
   const sound = order.filter((node) => atlas.isSound(node))
   const parts = sets.map((set) => {
     const isOfSet = (node: string): boolean => set.some((one) => one === node)

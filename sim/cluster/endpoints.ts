@@ -19,14 +19,27 @@ export function listSpares({ nodeCount, spares = 0 }: Spares): readonly NodeId[]
   return Array.from({ length: spares }, (_, i) => nodeName(nodeCount + i))
 }
 
+/** The nodes of a set that comes later: none of them runs before an operator has added it. */
+export function listLater(options: Later): readonly NodeId[] {
+  const { nodeCount, spares = 0, laterNodes = 0 } = options
+  return Array.from({ length: laterNodes }, (_, i) => nodeName(nodeCount + spares + i))
+}
+
 interface Spares {
   readonly nodeCount: number
   readonly spares?: number
 }
 
-/** Where a node asks the nodes of other sets, as a client of theirs: as such it has lives, too. */
-export function outgoing(node: string, life: number): string {
-  return `${node}~out${life}`
+interface Later extends Spares {
+  readonly laterNodes?: number
+}
+
+/**
+ * Where a node asks the nodes of other sets, as a client of theirs: as such it has lives, too. `nth`: of the other sets, from 0; each has an
+ * endpoint of its own.
+ */
+export function outgoing(node: string, life: number, nth = 0): string {
+  return nth === 0 ? `${node}~out${life}` : `${node}~out${life}~${nth}`
 }
 
 /** An endpoint of its own for each life of a client, as each connection has one at a node. */

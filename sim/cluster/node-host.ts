@@ -108,7 +108,7 @@ export class NodeHost<P extends Program> {
   #readStrike: (() => void) | undefined
   #switchStrike: (() => void) | undefined
   /** Why it must not start: for a while, for good, or until it gets a seat. */
-  #held: 'held' | 'retired' | 'lost' | 'spare' | undefined
+  #held: 'held' | 'retired' | 'lost' | 'spare' | 'waiting' | undefined
   #seat: number | undefined
 
   constructor(parts: HostParts<P>) {
@@ -156,9 +156,26 @@ export class NodeHost<P extends Program> {
     return this.#runs
   }
 
-  /** It refused to start, or its peers refused it, and rightly: it stays down. Or it is a spare. */
+  /** It refused to start, or its peers refused it, and rightly: it stays down. Or it is a spare, or its set has yet to come. */
   get isRetired(): boolean {
-    return this.#held === 'retired' || this.#held === 'spare'
+    return this.#held === 'retired' || this.#held === 'spare' || this.isWaiting
+  }
+
+  /** Its set has yet to come. */
+  get isWaiting(): boolean {
+    return this.#held === 'waiting'
+  }
+
+  /** It stays down until its set has come. */
+  waitForSet(): void {
+    this.#held = 'waiting'
+  }
+
+  /** Its set has come. */
+  begin(): void {
+    if (!this.isWaiting) return
+    this.#held = undefined
+    this.restart()
   }
 
   retire(): void {

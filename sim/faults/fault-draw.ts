@@ -2,7 +2,14 @@
  * Draws a run's faults from its options, before the run begins: each kind at its own pace from a
  * stream of its own, so that a kind that is switched off moves no other.
  */
-import { aroundNodes, gatewayNames, nodeName, buildSets, listSpares } from '../cluster/endpoints.ts'
+import {
+  aroundNodes,
+  gatewayNames,
+  nodeName,
+  buildSets,
+  listLater,
+  listSpares,
+} from '../cluster/endpoints.ts'
 import { inOrder, type Fault } from './fault.ts'
 import { drawings, type Draw, type Drawing } from './fault-drawings.ts'
 import { membersDrawings } from './members-drawings.ts'
@@ -21,15 +28,28 @@ const momentsMax = 200
 /** Every fault of the run, in order. The same options give the same list. */
 export function drawFaults(options: SwarmOptions): readonly Fault[] {
   const random = new SeededRandom(`${options.seed}/faults`)
-  const nodes = Array.from({ length: options.nodeCount }, (_, i) => nodeName(i))
+  const first = Array.from({ length: options.nodeCount }, (_, i) => nodeName(i))
+  const later = listLater(options)
   const clients = aroundNodes(options.workload)
   const gateways = gatewayNames(options.workload.gateways)
-  const sets = buildSets(options.nodeCount, options.setCount)
-  const around = { nodes, spares: listSpares(options), sets, clients, gateways }
+  const sets = [
+    ...buildSets(options.nodeCount, options.setCount),
+    ...(later.length > 0 ? [later] : []),
+  ]
+  const around = { spares: listSpares(options), sets, clients, gateways }
   // Where a node is to be alone with a write, all others go on.
   const kinds = options.workload.lone === undefined ? [...allDrawings] : []
   const faults = kinds.flatMap(([name, drawing]) =>
-    drawKind({ ...around, rates: options.faultRates, random: random.fork(name) }, name, drawing),
+    drawKind(
+      {
+        ...around,
+        nodes: membersDrawings.has(name) ? first : [...first, ...later],
+        rates: options.faultRates,
+        random: random.fork(name),
+      },
+      name,
+      drawing,
+    ),
   )
   return inOrder([
     ...[...faults, ...drawUpgrade(options)].map((fault) => afterQuiet(fault, options)),

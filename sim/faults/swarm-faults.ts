@@ -91,6 +91,7 @@ export const conditionNames: readonly string[] = [
   // Turns that take time, and reads that wait for their disk
   ...['turn-costs', 'read-waits'],
   'sets',
+  'later-set',
   // Sessions that read with bounded staleness, in a part of the seeds
   'bounded-reads',
   // Logs in segment files, in a third of the seeds; else in LevelDB

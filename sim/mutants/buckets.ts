@@ -94,4 +94,33 @@ export const bucketMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    id: 'LTS1',
+    title: 'sets: a set that has come later takes groups by the hash of their names',
+    rules: ['MOVE-16', 'MOVE-15', 'PAX-1', 'LOG-1', 'LOG-2', 'LOG-8'],
+    edits: [
+      ...toAndFro,
+      {
+        file: 'sim/cluster/cluster.ts',
+        find: '    const { options, eventsMax, clientCodec, faults } = parts\n    this.#parts = parts\n',
+        replace:
+          '    const { eventsMax, clientCodec, faults } = parts\n    const options = { ...parts.options, laterNodes: 3 }\n    this.#parts = { ...parts, options }\n',
+      },
+      {
+        file: 'sim/workloads/bucket-giver.ts',
+        find: 'const givesRate = 600_000\nconst thinkMeanMicros = 3_000_000\n',
+        replace: 'const givesRate = 1_000_000\nconst thinkMeanMicros = 200_000\n',
+      },
+      {
+        file: 'sim/workloads/bucket-giver.ts',
+        find: 'const addsRate = 500_000\n',
+        replace: 'const addsRate = 1_000_000\n',
+      },
+      {
+        file: 'src/placement/placement.ts',
+        find: '    later.push(set)\n',
+        replace: '    later.push(set)\n    numbers.push(all.length)\n',
+      },
+    ],
+  },
 ]

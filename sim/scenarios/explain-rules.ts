@@ -77,6 +77,7 @@ const rules: Readonly<Record<string, string>> = {
     'A node takes no part in the beginning of a group in a bucket that its set has given away.',
   'MOVE-15':
     'A set opens a bucket only once it has each group of it that has begun, or has had it.',
+  'MOVE-16': 'Only the sets that the cluster began with take groups by the hash of a name.',
   'MAP-1': 'Of two lists of the nodes of a set the one of the later epoch counts.',
   'MAP-2': 'A client dials a told address only where that is as safe as the given ones.',
   'MAP-3': 'A client has no more links than it may, and one with a node.',

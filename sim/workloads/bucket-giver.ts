@@ -2,7 +2,7 @@
 import { StoreError } from '../../src/base/errors.ts'
 import { listBuckets, type BucketsPort } from '../../src/node/sets-routes.ts'
 import type { Node } from '../../src/node/compose.ts'
-import type { Placement } from '../../src/placement/placement.ts'
+import type { LaterSet, Placement } from '../../src/placement/placement.ts'
 import type { Coverage } from '../coverage.ts'
 import type { SeededRandom } from '../world/random.ts'
 import type { World } from '../world/world.ts'
@@ -18,6 +18,8 @@ export interface BucketGiverParts {
   readonly random: SeededRandom
   /** Of the nodes that are open now. */
   ports(): readonly GiverPort[]
+  /** A set that the operator adds; absent: none. */
+  readonly later?: LaterSet | undefined
   isEnding(): boolean
   tell(what: string): void
 }
@@ -30,6 +32,7 @@ const givenRate = 500_000
 const staysRate = 100_000
 const raisesRate = 500_000
 const neededVersion = 2
+const addsRate = 500_000
 
 export class BucketGiver {
   readonly #parts: BucketGiverParts
@@ -61,6 +64,7 @@ export class BucketGiver {
       await shares.stay()
       return coverage.count('buckets: stayed')
     }
+    if (own === 0 && this.#mayAdd(placement)) return this.#add(port)
     const others = placement.sites.filter((_, set) => set !== own)
     const set = random.pick(others).name
     // A new cluster begins with the first version, which knows no buckets that move.
@@ -71,23 +75,45 @@ export class BucketGiver {
     await shares.leave({ set, buckets })
     coverage.count('buckets: to be given to another set')
   }
+
+  #mayAdd({ laterSets }: Placement): boolean {
+    const { later, random } = this.#parts
+    return later !== undefined && laterSets.length === 0 && random.chance(addsRate)
+  }
+
+  async #add(port: GiverPort): Promise<void> {
+    const { later, ports, tell, coverage } = this.#parts
+    if (later === undefined) return
+    for (const one of ports()) await one.raise().catch(passRefusal)
+    tell(`adds set ${later.name}`)
+    await port.add(later)
+    coverage.count('sets: to be added')
+  }
 }
 
-/** The names of the replica sets, and the ports of the nodes that are open now. */
+/** The names of the replica sets, the set that may come later, and the ports of the nodes that are open now. */
 export interface SetsView {
   readonly names: readonly string[]
+  readonly later: LaterSet | undefined
   ports(): readonly GiverPort[]
 }
 
 export function setsOf(cluster: {
   readonly placement: Pick<Placement, 'sites'>
+  readonly laterSet: LaterSet | undefined
   readonly programs: readonly Pick<Node, 'sets' | 'members'>[]
 }): SetsView {
   return {
     names: cluster.placement.sites.map(({ name }) => name),
+    later: cluster.laterSet,
     ports: () =>
       cluster.programs.map(({ sets, members }) => {
         return { ...sets, raise: () => members.raise(neededVersion) }
       }),
   }
+}
+
+/** The version may be in force already. */
+function passRefusal(error: unknown): void {
+  if (!(error instanceof StoreError)) throw error
 }

@@ -117,6 +117,7 @@ export class TableWorkload {
     const { world, coverage, sets, tell } = this.#parts
     const giver = new BucketGiver({
       ...{ world, coverage, ports: () => sets.ports(), isEnding: () => this.#isEnding },
+      later: sets.later,
       random: world.random.fork('buckets'),
       tell: (what) => tell('bucket-giver', what),
     })

@@ -25,9 +25,15 @@ export const clusterVersionMax = 1_000_000
  * The version that allows each feature. Builds of earlier versions refuse the format or the message.
  *
  * `told-version`: nodes tell each other which version is in force at them. `numbered-cancel`: a request gives a change up by its
- * number. `given-buckets`: a set closes buckets, and another one begins groups in them.
+ * number. `given-buckets`: a set closes buckets, and another one begins groups in them. `later-sets`: a row names sets that the cluster did
+ * not begin with.
  */
-const features = { 'told-version': 2, 'numbered-cancel': 2, 'given-buckets': 2 } as const
+const features = {
+  'told-version': 2,
+  'numbered-cancel': 2,
+  'given-buckets': 2,
+  'later-sets': 2,
+} as const
 
 export type Feature = keyof typeof features
 

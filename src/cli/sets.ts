@@ -1,10 +1,11 @@
-/** `trilithon sets list|give|rebalance|stay`: the buckets of replica sets, and other sets for some of them. */
+/** `trilithon sets list|add|give|rebalance|stay`: the buckets of replica sets, and other sets for some of them. */
 import type { Command } from 'commander'
 import { parseCount } from './client.ts'
 import { CliError, exitFailure, exitUnavailable } from './exit.ts'
 import { addAskFlags } from './node-asks.ts'
 import type { Options } from './options.ts'
 import { counted, print, printJson, say, table } from './output.ts'
+import { addSet } from './sets-add.ts'
 import { planEven, type Gift } from './sets-plan.ts'
 import { SetsAsks, type Leaving, type SetView } from './sets-asks.ts'
 import { onStopSignals } from './signals.ts'
@@ -19,6 +20,13 @@ export function addSetsCommand(program: Command): void {
   addAskFlags(sets.command('list'))
     .description('show how many of the 4,096 buckets each replica set has')
     .action(list)
+  addAskFlags(sets.command('add'))
+    .description('add a replica set to the cluster; its nodes run, and wait for this')
+    .argument('<SET>', 'the name of the new set')
+    .requiredOption('--nodes <NODE=URL,…>', 'its nodes, as the others reach them')
+    .option('--dry-run', 'only say whether the set could be added')
+    .option('--wait', 'follow until each set knows of it, and its nodes serve')
+    .action(addSet)
   addGiveFlags(sets.command('give'))
     .description('move buckets of one replica set to another one, with their groups')
     .requiredOption('--from <SET>', 'the set that has them: "trilithon sets list" shows the sets')

@@ -43,17 +43,14 @@ export function checkConfig(
   return problems
 }
 
-/** A node that joins goes by the nodes that its set began with. */
+/** A node that joins goes by the nodes that the cluster began with. Where all nodes of a set join, the set has come later. */
 function checkSets({ nodes }: NodeConfig, complain: Complain): void {
-  for (const set of new Set(nodes.map((one) => one.set))) {
-    const ofSet = nodes.filter((one) => one.set === set)
-    if (ofSet.some(({ joins = false }) => !joins)) continue
-    const ids = ofSet.map(({ id }) => id).join(', ')
-    complain(
-      'nodes',
-      `all nodes of set ${set} join (${ids}): name the nodes that it began with too, each without joins`,
-    )
-  }
+  if (nodes.some(({ joins = false }) => !joins)) return
+  const ids = nodes.map(({ id }) => id).join(', ')
+  complain(
+    'nodes',
+    `all nodes join (${ids}): name the nodes that the cluster began with too, each without joins`,
+  )
 }
 
 /** Each copy goes to a set of its own; the default asks for no more than there are. */

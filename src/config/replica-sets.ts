@@ -56,11 +56,14 @@ interface JoiningNode {
   readonly set: number
 }
 
-/** Those of a configuration that was checked: each comes to a set that others began. */
-export function buildJoining(nodes: readonly NodeAddress[]): readonly JoiningNode[] {
-  const sets = listSets(nodes)
+/** Those that come to a set that others began. `later`: the names of the sets that came later, as far as they are known. */
+export function buildJoining(
+  nodes: readonly NodeAddress[],
+  later: readonly string[] = [],
+): readonly JoiningNode[] {
+  const sets = [...listSets(nodes), ...later]
   return nodes
-    .filter(({ joins = false }) => joins)
+    .filter(({ joins = false, set }) => joins && sets.includes(set))
     .map(({ id, set }) => ({ node: id, set: sets.indexOf(set) }))
 }
 

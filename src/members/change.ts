@@ -74,6 +74,11 @@ export const firstRow: SetRow = {
   ...{ epoch: 1, urls: new Map(), stores: new Map(), readers: new Map(), lastSeat: 0 },
 }
 
+/** The same of a set that began with that cluster version. */
+export function rowOfVersion(version: number = firstVersion): SetRow {
+  return version === firstVersion ? firstRow : { ...firstRow, version }
+}
+
 export function versionOf({ version = firstVersion }: SetRow): number {
   return version
 }

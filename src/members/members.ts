@@ -24,19 +24,24 @@ import { GateKeeper } from './gate-keeper.ts'
 import { MemberReports } from './member-reports.ts'
 import { MemberRequests } from './member-requests.ts'
 import { Mover, type MoverParts } from './mover.ts'
+import { LaterSetRequests, type LaterSetRequestsParts } from './later-set-requests.ts'
 import { findWithoutVote, hasTakenUp } from './newcomer.ts'
 import type { MembersPort, VotersReport } from './report.ts'
-import { ShareRequests } from './share-requests.ts'
+import { ShareRequests, type ShareRequestsParts } from './share-requests.ts'
 import { SealPages, type GroupLook } from './seal-pages.ts'
 import { setRowKey } from './set-group.ts'
 import { SetVersion, UnsupportedVersion } from './set-version.ts'
 import { StandingsTold } from './standings-told.ts'
 import type { VersionGate } from './version-gate.ts'
 
-export interface MembersParts extends Pick<MoverParts, 'readCurrent' | 'submit' | 'stamp'> {
+export interface MembersParts
+  extends
+    Pick<MoverParts, 'readCurrent' | 'submit' | 'stamp'>,
+    Pick<ShareRequestsParts & LaterSetRequestsParts, 'isOfName' | 'get' | 'firstSetCount'> {
   readonly node: NodeId
-  /** The nodes that the set began with, in the order of the configuration. */
+  /** The nodes that the set began with, in their order, and the row before the first change. */
   readonly first: readonly NodeId[]
+  readonly firstRow: changes.SetRow
   readonly nodes: SetNodes
   /** The set's own group. */
   readonly group: GroupId
@@ -49,11 +54,7 @@ export interface MembersParts extends Pick<MoverParts, 'readCurrent' | 'submit' 
   readonly gate: VersionGate
   leases(): Leases
   peers(): Peers
-  /** A row of the set's own group, as it is applied here. */
-  get(key: Uint8Array): Uint8Array | undefined
   watch(position: Position, wake: () => void): () => void
-  /** Whether the configuration gives the bucket to the set. */
-  isOfName(bucket: number): boolean
   /** Whether a snapshot is taking the place of the group's rows. */
   isAside(group: GroupId): boolean
   look(group: GroupId): GroupLook
@@ -90,10 +91,10 @@ export class Members {
   readonly #pages: SealPages
   readonly #mover: Mover
   readonly #reports: MemberReports
-  /** For operators. */
   readonly port: MembersPort
   readonly #version: SetVersion
   readonly shares: ShareRequests
+  readonly laterSets: LaterSetRequests
   readonly #told: StandingsTold
   #row: changes.SetRow = changes.firstRow
   /** When this node found the row as it is. */
@@ -127,27 +128,26 @@ export class Members {
     })
     const run = `${log.identity.storeId}-${log.run}`
     const written = { group, readCurrent, submit, stamp }
+    const votersOf = (row: changes.SetRow): readonly NodeId[] => this.#votersOf(row)
     this.#mover = new Mover({
-      ...{ node, clock, trace, onFailed, ...written, run: `change-${run}` },
+      ...{ node, clock, trace, onFailed, ...written, votersOf, run: `change-${run}` },
       row: () => this.#read(),
       lastRow: () => this.#row,
       isFirst: () => this.#isFirst(),
-      votersOf: (row) => this.#votersOf(row),
       newcomer: (...asked) => this.#told.newcomer(...asked),
       isVoting: () => epochs.isVoting && epochs.own.epoch === this.#row.epoch,
     })
     this.#version = new SetVersion({ ...parts, send })
     const version = this.#version
     const common = { node, nodes: parts.nodes, log, peers: parts.peers, version }
-    const votersOf = (row: changes.SetRow): readonly NodeId[] => this.#votersOf(row)
     this.#reports = new MemberReports({
       ...{ ...common, epochs, votersOf },
       row: () => this.#row,
       told: (peer) => this.#told.get(peer),
     })
-    this.shares = new ShareRequests({
-      ...{ ...parts, ...written, mover: this.#mover, run: `shares-${run}` },
-    })
+    const ofSet = { ...parts, ...written, mover: this.#mover }
+    this.shares = new ShareRequests({ ...ofSet, run: `shares-${run}` })
+    this.laterSets = new LaterSetRequests({ ...ofSet, run: `sets-${run}` })
     const reports = this.#reports
     this.port = new MemberRequests({ ...common, votersOf, reports, mover: this.#mover })
   }
@@ -166,7 +166,7 @@ export class Members {
 
   #read(): changes.SetRow {
     const bytes = this.#parts.get(setRowKey)
-    return bytes === undefined ? changes.firstRow : this.#version.read(bytes)
+    return bytes === undefined ? this.#parts.firstRow : this.#version.read(bytes)
   }
 
   /** Takes up the row as it is now, and again whenever the group moves. */

@@ -4,6 +4,7 @@
  */
 import { assert } from '../base/assert.ts'
 import { groupOfBytes, type GroupId } from '../base/ids.ts'
+import { encodePlace, placedPrefix } from '../base/placed-group.ts'
 import { encodeTuple } from '../base/tuple.ts'
 import type { Placement } from '../placement/placement.ts'
 
@@ -13,8 +14,14 @@ export const setRowKey: Uint8Array = encodeTuple(['voters'])
 /** Names are tried in turn: a bucket is a hash. */
 const triesMax = 100_000
 
-/** The set's own group: the first name of its kind whose bucket the set has. */
-export function setGroupOf(placement: Pick<Placement, 'setOf'>, set: number): GroupId {
+type Sets = Pick<Placement, 'setOf' | 'siteOf' | 'firstSetCount'>
+
+/** The set's own group: the first name of its kind whose bucket the set has. That of a set that came later has a place. */
+export function setGroupOf(placement: Sets, set: number): GroupId {
+  if (set >= placement.firstSetCount) {
+    const place = encodePlace({ kind: 'set', name: placement.siteOf(set).name })
+    return groupOfBytes(Buffer.concat([placedPrefix('members', '', 0), place]))
+  }
   for (let number = 0; number < triesMax; number++) {
     const group = groupOfBytes(encodeTuple(['members', number]))
     if (placement.setOf(group) === set) return group

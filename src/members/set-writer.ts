@@ -1,11 +1,13 @@
 /**
- * Writes the rows of a set's own group: who votes (`change.ts`), and which buckets have gone or come (`shares-row.ts`). Each write is
- * one transaction that has read both rows, so of two at once one finds what the other has made.
+ * Writes the rows of a set's own group: who votes (`change.ts`), which buckets have gone or come (`shares-row.ts`), and
+ * which sets came later (`later-sets-row.ts`). Each write is one transaction that has read all rows, so of two at once one finds what the
+ * other has made.
  */
 import { assert } from '../base/assert.ts'
 import { StoreError } from '../base/errors.ts'
 import type { GroupId, Position, Timestamp } from '../base/ids.ts'
 import type { Outcome, ReadPoint, Submission } from '../group/replica-port.ts'
+import { laterSetsKey } from './later-sets-row.ts'
 import { setRowKey } from './set-group.ts'
 import { sharesKey } from './shares-row.ts'
 
@@ -60,7 +62,7 @@ export class SetWriter {
     const sequence = this.#submitted
     assert(sequence > 0, 'LOG-3: a change without a number')
     const intent = { session: run, sequence, floor: sequence, expiresAt: stamp() + lifeMicros }
-    const reads = [setRowKey, sharesKey]
+    const reads = [setRowKey, sharesKey, laterSetsKey]
     return submit(
       { group, intent, attempt: 1, readPosition, reads, ranges: [], allocations: [], mutations },
       callMs,

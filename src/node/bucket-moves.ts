@@ -1,5 +1,5 @@
 /** The requests of the mover of buckets to this node, to its set and to the other one (`bucket-mover.ts`). */
-import { present } from '../base/assert.ts'
+import { StoreError } from '../base/errors.ts'
 import type { GroupId } from '../base/ids.ts'
 import { tablesPrefix } from '../base/placed-group.ts'
 import { toStoreError } from '../base/problem.ts'
@@ -96,7 +96,9 @@ export class BucketMoves implements Moves {
 
   #numberOf(set: string): number {
     const number = this.#parts.placement.sites.findIndex(({ name }) => name === set)
-    return present(number < 0 ? undefined : number, 'MOVE-15: buckets go to a set that there is')
+    if (number >= 0) return number
+    // A node that has started hears of the sets that have come later in a moment.
+    throw new StoreError('unavailable', `this node knows of no replica set ${set} yet`)
   }
 }
 

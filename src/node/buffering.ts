@@ -41,7 +41,8 @@ export class Buffering {
 
   constructor(parts: BufferingParts) {
     const { replica, placement, cells, groups, clock, random } = parts
-    const { setCount } = placement
+    // A set that comes later shares no datastore with others.
+    const { firstSetCount: setCount } = placement
     const copies = Math.min(parts.copies, setCount - 1)
     const common = { cells, clock, random, intents: new Sessions(clock, random) }
     const onBuffered = (count: number): void => this.#count(count, 0, 0)

@@ -19,6 +19,7 @@ export const bugPlaces = [
   'relay',
   'moved',
   'buckets',
+  'sets',
   'expiry',
   'holds',
   'buffer',

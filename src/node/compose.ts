@@ -2,9 +2,10 @@
  * A node out of its parts: the replica, cells on it, and the server of client links. Given other
  * ports, the daemon, `npm start` and the simulator run the same node.
  */
+import { present } from '../base/assert.ts'
 import type { ClusterId, GroupId, NodeId } from '../base/ids.ts'
 import { toStoreError } from '../base/problem.ts'
-import type { StoreError } from '../base/errors.ts'
+import { StoreError } from '../base/errors.ts'
 import { CellStore } from '../cells/cell-store.ts'
 import type { CellService } from '../cells/operation.ts'
 import { Slices } from '../ports/slices.ts'
@@ -17,6 +18,8 @@ import type { LocalReplica } from '../group/replica-port.ts'
 import type { ReplicaStatus } from '../replica/replica-status.ts'
 import type { Upkeep } from '../replica/upkeep.ts'
 import type { MembersPort, VotersReport } from '../members/report.ts'
+import type { LaterSet, Placement } from '../placement/placement.ts'
+import type { ReplicaSets } from '../cells/index-copies.ts'
 import { notAnAnswer } from '../client/call.ts'
 import { WorklistService } from '../worklist/worklist-service.ts'
 import { GroupService } from '../txn/group-service.ts'
@@ -31,6 +34,8 @@ import type { Figure } from './metrics.ts'
 import { plain, type PlainObject } from './plain.ts'
 import type { GroupAnswer, GroupOperation } from '../txn/group-operation.ts'
 import type { MovedCounts } from './moved-figures.ts'
+import type { AskedSet } from './adding-sets.ts'
+import { LaterSets } from './later-sets.ts'
 import { Routing, type Executor } from './routing.ts'
 import type { BucketsPort } from './sets-routes.ts'
 import { SetLists, type NodeAddresses } from './set-lists.ts'
@@ -39,6 +44,8 @@ export interface NodePorts extends DriverPorts {
   readonly clients: Transport<ClientFrame>
   /** Links to the nodes of each other replica set, by its number; the own set has none. */
   readonly elsewhere?: ReadonlyMap<number, Transport<ClientFrame>>
+  /** Opens links to a set that has come later. Absent: the node takes up no such set. */
+  readonly openElsewhere?: (number: number, set: LaterSet) => Transport<ClientFrame>
 }
 
 export interface NodeOptions extends DriverOptions, BackgroundOptions {
@@ -51,6 +58,8 @@ export interface NodeOptions extends DriverOptions, BackgroundOptions {
   readonly clientLimits?: ClientServerLimits
   /** Where clients reach the nodes. Absent: the node tells clients of no nodes. */
   readonly addresses?: NodeAddresses
+  /** Writes the sets down that have come later, before the node goes by them; it may reject. */
+  readonly keepSets?: (sets: readonly LaterSet[]) => Promise<void>
   /** Called when the stores are known to be this node's, before it votes; it may reject. */
   readonly beforeStart?: () => Promise<void>
   /** Of each error of the program itself that ends no more than what met it; absent: it ends the node. */
@@ -89,6 +98,7 @@ export class Node {
   readonly #background: Background
   readonly #server: ClientServer
   readonly #lists: SetLists | undefined
+  readonly #laterSets: LaterSets
   readonly #ports: NodePorts
   readonly #options: NodeOptions
   #isDraining = false
@@ -109,6 +119,7 @@ export class Node {
     const node = new Node(ports, options, driver, onFailure)
     await node.#driver.start()
     node.#background.start()
+    node.#laterSets.start()
     node.#server.start()
     return node
   }
@@ -151,11 +162,7 @@ export class Node {
       ...(indexTrustMs !== undefined && { indexTrustMs }),
       noteBug: (thrown) => noteBug('request', thrown),
       onDamagedIndex: options.onDamagedIndex,
-      sets: {
-        count: placement.setCount,
-        own: placement.setOfNode(node),
-        setOf: placement.setOf.bind(placement),
-      },
+      sets: setsOfIndexes(placement, node),
       listGroups: this.#routing.list.bind(this.#routing),
     })
     const cells = this.#routing.cells(this.#store)
@@ -179,6 +186,7 @@ export class Node {
     this.admission = admission
     const isReturning = (): boolean => driver.isReturning
     this.#lists = this.#makeLists()
+    this.#laterSets = this.#followSets()
     const edge = { transport, clock, slices, admission, status, isReturning, noteBug }
     const lists = this.#lists === undefined ? {} : { lists: this.#lists }
     this.#server = new ClientServer({ ...services, ...edge, ...lists }, options.clientLimits)
@@ -194,6 +202,27 @@ export class Node {
     const lists = new SetLists({ transport, clock, set, addresses, voters })
     members.onEpoch = () => lists.tellAll()
     return lists
+  }
+
+  #followSets(): LaterSets {
+    const { placement, keepSets } = this.#options
+    const { openElsewhere } = this.#ports
+    return new LaterSets({
+      ...{ placement, clock: this.#ports.clock, sets: this.#driver.members.laterSets },
+      execute: (...asked) => this.#routing.execute(...asked),
+      keep: async (sets) => keepSets?.(sets),
+      onSets: (sets) => {
+        if (openElsewhere === undefined) return
+        for (const number of placement.takeLater(sets)) {
+          const set = present(sets[number - placement.firstSetCount], 'MOVE-16: a set has a row')
+          this.#routing.addSet(number, openElsewhere(number, set))
+        }
+        this.onAddresses()
+      },
+      onFailed: (error) => {
+        if (!(error instanceof StoreError)) this.bugs.note('sets', error)
+      },
+    })
   }
 
   /** The addresses that this node knows have changed: it tells its clients. */
@@ -237,7 +266,18 @@ export class Node {
     const { node, placement } = this.#options
     const { shares } = this.#driver.members
     const progress = this.#background.status.buckets
-    return { shares, placement, own: placement.setOfNode(node), progress }
+    const add = (set: AskedSet): Promise<void> => this.#addSet(set)
+    return { shares, placement, own: placement.setOfNode(node), progress, add }
+  }
+
+  #addSet(set: AskedSet): Promise<void> {
+    const { placement, addresses } = this.#options
+    const { voters, laterSets: sets } = this.#driver.members
+    const lists = [voters, ...(addresses?.others() ?? [])]
+    const nodes = (): NodeId[] => {
+      return [...placement.nodes, ...lists.flatMap((list) => list.nodes.map(({ node }) => node))]
+    }
+    return this.#routing.addLaterSet(set, { sets, nodes, look: () => this.#laterSets.look() })
   }
 
   status(): NodeStatus {
@@ -286,6 +326,12 @@ export class Node {
     this.#store.stop()
     this.#groups.stop()
     this.#worklists.stop()
-    return this.#background.stop()
+    return Promise.all([this.#background.stop(), this.#laterSets.stop()]).then(() => undefined)
   }
+}
+
+/** Definitions of indexes over cells are in each set that the cluster began with. A node of a later one goes by those of the first. */
+function setsOfIndexes(placement: Placement, node: NodeId): ReplicaSets {
+  const [count, own] = [placement.firstSetCount, placement.setOfNode(node)]
+  return { count, own: own < count ? own : 0, setOf: placement.setOf.bind(placement) }
 }

@@ -8,7 +8,6 @@
  */
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
-import { openLevelStore } from '../adapters/level-storage.ts'
 import { openFilesMax } from '../adapters/open-files.ts'
 import { systemClock } from '../adapters/system-clock.ts'
 import { systemRandom } from '../adapters/system-random.ts'
@@ -16,35 +15,35 @@ import { present } from '../base/assert.ts'
 import type { Versions } from '../base/cluster-version.ts'
 import { StoreError } from '../base/errors.ts'
 import { nodeCountMax } from '../base/limits.ts'
-import type { Placement } from '../placement/placement.ts'
+import { keepLaterSets, withLaterNodes } from './later-sets-file.ts'
+import type { LaterSet, Placement } from '../placement/placement.ts'
 import type { Timer } from '../ports/clock.ts'
 import { StaleLog } from '../peers/refusal.ts'
-import type { Trace } from '../ports/trace.ts'
-import { DataStore } from '../store/data-store.ts'
-import { votingSpans } from '../store/row-format.ts'
 import { authorization } from './authorization.ts'
 import { Node } from './compose.ts'
 import { requestBytesMaxDefault } from '../config/config.ts'
 import { logStoreDefault, type NodeConfig } from '../config/node-config.ts'
 import { placeOfNode } from '../config/node-place.ts'
 import type { ConfigFiles } from '../config/load.ts'
-import { openDataFolder, resetData, type DataFolder } from './data-folder.ts'
+import { resetData, type DataFolder } from './data-folder.ts'
 import { DiskWatch } from './disk-use.ts'
+import { damagedData, isOfData } from './damaged-data.ts'
 import { drain } from './drain.ts'
 import { FolderWatch } from './folder-watch.ts'
 import { findWhere } from './group-where.ts'
 import type { GroupsPort } from './groups-routes.ts'
 import { listen, type BoundServer, type Fetch, type Serve } from './http-server.ts'
 import { checkJoiningSeat } from './joining.ts'
+import { prepareLaterSets } from './known-sets.ts'
 import { listUrls, openLinks, type Links } from './links.ts'
 import { LogHealing } from './log-healing.ts'
-import { openLog } from './open-log.ts'
 import { defaultListenerSettings } from '../config/listener-settings.ts'
 import { createMetrics, type Figure, type NodeMetrics } from './metrics.ts'
+import { openFolder } from './open-folder.ts'
 import { planOpenFiles, type FilesPlan } from './open-files-plan.ts'
 import { tellingOperator } from './operator-trace.ts'
 import { sparingLog } from './sparing-log.ts'
-import { watchStalls, type Stall, type Stalls } from './stalls.ts'
+import { watchProcess, type Stalls } from './stalls.ts'
 import { isOperation, operationRoutes, type Self } from './operations.ts'
 import { peerSecretWithoutFile } from './peer-secret.ts'
 import { findRecovery, removeRecovery } from './recovery-note.ts'
@@ -89,12 +88,6 @@ const startsMax = 3
 const closeGraceMs = 500
 /** By then LevelDB has merged the tables that it merges on opening. */
 const settledMs = 60_000
-/**
- * Rows come under random keys, so that every table is merged into all others, and smaller ones more
- * often: at half of this a node that overwrites rows among a million needs a tenth more CPU for a
- * commit; twice of this saves nothing more.
- */
-const dataBufferBytes = 32 * 1024 * 1024
 
 export class Daemon {
   /** The node must stop: its disk failed, or its peers will not have its store. Called once. */
@@ -103,7 +96,9 @@ export class Daemon {
   readonly #metrics: NodeMetrics
   readonly #mayUse: (request: Request) => boolean
   readonly #healing: LogHealing
-  readonly #placement: Placement
+  #placement: Placement
+  /** Why the start waits; absent: it does not. */
+  #waitsFor: string | undefined
   readonly #startedAtMs = systemClock.monotonicMs()
   #state: NodeState = 'starting'
   #server: BoundServer | undefined
@@ -190,32 +185,23 @@ export class Daemon {
     this.#server = await this.#listen(plan)
     logger.info({ url: this.#server.url, data: config.data }, 'listening; opening the stores')
     const clock = systemClock
-    this.#stalls = this.#watchStalls(tellingOperator(this.#metrics.trace, logger))
+    const told = tellingOperator(this.#metrics.trace, logger)
+    this.#stalls = watchProcess(
+      { logger, clock, onStall: (ms) => this.#metrics.countStall(ms) },
+      told,
+    )
     const { trace } = this.#stalls
-    const { filesPerStore: openTablesMax } = plan
     const { logStore: logKind = logStoreDefault } = config
     await this.#healing.prepare()
     const seat = this.#healing.seat ?? config.seat
-    await checkJoiningSeat(config, seat)
-    const folder = await openDataFolder(config.data, {
-      logKind,
-      openLog: (path) => openLog(path, logKind, openTablesMax),
-      // Uncompressed blocks are read where the system has them, and need no cache.
-      open: (path, readsAll) => {
-        if (readsAll) logger.info('the run before ended soon after its start: reading all of data/')
-        return openLevelStore(path, {
-          ...{ compresses: false, writeBufferBytes: dataBufferBytes, openTablesMax },
-          // The rest is scrubbed once the node serves: it may be hundreds of GB.
-          ...{ checkedSpans: votingSpans, readsAll },
-        })
-      },
-      probeData: (data) => DataStore.open(data, { clock, trace, limits: config.limits }),
-    })
+    const laterSets = await this.#findLaterSets()
+    await checkJoiningSeat(config, seat, laterSets)
+    const folder = await openFolder({ config, logger, clock, trace }, plan)
     this.#folder = folder
     this.#disk = new DiskWatch(config.data, clock)
     const recovery = await findRecovery(config.data, logger)
     if (folder.wasDataReset && this.#healing.seat === undefined) this.#noteDataReset()
-    const links = await this.#openLinks(this.#server)
+    const links = await this.#openLinks(this.#server, laterSets)
     this.#links = links
     this.#node = await Node.open(
       {
@@ -225,6 +211,7 @@ export class Daemon {
         log: folder.log,
         data: folder.data,
         ...{ peers: links.peers, clients: links.clients, elsewhere: links.elsewhere },
+        openElsewhere: links.addSet,
       },
       {
         node: config.node,
@@ -236,6 +223,7 @@ export class Daemon {
         ...(seat !== undefined && { seat }),
         ...{ ...recovery, supports: this.#options.supports },
         beforeStart: () => keepReplicaSets(config.data, buildKeptSets(config.nodes)),
+        keepSets: (sets) => keepLaterSets(config.data, sets),
         onBug: bugLog(logger),
         onDamagedIndex: ({ code, message }) => logger.error({ code }, message),
       },
@@ -302,33 +290,28 @@ export class Daemon {
     })
   }
 
-  async #openLinks({ server, connections }: BoundServer): Promise<Links> {
+  /** Those that the folder keeps. A node of such a set waits here until the cluster has its set. */
+  async #findLaterSets(): Promise<readonly LaterSet[]> {
+    const { config, logger, signal } = this.#options
+    const onWait = (why: string): void => void (this.#waitsFor = why)
+    const sets = await prepareLaterSets({ config, logger, signal, onWait })
+    this.#waitsFor = undefined
+    this.#placement = buildPlacement(config.nodes, sets)
+    return sets
+  }
+
+  async #openLinks(
+    { server, connections }: BoundServer,
+    laterSets: readonly LaterSet[],
+  ): Promise<Links> {
     const { config, files, logger } = this.#options
     const say = (text: string): void => logger.warn(text)
     const peerSecret = files.peerSecret ?? (await peerSecretWithoutFile(config, files, say))
     const links = openLinks({
-      ...{ server, connections, config, secret: files.secret, peerSecret, logger },
+      ...{ server, connections, config, secret: files.secret, peerSecret, logger, laterSets },
     })
     links.onAddresses = () => this.#node?.onAddresses()
     return links
-  }
-
-  #watchStalls(trace: Trace): Stalls {
-    const cpuMicros = (): number => {
-      const { user, system } = process.cpuUsage()
-      return user + system
-    }
-    const parts = {
-      clock: systemClock,
-      cpuMicros,
-      onStall: (ms: number) => this.#metrics.countStall(ms),
-      tell: (stall: Stall) =>
-        this.#options.logger.warn(
-          stall,
-          'the event loop stood still: no request was answered meanwhile',
-        ),
-    }
-    return watchStalls(parts, trace)
   }
 
   #self(): Self {
@@ -379,7 +362,7 @@ export class Daemon {
     return {
       node: config.node,
       cluster: config.cluster,
-      nodes: config.nodes,
+      nodes: withLaterNodes(config.nodes, this.#placement.laterSets),
       version,
       url: this.#server?.url ?? '',
       state: this.#state,
@@ -387,6 +370,7 @@ export class Daemon {
       nowMs: systemClock.monotonicMs(),
       dataResets: this.#dataResets,
       healing: this.#healing.status,
+      waitsFor: this.#waitsFor,
       disk: this.#disk?.use,
       replica: this.#node?.status().replica,
       queues: this.#node?.status().queues,
@@ -487,14 +471,4 @@ export class Daemon {
       )
     }
   }
-}
-
-function isOfData(error: unknown): boolean {
-  return error instanceof StoreError && error.detail.store === 'data'
-}
-
-function damagedData(cause: Error): StoreError {
-  const text =
-    'data/ is damaged, and is put aside as data.damaged; start the node again: it is rebuilt from the log and the peers'
-  return new StoreError('corrupt', text, { store: 'data' }, { cause })
 }

@@ -9,6 +9,7 @@
  * Small files beside them: whose the folder is (`folder-identity.ts`), and the seat of a store that is to be made
  * (`seat-note.ts`).
  */
+import { laterSetsName } from './later-sets-file.ts'
 import { readdir, rename, rm, stat } from 'node:fs/promises'
 import type { Dirent, Stats } from 'node:fs'
 import { join } from 'node:path'
@@ -119,7 +120,7 @@ async function makeOrExplain(path: string): Promise<void> {
 /** The entries of a node's folder, each with its kind. */
 const ownEntries: ReadonlyMap<string, 'a file' | 'a folder'> = new Map([
   [ownerName, 'a file'],
-  ...['replica-sets', identityName, seatName, recoveryName].flatMap(
+  ...['replica-sets', laterSetsName, identityName, seatName, recoveryName].flatMap(
     (name): [string, 'a file'][] => [
       [name, 'a file'],
       [nameBegun(name), 'a file'],

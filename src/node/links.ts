@@ -23,7 +23,11 @@ import {
 import { decodePeerFrame, encodePeerFrame } from '../wire/peer/peer-codec.ts'
 import { figureName } from './figure-names.ts'
 import type { NodeConfig } from '../config/node-config.ts'
-import { buildReplicaSets, listFirst, listSets } from '../config/replica-sets.ts'
+import { withLaterNodes } from './later-sets-file.ts'
+import { listFirst, listSets } from '../config/replica-sets.ts'
+import type { NodeAddress } from '../config/values.ts'
+import { nodeId } from '../base/ids.ts'
+import type { LaterSet } from '../placement/placement.ts'
 import type { Figure } from './metrics.ts'
 import type { NodeAddresses } from './set-lists.ts'
 import { sparingLog } from './sparing-log.ts'
@@ -39,6 +43,8 @@ export interface Links {
   readonly elsewhere: ReadonlyMap<number, FollowedLinks>
   /** Where clients reach the nodes of all sets. */
   readonly addresses: NodeAddresses
+  /** Links to the nodes of a set that has come later. */
+  addSet(number: number, set: LaterSet): FollowedLinks
   /** Called when `addresses` has changed. */
   onAddresses: () => void
   /** Figures of the traffic over both, for `/metrics`. */
@@ -50,6 +56,8 @@ export interface LinksOptions {
   readonly server: Server
   readonly connections: Connections
   readonly config: NodeConfig
+  /** The sets that came later, as far as this node knows them. */
+  readonly laterSets: readonly LaterSet[]
   /** The clients'. Absent: none; the other side must have none either. */
   readonly secret: string | undefined
   /** The secret by which nodes prove themselves to one another. */
@@ -61,7 +69,8 @@ const clientsMax = 10_000
 const clientQueueBytesMax: number = 64 * 1024 * 1024
 
 export function openLinks(options: LinksOptions): Links {
-  const { server, connections, config, secret = '', peerSecret, logger } = options
+  const { server, connections, secret = '', peerSecret, logger, laterSets } = options
+  const config = { ...options.config, nodes: withLaterNodes(options.config.nodes, laterSets) }
   const { node, cluster, limits } = config
   const own = config.nodes.find(({ id }) => id === node)
   const listed = new Set<string>(config.nodes.map(({ id }) => id))
@@ -77,7 +86,7 @@ export function openLinks(options: LinksOptions): Links {
     peers: config.nodes
       .filter(({ set }) => set === own?.set)
       .map(({ id, url }) => ({ node: id, url })),
-    nodeList: listInWords(listFirst(config.nodes)),
+    nodeList: listInWords(listFirst(options.config.nodes)),
     ...(config.advertisedUrl !== undefined && { clientUrl: config.advertisedUrl }),
   })
   const clients = new WsClientListener<ClientFrame>({
@@ -87,9 +96,19 @@ export function openLinks(options: LinksOptions): Links {
     clientsMax,
   })
   const elsewhere = openElsewhere(config, common)
+  const first = listSets(config.nodes).map((name): readonly Named[] => {
+    return listFirst(config.nodes).filter(({ set }) => set === name)
+  })
   const links: Links = {
     peers,
-    addresses: findAddresses(config, peers, elsewhere),
+    addresses: findAddresses(config, peers, elsewhere, first),
+    addSet: (number, { nodes }) => {
+      first[number] = nodes.map(({ node: id, url }) => ({ id, url }))
+      const opened = openSet(first[number] ?? [], number, common)
+      opened.onLists = () => links.onAddresses()
+      elsewhere.set(number, opened)
+      return opened
+    },
     onAddresses: () => undefined,
     troubles: peers.troubles,
     get peerUrls() {
@@ -118,27 +137,34 @@ type LinkParts = Pick<
   'secret' | 'log' | 'clock' | 'random' | 'cluster'
 >
 
+/** A node by its name and address. */
+type Named = Pick<NodeAddress, 'id' | 'url'>
+
 /** Links to the nodes of other sets: this node asks those as a client does, and follows their nodes as one. */
 function openElsewhere(
   { node, nodes: configured }: NodeConfig,
   common: LinkParts,
-): ReadonlyMap<number, FollowedLinks> {
+): Map<number, FollowedLinks> {
   const own = configured.find(({ id }) => id === node)
   const elsewhere = new Map<number, FollowedLinks>()
   for (const [number, name] of listSets(configured).entries()) {
     if (name === own?.set) continue
     const ofSet = configured.filter(({ set }) => set === name)
-    const nodes = new Map(ofSet.map(({ id, url }) => [url, id]))
-    const transport = new WsClientDialer<ClientFrame>({
-      ...common,
-      codec: { encode: encodeClientFrame, decode: decodeClientFrame },
-      queueBytesMax: clientQueueBytesMax,
-      ...{ nodes, urls: [...nodes.keys()] },
-    })
-    const { clock, random } = common
-    elsewhere.set(number, new FollowedLinks({ transport, clock, random, onlySet: number }))
+    elsewhere.set(number, openSet(ofSet, number, common))
   }
   return elsewhere
+}
+
+function openSet(ofSet: readonly Named[], number: number, common: LinkParts): FollowedLinks {
+  const nodes = new Map(ofSet.map(({ id, url }) => [url, nodeId(id)]))
+  const transport = new WsClientDialer<ClientFrame>({
+    ...common,
+    codec: { encode: encodeClientFrame, decode: decodeClientFrame },
+    queueBytesMax: clientQueueBytesMax,
+    ...{ nodes, urls: [...nodes.keys()] },
+  })
+  const { clock, random } = common
+  return new FollowedLinks({ transport, clock, random, onlySet: number })
 }
 
 /** The addresses of all nodes: of the configuration, and of the advertised ones. */
@@ -151,9 +177,9 @@ function findAddresses(
   config: NodeConfig,
   peers: { readonly clientUrls: ReadonlyMap<string, string> },
   elsewhere: ReadonlyMap<number, FollowedLinks>,
+  sets: readonly (readonly Named[])[],
 ): NodeAddresses {
   const { node: own, nodes, advertisedUrl } = config
-  const sets = buildReplicaSets(nodes)
   const urlOf = (id: string): string => nodes.find((one) => one.id === id)?.url ?? ''
   return {
     find: (node, url) => {
@@ -162,7 +188,7 @@ function findAddresses(
     },
     others: () =>
       [...elsewhere].map(([set, links]) => {
-        const first = (sets[set] ?? []).map((node) => ({ node, url: urlOf(node) }))
+        const first = (sets[set] ?? []).map(({ id, url }) => ({ node: nodeId(id), url }))
         return links.lists.find((list) => list.set === set) ?? { set, epoch: 1, nodes: first }
       }),
   }

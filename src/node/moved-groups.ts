@@ -5,7 +5,7 @@
  * MOVE-12  A request is passed on with the position of the set's last entry. A node of the next set has the group's state of there, or
  *          a later one, before it carries the request out. So a request goes to no set twice for one move.
  */
-import { present } from '../base/assert.ts'
+import { assert } from '../base/assert.ts'
 import type { GroupId, NodeId, Position } from '../base/ids.ts'
 import { isRootGroup } from '../base/placed-group.ts'
 import { problem, toStoreError, type Problem } from '../base/problem.ts'
@@ -288,7 +288,10 @@ export class MovedGroups {
   async #askTarget(group: GroupId, to: string, timeoutMs: number): Promise<Problem | undefined> {
     const old = this.#parts.moving.findOldNode()
     if (old !== undefined) return tooOld(old)
-    const target = present(this.#numberOf(to), 'MOVE-12: a group goes to no set')
+    const target = this.#numberOf(to)
+    // A node that has started hears of the sets that have come later in a moment.
+    if (target === undefined) return gone(to)
+    assert(target !== this.#parts.own, 'MOVE-12: a group leaves for its own set')
     const operation = { kind: 'admit-group', group, from: this.#ownName } as const
     const answer = await this.#parts.relay(target).groups.execute(operation, timeoutMs)
     if (answer.kind === 'problem') return answer.problem

@@ -39,6 +39,7 @@ import type { MovingPort } from '../group/moving-port.ts'
 import type { GroupPort } from '../group/group-port.ts'
 import { LocalGroups } from '../txn/local-groups.ts'
 import type { ClientFrame } from '../wire/client/client-message.ts'
+import { addLaterSet, type AddingSetsParts, type AskedSet } from './adding-sets.ts'
 import { BucketMoves } from './bucket-moves.ts'
 import type { MovedCounts } from './moved-figures.ts'
 import { MovedGroups } from './moved-groups.ts'
@@ -78,16 +79,16 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
   readonly groups: GroupPort
   readonly worklists: Executor<WorklistOperation, WorklistAnswer>
   readonly #parts: RoutingParts
-  readonly #elsewhere: ReadonlyMap<number, Relay>
+  readonly #elsewhere: Map<number, Relay>
+  /** The cells of each set, by its number; filled where there are several sets. */
+  readonly #services: CellService[] = []
   readonly #moved: MovedGroups
 
   constructor(parts: RoutingParts) {
     const { clock, random, placement, replica } = parts
     this.#parts = parts
     this.#elsewhere = new Map(
-      [...parts.elsewhere].map(([set, transport]) => {
-        return [set, new Relay({ transport, clock, random }, defaultClientLimits)]
-      }),
+      [...parts.elsewhere].map(([set, transport]) => [set, this.#makeRelay(transport)]),
     )
     this.groups =
       placement.setCount === 1
@@ -103,6 +104,18 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
       intents: new Sessions(clock, random),
     })
     this.worklists = { execute: (...asked) => this.#askWorklists(...asked) }
+  }
+
+  #makeRelay(transport: Transport<ClientFrame>): Relay {
+    const { clock, random } = this.#parts
+    return new Relay({ transport, clock, random }, defaultClientLimits)
+  }
+
+  /** A set that has come later; the placement has it from this call on. */
+  addSet(set: number, transport: Transport<ClientFrame>): void {
+    const relay = this.#makeRelay(transport)
+    this.#elsewhere.set(set, relay)
+    this.#services[set] = relay
   }
 
   execute(operation: GroupOperation, timeoutMs: number, pace?: Pace): Promise<GroupAnswer> {
@@ -186,12 +199,12 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
     const { refusalOf } = placement
     if (this.#isOne) return new KnownPlaces({ cells: own, refusalOf })
     const ownSet = placement.setOfNode(node)
-    const services = Array.from({ length: placement.setCount }, (_, set) =>
-      set === ownSet ? own : this.#set(set),
-    )
+    for (let set = 0; set < placement.setCount; set++) {
+      this.#services[set] = set === ownSet ? own : this.#set(set)
+    }
     const setOf = (datastore: string, shard: number): number =>
       placement.setOf(shardGroup(datastore, shard))
-    const cells = new RoutedCells({ services, own, setOf })
+    const cells = new RoutedCells({ services: this.#services, own, setOf })
     return new KnownPlaces({ cells, refusalOf })
   }
 
@@ -223,6 +236,16 @@ export class Routing implements Executor<GroupOperation, GroupAnswer> {
       relay: (set) => this.#set(set),
       execute: (...asked) => this.execute(...asked),
     })
+  }
+
+  /** Adds a set to the cluster (`adding-sets.ts`). */
+  async addLaterSet(
+    set: AskedSet,
+    parts: Pick<AddingSetsParts, 'sets' | 'nodes' | 'look'>,
+  ): Promise<void> {
+    const { placement, node } = this.#parts
+    const own = placement.setOfNode(node)
+    await addLaterSet({ placement, own, relay: (number) => this.#set(number), ...parts }, set)
   }
 
   /** Of groups that go from set to set; undefined where there is one set. */

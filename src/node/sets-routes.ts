@@ -4,12 +4,15 @@
  */
 import type { Context, Hono } from 'hono'
 import { StoreError } from '../base/errors.ts'
-import { bucketCount } from '../base/limits.ts'
-import type { NodeAddress } from '../config/values.ts'
+import { isNodeId } from '../base/ids.ts'
+import { bucketCount, nodeCountMax } from '../base/limits.ts'
+import { scalarText } from '../config/source.ts'
+import { formatAddress, isWildcard, readCalledUrl, type NodeAddress } from '../config/values.ts'
 import { isPlaceName } from '../base/placed-group.ts'
 import type { SharesPort } from '../members/share-requests.ts'
 import type { Placement } from '../placement/placement.ts'
 import type { SharePhase } from '../placement/shares.ts'
+import type { AskedSet } from './adding-sets.ts'
 import type { BucketProgress } from './bucket-mover.ts'
 import {
   findPart,
@@ -32,6 +35,8 @@ export interface BucketsPort {
   readonly own: number
   /** Buckets that leave this set; undefined: there are none. */
   readonly progress: BucketProgress | undefined
+  /** Adds a set to the cluster: at a node of the first set. */
+  add(set: AskedSet): Promise<void>
 }
 
 export interface SetsPort extends BucketsPort {
@@ -48,6 +53,8 @@ export interface SetReport {
   /** All sets, with their nodes. */
   readonly sets: readonly {
     readonly set: string
+    /** Of a set that came later: the cluster version with which it began. */
+    readonly version?: number
     readonly nodes: readonly { readonly id: string; readonly url: string }[]
   }[]
   /** Buckets that have gone to other sets, and come from them. */
@@ -91,6 +98,21 @@ export const setsAnswers: readonly OperationAnswer[] = [
     answers: given,
   },
   {
+    path: '/sets/add',
+    method: 'POST',
+    operationId: 'addSet',
+    summary: 'Adds a replica set to the cluster: its nodes wait for that',
+    texts: { set: 'the name of the new set', nodes: 'its nodes: NAME=URL, with commas between' },
+    answers: {
+      ...given,
+      202: { what: 'The sets of the cluster, with the new one.', type: json },
+      400: {
+        what: 'The name or a node is in use, or the cluster began with one set.',
+        type: problemContentType,
+      },
+    },
+  },
+  {
     path: '/sets/stay',
     method: 'POST',
     operationId: 'keepBuckets',
@@ -116,6 +138,9 @@ export function addSetsRoutes(app: Hono, access: SetsAccess | undefined): void {
       await sets.shares.leave({ set: to, buckets: pick(sets, readCount(context)) })
     }),
   )
+  app.post('/sets/add', (context) =>
+    change(access, context, (sets) => sets.add(readAdded(sets, context))),
+  )
   app.post('/sets/stay', (context) => change(access, context, (sets) => sets.shares.stay()))
 }
 
@@ -139,15 +164,52 @@ function describe(sets: SetsPort): SetReport {
   return {
     set: placement.siteOf(own).name,
     buckets: listBuckets(sets).length,
-    sets: placement.sites.map(({ name }) => {
-      const ofSet = nodes.filter((one) => one.set === name)
-      return { set: name, nodes: ofSet.map(({ id, url }) => ({ id, url })) }
+    sets: placement.sites.map(({ name, version }) => {
+      const ofSet = nodes.filter((one) => one.set === name).map(({ id, url }) => ({ id, url }))
+      return { set: name, ...(version !== undefined && { version }), nodes: ofSet }
     }),
     shares: shares.row.map(({ phase, set, term, buckets }) => {
       return { phase, set, term, buckets: buckets.length }
     }),
     ...(progress !== undefined && { leaving: progress }),
   }
+}
+
+/** `nodes` is `g=http://host:4700,h=…`. */
+function readAdded({ nodes: known, placement }: SetsPort, context: Context): AskedSet {
+  const { set = '', nodes = '' } = context.req.query()
+  if (!isPlaceName(set)) throw invalid(`set: ${quoted(set)} is not 1 to 32 of a-z, 0-9 and -`)
+  if (placement.sites.slice(0, placement.firstSetCount).some(({ name }) => name === set)) {
+    throw invalid(`There is a replica set ${set} already.`)
+  }
+  const listed = nodes.split(',').map(readAddedNode)
+  if (listed.length > nodeCountMax)
+    throw invalid(`nodes: a replica set has at most ${nodeCountMax}`)
+  const others = known.filter((one) => one.set !== set)
+  for (const [at, { node, url }] of listed.entries()) {
+    const before = listed.slice(0, at).map((one) => ({ id: one.node, url: one.url }))
+    const address = formatAddress(url)
+    const twin = [...before, ...others].find((one) => {
+      return one.id === node || formatAddress(one.url) === address
+    })
+    if (twin === undefined) continue
+    const what = twin.id === node ? 'the name' : `the address ${url}`
+    throw invalid(`nodes: ${node} has ${what} of a node that there is: give it its own`)
+  }
+  return { name: set, nodes: listed }
+}
+
+function readAddedNode(text: string): AskedSet['nodes'][number] {
+  const [id = '', ...rest] = text.split('=')
+  const url = readCalledUrl(scalarText(rest.join('='), { kind: 'flag', name: 'nodes' }))
+  if (!isNodeId(id)) throw invalid(`nodes: ${quoted(text)} is no NAME=URL`)
+  if (!url.ok) throw invalid(`nodes: ${url.problems.map(({ reason }) => reason).join('; ')}`)
+  if (isWildcard(url.value)) throw invalid(`nodes: ${url.value} is an address to listen on`)
+  return { node: id, url: url.value }
+}
+
+function invalid(text: string): StoreError {
+  return new StoreError('invalid', text)
 }
 
 /** The buckets in which groups begin in this set, as this node knows them. */

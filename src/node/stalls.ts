@@ -4,6 +4,7 @@
  *
  * One a process: three nodes in one process each see the turns of all of them.
  */
+import type { Logger } from 'pino'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Trace } from '../ports/trace.ts'
 
@@ -123,4 +124,24 @@ class StallWatch {
     this.#toldMs = nowMs
     this.#untold = 0
   }
+}
+
+/** Those of this process, said in its log. */
+export function watchProcess(
+  { logger, clock, onStall }: Pick<StallsParts, 'clock' | 'onStall'> & WarningLog,
+  trace: Trace,
+): Stalls {
+  const cpuMicros = (): number => {
+    const { user, system } = process.cpuUsage()
+    return user + system
+  }
+  const text = 'the event loop stood still: no request was answered meanwhile'
+  return watchStalls(
+    { clock, cpuMicros, onStall, tell: (stall) => logger.warn(stall, text) },
+    trace,
+  )
+}
+
+interface WarningLog {
+  readonly logger: Pick<Logger, 'warn'>
 }

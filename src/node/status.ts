@@ -46,6 +46,8 @@ export interface StatusParts {
   readonly nowMs: number
   readonly dataResets: number
   readonly healing?: HealingStatus
+  /** Why the stores are not being opened yet. Absent: they are. */
+  readonly waitsFor?: string | undefined
   /** Absent until it was measured. */
   readonly disk?: DiskUse | undefined
   /** Absent while the stores are being opened. */
@@ -142,7 +144,11 @@ export function readinessChecks(parts: StatusParts): readonly Check[] {
   const hasMajority = spareNodes(nodes) >= 0
   const areClocksAwaited = parts.replica?.areClocksAwaited === true
   return [
-    { name: 'stores', ok: isOpen, text: isOpen ? 'open' : describeOpening(parts.healing) },
+    {
+      name: 'stores',
+      ok: isOpen,
+      text: isOpen ? 'open' : (parts.waitsFor ?? describeOpening(parts.healing)),
+    },
     {
       name: 'accepting',
       ok: parts.state === 'running',
@@ -168,7 +174,11 @@ function listMessages(
   const { state, replica, dataResets } = parts
   if (state === 'draining') messages.push('this node is stopping; requests go to the others')
   if (replica?.failure !== undefined) messages.push(`this node failed: ${replica.failure}`)
-  if (replica === undefined) return [...messages, ...describeUnopened(parts.healing)]
+  if (replica === undefined) {
+    const { waitsFor } = parts
+    if (waitsFor !== undefined) messages.push(`this node waits: ${waitsFor}`)
+    return [...messages, ...describeUnopened(parts.healing)]
+  }
   messages.push(...describeAway(nodes, parts.troubles))
   if (canLose < 0) {
     messages.push(

@@ -7,6 +7,9 @@
  * replicas rotates, so that the first position of each group (whose leader is the first full replica)
  * spreads over the nodes. A group whose name has a place (`../base/placed-group.ts`) is in that set, or in one of the sets of that
  * region, by its bucket.
+ *
+ * MOVE-16  Only the sets that the cluster began with take groups by the hash of a name. A set that comes later gets the groups that
+ *          are moved to it, those of buckets that are given to it, and those whose names have it as their place.
  */
 import { assert, present } from '../base/assert.ts'
 import { bytesOfGroup, type GroupId, type NodeId } from '../base/ids.ts'
@@ -27,6 +30,12 @@ export interface Placement {
   /** All of them, set by set. */
   readonly nodes: readonly NodeId[]
   readonly setCount: number
+  /** Of these sets, those that the cluster began with. They have the numbers from 0, and share all groups without a place. */
+  readonly firstSetCount: number
+  /** The sets that have come later, in the order of their numbers. */
+  readonly laterSets: readonly LaterSet[]
+  /** Takes up the sets that are new here. `sets`: all later ones, or the first of them. Gives the numbers of the new ones. */
+  takeLater(sets: readonly LaterSet[]): readonly number[]
   replicasOf(group: GroupId): ReplicaSet
   /** The number of the set that holds the group, from 0. A function of the name alone: for equal configurations it is the same. */
   setOf(group: GroupId): number
@@ -83,6 +92,17 @@ export interface SetSite {
   readonly name: string
   /** Absent: it is in none. */
   readonly region?: string
+  /** The cluster version with which it began; absent: the first one. */
+  readonly version?: number
+}
+
+/** A set that the cluster did not begin with. */
+export interface LaterSet {
+  readonly name: string
+  /** The nodes that it began with, and where they are reached: scheme, host and port. */
+  readonly nodes: readonly { readonly node: NodeId; readonly url: string }[]
+  /** The cluster version with which it began. */
+  readonly version: number
 }
 
 /**
@@ -96,6 +116,7 @@ export function placementOver(
   sites: readonly SetSite[] = sets.map((_, set) => ({ name: String(set) })),
 ): Placement {
   const nodes = [...sets.flat(), ...joining.map(({ node }) => node)]
+  const [all, later]: [(readonly NodeId[])[], LaterSet[]] = [[...sets], []]
   assert(sets.length > 0 && sets.every((set) => set.length > 0), 'placement: a set has nodes')
   assert(new Set(nodes).size === nodes.length, 'placement: a node is named twice')
   const rotations = sets.map(buildRotations)
@@ -105,19 +126,39 @@ export function placementOver(
   /** The sets that share the buckets of the group's kind. */
   const sharing = (group: GroupId): readonly number[] => sitesOf.sharing(group) ?? numbers
   const setOf = (group: GroupId): number => pick(sharing(group), hashToBucket(group))
+  const takeOne = (set: LaterSet): number => {
+    const { name, version } = set
+    const voters = set.nodes.map(({ node }) => node)
+    const isKnown = voters.some((one) => all.some((others) => others.includes(one)))
+    assert(!isKnown && voters.length > 0, 'MOVE-16: a node begins a second set')
+    later.push(set)
+    rotations.push(buildRotations(voters))
+    sitesOf.add({ name, version })
+    nodes.push(...voters.filter((one) => !nodes.includes(one)))
+    return all.push(voters) - 1
+  }
   return {
     nodes,
-    setCount: sets.length,
+    get setCount() {
+      return all.length
+    },
+    firstSetCount: sets.length,
+    laterSets: later,
+    takeLater: (of) => {
+      const isSame = later.every(({ name }, at) => of[at] === undefined || of[at].name === name)
+      assert(isSame, 'MOVE-16: the sets that came later have other numbers')
+      return of.slice(later.length).map(takeOne)
+    },
     setOf,
     setOfBucket: (bucket) => pick(numbers, bucket),
     setsAlong: sharing,
     hasRegions: sitesOf.hasRegions,
     refusalOf: (group) => sitesOf.refusalOf(group),
-    sites,
-    siteOf: (set) => present(sites[set], 'placement: there is such a set'),
+    sites: sitesOf.all,
+    siteOf: (set) => present(sitesOf.all[set], 'placement: there is such a set'),
     setOfNode: (node) =>
-      joining.find((one) => one.node === node)?.set ?? sets.findIndex((set) => set.includes(node)),
-    nodesOf: (number) => present(sets[number], 'placement: there is such a set'),
+      joining.find((one) => one.node === node)?.set ?? all.findIndex((set) => set.includes(node)),
+    nodesOf: (number) => present(all[number], 'placement: there is such a set'),
     replicasOf: (group) => {
       const bucket = hashToBucket(group)
       const among = sharing(group)
@@ -135,16 +176,30 @@ function pick(sets: readonly number[], bucket: number): number {
 /** The sets by their names and regions. */
 class Sites {
   readonly hasRegions: boolean
-  readonly #sites: readonly SetSite[]
+  readonly #sites: SetSite[]
   readonly #byPlace = new Map<string, number[]>()
 
   constructor(sites: readonly SetSite[]) {
-    this.#sites = sites
+    this.#sites = [...sites]
     this.hasRegions = sites.some(({ region }) => region !== undefined)
     for (const [set, { name, region }] of sites.entries()) {
       this.#add({ kind: 'set', name }, set)
       if (region !== undefined) this.#add({ kind: 'region', name: region }, set)
     }
+  }
+
+  get all(): readonly SetSite[] {
+    return this.#sites
+  }
+
+  /** A set that has come later: it is in no region, since it would take groups of the other sets there. */
+  add(site: Omit<SetSite, 'region'>): void {
+    const isKnown = this.#sites.some(({ name }) => name === site.name)
+    assert(
+      !isKnown && this.#sites.length > 1,
+      'MOVE-16: two sets have one name, or one set had all',
+    )
+    this.#add({ kind: 'set', name: site.name }, this.#sites.push(site) - 1)
   }
 
   #add(place: Place, set: number): void {

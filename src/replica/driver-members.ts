@@ -3,6 +3,7 @@ import { assert } from '../base/assert.ts'
 import { ownVersions } from '../base/cluster-version.ts'
 import type { GroupId, NodeId } from '../base/ids.ts'
 import type { GroupEvent } from '../replication/group.ts'
+import { rowOfVersion } from '../members/change.ts'
 import { Members, type MembersParts } from '../members/members.ts'
 import { setGroupOf } from '../members/set-group.ts'
 import { VersionGate } from '../members/version-gate.ts'
@@ -41,6 +42,8 @@ export function makeMembers(parts: DriverParts): Members {
     gate: new VersionGate(parts.supports ?? ownVersions),
     group,
     first: placement.nodesOf(set),
+    firstRow: rowOfVersion(placement.siteOf(set).version),
+    firstSetCount: placement.firstSetCount,
     isOfName: (bucket) => placement.setOfBucket(bucket) === set,
     get: (key) => edge.reads.get(group, key)?.value,
     watch: (position, wake) => edge.requests.watch(group, position, wake),

@@ -74,9 +74,9 @@ test.each([
     'nodes: wants true or false, not "join"',
   ],
   [
-    'a set of nodes that all join',
-    'a=http://h:1,d@west+joins=http://h:4,e@west+joins=http://h:5',
-    'all nodes of set west join (d, e): name the nodes that it began with too, each without joins',
+    'a list of nodes that all join',
+    'a+joins=http://h:1,d@west+joins=http://h:4',
+    'all nodes join (a, d): name the nodes that the cluster began with too, each without joins',
   ],
 ])('%s is refused', (_, text, said) => {
   expect(problems(build(first, 'a', text))).toEqual([said])

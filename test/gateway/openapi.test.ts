@@ -219,7 +219,7 @@ test('answers and accepted bodies have the forms that the document gives them', 
   const operations = [
     ...['greet', 'isAlive', 'isReady', 'getStatus', 'getErase', 'getMetrics'],
     ...['getComparison', 'compare', 'resolve', 'getScrub', 'scrub'],
-    ...['findGroup', 'getSet', 'giveBuckets', 'keepBuckets'],
+    ...['findGroup', 'getSet', 'addSet', 'giveBuckets', 'keepBuckets'],
     ...['getUpgrade', 'finalizeUpgrade'],
     ...['getMembers', 'replaceMember', 'addMember', 'removeMember', 'renewMembers', 'cancelChange'],
     ...['addReader', 'promoteMember', 'demoteMember'],

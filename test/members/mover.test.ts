@@ -14,6 +14,7 @@ import {
 import { Mover, type MoverParts } from '../../src/members/mover.ts'
 import { decodeRow } from '../../src/members/row-codec.ts'
 import { setRowKey } from '../../src/members/set-group.ts'
+import { laterSetsKey } from '../../src/members/later-sets-row.ts'
 import { sharesKey } from '../../src/members/shares-row.ts'
 import { HandClock } from '../ports/hand-clock.ts'
 import { groupNamed, n1, n2, RecordedTrace, storeOf } from './epochs-kit.ts'
@@ -155,7 +156,7 @@ test('one node alone goes on with a change, and none without one', async () => {
   expect([moving, ...idle].map(({ submitted }) => submitted.length)).toEqual([0, 0, 0])
 })
 
-test('a transaction of a change reads both rows of the set and writes that of the voters, and each has its own intent', async () => {
+test('a transaction of a change reads all rows of the set and writes that of the voters, and each has its own intent', async () => {
   const moving = new Moving(bound)
   moving.newcomer = { store, isRestored: true }
   moving.isVoting = true
@@ -163,7 +164,13 @@ test('a transaction of a change reads both rows of the set and writes that of th
   await moving.go()
   const [first, second] = moving.submitted
   expect(first).toMatchObject({
-    ...{ group, readPosition: 10, reads: [setRowKey, sharesKey], ranges: [], allocations: [] },
+    ...{
+      group,
+      readPosition: 10,
+      reads: [setRowKey, sharesKey, laterSetsKey],
+      ranges: [],
+      allocations: [],
+    },
     intent: { session: 'run-1', sequence: 1, floor: 1, expiresAt: 60_000_077 },
   })
   expect(first?.mutations.map(({ key }) => key)).toEqual([setRowKey])

@@ -4,7 +4,13 @@ import { expect, test } from 'vitest'
 import { groupOfBytes, nodeId, type GroupId, type NodeId } from '../../src/base/ids.ts'
 import { encodePlace, placedPrefix, type Place } from '../../src/base/placed-group.ts'
 import { Holdings } from '../../src/placement/holdings.ts'
-import { isFirstAlive, placementOver, staticPlacement } from '../../src/placement/placement.ts'
+import { setGroupOf } from '../../src/members/set-group.ts'
+import {
+  isFirstAlive,
+  placementOver,
+  staticPlacement,
+  type LaterSet,
+} from '../../src/placement/placement.ts'
 
 const groups = Array.from({ length: 2_000 }, (_, i) => groupOfBytes(Buffer.from(`group ${i}`)))
 const east = ['a', 'b', 'c'].map(nodeId)
@@ -143,4 +149,70 @@ test('one set without a region takes every place; with a region it takes its own
   const inUs = placementOver([east], [], [{ name: 'main', region: 'us' }])
   expect(inUs.refusalOf(eu)).toMatch('no replica set is in region "eu"')
   expect(inUs.setOf(eu)).toBe(0)
+})
+
+const third = ['i', 'j', 'k'].map(nodeId)
+
+function withThird(): ReturnType<typeof placementOver> {
+  const placement = placementOver([east, west], [], [{ name: 'east' }, { name: 'west' }])
+  placement.takeLater([later('third', third)])
+  return placement
+}
+
+function later(name: string, nodes: readonly NodeId[]): LaterSet {
+  return { name, version: 2, nodes: nodes.map((node) => ({ node, url: `http://${node}:1` })) }
+}
+
+test('MOVE-16: a set that comes later takes no group by its hash, and those that have it as their place', () => {
+  const [before, after] = [placementOver([east, west]), withThird()]
+  for (const group of groups) expect(after.setOf(group)).toBe(before.setOf(group))
+  for (let bucket = 0; bucket < 4_096; bucket++) {
+    expect(after.setOfBucket(bucket)).toBe(before.setOfBucket(bucket))
+  }
+  const inThird = placed({ kind: 'set', name: 'third' }, 'key')
+  expect([after.setOf(inThird), after.refusalOf(inThird)]).toEqual([2, undefined])
+  expect(after.replicasOf(inThird).voters.toSorted()).toEqual(third)
+  expect(after.setsAlong(inThird)).toEqual([2])
+  const old = placementOver([east, west], [], [{ name: 'east' }, { name: 'west' }])
+  expect(old.refusalOf(inThird)).toMatch('no replica set has the name "third"')
+})
+
+test('MOVE-16: sets that come later have their numbers, names and nodes in the order of their row', () => {
+  const placement = withThird()
+  const south = later('south', [nodeId('s')])
+  expect(placement.takeLater([later('third', third), south])).toEqual([3])
+  // An answer of a node that is behind.
+  expect(placement.takeLater([later('third', third)])).toEqual([])
+  expect([placement.setCount, placement.firstSetCount]).toEqual([4, 2])
+  expect(placement.sites.map(({ name, version }) => [name, version])).toEqual([
+    ['east', undefined],
+    ['west', undefined],
+    ['third', 2],
+    ['south', 2],
+  ])
+  expect([nodeId('d'), nodeId('j'), nodeId('s'), nodeId('x')].map(placement.setOfNode)).toEqual([
+    1, 2, 3, -1,
+  ])
+  expect(placement.nodesOf(2)).toEqual(third)
+  expect(placement.laterSets.at(-1)).toEqual(south)
+})
+
+test.each([
+  ['another order of the sets', [later('south', [nodeId('s')])]],
+  ['the name of a first set', [later('third', third), later('west', [nodeId('s')])]],
+  ['a node of another set', [later('third', third), later('south', [nodeId('a')])]],
+  ['a set without nodes', [later('third', third), later('south', [])]],
+])('MOVE-16: %s is found out', (_, sets) => {
+  expect(() => withThird().takeLater(sets)).toThrow('MOVE-16')
+})
+
+test('MOVE-16: no set comes later where one set holds all', () => {
+  expect(() => staticPlacement(east).takeLater([later('third', third)])).toThrow('MOVE-16')
+})
+
+test('MOVE-16: each set has its own group, that of a later one by its place', () => {
+  const placement = withThird()
+  const own = [0, 1, 2].map((set) => setGroupOf(placement, set))
+  expect(own.map(placement.setOf)).toEqual([0, 1, 2])
+  expect(new Set(own).size).toBe(3)
 })
