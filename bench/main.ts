@@ -54,6 +54,7 @@ import {
 import { benchLifetime, describeLifetime, type LifetimeOptions } from './lifetime/lifetime.ts'
 import { writeReturnsPage } from './returns/page.ts'
 import { benchReturns, describeReturns, type ReturnsOptions } from './returns/returns.ts'
+import { benchRebalance, describeRebalance, type RebalanceOptions } from './rebalance/rebalance.ts'
 import {
   benchReplacement,
   describeReplacement,
@@ -316,6 +317,24 @@ program
     print(report, { json }, describeComparison)
     const rounds = [...report.first, ...report.again]
     if (rounds.some(({ differences }) => differences > 0)) process.exitCode = failedExitCode
+  })
+
+program
+  .command('rebalance')
+  .description('a third replica set comes under load and gets a third of the buckets')
+  .option('--groups <n>', 'entity groups, of one row each', positive, 20_000)
+  .option('--clients <n>', 'requests under way at once', clientCount, 32)
+  .option('--seconds <n>', 'of load before, and after', seconds, 20)
+  .option('--json', 'print the report as JSON')
+  .action(async ({ json, ...options }: RebalanceOptions & JsonFlag) => {
+    const report = await untilStopped((signal) =>
+      benchRebalance(options, signal, (text) => process.stderr.write(`${text}\n`)),
+    )
+    if (report === undefined) return
+    print(report, { json }, describeRebalance)
+    const { before, meanwhile, after } = report
+    const failures = before.failures + meanwhile.failures + after.failures
+    if (failures > 0) process.exitCode = failedExitCode
   })
 
 program

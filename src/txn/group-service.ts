@@ -100,6 +100,14 @@ export class GroupService {
     if (refused !== undefined) return { kind: 'problem', problem: refused }
     const groupRefused = groupProblem(readGroup(operation))
     if (groupRefused !== undefined) return { kind: 'problem', problem: groupRefused }
+    return this.#answer(operation, timeoutMs, pace)
+  }
+
+  async #answer(
+    operation: GroupOperation,
+    timeoutMs: number,
+    pace: Pace | undefined,
+  ): Promise<GroupAnswer> {
     switch (operation.kind) {
       case 'read-group':
         return this.#read(operation, timeoutMs, pace)

@@ -1,7 +1,7 @@
 /** Six real processes in two replica sets: one set gives buckets to the other, while clients write to old groups and begin new ones. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { connect } from '../../src/client/connect.ts'
-import { rootKey, type Client } from '../../src/index.ts'
+import { rootKey, StoreError, type Client } from '../../src/index.ts'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
@@ -11,11 +11,12 @@ const east = ['a', 'b', 'c']
 const west = ['d', 'e', 'f']
 
 let cluster: TestCluster
-beforeAll(async () => {
+// For each try of a test: what one has moved is not there to be moved again.
+beforeEach(async () => {
   const setOf = (id: string): string => (east.includes(id) ? 'east' : 'west')
   cluster = await startCluster({ ids: [...east, ...west], setOf })
 })
-afterAll(() => cluster?.close())
+afterEach(() => cluster?.close())
 
 const account = table('Account', { name: t.string(), amount: t.integer() }).key('name').root()
 const accounts = defineSchema('Accounts', [account])
@@ -60,9 +61,17 @@ test('MOVE-14 MOVE-15: a set gives a quarter of its buckets to another one, and 
   const [first] = clients
   if (first === undefined) throw new Error('there are clients')
   const written = new Map<string, number>()
+  // On a machine that is busy with other tests a call may end before its outcome is known.
+  const unsure = new Map<string, number>()
   const write = async (client: Client, name: string): Promise<void> => {
-    await add(client, name)
-    written.set(name, (written.get(name) ?? 0) + 1)
+    const note = (of: Map<string, number>): void => void of.set(name, (of.get(name) ?? 0) + 1)
+    await add(client, name).then(
+      () => note(written),
+      (error: unknown) => {
+        if (!(error instanceof StoreError) || error.code !== 'unknown-outcome') throw error
+        note(unsure)
+      },
+    )
   }
   try {
     await first.applySchema(accounts)
@@ -90,7 +99,11 @@ test('MOVE-14 MOVE-15: a set gives a quarter of its buckets to another one, and 
     writing.isOver = true
     await Promise.all(writers)
     for (const client of clients) {
-      for (const [name, count] of written) expect(await amountAt(client, name), name).toBe(count)
+      for (const [name, count] of written) {
+        const extra = ((await amountAt(client, name)) ?? 0) - count
+        expect(extra, name).toBeGreaterThanOrEqual(0)
+        expect(extra, name).toBeLessThanOrEqual(unsure.get(name) ?? 0)
+      }
     }
     // Groups that begin now in these buckets begin in the other set.
     const where = await Promise.all([...written.keys()].map((name) => setOf(first, name)))
@@ -106,6 +119,7 @@ async function setOf(client: Client, name: string): Promise<string> {
 }
 
 test('wrong requests for buckets are refused in words', async () => {
+  await run(['upgrade', 'finalize'])
   await expect(sets(['give', '--from', 'east', '--to', 'north', '--buckets', '5'])).rejects.toThrow(
     'refused by set east: to: "north" is no other replica set; there are west',
   )

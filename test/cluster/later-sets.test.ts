@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect } from '../../src/client/connect.ts'
-import { rootKey, type Client } from '../../src/index.ts'
+import { rootKey, StoreError, type Client } from '../../src/index.ts'
 import { defineSchema } from '../../schema/define.ts'
 import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
@@ -82,14 +82,26 @@ function expectShown(output: string): void {
 }
 
 const written = new Map<string, number>()
+/** On a machine that is busy with other tests a call may end before its outcome is known. */
+const unsure = new Map<string, number>()
 
 async function write(by: Client, name: string): Promise<void> {
-  await add(by, name)
-  written.set(name, (written.get(name) ?? 0) + 1)
+  const note = (of: Map<string, number>): void => void of.set(name, (of.get(name) ?? 0) + 1)
+  await add(by, name).then(
+    () => note(written),
+    (error: unknown) => {
+      if (!(error instanceof StoreError) || error.code !== 'unknown-outcome') throw error
+      note(unsure)
+    },
+  )
 }
 
 async function checkAt(by: Client): Promise<void> {
-  for (const [name, count] of written) expect(await amountAt(by, name), name).toBe(count)
+  for (const [name, count] of written) {
+    const extra = ((await amountAt(by, name)) ?? 0) - count
+    expect(extra, name).toBeGreaterThanOrEqual(0)
+    expect(extra, name).toBeLessThanOrEqual(unsure.get(name) ?? 0)
+  }
 }
 
 async function isStarting(id: string): Promise<string | undefined> {
