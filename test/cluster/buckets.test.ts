@@ -11,7 +11,7 @@ const east = ['a', 'b', 'c']
 const west = ['d', 'e', 'f']
 
 let cluster: TestCluster
-// For each try of a test: what one has moved is not there to be moved again.
+// For each try of a test: buckets that one has moved are not there any more.
 beforeEach(async () => {
   const setOf = (id: string): string => (east.includes(id) ? 'east' : 'west')
   cluster = await startCluster({ ids: [...east, ...west], setOf })
