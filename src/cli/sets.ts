@@ -44,7 +44,7 @@ export function addSetsCommand(program: Command): void {
 
 function addGiveFlags(command: Command): Command {
   return addAskFlags(command)
-    .option('--dry-run', 'only say which buckets would move')
+    .option('--dry-run', 'only say how many buckets would move')
     .option('--wait', 'follow the buckets until they are there')
 }
 
@@ -98,7 +98,7 @@ async function lookAtAll(asks: SetsAsks): Promise<readonly SetView[]> {
 async function carryOut(asks: SetsAsks, gifts: readonly Gift[], options: Options): Promise<void> {
   const isJson = options['json'] === true
   if (options['dryRun'] === true) {
-    await lookAtAll(asks)
+    checkGifts(gifts, await lookAtAll(asks))
     if (isJson) return printJson({ gifts, dryRun: true })
     for (const gift of gifts) print(`would move ${giftText(gift)}`)
     return print('reads and writes of a group wait while it moves; new groups wait at the end')
@@ -111,6 +111,27 @@ async function carryOut(asks: SetsAsks, gifts: readonly Gift[], options: Options
   }
   if (isJson) return printJson({ gifts })
   for (const gift of gifts) print(`moved ${giftText(gift)}`)
+}
+
+/** Throws for a gift that a set would refuse, as far as the views of the sets tell. */
+function checkGifts(gifts: readonly Gift[], views: readonly SetView[]): void {
+  const names = views.map(({ set }) => set)
+  for (const { from, to, buckets } of gifts) {
+    const unknown = [from, to].find((one) => !names.includes(one))
+    if (unknown !== undefined) {
+      throw new CliError(`there is no set ${unknown}; there are ${names.join(', ')}`, exitFailure)
+    }
+    if (from === to) throw new CliError(`set ${from} has its buckets already`, exitFailure)
+    const giver = views.find(({ set }) => set === from)
+    if (giver?.leaving !== undefined) {
+      const text = `buckets of set ${from} are on their way: ${describe(giver.leaving)}`
+      throw new CliError(`${text}; wait until they are there`, exitFailure)
+    }
+    const all = gifts.reduce((sum, one) => sum + (one.from === from ? one.buckets : 0), 0)
+    if (giver === undefined || giver.buckets >= all) continue
+    const has = counted(giver.buckets, 'bucket')
+    throw new CliError(`set ${from} has ${has}, which are fewer than ${buckets}`, exitFailure)
+  }
 }
 
 /** The first gift of each set; a set gives to one other set at a time. */

@@ -41,9 +41,15 @@ function rangeText(supports: Versions | undefined): string {
   return min === max ? String(min) : `${min} to ${max}`
 }
 
-function headline({ sets, target }: UpgradeSeen): string {
-  const versions = [...new Set(sets.map(({ version }) => version))].sort((a, b) => a - b)
-  const inForce = `cluster version ${versions.join(' and ')} in force`
+function headline({ sets, nodes, target }: UpgradeSeen): string {
+  const answered = new Set(nodes.filter(({ build }) => build !== undefined).map(({ set }) => set))
+  const [told, silent] = [
+    sets.filter(({ name }) => answered.has(name)),
+    sets.filter(({ name }) => !answered.has(name)).map(({ name }) => name),
+  ]
+  const versions = [...new Set(told.map(({ version }) => version))].sort((a, b) => a - b)
+  const unknown = silent.length === 0 ? '' : `; no answer from set ${silent.join(', ')}`
+  const inForce = `cluster version ${versions.join(' and ')} in force${unknown}`
   return versions.every((one) => one >= target) ? inForce : `${inForce}, ${target} can follow`
 }
 

@@ -50,7 +50,7 @@ async function askForSet(
     const isSilent = answers.every((row) => row === undefined)
     const why = isSilent
       ? `no node of the cluster tells of replica set ${own} yet: start the others`
-      : `the cluster has no replica set ${own} yet: trilithon sets add ${own} --nodes ${node}=${url},… adds it`
+      : `the cluster has no replica set ${own} yet; add it with all its nodes: trilithon sets add ${own} --nodes ${node}=${url}`
     onWait(why)
     if (told !== why) logger.warn(`this node waits: ${why}`)
     told = why

@@ -132,6 +132,14 @@ test('wrong requests for buckets are refused in words', async () => {
   await expect(sets(['give', '--from', 'east', '--to', 'west', '--buckets', '0'])).rejects.toThrow(
     'exit 2',
   )
+  for (const [from, to, count, why] of [
+    ['east', 'north', 5, 'there is no set north; there are east, west'],
+    ['west', 'west', 5, 'set west has its buckets already'],
+    ['east', 'west', 4_000, 'set east has 2,048 buckets, which are fewer than 4000'],
+  ] as const) {
+    const words = ['give', '--from', from, '--to', to, '--buckets', String(count), '--dry-run']
+    await expect(sets(words)).rejects.toThrow(why)
+  }
   await expect(sets(['stay', '--from', 'south'])).rejects.toThrow('there are east, west')
   await expect(sets(['stay', '--from', 'east'])).rejects.toThrow('No buckets of this replica set')
 })
