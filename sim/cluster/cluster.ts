@@ -232,7 +232,7 @@ export class Cluster<P extends Program, ClientFrame> {
       leader: () => judge.model.leader,
       onDataReplaced: (node) => this.#onDataReplaced(node),
       onForgotten: (node) => judge.onForgotten(node),
-      onStoreLost: (node) => judge.onStoreLost(node),
+      onStoreLost: (node) => this.#onStoreLost(node),
       members: (node) => this.readMembers(node),
       killClient: parts.killClient,
       pauseClient: parts.pauseClient,
@@ -251,6 +251,11 @@ export class Cluster<P extends Program, ClientFrame> {
   readMembers(node: string): MembersPort | undefined {
     const program = this.hosts.find(({ name }) => name === node)?.program
     return program && this.#parts.readMembers(program)
+  }
+
+  #onStoreLost(node: string): void {
+    this.judge.onStoreLost(node)
+    this.#peerNetwork.forgetFramesOf(node)
   }
 
   #echo(node: string, framesMax: number): void {

@@ -55,6 +55,14 @@ export class Echoes<Frame extends Dated> {
     })
   }
 
+  /** None of the frames kept so far comes once more. */
+  forget(): void {
+    this.#kept.length = 0
+    this.#keptLong.length = 0
+    this.#count = 0
+    this.#asked = 0
+  }
+
   /** Some of those that are old enough, in any order. */
   take(nowMicros: number, framesMax: number): readonly Frame[] {
     const kept = [...new Set([...this.#kept, ...this.#keptLong])]

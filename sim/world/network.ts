@@ -184,6 +184,14 @@ export class Network<Frame> implements Carrier<Frame> {
   }
 
   /**
+   * Another store takes the place of the endpoint's. A frame of the old one says how far its own log is, and the links of the new
+   * one never carry it.
+   */
+  forgetFramesOf(from: string): void {
+    for (const { echoes } of this.#ways.get(from)?.values() ?? []) echoes.forget()
+  }
+
+  /**
    * Some of the requests that this answer refuses come once more, perhaps when their client has
    * given up.
    */

@@ -216,10 +216,11 @@ export class Peers {
   }
 
   /** To the groups a store without a vote is a node that does not answer. */
-  #onVote({ node, info }: Peer, hasVote: boolean): void {
+  #onVote({ node, info, durableFlush }: Peer, hasVote: boolean): void {
     this.#options.trace.mark(hasVote ? 'newcomer_votes' : 'voter_became_reader')
     if (!hasVote) return this.#options.onSuspicion(node, true)
-    this.#admission.learn(node, info)
+    // Also what its log has come to since the link began: a store that writes nothing more tells no later flush (LOG-10).
+    this.#admission.learn(node, { ...info, durableFlush })
     this.#options.onVoter(node, info)
   }
 

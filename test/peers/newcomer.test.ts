@@ -181,6 +181,15 @@ test('MOVE-6: a newcomer is a peer like any other from the epoch on that names i
   expect(node.voters, 'once').toEqual([n2])
 })
 
+test('LOG-10: a newcomer is remembered with the flushes that it made before it had a vote', () => {
+  const node = new Node()
+  node.peers.onLink(n2, 'up', told)
+  node.peers.onFrame(n2, { durableFlush: 6, messages: [] })
+  expect(node.memory.of(n2)?.durableFlush, 'of the first store').toBe(12)
+  node.exchange('second')
+  expect(node.memory.of(n2)).toMatchObject({ storeId: 'second', durableFlush: 6 })
+})
+
 test('MOVE-6: the epoch cuts the store off that it replaces, and its mark counts no more', () => {
   const node = new Node()
   node.newcomer = undefined

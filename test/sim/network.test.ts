@@ -332,6 +332,16 @@ test('an echo brings what was sent long ago once more, and to a link of a client
   }
 })
 
+test('no echo brings what a store sent that the endpoint has lost', async () => {
+  const there = place({}, 1, false, true)
+  const [first, other] = [join(there, 'n1', ['n2']), join(there, 'n2', [])]
+  sendMany(there, first, 'n2', 3)
+  there.world.schedule(2 * second, 'store lost', () => there.network.forgetFramesOf('n1'))
+  there.world.schedule(3 * second, 'echo', () => there.network.echo('n2', 64))
+  await there.world.run(never, 10 * second)
+  expect(other.frames).toEqual(expected('n1', 3))
+})
+
 test('requests that were refused come once more, over their link, for as long as faults strike', async () => {
   const counts: number[] = []
   for (const ends of ['at peace', 'by a reset', 'by healing']) {
