@@ -9,6 +9,8 @@ import type { ComparisonReport } from '../../bench/comparison/comparison.ts'
 import { stepNames, type DamageReport } from '../../bench/damage/damage.ts'
 import type { LifetimeReport, Piece } from '../../bench/lifetime/lifetime.ts'
 import type { OverloadReport } from '../../bench/overload/overload.ts'
+import type { RebalanceReport } from '../../bench/rebalance/rebalance.ts'
+import type { ReplacementReport } from '../../bench/replacement/replacement.ts'
 import type { ReturnsReport } from '../../bench/returns/returns.ts'
 import type { RoundTripsReport } from '../../bench/round-trips.ts'
 import type { ScaleReport } from '../../bench/scale/scale.ts'
@@ -277,4 +279,39 @@ test('the round trips are those that are recorded', () => {
     const cells = [roundTrips.toFixed(2), messages, Math.round(bytes), flushes]
     expect(page).toContain(`| \`${name}\` | ${cells.join(' | ')} |`)
   }
+})
+
+test('the page says what a replacement of a disk costs', () => {
+  const told: ReplacementReport = JSON.parse(textOf('bench/results/replacement.json'))
+  const { before, copying, sealing, after, options } = told
+  const [copied, uncounted, whole] = [
+    told.copySeconds,
+    told.notCountedSeconds,
+    told.threeCopiesSeconds,
+  ].map((seconds) => seconds.toFixed(1))
+  for (const sentence of [
+    `Three nodes of ${grouped(options.groups)} groups of ${grouped(options.chars)} characters`,
+    `The copy takes ${copied} s.`,
+    `no vote ${uncounted} s after the kill, and one more node may fail after ${whole} s`,
+    `takes ${before.p99Ms.toFixed(1)} ms before, ${copying.p99Ms.toFixed(1)} ms during the copy, and ${after.p99Ms.toFixed(1)} ms afterwards`,
+    `is ${before.medianGapMs.toFixed(0)} ms in the median group before. It is ${sealing.medianGapMs.toFixed(0)} ms while the epoch begins, and ${grouped(Math.round(sealing.longestGapMs))} ms in the worst group`,
+  ]) {
+    expect(page).toContain(sentence)
+  }
+  expect([told.lacking, told.failures]).toEqual([0, {}])
+})
+
+test('the page says what a set that comes later costs', () => {
+  const told: RebalanceReport = JSON.parse(textOf('bench/results/rebalance.json'))
+  const { before, meanwhile, after } = told
+  const [first, second, third] = [before, meanwhile, after].map(({ operations, elapsedMs }) =>
+    grouped(Math.round((operations / elapsedMs) * 1_000)),
+  )
+  expect(page).toContain(`That takes ${told.moveSeconds.toFixed(1)} s.`)
+  const rates = `commit ${first} times a second before, ${second} meanwhile, and ${third} afterwards`
+  expect(page).toContain(rates)
+  expect(page).toContain(
+    `slowest write took ${grouped(Math.round(meanwhile.maxMs))} ms, and none failed`,
+  )
+  expect(before.failures + meanwhile.failures + after.failures).toBe(0)
 })
