@@ -3,7 +3,7 @@ import type { Edit, Mutant } from './mutant.ts'
 
 /** Only runs of several sets have buffers: all of the mutant's seeds are such. */
 const inSets: Edit = {
-  file: 'sim/swarm.ts',
+  file: 'sim/sets-draw.ts',
   find: 'const splitRate = 80_000',
   replace: 'const splitRate = 1_000_000',
 }

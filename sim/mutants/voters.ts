@@ -205,9 +205,8 @@ export const voterMutants: readonly Mutant[] = [
       everyRunRenews,
       {
         file: ofGate,
-        find: '    return isTakenThrough(voter, through, (group, position) => {\n      return groups',
-        replace:
-          '    return isTakenThrough(voter, 0 * through, (group, position) => {\n      return groups',
+        find: 'isTakenThrough(voter, seal.through ?? 0, (group, position)',
+        replace: 'isTakenThrough(voter, 0 * (seal.through ?? 0), (group, position)',
       },
     ],
   },

@@ -56,7 +56,7 @@ function masked(text: string): string {
 
 test('the page shows what the commands print', async () => {
   const page = readFileSync(new URL('../../src/docs/operating.md', import.meta.url), 'utf8')
-  const [, transcript = ''] = /```console\n([^]*?)```/.exec(page) ?? []
+  const [, transcript = ''] = /```console\n(\$ trilithon store [^]*?)```/.exec(page) ?? []
   const steps = transcript.split(/^\$ trilithon store /m).slice(1)
   expect(steps).toHaveLength(4)
   for (const step of steps) {
