@@ -109,6 +109,7 @@ function optionsShape(): unknown {
     ...calm,
     setCount: optional(1),
     spares: optional(1),
+    laterNodes: optional(3),
     workload: {
       ...calm.workload,
       boundedSessionCount: optional(0),
@@ -155,17 +156,27 @@ function misfitOfKinds(
   return undefined
 }
 
-/** Whether a value of the right shape is a plan that can be run. */
-export function findContradiction(plan: RunPlan): string | undefined {
-  const { nodeCount, setCount = 1, spares = 0, skews, workload } = plan.options
+/** Of nodes and sets. */
+function findMiscount(options: RunPlan['options']): string | undefined {
+  const { nodeCount, setCount = 1, spares = 0, laterNodes = 0 } = options
   if (nodeCount < 1 || nodeCount > nodesMax) {
     return `plan.options.nodeCount: expected 1 to ${nodesMax}`
   }
   if (setCount < 1 || setCount > nodeCount) return 'plan.options.setCount: expected 1 to nodeCount'
   if (spares < 0 || nodeCount + spares > nodesMax) return 'plan.options.spares: too many nodes'
+  const isMany = laterNodes > laterNodesMax
+  return laterNodes < 0 || isMany ? 'plan.options.laterNodes: too many nodes' : undefined
+}
+
+/** Whether a value of the right shape is a plan that can be run. */
+export function findContradiction(plan: RunPlan): string | undefined {
+  const { nodeCount, spares = 0, laterNodes = 0, skews, workload } = plan.options
+  const miscount = findMiscount(plan.options)
+  if (miscount !== undefined) return miscount
+  const all = nodeCount + spares + laterNodes
   if (skews.length !== nodeCount) return 'plan.options.skews: expected one a node'
   const names: Names = {
-    nodes: new Set(Array.from({ length: nodeCount + spares }, (_, i): string => nodeName(i))),
+    nodes: new Set(Array.from({ length: all }, (_, i): string => nodeName(i))),
     clients: new Set(Array.from({ length: workload.clientCount }, (_, i) => clientName(i))),
     around: new Set(aroundNodes(workload)),
   }
@@ -179,6 +190,8 @@ export function findContradiction(plan: RunPlan): string | undefined {
 }
 
 const nodesMax = 9
+/** Of a set that comes later, beside those. */
+const laterNodesMax = 3
 
 interface Names {
   readonly nodes: ReadonlySet<string>
