@@ -6,7 +6,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { forEachBelow, machine, openClient, type Machine } from '../common.ts'
+import { machine, openClient, type Machine } from '../common.ts'
 import { lookAt } from '../lifetime/node-look.ts'
 import {
   cpuSeconds,
@@ -68,9 +68,6 @@ interface CompareStatus {
   readonly differences: number
 }
 
-/** Transactions under way. */
-const underWay = 256
-const sayEvery = 10_000
 const waitMs = 15 * 60_000
 /** Of each node. */
 const peers = 2
@@ -122,16 +119,7 @@ async function fillAll(
   )
   try {
     const accounts = await Accounts.open(client)
-    const began = performance.now()
-    let done = 0
-    await forEachBelow(groups, underWay, signal, async (n) => {
-      await accounts.put(n, 0, 1)
-      done += 1
-      if (done % sayEvery === 0) say(`${done} of ${groups} groups`)
-    })
-    signal.throwIfAborted()
-    const seconds = (performance.now() - began) / 1_000
-    return { seconds, perSecond: groups / seconds }
+    return await accounts.fill(groups, signal, say)
   } finally {
     await client.close()
   }

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { present } from '../../src/base/assert.ts'
 import { freePorts } from '../../sim/processes/free-ports.ts'
-import { forEachBelow, machine, openClient, type Machine } from '../common.ts'
+import { machine, openClient, type Machine } from '../common.ts'
 import { runLoops, type LoadResult } from '../load.ts'
 import {
   cliPath,
@@ -44,8 +44,6 @@ export interface RebalanceReport {
   readonly shares: readonly string[]
 }
 
-const underWay = 128
-const sayEvery = 10_000
 const pollMs = 100
 const waitMs = 60_000
 /** Longer than any move. */
@@ -75,7 +73,7 @@ export async function benchRebalance(
     const client = await openClient([a.url, b.url], signal)
     try {
       const accounts = await Accounts.open(client)
-      await fill(accounts, options, signal, say)
+      await accounts.fill(options.groups, signal, say)
       const put = (): Promise<void> =>
         accounts.put(Math.floor(Math.random() * options.groups), 0, 1)
       say('load before')
@@ -130,21 +128,6 @@ async function placeSets(folder: string): Promise<readonly NodePlace[]> {
     await writeFile(config, `${head}nodes: ${JSON.stringify(nodes)}\n`)
   }
   return places
-}
-
-async function fill(
-  accounts: Accounts,
-  { groups }: RebalanceOptions,
-  signal: AbortSignal,
-  say: (text: string) => void,
-): Promise<void> {
-  let done = 0
-  await forEachBelow(groups, underWay, signal, async (n) => {
-    await accounts.put(n, 0, 1)
-    done += 1
-    if (done % sayEvery === 0) say(`${done} of ${groups} groups`)
-  })
-  signal.throwIfAborted()
 }
 
 /** The lines that it prints. */

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { present } from '../../src/base/assert.ts'
-import { BenchError, forEachBelow, machine, openClient, type Machine } from '../common.ts'
+import { BenchError, machine, openClient, type Machine } from '../common.ts'
 import { readStatus } from '../lifetime/node-look.ts'
 import {
   cliPath,
@@ -22,7 +22,7 @@ import {
   type NodePlace,
   type NodeProcess,
 } from '../processes.ts'
-import { Accounts } from '../scale/accounts.ts'
+import { Accounts, type Filling } from '../scale/accounts.ts'
 import { Writers, type Stretch } from './writers.ts'
 
 export interface ReplacementOptions {
@@ -40,7 +40,7 @@ export interface ReplacementReport {
   readonly bench: 'replacement'
   readonly machine: Machine
   readonly options: ReplacementOptions
-  readonly fill: { readonly seconds: number; readonly perSecond: number }
+  readonly fill: Filling
   /** The writers while all three nodes are there. */
   readonly before: Stretch
   /** From the kill until the command is given. */
@@ -63,9 +63,6 @@ export interface ReplacementReport {
   readonly failures: Readonly<Record<string, number>>
 }
 
-/** Transactions under way while the nodes are filled. */
-const underWay = 256
-const sayEvery = 50_000
 const pollMs = 50
 const waitMs = 30 * 60_000
 /** Writers notice the kill itself meanwhile: leases of the dead node run out. */
@@ -99,7 +96,7 @@ export async function benchReplacement(
       signal,
     )
     const accounts = await Accounts.open(client, options.chars)
-    const fill = await fillAll(accounts, options, signal, say)
+    const fill = await accounts.fill(options.groups, signal, say)
     await waitDrained({ nodes: running })
     const writers = new Writers(accounts, options.writers, options.pace)
     try {
@@ -128,24 +125,6 @@ export async function benchReplacement(
     await Promise.all(running.map(({ child }) => stopProcess(child, 'SIGKILL')))
     await rm(folder, { recursive: true, force: true })
   }
-}
-
-async function fillAll(
-  accounts: Accounts,
-  { groups }: ReplacementOptions,
-  signal: AbortSignal,
-  say: (text: string) => void,
-): Promise<ReplacementReport['fill']> {
-  const began = performance.now()
-  let done = 0
-  await forEachBelow(groups, underWay, signal, async (n) => {
-    await accounts.put(n, 0, 1)
-    done += 1
-    if (done % sayEvery === 0) say(`${done} of ${groups} groups`)
-  })
-  signal.throwIfAborted()
-  const seconds = (performance.now() - began) / 1_000
-  return { seconds, perSecond: groups / seconds }
 }
 
 interface CourseParts {

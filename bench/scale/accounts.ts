@@ -8,7 +8,7 @@ import { t } from '../../schema/property.ts'
 import { table } from '../../schema/table.ts'
 import type { Client } from '../../src/client/client.ts'
 import { rootKey, type RootKey, type Tables } from '../../src/tables/tables.ts'
-import { randomText } from '../common.ts'
+import { forEachBelow, randomText } from '../common.ts'
 
 const account = table('Account', { account_id: t.integer() }).key('account_id').root()
 const entry = table('Entry', { account_id: t.integer(), entry_id: t.integer(), body: t.string() })
@@ -24,6 +24,15 @@ export const accountsMax: number = 2 ** 32
 
 /** Entries that one account is filled with, in one transaction. */
 export const entriesMax = 1_000
+
+/** How long it took to fill the groups. */
+export interface Filling {
+  readonly seconds: number
+  readonly perSecond: number
+}
+
+const fillsUnderWay = 256
+const sayEvery = 10_000
 
 /** An odd number: multiplied by it, all numbers of 32 bits change places, and neighbours part. */
 const scatter = 0x9e3779b1
@@ -47,6 +56,20 @@ export class Accounts {
   static async open(client: Client, chars: number = bodyChars): Promise<Accounts> {
     await client.applySchema(schema.model)
     return new Accounts(await client.tables(schema), chars)
+  }
+
+  /** Puts one entry into each of the first accounts, many at once, and says now and then how far it is. */
+  async fill(groups: number, signal: AbortSignal, say: (text: string) => void): Promise<Filling> {
+    const began = performance.now()
+    let done = 0
+    await forEachBelow(groups, fillsUnderWay, signal, async (n) => {
+      await this.put(n, 0, 1)
+      done += 1
+      if (done % sayEvery === 0) say(`${done} of ${groups} groups`)
+    })
+    signal.throwIfAborted()
+    const seconds = (performance.now() - began) / 1_000
+    return { seconds, perSecond: groups / seconds }
   }
 
   /** Commits `count` entries of the account from entry `from` on, whether or not they were there. */

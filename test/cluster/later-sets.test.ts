@@ -2,10 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connect } from '../../src/client/connect.ts'
-import { rootKey, StoreError, type Client } from '../../src/index.ts'
-import { defineSchema } from '../../schema/define.ts'
-import { t } from '../../schema/property.ts'
-import { table } from '../../schema/table.ts'
+import type { Client } from '../../src/index.ts'
+import { applyAccounts, CountedWrites, setOf } from './accounts.ts'
 import {
   eventually,
   patienceMs,
@@ -35,9 +33,6 @@ beforeAll(async () => {
 })
 afterAll(() => cluster?.close())
 
-const account = table('Account', { name: t.string(), amount: t.integer() }).key('name').root()
-const accounts = defineSchema('Accounts', [account])
-
 const oldCount = 40
 /** Between two writes of a client: the machine has other work. */
 const thinkMs = 150
@@ -54,22 +49,6 @@ function addThird(more: readonly string[] = []): Promise<string> {
   return run(['sets', 'add', 'third', '--nodes', nodes, ...more])
 }
 
-async function add(client: Client, name: string): Promise<void> {
-  const db = await client.tables(accounts)
-  await db.transaction(rootKey(account, { name }), async (tx) => {
-    const before = await tx.get(account, { name })
-    await tx.put(account, { name, amount: (before?.amount ?? 0) + 1 })
-  })
-}
-
-async function amountAt(client: Client, name: string): Promise<number | undefined> {
-  const db = await client.tables(accounts)
-  const { value } = await db.read(rootKey(account, { name }), 'current', (rows) =>
-    rows.get(account, { name }),
-  )
-  return value?.amount
-}
-
 function client(...ids: readonly string[]): Promise<Client> {
   const endpoints = ids.map((id) => cluster.node(id).url)
   return connect({ endpoints, timeoutMs: patienceMs })
@@ -81,27 +60,11 @@ function expectShown(output: string): void {
   expect(page).toContain(output)
 }
 
-const written = new Map<string, number>()
-/** On a machine that is busy with other tests a call may end before its outcome is known. */
-const unsure = new Map<string, number>()
+const writes = new CountedWrites()
+const { written } = writes
 
-async function write(by: Client, name: string): Promise<void> {
-  const note = (of: Map<string, number>): void => void of.set(name, (of.get(name) ?? 0) + 1)
-  await add(by, name).then(
-    () => note(written),
-    (error: unknown) => {
-      if (!(error instanceof StoreError) || error.code !== 'unknown-outcome') throw error
-      note(unsure)
-    },
-  )
-}
-
-async function checkAt(by: Client): Promise<void> {
-  for (const [name, count] of written) {
-    const extra = ((await amountAt(by, name)) ?? 0) - count
-    expect(extra, name).toBeGreaterThanOrEqual(0)
-    expect(extra, name).toBeLessThanOrEqual(unsure.get(name) ?? 0)
-  }
+function write(by: Client, name: string): Promise<void> {
+  return writes.write(by, name)
 }
 
 async function isStarting(id: string): Promise<string | undefined> {
@@ -122,7 +85,7 @@ test('MOVE-16: a set that comes later gets a third of the buckets under a writer
   let writers: readonly Promise<void>[] = []
   const gateway = await startGateway([cluster.node('b').url])
   try {
-    await first.applySchema(accounts)
+    await applyAccounts(first)
     for (let at = 0; at < oldCount; at++) await write(first, `old-${at}`)
     writers = clients.map(async (by, nth) => {
       for (let turn = 0; !writing.isOver; turn++) {
@@ -147,10 +110,10 @@ test('MOVE-16: a set that comes later gets a third of the buckets under a writer
     for (const by of clients) await write(by, `last-${written.size}`)
     writing.isOver = true
     await Promise.all(writers)
-    for (const by of clients) await checkAt(by)
+    for (const by of clients) expect(await writes.listWrong(by)).toEqual([])
     const newcomer = await client('h')
     clients.push(newcomer)
-    await checkAt(newcomer)
+    expect(await writes.listWrong(newcomer)).toEqual([])
     const where = await Promise.all([...written.keys()].map((name) => setOf(second, name)))
     expect(where.filter((set) => set === 'third').length).toBeGreaterThan(written.size / 6)
     for (const [id, pid] of pids) expect(cluster.node(id).pid).toBe(pid)
@@ -166,24 +129,19 @@ test('MOVE-16: a set that comes later gets a third of the buckets under a writer
   }
 }, 400_000)
 
-async function setOf(by: Client, name: string): Promise<string> {
-  const db = await by.tables(accounts)
-  return by.groups.locate(db.group(rootKey(account, { name })), patienceMs)
-}
-
 test('all nodes start anew, and know of the set', async () => {
   for (const { stop } of cluster.nodes) await stop()
   for (const node of cluster.nodes) node.spawn()
   for (const node of cluster.nodes) await node.ready()
   const by = await client('d')
   try {
-    await checkAt(by)
+    expect(await writes.listWrong(by)).toEqual([])
     await write(by, 'after')
     expect(await run(['sets', 'list'], 'd')).toMatch(/^third +136[56] +33\.3 %/m)
     expect(
       await run(['sets', 'give', '--from', 'third', '--to', 'west', '--buckets', '100', '--wait']),
     ).toMatch(/^moved 100 buckets of set third/m)
-    await checkAt(by)
+    expect(await writes.listWrong(by)).toEqual([])
   } finally {
     await by.close()
   }

@@ -128,7 +128,10 @@ test('LEASE-2: a node that ends its epoch gives no lease any more, and hands bac
   expect(holder.isHeld(y, term, reading)).toBe(false)
   holder.enter(g)
   const later = { now: 500, wall: 5_500_000 }
-  expect([...holder.ask(y, later), ...holder.renewals(later)], 'nothing is asked for').toEqual([])
+  expect(
+    [...holder.ask(y, later), ...holder.renewals(later)],
+    'the holder sends no request',
+  ).toEqual([])
   holder.end()
   expect(handedBack).toHaveLength(1)
   holder.begin()

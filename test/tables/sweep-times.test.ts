@@ -11,7 +11,7 @@ const group = groupOfBytes(Buffer.from('a group'))
 const log = 3_600 * second
 const next = log + 10 * second
 
-test('TTL-2: a group is not looked through again before what was there then expires', () => {
+test('TTL-2: the sweep returns to a group when the first of its rows expires, and not before', () => {
   const times = new SweepTimes(new TestClock(), bounds)
   expect(times.putOff(group, 7, log), 'nothing is known of it').toBe(undefined)
   expect(times.note(group, 7, next, log)).toBe(30_000)
